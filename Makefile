@@ -1,0 +1,34 @@
+# Two commands matter: `make demo` and `make check`. Both install what packages.txt lists and is missing (as root),
+# build, and run; both are quick when nothing changed.
+BUILD ?= build
+PRESET ?= release
+
+.PHONY: all demo check packages configure clean format lint sanitize
+all: configure
+	@cmake --build $(BUILD)
+
+# Debian packages: only what is missing, and only when something is.
+packages:
+	@sh cmake/install_packages.sh packages.txt
+
+configure: packages
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -B $(BUILD) > $(BUILD).configure.log 2>&1 \
+	  || { cat $(BUILD).configure.log; rm -f $(BUILD).configure.log; exit 1; }
+	@rm -f $(BUILD).configure.log
+
+demo: all
+	@$(BUILD)/bin/smelt_demo $(BUILD)/demo
+
+check: all
+	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+# The whole test-suite under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer.
+sanitize: packages
+	@$(MAKE) check BUILD=build-asan PRESET=asan
+	@$(MAKE) check BUILD=build-tsan PRESET=tsan
+
+format:
+	@git ls-files '*.c' '*.h' | grep -v '^prelude/' | xargs clang-format -i
+
+clean:
+	@rm -rf $(BUILD)

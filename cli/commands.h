@@ -1,0 +1,22 @@
+/* The subcommands. Each takes the arguments behind its name and returns the exit status. */
+#ifndef SMELT_CLI_COMMANDS_H
+#define SMELT_CLI_COMMANDS_H
+
+#include "smelt/smelt.h"
+
+enum exit_status {
+    EXIT_OK = 0,
+    EXIT_KERNEL = 1,      /* missing or wrong argument to the kernel, compile error, barrier, fault, time-out */
+    EXIT_USAGE = 2,       /* bad command line, unreadable or damaged input */
+    EXIT_ENVIRONMENT = 3  /* no clang, LLVM or device; output or cache I/O; out of memory */
+};
+
+int command_run(int count, char **arguments);
+
+/* The exit status for a failed call of the library. */
+int exit_status_of(smelt_status status);
+
+/* Prints "smelt: MESSAGE" with the library's message and returns exit_status_of(status). */
+int report(smelt_status status);
+
+#endif

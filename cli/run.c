@@ -1,0 +1,113 @@
+/* smelt run: a kernel from a body or a whole file, over arrays named on the command line. */
+#include "commands.h"
+#include "options.h"
+#include "session.h"
+#include "summary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_info(const struct options *o, const smelt_run_info *info) {
+    if (!o->verbose) return;
+    fprintf(stderr, "ran on %s: %llu x %llu x %llu threads in %llu x %llu x %llu groups of %u x %u x %u, %.3f ms",
+            info->device, (unsigned long long)info->threads[0], (unsigned long long)info->threads[1],
+            (unsigned long long)info->threads[2], (unsigned long long)info->groups[0], (unsigned long long)info->groups[1],
+            (unsigned long long)info->groups[2], info->threads_per_group[0], info->threads_per_group[1],
+            info->threads_per_group[2], 1e3 * info->seconds);
+    if (info->threadgroup_bytes) fprintf(stderr, ", %llu bytes of threadgroup memory", (unsigned long long)info->threadgroup_bytes);
+    if (info->compile_seconds > 0)
+        fprintf(stderr, "; %s in %.1f ms", info->cache_hit ? "loaded from the cache" : "compiled", 1e3 * info->compile_seconds);
+    fputc('\n', stderr);
+}
+
+static int compare_reals(const void *a, const void *b) {
+    double p = *(const double *)a, q = *(const double *)b;
+    return p < q ? -1 : p > q;
+}
+
+/* Runs --repeat times; *seconds is the median. */
+static smelt_status run_repeatedly(struct session *session, const struct options *o, smelt_run_info *info, double *seconds) {
+    double *times = calloc((size_t)o->repeat, sizeof *times);
+    smelt_status status = times ? SMELT_OK : SMELT_ERROR_OUT_OF_MEMORY;
+    for (int64_t i = 0; i < o->repeat && status == SMELT_OK; i++) {
+        smelt_run_info one;
+        status = session_run(session, &one);
+        if (status != SMELT_OK) break;
+        times[i] = one.seconds;
+        if (i == 0) *info = one;
+    }
+    if (status == SMELT_OK) {
+        qsort(times, (size_t)o->repeat, sizeof *times, compare_reals);
+        *seconds = times[o->repeat / 2];
+    }
+    free(times);
+    return status;
+}
+
+static void print_timing(const struct options *o, double seconds) {
+    if (o->repeat == 1 && o->bytes_moved == 0 && o->flops == 0) return;
+    printf("median of %lld runs: %.4f ms", (long long)o->repeat, 1e3 * seconds);
+    if (o->bytes_moved > 0) printf(", %.2f GB/s", o->bytes_moved / seconds * 1e-9);
+    if (o->flops > 0) printf(", %.2f GFLOP/s", o->flops / seconds * 1e-9);
+    putchar('\n');
+}
+
+/* Writes output files and prints the rest. */
+static int deliver(const struct session *session, const struct options *o, const smelt_run_info *info, double seconds) {
+    int exit_status = EXIT_OK;
+    if (o->json)
+        printf("{\"device\": \"%s\", \"median_s\": %.9g, \"compile_s\": %.9g, \"cache_hit\": %s, \"outputs\": [", info->device,
+               seconds, info->compile_seconds, info->cache_hit ? "true" : "false");
+    for (int i = 0; i < o->output_count; i++) {
+        const struct output_option *option = &o->outputs[i];
+        const smelt_array *array = session_output(session, o, i);
+        char name[32];
+        snprintf(name, sizeof name, "buffer %d", option->index);
+        if (option->file) {
+            smelt_status status = smelt_array_write_npy(array, option->file);
+            if (status != SMELT_OK) {
+                (void)report(status);
+                exit_status = EXIT_ENVIRONMENT;
+            }
+        }
+        if (o->json) {
+            if (i) printf(", ");
+            summary_print_json(stdout, option->name ? option->name : name, array);
+        } else if (!option->file) {
+            summary_print(stdout, option->name ? option->name : name, array);
+        }
+    }
+    if (o->json) printf("]}\n");
+    else print_timing(o, seconds);
+    if (fflush(stdout) != 0) exit_status = EXIT_ENVIRONMENT;
+    return exit_status;
+}
+
+int command_run(int count, char **arguments) {
+    struct options options;
+    int exit_status = options_parse(count, arguments, false, &options);
+    if (exit_status == EXIT_OK && options.help) {
+        printf("usage: smelt run SOURCE [FUNCTION] OPTIONS\n\n%s"
+               "  --repeat N                 run N times, print the median time\n"
+               "  --bytes-moved N            with it: print GB/s\n"
+               "  --flops N                  with it: print GFLOP/s\n",
+               options_help);
+    } else if (exit_status == EXIT_OK) {
+        struct session session;
+        smelt_run_info info;
+        double seconds = 0;
+        smelt_status status = session_open(&options, &session);
+        if (status == SMELT_OK && options.verbose) session_print_source(&session, stderr);
+        if (status == SMELT_OK) status = run_repeatedly(&session, &options, &info, &seconds);
+        if (status == SMELT_OK) {
+            print_info(&options, &info);
+            exit_status = deliver(&session, &options, &info, seconds);
+        } else {
+            exit_status = report(status);
+        }
+        session_close(&session);
+    }
+    options_free(&options);
+    return exit_status;
+}

@@ -1,0 +1,393 @@
+/* smelt.h — run Metal compute kernels on machines without Metal.
+ *
+ * The whole public interface of libsmelt. The hard things, said once:
+ *
+ * Status.    Every call that can fail returns a smelt_status. SMELT_OK is 0. After a failure
+ *            smelt_error() gives the calling thread's message: a sentence naming the argument,
+ *            the value and what was expected. On failure output arguments are left untouched.
+ * Ownership. Handles (smelt_array, smelt_kernel, smelt_library, smelt_function) are reference
+ *            counted. A call that yields a handle gives the caller one reference; give it back
+ *            with smelt_*_release. Releasing NULL does nothing. Strings and arrays handed in are
+ *            copied; strings handed out live as long as the handle they came from.
+ * Defaults.  In descriptor structs zero means the default. Use designated initialisers.
+ * Threads.   Every function may be called from any thread. Handles may be shared between threads;
+ *            the contents of one array must not be written by two calls at once.
+ * Units.     Shapes and strides count elements; sizes called `bytes` count bytes; times are seconds.
+ */
+#ifndef SMELT_H
+#define SMELT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define SMELT_VERSION_MAJOR 0
+#define SMELT_VERSION_MINOR 1
+#define SMELT_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define SMELT_API __attribute__((visibility("default")))
+#else
+#define SMELT_API
+#endif
+
+/* ---- Errors ------------------------------------------------------------------------------- */
+
+/* Every status: code, name, what it means. */
+#define SMELT_STATUS_TABLE(X)                                                                                \
+    X(0, OK, "success")                                                                                      \
+    X(1, ERROR_INVALID_ARGUMENT, "an argument is missing, out of range or of the wrong kind")                \
+    X(2, ERROR_COMPILE, "the kernel's source does not compile")                                              \
+    X(3, ERROR_LIMIT, "a stated limit of the device or of smelt is exceeded")                                \
+    X(4, ERROR_UNSUPPORTED, "the construct is known and not supported")                                      \
+    X(5, ERROR_BARRIER, "the threads of a threadgroup did not meet at one barrier")                          \
+    X(6, ERROR_FAULT, "the kernel read or wrote memory it may not touch")                                    \
+    X(7, ERROR_TIMEOUT, "the kernel or the compiler ran longer than allowed")                                \
+    X(8, ERROR_NO_COMPILER, "clang 19 or the compiler library is not on this machine")                       \
+    X(9, ERROR_NO_DEVICE, "there is no such device on this machine")                                         \
+    X(10, ERROR_IO, "a file could not be read or written")                                                   \
+    X(11, ERROR_FORMAT, "a file's contents are damaged or of an unsupported form")                           \
+    X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                                    \
+    X(13, ERROR_DEVICE_LOST, "the device failed and must be reset")                                          \
+    X(14, ERROR_INTERNAL, "smelt contradicted itself: please report it")
+
+typedef enum smelt_status {
+#define SMELT_STATUS_ENUM(code, name, meaning) SMELT_##name = code,
+    SMELT_STATUS_TABLE(SMELT_STATUS_ENUM)
+#undef SMELT_STATUS_ENUM
+} smelt_status;
+
+/* The calling thread's last message: "" if no call failed yet. Valid until the thread's next smelt call. */
+SMELT_API const char *smelt_error(void);
+
+/* The name of a status, e.g. "SMELT_ERROR_COMPILE"; "SMELT_UNKNOWN" for other values. */
+SMELT_API const char *smelt_status_name(smelt_status status);
+
+/* What a status means, in a few words. */
+SMELT_API const char *smelt_status_meaning(smelt_status status);
+
+typedef enum smelt_log_level { SMELT_LOG_WARNING = 0, SMELT_LOG_INFO = 1 } smelt_log_level;
+
+/* Receives one line without its line end. May be called from any thread. */
+typedef void smelt_log_callback(smelt_log_level level, const char *line, void *context);
+
+/* Replaces the log callback; NULL restores the default (warnings to standard error, info nowhere). */
+SMELT_API void smelt_set_log(smelt_log_callback *callback, void *context);
+
+/* The library's version, "0.1.0". */
+SMELT_API const char *smelt_version(void);
+
+/* ---- Element types ------------------------------------------------------------------------ */
+
+/* Name, bytes an element, name in kernel source. float64 exists on the host only (references):
+ * kernels refuse it. */
+#define SMELT_DTYPE_TABLE(X)                                                                                 \
+    X(BOOL, bool, 1, "bool")                                                                                 \
+    X(UINT8, uint8, 1, "uint8_t")                                                                            \
+    X(UINT16, uint16, 2, "uint16_t")                                                                         \
+    X(UINT32, uint32, 4, "uint32_t")                                                                         \
+    X(UINT64, uint64, 8, "uint64_t")                                                                         \
+    X(INT8, int8, 1, "int8_t")                                                                               \
+    X(INT16, int16, 2, "int16_t")                                                                            \
+    X(INT32, int32, 4, "int32_t")                                                                            \
+    X(INT64, int64, 8, "int64_t")                                                                            \
+    X(FLOAT16, float16, 2, "float16_t")                                                                      \
+    X(BFLOAT16, bfloat16, 2, "bfloat16_t")                                                                   \
+    X(FLOAT32, float32, 4, "float")                                                                          \
+    X(COMPLEX64, complex64, 8, "complex64_t")                                                                \
+    X(FLOAT64, float64, 8, "double")
+
+typedef enum smelt_dtype {
+    SMELT_NO_DTYPE = 0, /* "not given" */
+#define SMELT_DTYPE_ENUM(upper, lower, bytes, source_name) SMELT_##upper,
+    SMELT_DTYPE_TABLE(SMELT_DTYPE_ENUM)
+#undef SMELT_DTYPE_ENUM
+} smelt_dtype;
+
+/* "float32" …; "none" for SMELT_NO_DTYPE and values that are no dtype. */
+SMELT_API const char *smelt_dtype_name(smelt_dtype dtype);
+
+/* Bytes of one element, 0 if `dtype` is none. */
+SMELT_API size_t smelt_dtype_bytes(smelt_dtype dtype);
+
+/* The dtype called `name`. SMELT_ERROR_INVALID_ARGUMENT lists the names there are. */
+SMELT_API smelt_status smelt_dtype_from_name(const char *name, smelt_dtype *dtype);
+
+/* ---- Arrays ------------------------------------------------------------------------------- */
+
+#define SMELT_MAX_DIMENSIONS 16
+
+/* A shape: `ndim` sizes, all >= 0. ndim 0 is a scalar. */
+typedef struct smelt_shape {
+    int ndim;
+    int64_t size[SMELT_MAX_DIMENSIONS];
+} smelt_shape;
+
+/* An n-dimensional array in host memory: dtype, shape, strides in elements, and a reference to its
+ * memory, which views share. */
+typedef struct smelt_array smelt_array;
+
+/* A new row-contiguous array with undefined contents.
+ * INVALID_ARGUMENT for a dtype, ndim or size that is none; LIMIT if the bytes overflow; OUT_OF_MEMORY. */
+SMELT_API smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_array **array);
+
+/* An array over memory of the caller's: element (0, …) is at `data`. `strides` in elements, may be
+ * negative or 0; NULL means row-contiguous. `release(context)` is called when the last reference goes
+ * (may be NULL). The memory must stay valid until then. */
+SMELT_API smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const int64_t *strides,
+                                               void *data, void (*release)(void *context), void *context,
+                                               smelt_array **array);
+
+/* A new row-contiguous array filled with a copy of `count` elements at `data` (count = the shape's product). */
+SMELT_API smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data,
+                                               smelt_array **array);
+
+/* A view on `base`'s memory: element (0, …) is `offset` elements after base's; strides in elements.
+ * INVALID_ARGUMENT if an element of the view would lie outside base's memory. */
+SMELT_API smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_t *strides,
+                                        int64_t offset, smelt_array **view);
+
+SMELT_API smelt_array *smelt_array_retain(smelt_array *array);
+SMELT_API void smelt_array_release(smelt_array *array);
+
+SMELT_API smelt_dtype smelt_array_dtype(const smelt_array *array);
+SMELT_API smelt_shape smelt_array_shape(const smelt_array *array);
+/* ndim strides in elements. */
+SMELT_API const int64_t *smelt_array_strides(const smelt_array *array);
+/* The number of elements: the product of the shape, 1 for a scalar. */
+SMELT_API int64_t smelt_array_size(const smelt_array *array);
+/* The address of element (0, …). */
+SMELT_API void *smelt_array_data(const smelt_array *array);
+/* True if the elements lie in row-major order without gaps. */
+SMELT_API bool smelt_array_is_contiguous(const smelt_array *array);
+
+/* Sets every element. Conversion as in smelt_array_convert; complex64 gets an imaginary part of 0. */
+SMELT_API smelt_status smelt_array_fill(smelt_array *array, double value);
+
+/* Copies `from` into `to` element by element, converting; shapes must be equal. The two may not overlap. */
+SMELT_API smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from);
+
+/* A row-contiguous copy as `dtype`. Floats round to nearest even; float to integer truncates toward zero and
+ * saturates, NaN becomes 0; integers wrap (as in C); to bool: != 0; complex to real drops the imaginary part. */
+SMELT_API smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype dtype, smelt_array **result);
+
+/* `array` itself with one more reference if it is row-contiguous, else a row-contiguous copy. */
+SMELT_API smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **result);
+
+/* New arrays with generated contents. The bits come from Philox4x32-10, key = seed, counter = element index / 4,
+ * so element i does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the
+ * dtype), integers over their full range, bool by the lowest bit. normal: Box–Muller on two such floats, float
+ * dtypes and complex64 only. arange: 0, 1, 2 … in row-major order. */
+SMELT_API smelt_status smelt_array_uniform(smelt_dtype dtype, smelt_shape shape, uint64_t seed,
+                                           smelt_array **array);
+SMELT_API smelt_status smelt_array_normal(smelt_dtype dtype, smelt_shape shape, uint64_t seed,
+                                          smelt_array **array);
+SMELT_API smelt_status smelt_array_arange(smelt_dtype dtype, smelt_shape shape, smelt_array **array);
+
+/* Reads a .npy file (format versions 1, 2, 3; either byte order; C or Fortran order, which is kept as
+ * strides). `dtype`: SMELT_NO_DTYPE takes the file's; SMELT_BFLOAT16 reads a `V2` file as bfloat16.
+ * IO if it cannot be read, FORMAT with the reason if it is damaged or holds something else. */
+SMELT_API smelt_status smelt_array_read_npy(const char *path, smelt_dtype dtype, smelt_array **array);
+
+/* Writes a .npy file, little endian, C order; bfloat16 as `V2`. A regular file is replaced whole or not at all. */
+SMELT_API smelt_status smelt_array_write_npy(const smelt_array *array, const char *path);
+
+/* ---- Running: what kernels and library functions share ------------------------------------- */
+
+#define SMELT_MAX_ARGUMENTS 64
+#define SMELT_MAX_TEMPLATES 32
+#define SMELT_MAX_BUFFERS 31
+#define SMELT_MAX_CONSTANTS 64
+#define SMELT_MAX_INCLUDE_PATHS 16
+
+typedef enum smelt_math_mode {
+    SMELT_MATH_SAFE = 0, /* IEEE special values kept */
+    SMELT_MATH_RELAXED,  /* reassociation and reciprocals allowed, special values kept */
+    SMELT_MATH_FAST      /* no NaN, no infinity assumed; __FAST_MATH__ is defined */
+} smelt_math_mode;
+
+/* What one run did; filled where a descriptor points to one. */
+typedef struct smelt_run_info {
+    char device[32];
+    uint64_t threads[3];              /* the grid, in threads */
+    uint64_t groups[3];               /* threadgroups */
+    uint32_t threads_per_group[3];    /* of a full group */
+    double seconds;                   /* the launch alone, on the wall clock */
+    double compile_seconds;           /* 0 when the kernel was at hand in memory */
+    bool cache_hit;                   /* the code came from the disk cache */
+    uint64_t threadgroup_bytes;       /* threadgroup memory of one group */
+    uint64_t private_bytes;           /* private arrays of one thread */
+} smelt_run_info;
+
+/* Names of the devices on this machine, one at a time: NULL past the last. `reason` (may be NULL) receives ""
+ * or, for a device that exists in principle but cannot be used here, why. */
+SMELT_API const char *smelt_device_name(int index, const char **reason);
+
+/* A sentence describing a device for people; NULL if there is no device `name`. */
+SMELT_API const char *smelt_device_description(const char *name);
+
+/* ---- Kernels from bodies ------------------------------------------------------------------- */
+
+/* A kernel made from the body of a Metal function; the signature is generated from names and arrays as
+ * MLX's metal_kernel does. */
+typedef struct smelt_kernel smelt_kernel;
+
+typedef struct smelt_kernel_desc {
+    const char *name;                          /* required: an identifier; the function is custom_kernel_<name> */
+    const char *source;                        /* required: the body */
+    const char *header;                        /* text put before the function; may be NULL */
+    const char *inputs[SMELT_MAX_ARGUMENTS];   /* names in order, ended by NULL */
+    const char *outputs[SMELT_MAX_ARGUMENTS];  /* names in order, ended by NULL; at least one */
+    bool strided;                              /* pass inputs with their strides (ensure_row_contiguous = false) */
+    bool atomic_outputs;                       /* every output is `device atomic<T>*` */
+    bool atomic_output[SMELT_MAX_ARGUMENTS];   /* or only these */
+    smelt_math_mode math;
+    const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
+    const char *source_label;                  /* file name for messages about the body; default "<name>.body" */
+    const char *header_label;                  /* file name for messages about the header; default "<name>.header" */
+} smelt_kernel_desc;
+
+/* Checks the descriptor and keeps a copy; compiles nothing. INVALID_ARGUMENT, LIMIT, OUT_OF_MEMORY. */
+SMELT_API smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **kernel);
+SMELT_API smelt_kernel *smelt_kernel_retain(smelt_kernel *kernel);
+SMELT_API void smelt_kernel_release(smelt_kernel *kernel);
+
+typedef enum smelt_template_kind {
+    SMELT_TEMPLATE_NONE = 0,
+    SMELT_TEMPLATE_DTYPE,
+    SMELT_TEMPLATE_INT,
+    SMELT_TEMPLATE_BOOL
+} smelt_template_kind;
+
+/* One template argument: `typename NAME`, `int NAME` or `bool NAME`. */
+typedef struct smelt_template {
+    const char *name; /* NULL ends the list */
+    smelt_template_kind kind;
+    smelt_dtype dtype;
+    int64_t integer; /* must fit in int32 */
+    bool boolean;
+} smelt_template;
+
+typedef struct smelt_run_desc {
+    smelt_array *inputs[SMELT_MAX_ARGUMENTS];        /* as many as the kernel names */
+    int64_t grid[3];                                 /* threads; x > 0; y and z: 0 means 1 */
+    int64_t threadgroup[3];                          /* threads a group; x: 0 means min(grid.x, 256); product <= 1024 */
+    smelt_template templates[SMELT_MAX_TEMPLATES];   /* ended by a NULL name */
+    smelt_shape output_shapes[SMELT_MAX_ARGUMENTS];  /* one an output */
+    smelt_dtype output_dtypes[SMELT_MAX_ARGUMENTS];  /* one an output */
+    int output_count;                                /* 0: as many as output_dtypes are given; else must equal the kernel's */
+    bool initialise;                                 /* fill outputs before the run … */
+    double init_value;                               /* … with this value */
+    const double *init_values;                       /* or one value an output (then initialise is implied) */
+    const char *device;                              /* default "cpu" */
+    const char *profile;                             /* device limits to apply: NULL or "apple" */
+    double timeout;                                  /* seconds; 0: none */
+    smelt_run_info *info;                            /* may be NULL */
+} smelt_run_desc;
+
+/* Compiles if needed, allocates the outputs, runs, and waits. outputs[i] receives a new reference to output i,
+ * row-contiguous. Errors: every status but FORMAT. */
+SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc,
+                                        smelt_array **outputs);
+
+typedef enum smelt_stage {
+    SMELT_STAGE_SOURCE = 0, /* the Metal text with its generated signature */
+    SMELT_STAGE_REWRITTEN,  /* what clang is given */
+    SMELT_STAGE_IR,         /* LLVM IR after optimisation, before an engine takes it */
+    SMELT_STAGE_ASM         /* machine code of the chosen device, as text */
+} smelt_stage;
+
+/* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents).
+ * *text is the caller's: free it with smelt_free. */
+SMELT_API smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
+                                         char **text);
+SMELT_API void smelt_free(void *memory);
+
+/* ---- Whole .metal files --------------------------------------------------------------------- */
+
+typedef struct smelt_library smelt_library;
+typedef struct smelt_function smelt_function;
+
+typedef struct smelt_library_desc {
+    const char *path;   /* a .metal file, or … */
+    const char *source; /* … its text (then `path`, if given, is only the name in messages) */
+    smelt_math_mode math;
+    const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
+} smelt_library_desc;
+
+/* Reads the text and finds its kernel functions; compiles nothing. */
+SMELT_API smelt_status smelt_library_create(const smelt_library_desc *desc, smelt_library **library);
+SMELT_API smelt_library *smelt_library_retain(smelt_library *library);
+SMELT_API void smelt_library_release(smelt_library *library);
+
+/* The host names of the kernel functions, in the order of the text. */
+SMELT_API int smelt_library_function_count(const smelt_library *library);
+SMELT_API const char *smelt_library_function_name(const smelt_library *library, int index);
+
+/* The value of one function constant ([[function_constant(index)]]). The value's dtype must have the size of
+ * the constant's type. */
+typedef struct smelt_constant {
+    int index;
+    smelt_dtype dtype; /* SMELT_NO_DTYPE ends the list */
+    union {
+        double real;     /* for floats */
+        int64_t integer; /* for integers and bool */
+    } value;
+} smelt_constant;
+
+typedef struct smelt_function_desc {
+    const char *name; /* host name; NULL: the only function of the file */
+    smelt_constant constants[SMELT_MAX_CONSTANTS];
+} smelt_function_desc;
+
+/* One kernel function with its constants; compiled at its first run. INVALID_ARGUMENT lists the names there are. */
+SMELT_API smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
+                                              smelt_function **function);
+SMELT_API smelt_function *smelt_function_retain(smelt_function *function);
+SMELT_API void smelt_function_release(smelt_function *function);
+
+/* What is bound to one [[buffer(i)]]: an array, or `size` bytes copied at the call. */
+typedef struct smelt_buffer {
+    smelt_array *array;
+    const void *bytes;
+    size_t size;
+} smelt_buffer;
+
+typedef struct smelt_dispatch_desc {
+    smelt_buffer buffers[SMELT_MAX_BUFFERS];          /* by index; arrays must be row-contiguous */
+    size_t threadgroup_memory[SMELT_MAX_BUFFERS];     /* bytes for [[threadgroup(i)]] */
+    int64_t grid[3];                                  /* threads (dispatchThreads), or … */
+    int64_t groups[3];                                /* … threadgroups (dispatchThreadgroups) */
+    int64_t threadgroup[3];                           /* threads a group; never clamped */
+    const char *device;
+    const char *profile;
+    double timeout;
+    smelt_run_info *info;
+} smelt_dispatch_desc;
+
+/* Compiles if needed, runs, and waits. Arrays bound to writable buffers receive the results. */
+SMELT_API smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc);
+
+/* As smelt_kernel_show. */
+SMELT_API smelt_status smelt_function_show(smelt_function *function, const char *device, smelt_stage stage,
+                                           char **text);
+
+/* ---- The disk cache ------------------------------------------------------------------------- */
+
+/* The cache folder in use, or NULL when there is none; the reason then is in smelt_error(). */
+SMELT_API const char *smelt_cache_path(void);
+
+/* Counts the cache's entries and bytes. */
+SMELT_API smelt_status smelt_cache_usage(uint64_t *entries, uint64_t *bytes);
+
+/* Removes every entry. Running processes are not disturbed. */
+SMELT_API smelt_status smelt_cache_clear(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

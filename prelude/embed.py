@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Flattens the prelude into C source: two strings, prelude_text (everything) and prelude_macros (smelt_macros.h).
+
+Usage: embed.py OUTPUT FOLDER…  — #include "name" is looked up in the folders, each file taken once.
+Locations in the flattened text are named "<smelt prelude: FILE>": a name in angle brackets is nobody's own file.
+"""
+import os
+import re
+import sys
+
+
+def find(name, folders):
+    for folder in folders:
+        path = os.path.join(folder, name)
+        if os.path.exists(path):
+            return path
+    raise SystemExit(f"prelude: '{name}' is included but not there")
+
+
+def flatten(name, folders, seen, out):
+    if name in seen:
+        return
+    seen.add(name)
+    out.append(f'#line 1 "<smelt prelude: {name}>"')
+    with open(find(name, folders), encoding="utf-8") as file:
+        for number, line in enumerate(file.read().split("\n"), 1):
+            include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
+            if include:
+                flatten(include.group(1), folders, seen, out)
+                out.append(f'#line {number + 1} "<smelt prelude: {name}>"')
+            elif not re.match(r"\s*#\s*pragma\s+once", line):
+                out.append(line)
+            else:
+                out.append("")
+
+
+def literal(text):
+    """A C array: string literals of this length are beyond what compilers promise."""
+    data = text.encode("utf-8") + b"\0"
+    rows = (data[i:i + 24] for i in range(0, len(data), 24))
+    return "{\n" + ",\n".join(",".join(str(b) for b in row) for row in rows) + "}"
+
+
+def main():
+    output, folders = sys.argv[1], sys.argv[2:]
+    everything = []
+    flatten("smelt_prelude.h", folders, set(), everything)
+    macros = []
+    flatten("smelt_macros.h", folders, set(), macros)
+    with open(output, "w", encoding="ascii") as out:
+        out.write('#include "frontend/prelude.h"\n')
+        out.write(f"const char prelude_text[] = {literal(chr(10).join(everything) + chr(10))};\n")
+        out.write(f"const char prelude_macros[] = {literal(chr(10).join(macros) + chr(10))};\n")
+
+
+main()

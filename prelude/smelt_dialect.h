@@ -1,0 +1,134 @@
+// The C++ dialect the rewriter writes: address spaces, intrinsics of the engines, the binding of arguments.
+// Compiled by clang in SYCL device mode, where address spaces are part of types and the default space holds them all.
+#pragma once
+
+#include "smelt_macros.h"
+
+#define __smelt_device __attribute__((opencl_global_device))
+#define __smelt_constant const __attribute__((opencl_global_host))
+#define __smelt_threadgroup __attribute__((opencl_local))
+// One more makes an overload preferred: see the rewriter's method qualifiers.
+#define __smelt_rank __attribute__((enable_if(true, "")))
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef _Float16 half;
+typedef __bf16 bfloat;
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef short int16_t;
+typedef unsigned short uint16_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+typedef long intptr_t;
+typedef unsigned long uintptr_t;
+
+// ---- Intrinsics: functions without bodies that each engine replaces (src/ir/intrinsic.h is the same list).
+extern "C" {
+#define __smelt_pure __attribute__((const))
+#define __smelt_together __attribute__((convergent))
+// Dimension d = 0, 1, 2.
+__smelt_pure uint __smelt_position_in_threadgroup(uint d);
+__smelt_pure uint __smelt_threadgroup_position(uint d);
+__smelt_pure uint __smelt_threadgroup_size(uint d);          // of this group: smaller at the edge
+__smelt_pure uint __smelt_dispatch_threadgroup_size(uint d); // of a full group
+__smelt_pure uint __smelt_grid_threads(uint d);
+__smelt_pure uint __smelt_grid_groups(uint d);
+__smelt_pure uint __smelt_thread_index(void);
+__smelt_pure uint __smelt_lane(void);
+__smelt_pure uint __smelt_simdgroup(void);
+__smelt_pure uint __smelt_simdgroup_count(void);
+// Addresses of bound arguments.
+__smelt_pure void *__smelt_buffer_address(uint index);
+__smelt_pure void *__smelt_threadgroup_address(uint index);
+// Control.
+__smelt_together void __smelt_threadgroup_barrier(uint flags, uint line, const char *file);
+__smelt_together void __smelt_simdgroup_barrier(uint flags);
+void __smelt_thread_return(void);
+void __smelt_max_threads(uint count);
+__smelt_pure bool __smelt_constant_defined(const void *constant);
+// Simdgroup operations, over the active lanes. `width` is 32 for a simdgroup and 4 for quads.
+__smelt_together uint __smelt_simd_shuffle_i32(uint value, uint lane);
+__smelt_together ulong __smelt_simd_shuffle_i64(ulong value, uint lane);
+__smelt_together uint __smelt_simd_ballot(bool value);
+__smelt_together uint __smelt_simd_reduce_i32(uint operation, uint width, uint value);
+__smelt_together ulong __smelt_simd_reduce_i64(uint operation, uint width, ulong value);
+__smelt_together float __smelt_simd_reduce_f32(uint operation, uint width, float value);
+__smelt_together uint __smelt_simd_scan_i32(uint operation, uint width, uint value);
+__smelt_together ulong __smelt_simd_scan_i64(uint operation, uint width, ulong value);
+__smelt_together float __smelt_simd_scan_f32(uint operation, uint width, float value);
+}
+
+// Operations of __smelt_simd_reduce and __smelt_simd_scan; scans add EXCLUSIVE.
+#define __SMELT_SUM 0u
+#define __SMELT_PRODUCT 1u
+#define __SMELT_MIN_SIGNED 2u
+#define __SMELT_MAX_SIGNED 3u
+#define __SMELT_MIN_UNSIGNED 4u
+#define __SMELT_MAX_UNSIGNED 5u
+#define __SMELT_MIN_FLOAT 6u
+#define __SMELT_MAX_FLOAT 7u
+#define __SMELT_AND 8u
+#define __SMELT_OR 9u
+#define __SMELT_XOR 10u
+#define __SMELT_EXCLUSIVE 16u
+
+// ---- Binding: how the entry point turns slots into the kernel's parameters.
+#define __SMELT_BIND_BUFFER 1
+#define __SMELT_BIND_THREADGROUP 2
+#define __SMELT_BIND_ATTRIBUTE 3
+
+namespace __smelt {
+
+template <class F> struct signature;
+template <class... A> struct signature<void (*)(A...)> {
+  template <int I> using argument = __type_pack_element<I, A...>;
+};
+
+// Read by src/ir/ from the constant array __smelt_bindings, ended by kind 0.
+struct binding {
+  int kind;
+  int index;
+  int size;     // bytes of what is pointed to
+  int align;
+  int writable; // the kernel may write through it
+};
+
+template <class T> struct size_of { static constexpr int size = sizeof(T), align = alignof(T); };
+template <> struct size_of<void> { static constexpr int size = 1, align = 1; };
+template <> struct size_of<const void> { static constexpr int size = 1, align = 1; };
+
+template <class P> struct pointee;
+template <class T> struct pointee<T *> { using type = T; };
+template <class T> struct pointee<T &> { using type = T; };
+
+template <class P> constexpr binding describe(int kind, int index) {
+  if constexpr (__is_pointer(P) || __is_reference(P)) {
+    using T = typename pointee<P>::type;
+    // The address space stays on T; sizes do not depend on it.
+    return {kind, index, size_of<__remove_cv(T)>::size, size_of<__remove_cv(T)>::align, !__is_const(T)};
+  } else {
+    return {kind, index, (int)sizeof(P), (int)alignof(P), 0};
+  }
+}
+
+template <class P> METAL_FUNC P address(void *slot) {
+  if constexpr (__is_pointer(P))
+    return (P)slot;
+  else if constexpr (__is_reference(P))
+    return *(typename pointee<P>::type *)slot;
+  else
+    return *(const P *)slot; // a value in a buffer
+}
+
+template <class P> METAL_FUNC P buffer(uint index) { return address<P>(__smelt_buffer_address(index)); }
+template <class P> METAL_FUNC P threadgroup_memory(uint index) {
+  return address<P>(__smelt_threadgroup_address(index));
+}
+
+} // namespace __smelt

@@ -1,0 +1,215 @@
+#include "array/array.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Cache-line and vector aligned, so that kernels' vector loads of whole arrays are aligned. */
+#define ALIGNMENT 128
+
+smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size) {
+    size_t bytes = smelt_dtype_bytes(dtype);
+    if (!bytes) return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: dtype %d is not one of smelt_dtype", what, (int)dtype);
+    if (shape->ndim < 0 || shape->ndim > SMELT_MAX_DIMENSIONS)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: ndim is %d, expected 0 to %d", what, shape->ndim,
+                    SMELT_MAX_DIMENSIONS);
+    int64_t product = 1;
+    bool empty = false, overflow = false;
+    for (int d = 0; d < shape->ndim; d++) {
+        if (shape->size[d] < 0)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: size %lld of dimension %d is negative", what,
+                        (long long)shape->size[d], d);
+        if (shape->size[d] == 0) empty = true;
+        else overflow |= __builtin_mul_overflow(product, shape->size[d], &product);
+    }
+    if (empty) product = 0;
+    int64_t total;
+    if ((!empty && overflow) || __builtin_mul_overflow(product, (int64_t)bytes, &total))
+        return fail(SMELT_ERROR_LIMIT, "%s: shape %s of %s has more bytes than 63 bits can count", what,
+                    shape_print(shape).text, smelt_dtype_name(dtype));
+    *size = product;
+    return SMELT_OK;
+}
+
+void shape_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]) {
+    int64_t step = 1;
+    for (int d = shape->ndim - 1; d >= 0; d--) {
+        strides[d] = step;
+        step *= shape->size[d] > 1 ? shape->size[d] : 1;
+    }
+}
+
+struct shape_text shape_print(const smelt_shape *shape) {
+    struct shape_text out = {"scalar"};
+    size_t used = 0;
+    for (int d = 0; d < shape->ndim && d < SMELT_MAX_DIMENSIONS; d++)
+        used += (size_t)snprintf(out.text + used, sizeof out.text - used, d ? "x%lld" : "%lld",
+                                 (long long)shape->size[d]);
+    return out;
+}
+
+static void memory_release(struct memory *memory) {
+    if (atomic_fetch_sub(&memory->references, 1) != 1) return;
+    if (memory->release)
+        memory->release(memory->context);
+    else if (!memory->borrowed)
+        free(memory->start);
+    free(memory);
+}
+
+static smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_shape *shape,
+                               const int64_t *strides, int64_t size, char *data) {
+    smelt_array *array = calloc(1, sizeof *array);
+    if (!array) return NULL;
+    atomic_init(&array->references, 1);
+    array->dtype = dtype;
+    array->shape = *shape;
+    array->size = size;
+    array->data = data;
+    array->memory = memory;
+    if (strides)
+        memcpy(array->strides, strides, (size_t)shape->ndim * sizeof *strides);
+    else
+        shape_strides(shape, array->strides);
+    return array;
+}
+
+smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_array **array) {
+    int64_t size;
+    TRY(shape_check("array", dtype, &shape, &size));
+    size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT) return fail_out_of_memory(bytes);
+    /* aligned_alloc wants a multiple; an empty array still gets an address. */
+    size_t rounded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    struct memory *memory = calloc(1, sizeof *memory);
+    char *data = memory ? aligned_alloc(ALIGNMENT, rounded) : NULL;
+    smelt_array *made = data ? array_over(memory, dtype, &shape, NULL, size, data) : NULL;
+    if (!made) {
+        free(data);
+        free(memory);
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "an array of shape %s of %s needs %zu bytes, which could not be had",
+                    shape_print(&shape).text, smelt_dtype_name(dtype), bytes);
+    }
+    atomic_init(&memory->references, 1);
+    memory->start = data;
+    memory->bytes = bytes;
+    *array = made;
+    return SMELT_OK;
+}
+
+/* The lowest and highest element offset a strided shape touches; false if they overflow. */
+static bool extent(const smelt_shape *shape, const int64_t *strides, int64_t *low, int64_t *high) {
+    *low = *high = 0;
+    for (int d = 0; d < shape->ndim; d++) {
+        int64_t reach;
+        if (shape->size[d] == 0) continue;
+        if (__builtin_mul_overflow(shape->size[d] - 1, strides[d], &reach)) return false;
+        if (__builtin_add_overflow(reach < 0 ? *low : *high, reach, reach < 0 ? low : high)) return false;
+    }
+    return true;
+}
+
+smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const int64_t *strides, void *data,
+                                     void (*release)(void *), void *context, smelt_array **array) {
+    int64_t size, low, high;
+    int64_t natural[SMELT_MAX_DIMENSIONS];
+    TRY(shape_check("array from memory", dtype, &shape, &size));
+    if (!data && size) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: data is NULL");
+    shape_strides(&shape, natural);
+    if (!strides) strides = natural;
+    int64_t bytes = (int64_t)smelt_dtype_bytes(dtype), span;
+    if (!extent(&shape, strides, &low, &high) || __builtin_mul_overflow(high - low + 1, bytes, &span))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: strides reach beyond 63 bits");
+    struct memory *memory = calloc(1, sizeof *memory);
+    smelt_array *made = memory ? array_over(memory, dtype, &shape, strides, size, data) : NULL;
+    if (!made) {
+        free(memory);
+        return fail_out_of_memory(sizeof *made);
+    }
+    atomic_init(&memory->references, 1);
+    memory->start = data ? (char *)data + low * bytes : NULL;
+    memory->bytes = size ? (size_t)span : 0;
+    memory->release = release;
+    memory->context = context;
+    memory->borrowed = true;
+    *array = made;
+    return SMELT_OK;
+}
+
+smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data, smelt_array **array) {
+    if (!data) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from values: data is NULL");
+    smelt_array *made;
+    TRY(smelt_array_create(dtype, shape, &made));
+    memcpy(made->data, data, made->memory->bytes);
+    *array = made;
+    return SMELT_OK;
+}
+
+smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_t *strides, int64_t offset,
+                              smelt_array **view) {
+    if (!base) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array view: base is NULL");
+    int64_t size, low, high, bytes = (int64_t)smelt_dtype_bytes(base->dtype);
+    int64_t natural[SMELT_MAX_DIMENSIONS];
+    TRY(shape_check("array view", base->dtype, &shape, &size));
+    shape_strides(&shape, natural);
+    if (!strides) strides = natural;
+    int64_t before = (base->data - base->memory->start) / bytes;
+    int64_t held = (int64_t)base->memory->bytes / bytes;
+    bool inside = extent(&shape, strides, &low, &high) && !__builtin_add_overflow(low, offset, &low) &&
+                  !__builtin_add_overflow(high, offset, &high) && !__builtin_add_overflow(low, before, &low) &&
+                  !__builtin_add_overflow(high, before, &high) && low >= 0 && high < held;
+    if (size && !inside)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "array view: shape %s at offset %lld reaches outside the base array's memory of %lld elements",
+                    shape_print(&shape).text, (long long)offset, (long long)held);
+    smelt_array *made =
+        array_over(base->memory, base->dtype, &shape, strides, size, size ? base->data + offset * bytes : base->data);
+    if (!made) return fail_out_of_memory(sizeof *made);
+    atomic_fetch_add(&base->memory->references, 1);
+    *view = made;
+    return SMELT_OK;
+}
+
+smelt_array *smelt_array_retain(smelt_array *array) {
+    if (array) atomic_fetch_add(&array->references, 1);
+    return array;
+}
+
+void smelt_array_release(smelt_array *array) {
+    if (!array || atomic_fetch_sub(&array->references, 1) != 1) return;
+    memory_release(array->memory);
+    free(array);
+}
+
+smelt_dtype smelt_array_dtype(const smelt_array *array) { return array->dtype; }
+smelt_shape smelt_array_shape(const smelt_array *array) { return array->shape; }
+const int64_t *smelt_array_strides(const smelt_array *array) { return array->strides; }
+int64_t smelt_array_size(const smelt_array *array) { return array->size; }
+void *smelt_array_data(const smelt_array *array) { return array->data; }
+
+bool smelt_array_is_contiguous(const smelt_array *array) {
+    if (array->size == 0) return true;
+    int64_t step = 1;
+    for (int d = array->shape.ndim - 1; d >= 0; d--) {
+        if (array->shape.size[d] != 1 && array->strides[d] != step) return false;
+        step *= array->shape.size[d];
+    }
+    return true;
+}
+
+struct walk walk_begin(const smelt_shape *shape, const int64_t *strides) {
+    struct walk walk = {.shape = shape, .strides = strides, .left = 1};
+    for (int d = 0; d < shape->ndim; d++) walk.left *= shape->size[d];
+    return walk;
+}
+
+void walk_next(struct walk *walk) {
+    if (--walk->left <= 0) return;
+    for (int d = walk->shape->ndim - 1; d >= 0; d--) {
+        walk->offset += walk->strides[d];
+        if (++walk->index[d] < walk->shape->size[d]) return;
+        walk->offset -= walk->strides[d] * walk->shape->size[d];
+        walk->index[d] = 0;
+    }
+}

@@ -1,0 +1,53 @@
+/* The array object: dtype, shape and strides over reference-counted memory. */
+#ifndef SMELT_ARRAY_ARRAY_H
+#define SMELT_ARRAY_ARRAY_H
+
+#include "base/error.h"
+
+#include <stdatomic.h>
+
+/* Memory that arrays and views share. */
+struct memory {
+    atomic_int references;
+    char *start;
+    size_t bytes;
+    void (*release)(void *context); /* NULL: free(start) unless `borrowed` */
+    void *context;
+    bool borrowed;
+};
+
+struct smelt_array {
+    atomic_int references;
+    smelt_dtype dtype;
+    smelt_shape shape;
+    int64_t strides[SMELT_MAX_DIMENSIONS]; /* in elements */
+    int64_t size;                          /* product of the shape */
+    char *data;                            /* element (0, …) */
+    struct memory *memory;
+};
+
+/* Checks dtype, ndim and sizes; gives the number of elements. The failure names `what`. */
+smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size);
+
+/* Row-major strides of a shape. */
+void shape_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]);
+
+/* "4x16", "scalar" for ndim 0; at most 512 bytes. */
+struct shape_text {
+    char text[512];
+};
+struct shape_text shape_print(const smelt_shape *shape);
+
+/* Walks the elements of a strided array in row-major order:
+ *   for (struct walk w = walk_begin(shape, strides); w.left; walk_next(&w)) use(data + w.offset * bytes) */
+struct walk {
+    const smelt_shape *shape;
+    const int64_t *strides;
+    int64_t index[SMELT_MAX_DIMENSIONS];
+    int64_t offset; /* in elements */
+    int64_t left;   /* elements still to visit, this one included */
+};
+struct walk walk_begin(const smelt_shape *shape, const int64_t *strides);
+void walk_next(struct walk *walk);
+
+#endif

@@ -1,0 +1,126 @@
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Grows with the longest message of the thread; freed when the thread ends. */
+struct message {
+    size_t capacity;
+    char text[];
+};
+
+static pthread_key_t message_key;
+static pthread_once_t message_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void) { (void)pthread_key_create(&message_key, free); }
+
+static struct message *message_reserve(size_t capacity) {
+    pthread_once(&message_once, make_key);
+    struct message *message = pthread_getspecific(message_key);
+    if (message && message->capacity >= capacity) return message;
+    struct message *grown = realloc(message, sizeof *grown + capacity);
+    if (!grown) return message;
+    if (!message) grown->text[0] = 0;
+    grown->capacity = capacity;
+    pthread_setspecific(message_key, grown);
+    return grown;
+}
+
+const char *smelt_error(void) {
+    pthread_once(&message_once, make_key);
+    struct message *message = pthread_getspecific(message_key);
+    return message ? message->text : "";
+}
+
+static void set_message(const char *format, va_list arguments, const char *tail) {
+    va_list again;
+    va_copy(again, arguments);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    size_t tail_length = tail ? strlen(tail) + 2 : 0;
+    char *kept = tail ? strdup(tail) : NULL;
+    size_t needed = (length < 0 ? 0 : (size_t)length) + tail_length + 1;
+    struct message *message = message_reserve(needed < 256 ? 256 : needed);
+    if (message) {
+        int written = vsnprintf(message->text, message->capacity, format, again);
+        if (kept && written >= 0 && (size_t)written < message->capacity)
+            snprintf(message->text + written, message->capacity - (size_t)written, ": %s", kept);
+    }
+    free(kept);
+    va_end(again);
+}
+
+void error_record(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_message(format, arguments, NULL);
+    va_end(arguments);
+}
+
+void error_record_within(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    set_message(format, arguments, smelt_error());
+    va_end(arguments);
+}
+
+smelt_status fail_out_of_memory(size_t bytes) {
+    return fail(SMELT_ERROR_OUT_OF_MEMORY, "%zu bytes of memory could not be had", bytes);
+}
+
+const char *smelt_status_name(smelt_status status) {
+    switch (status) {
+#define X(code, name, meaning)                                                                               \
+    case SMELT_##name:                                                                                       \
+        return "SMELT_" #name;
+        SMELT_STATUS_TABLE(X)
+#undef X
+    }
+    return "SMELT_UNKNOWN";
+}
+
+const char *smelt_status_meaning(smelt_status status) {
+    switch (status) {
+#define X(code, name, meaning)                                                                               \
+    case SMELT_##name:                                                                                       \
+        return meaning;
+        SMELT_STATUS_TABLE(X)
+#undef X
+    }
+    return "not a status of this version";
+}
+
+const char *smelt_version(void) {
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+    return TEXT(SMELT_VERSION_MAJOR) "." TEXT(SMELT_VERSION_MINOR) "." TEXT(SMELT_VERSION_PATCH);
+}
+
+static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
+static smelt_log_callback *log_callback;
+static void *log_context;
+
+void smelt_set_log(smelt_log_callback *callback, void *context) {
+    pthread_mutex_lock(&log_lock);
+    log_callback = callback;
+    log_context = context;
+    pthread_mutex_unlock(&log_lock);
+}
+
+void log_line(smelt_log_level level, const char *format, ...) {
+    char line[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    pthread_mutex_lock(&log_lock);
+    smelt_log_callback *callback = log_callback;
+    void *context = log_context;
+    pthread_mutex_unlock(&log_lock);
+    if (callback)
+        callback(level, line, context);
+    else if (level == SMELT_LOG_WARNING)
+        fprintf(stderr, "smelt: warning: %s\n", line);
+}

@@ -1,0 +1,25 @@
+/* Whole files: read, replace, and the folders they need. */
+#ifndef SMELT_BASE_FILE_H
+#define SMELT_BASE_FILE_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+/* Reads a file or other readable path into `contents` (freed by the caller). SMELT_ERROR_IO names the path and why. */
+smelt_status file_read(const char *path, struct text *contents);
+
+/* One piece of a file to be written. */
+struct bytes {
+    const void *data;
+    size_t size;
+};
+
+/* Writes the pieces one after another. A regular or new file is written under a temporary name beside it and
+ * renamed, so that readers see the old contents or the new; anything else (a pipe, /dev/stdout) is written in
+ * place. The temporary file is removed on failure. */
+smelt_status file_write(const char *path, const struct bytes *pieces, int count);
+
+/* Makes a folder and its parents with mode 0700. */
+smelt_status file_make_folder(const char *path);
+
+#endif

@@ -1,0 +1,92 @@
+/* Faults in generated code: recognised, taken back to the worker, reported as errors. Everything else goes to the
+ * handler that was there before. */
+#include "cpu/scalar.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define SIGNAL_STACK_BYTES 65536
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+static struct sigaction previous[sizeof signals / sizeof *signals];
+static pthread_once_t install_once = PTHREAD_ONCE_INIT;
+static _Thread_local void *own_stack;
+
+static bool in_code(const struct object *object, const void *address) {
+    const char *p = address;
+    return p >= object->code && p < object->code + object->code_size;
+}
+
+/* The instruction to blame: the faulting one, or the call into a library function that faulted. */
+static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
+    const struct object *object = &worker->launch->executable->object;
+    const void *instruction = (const void *)context->uc_mcontext.gregs[REG_RIP];
+    if (in_code(object, instruction)) return instruction;
+    const void *const *stack = (const void *const *)context->uc_mcontext.gregs[REG_RSP];
+    const char *low = worker->running->stack, *high = low + FIBER_STACK_BYTES;
+    for (int i = 0; i < 64 && (const char *)(stack + i) >= low && (const char *)(stack + i + 1) <= high; i++)
+        if (in_code(object, stack[i])) return (const char *)stack[i] - 1;
+    return NULL;
+}
+
+static void call_previous(int signal, siginfo_t *info, void *context) {
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        if (signals[i] != signal) continue;
+        if (previous[i].sa_flags & SA_SIGINFO) {
+            previous[i].sa_sigaction(signal, info, context);
+        } else if (previous[i].sa_handler == SIG_DFL) {
+            /* Let it happen again, by default. */
+            (void)sigaction(signal, &previous[i], NULL);
+        } else if (previous[i].sa_handler != SIG_IGN) {
+            previous[i].sa_handler(signal);
+        }
+    }
+}
+
+static void on_fault(int signal, siginfo_t *info, void *opaque) {
+    ucontext_t *context = opaque;
+    struct worker *worker = worker_in_kernel();
+    const void *instruction = worker ? blamed_instruction(worker, context) : NULL;
+    if (!instruction) {
+        call_previous(signal, info, opaque);
+        return;
+    }
+    worker->ended = ENDED_BY_FAULT;
+    worker->fault_signal = signal;
+    worker->fault_address = info->si_addr;
+    worker->fault_instruction = instruction;
+    struct fiber_escape escape = fiber_escape(&worker->home);
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)escape.instruction_pointer;
+    context->uc_mcontext.gregs[REG_RSP] = (greg_t)escape.stack_pointer;
+}
+
+static void install(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_fault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) (void)sigaction(signals[i], &action, &previous[i]);
+}
+
+void fault_install(void) { pthread_once(&install_once, install); }
+
+void fault_prepare_thread(void) {
+    stack_t old;
+    if (sigaltstack(NULL, &old) != 0 || !(old.ss_flags & SS_DISABLE)) return;
+    own_stack = malloc(SIGNAL_STACK_BYTES);
+    if (!own_stack) return;
+    stack_t stack = {.ss_sp = own_stack, .ss_size = SIGNAL_STACK_BYTES};
+    (void)sigaltstack(&stack, NULL);
+}
+
+void fault_release_thread(void) {
+    if (!own_stack) return;
+    stack_t off = {.ss_flags = SS_DISABLE};
+    (void)sigaltstack(&off, NULL);
+    free(own_stack);
+    own_stack = NULL;
+}

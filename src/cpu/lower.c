@@ -1,0 +1,442 @@
+/* For the scalar engine: intrinsics become loads from the thread's context or calls of the runtime, threadgroup
+ * variables become offsets into the group's memory, loops poll the stop flag, simdgroup operations get sites.
+ *
+ * Requires: the optimised entry, everything inlined. Establishes: the entry takes a struct thread_context *. */
+#include "cpu/context.h"
+#include "ir/flow.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADGROUP_SPACE 3
+
+struct lowering {
+    struct unit *unit;
+    struct arena arena;
+    LLVMValueRef context; /* the entry's parameter */
+    LLVMValueRef group;   /* loaded once in the entry block */
+};
+
+static LLVMValueRef field_address(struct lowering *l, LLVMValueRef base, size_t offset) {
+    LLVMValueRef index = LLVMConstInt(type_i64(l->unit), offset, false);
+    return LLVMBuildGEP2(l->unit->builder, LLVMInt8TypeInContext(l->unit->context), base, &index, 1, "");
+}
+
+/* Fields generated code only reads: loads may move and merge freely. */
+static LLVMValueRef read_field(struct lowering *l, LLVMTypeRef type, LLVMValueRef base, size_t offset) {
+    LLVMValueRef load = LLVMBuildLoad2(l->unit->builder, type, field_address(l, base, offset), "");
+    unsigned kind = LLVMGetMDKindIDInContext(l->unit->context, "invariant.load", 14);
+    LLVMSetMetadata(load, kind, LLVMMetadataAsValue(l->unit->context, LLVMMDNodeInContext2(l->unit->context, NULL, 0)));
+    return load;
+}
+
+static void replace(LLVMValueRef call, LLVMValueRef value) {
+    LLVMReplaceAllUsesWith(call, value);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* ---- Positions and addresses. */
+
+static const struct {
+    const char *name;
+    bool of_group;
+    size_t offset; /* of a uint32_t, or of three indexed by the argument */
+    bool indexed;
+} context_fields[] = {
+    {"__smelt_position_in_threadgroup", false, offsetof(struct thread_context, position), true},
+    {"__smelt_thread_index", false, offsetof(struct thread_context, index), false},
+    {"__smelt_lane", false, offsetof(struct thread_context, lane), false},
+    {"__smelt_simdgroup", false, offsetof(struct thread_context, simdgroup), false},
+    {"__smelt_threadgroup_position", true, offsetof(struct group_context, position), true},
+    {"__smelt_threadgroup_size", true, offsetof(struct group_context, size), true},
+    {"__smelt_dispatch_threadgroup_size", true, offsetof(struct group_context, dispatch_size), true},
+    {"__smelt_grid_threads", true, offsetof(struct group_context, grid), true},
+    {"__smelt_grid_groups", true, offsetof(struct group_context, groups), true},
+    {"__smelt_simdgroup_count", true, offsetof(struct group_context, simdgroup_count), false},
+};
+
+static smelt_status constant_argument(struct lowering *l, LLVMValueRef call, unsigned index, uint64_t limit,
+                                      uint64_t *value) {
+    if (is_constant_integer(LLVMGetOperand(call, index), value) && *value < limit) return SMELT_OK;
+    return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "argument %u of %s is not a constant below %llu", index,
+                     called_name(call), (unsigned long long)limit);
+}
+
+static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, const char *name, bool *done) {
+    for (size_t i = 0; i < sizeof context_fields / sizeof *context_fields; i++) {
+        if (strcmp(name, context_fields[i].name) != 0) continue;
+        uint64_t dimension = 0;
+        if (context_fields[i].indexed) TRY(constant_argument(l, call, 0, 3, &dimension));
+        LLVMValueRef base = context_fields[i].of_group ? l->group : l->context;
+        replace(call, read_field(l, type_i32(l->unit), base, context_fields[i].offset + 4 * dimension));
+        *done = true;
+        return SMELT_OK;
+    }
+    return SMELT_OK;
+}
+
+static smelt_status lower_address(struct lowering *l, LLVMValueRef call, bool threadgroup) {
+    uint64_t slot;
+    TRY(constant_argument(l, call, 0, threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS, &slot));
+    LLVMTypeRef pointer = type_pointer(l->unit);
+    if (threadgroup) {
+        size_t offset = offsetof(struct group_context, threadgroup_slots) + slot * sizeof(void *);
+        replace(call, read_field(l, pointer, l->group, offset));
+    } else {
+        LLVMValueRef table = read_field(l, pointer, l->group, offsetof(struct group_context, buffers));
+        replace(call, read_field(l, pointer, table, slot * sizeof(void *)));
+    }
+    return SMELT_OK;
+}
+
+/* ---- Calls of the runtime. */
+
+static LLVMValueRef call_runtime(struct lowering *l, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                                 unsigned count) {
+    LLVMTypeRef types[5];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(l->unit->module, name);
+    if (!function) function = LLVMAddFunction(l->unit->module, name, type);
+    return LLVMBuildCall2(l->unit->builder, type, function, arguments, count, "");
+}
+
+static LLVMTypeRef type_void(struct lowering *l) { return LLVMVoidTypeInContext(l->unit->context); }
+
+static void lower_barrier(struct lowering *l, LLVMValueRef call) {
+    LLVMValueRef file = LLVMGetOperand(call, 2);
+    LLVMValueRef arguments[3] = {l->context, LLVMGetOperand(call, 1), file};
+    call_runtime(l, "smelt_runtime_barrier", type_void(l), arguments, 3);
+    LLVMInstructionEraseFromParent(call);
+    l->unit->result->image.has_barrier = true;
+}
+
+static void lower_return(struct lowering *l, LLVMValueRef call) {
+    LLVMValueRef address = field_address(l, l->context, offsetof(struct thread_context, returned));
+    LLVMBuildStore(l->unit->builder, constant_i32(l->unit, 1), address);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* ---- Simdgroup operations. */
+
+static const struct {
+    const char *name;
+    enum simd_kind kind;
+    enum simd_type type;
+} simd_operations[] = {
+    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE, SIMD_I32}, {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE, SIMD_I64},
+    {"__smelt_simd_ballot", SIMD_BALLOT, SIMD_I32},       {"__smelt_simdgroup_barrier", SIMD_BARRIER, SIMD_I32},
+    {"__smelt_simd_reduce_i32", SIMD_REDUCE, SIMD_I32},   {"__smelt_simd_reduce_i64", SIMD_REDUCE, SIMD_I64},
+    {"__smelt_simd_reduce_f32", SIMD_REDUCE, SIMD_F32},   {"__smelt_simd_scan_i32", SIMD_SCAN, SIMD_I32},
+    {"__smelt_simd_scan_i64", SIMD_SCAN, SIMD_I64},       {"__smelt_simd_scan_f32", SIMD_SCAN, SIMD_F32},
+};
+
+static int simd_operation_index(const char *name) {
+    for (size_t i = 0; i < sizeof simd_operations / sizeof *simd_operations; i++)
+        if (strcmp(name, simd_operations[i].name) == 0) return (int)i;
+    return -1;
+}
+
+static LLVMValueRef to_bits(struct lowering *l, LLVMValueRef value) {
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
+    if (kind == LLVMFloatTypeKind) value = LLVMBuildBitCast(b, value, type_i32(l->unit), "");
+    return LLVMBuildZExtOrBitCast(b, value, type_i64(l->unit), "");
+}
+
+static LLVMValueRef from_bits(struct lowering *l, LLVMValueRef bits, LLVMTypeRef type) {
+    LLVMBuilderRef b = l->unit->builder;
+    if (LLVMGetTypeKind(type) == LLVMFloatTypeKind)
+        return LLVMBuildBitCast(b, LLVMBuildTrunc(b, bits, type_i32(l->unit), ""), type, "");
+    return LLVMBuildTruncOrBitCast(b, bits, type, "");
+}
+
+static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operation, int site) {
+    enum simd_kind kind = simd_operations[operation].kind;
+    uint64_t what = 0, width = SIMDGROUP_LANES;
+    LLVMValueRef argument = constant_i32(l->unit, 0), value = NULL;
+    switch (kind) {
+    case SIMD_REDUCE:
+    case SIMD_SCAN:
+        TRY(constant_argument(l, call, 0, 32, &what));
+        TRY(constant_argument(l, call, 1, SIMDGROUP_LANES + 1, &width));
+        value = LLVMGetOperand(call, 2);
+        break;
+    case SIMD_SHUFFLE:
+        argument = LLVMGetOperand(call, 1);
+        value = LLVMGetOperand(call, 0);
+        break;
+    case SIMD_BALLOT:
+        value = LLVMGetOperand(call, 0);
+        break;
+    case SIMD_BARRIER:
+        break;
+    }
+    LLVMPositionBuilderBefore(l->unit->builder, call);
+    uint32_t code = SIMD_CODE(kind, simd_operations[operation].type, what, width);
+    LLVMValueRef bits = value ? to_bits(l, value) : LLVMConstInt(type_i64(l->unit), 0, false);
+    LLVMValueRef arguments[5] = {l->context, constant_i32(l->unit, (uint32_t)site), constant_i32(l->unit, code), argument,
+                                 bits};
+    LLVMValueRef result = call_runtime(l, "smelt_runtime_simdgroup", type_i64(l->unit), arguments, 5);
+    if (LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMVoidTypeKind)
+        LLVMInstructionEraseFromParent(call);
+    else
+        replace(call, from_bits(l, result, LLVMTypeOf(call)));
+    return SMELT_OK;
+}
+
+/* A path for one operation: its own position last, before it the loops it stands in with theirs. Positions are
+ * reverse post-order numbers, which order any two blocks of one loop as control flow does; a loop stands where its
+ * header stands. */
+static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block, int order_in_block,
+                              int *loop_numbers, int *loops_used, struct site *site) {
+    int chain[SITE_MAX_DEPTH];
+    int depth = 0;
+    for (int loop = flow->blocks[block].loop; loop >= 0; loop = flow->loops[loop].parent) {
+        if (depth == SITE_MAX_DEPTH)
+            return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "a simdgroup operation stands in more than %d nested loops",
+                             SITE_MAX_DEPTH);
+        chain[depth++] = loop;
+    }
+    site->depth = depth;
+    for (int d = 0; d < depth; d++) {
+        int loop = chain[depth - 1 - d];
+        if (loop_numbers[loop] < 0) {
+            if (*loops_used == IMAGE_MAX_LOOPS)
+                return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "simdgroup operations stand in more than %d loops",
+                                 IMAGE_MAX_LOOPS);
+            loop_numbers[loop] = (*loops_used)++;
+        }
+        site->position[d] = flow->loops[loop].header << 12;
+        site->loop[d] = loop_numbers[loop];
+    }
+    site->position[depth] = (block << 12) | (order_in_block & 0xfff);
+    return SMELT_OK;
+}
+
+/* The iteration count starts at 0 on each entry to the loop and grows on each back edge. */
+static void count_iterations(struct lowering *l, const struct flow *flow, const struct flow_loop *loop, int number) {
+    LLVMBuilderRef b = l->unit->builder;
+    size_t offset = offsetof(struct thread_context, iterations) + 4 * (size_t)number;
+    const struct flow_block *header = &flow->blocks[loop->header];
+    for (int p = 0; p < header->predecessor_count; p++) {
+        int predecessor = header->predecessors[p];
+        bool back = false;
+        for (int i = 0; i < loop->latch_count; i++) back |= loop->latches[i] == predecessor;
+        LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(flow->blocks[predecessor].block));
+        LLVMValueRef address = field_address(l, l->context, offset);
+        LLVMValueRef value = constant_i32(l->unit, 0);
+        if (back) {
+            LLVMValueRef old = LLVMBuildLoad2(b, type_i32(l->unit), address, "");
+            value = LLVMBuildAdd(b, old, constant_i32(l->unit, 1), "");
+        }
+        LLVMBuildStore(b, value, address);
+    }
+}
+
+static smelt_status lower_simd_operations(struct lowering *l, const struct flow *flow) {
+    struct image *image = &l->unit->result->image;
+    int *numbers = arena_alloc(&l->arena, (size_t)(flow->loop_count + 1) * sizeof *numbers);
+    int used = 0, capacity = 0;
+    if (!numbers) return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loops");
+    for (int i = 0; i < flow->loop_count; i++) numbers[i] = -1;
+    for (int i = 0; i < flow->block_count; i++) {
+        int order = 0;
+        FOR_EACH_INSTRUCTION(instruction, flow->blocks[i].block) {
+            int operation = simd_operation_index(called_name(instruction));
+            if (operation < 0) continue;
+            if (image->site_count == capacity) {
+                capacity = capacity ? 2 * capacity : 16;
+                struct site *grown = realloc(image->sites, (size_t)capacity * sizeof *grown);
+                if (!grown) return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for simdgroup operations");
+                image->sites = grown;
+            }
+            struct site *site = &image->sites[image->site_count];
+            memset(site, 0, sizeof *site);
+            TRY(fill_site(l, flow, i, order++, numbers, &used, site));
+            TRY(lower_simd(l, instruction, operation, image->site_count++));
+        }
+    }
+    for (int i = 0; i < flow->loop_count; i++)
+        if (numbers[i] >= 0) count_iterations(l, flow, &flow->loops[i], numbers[i]);
+    return SMELT_OK;
+}
+
+/* ---- Back edges poll the stop flag, so that a time-out ends any loop. */
+
+static void poll_back_edges(struct lowering *l, const struct flow *flow) {
+    struct unit *unit = l->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef stop = NULL;
+    for (int i = 0; i < flow->block_count; i++) {
+        LLVMBasicBlockRef from = flow->blocks[i].block;
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(from);
+        for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+            LLVMBasicBlockRef to = LLVMGetSuccessor(terminator, s);
+            int target = flow_index(flow, to);
+            if (target < 0 || target > i) continue;
+            LLVMBasicBlockRef edge = split_edge(unit, from, s);
+            if (!stop) {
+                stop = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "stopped");
+                LLVMPositionBuilderAtEnd(b, stop);
+                call_runtime(l, "smelt_runtime_stop", type_void(l), &l->context, 1);
+                LLVMBuildUnreachable(b);
+            }
+            LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
+            LLVMPositionBuilderAtEnd(b, edge);
+            LLVMValueRef address = read_field(l, type_pointer(unit), l->group, offsetof(struct group_context, stop));
+            LLVMValueRef flag = LLVMBuildLoad2(b, type_i32(unit), address, "");
+            LLVMSetVolatile(flag, true);
+            LLVMValueRef set = LLVMBuildICmp(b, LLVMIntNE, flag, constant_i32(unit, 0), "");
+            LLVMBuildCondBr(b, set, stop, to);
+        }
+    }
+}
+
+/* ---- Threadgroup variables. */
+
+/* Users of a constant expression over a global become users of instructions, so that the global can be replaced. */
+static LLVMValueRef expression_as_instruction(struct lowering *l, LLVMValueRef expression, LLVMValueRef global,
+                                              LLVMValueRef replacement) {
+    LLVMBuilderRef b = l->unit->builder;
+    if (expression == global) return replacement;
+    if (!LLVMIsAConstantExpr(expression)) return expression;
+    LLVMValueRef first = expression_as_instruction(l, LLVMGetOperand(expression, 0), global, replacement);
+    switch (LLVMGetConstOpcode(expression)) {
+    case LLVMGetElementPtr: {
+        LLVMValueRef indexes[8];
+        unsigned count = 0;
+        for (int i = 1; i < LLVMGetNumOperands(expression) && count < 8; i++)
+            indexes[count++] = LLVMGetOperand(expression, (unsigned)i);
+        return LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(expression), first, indexes, count, "");
+    }
+    case LLVMAddrSpaceCast:
+        return LLVMBuildAddrSpaceCast(b, first, LLVMTypeOf(expression), "");
+    case LLVMPtrToInt:
+        return LLVMBuildPtrToInt(b, first, LLVMTypeOf(expression), "");
+    case LLVMIntToPtr:
+        return LLVMBuildIntToPtr(b, first, LLVMTypeOf(expression), "");
+    default: {
+        if (LLVMGetNumOperands(expression) < 2) return NULL;
+        LLVMValueRef second = expression_as_instruction(l, LLVMGetOperand(expression, 1), global, replacement);
+        return second ? LLVMBuildBinOp(b, LLVMGetConstOpcode(expression), first, second, "") : NULL;
+    }
+    }
+}
+
+static bool mentions(LLVMValueRef value, LLVMValueRef global, int depth) {
+    if (value == global) return true;
+    if (!LLVMIsAConstantExpr(value) || depth > 8) return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (mentions(LLVMGetOperand(value, (unsigned)i), global, depth + 1)) return true;
+    return false;
+}
+
+static smelt_status replace_threadgroup_variable(struct lowering *l, LLVMValueRef global, uint64_t offset) {
+    LLVMBuilderRef b = l->unit->builder;
+    FOR_EACH_BLOCK(block, l->unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
+            LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
+            if (!mentions(operand, global, 0)) continue;
+            bool phi = LLVMIsAPHINode(instruction);
+            LLVMValueRef place =
+                phi ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(instruction, (unsigned)o)) : instruction;
+            LLVMPositionBuilderBefore(b, place);
+            LLVMValueRef base = read_field(l, type_pointer(l->unit), l->group, offsetof(struct group_context, threadgroup_memory));
+            LLVMValueRef address = LLVMBuildAddrSpaceCast(b, field_address(l, base, offset), LLVMTypeOf(global), "");
+            LLVMValueRef value = expression_as_instruction(l, operand, global, address);
+            if (!value)
+                return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "a constant expression over a threadgroup variable is not understood");
+            LLVMSetOperand(instruction, (unsigned)o, value);
+        }
+    }
+    return SMELT_OK;
+}
+
+static smelt_status lower_threadgroup_variables(struct lowering *l) {
+    uint64_t total = 0;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(l->unit->module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || !LLVMGetFirstUse(g)) continue;
+        LLVMTypeRef type = LLVMGlobalGetValueType(g);
+        uint64_t align = LLVMGetAlignment(g);
+        if (align < 16) align = 16;
+        total = (total + align - 1) / align * align;
+        TRY(replace_threadgroup_variable(l, g, total));
+        total += LLVMABISizeOfType(l->unit->layout, type);
+    }
+    l->unit->result->image.threadgroup_bytes = total;
+    return SMELT_OK;
+}
+
+/* ---- The pass. */
+
+static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char *name) {
+    bool done = false;
+    LLVMPositionBuilderBefore(l->unit->builder, call);
+    TRY(lower_context_field(l, call, name, &done));
+    if (done) return SMELT_OK;
+    if (strcmp(name, "__smelt_buffer_address") == 0) return lower_address(l, call, false);
+    if (strcmp(name, "__smelt_threadgroup_address") == 0) return lower_address(l, call, true);
+    if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
+        lower_barrier(l, call);
+    } else if (strcmp(name, "__smelt_thread_return") == 0) {
+        lower_return(l, call);
+    } else if (strcmp(name, "__smelt_max_threads") == 0) {
+        uint64_t threads;
+        TRY(constant_argument(l, call, 0, UINT32_MAX, &threads));
+        l->unit->result->image.max_threads = (uint32_t)threads;
+        LLVMInstructionEraseFromParent(call);
+    } else if (strncmp(name, "__smelt_", 8) == 0) {
+        return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the scalar engine", name);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status measure_private_memory(struct lowering *l) {
+    uint64_t total = 0;
+    FOR_EACH_BLOCK(block, l->unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (!LLVMIsAAllocaInst(instruction)) continue;
+        uint64_t count = 1;
+        if (!is_constant_integer(LLVMGetOperand(instruction, 0), &count))
+            return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "a private array's size is not a constant");
+        total += count * LLVMABISizeOfType(l->unit->layout, LLVMGetAllocatedType(instruction));
+    }
+    l->unit->result->image.private_bytes = total;
+    if (total > l->unit->request->private_limit)
+        return unit_fail(l->unit, SMELT_ERROR_LIMIT,
+                         "the private arrays of a thread take %llu bytes; at most %llu are allowed",
+                         (unsigned long long)total, (unsigned long long)l->unit->request->private_limit);
+    return SMELT_OK;
+}
+
+static smelt_status lower(struct lowering *l) {
+    struct unit *unit = l->unit;
+    l->context = LLVMGetParam(unit->entry, 0);
+    LLVMPositionBuilder(unit->builder, LLVMGetEntryBasicBlock(unit->entry),
+                        LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
+    l->group = read_field(l, type_pointer(unit), l->context, offsetof(struct thread_context, group));
+    TRY(measure_private_memory(l));
+    TRY(lower_threadgroup_variables(l));
+    struct flow flow;
+    TRY(flow_find(unit, unit->entry, &l->arena, &flow));
+    TRY(lower_simd_operations(l, &flow));
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (LLVMIsACallInst(instruction)) TRY(lower_call(l, instruction, called_name(instruction)));
+    }
+    poll_back_edges(l, &flow);
+    return SMELT_OK;
+}
+
+smelt_status pass_lower_scalar(struct unit *unit) {
+    /* Sites are ordered by loops: every loop needs one header that dominates it. */
+    TRY(run_passes(unit, "function(fix-irreducible,loop-simplify)"));
+    struct lowering l = {.unit = unit};
+    smelt_status status = lower(&l);
+    arena_free(&l.arena);
+    if (status != SMELT_OK) return status;
+    return run_passes(unit, "function(early-cse,instcombine,simplifycfg),globaldce");
+}

@@ -1,0 +1,186 @@
+#include "frontend/clang.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A compiler that needs more than this is not compiling a kernel. */
+#define CLANG_SECONDS 60
+#define CLANG_MEMORY_BYTES ((size_t)4 << 30)
+
+#define REQUIRED_MAJOR 19
+
+static bool is_program(const char *path) {
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Looks a name up in PATH; a name with a slash is itself. */
+static bool find_program(const char *name, char path[4096]) {
+    if (strchr(name, '/')) return snprintf(path, 4096, "%s", name) < 4096 && is_program(path);
+    const char *at = getenv("PATH");
+    while (at && *at) {
+        size_t length = strcspn(at, ":");
+        if (snprintf(path, 4096, "%.*s/%s", (int)length, at, name) < 4096 && is_program(path)) return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line. */
+static int major_version(const char *path, char line[256]) {
+    const char *const arguments[] = {path, "--version", NULL};
+    struct process_request request = {.arguments = arguments, .seconds = 10, .memory_bytes = CLANG_MEMORY_BYTES};
+    struct process_result result;
+    line[0] = 0;
+    if (process_run(&request, &result) != SMELT_OK) return 0;
+    const char *text = text_string(&result.output), *word = strstr(text, "clang version ");
+    int major = word ? atoi(word + strlen("clang version ")) : 0;
+    snprintf(line, 256, "%.*s", (int)strcspn(text, "\n"), text);
+    process_result_free(&result);
+    return major;
+}
+
+static void identify(struct clang *clang) {
+    struct stat status = {0};
+    (void)stat(clang->path, &status);
+    struct hasher *hasher = hasher_create();
+    hasher_add_string(hasher, clang->path);
+    hasher_add_integer(hasher, status.st_size);
+    hasher_add_integer(hasher, status.st_mtim.tv_sec);
+    hasher_add_integer(hasher, status.st_mtim.tv_nsec);
+    clang->identity = hasher_finish(hasher);
+}
+
+static smelt_status look_for(struct clang *clang) {
+    char line[256];
+    const char *named = getenv("SMELT_CLANG");
+    if (named && *named) {
+        if (!find_program(named, clang->path))
+            return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which is not a program that can be run", named);
+        int major = major_version(clang->path, line);
+        if (major != REQUIRED_MAJOR)
+            return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which says '%s'; expected clang version %d", named,
+                        line, REQUIRED_MAJOR);
+    } else if (!find_program("clang-19", clang->path)) {
+        if (!find_program("clang", clang->path))
+            return fail(SMELT_ERROR_NO_COMPILER,
+                        "no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name "
+                        "a clang %d in SMELT_CLANG",
+                        REQUIRED_MAJOR);
+        int major = major_version(clang->path, line);
+        if (major != REQUIRED_MAJOR)
+            return fail(SMELT_ERROR_NO_COMPILER,
+                        "'%s' says '%s'; expected clang version %d: install the Debian package clang-19", clang->path, line,
+                        REQUIRED_MAJOR);
+    }
+    identify(clang);
+    return SMELT_OK;
+}
+
+/* The last find, kept while SMELT_CLANG and PATH stay the same. */
+static pthread_mutex_t found_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct clang found;
+static struct hash found_environment;
+static bool found_valid;
+
+smelt_status clang_find(struct clang *clang) {
+    struct hasher *hasher = hasher_create();
+    hasher_add_string(hasher, getenv("SMELT_CLANG"));
+    hasher_add_string(hasher, getenv("PATH"));
+    struct hash environment = hasher_finish(hasher);
+    pthread_mutex_lock(&found_lock);
+    bool known = found_valid && environment.low == found_environment.low && environment.high == found_environment.high;
+    if (known) *clang = found;
+    pthread_mutex_unlock(&found_lock);
+    if (known) return SMELT_OK;
+    TRY(look_for(clang));
+    pthread_mutex_lock(&found_lock);
+    found = *clang;
+    found_environment = environment;
+    found_valid = true;
+    pthread_mutex_unlock(&found_lock);
+    return SMELT_OK;
+}
+
+/* The dialect: see docs/architecture.md for why SYCL device mode. */
+static const char *const dialect_flags[] = {
+    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++20", "-fdeclspec",
+    "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics", "-fsycl-is-device",
+    "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing", "-fno-finite-loops",
+    /* Each half and bfloat operation rounds; float to integer saturates. */
+    "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-fno-strict-float-cast-overflow",
+    "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only", "-dwarf-version=4",
+    "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20", "-ftemplate-backtrace-limit=0",
+    NULL};
+
+static const char *const relaxed_flags[] = {"-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
+static const char *const fast_flags[] = {"-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func",
+                                         "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
+
+static const char *const *math_flags(smelt_math_mode math) {
+    static const char *const none[] = {NULL};
+    return math == SMELT_MATH_FAST ? fast_flags : math == SMELT_MATH_RELAXED ? relaxed_flags : none;
+}
+
+void clang_add_flags(smelt_math_mode math, struct text *flags) {
+    for (const char *const *f = dialect_flags; *f; f++) text_addf(flags, "%s ", *f);
+    for (const char *const *f = math_flags(math); *f; f++) text_addf(flags, "%s ", *f);
+}
+
+#define MAX_FLAGS 128
+
+smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
+                       struct text *messages, bool *ok) {
+    const char *arguments[MAX_FLAGS];
+    int count = 0;
+    arguments[count++] = clang->path;
+    arguments[count++] = "-cc1";
+    for (const char *const *f = dialect_flags; *f; f++) arguments[count++] = *f;
+    for (const char *const *f = math_flags(request->math); *f; f++) arguments[count++] = *f;
+    for (const char *const *p = request->include_paths; p && *p && count < MAX_FLAGS - 12; p++) {
+        arguments[count++] = "-I";
+        arguments[count++] = *p;
+    }
+    if (request->precompiled) {
+        arguments[count++] = "-fno-validate-pch";
+        arguments[count++] = "-include-pch";
+        arguments[count++] = request->precompiled;
+    }
+    arguments[count++] = "-x";
+    arguments[count++] = request->action == CLANG_PRECOMPILE ? "c++-header" : "c++";
+    if (request->action == CLANG_PRECOMPILE) arguments[count++] = "-fno-pch-timestamp";
+    arguments[count++] = request->action == CLANG_PREPROCESS   ? "-E"
+                         : request->action == CLANG_PRECOMPILE ? "-emit-pch"
+                                                               : "-emit-llvm-bc";
+    arguments[count++] = "-o";
+    arguments[count++] = "-";
+    arguments[count++] = "-";
+    arguments[count] = NULL;
+    struct process_request process = {.arguments = arguments,
+                                      .input = request->text,
+                                      .input_size = request->length,
+                                      .seconds = CLANG_SECONDS,
+                                      .memory_bytes = CLANG_MEMORY_BYTES};
+    struct process_result result;
+    TRY(process_run(&process, &result));
+    *ok = result.exit_code == 0;
+    smelt_status status = SMELT_OK;
+    if (result.timed_out)
+        status = fail(SMELT_ERROR_TIMEOUT, "clang took longer than %d seconds over the source and was stopped", CLANG_SECONDS);
+    else if (result.signal || strstr(text_string(&result.messages), "LLVM ERROR: out of memory"))
+        status = fail(SMELT_ERROR_LIMIT,
+                      "clang ended by signal %d (%s) over the source; it may use %zu GiB of memory and %d seconds",
+                      result.signal, strsignal(result.signal), CLANG_MEMORY_BYTES >> 30, CLANG_SECONDS);
+    if (status != SMELT_OK) {
+        process_result_free(&result);
+        return status;
+    }
+    *output = result.output;
+    *messages = result.messages;
+    return SMELT_OK;
+}

@@ -1,0 +1,37 @@
+/* clang 19 as a child process: found, identified, run within limits. */
+#ifndef SMELT_FRONTEND_CLANG_H
+#define SMELT_FRONTEND_CLANG_H
+
+#include "base/hash.h"
+#include "base/process.h"
+
+/* The compiler that will be used. */
+struct clang {
+    char path[4096];
+    struct hash identity; /* of path, size and modification time */
+};
+
+/* $SMELT_CLANG, else clang-19, else clang if its major version is 19. NO_COMPILER says what was looked for, or which
+ * version was found. Found once a process and environment. */
+smelt_status clang_find(struct clang *clang);
+
+enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
+
+struct clang_request {
+    enum clang_action action;
+    smelt_math_mode math;
+    const char *precompiled;                 /* path of the prelude's image, or NULL */
+    const char *const *include_paths;        /* ended by NULL; may be NULL */
+    const char *text;
+    size_t length;
+};
+
+/* Runs clang over the text. *ok: it ended with success and `output` is what was asked for; otherwise `messages` holds
+ * what it said. TIMEOUT and LIMIT when it had to be stopped. */
+smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
+                       struct text *messages, bool *ok);
+
+/* The arguments that decide what the output is, as one string for cache keys. */
+void clang_add_flags(smelt_math_mode math, struct text *flags);
+
+#endif

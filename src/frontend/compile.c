@@ -1,0 +1,172 @@
+#include "frontend/compile.h"
+#include "frontend/cache.h"
+#include "frontend/clang.h"
+#include "frontend/compiler_library.h"
+#include "frontend/diagnostic.h"
+#include "frontend/prelude.h"
+
+#include <cpuid.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Private arrays a thread may have: DESIGN section 2. */
+#define PRIVATE_LIMIT_BYTES 65536
+
+/* What the CPU can do, without asking LLVM: code made for one CPU must not reach another. */
+static void add_cpu(struct hasher *hasher) {
+    unsigned words[4 * 4] = {0};
+    unsigned ignored;
+    (void)__get_cpuid(0x80000002u, &words[0], &words[1], &words[2], &words[3]);
+    (void)__get_cpuid(1, &words[4], &ignored, &words[6], &words[7]);
+    (void)__get_cpuid_count(7, 0, &words[8], &words[9], &words[10], &words[11]);
+    (void)__get_cpuid(0x80000001u, &words[12], &ignored, &words[14], &words[15]);
+    /* Leaf 1's ecx carries OSXSAVE, which the running system decides; ebx the CPU number: left out above. */
+    hasher_add(hasher, words, sizeof words);
+}
+
+static void add_constants(struct hasher *hasher, const struct compile_options *options) {
+    for (const smelt_constant *c = options->constants; c && c->dtype != SMELT_NO_DTYPE; c++) {
+        hasher_add_integer(hasher, c->index);
+        hasher_add_integer(hasher, c->dtype);
+        hasher_add(hasher, &c->value, sizeof c->value);
+    }
+}
+
+/* The text clang is given: rewritten program and entry point. */
+static smelt_status complete_text(const struct translation *translation, const struct entry *entry, struct text *text) {
+    for (int i = 0; i < entry->parameter_count; i++)
+        if (entry->parameters[i].kind == PARAMETER_UNSUPPORTED)
+            return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
+                        entry->host_name, entry->parameters[i].name, entry->parameters[i].attribute);
+    text_append(text, text_string(&translation->program.text), translation->program.text.length);
+    smelt_status status = program_add_entry_point(&translation->program, entry, text);
+    if (status != SMELT_OK) text_free(text);
+    return status;
+}
+
+static struct hash content_key(const struct translation *translation, const struct text *text, const struct clang *clang,
+                               const struct compile_options *options) {
+    struct hasher *hasher = hasher_create();
+    struct text flags = {0};
+    clang_add_flags(translation->math, &flags);
+    struct hash prelude = prelude_hash();
+    hasher_add_string(hasher, "image " SMELT_BUILD_VERSION);
+    hasher_add(hasher, text->data, text->length);
+    hasher_add_string(hasher, text_string(&flags));
+    hasher_add(hasher, &prelude, sizeof prelude);
+    hasher_add(hasher, &clang->identity, sizeof clang->identity);
+    add_constants(hasher, options);
+    add_cpu(hasher);
+    text_free(&flags);
+    return hasher_finish(hasher);
+}
+
+static smelt_status run_clang(const struct translation *translation, const struct clang *clang, const struct text *text,
+                              struct text *bitcode) {
+    char precompiled[4096];
+    struct text whole = {0}, messages = {0};
+    TRY(prelude_precompiled(clang, translation->math, precompiled));
+    if (!*precompiled) text_add(&whole, prelude_text);
+    text_append(&whole, text->data, text->length);
+    struct clang_request request = {.action = CLANG_COMPILE,
+                                    .math = translation->math,
+                                    .precompiled = *precompiled ? precompiled : NULL,
+                                    .text = whole.data,
+                                    .length = whole.length};
+    bool ok;
+    smelt_status status =
+        whole.failed ? fail_out_of_memory(text->length) : clang_run(clang, &request, bitcode, &messages, &ok);
+    if (status == SMELT_OK && !ok) {
+        struct text described = {0};
+        diagnostics_describe(translation, text_string(&messages), &described);
+        status = fail(SMELT_ERROR_COMPILE, "%s", text_string(&described));
+        text_free(&described);
+        text_free(bitcode);
+    }
+    text_free(&whole);
+    text_free(&messages);
+    return status;
+}
+
+static smelt_status run_compiler(const struct translation *translation, const struct entry *entry,
+                                 const struct clang *clang, const struct text *text,
+                                 const struct compile_options *options, enum compile_output output,
+                                 struct compile_result *result) {
+    struct text bitcode = {0};
+    const struct compiler *compiler;
+    TRY(compiler_open(&compiler));
+    TRY(run_clang(translation, clang, text, &bitcode));
+    struct compile_request request = {.bitcode = bitcode.data,
+                                      .bitcode_size = bitcode.length,
+                                      .constants = options->constants,
+                                      .private_limit = PRIVATE_LIMIT_BYTES,
+                                      .output = output};
+    smelt_status status = compiler->compile(&request, result);
+    text_free(&bitcode);
+    if (status != SMELT_OK) {
+        image_free(&result->image);
+        free(result->text);
+        result->text = NULL;
+        return fail(status, "kernel '%s': %s", entry->host_name, result->message);
+    }
+    return SMELT_OK;
+}
+
+static bool read_cached(struct hash key, struct image *image) {
+    struct text stored = {0};
+    if (!cache_read(key, "image", &stored)) return false;
+    bool good = image_read(stored.data, stored.length, image) == SMELT_OK;
+    if (!good) cache_remove(key, "image");
+    text_free(&stored);
+    return good;
+}
+
+static void write_cached(struct hash key, const struct image *image) {
+    char *bytes;
+    size_t size;
+    if (image_write(image, &bytes, &size) != SMELT_OK) return;
+    struct bytes piece = {bytes, size};
+    cache_write(key, "image", &piece, 1);
+    free(bytes);
+}
+
+smelt_status compile_entry(const struct translation *translation, const struct entry *entry,
+                           const struct compile_options *options, struct image *image, bool *cache_hit) {
+    struct text text = {0};
+    struct clang clang;
+    TRY(clang_find(&clang));
+    TRY(complete_text(translation, entry, &text));
+    struct hash key = content_key(translation, &text, &clang, options);
+    *cache_hit = read_cached(key, image);
+    smelt_status status = SMELT_OK;
+    if (!*cache_hit) {
+        struct compile_result result = {0};
+        status = run_compiler(translation, entry, &clang, &text, options, COMPILE_OBJECT, &result);
+        if (status == SMELT_OK) {
+            write_cached(key, &result.image);
+            *image = result.image;
+        }
+    }
+    text_free(&text);
+    return status;
+}
+
+smelt_status compile_show(const struct translation *translation, const struct entry *entry,
+                          const struct compile_options *options, smelt_stage stage, char **out) {
+    struct text text = {0};
+    TRY(complete_text(translation, entry, &text));
+    if (stage == SMELT_STAGE_REWRITTEN) {
+        *out = text.data;
+        return SMELT_OK;
+    }
+    struct clang clang;
+    struct compile_result result = {0};
+    smelt_status status = clang_find(&clang);
+    if (status == SMELT_OK)
+        status = run_compiler(translation, entry, &clang, &text, options,
+                              stage == SMELT_STAGE_IR ? COMPILE_IR : COMPILE_ASM, &result);
+    text_free(&text);
+    image_free(&result.image);
+    if (status == SMELT_OK) *out = result.text;
+    return status;
+}

@@ -1,0 +1,10 @@
+/* libsmelt_compiler.so, opened at the first compile. */
+#ifndef SMELT_FRONTEND_COMPILER_LIBRARY_H
+#define SMELT_FRONTEND_COMPILER_LIBRARY_H
+
+#include "ir/compiler.h"
+
+/* NO_COMPILER names the Debian package when the library, or the LLVM it needs, is not there. */
+smelt_status compiler_open(const struct compiler **compiler);
+
+#endif

@@ -1,0 +1,14 @@
+/* clang's messages, brought back to the text the user wrote: file:line:column, the line, a caret. */
+#ifndef SMELT_FRONTEND_DIAGNOSTIC_H
+#define SMELT_FRONTEND_DIAGNOSTIC_H
+
+#include "frontend/translation.h"
+
+/* Turns what clang said about the translation's text into lines for people:
+ *   my.body:3:17: error: use of undeclared identifier 'foo'
+ *       out[elem] = foo(tmp);
+ *                   ^
+ * Messages located in the prelude move to the user's line that led there. */
+void diagnostics_describe(const struct translation *translation, const char *messages, struct text *out);
+
+#endif

@@ -1,0 +1,182 @@
+#include "frontend/translation.h"
+#include "frontend/cache.h"
+#include "frontend/clang.h"
+#include "frontend/diagnostic.h"
+#include "frontend/prelude.h"
+#include "source/rewrite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- Preprocessing, remembered: the entry lists the files it read, and is good while they are unchanged.
+ * Layout: one line a file "size seconds nanoseconds path", an empty line, the text. */
+
+static struct hash preprocess_key(const struct translation_request *request, const struct clang *clang) {
+    struct hasher *hasher = hasher_create();
+    hasher_add(hasher, request->text, request->length);
+    for (const char *const *p = request->include_paths; p && *p; p++) hasher_add_string(hasher, *p);
+    hasher_add_integer(hasher, request->math);
+    hasher_add_string(hasher, prelude_macros);
+    hasher_add(hasher, &clang->identity, sizeof clang->identity);
+    return hasher_finish(hasher);
+}
+
+static bool unchanged(const char *line, size_t length) {
+    long long size, seconds, nanoseconds;
+    int used = 0;
+    char text[4400];
+    if (length >= sizeof text) return false;
+    memcpy(text, line, length);
+    text[length] = 0;
+    if (sscanf(text, "%lld %lld %lld %n", &size, &seconds, &nanoseconds, &used) != 3 || !used) return false;
+    struct stat status;
+    return stat(text + used, &status) == 0 && status.st_size == size && status.st_mtim.tv_sec == seconds &&
+           status.st_mtim.tv_nsec == nanoseconds;
+}
+
+static bool recall(struct hash key, struct text *source) {
+    struct text entry = {0};
+    if (!cache_read(key, "pre", &entry)) return false;
+    const char *at = text_string(&entry);
+    bool good = true;
+    while (good && *at && *at != '\n') {
+        size_t length = strcspn(at, "\n");
+        good = unchanged(at, length);
+        at += length + (at[length] == '\n');
+    }
+    good = good && *at == '\n';
+    if (good) text_append(source, at + 1, entry.length - (size_t)(at + 1 - entry.data));
+    text_free(&entry);
+    return good;
+}
+
+/* The files a preprocessed text names in its line markers, those with a place on disk. */
+static void remember(struct hash key, const struct text *source) {
+    struct text files = {0};
+    const char *at = text_string(source), *end = at + source->length;
+    for (; at < end; at += strcspn(at, "\n") + 1) {
+        int line, used = 0;
+        if (*at != '#' || sscanf(at, "# %d \"%n", &line, &used) != 1 || !used) continue;
+        size_t length = strcspn(at + used, "\"\n");
+        char path[4200];
+        struct stat status;
+        if (!length || length >= sizeof path || at[used] == '<') continue;
+        memcpy(path, at + used, length);
+        path[length] = 0;
+        if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) continue;
+        char item[4400];
+        int item_length = snprintf(item, sizeof item, "%lld %lld %lld %s\n", (long long)status.st_size,
+                                   (long long)status.st_mtim.tv_sec, (long long)status.st_mtim.tv_nsec, path);
+        if (!strstr(text_string(&files), item)) text_append(&files, item, (size_t)item_length);
+    }
+    text_add(&files, "\n");
+    struct bytes pieces[2] = {{files.data, files.length}, {source->data, source->length}};
+    if (!files.failed) cache_write(key, "pre", pieces, 2);
+    text_free(&files);
+}
+
+static smelt_status run_preprocessor(const struct translation_request *request, const struct clang *clang,
+                                     struct translation *out) {
+    char stubs[4096];
+    TRY(prelude_stub_folder(stubs));
+    const char *paths[SMELT_MAX_INCLUDE_PATHS + 2];
+    int count = 0;
+    for (const char *const *p = request->include_paths; p && *p && count < SMELT_MAX_INCLUDE_PATHS; p++)
+        paths[count++] = *p;
+    if (*stubs) paths[count++] = stubs;
+    paths[count] = NULL;
+    struct text whole = {0}, messages = {0};
+    text_add(&whole, prelude_macros);
+    text_addf(&whole, "#line 1 \"%s\"\n", request->texts[0].name ? request->texts[0].name : "source.metal");
+    text_append(&whole, request->text, request->length);
+    struct clang_request clang_request = {.action = CLANG_PREPROCESS,
+                                          .math = request->math,
+                                          .include_paths = paths,
+                                          .text = text_string(&whole),
+                                          .length = whole.length};
+    bool ok;
+    smelt_status status = whole.failed ? fail_out_of_memory(request->length)
+                                       : clang_run(clang, &clang_request, &out->source, &messages, &ok);
+    if (status == SMELT_OK && !ok) {
+        struct text described = {0};
+        diagnostics_describe(out, text_string(&messages), &described);
+        status = fail(SMELT_ERROR_COMPILE, "%s", text_string(&described));
+        text_free(&described);
+    }
+    text_free(&whole);
+    text_free(&messages);
+    return status;
+}
+
+static smelt_status preprocess(const struct translation_request *request, struct translation *out) {
+    struct clang clang;
+    TRY(clang_find(&clang));
+    struct hash key = preprocess_key(request, &clang);
+    if (recall(key, &out->source)) return SMELT_OK;
+    TRY(run_preprocessor(request, &clang, out));
+    remember(key, &out->source);
+    return SMELT_OK;
+}
+
+/* Macros of prelude/smelt_macros.h whose replacement the rewriter must see. */
+static const char *const rewritten_macros[] = {"instantiate_kernel", "METAL_CONST", "MLX_MTL_CONST"};
+
+/* Directives clang must see, or a macro that stands for what the rewriter must see. */
+static smelt_status needs_preprocessor(const struct translation_request *request, bool *needed) {
+    struct tokens tokens;
+    TRY(tokens_read(request->text, request->length, &tokens));
+    *needed = !directives_are_plain(&tokens);
+    for (size_t i = 0; i < sizeof rewritten_macros / sizeof *rewritten_macros; i++)
+        *needed |= tokens_contain(&tokens, rewritten_macros[i]);
+    tokens_free(&tokens);
+    return SMELT_OK;
+}
+
+smelt_status translation_create(const struct translation_request *request, struct translation *translation) {
+    struct translation out = {.math = request->math};
+    int paths = 0;
+    while (request->include_paths && request->include_paths[paths]) paths++;
+    out.include_paths = arena_alloc(&out.arena, ((size_t)paths + 1) * sizeof *out.include_paths);
+    for (int i = 0; i < paths && out.include_paths; i++)
+        out.include_paths[i] = arena_copy(&out.arena, request->include_paths[i], strlen(request->include_paths[i]));
+    for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
+        const struct named_text *text = &request->texts[i];
+        if (!text->name) continue;
+        out.texts[i].name = arena_copy(&out.arena, text->name, strlen(text->name));
+        out.texts[i].text = arena_copy(&out.arena, text->text, strlen(text->text));
+    }
+    bool needed = false;
+    smelt_status status = out.arena.failed ? fail_out_of_memory(request->length) : needs_preprocessor(request, &needed);
+    if (status == SMELT_OK) {
+        if (needed) {
+            status = preprocess(request, &out);
+        } else {
+            if (request->texts[0].name && !strstr(request->text, "#line"))
+                text_addf(&out.source, "#line 1 \"%s\"\n", request->texts[0].name);
+            text_append(&out.source, request->text, request->length);
+            if (out.source.failed) status = fail_out_of_memory(request->length);
+        }
+    }
+    if (status == SMELT_OK) status = program_create(text_string(&out.source), out.source.length, &out.program);
+    if (status != SMELT_OK) {
+        text_free(&out.source);
+        arena_free(&out.arena);
+        return status;
+    }
+    *translation = out;
+    return SMELT_OK;
+}
+
+void translation_free(struct translation *translation) {
+    program_free(&translation->program);
+    text_free(&translation->source);
+    arena_free(&translation->arena);
+}
+
+const struct entry *translation_entry(const struct translation *translation, const char *host_name) {
+    for (int e = 0; e < translation->program.entry_count; e++)
+        if (strcmp(translation->program.entries[e].host_name, host_name) == 0) return &translation->program.entries[e];
+    return NULL;
+}

@@ -1,0 +1,38 @@
+/* One source on its way to clang: as the user wrote it, preprocessed where it has directives, rewritten. */
+#ifndef SMELT_FRONTEND_TRANSLATION_H
+#define SMELT_FRONTEND_TRANSLATION_H
+
+#include "source/program.h"
+
+/* A text of the user's by the name it has in messages. */
+struct named_text {
+    const char *name, *text;
+};
+
+#define TRANSLATION_MAX_TEXTS 4
+
+struct translation_request {
+    const char *text; /* Metal text; #line directives name the pieces */
+    size_t length;
+    smelt_math_mode math;
+    const char *const *include_paths;               /* ended by NULL; may be NULL */
+    struct named_text texts[TRANSLATION_MAX_TEXTS]; /* the pieces as the user wrote them, for messages */
+};
+
+struct translation {
+    struct text source;          /* what the program was read from: the text, preprocessed if it had to be */
+    struct program program;
+    smelt_math_mode math;
+    const char **include_paths;
+    struct named_text texts[TRANSLATION_MAX_TEXTS];
+    struct arena arena; /* the strings above */
+};
+
+/* Preprocesses (with a cache: see translation.c) and rewrites. COMPILE with diagnostics. */
+smelt_status translation_create(const struct translation_request *request, struct translation *translation);
+void translation_free(struct translation *translation);
+
+/* The entry of a host name, or NULL. */
+const struct entry *translation_entry(const struct translation *translation, const char *host_name);
+
+#endif

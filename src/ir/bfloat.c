@@ -1,0 +1,128 @@
+/* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has: the
+ * native conversions differ between CPUs (some flush subnormals) and others call a library.
+ * Requires: scalar code. Establishes: the only bfloat instructions left are loads, stores, phis, selects, bitcasts. */
+#include "ir/pass.h"
+
+#include <string.h>
+
+static LLVMTypeRef bfloat_type(struct unit *unit) { return LLVMBFloatTypeInContext(unit->context); }
+static LLVMTypeRef float_type(struct unit *unit) { return LLVMFloatTypeInContext(unit->context); }
+static bool is_bfloat(LLVMValueRef value) { return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind; }
+
+/* bfloat is the upper half of a float. */
+static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, LLVMInt16TypeInContext(unit->context), "");
+    LLVMValueRef high = LLVMBuildShl(b, LLVMBuildZExt(b, bits, type_i32(unit), ""), constant_i32(unit, 16), "");
+    return LLVMBuildBitCast(b, high, float_type(unit), "");
+}
+
+/* Round to nearest even: add half a unit, minus one where the kept part is even; a NaN stays one, quiet. */
+static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
+    LLVMValueRef sixteen = constant_i32(unit, 16);
+    LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, sixteen, ""), constant_i32(unit, 1), "");
+    LLVMValueRef rounded = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant_i32(unit, 0x7fff), ""), odd, "");
+    LLVMValueRef quiet = LLVMBuildOr(b, bits, constant_i32(unit, 0x400000), "");
+    LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
+    LLVMValueRef chosen = LLVMBuildSelect(b, nan, quiet, rounded, "");
+    LLVMValueRef high = LLVMBuildTrunc(b, LLVMBuildLShr(b, chosen, sixteen, ""), LLVMInt16TypeInContext(unit->context), "");
+    return LLVMBuildBitCast(b, high, bfloat_type(unit), "");
+}
+
+/* The float of an operand: its origin, where it was narrowed from nothing but a constant. */
+static LLVMValueRef operand_as_float(struct unit *unit, LLVMValueRef instruction, unsigned index) {
+    return widen(unit, LLVMGetOperand(instruction, index));
+}
+
+static LLVMValueRef lower_call(struct unit *unit, LLVMValueRef call) {
+    /* Intrinsics on bfloat such as llvm.fabs.bf16: the float one, rounded. */
+    const char *name = called_name(call);
+    const char *suffix = strstr(name, ".bf16");
+    if (strncmp(name, "llvm.", 5) != 0 || !suffix) return NULL;
+    char base[64];
+    size_t length = (size_t)(suffix - name);
+    if (length >= sizeof base) return NULL;
+    memcpy(base, name, length);
+    base[length] = 0;
+    LLVMValueRef arguments[3];
+    unsigned count = LLVMGetNumArgOperands(call);
+    if (count > 3) return NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_bfloat(LLVMGetOperand(call, i))) return NULL;
+        arguments[i] = operand_as_float(unit, call, i);
+    }
+    return narrow(unit, build_intrinsic(unit, base, float_type(unit), arguments, count));
+}
+
+/* double → bfloat in one rounding: by way of float rounded to odd would be needed; kernels have no double. */
+static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    bool result = is_bfloat(i);
+    bool operand = LLVMGetNumOperands(i) > 0 && is_bfloat(LLVMGetOperand(i, 0));
+    switch (opcode) {
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFRem:
+        if (!result) return NULL;
+        return narrow(unit, LLVMBuildBinOp(b, opcode, operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), ""));
+    case LLVMFNeg: {
+        if (!result) return NULL;
+        LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
+        LLVMValueRef bits = LLVMBuildBitCast(b, LLVMGetOperand(i, 0), i16, "");
+        return LLVMBuildBitCast(b, LLVMBuildXor(b, bits, LLVMConstInt(i16, 0x8000, false), ""), bfloat_type(unit), "");
+    }
+    case LLVMFCmp:
+        if (!operand) return NULL;
+        return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), "");
+    case LLVMFPExt:
+        if (!operand) return NULL;
+        return LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMFloatTypeKind
+                   ? operand_as_float(unit, i, 0)
+                   : LLVMBuildFPExt(b, operand_as_float(unit, i, 0), LLVMTypeOf(i), "");
+    case LLVMFPTrunc:
+        if (!result) return NULL;
+        return narrow(unit, LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMFloatTypeKind
+                                ? LLVMGetOperand(i, 0)
+                                : LLVMBuildFPTrunc(b, LLVMGetOperand(i, 0), float_type(unit), ""));
+    case LLVMSIToFP:
+    case LLVMUIToFP: {
+        if (!result) return NULL;
+        LLVMValueRef real = opcode == LLVMSIToFP ? LLVMBuildSIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "")
+                                                 : LLVMBuildUIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "");
+        return narrow(unit, real);
+    }
+    case LLVMCall: {
+        if (result) return lower_call(unit, i);
+        if (!operand) return NULL;
+        /* llvm.fptosi.sat.i32.bf16 and the unsigned one. */
+        const char *name = called_name(i);
+        bool to_signed = strncmp(name, "llvm.fptosi.sat.", 16) == 0;
+        if (!to_signed && strncmp(name, "llvm.fptoui.sat.", 16) != 0) return NULL;
+        LLVMTypeRef types[2] = {LLVMTypeOf(i), float_type(unit)};
+        const char *base = to_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+        LLVMValueRef function =
+            LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(base, strlen(base)), types, 2);
+        LLVMValueRef argument = operand_as_float(unit, i, 0);
+        return LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, &argument, 1, "");
+    }
+    default:
+        return NULL;
+    }
+}
+
+smelt_status pass_bfloat(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        LLVMPositionBuilderBefore(unit->builder, instruction);
+        LLVMValueRef lowered = lower(unit, instruction);
+        if (!lowered) continue;
+        LLVMReplaceAllUsesWith(instruction, lowered);
+        LLVMInstructionEraseFromParent(instruction);
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,31 @@
+/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. */
+#include "ir/pass.h"
+
+#include <stdlib.h>
+
+static int32_t field(LLVMValueRef record, unsigned index) {
+    LLVMValueRef value = LLVMGetAggregateElement(record, index);
+    return value && LLVMIsAConstantInt(value) ? (int32_t)LLVMConstIntGetSExtValue(value) : 0;
+}
+
+smelt_status pass_bindings(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, "__smelt_bindings");
+    LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
+    if (!values) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no table of bindings");
+    struct image *image = &unit->result->image;
+    unsigned capacity = (unsigned)LLVMGetArrayLength2(LLVMGlobalGetValueType(table));
+    image->bindings = calloc(capacity ? capacity : 1, sizeof *image->bindings);
+    if (!image->bindings) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u bindings", capacity);
+    for (unsigned i = 0; i < capacity && i < IMAGE_MAX_BINDINGS; i++) {
+        LLVMValueRef record = LLVMGetAggregateElement(values, i);
+        struct binding binding = {field(record, 0), field(record, 1), field(record, 2), field(record, 3),
+                                  field(record, 4)};
+        if (binding.kind == 0) break;
+        image->bindings[image->binding_count++] = binding;
+    }
+    /* llvm.compiler.used holds it and the entry: neither needs holding from here on. */
+    LLVMValueRef used = LLVMGetNamedGlobal(unit->module, "llvm.compiler.used");
+    if (used) LLVMDeleteGlobal(used);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
+}

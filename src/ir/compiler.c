@@ -1,0 +1,107 @@
+/* The order of the passes, from clang's bitcode to machine code. */
+#include "ir/pass.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
+
+static void start_llvm(void) {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    /* On x86 the default address space holds all others; without this infer-address-spaces does not know. */
+    const char *arguments[] = {"smelt", "-assume-default-is-flat-addrspace"};
+    LLVMParseCommandLineOptions(2, arguments, NULL);
+}
+
+static smelt_status read_bitcode(struct unit *unit) {
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(unit->request->bitcode,
+                                                                           unit->request->bitcode_size, "kernel");
+    LLVMBool failed = LLVMParseBitcodeInContext2(unit->context, buffer, &unit->module);
+    LLVMDisposeMemoryBuffer(buffer);
+    if (failed) return unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read");
+    unit->layout = LLVMGetModuleDataLayout(unit->module);
+    unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
+    if (!unit->entry) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no function " ENTRY_NAME);
+    return SMELT_OK;
+}
+
+/* Passes in the order of DESIGN's data flow; what each requires and maintains stands at its head. */
+static smelt_status optimise(struct unit *unit) {
+    TRY(pass_declare(unit));
+    TRY(pass_bindings(unit));
+    TRY(pass_constants(unit));
+    TRY(pass_guard(unit));
+    /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. */
+    TRY(run_passes(unit, "always-inline,globalopt,globaldce,"
+                         "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,instcombine,"
+                         "simplifycfg)"));
+    TRY(pass_sink(unit));
+    TRY(run_passes(unit, "default<O3>,function(infer-address-spaces,instcombine,simplifycfg)"));
+    TRY(pass_sink(unit));
+    TRY(pass_lines(unit));
+    return SMELT_OK;
+}
+
+static smelt_status print_module(struct unit *unit) {
+    char *text = LLVMPrintModuleToString(unit->module);
+    unit->result->text = strdup(text);
+    LLVMDisposeMessage(text);
+    return unit->result->text ? SMELT_OK : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
+}
+
+static smelt_status verify(struct unit *unit) {
+#ifndef NDEBUG
+    char *message = NULL;
+    if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message)) {
+        smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "invalid IR: %s", message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    LLVMDisposeMessage(message);
+#endif
+    (void)unit;
+    return SMELT_OK;
+}
+
+static smelt_status run(struct unit *unit) {
+    TRY(read_bitcode(unit));
+    TRY(optimise(unit));
+    TRY(verify(unit));
+    if (unit->request->output == COMPILE_IR) return print_module(unit);
+    TRY(pass_bfloat(unit));
+    TRY(pass_lower_scalar(unit));
+    TRY(verify(unit));
+    return pass_codegen(unit);
+}
+
+static smelt_status compile(const struct compile_request *request, struct compile_result *result) {
+    pthread_once(&llvm_once, start_llvm);
+    *result = (struct compile_result){0};
+    struct unit unit = {.request = request, .result = result, .context = LLVMContextCreate()};
+    unit.builder = LLVMCreateBuilderInContext(unit.context);
+    smelt_status status = run(&unit);
+    LLVMDisposeBuilder(unit.builder);
+    if (unit.module) LLVMDisposeModule(unit.module);
+    LLVMContextDispose(unit.context);
+    return status;
+}
+
+SMELT_API const struct compiler *smelt_compiler(void);
+
+const struct compiler *smelt_compiler(void) {
+    static char version[32];
+    static struct compiler compiler = {.interface = COMPILER_INTERFACE, .llvm_version = version, .compile = compile};
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
+    return &compiler;
+}

@@ -1,0 +1,42 @@
+/* The interface of libsmelt_compiler.so: from clang's bitcode to a compiled entry. The only door to LLVM. */
+#ifndef SMELT_IR_COMPILER_H
+#define SMELT_IR_COMPILER_H
+
+#include "ir/image.h"
+#include "smelt/smelt.h"
+
+/* Checked when the library is opened: raise it with every change here or in image.h. */
+#define COMPILER_INTERFACE 1
+
+enum compile_output {
+    COMPILE_OBJECT, /* fills `image` */
+    COMPILE_IR,     /* fills `text`: optimised IR before the engine */
+    COMPILE_ASM     /* fills `text` */
+};
+
+struct compile_request {
+    const char *bitcode;
+    size_t bitcode_size;
+    const char *cpu, *features;      /* LLVM's names; NULL: this machine's */
+    const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
+    uint64_t private_limit;          /* bytes of private arrays a thread may have */
+    enum compile_output output;
+};
+
+struct compile_result {
+    struct image image;
+    char *text;          /* heap */
+    char message[1024];  /* of a failure */
+};
+
+struct compiler {
+    int interface;             /* COMPILER_INTERFACE */
+    const char *llvm_version;  /* "19.1.7" */
+    /* What `result` holds is the caller's to free, after a failure too. */
+    smelt_status (*compile)(const struct compile_request *request, struct compile_result *result);
+};
+
+/* The library's one exported symbol: "smelt_compiler". */
+typedef const struct compiler *smelt_compiler_function(void);
+
+#endif

@@ -1,0 +1,74 @@
+/* Gives intrinsics their attributes, makes every function but the entry internal and inlined.
+ * Requires: the module as clang wrote it. Establishes: after always-inline only intrinsics and library functions
+ * are called. */
+#include "ir/pass.h"
+
+#include <string.h>
+
+static LLVMAttributeRef enum_attribute(struct unit *unit, const char *name, uint64_t value) {
+    return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
+}
+
+static void add(struct unit *unit, LLVMValueRef function, const char *name) {
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, name, 0));
+}
+
+static void drop(LLVMValueRef function, const char *name) {
+    LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                   LLVMGetEnumAttributeKindForName(name, strlen(name)));
+}
+
+/* LLVM's encoding of the memory attribute: two bits a location (read 1, write 2): arguments, inaccessible, other. */
+#define MEMORY_INACCESSIBLE (3u << 2)
+
+/* Operations that bring lanes together do not touch the kernel's memory; a barrier orders it and so does. */
+static bool orders_memory(const char *name) { return strstr(name, "_barrier") != NULL; }
+
+static bool is_pure(LLVMValueRef function) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAttributeRef memory = LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    return memory && LLVMGetEnumAttributeValue(memory) == 0;
+}
+
+static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const char *name) {
+    add(unit, function, "nounwind");
+    if (is_pure(function)) {
+        drop(function, "convergent");
+        add(unit, function, "willreturn");
+        add(unit, function, "speculatable");
+    } else if (!orders_memory(name)) {
+        LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
+        if (strncmp(name, "__smelt_simd", 12) == 0) add(unit, function, "willreturn");
+    }
+}
+
+static void clean_calls(LLVMValueRef function) {
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (!LLVMIsACallInst(instruction)) continue;
+        LLVMValueRef callee = LLVMGetCalledValue(instruction);
+        if (LLVMIsAFunction(callee) && is_pure(callee))
+            LLVMRemoveCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, convergent);
+    }
+}
+
+smelt_status pass_declare(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        size_t length;
+        const char *name = LLVMGetValueName2(f, &length);
+        if (LLVMIsDeclaration(f)) {
+            if (strncmp(name, "__smelt_", 8) == 0) declare_intrinsic(unit, f, name);
+            continue;
+        }
+        if (f != unit->entry) {
+            drop(f, "noinline");
+            drop(f, "optnone");
+            add(unit, f, "alwaysinline");
+            LLVMSetLinkage(f, LLVMInternalLinkage);
+        }
+    }
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) clean_calls(f);
+    return SMELT_OK;
+}

@@ -1,0 +1,94 @@
+#include "ir/image.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Raise the version with every change of the structures below. */
+struct header {
+    char magic[8];
+    struct hash checksum; /* of everything behind the header */
+    uint64_t size;        /* of everything behind the header */
+    uint64_t threadgroup_bytes, private_bytes, object_size;
+    uint32_t max_threads, has_barrier;
+    int32_t binding_count, site_count;
+};
+
+static const char magic[8] = "smelt01";
+
+void image_free(struct image *image) {
+    free(image->bindings);
+    free(image->sites);
+    free(image->object);
+    *image = (struct image){0};
+}
+
+smelt_status image_write(const struct image *image, char **bytes, size_t *size) {
+    struct text body = {0};
+    text_append(&body, (const char *)image->bindings, (size_t)image->binding_count * sizeof *image->bindings);
+    text_append(&body, (const char *)image->sites, (size_t)image->site_count * sizeof *image->sites);
+    text_append(&body, image->object, image->object_size);
+    struct header header = {.checksum = hash_bytes(text_string(&body), body.length),
+                            .size = body.length,
+                            .threadgroup_bytes = image->threadgroup_bytes,
+                            .private_bytes = image->private_bytes,
+                            .object_size = image->object_size,
+                            .max_threads = image->max_threads,
+                            .has_barrier = image->has_barrier,
+                            .binding_count = image->binding_count,
+                            .site_count = image->site_count};
+    memcpy(header.magic, magic, sizeof magic);
+    char *out = body.failed ? NULL : malloc(sizeof header + body.length);
+    if (!out) {
+        text_free(&body);
+        return fail_out_of_memory(sizeof header + body.length);
+    }
+    memcpy(out, &header, sizeof header);
+    memcpy(out + sizeof header, text_string(&body), body.length);
+    *bytes = out;
+    *size = sizeof header + body.length;
+    text_free(&body);
+    return SMELT_OK;
+}
+
+static void *copy_of(const char *bytes, size_t size) {
+    void *copy = malloc(size ? size : 1);
+    if (copy && size) memcpy(copy, bytes, size);
+    return copy;
+}
+
+smelt_status image_read(const char *bytes, size_t size, struct image *image) {
+    struct header header;
+    if (size < sizeof header) return fail(SMELT_ERROR_FORMAT, "a compiled entry of %zu bytes is too short", size);
+    memcpy(&header, bytes, sizeof header);
+    bytes += sizeof header;
+    size -= sizeof header;
+    if (memcmp(header.magic, magic, sizeof magic) != 0)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry is of another version");
+    struct hash found = hash_bytes(bytes, size);
+    if (header.size != size || found.low != header.checksum.low || found.high != header.checksum.high)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
+    if (header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS || header.site_count < 0)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry has impossible counts");
+    size_t bindings = (size_t)header.binding_count * sizeof(struct binding);
+    size_t sites = (size_t)header.site_count * sizeof(struct site);
+    if (header.object_size > size || size - header.object_size != bindings + sites)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not add up");
+    struct image out = {.binding_count = header.binding_count,
+                        .site_count = header.site_count,
+                        .threadgroup_bytes = header.threadgroup_bytes,
+                        .private_bytes = header.private_bytes,
+                        .max_threads = header.max_threads,
+                        .has_barrier = header.has_barrier != 0,
+                        .object_size = header.object_size};
+    out.bindings = copy_of(bytes, bindings);
+    out.sites = copy_of(bytes + bindings, sites);
+    out.object = copy_of(bytes + bindings + sites, header.object_size);
+    if (!out.bindings || !out.sites || !out.object) {
+        image_free(&out);
+        return fail_out_of_memory(size);
+    }
+    *image = out;
+    return SMELT_OK;
+}

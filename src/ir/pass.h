@@ -1,0 +1,72 @@
+/* What the passes share: the module at work, failure, and small helpers over the LLVM-C API. */
+#ifndef SMELT_IR_PASS_H
+#define SMELT_IR_PASS_H
+
+#include "ir/compiler.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+
+struct unit {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMValueRef entry;          /* __smelt_entry */
+    LLVMBuilderRef builder;
+    LLVMTargetDataRef layout;
+    const struct compile_request *request;
+    struct compile_result *result;
+};
+
+smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define ENTRY_NAME "__smelt_entry"
+
+/* Iteration that survives the removal of the current instruction. */
+#define FOR_EACH_BLOCK(block, function)                                                                      \
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+#define FOR_EACH_INSTRUCTION(instruction, block)                                                             \
+    for (LLVMValueRef instruction = LLVMGetFirstInstruction(block),                                          \
+                      next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL;         \
+         instruction; instruction = next_##instruction,                                                     \
+                      next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL)
+
+/* The name of the function a call calls directly, or "". */
+const char *called_name(LLVMValueRef instruction);
+
+bool is_constant_integer(LLVMValueRef value, uint64_t *out);
+
+LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
+LLVMTypeRef type_i32(struct unit *unit);
+LLVMTypeRef type_i64(struct unit *unit);
+LLVMTypeRef type_pointer(struct unit *unit);
+
+/* Calls the intrinsic llvm.<name> overloaded for `type`. */
+LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
+                             unsigned count);
+
+/* Runs LLVM passes by their textual names on the whole module. */
+smelt_status run_passes(struct unit *unit, const char *passes);
+
+/* ---- The passes, in the order they run. Each is one file. */
+
+/* declare.c — gives intrinsics their attributes, makes all but the entry internal and inlined. */
+smelt_status pass_declare(struct unit *unit);
+/* bindings.c — reads __smelt_bindings into the image and removes it. */
+smelt_status pass_bindings(struct unit *unit);
+/* constants.c — gives function constants their values. */
+smelt_status pass_constants(struct unit *unit);
+/* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
+smelt_status pass_guard(struct unit *unit);
+/* sink.c — loads whose values are only selected move under the condition. */
+smelt_status pass_sink(struct unit *unit);
+/* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
+smelt_status pass_bfloat(struct unit *unit);
+/* lines.c — every instruction's debug location becomes the user's line. */
+smelt_status pass_lines(struct unit *unit);
+/* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime. */
+smelt_status pass_lower_scalar(struct unit *unit);
+/* cpu/codegen.c — machine code, into result->image or result->text. */
+smelt_status pass_codegen(struct unit *unit);
+
+#endif

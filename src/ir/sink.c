@@ -1,0 +1,269 @@
+/* Loads that are thrown away (DESIGN section 2): real kernels load first and select afterwards, so that the address
+ * of the unselected side may be outside the array. A load all of whose uses are selects (or phis on an edge) is
+ * executed only where a select takes it.
+ *
+ * Requires: the entry with everything inlined, in SSA form. Maintains: values; only fewer loads are executed.
+ *
+ *   v = load p                      c = …  (moved up if its inputs are known here)
+ *   …                               br c, load, rest
+ *   c = …                    →      load: v = load p; br rest
+ *   r = select c, v, 0              rest: v' = phi [v, load], [poison, block]
+ */
+#include "ir/flow.h"
+
+#include <string.h>
+
+/* Casts through which a loaded value may pass on its way to the select. */
+static bool is_passage(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMFPExt:
+    case LLVMFPTrunc:
+    case LLVMSExt:
+    case LLVMZExt:
+    case LLVMTrunc:
+    case LLVMBitCast:
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+    case LLVMFreeze:
+    case LLVMFNeg:
+        return true;
+    default:
+        return false;
+    }
+}
+
+#define MAX_CONDITIONS 8
+
+/* The conditions under which a value is taken: select operands, with the arm it stands in. */
+struct demand {
+    LLVMValueRef condition[MAX_CONDITIONS];
+    bool when_true[MAX_CONDITIONS];
+    LLVMValueRef user[MAX_CONDITIONS];
+    int count;
+};
+
+static bool collect(LLVMValueRef value, struct demand *demand, int depth) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsASelectInst(user)) {
+            LLVMValueRef condition = LLVMGetOperand(user, 0);
+            bool in_true = LLVMGetOperand(user, 1) == value, in_false = LLVMGetOperand(user, 2) == value;
+            if (condition == value || in_true == in_false || demand->count == MAX_CONDITIONS) return false;
+            if (LLVMGetTypeKind(LLVMTypeOf(condition)) != LLVMIntegerTypeKind) return false;
+            demand->condition[demand->count] = condition;
+            demand->when_true[demand->count] = in_true;
+            demand->user[demand->count++] = user;
+        } else if (depth < 4 && LLVMIsAInstruction(user) && is_passage(user)) {
+            if (!collect(user, demand, depth + 1)) return false;
+        } else {
+            return false;
+        }
+    }
+    return demand->count > 0;
+}
+
+static bool comes_before(LLVMValueRef a, LLVMValueRef b) {
+    for (LLVMValueRef i = a; i; i = LLVMGetNextInstruction(i))
+        if (i == b) return true;
+    return false;
+}
+
+static bool is_hoistable(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMAnd: case LLVMOr: case LLVMXor:
+    case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMICmp: case LLVMFCmp: case LLVMSelect:
+    case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFAdd: case LLVMFSub: case LLVMFMul:
+    case LLVMFPExt: case LLVMFPTrunc: case LLVMSIToFP: case LLVMUIToFP: case LLVMBitCast: case LLVMFreeze:
+        return true;
+    case LLVMCall:
+        /* Rounding, saturating conversion and the like: no memory, no trap. */
+        return strncmp(called_name(i), "llvm.", 5) == 0 && LLVMGetNumOperands(i) <= 4 &&
+               LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind &&
+               (strstr(called_name(i), "fpto") || strstr(called_name(i), "floor") || strstr(called_name(i), "min") ||
+                strstr(called_name(i), "max") || strstr(called_name(i), "abs") || strstr(called_name(i), "rint"));
+    default:
+        return false;
+    }
+}
+
+/* Whether `value` is known before `place`, or can be computed there: then its computation moves up. Two rounds:
+ * first only a look (`move` false), so that nothing moves in vain. */
+static bool available(const struct flow *flow, LLVMValueRef value, LLVMValueRef place, bool move, int depth) {
+    if (!LLVMIsAInstruction(value)) return true;
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(value), here = LLVMGetInstructionParent(place);
+    if (block == here) {
+        if (value != place && comes_before(value, place)) return true;
+        if (value == place || depth > 24 || !is_hoistable(value)) return false;
+        int operands = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
+        for (int o = 0; o < operands; o++)
+            if (!available(flow, LLVMGetOperand(value, (unsigned)o), place, move, depth + 1)) return false;
+        if (move) {
+            LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(value)));
+            LLVMInstructionRemoveFromParent(value);
+            LLVMPositionBuilderBefore(builder, place);
+            LLVMInsertIntoBuilder(builder, value);
+            LLVMDisposeBuilder(builder);
+        }
+        return true;
+    }
+    int above = flow_index(flow, block), below = flow_index(flow, here);
+    return above >= 0 && below >= 0 && flow_dominates(flow, above, below);
+}
+
+static bool may_write(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMStore:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMFence:
+        return true;
+    case LLVMCall: {
+        const char *name = called_name(i);
+        bool pure = strncmp(name, "__smelt_", 8) == 0 && !strstr(name, "barrier");
+        bool intrinsic = strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0;
+        return !pure && !intrinsic;
+    }
+    default:
+        return false;
+    }
+}
+
+/* If the conditions cannot come up to the load, the load may go down to its first use in the same block. */
+static bool move_down(LLVMValueRef load, const struct demand *demand) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(load);
+    LLVMValueRef first = NULL;
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i)) {
+        for (int d = 0; d < demand->count && !first; d++)
+            if (demand->user[d] == i) first = i;
+        if (first) break;
+        if (may_write(i)) return false;
+    }
+    if (!first) return false;
+    /* Only a load used by the selects themselves: casts in between would have to move too. */
+    for (LLVMUseRef use = LLVMGetFirstUse(load); use; use = LLVMGetNextUse(use))
+        if (!LLVMIsASelectInst(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != block) return false;
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(builder, first);
+    LLVMInsertIntoBuilder(builder, load);
+    LLVMDisposeBuilder(builder);
+    return true;
+}
+
+static LLVMValueRef any_demand(struct unit *unit, const struct demand *demand) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef any = NULL;
+    for (int i = 0; i < demand->count; i++) {
+        /* Freeze: a branch on poison would be undefined where the select on it was not. */
+        LLVMValueRef condition = LLVMBuildFreeze(b, demand->condition[i], "");
+        if (!demand->when_true[i]) condition = LLVMBuildNot(b, condition, "");
+        any = any ? LLVMBuildOr(b, any, condition, "") : condition;
+    }
+    return any;
+}
+
+static void guard_load(struct unit *unit, LLVMValueRef load, const struct demand *demand) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef before = LLVMGetInstructionParent(load);
+    LLVMPositionBuilderBefore(b, load);
+    LLVMValueRef condition = any_demand(unit, demand);
+    LLVMValueRef behind = LLVMGetNextInstruction(load);
+    LLVMBasicBlockRef rest = split_block(unit, behind);
+    LLVMBasicBlockRef taken =
+        LLVMAppendBasicBlockInContext(unit->context, LLVMGetBasicBlockParent(before), "wanted");
+    LLVMMoveBasicBlockAfter(taken, before);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderAtEnd(b, before);
+    LLVMBuildCondBr(b, condition, taken, rest);
+    LLVMPositionBuilder(b, rest, LLVMGetFirstInstruction(rest));
+    LLVMValueRef phi = LLVMBuildPhi(b, LLVMTypeOf(load), "thrown_away");
+    LLVMReplaceAllUsesWith(load, phi);
+    LLVMPositionBuilderAtEnd(b, taken);
+    LLVMInsertIntoBuilder(b, load);
+    LLVMBuildBr(b, rest);
+    /* Not poison: it must stay harmless in selects that do not take it, also after they are turned into arithmetic. */
+    LLVMValueRef values[2] = {load, LLVMConstNull(LLVMTypeOf(load))};
+    LLVMBasicBlockRef blocks[2] = {taken, before};
+    LLVMAddIncoming(phi, values, blocks, 2);
+}
+
+static bool is_private(LLVMValueRef address) {
+    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address)) address = LLVMGetOperand(address, 0);
+    return LLVMIsAAllocaInst(address) || LLVMIsAGlobalVariable(address);
+}
+
+/* Handles one load; true if blocks changed, after which the walk starts again. */
+static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef load) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic ||
+        is_private(LLVMGetOperand(load, 0)) || LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind)
+        return false;
+    struct demand demand = {.count = 0};
+    if (!LLVMGetFirstUse(load) || !collect(load, &demand, 0)) return false;
+    bool known = true;
+    for (int i = 0; i < demand.count && known; i++) known = available(flow, demand.condition[i], load, false, 0);
+    if (known) {
+        for (int i = 0; i < demand.count; i++) (void)available(flow, demand.condition[i], load, true, 0);
+    } else if (move_down(load, &demand)) {
+        for (int i = 0; i < demand.count; i++)
+            if (!available(flow, demand.condition[i], load, true, 0)) return false;
+    } else {
+        return false;
+    }
+    guard_load(unit, load, &demand);
+    return true;
+}
+
+/* A load used by phis on edges only goes onto that edge, if there is one such edge and nothing writes in between. */
+static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic ||
+        is_private(LLVMGetOperand(load, 0)))
+        return false;
+    LLVMUseRef use = LLVMGetFirstUse(load);
+    if (!use || LLVMGetNextUse(use) || !LLVMIsAPHINode(LLVMGetUser(use))) return false;
+    LLVMValueRef phi = LLVMGetUser(use);
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(load);
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
+    if (LLVMGetNumSuccessors(terminator) < 2) return false;
+    int edge = -1;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingValue(phi, i) == load && LLVMGetIncomingBlock(phi, i) == block) edge = (int)i;
+    if (edge < 0) return false;
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i))
+        if (may_write(i)) return false;
+    int successor = -1;
+    for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+        if (LLVMGetSuccessor(terminator, s) != LLVMGetInstructionParent(phi)) continue;
+        if (successor >= 0) return false;
+        successor = (int)s;
+    }
+    if (successor < 0) return false;
+    LLVMBasicBlockRef middle = split_edge(unit, block, (unsigned)successor);
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(middle));
+    LLVMInsertIntoBuilder(unit->builder, load);
+    return true;
+}
+
+smelt_status pass_sink(struct unit *unit) {
+    bool changed = true;
+    while (changed) {
+        struct arena arena = {0};
+        struct flow flow;
+        smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+        if (status != SMELT_OK) {
+            arena_free(&arena);
+            return status;
+        }
+        changed = false;
+        FOR_EACH_BLOCK(block, unit->entry) {
+            FOR_EACH_INSTRUCTION(instruction, block) {
+                changed = sink_one(unit, &flow, instruction) || sink_to_edge(unit, instruction);
+                if (changed) break;
+            }
+            if (changed) break;
+        }
+        arena_free(&arena);
+    }
+    return SMELT_OK;
+}

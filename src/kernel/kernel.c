@@ -1,0 +1,513 @@
+/* Kernels from bodies: checks, variants (one compiled entry for each combination of dtypes and templates), runs. */
+#include "array/array.h"
+#include "array/dtype.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "kernel/dispatch.h"
+#include "source/signature.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What decides a kernel's text and code, apart from the kernel itself. Compared as bytes: always zero-initialised. */
+struct variant_key {
+    const struct device *device;
+    uint8_t input_dtype[SMELT_MAX_ARGUMENTS];
+    uint8_t input_kind[SMELT_MAX_ARGUMENTS]; /* 0 scalar, 1 small, 2 array */
+    uint8_t output_dtype[SMELT_MAX_ARGUMENTS];
+    struct {
+        uint64_t name; /* hash */
+        int64_t value;
+        int32_t kind, padding;
+    } templates[SMELT_MAX_TEMPLATES];
+    int32_t template_count, padding;
+};
+
+struct variant {
+    struct variant *next;
+    struct variant_key key;
+    struct executable *executable;
+    struct signature signature; /* text and meaning of each buffer */
+};
+
+struct smelt_kernel {
+    atomic_int references;
+    struct arena arena;
+    smelt_kernel_desc desc; /* strings in the arena */
+    int input_count, output_count;
+    pthread_mutex_t lock;
+    struct variant *variants; /* most recently made first; only ever added to */
+};
+
+/* ---- Creation. */
+
+static bool is_identifier(const char *name) {
+    if (!name || !(isalpha((unsigned char)*name) || *name == '_')) return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && *name != '_') return false;
+    return true;
+}
+
+static smelt_status check_names(const smelt_kernel_desc *desc, int *inputs, int *outputs) {
+    const char *const *lists[2] = {desc->inputs, desc->outputs};
+    int counts[2] = {0, 0};
+    static const char *const words[2] = {"input", "output"};
+    for (int l = 0; l < 2; l++)
+        for (; counts[l] < SMELT_MAX_ARGUMENTS && lists[l][counts[l]]; counts[l]++) {
+            const char *name = lists[l][counts[l]];
+            if (!is_identifier(name))
+                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': %s name '%s' is not an identifier", desc->name,
+                            words[l], name);
+            for (int m = 0; m <= l; m++)
+                for (int i = 0; i < (m == l ? counts[l] : counts[m]); i++)
+                    if (strcmp(lists[m][i], name) == 0)
+                        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': the name '%s' is used twice", desc->name, name);
+        }
+    if (counts[0] + counts[1] > SMELT_MAX_ARGUMENTS)
+        return fail(SMELT_ERROR_LIMIT, "kernel '%s' has %d arguments; at most %d are allowed", desc->name,
+                    counts[0] + counts[1], SMELT_MAX_ARGUMENTS);
+    if (!counts[1]) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s' has no outputs; at least one is needed", desc->name);
+    *inputs = counts[0];
+    *outputs = counts[1];
+    return SMELT_OK;
+}
+
+static const char *keep(struct arena *arena, const char *string) {
+    return string ? arena_copy(arena, string, strlen(string)) : NULL;
+}
+
+/* Labels stand in #line directives. */
+static const char *keep_label(struct arena *arena, const char *label) {
+    char *copy = arena_copy(arena, label, strlen(label));
+    for (char *c = copy; c && *c; c++)
+        if (*c == '"' || *c == '\\' || *c == '\n') *c = '_';
+    return copy;
+}
+
+smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **out) {
+    if (!desc || !desc->source) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: source is NULL");
+    if (!is_identifier(desc->name))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: name '%s' is not an identifier", desc->name ? desc->name : "(null)");
+    if ((unsigned)desc->math > SMELT_MATH_FAST)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': math mode %d is not one of safe, relaxed, fast", desc->name,
+                    (int)desc->math);
+    int inputs = 0, outputs = 0;
+    TRY(check_names(desc, &inputs, &outputs));
+    smelt_kernel *kernel = calloc(1, sizeof *kernel);
+    if (!kernel) return fail_out_of_memory(sizeof *kernel);
+    struct arena *arena = &kernel->arena;
+    atomic_init(&kernel->references, 1);
+    pthread_mutex_init(&kernel->lock, NULL);
+    kernel->desc = *desc;
+    kernel->desc.name = keep(arena, desc->name);
+    kernel->desc.source = keep(arena, desc->source);
+    kernel->desc.header = keep(arena, desc->header);
+    const char *body = desc->source_label ? desc->source_label : arena_printf(arena, "%s.body", desc->name);
+    const char *header = desc->header_label ? desc->header_label : arena_printf(arena, "%s.header", desc->name);
+    if (body && header) {
+        kernel->desc.source_label = keep_label(arena, body);
+        kernel->desc.header_label = keep_label(arena, header);
+    }
+    for (int i = 0; i < inputs; i++) kernel->desc.inputs[i] = keep(arena, desc->inputs[i]);
+    for (int i = 0; i < outputs; i++) kernel->desc.outputs[i] = keep(arena, desc->outputs[i]);
+    for (int i = 0; i < SMELT_MAX_INCLUDE_PATHS; i++)
+        kernel->desc.include_paths[i] = keep(arena, desc->include_paths[i]);
+    kernel->input_count = inputs;
+    kernel->output_count = outputs;
+    if (arena->failed) {
+        smelt_kernel_release(kernel);
+        return fail_out_of_memory(strlen(desc->source));
+    }
+    *out = kernel;
+    return SMELT_OK;
+}
+
+smelt_kernel *smelt_kernel_retain(smelt_kernel *kernel) {
+    if (kernel) atomic_fetch_add(&kernel->references, 1);
+    return kernel;
+}
+
+static void variant_free(struct variant *variant) {
+    if (variant->executable) variant->key.device->unload(variant->executable);
+    signature_free(&variant->signature);
+    free(variant);
+}
+
+void smelt_kernel_release(smelt_kernel *kernel) {
+    if (!kernel || atomic_fetch_sub(&kernel->references, 1) != 1) return;
+    for (struct variant *v = kernel->variants, *next; v; v = next) {
+        next = v->next;
+        variant_free(v);
+    }
+    pthread_mutex_destroy(&kernel->lock);
+    arena_free(&kernel->arena);
+    free(kernel);
+}
+
+/* ---- Checks of a run. */
+
+static smelt_status check_inputs(const smelt_kernel *kernel, const smelt_run_desc *desc) {
+    const char *name = kernel->desc.name;
+    for (int i = 0; i < kernel->input_count; i++) {
+        if (!desc->inputs[i])
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': input '%s' is missing: inputs[%d] is NULL", name,
+                        kernel->desc.inputs[i], i);
+        if (desc->inputs[i]->dtype == SMELT_FLOAT64)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': input '%s' is float64, which kernels do not have; convert it to float32 first", name,
+                        kernel->desc.inputs[i]);
+    }
+    if (kernel->input_count < SMELT_MAX_ARGUMENTS && desc->inputs[kernel->input_count])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': more inputs are given than the %d it names", name,
+                    kernel->input_count);
+    return SMELT_OK;
+}
+
+static smelt_status check_outputs(const smelt_kernel *kernel, const smelt_run_desc *desc) {
+    const char *name = kernel->desc.name;
+    int given = desc->output_count;
+    if (!given)
+        while (given < SMELT_MAX_ARGUMENTS && desc->output_dtypes[given] != SMELT_NO_DTYPE) given++;
+    if (given != kernel->output_count)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s' has %d outputs, but shapes and dtypes of %d are given", name,
+                    kernel->output_count, given);
+    for (int i = 0; i < kernel->output_count; i++) {
+        smelt_dtype dtype = desc->output_dtypes[i];
+        if (dtype == SMELT_FLOAT64)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': output '%s' is float64, which kernels do not have; use float32", name,
+                        kernel->desc.outputs[i]);
+        if (!smelt_dtype_bytes(dtype))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': output '%s': dtype %d is not one of smelt_dtype", name,
+                        kernel->desc.outputs[i], (int)dtype);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status check_templates(const smelt_kernel *kernel, const smelt_run_desc *desc, int *count) {
+    const char *name = kernel->desc.name;
+    int n = 0;
+    for (; n < SMELT_MAX_TEMPLATES && desc->templates[n].name; n++) {
+        const smelt_template *t = &desc->templates[n];
+        if (!is_identifier(t->name))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template name '%s' is not an identifier", name, t->name);
+        for (int i = 0; i < n; i++)
+            if (strcmp(desc->templates[i].name, t->name) == 0)
+                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' is given twice", name, t->name);
+        switch (t->kind) {
+        case SMELT_TEMPLATE_DTYPE:
+            if (!smelt_dtype_bytes(t->dtype) || t->dtype == SMELT_FLOAT64)
+                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' has dtype %s, which kernels do not have",
+                            name, t->name, smelt_dtype_name(t->dtype));
+            break;
+        case SMELT_TEMPLATE_INT:
+            if (t->integer < INT_MIN || t->integer > INT_MAX)
+                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' is %lld, which does not fit in an int",
+                            name, t->name, (long long)t->integer);
+            break;
+        case SMELT_TEMPLATE_BOOL:
+            break;
+        default:
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': template '%s' has kind %d; expected SMELT_TEMPLATE_DTYPE, _INT or _BOOL", name, t->name,
+                        (int)t->kind);
+        }
+    }
+    *count = n;
+    return SMELT_OK;
+}
+
+/* ---- Variants. */
+
+static uint64_t hash_name(const char *name) {
+    uint64_t hash = 1469598103934665603u;
+    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    return hash;
+}
+
+static void make_key(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
+                     int template_count, struct variant_key *key) {
+    memset(key, 0, sizeof *key);
+    key->device = device;
+    for (int i = 0; i < kernel->input_count; i++) {
+        const smelt_array *input = desc->inputs[i];
+        key->input_dtype[i] = (uint8_t)input->dtype;
+        key->input_kind[i] = input->shape.ndim == 0 ? 0 : input->size < 8 ? 1 : 2;
+    }
+    for (int i = 0; i < kernel->output_count; i++) key->output_dtype[i] = (uint8_t)desc->output_dtypes[i];
+    for (int i = 0; i < template_count; i++) {
+        const smelt_template *t = &desc->templates[i];
+        key->templates[i].name = hash_name(t->name);
+        key->templates[i].kind = t->kind;
+        key->templates[i].value = t->kind == SMELT_TEMPLATE_DTYPE ? (int64_t)t->dtype
+                                  : t->kind == SMELT_TEMPLATE_INT ? t->integer
+                                                                  : t->boolean;
+    }
+    key->template_count = template_count;
+}
+
+static smelt_status make_signature(const smelt_kernel *kernel, const smelt_run_desc *desc, int template_count,
+                                   struct signature *signature) {
+    struct signature_input inputs[SMELT_MAX_ARGUMENTS];
+    struct signature_output outputs[SMELT_MAX_ARGUMENTS];
+    for (int i = 0; i < kernel->input_count; i++) {
+        const smelt_array *input = desc->inputs[i];
+        inputs[i] = (struct signature_input){kernel->desc.inputs[i], input->dtype, input->shape.ndim, input->size < 8};
+    }
+    for (int i = 0; i < kernel->output_count; i++)
+        outputs[i] = (struct signature_output){kernel->desc.outputs[i], desc->output_dtypes[i],
+                                               kernel->desc.atomic_outputs || kernel->desc.atomic_output[i]};
+    struct signature_request request = {.name = kernel->desc.name,
+                                        .body = kernel->desc.source,
+                                        .header = kernel->desc.header,
+                                        .body_label = kernel->desc.source_label,
+                                        .header_label = kernel->desc.header_label,
+                                        .inputs = inputs,
+                                        .input_count = kernel->input_count,
+                                        .outputs = outputs,
+                                        .output_count = kernel->output_count,
+                                        .templates = desc->templates,
+                                        .template_count = template_count};
+    return signature_generate(&request, signature);
+}
+
+static smelt_status translate(const smelt_kernel *kernel, const struct signature *signature,
+                              struct translation *translation) {
+    struct translation_request request = {
+        .text = text_string(&signature->text),
+        .length = signature->text.length,
+        .math = kernel->desc.math,
+        .include_paths = kernel->desc.include_paths,
+        .texts = {{kernel->desc.source_label, kernel->desc.source},
+                  {kernel->desc.header ? kernel->desc.header_label : NULL, kernel->desc.header},
+                  {"<signature>", text_string(&signature->text)}},
+    };
+    return translation_create(&request, translation);
+}
+
+/* The one kernel of a generated text. */
+static smelt_status only_entry(const struct translation *translation, const struct signature *signature,
+                               const struct entry **entry) {
+    *entry = translation_entry(translation, text_string(&signature->host_name));
+    if (*entry) return SMELT_OK;
+    return fail(SMELT_ERROR_COMPILE, "the braces of the body or header do not match: the kernel function '%s' cannot be found",
+                text_string(&signature->host_name));
+}
+
+static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
+                                  struct variant **out, bool *cache_hit) {
+    struct variant *variant = calloc(1, sizeof *variant);
+    if (!variant) return fail_out_of_memory(sizeof *variant);
+    variant->key = *key;
+    struct translation translation;
+    smelt_status status = make_signature(kernel, desc, key->template_count, &variant->signature);
+    if (status != SMELT_OK) {
+        free(variant);
+        return status;
+    }
+    status = translate(kernel, &variant->signature, &translation);
+    if (status == SMELT_OK) {
+        const struct entry *entry;
+        struct image image = {0};
+        struct compile_options options = {.constants = NULL};
+        status = only_entry(&translation, &variant->signature, &entry);
+        if (status == SMELT_OK) status = compile_entry(&translation, entry, &options, &image, cache_hit);
+        if (status == SMELT_OK) status = key->device->load(&image, kernel->desc.name, &variant->executable);
+        image_free(&image);
+        translation_free(&translation);
+    }
+    if (status != SMELT_OK) {
+        variant_free(variant);
+        return status;
+    }
+    *out = variant;
+    return SMELT_OK;
+}
+
+static struct variant *find_variant(smelt_kernel *kernel, const struct variant_key *key) {
+    for (struct variant *v = kernel->variants; v; v = v->next)
+        if (memcmp(&v->key, key, sizeof *key) == 0) return v;
+    return NULL;
+}
+
+/* Compiles outside the lock: two threads may compile the same variant, one result is kept. */
+static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
+                                struct variant **out) {
+    pthread_mutex_lock(&kernel->lock);
+    struct variant *found = find_variant(kernel, key);
+    pthread_mutex_unlock(&kernel->lock);
+    if (!found) {
+        double start = clock_seconds();
+        bool cache_hit = false;
+        struct variant *made = NULL;
+        TRY(build_variant(kernel, desc, key, &made, &cache_hit));
+        pthread_mutex_lock(&kernel->lock);
+        found = find_variant(kernel, key);
+        if (!found) {
+            made->next = kernel->variants;
+            kernel->variants = found = made;
+            made = NULL;
+        }
+        pthread_mutex_unlock(&kernel->lock);
+        if (made) variant_free(made);
+        if (desc->info) {
+            desc->info->compile_seconds = clock_seconds() - start;
+            desc->info->cache_hit = cache_hit;
+        }
+    }
+    *out = found;
+    return SMELT_OK;
+}
+
+/* ---- Running. */
+
+/* Everything a launch holds until it ends. */
+struct bound {
+    smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* references: the caller's arrays or contiguous copies */
+    smelt_array *outputs[SMELT_MAX_ARGUMENTS];
+    int32_t shapes[SMELT_MAX_ARGUMENTS][SMELT_MAX_DIMENSIONS];
+    int32_t ndims[SMELT_MAX_ARGUMENTS];
+    void *buffers[SIGNATURE_MAX_ARGUMENTS];
+};
+
+static void bound_free(const smelt_kernel *kernel, struct bound *bound) {
+    for (int i = 0; i < kernel->input_count; i++) smelt_array_release(bound->inputs[i]);
+    for (int i = 0; i < kernel->output_count; i++) smelt_array_release(bound->outputs[i]);
+}
+
+static smelt_status bind_inputs(const smelt_kernel *kernel, const smelt_run_desc *desc, struct bound *bound) {
+    for (int i = 0; i < kernel->input_count; i++) {
+        smelt_array *input = desc->inputs[i];
+        if (kernel->desc.strided)
+            bound->inputs[i] = smelt_array_retain(input);
+        else
+            TRY(smelt_array_contiguous(input, &bound->inputs[i]));
+        bound->ndims[i] = input->shape.ndim;
+        for (int d = 0; d < input->shape.ndim; d++) {
+            if (input->shape.size[d] > INT32_MAX)
+                return fail(SMELT_ERROR_LIMIT,
+                            "kernel '%s': size %lld of dimension %d of input '%s' does not fit in the int of %s_shape",
+                            kernel->desc.name, (long long)input->shape.size[d], d, kernel->desc.inputs[i],
+                            kernel->desc.inputs[i]);
+            bound->shapes[i][d] = (int32_t)input->shape.size[d];
+        }
+    }
+    return SMELT_OK;
+}
+
+static smelt_status make_outputs(const smelt_kernel *kernel, const smelt_run_desc *desc, struct bound *bound) {
+    for (int i = 0; i < kernel->output_count; i++) {
+        smelt_status status = smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &bound->outputs[i]);
+        if (status != SMELT_OK)
+            return fail_within(status, "kernel '%s': output '%s'", kernel->desc.name, kernel->desc.outputs[i]);
+        if (desc->init_values)
+            TRY(smelt_array_fill(bound->outputs[i], desc->init_values[i]));
+        else if (desc->initialise)
+            TRY(smelt_array_fill(bound->outputs[i], desc->init_value));
+    }
+    return SMELT_OK;
+}
+
+static void fill_buffers(const struct variant *variant, struct bound *bound) {
+    for (int i = 0; i < variant->signature.argument_count; i++) {
+        int index = variant->signature.arguments[i].index;
+        switch (variant->signature.arguments[i].kind) {
+        case ARGUMENT_DATA:
+            bound->buffers[i] = bound->inputs[index]->data;
+            break;
+        case ARGUMENT_SHAPE:
+            bound->buffers[i] = bound->shapes[index];
+            break;
+        case ARGUMENT_STRIDES:
+            bound->buffers[i] = bound->inputs[index]->strides;
+            break;
+        case ARGUMENT_NDIM:
+            bound->buffers[i] = &bound->ndims[index];
+            break;
+        case ARGUMENT_OUTPUT:
+            bound->buffers[i] = bound->outputs[index]->data;
+            break;
+        }
+    }
+}
+
+/* What run and show check in common, and the key of the variant they mean. */
+static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device **device,
+                              struct variant_key *key) {
+    int template_count;
+    TRY(device_find(desc->device, device));
+    TRY(check_inputs(kernel, desc));
+    TRY(check_outputs(kernel, desc));
+    TRY(check_templates(kernel, desc, &template_count));
+    make_key(kernel, desc, *device, template_count, key);
+    return SMELT_OK;
+}
+
+smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
+    if (!kernel || !desc || !outputs)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel run: %s is NULL", !kernel ? "kernel" : !desc ? "desc" : "outputs");
+    const struct device *device;
+    struct variant_key key;
+    struct variant *variant = NULL;
+    struct extent extent;
+    if (desc->info) *desc->info = (smelt_run_info){0};
+    TRY(check_run(kernel, desc, &device, &key));
+    TRY(extent_check(kernel->desc.name, device, desc->grid, desc->threadgroup, true, &extent));
+    TRY(get_variant(kernel, desc, &key, &variant));
+    struct bound bound;
+    memset(bound.inputs, 0, sizeof bound.inputs);
+    memset(bound.outputs, 0, sizeof bound.outputs);
+    smelt_status status = bind_inputs(kernel, desc, &bound);
+    if (status == SMELT_OK) status = make_outputs(kernel, desc, &bound);
+    if (status == SMELT_OK) {
+        fill_buffers(variant, &bound);
+        struct dispatch dispatch = {.what = kernel->desc.name,
+                                    .device = device,
+                                    .profile = desc->profile,
+                                    .executable = variant->executable,
+                                    .extent = &extent,
+                                    .buffers = bound.buffers,
+                                    .timeout = desc->timeout,
+                                    .info = desc->info};
+        status = dispatch_run(&dispatch);
+    }
+    if (status == SMELT_OK)
+        for (int i = 0; i < kernel->output_count; i++) {
+            outputs[i] = bound.outputs[i];
+            bound.outputs[i] = NULL;
+        }
+    bound_free(kernel, &bound);
+    return status;
+}
+
+smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage, char **text) {
+    if (!kernel || !desc || !text)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel show: %s is NULL", !kernel ? "kernel" : !desc ? "desc" : "text");
+    const struct device *device;
+    struct variant_key key;
+    struct signature signature;
+    struct translation translation;
+    TRY(check_run(kernel, desc, &device, &key));
+    TRY(make_signature(kernel, desc, key.template_count, &signature));
+    smelt_status status = SMELT_OK;
+    if (stage == SMELT_STAGE_SOURCE) {
+        *text = string_copy(text_string(&signature.text), signature.text.length);
+        if (!*text) status = fail_out_of_memory(signature.text.length);
+    } else {
+        status = translate(kernel, &signature, &translation);
+        if (status == SMELT_OK) {
+            const struct entry *entry;
+            struct compile_options options = {.constants = NULL};
+            status = only_entry(&translation, &signature, &entry);
+            if (status == SMELT_OK) status = compile_show(&translation, entry, &options, stage, text);
+            translation_free(&translation);
+        }
+    }
+    signature_free(&signature);
+    return status;
+}
+
+void smelt_free(void *memory) { free(memory); }

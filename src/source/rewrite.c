@@ -1,0 +1,330 @@
+/* The rewriter: Metal's words that C++ does not have become the attributes and macros of prelude/smelt_dialect.h.
+ *
+ *   device, constant, threadgroup, thread    → __smelt_device, …; variables inside functions become static
+ *   AS T name[N] as a parameter              → AS T (*name): the address space belongs to what is pointed to
+ *   trailing `const device` of methods       → an enable_if ranking
+ *   [[…]]                                    → removed, or read by the entry finder
+ *   kernel, explicit instantiations          → removed; one entry point is appended for the entry asked for
+ *   return in a kernel                       → marks the thread as gone, for barriers
+ *   1.0h, 2bf                                → half and bfloat literals
+ *   static_cast                              → __smelt_cast, which also goes between half and bfloat
+ */
+#include "source/program.h"
+#include "source/rewrite.h"
+#include "source/structure.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What happens to each token: text put before it, and text in its place (NULL: itself). */
+struct change {
+    const char *before, *instead;
+};
+
+struct rewriter {
+    const struct tokens *tokens;
+    const struct structure *structure;
+    struct arena *arena;
+    struct change *changes;
+};
+
+static bool is(const struct rewriter *r, uint32_t i, const char *spelling) { return token_is(r->tokens, i, spelling); }
+static uint32_t partner(const struct rewriter *r, uint32_t i) { return r->tokens->items[i].partner; }
+static enum scope scope_of(const struct rewriter *r, uint32_t i) { return (enum scope)r->structure->scopes[i]; }
+static bool in_function(const struct rewriter *r, uint32_t i) { return scope_of(r, i) >= SCOPE_FUNCTION; }
+
+static void put_before(struct rewriter *r, uint32_t i, const char *text) {
+    const char *old = r->changes[i].before;
+    r->changes[i].before = old ? arena_printf(r->arena, "%s%s", text, old) : text;
+}
+
+static void put_instead(struct rewriter *r, uint32_t i, const char *text) { r->changes[i].instead = text; }
+
+static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
+    for (uint32_t i = first; i < last; i++) {
+        r->changes[i].instead = "";
+        r->changes[i].before = NULL;
+    }
+}
+
+static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
+    static const char *const words[][2] = {{"device", "__smelt_device"},
+                                           {"constant", "__smelt_constant"},
+                                           {"threadgroup", "__smelt_threadgroup"},
+                                           {"thread", ""}};
+    if (!token_is_identifier(r->tokens, i)) return NULL;
+    /* After . -> or :: it is a name of someone's; Metal would not allow it elsewhere. */
+    if (i && (is(r, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || token_pair(r->tokens, i - 2, '-', '>')))
+        return NULL;
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (is(r, i, words[w][0])) return words[w][1];
+    return NULL;
+}
+
+static bool is_specifier(const struct rewriter *r, uint32_t i) {
+    return is(r, i, "const") || is(r, i, "constexpr") || is(r, i, "volatile") || is(r, i, "static") ||
+           is(r, i, "inline") || is(r, i, "extern");
+}
+
+/* `… ) const device {`: the qualifier of a method. It must not change the signature's look, only its ranking:
+ * several enable_if attributes make an overload preferred, the default space having none. */
+static bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
+    static const char *const ranks[][2] = {
+        {"thread", " __smelt_rank __smelt_rank __smelt_rank"}, {"device", " __smelt_rank __smelt_rank"},
+        {"constant", " __smelt_rank"}, {"threadgroup", ""}};
+    uint32_t before = i;
+    while (before > 0 && (is(r, before - 1, "const") || is(r, before - 1, "volatile") || is(r, before - 1, "noexcept")))
+        before--;
+    if (before == 0 || !is(r, before - 1, ")")) return false;
+    uint32_t after = i + 1;
+    while (is(r, after, "noexcept") || is(r, after, "const")) after++;
+    bool defaulted = is(r, after, "=") && (is(r, after + 1, "default") || is(r, after + 1, "delete"));
+    bool ends = is(r, after, "{") || is(r, after, ";") || is(r, after, ":") || defaulted ||
+                token_pair(r->tokens, after, '-', '>');
+    /* In a function body `) device …` can only be a cast or an if. */
+    if (!ends || in_function(r, i)) return false;
+    for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
+        if (is(r, i, ranks[w][0])) put_instead(r, i, ranks[w][1]);
+    return true;
+}
+
+/* Whether a declaration from its type on declares a pointer or reference (then the address space is the
+ * pointee's). *stop is the token behind the first declarator's name. */
+static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *stop) {
+    int angle = 0;
+    for (; i < r->tokens->count; i++) {
+        if (is(r, i, "<")) angle++;
+        else if (is(r, i, ">")) angle--;
+        else if (angle > 0) {
+            if (partner(r, i) > i) i = partner(r, i);
+        } else if (is(r, i, "*") || is(r, i, "&")) {
+            *stop = i;
+            return true;
+        } else if (is(r, i, "(")) {
+            *stop = i;
+            return is(r, i + 1, "*") || is(r, i + 1, "&");
+        } else if (is(r, i, ";") || is(r, i, "=") || is(r, i, "[") || is(r, i, ",") || is(r, i, "{") || is(r, i, ")")) {
+            break;
+        }
+    }
+    *stop = i;
+    return false;
+}
+
+static bool starts_statement(const struct rewriter *r, uint32_t i) {
+    return i == 0 || is(r, i - 1, ";") || is(r, i - 1, "{") || is(r, i - 1, "}") || is(r, i - 1, ":") ||
+           r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
+}
+
+/* threadgroup and constant variables in function bodies have one instance: static. */
+static void make_static(struct rewriter *r, uint32_t i) {
+    uint32_t first = i;
+    bool already = false;
+    while (first > 0 && is_specifier(r, first - 1)) already |= is(r, --first, "static");
+    if (first > 0 && is(r, first - 1, ")")) {
+        /* alignas(16) threadgroup float x[4]; */
+        uint32_t open = partner(r, first - 1);
+        if (open > 0 && is(r, open - 1, "alignas")) first = open - 1;
+    }
+    uint32_t list = first;
+    while (list > 0 && is(r, list - 1, "]") && attribute_list_end(r->tokens, partner(r, list - 1)) == list - 1)
+        list = partner(r, list - 1);
+    uint32_t stop;
+    if (already || !starts_statement(r, list) || declares_pointer(r, i + 1, &stop)) return;
+    put_before(r, first, "static ");
+}
+
+/* Parameter `threadgroup float name[N][M]` → `threadgroup float (*name)[M]`. */
+static void rewrite_array_parameter(struct rewriter *r, uint32_t i, uint32_t open) {
+    uint32_t stop;
+    if (declares_pointer(r, i + 1, &stop) || !is(r, stop, "[") || !token_is_identifier(r->tokens, stop - 1) ||
+        stop - 1 <= i + 1 || stop > partner(r, open) || attribute_list_end(r->tokens, stop))
+        return;
+    /* Not `device T[4]` (no name) and not a member or call expression. */
+    if (is(r, stop - 2, ".") || is(r, stop - 2, ",") || is(r, stop - 2, "(")) return;
+    put_before(r, stop - 1, "(*");
+    erase(r, stop, partner(r, stop) + 1);
+    put_instead(r, stop, ")");
+}
+
+static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *macro, uint32_t open) {
+    if (rewrite_method_qualifier(r, i)) return;
+    bool shared = is(r, i, "threadgroup") || is(r, i, "constant");
+    if (open)
+        rewrite_array_parameter(r, i, open);
+    else if (shared && in_function(r, i))
+        make_static(r, i);
+    put_instead(r, i, macro);
+}
+
+/* 1.5h → ((half)1.5f); a suffix of Metal's on a decimal number. */
+static void rewrite_number(struct rewriter *r, uint32_t i) {
+    const struct token *token = &r->tokens->items[i];
+    const char *digits = r->tokens->text + token->start;
+    uint32_t length = token->length;
+    bool hexadecimal = length > 1 && digits[0] == '0' && (digits[1] | 32) == 'x';
+    const char *type = NULL;
+    if (hexadecimal && !memchr(digits, 'p', length) && !memchr(digits, 'P', length)) return;
+    if (length > 1 && (digits[length - 1] | 32) == 'h') {
+        type = "half";
+        length -= 1;
+    } else if (length > 2 && (digits[length - 2] | 32) == 'b' && (digits[length - 1] | 32) == 'f') {
+        type = "bfloat";
+        length -= 2;
+    }
+    if (!type) return;
+    bool real = memchr(digits, '.', length) || memchr(digits, 'e', length) || memchr(digits, 'E', length) || hexadecimal;
+    put_instead(r, i, arena_printf(r->arena, "((%s)%.*s%s)", type, (int)length, digits, real ? "f" : ".0f"));
+}
+
+static bool kept_attribute(const struct rewriter *r, uint32_t name) {
+    static const char *const names[] = {"likely", "unlikely", "maybe_unused", "nodiscard", "fallthrough", "noreturn"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
+        if (is(r, name, names[n])) return true;
+    return false;
+}
+
+/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/ir/ gives its value. */
+static void rewrite_function_constant(struct rewriter *r, uint32_t list, const struct attribute_use *use) {
+    uint32_t first = list;
+    while (first > 0 && !starts_statement(r, first)) first--;
+    for (uint32_t i = first; i < list; i++)
+        if (is(r, i, "constexpr") || is(r, i, "static") || is(r, i, "inline")) put_instead(r, i, "");
+    put_before(r, first, "extern ");
+    put_instead(r, list,
+                arena_printf(r->arena, "__asm__(\"smelt_constant_%s\")",
+                             tokens_text(r->tokens, use->first, use->last, r->arena)));
+}
+
+static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32_t end, bool in_parameters) {
+    struct text kept = {0};
+    struct attribute_use use;
+    uint32_t cursor = 0;
+    erase(r, list, end + 1);
+    while (attribute_list_next(r->tokens, list, &cursor, &use)) {
+        if (kept_attribute(r, use.name))
+            text_addf(&kept, "%s%s", kept.length ? ", " : "", tokens_text(r->tokens, use.name, use.name + 1, r->arena));
+        if (is(r, use.name, "function_constant") && !in_parameters && !in_function(r, list))
+            rewrite_function_constant(r, list, &use);
+    }
+    if (kept.length) put_instead(r, list, arena_printf(r->arena, "[[%s]]", text_string(&kept)));
+    text_free(&kept);
+    return end;
+}
+
+/* A `return` in a kernel: whatever it evaluates comes first, then the thread is gone. */
+static void rewrite_return(struct rewriter *r, uint32_t i) {
+    if (is(r, i + 1, ";")) {
+        put_instead(r, i, "do { __smelt_thread_return(); return; } while (0)");
+        return;
+    }
+    uint32_t end = i + 1;
+    while (end < r->tokens->count && !is(r, end, ";")) end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
+    if (end >= r->tokens->count) return;
+    put_instead(r, i, "do { (void)(");
+    put_instead(r, end, "); __smelt_thread_return(); return; } while (0);");
+}
+
+/* The headers of Metal's own are in the prelude already. */
+static bool is_metal_include(const struct tokens *tokens, const struct token *token) {
+    const char *at = tokens->text + token->start, *end = at + token->length;
+    for (at++; at < end && (*at == ' ' || *at == '\t'); at++) {}
+    if (end - at < 7 || memcmp(at, "include", 7) != 0) return false;
+    for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {}
+    return (end - at > 7 && memcmp(at, "<metal_", 7) == 0) || (end - at > 6 && memcmp(at, "<simd/", 6) == 0);
+}
+
+bool directives_are_plain(const struct tokens *tokens) {
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->kind != TOKEN_DIRECTIVE) continue;
+        const char *at = tokens->text + token->start + 1, *end = tokens->text + token->start + token->length;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        bool line = at < end && (strncmp(at, "line", 4) == 0 || (*at >= '0' && *at <= '9'));
+        if (!line && strncmp(at, "pragma", 6) != 0 && !is_metal_include(tokens, token)) return false;
+    }
+    return true;
+}
+
+/* `once` belongs to headers; clang warns about the rest by itself. */
+static void rewrite_directive(struct rewriter *r, uint32_t i) {
+    if (is_metal_include(r->tokens, &r->tokens->items[i])) put_instead(r, i, "");
+}
+
+static void rewrite_tokens(struct rewriter *r) {
+    /* Innermost ( around the current token, as a stack through the partners. */
+    uint32_t open = 0;
+    for (uint32_t i = 0; i < r->tokens->count; i++) {
+        const struct token *token = &r->tokens->items[i];
+        while (open && i > partner(r, open)) {
+            uint32_t outer = open;
+            open = 0;
+            for (uint32_t j = outer; j-- > 0;) {
+                if (partner(r, j) < j) j = partner(r, j);
+                else if (partner(r, j) > i) {
+                    if (is(r, j, "(")) open = j;
+                    break;
+                }
+            }
+        }
+        if (is(r, i, "{")) open = 0;
+        if (is(r, i, "(") && partner(r, i) > i) open = i;
+        uint32_t list = attribute_list_end(r->tokens, i);
+        if (token->kind == TOKEN_DIRECTIVE) {
+            rewrite_directive(r, i);
+        } else if (list) {
+            i = rewrite_attribute_list(r, i, list, open != 0);
+        } else if (token->kind == TOKEN_NUMBER) {
+            rewrite_number(r, i);
+        } else if (token->kind == TOKEN_IDENTIFIER) {
+            const char *macro = address_space_macro(r, i);
+            if (macro) rewrite_address_space(r, i, macro, open);
+            else if (is(r, i, "return") && scope_of(r, i) == SCOPE_KERNEL) rewrite_return(r, i);
+            else if (is(r, i, "static_cast") && is(r, i + 1, "<")) put_instead(r, i, "__smelt_cast");
+        }
+    }
+}
+
+static void rewrite_kernels(struct rewriter *r) {
+    for (int k = 0; k < r->structure->kernel_count; k++) {
+        const struct kernel_site *site = &r->structure->kernels[k];
+        for (uint32_t i = site->start; i < site->open; i++)
+            if (is(r, i, "kernel") && !attribute_list_end(r->tokens, i - 2)) put_instead(r, i, "");
+        if (site->max_threads && site->body)
+            put_before(r, site->body + 1, arena_printf(r->arena, " __smelt_max_threads(%s);", site->max_threads));
+    }
+    for (int k = 0; k < r->structure->instantiation_count; k++) {
+        const struct instantiation_site *site = &r->structure->instantiations[k];
+        erase(r, site->start, site->end);
+    }
+}
+
+/* Copies the text with its changes. White space and comments between tokens stay, so lines stay. */
+static void write_text(const struct rewriter *r, struct text *out, uint32_t *positions) {
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < r->tokens->count; i++) {
+        const struct token *token = &r->tokens->items[i];
+        text_append(out, r->tokens->text + at, token->start - at);
+        if (r->changes[i].before) text_add(out, r->changes[i].before);
+        positions[i] = (uint32_t)out->length;
+        if (r->changes[i].instead)
+            text_add(out, r->changes[i].instead);
+        else
+            text_append(out, r->tokens->text + token->start, token->length);
+        at = token->start + token->length;
+    }
+    text_append(out, r->tokens->text + at, r->tokens->text_length - at);
+    text_add(out, "\n");
+}
+
+smelt_status rewrite(const struct tokens *tokens, const struct structure *structure, struct arena *arena,
+                     struct text *out, uint32_t *positions) {
+    struct rewriter r = {.tokens = tokens, .structure = structure, .arena = arena};
+    r.changes = arena_alloc(arena, (tokens->count + 1) * sizeof *r.changes);
+    if (!r.changes) return fail_out_of_memory(tokens->count * sizeof *r.changes);
+    rewrite_tokens(&r);
+    rewrite_kernels(&r);
+    write_text(&r, out, positions);
+    if (arena->failed || out->failed) return fail(SMELT_ERROR_OUT_OF_MEMORY, "the rewritten source does not fit in memory");
+    return SMELT_OK;
+}

@@ -1,0 +1,15 @@
+/* From Metal's words to the C++ dialect of prelude/smelt_dialect.h. */
+#ifndef SMELT_SOURCE_REWRITE_H
+#define SMELT_SOURCE_REWRITE_H
+
+#include "base/text.h"
+#include "source/structure.h"
+
+/* Writes the rewritten text; positions[i] is where token i's replacement starts in it. */
+smelt_status rewrite(const struct tokens *tokens, const struct structure *structure, struct arena *arena,
+                     struct text *out, uint32_t *positions);
+
+/* Whether every directive is one the rewriter can pass through: #line, #pragma, #include of Metal's headers. */
+bool directives_are_plain(const struct tokens *tokens);
+
+#endif

@@ -1,0 +1,389 @@
+#include "source/structure.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct finder {
+    const struct tokens *tokens;
+    struct arena *arena;
+    struct structure *out;
+    int kernel_capacity, instantiation_capacity;
+};
+
+uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index) {
+    if (!token_pair(tokens, index, '[', '[')) return 0;
+    uint32_t outer = tokens->items[index].partner, inner = tokens->items[index + 1].partner;
+    return outer > index && inner + 1 == outer ? outer : 0;
+}
+
+bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor, struct attribute_use *use) {
+    uint32_t end = attribute_list_end(tokens, index) - 1;
+    uint32_t at = *cursor ? *cursor : index + 2;
+    while (at < end && token_is(tokens, at, ",")) at++;
+    if (at >= end) return false;
+    /* A scoped name such as clang::noinline is known by its last part. */
+    while (at + 3 < end && token_pair(tokens, at + 1, ':', ':')) at += 3;
+    *use = (struct attribute_use){.name = at, .first = at + 1, .last = at + 1};
+    at++;
+    if (token_is(tokens, at, "(") && tokens->items[at].partner > at) {
+        use->first = at + 1;
+        use->last = tokens->items[at].partner;
+        at = use->last + 1;
+    }
+    while (at < end && !token_is(tokens, at, ",")) at++;
+    *cursor = at;
+    return true;
+}
+
+char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena) {
+    if (first >= last) return arena_copy(arena, "", 0);
+    const struct token *end = &tokens->items[last - 1];
+    uint32_t start = tokens->items[first].start;
+    char *copy = arena_copy(arena, tokens->text + start, end->start + end->length - start);
+    /* On one line, so that generated text keeps line numbers. */
+    for (char *c = copy; c && *c; c++)
+        if (*c == '\n') *c = ' ';
+    return copy;
+}
+
+char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena) {
+    struct text joined = {0};
+    for (uint32_t i = first; i < last; i++)
+        if (tokens->items[i].kind == TOKEN_STRING && tokens->items[i].length >= 2)
+            text_append(&joined, tokens->text + tokens->items[i].start + 1, tokens->items[i].length - 2);
+    char *copy = arena_copy(arena, text_string(&joined), joined.length);
+    text_free(&joined);
+    return copy;
+}
+
+static bool is(const struct finder *f, uint32_t i, const char *spelling) { return token_is(f->tokens, i, spelling); }
+static uint32_t partner(const struct finder *f, uint32_t i) { return f->tokens->items[i].partner; }
+
+static void mark(struct finder *f, uint32_t first, uint32_t last, enum scope scope) {
+    if (last > first) memset(f->out->scopes + first, scope, last - first);
+}
+
+/* Past the > that closes the < at `open`; `end` if there is none. */
+static uint32_t angle_end(const struct finder *f, uint32_t open, uint32_t end) {
+    int depth = 0;
+    for (uint32_t i = open; i < end; i++) {
+        if (partner(f, i) > i) i = partner(f, i);
+        else if (is(f, i, "<")) depth++;
+        else if (is(f, i, ">") && --depth == 0) return i + 1;
+        else if (is(f, i, ";") || is(f, i, "{")) break;
+    }
+    return end;
+}
+
+static uint32_t statement_end(const struct finder *f, uint32_t from, uint32_t end) {
+    for (uint32_t i = from; i < end; i++) {
+        if (is(f, i, ";")) return i;
+        if (partner(f, i) > i) i = partner(f, i);
+    }
+    return end;
+}
+
+/* Words before a parenthesis that do not name a function. */
+static bool names_no_function(const struct finder *f, uint32_t i) {
+    static const char *const words[] = {"alignas", "decltype", "__attribute__", "noexcept", "explicit",
+                                        "sizeof",  "requires", "__declspec",    "asm",      "__asm__"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (is(f, i, words[w])) return true;
+    return false;
+}
+
+static bool is_class_word(const struct finder *f, uint32_t i) {
+    return is(f, i, "struct") || is(f, i, "class") || is(f, i, "union") || is(f, i, "enum");
+}
+
+/* ---- Inside functions: blocks inherit, lambdas and local classes do not. */
+
+static void scan_class(struct finder *f, uint32_t first, uint32_t last, const char *path);
+
+/* Whether the [ at `i` introduces a lambda: it follows something that cannot be subscripted. */
+static bool starts_lambda(const struct finder *f, uint32_t i) {
+    if (attribute_list_end(f->tokens, i) || i == 0) return false;
+    const struct token *before = &f->tokens->items[i - 1];
+    if (before->kind == TOKEN_IDENTIFIER) return is(f, i - 1, "return");
+    if (before->kind != TOKEN_PUNCTUATION) return false;
+    char c = f->tokens->text[before->start];
+    return c != ']' && c != ')' && c != '[';
+}
+
+/* The { of the lambda whose [ is at `i`, or 0. */
+static uint32_t lambda_body(const struct finder *f, uint32_t i, uint32_t last) {
+    uint32_t at = partner(f, i) + 1;
+    if (is(f, at, "<")) at = angle_end(f, at, last);
+    if (is(f, at, "(") && partner(f, at) > at) at = partner(f, at) + 1;
+    for (; at < last && !is(f, at, "{"); at++)
+        if (is(f, at, ";") || is(f, at, ")") || is(f, at, ",") || is(f, at, "(")) return 0;
+    return at < last ? at : 0;
+}
+
+static void scan_function(struct finder *f, uint32_t first, uint32_t last, enum scope scope, const char *path) {
+    mark(f, first, last, scope);
+    for (uint32_t i = first; i < last; i++) {
+        if (is(f, i, "[") && partner(f, i) > i && starts_lambda(f, i)) {
+            uint32_t body = lambda_body(f, i, last);
+            if (body && partner(f, body) > body) {
+                scan_function(f, body + 1, partner(f, body), SCOPE_FUNCTION, path);
+                i = partner(f, body);
+            }
+        } else if (is_class_word(f, i) && !is(f, i - 1, "<") && !is(f, i - 1, ",") && !is(f, i - 1, "(")) {
+            uint32_t at = i + 1;
+            while (at < last && !is(f, at, "{") && !is(f, at, ";") && !is(f, at, "(") && !is(f, at, "=") &&
+                   !is(f, at, "*") && !is(f, at, "&"))
+                at++;
+            if (at < last && is(f, at, "{") && partner(f, at) > at) {
+                scan_class(f, at + 1, partner(f, at), path);
+                i = partner(f, at);
+            }
+        }
+    }
+}
+
+/* ---- Declarations at namespace and class scope. */
+
+struct declaration {
+    uint32_t start;
+    uint32_t class_word;  /* 0: none */
+    uint32_t open, close; /* parameter list; 0: none */
+    uint32_t brace;       /* opening brace of the body; 0: none */
+    uint32_t end;         /* the last token: ; or } */
+    bool is_template;
+};
+
+/* In a constructor's initialiser list `: a{1}, b(2) {`, member braces are followed by , or {. */
+static bool is_member_initialiser(const struct finder *f, uint32_t brace, bool after_colon) {
+    if (!after_colon || !token_is_identifier(f->tokens, brace - 1)) return false;
+    uint32_t after = partner(f, brace) + 1;
+    return is(f, after, ",") || is(f, after, "{");
+}
+
+static struct declaration read_declaration(const struct finder *f, uint32_t start, uint32_t end) {
+    struct declaration d = {.start = start, .end = end};
+    uint32_t i = start;
+    while (is(f, i, "template") && is(f, i + 1, "<")) {
+        d.is_template = true;
+        i = angle_end(f, i + 1, end);
+    }
+    bool initialised = false, after_colon = false;
+    for (; i < end; i++) {
+        uint32_t list = attribute_list_end(f->tokens, i);
+        if (list) {
+            i = list;
+        } else if (is(f, i, ";")) {
+            d.end = i;
+            return d;
+        } else if (is(f, i, "=") && !is(f, i - 1, "operator") && !d.open) {
+            initialised = true;
+        } else if (is_class_word(f, i) && !d.open && !d.class_word && !initialised) {
+            d.class_word = i;
+        } else if (is(f, i, "operator")) {
+            /* Its symbol may be () or []: step over it. */
+            i++;
+            while (i + 1 < end && !is(f, i + 1, "(")) i++;
+        } else if (is(f, i, "(") && partner(f, i) > i) {
+            bool function = !d.open && !initialised && i > start && !names_no_function(f, i - 1);
+            if (function) {
+                d.open = i;
+                d.close = partner(f, i);
+                d.class_word = 0;
+            }
+            i = partner(f, i);
+        } else if (is(f, i, ":") && d.open && !token_pair(f->tokens, i, ':', ':') &&
+                   !token_pair(f->tokens, i - 1, ':', ':')) {
+            after_colon = true;
+        } else if (is(f, i, "[") && partner(f, i) > i) {
+            i = partner(f, i);
+        } else if (is(f, i, "{") && partner(f, i) > i) {
+            if (initialised || is_member_initialiser(f, i, after_colon) || (!d.open && !d.class_word)) {
+                i = partner(f, i);
+                continue;
+            }
+            d.brace = i;
+            d.end = partner(f, i);
+            /* A class may declare variables behind its body. */
+            if (!d.open) d.end = statement_end(f, d.end, end);
+            return d;
+        }
+    }
+    return d;
+}
+
+static bool word_in(const struct finder *f, uint32_t first, uint32_t last, const char *word) {
+    for (uint32_t i = first; i < last; i++)
+        if (is(f, i, word)) return true;
+    return false;
+}
+
+static struct kernel_site *add_kernel(struct finder *f) {
+    if (f->out->kernel_count == f->kernel_capacity) {
+        int capacity = f->kernel_capacity ? 2 * f->kernel_capacity : 8;
+        struct kernel_site *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
+        if (!grown) return NULL;
+        if (f->out->kernel_count) memcpy(grown, f->out->kernels, (size_t)f->out->kernel_count * sizeof *grown);
+        f->out->kernels = grown;
+        f->kernel_capacity = capacity;
+    }
+    return &f->out->kernels[f->out->kernel_count++];
+}
+
+static struct instantiation_site *add_instantiation(struct finder *f) {
+    if (f->out->instantiation_count == f->instantiation_capacity) {
+        int capacity = f->instantiation_capacity ? 2 * f->instantiation_capacity : 16;
+        struct instantiation_site *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
+        if (!grown) return NULL;
+        if (f->out->instantiation_count)
+            memcpy(grown, f->out->instantiations, (size_t)f->out->instantiation_count * sizeof *grown);
+        f->out->instantiations = grown;
+        f->instantiation_capacity = capacity;
+    }
+    return &f->out->instantiations[f->out->instantiation_count++];
+}
+
+/* The attributes that stand before a function's name, and the keyword `kernel`. */
+static bool read_kernel_attributes(struct finder *f, const struct declaration *d, struct kernel_site *site) {
+    bool kernel = false;
+    for (uint32_t i = d->start; i < d->open; i++) {
+        uint32_t list = attribute_list_end(f->tokens, i);
+        if (!list) {
+            /* `kernel` is a keyword of Metal; anywhere before the name it can be nothing else. */
+            if (is(f, i, "kernel") && i + 1 < d->open) kernel = true;
+            continue;
+        }
+        uint32_t cursor = 0;
+        struct attribute_use use;
+        while (attribute_list_next(f->tokens, i, &cursor, &use)) {
+            if (is(f, use.name, "kernel")) kernel = true;
+            if (is(f, use.name, "host_name")) site->host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
+            if (is(f, use.name, "max_total_threads_per_threadgroup"))
+                site->max_threads = tokens_text(f->tokens, use.first, use.last, f->arena);
+        }
+        i = list;
+    }
+    return kernel;
+}
+
+static void scan_declaration(struct finder *f, const struct declaration *d, const char *path, bool in_class) {
+    if (d->open && !in_class) {
+        struct kernel_site site = {.start = d->start, .open = d->open, .close = d->close, .body = d->brace};
+        if (read_kernel_attributes(f, d, &site)) {
+            site.is_template = d->is_template;
+            site.name = arena_printf(f->arena, "%s%s", path, tokens_text(f->tokens, d->open - 1, d->open, f->arena));
+            struct kernel_site *kept = add_kernel(f);
+            if (kept) *kept = site;
+            if (d->brace) scan_function(f, d->brace + 1, d->end, SCOPE_KERNEL, path);
+            return;
+        }
+    }
+    if (!d->brace) return;
+    uint32_t close = partner(f, d->brace);
+    if (d->open)
+        scan_function(f, d->brace + 1, close, SCOPE_FUNCTION, path);
+    else if (!is(f, d->class_word, "enum"))
+        scan_class(f, d->brace + 1, close, path);
+}
+
+static void scan_class(struct finder *f, uint32_t first, uint32_t last, const char *path) {
+    mark(f, first, last, SCOPE_CLASS);
+    for (uint32_t i = first; i < last; i++) {
+        if (is(f, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
+        if ((is(f, i, "public") || is(f, i, "private") || is(f, i, "protected")) && is(f, i + 1, ":")) {
+            i++;
+            continue;
+        }
+        struct declaration d = read_declaration(f, i, last);
+        scan_declaration(f, &d, path, true);
+        i = d.end;
+    }
+}
+
+/* The last name<…> of an explicit instantiation, before an optional parameter list. */
+static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, const char *path) {
+    const char *host_name = NULL;
+    bool kernel = false;
+    uint32_t last = end;
+    for (uint32_t i = start; i < end; i++) {
+        uint32_t list = attribute_list_end(f->tokens, i);
+        if (!list) continue;
+        uint32_t cursor = 0;
+        struct attribute_use use;
+        while (attribute_list_next(f->tokens, i, &cursor, &use)) {
+            if (is(f, use.name, "host_name")) host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
+            if (is(f, use.name, "kernel")) kernel = true;
+        }
+        i = list;
+    }
+    kernel |= word_in(f, start, end, "kernel");
+    if (!host_name && !kernel) return;
+    if (last > start && is(f, last - 1, ")")) last = partner(f, last - 1);
+    uint32_t name = last;
+    if (last > start && is(f, last - 1, ">")) {
+        int depth = 0;
+        for (uint32_t i = last; i-- > start;) {
+            if (f->tokens->items[i].partner < i) i = f->tokens->items[i].partner;
+            else if (is(f, i, ">")) depth++;
+            else if (is(f, i, "<") && --depth == 0) {
+                name = i;
+                break;
+            }
+        }
+    }
+    uint32_t first = name ? name - 1 : 0;
+    while (first >= start + 3 && token_pair(f->tokens, first - 2, ':', ':') &&
+           token_is_identifier(f->tokens, first - 3))
+        first -= 3;
+    struct instantiation_site *site = add_instantiation(f);
+    if (!site) return;
+    *site = (struct instantiation_site){.start = start, .end = end, .scope = path};
+    site->name = tokens_text(f->tokens, first, name, f->arena);
+    site->expression = tokens_text(f->tokens, first, last, f->arena);
+    site->host_name = host_name ? host_name : site->name;
+}
+
+static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, const char *path) {
+    mark(f, first, last, SCOPE_NAMESPACE);
+    for (uint32_t i = first; i < last; i++) {
+        if (is(f, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
+        if (is(f, i, "inline") && is(f, i + 1, "namespace")) i++;
+        if (is(f, i, "namespace")) {
+            uint32_t brace = i + 1;
+            while (brace < last && !is(f, brace, "{") && !is(f, brace, ";")) brace++;
+            if (is(f, brace, "{") && partner(f, brace) > brace) {
+                const char *inner = path;
+                if (brace > i + 1)
+                    inner = arena_printf(f->arena, "%s%s::", path, tokens_text(f->tokens, i + 1, brace, f->arena));
+                scan_namespace(f, brace + 1, partner(f, brace), inner);
+                i = partner(f, brace);
+            } else {
+                i = brace;
+            }
+        } else if (is(f, i, "extern") && i + 2 < last && f->tokens->items[i + 1].kind == TOKEN_STRING &&
+                   is(f, i + 2, "{") && partner(f, i + 2) > i + 2) {
+            scan_namespace(f, i + 3, partner(f, i + 2), path);
+            i = partner(f, i + 2);
+        } else if (is(f, i, "template") && !is(f, i + 1, "<")) {
+            uint32_t end = statement_end(f, i, last);
+            scan_instantiation(f, i, end, path);
+            i = end;
+        } else if (is(f, i, "using") || is(f, i, "typedef") || is(f, i, "static_assert")) {
+            struct declaration d = read_declaration(f, i, last);
+            if (d.brace && d.class_word) scan_declaration(f, &d, path, false);
+            i = statement_end(f, i, last);
+        } else {
+            struct declaration d = read_declaration(f, i, last);
+            scan_declaration(f, &d, path, false);
+            i = d.end;
+        }
+    }
+}
+
+smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure) {
+    *structure = (struct structure){.scopes = arena_alloc(arena, tokens->count + 1)};
+    if (!structure->scopes) return fail_out_of_memory(tokens->count);
+    struct finder finder = {.tokens = tokens, .arena = arena, .out = structure};
+    scan_namespace(&finder, 0, tokens->count, "");
+    return arena->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the source's structure does not fit in memory") : SMELT_OK;
+}

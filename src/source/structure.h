@@ -1,0 +1,61 @@
+/* The structure of a C++ text as far as rewriting needs it: which braces are functions, which functions are
+ * kernels, which statements instantiate templates.
+ *
+ * Requires: tokens with partners. Maintains: tokens are only read. */
+#ifndef SMELT_SOURCE_STRUCTURE_H
+#define SMELT_SOURCE_STRUCTURE_H
+
+#include "base/arena.h"
+#include "source/token.h"
+
+/* What the innermost braces around a token are. */
+enum scope { SCOPE_NAMESPACE, SCOPE_CLASS, SCOPE_FUNCTION, SCOPE_KERNEL };
+
+/* A kernel function definition or declaration. */
+struct kernel_site {
+    const char *name;       /* qualified: "ns::f" */
+    uint32_t start;         /* first token of the declaration */
+    uint32_t open, close;   /* its parameter list's parentheses */
+    uint32_t body;          /* its opening brace, or 0 for a declaration only */
+    bool is_template;
+    const char *host_name;  /* from [[host_name("…")]], or NULL */
+    const char *max_threads; /* the expression of max_total_threads_per_threadgroup, or NULL */
+};
+
+/* template [[host_name("…")]] … f<…>…; */
+struct instantiation_site {
+    const char *host_name;
+    const char *expression; /* "f<float, 4>" */
+    const char *name;       /* "f", qualified as written */
+    const char *scope;      /* the namespace it stands in: "" or "ns::" */
+    uint32_t start, end;    /* `template` and `;` */
+};
+
+struct structure {
+    uint8_t *scopes; /* enum scope of each token */
+    struct kernel_site *kernels;
+    int kernel_count;
+    struct instantiation_site *instantiations;
+    int instantiation_count;
+};
+
+smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure);
+
+/* If an attribute list [[…]] starts at `index`: its last token, else 0. */
+uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index);
+
+/* One attribute in a list: name tokens [name, name + 1), arguments inside the parentheses [first, last). */
+struct attribute_use {
+    uint32_t name, first, last; /* first = last where there are no arguments */
+};
+
+/* The attributes of the list starting at `index`, one at a time: *cursor starts at 0; false at the end. */
+bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor, struct attribute_use *use);
+
+/* The text from token `first` up to and without token `last`, white space kept. */
+char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
+
+/* Joined string literals of the tokens [first, last), without quotes. */
+char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
+
+#endif

@@ -1,0 +1,181 @@
+#include "source/token.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool identifier_start(char c) { return isalpha((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80; }
+static bool identifier_part(char c) { return identifier_start(c) || isdigit((unsigned char)c); }
+
+/* The end of a preprocessor line: backslash-newline continues it. Comments inside it are part of it. */
+static size_t directive_end(const char *text, size_t length, size_t at) {
+    while (at < length) {
+        if (text[at] == '\\' && at + 1 < length && text[at + 1] == '\n')
+            at += 2;
+        else if (text[at] == '\\' && at + 2 < length && text[at + 1] == '\r' && text[at + 2] == '\n')
+            at += 3;
+        else if (text[at] == '\n')
+            break;
+        else
+            at++;
+    }
+    return at;
+}
+
+static size_t quoted_end(const char *text, size_t length, size_t at, char quote) {
+    for (at++; at < length && text[at] != quote && text[at] != '\n'; at++)
+        if (text[at] == '\\' && at + 1 < length) at++;
+    return at < length ? at + 1 : length;
+}
+
+/* R"tag( … )tag" from the quote on. */
+static size_t raw_string_end(const char *text, size_t length, size_t quote) {
+    size_t open = quote + 1;
+    while (open < length && text[open] != '(' && open - quote <= 17) open++;
+    size_t tag = open - quote - 1;
+    for (size_t at = open; at + tag + 2 <= length; at++)
+        if (text[at] == ')' && memcmp(text + at + 1, text + quote + 1, tag) == 0 && text[at + 1 + tag] == '"')
+            return at + tag + 2;
+    return length;
+}
+
+/* A pp-number: digits, letters, dots, and signs behind an exponent letter. */
+static size_t number_end(const char *text, size_t length, size_t at) {
+    for (at++; at < length; at++) {
+        char before = text[at - 1];
+        bool sign = (text[at] == '+' || text[at] == '-') && strchr("eEpP", before);
+        bool hexadecimal_e = sign && (before == 'e' || before == 'E') && at >= 2;
+        if (hexadecimal_e) {
+            /* In 0x1e+2 the sign is an operator. */
+            size_t first = at - 1;
+            while (first > 0 && (identifier_part(text[first - 1]) || text[first - 1] == '.')) first--;
+            if (text[first] == '0' && (text[first + 1] | 32) == 'x') break;
+        }
+        if (!identifier_part(text[at]) && text[at] != '.' && !sign &&
+            !(text[at] == '\'' && at + 1 < length && isalnum((unsigned char)text[at + 1])))
+            break;
+    }
+    return at;
+}
+
+static size_t skip_blank(const char *text, size_t length, size_t at, bool *line_start) {
+    while (at < length) {
+        if (text[at] == '\n') {
+            *line_start = true;
+            at++;
+        } else if (isspace((unsigned char)text[at])) {
+            at++;
+        } else if (text[at] == '\\' && at + 1 < length && text[at + 1] == '\n') {
+            at += 2;
+        } else if (text[at] == '/' && at + 1 < length && text[at + 1] == '/') {
+            while (at < length && text[at] != '\n') at++;
+        } else if (text[at] == '/' && at + 1 < length && text[at + 1] == '*') {
+            const char *end = at + 2 < length ? memmem(text + at + 2, length - at - 2, "*/", 2) : NULL;
+            at = end ? (size_t)(end - text) + 2 : length;
+        } else {
+            break;
+        }
+    }
+    return at;
+}
+
+static void match_brackets(struct tokens *tokens, uint32_t *stack) {
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        struct token *token = &tokens->items[i];
+        token->partner = i;
+        if (token->kind != TOKEN_PUNCTUATION) continue;
+        char c = tokens->text[token->start];
+        if (strchr("([{", c)) {
+            stack[depth++] = i;
+        } else if (strchr(")]}", c)) {
+            char open = c == ')' ? '(' : c == ']' ? '[' : '{';
+            /* A closer that does not fit its opener leaves brackets in between unmatched; clang will complain. */
+            uint32_t d = depth;
+            while (d > 0 && tokens->text[tokens->items[stack[d - 1]].start] != open) d--;
+            if (d == 0) continue;
+            depth = d - 1;
+            token->partner = stack[depth];
+            tokens->items[stack[depth]].partner = i;
+        }
+    }
+}
+
+smelt_status tokens_read(const char *text, size_t length, struct tokens *tokens) {
+    *tokens = (struct tokens){.text = text, .text_length = length};
+    if (length >= UINT32_MAX / 2) return fail(SMELT_ERROR_LIMIT, "a source of %zu bytes is longer than 2 GiB", length);
+    uint32_t capacity = 0;
+    bool line_start = true;
+    for (size_t at = skip_blank(text, length, 0, &line_start); at < length;
+         at = skip_blank(text, length, at, &line_start)) {
+        if (tokens->count == capacity) {
+            capacity = capacity ? capacity * 2 : 256;
+            struct token *grown = realloc(tokens->items, capacity * sizeof *grown);
+            if (!grown) {
+                tokens_free(tokens);
+                return fail_out_of_memory(capacity * sizeof *grown);
+            }
+            tokens->items = grown;
+        }
+        enum token_kind kind = TOKEN_PUNCTUATION;
+        size_t end = at + 1;
+        char c = text[at];
+        if (c == '#' && line_start) {
+            kind = TOKEN_DIRECTIVE;
+            end = directive_end(text, length, at);
+        } else if (c == 'R' && at + 1 < length && text[at + 1] == '"') {
+            kind = TOKEN_STRING;
+            end = raw_string_end(text, length, at + 1);
+        } else if (identifier_start(c)) {
+            kind = TOKEN_IDENTIFIER;
+            while (end < length && identifier_part(text[end])) end++;
+        } else if (isdigit((unsigned char)c) || (c == '.' && at + 1 < length && isdigit((unsigned char)text[at + 1]))) {
+            kind = TOKEN_NUMBER;
+            end = number_end(text, length, at);
+        } else if (c == '"' || c == '\'') {
+            kind = c == '"' ? TOKEN_STRING : TOKEN_CHARACTER;
+            end = quoted_end(text, length, at, c);
+        }
+        line_start = false;
+        tokens->items[tokens->count++] =
+            (struct token){.kind = kind, .start = (uint32_t)at, .length = (uint32_t)(end - at)};
+        at = end;
+    }
+    uint32_t *stack = malloc((tokens->count + 1) * sizeof *stack);
+    if (!stack) {
+        tokens_free(tokens);
+        return fail_out_of_memory(tokens->count * sizeof *stack);
+    }
+    match_brackets(tokens, stack);
+    free(stack);
+    return SMELT_OK;
+}
+
+void tokens_free(struct tokens *tokens) {
+    free(tokens->items);
+    tokens->items = NULL;
+    tokens->count = 0;
+}
+
+bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling) {
+    if (index >= tokens->count) return false;
+    const struct token *token = &tokens->items[index];
+    return token->length == strlen(spelling) && memcmp(tokens->text + token->start, spelling, token->length) == 0;
+}
+
+bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second) {
+    if (index + 1 >= tokens->count) return false;
+    const struct token *a = &tokens->items[index], *b = a + 1;
+    return a->kind == TOKEN_PUNCTUATION && b->kind == TOKEN_PUNCTUATION && tokens->text[a->start] == first &&
+           tokens->text[b->start] == second && a->start + 1 == b->start;
+}
+
+bool token_is_identifier(const struct tokens *tokens, uint32_t index) {
+    return index < tokens->count && tokens->items[index].kind == TOKEN_IDENTIFIER;
+}
+
+bool tokens_contain(const struct tokens *tokens, const char *word) {
+    for (uint32_t i = 0; i < tokens->count; i++)
+        if (tokens->items[i].kind == TOKEN_IDENTIFIER && token_is(tokens, i, word)) return true;
+    return false;
+}

@@ -1,0 +1,47 @@
+/* C++ tokens of a text, enough for rewriting: offsets into the text, bracket partners, adjacency.
+ *
+ * Requires: text that is valid up to tokens (anything else becomes one-character punctuation).
+ * Comments and white space are not tokens; preprocessor lines are single tokens. */
+#ifndef SMELT_SOURCE_TOKEN_H
+#define SMELT_SOURCE_TOKEN_H
+
+#include "base/error.h"
+
+enum token_kind {
+    TOKEN_IDENTIFIER,
+    TOKEN_NUMBER,
+    TOKEN_STRING,
+    TOKEN_CHARACTER,
+    TOKEN_PUNCTUATION,
+    TOKEN_DIRECTIVE /* a whole preprocessor line, continuations included */
+};
+
+struct token {
+    enum token_kind kind;
+    uint32_t start, length; /* bytes in the text */
+    uint32_t partner;       /* of ( ) [ ] { }: the index of the matching token, else its own index */
+};
+
+struct tokens {
+    const char *text;
+    size_t text_length;
+    struct token *items;
+    uint32_t count;
+};
+
+/* Splits a text of less than 2^31 bytes. An unclosed bracket has itself as partner. Free with tokens_free. */
+smelt_status tokens_read(const char *text, size_t length, struct tokens *tokens);
+void tokens_free(struct tokens *tokens);
+
+/* Whether token `index` is exactly `spelling`; false past either end. */
+bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling);
+
+/* Whether tokens `index` and `index + 1` touch and spell `first` and `second`, as "[[" or "::". */
+bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second);
+
+bool token_is_identifier(const struct tokens *tokens, uint32_t index);
+
+/* Whether `word` occurs as an identifier token. */
+bool tokens_contain(const struct tokens *tokens, const char *word);
+
+#endif

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Runs one self-contained kernel case and compares what comes out.
+
+Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in comments:
+
+    // run: -i x=arange:float32:4 -o out:float32:4 --grid 4      arguments of `smelt run` (may be repeated)
+    // expect out: 0 1 4 9                                        values of an output, row-major
+    // expect buffer 1: 1 2 3                                     … or of a buffer, for whole files
+    // expect out: f(i) for i in 16: i * i                        … or a Python expression over i = 0, 1, 2 …
+    // expect-prefix out: 1 2                                     only the first values
+    // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
+
+A .body file is run with --body. The case runs on every engine; results are compared with the expectation.
+"""
+import math
+import os
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+
+DEVICES = ("cpu", "cpu-scalar")
+FORMATS = {"b1": "?", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
+           "f2": "e", "f4": "f", "f8": "d"}
+
+
+def read_npy(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    length = struct.unpack("<H", data[8:10])[0]
+    header = data[10:10 + length].decode("latin-1")
+    kind = re.search(r"'descr': '[<>|=]?(\w+)'", header).group(1)
+    body = data[10 + length:]
+    if kind == "V2":
+        return [struct.unpack("<f", b"\0\0" + body[i:i + 2])[0] for i in range(0, len(body), 2)]
+    if kind == "c8":
+        parts = struct.unpack(f"<{len(body) // 4}f", body)
+        return [complex(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+    width = int(kind[1:])
+    return list(struct.unpack(f"<{len(body) // width}{FORMATS[kind]}", body))
+
+
+def parse_value(word):
+    if word in ("true", "false"):
+        return word == "true"
+    try:
+        return int(word, 0)
+    except ValueError:
+        return complex(word) if word.endswith("j") else float(word)
+
+
+def expected_values(text):
+    rule = re.match(r"f\(i\) for i in (\d+):\s*(.*)", text)
+    if rule:
+        names = {name: getattr(math, name) for name in dir(math)}
+        return [eval(rule.group(2), {"math": math, **names}, {"i": i}) for i in range(int(rule.group(1)))]
+    return [parse_value(word) for word in text.replace(",", " ").split()]
+
+
+def close(found, wanted, tolerance):
+    if isinstance(wanted, complex) or isinstance(found, complex):
+        return abs(found - wanted) <= tolerance * max(1, abs(wanted))
+    if isinstance(wanted, float) and math.isnan(wanted):
+        return math.isnan(found)
+    if found == wanted:
+        return True
+    return tolerance > 0 and math.isfinite(found) and abs(found - wanted) <= tolerance * max(1.0, abs(wanted))
+
+
+class Case:
+    def __init__(self, path):
+        self.path = path
+        self.arguments, self.expectations, self.tolerance = [], {}, 0.0
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                comment = re.match(r"\s*//\s*(run|expect-prefix|expect|tolerance)\b\s*(.*)", line)
+                if not comment:
+                    continue
+                word, rest = comment.groups()
+                if word == "run":
+                    self.arguments += shlex.split(rest.lstrip(":"))
+                elif word == "tolerance":
+                    self.tolerance = float(rest.lstrip(": "))
+                else:
+                    name, _, values = rest.partition(":")
+                    self.expectations[name.strip()] = (expected_values(values.strip()), word == "expect-prefix")
+        if not self.arguments or not self.expectations:
+            raise SystemExit(f"{path}: needs `// run:` and `// expect NAME:` lines")
+
+    def command(self, smelt, device, folder):
+        """Outputs go to files named after them."""
+        arguments, files = [], {}
+        for previous, argument in zip([""] + self.arguments, self.arguments):
+            name = None
+            if previous == "-o":
+                name = argument.split(":")[0]
+            elif previous == "-b" and ":out:" in argument:
+                name = "buffer " + argument.split(":")[0]
+            if name:
+                files[name] = os.path.join(folder, name.replace(" ", "-") + ".npy")
+                argument += "=" + files[name]
+            arguments.append(argument)
+        form = ["--body"] if self.path.endswith(".body") else []
+        return [smelt, "run", *form, self.path, *arguments, "--device", device], files
+
+    def check(self, smelt, device):
+        problems = []
+        with tempfile.TemporaryDirectory() as folder:
+            command, files = self.command(smelt, device, folder)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            if done.returncode != 0:
+                return [f"exit status {done.returncode}: {done.stderr.strip()}"]
+            for name, (wanted, prefix) in self.expectations.items():
+                if name not in files:
+                    problems.append(f"no output is called '{name}'")
+                    continue
+                found = read_npy(files[name])
+                if len(found) != len(wanted) and not (prefix and len(found) >= len(wanted)):
+                    problems.append(f"{name}: {len(found)} values, expected {len(wanted)}")
+                    continue
+                wrong = [i for i, value in enumerate(wanted) if not close(found[i], value, self.tolerance)]
+                for i in wrong[:4]:
+                    problems.append(f"{name}[{i}] is {found[i]!r}, expected {wanted[i]!r}")
+                if len(wrong) > 4:
+                    problems.append(f"{name}: {len(wrong)} of {len(wanted)} values differ")
+        return problems
+
+
+def main():
+    smelt, path = sys.argv[1:3]
+    case, failed = Case(path), False
+    for device in DEVICES:
+        for problem in case.check(smelt, device):
+            print(f"{os.path.basename(path)} on {device}: {problem}")
+            failed = True
+    return 1 if failed else 0
+
+
+sys.exit(main())
