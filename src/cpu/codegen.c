@@ -11,14 +11,17 @@ static void set_function_target(struct unit *unit, const char *cpu, const char *
         /* What clang put there names the baseline it was run for, and would win over the target machine's. */
         LLVMAddTargetDependentFunctionAttr(f, "target-cpu", cpu);
         LLVMAddTargetDependentFunctionAttr(f, "target-features", features);
-        LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "min-legal-vector-width", 22);
+        LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                         "min-legal-vector-width", 22);
     }
 }
 
 smelt_status pass_codegen(struct unit *unit) {
     char *host_cpu = LLVMGetHostCPUName(), *host_features = LLVMGetHostCPUFeatures();
     const char *cpu = unit->request->cpu ? unit->request->cpu : host_cpu;
-    const char *features = unit->request->features ? unit->request->features : unit->request->cpu ? "" : host_features;
+    const char *features = unit->request->features ? unit->request->features
+                           : unit->request->cpu    ? ""
+                                                   : host_features;
     char *message = NULL;
     LLVMTargetRef target = NULL;
     LLVMTargetMachineRef machine = NULL;
@@ -27,12 +30,13 @@ smelt_status pass_codegen(struct unit *unit) {
     bool assembler = unit->request->output == COMPILE_ASM;
     set_function_target(unit, cpu, features);
     if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &message) == 0)
-        machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, features, LLVMCodeGenLevelDefault,
-                                          LLVMRelocPIC, LLVMCodeModelSmall);
+        machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, features,
+                                          LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
     if (!machine) {
-        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator: %s", message ? message : "unknown reason");
-    } else if (LLVMTargetMachineEmitToMemoryBuffer(machine, unit->module, assembler ? LLVMAssemblyFile : LLVMObjectFile,
-                                                   &message, &buffer)) {
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator: %s",
+                           message ? message : "unknown reason");
+    } else if (LLVMTargetMachineEmitToMemoryBuffer(
+                   machine, unit->module, assembler ? LLVMAssemblyFile : LLVMObjectFile, &message, &buffer)) {
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", message);
     } else {
         size_t size = LLVMGetBufferSize(buffer);

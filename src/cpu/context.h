@@ -1,5 +1,5 @@
-/* What generated code sees of the scalar engine: the contexts of a thread and of its threadgroup, and the functions
- * it calls. lower.c compiles these offsets into code: the layout is part of the image version. */
+/* What generated code sees of the scalar engine: the contexts of a thread and of its threadgroup, and the
+ * functions it calls. lower.c compiles these offsets into code: the layout is part of the image version. */
 #ifndef SMELT_CPU_CONTEXT_H
 #define SMELT_CPU_CONTEXT_H
 
@@ -17,18 +17,19 @@ struct group_context {
     uint32_t grid[3];          /* threads */
     uint32_t groups[3];        /* groups */
     uint32_t simdgroup_count;
-    void *const *buffers;                              /* by index */
-    char *threadgroup_memory;                          /* static variables */
+    void *const *buffers;                               /* by index */
+    char *threadgroup_memory;                           /* static variables */
     void *threadgroup_slots[CPU_MAX_THREADGROUP_SLOTS]; /* [[threadgroup(i)]] */
-    const volatile uint32_t *stop;                     /* set when the launch must end */
+    const uint32_t *stop;                               /* atomic: not 0 when the launch must end */
 };
 
-/* One for each thread of a threadgroup. Generated code reads and writes this much; struct thread in scalar.h goes on. */
+/* One for each thread of a threadgroup. Generated code reads and writes this much; struct thread in scalar.h
+ * goes on. */
 struct thread_context {
     struct group_context *group;
     uint32_t position[3]; /* in the threadgroup */
     uint32_t index, lane, simdgroup;
-    uint32_t returned; /* left by an explicit return */
+    uint32_t returned;                    /* left by an explicit return */
     uint32_t iterations[IMAGE_MAX_LOOPS]; /* of the loops around simdgroup operations */
 };
 
@@ -36,9 +37,9 @@ struct thread_context {
 enum simd_kind { SIMD_SHUFFLE, SIMD_BALLOT, SIMD_REDUCE, SIMD_SCAN, SIMD_BARRIER };
 enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 
-#define SIMD_CODE(kind, type, operation, width)                                                              \
+#define SIMD_CODE(kind, type, operation, width) \
     ((uint32_t)(kind) | (uint32_t)(type) << 4 | (uint32_t)(operation) << 8 | (uint32_t)(width) << 16)
-#define SIMD_CODE_KIND(code) ((enum simd_kind)((code) & 15))
+#define SIMD_CODE_KIND(code) ((enum simd_kind)((code)&15))
 #define SIMD_CODE_TYPE(code) ((enum simd_type)((code) >> 4 & 15))
 #define SIMD_CODE_OPERATION(code) ((code) >> 8 & 255)
 #define SIMD_CODE_WIDTH(code) ((code) >> 16)
@@ -61,8 +62,8 @@ enum simd_operation {
 
 /* Functions generated code calls. */
 void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const char *file);
-uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code, uint32_t argument,
-                                 uint64_t value);
+uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
+                                 uint32_t argument, uint64_t value);
 void smelt_runtime_stop(struct thread_context *context);
 
 /* A compiled entry: runs one thread. */

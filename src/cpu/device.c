@@ -41,25 +41,27 @@ static smelt_status load(struct image *image, const char *name, struct executabl
     return SMELT_OK;
 }
 
-static const struct image *image_of(const struct executable *executable) { return &executable->image; }
+static const struct image *image_of(const struct executable *executable) {
+    return &executable->image;
+}
 
 static smelt_status run_piece(void *job, uint64_t index) {
     struct cpu_launch *launch = job;
-    if (launch->stop) return SMELT_OK;
+    if (__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) return SMELT_OK;
     struct worker *worker;
     uint32_t position[3] = {(uint32_t)(index % launch->groups[0]),
                             (uint32_t)(index / launch->groups[0] % launch->groups[1]),
                             (uint32_t)(index / launch->groups[0] / launch->groups[1])};
     smelt_status status = worker_of_this_thread(&worker);
     if (status == SMELT_OK) status = scalar_run_group(worker, launch, position);
-    if (status != SMELT_OK) launch->stop = 1;
+    if (status != SMELT_OK) __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
     return status;
 }
 
 static void expire(void *context) {
     struct cpu_launch *launch = context;
-    launch->timed_out = 1;
-    launch->stop = 1;
+    __atomic_store_n(&launch->timed_out, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
 static smelt_status run(struct executable *executable, const struct launch *request) {
@@ -69,7 +71,8 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     for (int d = 0; d < 3; d++) {
         launch.grid[d] = request->grid[d];
         launch.group_size[d] = request->group_size[d];
-        launch.groups[d] = (uint32_t)(((uint64_t)request->grid[d] + request->group_size[d] - 1) / request->group_size[d]);
+        launch.groups[d] =
+            (uint32_t)(((uint64_t)request->grid[d] + request->group_size[d] - 1) / request->group_size[d]);
         groups *= launch.groups[d];
     }
     for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
@@ -77,11 +80,13 @@ static smelt_status run(struct executable *executable, const struct launch *requ
         launch.threadgroup_total += (launch.threadgroup_bytes[i] + 127) / 128 * 128;
     }
     struct alarm *alarm = NULL;
+    fault_install();
     if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
     smelt_status status = groups == 1 ? run_piece(&launch, 0) : pool_run(run_piece, &launch, groups);
     alarm_disarm(alarm);
-    if (status == SMELT_OK && launch.timed_out)
-        status = fail(SMELT_ERROR_TIMEOUT, "kernel '%s' ran longer than the time-out of %g seconds and was stopped",
+    if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
+        status = fail(SMELT_ERROR_TIMEOUT,
+                      "kernel '%s' ran longer than the time-out of %g seconds and was stopped",
                       executable->name, request->timeout);
     return status;
 }

@@ -1,5 +1,5 @@
-/* Faults in generated code: recognised, taken back to the worker, reported as errors. Everything else goes to the
- * handler that was there before. */
+/* Faults in generated code: recognised, taken back to the worker, reported as errors. Everything else goes to
+ * the handler that was there before. */
 #include "cpu/scalar.h"
 
 #include <pthread.h>
@@ -12,8 +12,10 @@
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
 static struct sigaction previous[sizeof signals / sizeof *signals];
-static pthread_once_t install_once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local void *own_stack;
+/* Set while a fault is with the previous handler: one that hands it back to us would go round for ever. */
+static _Thread_local volatile sig_atomic_t handing_on;
 
 static bool in_code(const struct object *object, const void *address) {
     const char *p = address;
@@ -33,16 +35,20 @@ static const void *blamed_instruction(const struct worker *worker, const ucontex
 }
 
 static void call_previous(int signal, siginfo_t *info, void *context) {
+    static const struct sigaction standard = {.sa_handler = SIG_DFL};
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
         if (signals[i] != signal) continue;
-        if (previous[i].sa_flags & SA_SIGINFO) {
-            previous[i].sa_sigaction(signal, info, context);
-        } else if (previous[i].sa_handler == SIG_DFL) {
+        if (handing_on || (!(previous[i].sa_flags & SA_SIGINFO) && previous[i].sa_handler == SIG_DFL)) {
             /* Let it happen again, by default. */
-            (void)sigaction(signal, &previous[i], NULL);
-        } else if (previous[i].sa_handler != SIG_IGN) {
-            previous[i].sa_handler(signal);
+            (void)sigaction(signal, &standard, NULL);
+            return;
         }
+        handing_on = 1;
+        if (previous[i].sa_flags & SA_SIGINFO)
+            previous[i].sa_sigaction(signal, info, context);
+        else if (previous[i].sa_handler != SIG_IGN)
+            previous[i].sa_handler(signal);
+        handing_on = 0;
     }
 }
 
@@ -63,16 +69,24 @@ static void on_fault(int signal, siginfo_t *info, void *opaque) {
     context->uc_mcontext.gregs[REG_RSP] = (greg_t)escape.stack_pointer;
 }
 
-static void install(void) {
+static bool is_installed(int signal) {
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) && now.sa_sigaction == on_fault;
+}
+
+void fault_install(void) {
+    /* Others may put theirs in front at any time: looked at before each launch (about 0.2 µs). */
+    if (is_installed(SIGSEGV)) return;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_fault;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) (void)sigaction(signals[i], &action, &previous[i]);
+    pthread_mutex_lock(&install_lock);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        if (!is_installed(signals[i])) (void)sigaction(signals[i], &action, &previous[i]);
+    pthread_mutex_unlock(&install_lock);
 }
-
-void fault_install(void) { pthread_once(&install_once, install); }
 
 void fault_prepare_thread(void) {
     stack_t old;

@@ -31,7 +31,8 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 #endif
 
-/* void switch_stacks(void **save, void *to): the six callee-saved registers of the System V ABI travel on the stack. */
+/* void switch_stacks(void **save, void *to): the six callee-saved registers of the System V ABI travel on the
+ * stack. */
 void smelt_fiber_switch(void **save, void *to) __attribute__((visibility("hidden")));
 void smelt_fiber_resume(void) __attribute__((visibility("hidden")));
 void smelt_fiber_entry(void) __attribute__((visibility("hidden")));
@@ -72,7 +73,9 @@ __asm__(".text\n"
         "  ud2\n"
         ".size smelt_fiber_entry, .-smelt_fiber_entry\n");
 
-static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
 smelt_status fibers_create(struct fiber *fibers, int count) {
     size_t page = page_bytes(), step = FIBER_STACK_BYTES + page;
@@ -83,7 +86,8 @@ smelt_status fibers_create(struct fiber *fibers, int count) {
         fibers[i] = (struct fiber){.stack = memory + step * (size_t)i + page};
         if (mprotect(fibers[i].stack - page, page, PROT_NONE) != 0) {
             munmap(memory, step * (size_t)count);
-            return fail(SMELT_ERROR_OUT_OF_MEMORY, "the guard pages of %d thread stacks could not be had", count);
+            return fail(SMELT_ERROR_OUT_OF_MEMORY, "the guard pages of %d thread stacks could not be had",
+                        count);
         }
 #if WITH_TSAN
         fibers[i].sanitizer = __tsan_create_fiber(0);
@@ -105,12 +109,12 @@ void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, in
     /* 16-byte alignment at the call in smelt_fiber_entry. */
     char *top = fiber->stack + FIBER_STACK_BYTES - 64 * (size_t)(stagger & 31);
     void **frame = (void **)(top - 16 - 8 * sizeof(void *));
-    frame[0] = NULL;     /* r15 */
-    frame[1] = NULL;     /* r14 */
-    frame[2] = argument; /* r13 */
+    frame[0] = NULL;                       /* r15 */
+    frame[1] = NULL;                       /* r14 */
+    frame[2] = argument;                   /* r13 */
     memcpy(&frame[3], &main, sizeof main); /* r12 */
-    frame[4] = NULL; /* rbx */
-    frame[5] = NULL; /* rbp */
+    frame[4] = NULL;                       /* rbx */
+    frame[5] = NULL;                       /* rbp */
     void (*entry)(void) = smelt_fiber_entry;
     memcpy(&frame[6], &entry, sizeof entry);
     frame[7] = NULL;

@@ -28,8 +28,8 @@ struct fiber_home {
 smelt_status fibers_create(struct fiber *fibers, int count);
 void fibers_destroy(struct fiber *fibers, int count);
 
-/* Makes the fiber start at `main(argument)` when it is next entered; whatever it was doing is forgotten. `main` must
- * not return. `stagger` spreads the stack tops over cache sets. */
+/* Makes the fiber start at `main(argument)` when it is next entered; whatever it was doing is forgotten.
+ * `main` must not return. `stagger` spreads the stack tops over cache sets. */
 void fiber_prepare(struct fiber *fiber, void (*main)(void *argument), void *argument, int stagger);
 
 /* From the worker into a fiber; returns when the fiber leaves (or a fault leaves for it). */

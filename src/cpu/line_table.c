@@ -1,4 +1,5 @@
-/* Reads a DWARF 4 line number program (DWARF standard, section 6.2) far enough to name the line of an address. */
+/* Reads a DWARF 4 line number program (DWARF standard, section 6.2) far enough to name the line of an
+ * address. */
 #include "cpu/object.h"
 
 #include <string.h>
@@ -74,7 +75,8 @@ static bool read_header(struct reader *r, struct reader *program, struct header 
     h->opcode_lengths = rest.at;
     if (!h->line_range || !h->opcode_base || rest.end - rest.at < (int)h->opcode_base - 1) return false;
     rest.at += h->opcode_base - 1;
-    while (*string(&rest)) {}
+    while (*string(&rest)) {
+    }
     h->files = rest;
     return true;
 }
@@ -148,8 +150,10 @@ static bool search(struct reader program, const struct header *h, uint64_t wante
         }
         /* Line 0 marks code of no line: the one before it stands. */
         uint64_t address = row.address;
-        if (row.line != 0 || !started) last = row;
-        else last.address = last.address <= wanted ? last.address : address;
+        if (row.line != 0 || !started)
+            last = row;
+        else
+            last.address = last.address <= wanted ? last.address : address;
         started = !end;
         if (end) row = last = initial;
     }

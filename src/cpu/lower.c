@@ -1,7 +1,9 @@
-/* For the scalar engine: intrinsics become loads from the thread's context or calls of the runtime, threadgroup
- * variables become offsets into the group's memory, loops poll the stop flag, simdgroup operations get sites.
+/* For the scalar engine: intrinsics become loads from the thread's context or calls of the runtime,
+ * threadgroup variables become offsets into the group's memory, loops poll the stop flag, simdgroup
+ * operations get sites.
  *
- * Requires: the optimised entry, everything inlined. Establishes: the entry takes a struct thread_context *. */
+ * Requires: the optimised entry, everything inlined. Establishes: the entry takes a struct thread_context *.
+ */
 #include "cpu/context.h"
 #include "ir/flow.h"
 
@@ -27,7 +29,8 @@ static LLVMValueRef field_address(struct lowering *l, LLVMValueRef base, size_t 
 static LLVMValueRef read_field(struct lowering *l, LLVMTypeRef type, LLVMValueRef base, size_t offset) {
     LLVMValueRef load = LLVMBuildLoad2(l->unit->builder, type, field_address(l, base, offset), "");
     unsigned kind = LLVMGetMDKindIDInContext(l->unit->context, "invariant.load", 14);
-    LLVMSetMetadata(load, kind, LLVMMetadataAsValue(l->unit->context, LLVMMDNodeInContext2(l->unit->context, NULL, 0)));
+    LLVMSetMetadata(load, kind,
+                    LLVMMetadataAsValue(l->unit->context, LLVMMDNodeInContext2(l->unit->context, NULL, 0)));
     return load;
 }
 
@@ -59,8 +62,8 @@ static const struct {
 static smelt_status constant_argument(struct lowering *l, LLVMValueRef call, unsigned index, uint64_t limit,
                                       uint64_t *value) {
     if (is_constant_integer(LLVMGetOperand(call, index), value) && *value < limit) return SMELT_OK;
-    return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "argument %u of %s is not a constant below %llu", index,
-                     called_name(call), (unsigned long long)limit);
+    return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "argument %u of %s is not a constant below %llu",
+                     index, called_name(call), (unsigned long long)limit);
 }
 
 static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, const char *name, bool *done) {
@@ -92,8 +95,8 @@ static smelt_status lower_address(struct lowering *l, LLVMValueRef call, bool th
 
 /* ---- Calls of the runtime. */
 
-static LLVMValueRef call_runtime(struct lowering *l, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
-                                 unsigned count) {
+static LLVMValueRef call_runtime(struct lowering *l, const char *name, LLVMTypeRef result,
+                                 LLVMValueRef *arguments, unsigned count) {
     LLVMTypeRef types[5];
     for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
@@ -102,7 +105,9 @@ static LLVMValueRef call_runtime(struct lowering *l, const char *name, LLVMTypeR
     return LLVMBuildCall2(l->unit->builder, type, function, arguments, count, "");
 }
 
-static LLVMTypeRef type_void(struct lowering *l) { return LLVMVoidTypeInContext(l->unit->context); }
+static LLVMTypeRef type_void(struct lowering *l) {
+    return LLVMVoidTypeInContext(l->unit->context);
+}
 
 static void lower_barrier(struct lowering *l, LLVMValueRef call) {
     LLVMValueRef file = LLVMGetOperand(call, 2);
@@ -125,11 +130,16 @@ static const struct {
     enum simd_kind kind;
     enum simd_type type;
 } simd_operations[] = {
-    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE, SIMD_I32}, {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE, SIMD_I64},
-    {"__smelt_simd_ballot", SIMD_BALLOT, SIMD_I32},       {"__smelt_simdgroup_barrier", SIMD_BARRIER, SIMD_I32},
-    {"__smelt_simd_reduce_i32", SIMD_REDUCE, SIMD_I32},   {"__smelt_simd_reduce_i64", SIMD_REDUCE, SIMD_I64},
-    {"__smelt_simd_reduce_f32", SIMD_REDUCE, SIMD_F32},   {"__smelt_simd_scan_i32", SIMD_SCAN, SIMD_I32},
-    {"__smelt_simd_scan_i64", SIMD_SCAN, SIMD_I64},       {"__smelt_simd_scan_f32", SIMD_SCAN, SIMD_F32},
+    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE, SIMD_I32},
+    {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE, SIMD_I64},
+    {"__smelt_simd_ballot", SIMD_BALLOT, SIMD_I32},
+    {"__smelt_simdgroup_barrier", SIMD_BARRIER, SIMD_I32},
+    {"__smelt_simd_reduce_i32", SIMD_REDUCE, SIMD_I32},
+    {"__smelt_simd_reduce_i64", SIMD_REDUCE, SIMD_I64},
+    {"__smelt_simd_reduce_f32", SIMD_REDUCE, SIMD_F32},
+    {"__smelt_simd_scan_i32", SIMD_SCAN, SIMD_I32},
+    {"__smelt_simd_scan_i64", SIMD_SCAN, SIMD_I64},
+    {"__smelt_simd_scan_f32", SIMD_SCAN, SIMD_F32},
 };
 
 static int simd_operation_index(const char *name) {
@@ -176,8 +186,8 @@ static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operat
     LLVMPositionBuilderBefore(l->unit->builder, call);
     uint32_t code = SIMD_CODE(kind, simd_operations[operation].type, what, width);
     LLVMValueRef bits = value ? to_bits(l, value) : LLVMConstInt(type_i64(l->unit), 0, false);
-    LLVMValueRef arguments[5] = {l->context, constant_i32(l->unit, (uint32_t)site), constant_i32(l->unit, code), argument,
-                                 bits};
+    LLVMValueRef arguments[5] = {l->context, constant_i32(l->unit, (uint32_t)site),
+                                 constant_i32(l->unit, code), argument, bits};
     LLVMValueRef result = call_runtime(l, "smelt_runtime_simdgroup", type_i64(l->unit), arguments, 5);
     if (LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMVoidTypeKind)
         LLVMInstructionEraseFromParent(call);
@@ -186,17 +196,17 @@ static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operat
     return SMELT_OK;
 }
 
-/* A path for one operation: its own position last, before it the loops it stands in with theirs. Positions are
- * reverse post-order numbers, which order any two blocks of one loop as control flow does; a loop stands where its
- * header stands. */
+/* A path for one operation: its own position last, before it the loops it stands in with theirs. Positions
+ * are reverse post-order numbers, which order any two blocks of one loop as control flow does; a loop stands
+ * where its header stands. */
 static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block, int order_in_block,
                               int *loop_numbers, int *loops_used, struct site *site) {
     int chain[SITE_MAX_DEPTH];
     int depth = 0;
     for (int loop = flow->blocks[block].loop; loop >= 0; loop = flow->loops[loop].parent) {
         if (depth == SITE_MAX_DEPTH)
-            return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "a simdgroup operation stands in more than %d nested loops",
-                             SITE_MAX_DEPTH);
+            return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
+                             "a simdgroup operation stands in more than %d nested loops", SITE_MAX_DEPTH);
         chain[depth++] = loop;
     }
     site->depth = depth;
@@ -204,8 +214,8 @@ static smelt_status fill_site(struct lowering *l, const struct flow *flow, int b
         int loop = chain[depth - 1 - d];
         if (loop_numbers[loop] < 0) {
             if (*loops_used == IMAGE_MAX_LOOPS)
-                return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "simdgroup operations stand in more than %d loops",
-                                 IMAGE_MAX_LOOPS);
+                return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
+                                 "simdgroup operations stand in more than %d loops", IMAGE_MAX_LOOPS);
             loop_numbers[loop] = (*loops_used)++;
         }
         site->position[d] = flow->loops[loop].header << 12;
@@ -216,7 +226,8 @@ static smelt_status fill_site(struct lowering *l, const struct flow *flow, int b
 }
 
 /* The iteration count starts at 0 on each entry to the loop and grows on each back edge. */
-static void count_iterations(struct lowering *l, const struct flow *flow, const struct flow_loop *loop, int number) {
+static void count_iterations(struct lowering *l, const struct flow *flow, const struct flow_loop *loop,
+                             int number) {
     LLVMBuilderRef b = l->unit->builder;
     size_t offset = offsetof(struct thread_context, iterations) + 4 * (size_t)number;
     const struct flow_block *header = &flow->blocks[loop->header];
@@ -249,7 +260,9 @@ static smelt_status lower_simd_operations(struct lowering *l, const struct flow 
             if (image->site_count == capacity) {
                 capacity = capacity ? 2 * capacity : 16;
                 struct site *grown = realloc(image->sites, (size_t)capacity * sizeof *grown);
-                if (!grown) return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for simdgroup operations");
+                if (!grown)
+                    return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY,
+                                     "no memory for simdgroup operations");
                 image->sites = grown;
             }
             struct site *site = &image->sites[image->site_count];
@@ -285,7 +298,8 @@ static void poll_back_edges(struct lowering *l, const struct flow *flow) {
             }
             LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
             LLVMPositionBuilderAtEnd(b, edge);
-            LLVMValueRef address = read_field(l, type_pointer(unit), l->group, offsetof(struct group_context, stop));
+            LLVMValueRef address =
+                read_field(l, type_pointer(unit), l->group, offsetof(struct group_context, stop));
             LLVMValueRef flag = LLVMBuildLoad2(b, type_i32(unit), address, "");
             LLVMSetVolatile(flag, true);
             LLVMValueRef set = LLVMBuildICmp(b, LLVMIntNE, flag, constant_i32(unit, 0), "");
@@ -296,9 +310,10 @@ static void poll_back_edges(struct lowering *l, const struct flow *flow) {
 
 /* ---- Threadgroup variables. */
 
-/* Users of a constant expression over a global become users of instructions, so that the global can be replaced. */
-static LLVMValueRef expression_as_instruction(struct lowering *l, LLVMValueRef expression, LLVMValueRef global,
-                                              LLVMValueRef replacement) {
+/* Users of a constant expression over a global become users of instructions, so that the global can be
+ * replaced. */
+static LLVMValueRef expression_as_instruction(struct lowering *l, LLVMValueRef expression,
+                                              LLVMValueRef global, LLVMValueRef replacement) {
     LLVMBuilderRef b = l->unit->builder;
     if (expression == global) return replacement;
     if (!LLVMIsAConstantExpr(expression)) return expression;
@@ -319,7 +334,8 @@ static LLVMValueRef expression_as_instruction(struct lowering *l, LLVMValueRef e
         return LLVMBuildIntToPtr(b, first, LLVMTypeOf(expression), "");
     default: {
         if (LLVMGetNumOperands(expression) < 2) return NULL;
-        LLVMValueRef second = expression_as_instruction(l, LLVMGetOperand(expression, 1), global, replacement);
+        LLVMValueRef second =
+            expression_as_instruction(l, LLVMGetOperand(expression, 1), global, replacement);
         return second ? LLVMBuildBinOp(b, LLVMGetConstOpcode(expression), first, second, "") : NULL;
     }
     }
@@ -342,13 +358,17 @@ static smelt_status replace_threadgroup_variable(struct lowering *l, LLVMValueRe
             if (!mentions(operand, global, 0)) continue;
             bool phi = LLVMIsAPHINode(instruction);
             LLVMValueRef place =
-                phi ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(instruction, (unsigned)o)) : instruction;
+                phi ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(instruction, (unsigned)o))
+                    : instruction;
             LLVMPositionBuilderBefore(b, place);
-            LLVMValueRef base = read_field(l, type_pointer(l->unit), l->group, offsetof(struct group_context, threadgroup_memory));
-            LLVMValueRef address = LLVMBuildAddrSpaceCast(b, field_address(l, base, offset), LLVMTypeOf(global), "");
+            LLVMValueRef base = read_field(l, type_pointer(l->unit), l->group,
+                                           offsetof(struct group_context, threadgroup_memory));
+            LLVMValueRef address =
+                LLVMBuildAddrSpaceCast(b, field_address(l, base, offset), LLVMTypeOf(global), "");
             LLVMValueRef value = expression_as_instruction(l, operand, global, address);
             if (!value)
-                return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "a constant expression over a threadgroup variable is not understood");
+                return unit_fail(l->unit, SMELT_ERROR_INTERNAL,
+                                 "a constant expression over a threadgroup variable is not understood");
             LLVMSetOperand(instruction, (unsigned)o, value);
         }
     }
@@ -389,7 +409,8 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
         l->unit->result->image.max_threads = (uint32_t)threads;
         LLVMInstructionEraseFromParent(call);
     } else if (strncmp(name, "__smelt_", 8) == 0) {
-        return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the scalar engine", name);
+        return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the scalar engine",
+                         name);
     }
     return SMELT_OK;
 }
@@ -438,5 +459,5 @@ smelt_status pass_lower_scalar(struct unit *unit) {
     smelt_status status = lower(&l);
     arena_free(&l.arena);
     if (status != SMELT_OK) return status;
-    return run_passes(unit, "function(early-cse,instcombine,simplifycfg),globaldce");
+    return run_passes(unit, "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce");
 }

@@ -18,12 +18,14 @@ struct loader {
     size_t symbol_count;
     const char *names; /* of symbols */
     size_t names_size;
-    size_t *offset;    /* of each section in memory; SIZE_MAX: not placed */
+    size_t *offset; /* of each section in memory; SIZE_MAX: not placed */
     char *memory;
-    size_t stubs;      /* offset of the stubs; one a symbol, the GOT entry in its second half */
+    size_t stubs; /* offset of the stubs; one a symbol, the GOT entry in its second half */
 };
 
-static smelt_status bad(const char *what) { return fail(SMELT_ERROR_FORMAT, "object file: %s", what); }
+static smelt_status bad(const char *what) {
+    return fail(SMELT_ERROR_FORMAT, "object file: %s", what);
+}
 
 static bool inside(const struct loader *l, uint64_t offset, uint64_t size) {
     return offset <= l->size && size <= l->size - offset;
@@ -38,10 +40,12 @@ static const char *section_name(const struct loader *l, unsigned index) {
 static smelt_status read_headers(struct loader *l) {
     if (l->size < sizeof *l->header || memcmp(l->file, ELFMAG, SELFMAG) != 0) return bad("not an ELF file");
     l->header = (const Elf64_Ehdr *)l->file;
-    if (l->header->e_ident[EI_CLASS] != ELFCLASS64 || l->header->e_type != ET_REL || l->header->e_machine != EM_X86_64)
+    if (l->header->e_ident[EI_CLASS] != ELFCLASS64 || l->header->e_type != ET_REL ||
+        l->header->e_machine != EM_X86_64)
         return bad("not a relocatable x86-64 file");
     if (l->header->e_shentsize != sizeof(Elf64_Shdr) || l->header->e_shstrndx >= l->header->e_shnum ||
-        !inside(l, l->header->e_shoff, (uint64_t)l->header->e_shnum * sizeof(Elf64_Shdr)) || l->header->e_shoff % 8)
+        !inside(l, l->header->e_shoff, (uint64_t)l->header->e_shnum * sizeof(Elf64_Shdr)) ||
+        l->header->e_shoff % 8)
         return bad("damaged section headers");
     l->sections = (const Elf64_Shdr *)(l->file + l->header->e_shoff);
     for (unsigned i = 0; i < l->header->e_shnum; i++) {
@@ -63,8 +67,12 @@ static const char *symbol_name(const struct loader *l, const Elf64_Sym *symbol) 
     return symbol->st_name < l->names_size ? l->names + symbol->st_name : "";
 }
 
-static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
-static size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+static size_t round_up(size_t value, size_t to) {
+    return (value + to - 1) / to * to;
+}
 
 static bool is_line_section(const struct loader *l, unsigned index) {
     const char *name = section_name(l, index);
@@ -186,7 +194,8 @@ static smelt_status relocate_one(struct loader *l, const Elf64_Rela *r, unsigned
     default:
         return fail(SMELT_ERROR_FORMAT, "object file: relocation type %u is not known", type);
     }
-    if (width == 4 && type != R_X86_64_32 && value != (int32_t)value) return bad("a relocation is out of reach");
+    if (width == 4 && type != R_X86_64_32 && value != (int32_t)value)
+        return bad("a relocation is out of reach");
     memcpy(place, &value, width);
     return SMELT_OK;
 }
@@ -194,7 +203,8 @@ static smelt_status relocate_one(struct loader *l, const Elf64_Rela *r, unsigned
 static smelt_status relocate(struct loader *l) {
     for (unsigned i = 0; i < l->header->e_shnum; i++) {
         const Elf64_Shdr *s = &l->sections[i];
-        if (s->sh_type != SHT_RELA || s->sh_info >= l->header->e_shnum || l->offset[s->sh_info] == SIZE_MAX) continue;
+        if (s->sh_type != SHT_RELA || s->sh_info >= l->header->e_shnum || l->offset[s->sh_info] == SIZE_MAX)
+            continue;
         if (s->sh_offset % 8) return bad("damaged relocations");
         const Elf64_Rela *list = (const Elf64_Rela *)(l->file + s->sh_offset);
         for (size_t r = 0; r < s->sh_size / sizeof *list; r++) TRY(relocate_one(l, &list[r], s->sh_info));
@@ -211,7 +221,8 @@ smelt_status object_load(const char *file, size_t size, struct object *object) {
     for (unsigned i = 0; i < l.header->e_shnum; i++) l.offset[i] = SIZE_MAX;
     smelt_status status = place(&l, object);
     if (status == SMELT_OK) status = relocate(&l);
-    if (status == SMELT_OK && mprotect(object->memory, round_up(object->code_size, page_bytes()), PROT_READ | PROT_EXEC) != 0)
+    if (status == SMELT_OK &&
+        mprotect(object->memory, round_up(object->code_size, page_bytes()), PROT_READ | PROT_EXEC) != 0)
         status = fail(SMELT_ERROR_IO, "memory for generated code cannot be made executable on this system");
     free(l.offset);
     if (status != SMELT_OK) object_unload(object);

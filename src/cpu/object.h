@@ -14,9 +14,9 @@ struct runtime_symbol {
 extern const struct runtime_symbol runtime_symbols[];
 
 struct object {
-    char *memory;        /* everything, mapped */
+    char *memory; /* everything, mapped */
     size_t mapped;
-    const char *code;    /* the executable part of it */
+    const char *code; /* the executable part of it */
     size_t code_size;
     const char *line_program; /* .debug_line with relocations applied; NULL if there is none */
     size_t line_program_size;
@@ -29,8 +29,8 @@ void object_unload(struct object *object);
 /* The address of a function defined in the file, or NULL. */
 const void *object_symbol(const char *file, size_t size, const struct object *object, const char *name);
 
-/* The source position of an address in the code: false if the line table does not have it. `name` points into the
- * object. */
+/* The source position of an address in the code: false if the line table does not have it. `name` points into
+ * the object. */
 struct source_line {
     const char *file;
     int line;

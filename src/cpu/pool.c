@@ -58,8 +58,8 @@ int pool_size(void) {
         if (*setting && !*end && value >= 1 && value <= MAX_POOL_THREADS)
             wanted = value;
         else
-            log_line(SMELT_LOG_WARNING, "SMELT_THREADS is '%s', expected 1 to %d; using %ld", setting, MAX_POOL_THREADS,
-                     wanted);
+            log_line(SMELT_LOG_WARNING, "SMELT_THREADS is '%s', expected 1 to %d; using %ld", setting,
+                     MAX_POOL_THREADS, wanted);
     }
     if (wanted > MAX_POOL_THREADS) wanted = MAX_POOL_THREADS;
     atomic_store(&size, (int)wanted);
@@ -173,8 +173,10 @@ smelt_status pool_run(pool_piece *piece, void *job, uint64_t count) {
     pthread_mutex_unlock(&pool.lock);
     work();
     for (unsigned spins = 0; atomic_load(&pool.active) > 0; spins++) {
-        if (spins < 4096) __builtin_ia32_pause();
-        else sched_yield();
+        if (spins < 4096)
+            __builtin_ia32_pause();
+        else
+            sched_yield();
     }
     smelt_status status = pool.status;
     char *message = pool.message;

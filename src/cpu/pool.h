@@ -5,18 +5,19 @@
 
 #include "base/error.h"
 
-/* One piece; pieces run in any order on any thread. A failure is kept (the first one wins) and the job goes on: the
- * pieces themselves decide to do nothing. */
+/* One piece; pieces run in any order on any thread. A failure is kept (the first one wins) and the job goes
+ * on: the pieces themselves decide to do nothing. */
 typedef smelt_status pool_piece(void *job, uint64_t index);
 
-/* Runs pieces 0 … count-1 on the pool and the calling thread and returns when all are done: OK or the first failure
- * with its message. One job runs at a time; further callers queue. */
+/* Runs pieces 0 … count-1 on the pool and the calling thread and returns when all are done: OK or the first
+ * failure with its message. One job runs at a time; further callers queue. */
 smelt_status pool_run(pool_piece *piece, void *job, uint64_t count);
 
 /* Threads that work on a job, the caller included. */
 int pool_size(void);
 
-/* Calls `expire(context)` once `seconds` have passed, unless disarmed before; the handle goes to pool_disarm. */
+/* Calls `expire(context)` once `seconds` have passed, unless disarmed before; the handle goes to pool_disarm.
+ */
 struct alarm;
 smelt_status alarm_arm(double seconds, void (*expire)(void *context), void *context, struct alarm **alarm);
 void alarm_disarm(struct alarm *alarm);

@@ -10,7 +10,8 @@ float __extendhfsf2(_Float16 value);
 _Float16 __truncsfhf2(float value);
 _Float16 __truncdfhf2(double value);
 
-#define FUNCTION(name) {#name, (const void *)(uintptr_t)&(name)}
+#define FUNCTION(name) \
+    { #name, (const void *)(uintptr_t) & (name) }
 
 const struct runtime_symbol runtime_symbols[] = {
     FUNCTION(smelt_runtime_barrier),

@@ -13,7 +13,8 @@ static pthread_once_t worker_once = PTHREAD_ONCE_INIT;
 
 static void worker_destroy(void *pointer) {
     struct worker *worker = pointer;
-    for (int i = 0; i < worker->fiber_count; i += FIBER_CHUNK) fibers_destroy(&worker->fibers[i], FIBER_CHUNK);
+    for (int i = 0; i < worker->fiber_count; i += FIBER_CHUNK)
+        fibers_destroy(&worker->fibers[i], FIBER_CHUNK);
     free(worker->fibers);
     free(worker->free_fibers);
     free(worker->threads);
@@ -23,7 +24,9 @@ static void worker_destroy(void *pointer) {
     fault_release_thread();
 }
 
-static void make_key(void) { (void)pthread_key_create(&worker_key, worker_destroy); }
+static void make_key(void) {
+    (void)pthread_key_create(&worker_key, worker_destroy);
+}
 
 smelt_status worker_of_this_thread(struct worker **out) {
     if (!this_worker) {
@@ -40,21 +43,23 @@ smelt_status worker_of_this_thread(struct worker **out) {
             return fail_out_of_memory(MAX_THREADS_PER_GROUP * sizeof(struct thread));
         }
         this_worker = worker;
-        fault_install();
         fault_prepare_thread();
     }
     *out = this_worker;
     return SMELT_OK;
 }
 
-struct worker *worker_in_kernel(void) { return this_worker && this_worker->in_kernel ? this_worker : NULL; }
+struct worker *worker_in_kernel(void) {
+    return this_worker && this_worker->in_kernel ? this_worker : NULL;
+}
 
 /* ---- Fibers of a worker. */
 
 static smelt_status take_fiber(struct worker *worker, struct fiber **fiber) {
     if (!worker->free_count) {
         if (worker->fiber_count == MAX_THREADS_PER_GROUP)
-            return fail(SMELT_ERROR_INTERNAL, "more than %d threads wait in one group", MAX_THREADS_PER_GROUP);
+            return fail(SMELT_ERROR_INTERNAL, "more than %d threads wait in one group",
+                        MAX_THREADS_PER_GROUP);
         TRY(fibers_create(&worker->fibers[worker->fiber_count], FIBER_CHUNK));
         for (int i = FIBER_CHUNK - 1; i >= 0; i--)
             worker->free_fibers[worker->free_count++] = &worker->fibers[worker->fiber_count + i];
@@ -66,10 +71,12 @@ static smelt_status take_fiber(struct worker *worker, struct fiber **fiber) {
 
 static void free_all_fibers(struct worker *worker) {
     worker->free_count = 0;
-    for (int i = worker->fiber_count - 1; i >= 0; i--) worker->free_fibers[worker->free_count++] = &worker->fibers[i];
+    for (int i = worker->fiber_count - 1; i >= 0; i--)
+        worker->free_fibers[worker->free_count++] = &worker->fibers[i];
 }
 
-/* Runs unstarted threads one after another until one waits: then the fiber stays with that thread, and ends with it. */
+/* Runs unstarted threads one after another until one waits: then the fiber stays with that thread, and ends
+ * with it. */
 static void fiber_main(void *argument) {
     struct worker *worker = argument;
     struct fiber *self = worker->running;
@@ -107,8 +114,8 @@ void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const 
     wait_in_state(thread, THREAD_AT_BARRIER);
 }
 
-uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code, uint32_t argument,
-                                 uint64_t value) {
+uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
+                                 uint32_t argument, uint64_t value) {
     struct thread *thread = (struct thread *)context;
     thread->site = site;
     thread->code = code;
@@ -165,17 +172,20 @@ static smelt_status barrier_failure(const struct worker *worker, const struct th
                                     const struct thread *other) {
     const char *name = worker->launch->executable->name;
     if (other->state == THREAD_DONE)
-        return fail(SMELT_ERROR_BARRIER,
-                    "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but thread %u "
-                    "reached the end of the kernel without passing it; all threads of a threadgroup must meet at a "
-                    "barrier or leave by return",
-                    name, waiting->context.index, worker->group.position[0], worker->group.position[1],
-                    worker->group.position[2], waiting->file, waiting->line, other->context.index);
+        return fail(
+            SMELT_ERROR_BARRIER,
+            "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but thread %u "
+            "reached the end of the kernel without passing it; all threads of a threadgroup must meet at a "
+            "barrier or leave by return",
+            name, waiting->context.index, worker->group.position[0], worker->group.position[1],
+            worker->group.position[2], waiting->file, waiting->line, other->context.index);
     return fail(SMELT_ERROR_BARRIER,
-                "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but thread %u waits "
+                "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but "
+                "thread %u waits "
                 "at the one in %s:%u; all threads of a threadgroup must meet at the same barrier",
                 name, waiting->context.index, worker->group.position[0], worker->group.position[1],
-                worker->group.position[2], waiting->file, waiting->line, other->context.index, other->file, other->line);
+                worker->group.position[2], waiting->file, waiting->line, other->context.index, other->file,
+                other->line);
 }
 
 /* When every thread is done or waits: releases the barrier. *finished: no thread waits. */
@@ -207,13 +217,15 @@ static smelt_status fault_failure(const struct worker *worker) {
     const char *stack = thread->fiber ? thread->fiber->stack : NULL;
     const char *address = worker->fault_address;
     if (stack && address < stack && address >= stack - 65536)
-        return fail(SMELT_ERROR_FAULT, "kernel '%s' wrote below a private array at %s (thread %u of threadgroup (%u, %u, %u))",
-                    executable->name, where, thread->context.index, worker->group.position[0], worker->group.position[1],
-                    worker->group.position[2]);
-    return fail(SMELT_ERROR_FAULT,
-                "kernel '%s' accessed address %p, which it may not, at %s (thread %u of threadgroup (%u, %u, %u))",
-                executable->name, worker->fault_address, where, thread->context.index, worker->group.position[0],
-                worker->group.position[1], worker->group.position[2]);
+        return fail(SMELT_ERROR_FAULT,
+                    "kernel '%s' wrote below a private array at %s (thread %u of threadgroup (%u, %u, %u))",
+                    executable->name, where, thread->context.index, worker->group.position[0],
+                    worker->group.position[1], worker->group.position[2]);
+    return fail(
+        SMELT_ERROR_FAULT,
+        "kernel '%s' accessed address %p, which it may not, at %s (thread %u of threadgroup (%u, %u, %u))",
+        executable->name, worker->fault_address, where, thread->context.index, worker->group.position[0],
+        worker->group.position[1], worker->group.position[2]);
 }
 
 /* ---- One group. */
@@ -230,7 +242,8 @@ static smelt_status prepare_memory(struct worker *worker, const struct cpu_launc
     worker->group.threadgroup_memory = worker->threadgroup_memory;
     size_t offset = (launch->executable->image.threadgroup_bytes + 127) / 128 * 128;
     for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
-        worker->group.threadgroup_slots[i] = worker->threadgroup_memory ? worker->threadgroup_memory + offset : NULL;
+        worker->group.threadgroup_slots[i] =
+            worker->threadgroup_memory ? worker->threadgroup_memory + offset : NULL;
         offset += (launch->threadgroup_bytes[i] + 127) / 128 * 128;
     }
     return SMELT_OK;
@@ -271,7 +284,8 @@ static int prepare_group(struct worker *worker, const struct cpu_launch *launch,
     return count;
 }
 
-smelt_status scalar_run_group(struct worker *worker, const struct cpu_launch *launch, const uint32_t position[3]) {
+smelt_status scalar_run_group(struct worker *worker, const struct cpu_launch *launch,
+                              const uint32_t position[3]) {
     const struct image *image = &launch->executable->image;
     TRY(prepare_memory(worker, launch));
     int count = prepare_group(worker, launch, position);
@@ -284,7 +298,8 @@ smelt_status scalar_run_group(struct worker *worker, const struct cpu_launch *la
     while (status == SMELT_OK && !finished && worker->ended == ENDED_WELL) {
         for (int first = 0; first < count && status == SMELT_OK && worker->ended == ENDED_WELL; first += step)
             status = run_simdgroup(worker, first, first + step < count ? first + step : count);
-        if (status == SMELT_OK && worker->ended == ENDED_WELL) status = release_barrier(worker, count, &finished);
+        if (status == SMELT_OK && worker->ended == ENDED_WELL)
+            status = release_barrier(worker, count, &finished);
     }
     if (status == SMELT_OK && worker->ended == ENDED_BY_FAULT) status = fault_failure(worker);
     if (status != SMELT_OK || worker->ended != ENDED_WELL) free_all_fibers(worker);

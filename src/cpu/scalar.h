@@ -1,4 +1,5 @@
-/* The scalar engine: each thread of a threadgroup runs on a fiber when it has to wait, one group at a time a worker. */
+/* The scalar engine: each thread of a threadgroup runs on a fiber when it has to wait, one group at a time a
+ * worker. */
 #ifndef SMELT_CPU_SCALAR_H
 #define SMELT_CPU_SCALAR_H
 
@@ -38,15 +39,15 @@ struct cpu_launch {
     void *const *buffers;
     uint64_t threadgroup_bytes[CPU_MAX_THREADGROUP_SLOTS];
     uint64_t threadgroup_total; /* static and dynamic */
-    volatile uint32_t stop;     /* a worker failed, or time is over */
-    volatile uint32_t timed_out;
+    uint32_t stop;              /* atomic: a worker failed, or time is over; generated code polls it */
+    uint32_t timed_out;         /* atomic */
 };
 
 /* What a worker keeps between groups. */
 struct worker {
     struct group_context group;
-    struct thread *threads;    /* MAX_THREADS_PER_GROUP */
-    struct fiber *fibers;      /* as many as were ever needed, in chunks */
+    struct thread *threads; /* MAX_THREADS_PER_GROUP */
+    struct fiber *fibers;   /* as many as were ever needed, in chunks */
     int fiber_count;
     struct fiber **free_fibers;
     int free_count;
@@ -72,13 +73,14 @@ smelt_status worker_of_this_thread(struct worker **worker);
 struct worker *worker_in_kernel(void);
 
 /* Runs one threadgroup to its end. Failures: BARRIER, FAULT, TIMEOUT, OUT_OF_MEMORY. */
-smelt_status scalar_run_group(struct worker *worker, const struct cpu_launch *launch, const uint32_t position[3]);
+smelt_status scalar_run_group(struct worker *worker, const struct cpu_launch *launch,
+                              const uint32_t position[3]);
 
-/* Performs one simdgroup operation for the lanes of threads [first, last) that stand at the earliest one; they become
- * ready (simdgroup.c). False if no lane waits at one. */
+/* Performs one simdgroup operation for the lanes of threads [first, last) that stand at the earliest one;
+ * they become ready (simdgroup.c). False if no lane waits at one. */
 bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites);
 
-/* Installs the handlers that turn faults in generated code into errors, once a process (fault.c). */
+/* Makes sure that the handlers which turn faults in generated code into errors stand first (fault.c). */
 void fault_install(void);
 /* Gives the calling thread a signal stack if it has none. */
 void fault_prepare_thread(void);

@@ -1,9 +1,9 @@
 /* Simdgroup operations of the scalar engine: which lanes perform one together, and what comes out.
  *
- * When every lane of a simdgroup waits or is done, the lanes that stand earliest in the program form the active set:
- * positions are compared from the outermost loop inwards, and within one loop its iteration count. Lanes that took
- * the other side of a branch, or left a loop, stand later and are waited for: control flow reconverges as soon as it
- * can, as on the hardware and in the SIMD engine. */
+ * When every lane of a simdgroup waits or is done, the lanes that stand earliest in the program form the
+ * active set: positions are compared from the outermost loop inwards, and within one loop its iteration
+ * count. Lanes that took the other side of a branch, or left a loop, stand later and are waited for: control
+ * flow reconverges as soon as it can, as on the hardware and in the SIMD engine. */
 #include "cpu/scalar.h"
 
 #include <math.h>
@@ -129,9 +129,10 @@ static void ballot(const struct lanes *lanes) {
         if (lanes->thread[i]) lanes->thread[i]->value = mask;
 }
 
-/* A sum over lanes first to last as a tree: pairs, then pairs of pairs, which is what vector code does too. */
-static uint64_t reduce_range(const struct lanes *lanes, int first, int last, enum simd_type type, unsigned operation,
-                             bool *any) {
+/* A sum over lanes first to last as a tree: pairs, then pairs of pairs, which is what vector code does too.
+ */
+static uint64_t reduce_range(const struct lanes *lanes, int first, int last, enum simd_type type,
+                             unsigned operation, bool *any) {
     if (last - first == 1) {
         *any = lanes->thread[first] != NULL;
         return *any ? lanes->thread[first]->value : 0;

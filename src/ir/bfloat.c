@@ -1,19 +1,26 @@
-/* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has: the
- * native conversions differ between CPUs (some flush subnormals) and others call a library.
- * Requires: scalar code. Establishes: the only bfloat instructions left are loads, stores, phis, selects, bitcasts. */
+/* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
+ * the native conversions differ between CPUs (some flush subnormals) and others call a library. Requires:
+ * scalar code. Establishes: the only bfloat instructions left are loads, stores, phis, selects, bitcasts. */
 #include "ir/pass.h"
 
 #include <string.h>
 
-static LLVMTypeRef bfloat_type(struct unit *unit) { return LLVMBFloatTypeInContext(unit->context); }
-static LLVMTypeRef float_type(struct unit *unit) { return LLVMFloatTypeInContext(unit->context); }
-static bool is_bfloat(LLVMValueRef value) { return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind; }
+static LLVMTypeRef bfloat_type(struct unit *unit) {
+    return LLVMBFloatTypeInContext(unit->context);
+}
+static LLVMTypeRef float_type(struct unit *unit) {
+    return LLVMFloatTypeInContext(unit->context);
+}
+static bool is_bfloat(LLVMValueRef value) {
+    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind;
+}
 
 /* bfloat is the upper half of a float. */
 static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef bits = LLVMBuildBitCast(b, value, LLVMInt16TypeInContext(unit->context), "");
-    LLVMValueRef high = LLVMBuildShl(b, LLVMBuildZExt(b, bits, type_i32(unit), ""), constant_i32(unit, 16), "");
+    LLVMValueRef high =
+        LLVMBuildShl(b, LLVMBuildZExt(b, bits, type_i32(unit), ""), constant_i32(unit, 16), "");
     return LLVMBuildBitCast(b, high, float_type(unit), "");
 }
 
@@ -27,7 +34,8 @@ static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     LLVMValueRef quiet = LLVMBuildOr(b, bits, constant_i32(unit, 0x400000), "");
     LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
     LLVMValueRef chosen = LLVMBuildSelect(b, nan, quiet, rounded, "");
-    LLVMValueRef high = LLVMBuildTrunc(b, LLVMBuildLShr(b, chosen, sixteen, ""), LLVMInt16TypeInContext(unit->context), "");
+    LLVMValueRef high =
+        LLVMBuildTrunc(b, LLVMBuildLShr(b, chosen, sixteen, ""), LLVMInt16TypeInContext(unit->context), "");
     return LLVMBuildBitCast(b, high, bfloat_type(unit), "");
 }
 
@@ -69,16 +77,19 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
     case LLVMFDiv:
     case LLVMFRem:
         if (!result) return NULL;
-        return narrow(unit, LLVMBuildBinOp(b, opcode, operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), ""));
+        return narrow(
+            unit, LLVMBuildBinOp(b, opcode, operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), ""));
     case LLVMFNeg: {
         if (!result) return NULL;
         LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
         LLVMValueRef bits = LLVMBuildBitCast(b, LLVMGetOperand(i, 0), i16, "");
-        return LLVMBuildBitCast(b, LLVMBuildXor(b, bits, LLVMConstInt(i16, 0x8000, false), ""), bfloat_type(unit), "");
+        return LLVMBuildBitCast(b, LLVMBuildXor(b, bits, LLVMConstInt(i16, 0x8000, false), ""),
+                                bfloat_type(unit), "");
     }
     case LLVMFCmp:
         if (!operand) return NULL;
-        return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), "");
+        return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand_as_float(unit, i, 0),
+                             operand_as_float(unit, i, 1), "");
     case LLVMFPExt:
         if (!operand) return NULL;
         return LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMFloatTypeKind
@@ -92,8 +103,9 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
     case LLVMSIToFP:
     case LLVMUIToFP: {
         if (!result) return NULL;
-        LLVMValueRef real = opcode == LLVMSIToFP ? LLVMBuildSIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "")
-                                                 : LLVMBuildUIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "");
+        LLVMValueRef real = opcode == LLVMSIToFP
+                                ? LLVMBuildSIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "")
+                                : LLVMBuildUIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "");
         return narrow(unit, real);
     }
     case LLVMCall: {

@@ -15,7 +15,8 @@ smelt_status pass_bindings(struct unit *unit) {
     struct image *image = &unit->result->image;
     unsigned capacity = (unsigned)LLVMGetArrayLength2(LLVMGlobalGetValueType(table));
     image->bindings = calloc(capacity ? capacity : 1, sizeof *image->bindings);
-    if (!image->bindings) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u bindings", capacity);
+    if (!image->bindings)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u bindings", capacity);
     for (unsigned i = 0; i < capacity && i < IMAGE_MAX_BINDINGS; i++) {
         LLVMValueRef record = LLVMGetAggregateElement(values, i);
         struct binding binding = {field(record, 0), field(record, 1), field(record, 2), field(record, 3),

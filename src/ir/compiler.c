@@ -23,11 +23,12 @@ static void start_llvm(void) {
 }
 
 static smelt_status read_bitcode(struct unit *unit) {
-    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(unit->request->bitcode,
-                                                                           unit->request->bitcode_size, "kernel");
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+        unit->request->bitcode, unit->request->bitcode_size, "kernel");
     LLVMBool failed = LLVMParseBitcodeInContext2(unit->context, buffer, &unit->module);
     LLVMDisposeMemoryBuffer(buffer);
-    if (failed) return unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read");
+    if (failed)
+        return unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read");
     unit->layout = LLVMGetModuleDataLayout(unit->module);
     unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
     if (!unit->entry) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no function " ENTRY_NAME);
@@ -42,10 +43,12 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_guard(unit));
     /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. */
     TRY(run_passes(unit, "always-inline,globalopt,globaldce,"
-                         "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,instcombine,"
+                         "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,"
+                         "instcombine<no-verify-fixpoint>,"
                          "simplifycfg)"));
     TRY(pass_sink(unit));
-    TRY(run_passes(unit, "default<O3>,function(infer-address-spaces,instcombine,simplifycfg)"));
+    TRY(run_passes(unit,
+                   "default<O3>,function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
     TRY(pass_sink(unit));
     TRY(pass_lines(unit));
     return SMELT_OK;
@@ -55,7 +58,8 @@ static smelt_status print_module(struct unit *unit) {
     char *text = LLVMPrintModuleToString(unit->module);
     unit->result->text = strdup(text);
     LLVMDisposeMessage(text);
-    return unit->result->text ? SMELT_OK : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
+    return unit->result->text ? SMELT_OK
+                              : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
 }
 
 static smelt_status verify(struct unit *unit) {
@@ -99,7 +103,8 @@ SMELT_API const struct compiler *smelt_compiler(void);
 
 const struct compiler *smelt_compiler(void) {
     static char version[32];
-    static struct compiler compiler = {.interface = COMPILER_INTERFACE, .llvm_version = version, .compile = compile};
+    static struct compiler compiler = {
+        .interface = COMPILER_INTERFACE, .llvm_version = version, .compile = compile};
     unsigned major, minor, patch;
     LLVMGetVersion(&major, &minor, &patch);
     snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);

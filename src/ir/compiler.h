@@ -25,13 +25,13 @@ struct compile_request {
 
 struct compile_result {
     struct image image;
-    char *text;          /* heap */
-    char message[1024];  /* of a failure */
+    char *text;         /* heap */
+    char message[1024]; /* of a failure */
 };
 
 struct compiler {
-    int interface;             /* COMPILER_INTERFACE */
-    const char *llvm_version;  /* "19.1.7" */
+    int interface;            /* COMPILER_INTERFACE */
+    const char *llvm_version; /* "19.1.7" */
     /* What `result` holds is the caller's to free, after a failure too. */
     smelt_status (*compile)(const struct compile_request *request, struct compile_result *result);
 };

@@ -1,4 +1,5 @@
-/* Gives function constants (symbols smelt_constant_<index>) their values, so that the optimiser folds them. */
+/* Gives function constants (symbols smelt_constant_<index>) their values, so that the optimiser folds them.
+ */
 #include "ir/pass.h"
 
 #include <stdlib.h>
@@ -39,7 +40,8 @@ static void fold_defined(struct unit *unit, LLVMValueRef global, bool defined) {
         LLVMValueRef call = LLVMGetUser(use);
         if (!LLVMIsACallInst(call)) continue;
         LLVMValueRef argument = LLVMGetOperand(call, 0);
-        while (LLVMIsAConstantExpr(argument) || LLVMIsAAddrSpaceCastInst(argument)) argument = LLVMGetOperand(argument, 0);
+        while (LLVMIsAConstantExpr(argument) || LLVMIsAAddrSpaceCastInst(argument))
+            argument = LLVMGetOperand(argument, 0);
         if (argument != global) continue;
         LLVMReplaceAllUsesWith(call, LLVMConstInt(LLVMTypeOf(call), defined, false));
         LLVMInstructionEraseFromParent(call);
@@ -67,7 +69,8 @@ smelt_status pass_constants(struct unit *unit) {
         } else {
             LLVMValueRef value = value_as(LLVMGlobalGetValueType(g), constant);
             if (!value)
-                return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "function constant %ld is not a scalar", index);
+                return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "function constant %ld is not a scalar",
+                                 index);
             LLVMSetInitializer(g, value);
         }
         LLVMSetGlobalConstant(g, true);

@@ -1,6 +1,6 @@
 /* Gives intrinsics their attributes, makes every function but the entry internal and inlined.
- * Requires: the module as clang wrote it. Establishes: after always-inline only intrinsics and library functions
- * are called. */
+ * Requires: the module as clang wrote it. Establishes: after always-inline only intrinsics and library
+ * functions are called. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@ static LLVMAttributeRef enum_attribute(struct unit *unit, const char *name, uint
 }
 
 static void add(struct unit *unit, LLVMValueRef function, const char *name) {
-    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, enum_attribute(unit, name, 0));
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            enum_attribute(unit, name, 0));
 }
 
 static void drop(LLVMValueRef function, const char *name) {
@@ -18,15 +19,19 @@ static void drop(LLVMValueRef function, const char *name) {
                                    LLVMGetEnumAttributeKindForName(name, strlen(name)));
 }
 
-/* LLVM's encoding of the memory attribute: two bits a location (read 1, write 2): arguments, inaccessible, other. */
+/* LLVM's encoding of the memory attribute: two bits a location (read 1, write 2): arguments, inaccessible,
+ * other. */
 #define MEMORY_INACCESSIBLE (3u << 2)
 
 /* Operations that bring lanes together do not touch the kernel's memory; a barrier orders it and so does. */
-static bool orders_memory(const char *name) { return strstr(name, "_barrier") != NULL; }
+static bool orders_memory(const char *name) {
+    return strstr(name, "_barrier") != NULL;
+}
 
 static bool is_pure(LLVMValueRef function) {
     unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
-    LLVMAttributeRef memory = LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    LLVMAttributeRef memory =
+        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
     return memory && LLVMGetEnumAttributeValue(memory) == 0;
 }
 
@@ -50,7 +55,8 @@ static void clean_calls(LLVMValueRef function) {
         if (!LLVMIsACallInst(instruction)) continue;
         LLVMValueRef callee = LLVMGetCalledValue(instruction);
         if (LLVMIsAFunction(callee) && is_pure(callee))
-            LLVMRemoveCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, convergent);
+            LLVMRemoveCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                            convergent);
     }
 }
 

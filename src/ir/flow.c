@@ -91,8 +91,8 @@ bool flow_dominates(const struct flow *flow, int above, int below) {
     return below == above;
 }
 
-/* Headers in reverse post-order come before the headers inside their loops, so outer loops come first and an inner
- * loop simply overwrites the membership of its blocks. */
+/* Headers in reverse post-order come before the headers inside their loops, so outer loops come first and an
+ * inner loop simply overwrites the membership of its blocks. */
 static bool find_loops(struct flow *flow, struct arena *arena) {
     int count = flow->block_count;
     int *work = arena_alloc(arena, (size_t)count * sizeof *work);
@@ -146,9 +146,13 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     struct lookup *table = arena_alloc(arena, (size_t)count * sizeof *table);
     LLVMBasicBlockRef *order = arena_alloc(arena, (size_t)count * sizeof *order);
     flow->blocks = arena_alloc(arena, (size_t)count * sizeof *flow->blocks);
-    if (!table || !order || !flow->blocks) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
+    if (!table || !order || !flow->blocks)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
     int i = 0;
-    FOR_EACH_BLOCK(block, function) { table[i] = (struct lookup){block, i}; i++; }
+    FOR_EACH_BLOCK(block, function) {
+        table[i] = (struct lookup){block, i};
+        i++;
+    }
     qsort(table, (size_t)count, sizeof *table, compare_lookup);
     for (i = 0; i < count; i++) table[i].index = i;
     int placed = post_order(function, table, count, arena, order);
@@ -178,13 +182,15 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     }
     if (arena->failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
     find_dominators(flow);
-    if (!find_loops(flow, arena)) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
+    if (!find_loops(flow, arena))
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
     return SMELT_OK;
 }
 
-/* LLVM-C cannot change a phi's incoming block: build it again. `once`: only one of several equal edges moves. */
-static void move_phi_edges(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef from, LLVMBasicBlockRef to,
-                           bool once) {
+/* LLVM-C cannot change a phi's incoming block: build it again. `once`: only one of several equal edges moves.
+ */
+static void move_phi_edges(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef from,
+                           LLVMBasicBlockRef to, bool once) {
     for (LLVMValueRef phi = LLVMGetFirstInstruction(block), next; phi && LLVMIsAPHINode(phi); phi = next) {
         next = LLVMGetNextInstruction(phi);
         LLVMPositionBuilderBefore(unit->builder, phi);

@@ -16,8 +16,8 @@ struct flow_block {
 
 /* A natural loop: the blocks that reach a back edge without leaving by the header. */
 struct flow_loop {
-    int header;  /* block index */
-    int parent;  /* index of the enclosing loop, or -1 */
+    int header; /* block index */
+    int parent; /* index of the enclosing loop, or -1 */
     int latch_count;
     int *latches; /* block indexes */
 };
@@ -38,12 +38,12 @@ int flow_index(const struct flow *flow, LLVMBasicBlockRef block);
 
 bool flow_dominates(const struct flow *flow, int above, int below);
 
-/* Puts a new block, ending in a branch to the old target, on the edge from `from`'s terminator to its successor
- * number `successor`; phis follow. */
+/* Puts a new block, ending in a branch to the old target, on the edge from `from`'s terminator to its
+ * successor number `successor`; phis follow. */
 LLVMBasicBlockRef split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned successor);
 
-/* Cuts a block in two before `instruction`, which must not be a phi: the new block has it and all behind it; the
- * old one ends in a branch there; phis of the successors follow. */
+/* Cuts a block in two before `instruction`, which must not be a phi: the new block has it and all behind it;
+ * the old one ends in a branch there; phis of the successors follow. */
 LLVMBasicBlockRef split_block(struct unit *unit, LLVMValueRef instruction);
 
 #endif

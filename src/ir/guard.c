@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-static LLVMValueRef all_ones(LLVMTypeRef type) { return LLVMConstAllOnes(type); }
+static LLVMValueRef all_ones(LLVMTypeRef type) {
+    return LLVMConstAllOnes(type);
+}
 
 static LLVMValueRef smallest(LLVMTypeRef type) {
     return LLVMConstInt(type, 1ull << (LLVMGetIntTypeWidth(type) - 1), false);
@@ -76,7 +78,8 @@ smelt_status pass_guard(struct unit *unit) {
                 guard_shift(unit, instruction);
                 break;
             case LLVMCall:
-                if (strncmp(called_name(instruction), "llvm.fmuladd.", 13) == 0) fix_contraction(unit, instruction);
+                if (strncmp(called_name(instruction), "llvm.fmuladd.", 13) == 0)
+                    fix_contraction(unit, instruction);
                 break;
             default:
                 break;

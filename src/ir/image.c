@@ -60,7 +60,8 @@ static void *copy_of(const char *bytes, size_t size) {
 
 smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     struct header header;
-    if (size < sizeof header) return fail(SMELT_ERROR_FORMAT, "a compiled entry of %zu bytes is too short", size);
+    if (size < sizeof header)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry of %zu bytes is too short", size);
     memcpy(&header, bytes, sizeof header);
     bytes += sizeof header;
     size -= sizeof header;

@@ -1,4 +1,5 @@
-/* What a compiled entry is, beside its machine code: everything a device needs to launch it. No LLVM in sight. */
+/* What a compiled entry is, beside its machine code: everything a device needs to launch it. No LLVM in
+ * sight. */
 #ifndef SMELT_IR_IMAGE_H
 #define SMELT_IR_IMAGE_H
 
@@ -15,14 +16,14 @@ struct binding {
     int32_t writable;
 };
 
-/* Where a simdgroup operation stands in the program, as a path of alternating positions and loop numbers from the
- * outside in: position, loop, position, loop, …, position. Lanes are ordered by comparing positions and, where they
- * stand in the same loop, its iteration count: see cpu/simdgroup.c. */
+/* Where a simdgroup operation stands in the program, as a path of alternating positions and loop numbers from
+ * the outside in: position, loop, position, loop, …, position. Lanes are ordered by comparing positions and,
+ * where they stand in the same loop, its iteration count: see cpu/simdgroup.c. */
 #define SITE_MAX_DEPTH 12
 struct site {
-    int32_t depth;                     /* loops around the operation */
+    int32_t depth; /* loops around the operation */
     int32_t position[SITE_MAX_DEPTH + 1];
-    int32_t loop[SITE_MAX_DEPTH];      /* index into the thread's iteration counts */
+    int32_t loop[SITE_MAX_DEPTH]; /* index into the thread's iteration counts */
 };
 
 #define IMAGE_MAX_BINDINGS 400

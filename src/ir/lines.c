@@ -1,5 +1,5 @@
-/* Every instruction's debug location becomes a line of the user's: of the calls that were inlined on the way, the
- * innermost one that stands outside the prelude. So faults and messages name lines the user wrote. */
+/* Every instruction's debug location becomes a line of the user's: of the calls that were inlined on the way,
+ * the innermost one that stands outside the prelude. So faults and messages name lines the user wrote. */
 #include "ir/pass.h"
 
 #include <llvm-c/DebugInfo.h>

@@ -10,7 +10,7 @@
 struct unit {
     LLVMContextRef context;
     LLVMModuleRef module;
-    LLVMValueRef entry;          /* __smelt_entry */
+    LLVMValueRef entry; /* __smelt_entry */
     LLVMBuilderRef builder;
     LLVMTargetDataRef layout;
     const struct compile_request *request;
@@ -23,12 +23,13 @@ smelt_status unit_fail(struct unit *unit, smelt_status status, const char *forma
 #define ENTRY_NAME "__smelt_entry"
 
 /* Iteration that survives the removal of the current instruction. */
-#define FOR_EACH_BLOCK(block, function)                                                                      \
-    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
-#define FOR_EACH_INSTRUCTION(instruction, block)                                                             \
-    for (LLVMValueRef instruction = LLVMGetFirstInstruction(block),                                          \
-                      next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL;         \
-         instruction; instruction = next_##instruction,                                                     \
+#define FOR_EACH_BLOCK(block, function)                                     \
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; \
+         block = LLVMGetNextBasicBlock(block))
+#define FOR_EACH_INSTRUCTION(instruction, block)                                                     \
+    for (LLVMValueRef instruction = LLVMGetFirstInstruction(block),                                  \
+                      next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL; \
+         instruction; instruction = next_##instruction,                                              \
                       next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL)
 
 /* The name of the function a call calls directly, or "". */
@@ -64,7 +65,8 @@ smelt_status pass_sink(struct unit *unit);
 smelt_status pass_bfloat(struct unit *unit);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
-/* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime. */
+/* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime.
+ */
 smelt_status pass_lower_scalar(struct unit *unit);
 /* cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);

@@ -1,6 +1,6 @@
-/* Loads that are thrown away (DESIGN section 2): real kernels load first and select afterwards, so that the address
- * of the unselected side may be outside the array. A load all of whose uses are selects (or phis on an edge) is
- * executed only where a select takes it.
+/* Loads that are thrown away (DESIGN section 2): real kernels load first and select afterwards, so that the
+ * address of the unselected side may be outside the array. A load all of whose uses are selects (or phis on
+ * an edge) is executed only where a select takes it.
  *
  * Requires: the entry with everything inlined, in SSA form. Maintains: values; only fewer loads are executed.
  *
@@ -70,24 +70,45 @@ static bool comes_before(LLVMValueRef a, LLVMValueRef b) {
 
 static bool is_hoistable(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMICmp: case LLVMFCmp: case LLVMSelect:
-    case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFAdd: case LLVMFSub: case LLVMFMul:
-    case LLVMFPExt: case LLVMFPTrunc: case LLVMSIToFP: case LLVMUIToFP: case LLVMBitCast: case LLVMFreeze:
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMICmp:
+    case LLVMFCmp:
+    case LLVMSelect:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFPExt:
+    case LLVMFPTrunc:
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+    case LLVMBitCast:
+    case LLVMFreeze:
         return true;
     case LLVMCall:
         /* Rounding, saturating conversion and the like: no memory, no trap. */
         return strncmp(called_name(i), "llvm.", 5) == 0 && LLVMGetNumOperands(i) <= 4 &&
                LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind &&
-               (strstr(called_name(i), "fpto") || strstr(called_name(i), "floor") || strstr(called_name(i), "min") ||
-                strstr(called_name(i), "max") || strstr(called_name(i), "abs") || strstr(called_name(i), "rint"));
+               (strstr(called_name(i), "fpto") || strstr(called_name(i), "floor") ||
+                strstr(called_name(i), "min") || strstr(called_name(i), "max") ||
+                strstr(called_name(i), "abs") || strstr(called_name(i), "rint"));
     default:
         return false;
     }
 }
 
-/* Whether `value` is known before `place`, or can be computed there: then its computation moves up. Two rounds:
- * first only a look (`move` false), so that nothing moves in vain. */
+/* Whether `value` is known before `place`, or can be computed there: then its computation moves up. Two
+ * rounds: first only a look (`move` false), so that nothing moves in vain. */
 static bool available(const struct flow *flow, LLVMValueRef value, LLVMValueRef place, bool move, int depth) {
     if (!LLVMIsAInstruction(value)) return true;
     LLVMBasicBlockRef block = LLVMGetInstructionParent(value), here = LLVMGetInstructionParent(place);
@@ -141,7 +162,8 @@ static bool move_down(LLVMValueRef load, const struct demand *demand) {
     if (!first) return false;
     /* Only a load used by the selects themselves: casts in between would have to move too. */
     for (LLVMUseRef use = LLVMGetFirstUse(load); use; use = LLVMGetNextUse(use))
-        if (!LLVMIsASelectInst(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != block) return false;
+        if (!LLVMIsASelectInst(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != block)
+            return false;
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
     LLVMInstructionRemoveFromParent(load);
     LLVMPositionBuilderBefore(builder, first);
@@ -182,26 +204,30 @@ static void guard_load(struct unit *unit, LLVMValueRef load, const struct demand
     LLVMPositionBuilderAtEnd(b, taken);
     LLVMInsertIntoBuilder(b, load);
     LLVMBuildBr(b, rest);
-    /* Not poison: it must stay harmless in selects that do not take it, also after they are turned into arithmetic. */
+    /* Not poison: it must stay harmless in selects that do not take it, also after they are turned into
+     * arithmetic. */
     LLVMValueRef values[2] = {load, LLVMConstNull(LLVMTypeOf(load))};
     LLVMBasicBlockRef blocks[2] = {taken, before};
     LLVMAddIncoming(phi, values, blocks, 2);
 }
 
 static bool is_private(LLVMValueRef address) {
-    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address)) address = LLVMGetOperand(address, 0);
+    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address))
+        address = LLVMGetOperand(address, 0);
     return LLVMIsAAllocaInst(address) || LLVMIsAGlobalVariable(address);
 }
 
 /* Handles one load; true if blocks changed, after which the walk starts again. */
 static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef load) {
-    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic ||
-        is_private(LLVMGetOperand(load, 0)) || LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind)
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)) ||
+        LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind)
         return false;
     struct demand demand = {.count = 0};
     if (!LLVMGetFirstUse(load) || !collect(load, &demand, 0)) return false;
     bool known = true;
-    for (int i = 0; i < demand.count && known; i++) known = available(flow, demand.condition[i], load, false, 0);
+    for (int i = 0; i < demand.count && known; i++)
+        known = available(flow, demand.condition[i], load, false, 0);
     if (known) {
         for (int i = 0; i < demand.count; i++) (void)available(flow, demand.condition[i], load, true, 0);
     } else if (move_down(load, &demand)) {
@@ -214,10 +240,11 @@ static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef lo
     return true;
 }
 
-/* A load used by phis on edges only goes onto that edge, if there is one such edge and nothing writes in between. */
+/* A load used by phis on edges only goes onto that edge, if there is one such edge and nothing writes in
+ * between. */
 static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
-    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic ||
-        is_private(LLVMGetOperand(load, 0)))
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)))
         return false;
     LLVMUseRef use = LLVMGetFirstUse(load);
     if (!use || LLVMGetNextUse(use) || !LLVMIsAPHINode(LLVMGetUser(use))) return false;

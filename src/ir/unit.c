@@ -28,10 +28,18 @@ bool is_constant_integer(LLVMValueRef value, uint64_t *out) {
     return true;
 }
 
-LLVMTypeRef type_i32(struct unit *unit) { return LLVMInt32TypeInContext(unit->context); }
-LLVMTypeRef type_i64(struct unit *unit) { return LLVMInt64TypeInContext(unit->context); }
-LLVMTypeRef type_pointer(struct unit *unit) { return LLVMPointerTypeInContext(unit->context, 0); }
-LLVMValueRef constant_i32(struct unit *unit, uint32_t value) { return LLVMConstInt(type_i32(unit), value, false); }
+LLVMTypeRef type_i32(struct unit *unit) {
+    return LLVMInt32TypeInContext(unit->context);
+}
+LLVMTypeRef type_i64(struct unit *unit) {
+    return LLVMInt64TypeInContext(unit->context);
+}
+LLVMTypeRef type_pointer(struct unit *unit) {
+    return LLVMPointerTypeInContext(unit->context, 0);
+}
+LLVMValueRef constant_i32(struct unit *unit, uint32_t value) {
+    return LLVMConstInt(type_i32(unit), value, false);
+}
 
 LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
                              unsigned count) {

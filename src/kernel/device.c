@@ -12,7 +12,8 @@ smelt_status device_find(const char *name, const struct device **device) {
         *device = devices[i];
         return SMELT_OK;
     }
-    return fail(SMELT_ERROR_NO_DEVICE, "device '%s' does not exist on this machine; there are: cpu, cpu-scalar", name);
+    return fail(SMELT_ERROR_NO_DEVICE,
+                "device '%s' does not exist on this machine; there are: cpu, cpu-scalar", name);
 }
 
 const char *smelt_device_name(int index, const char **reason) {

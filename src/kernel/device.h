@@ -10,17 +10,17 @@ struct executable; /* the device's own */
 
 /* One launch, checked and complete. */
 struct launch {
-    void *const *buffers;         /* by buffer index: address of element 0 */
+    void *const *buffers;             /* by buffer index: address of element 0 */
     const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index */
-    uint32_t grid[3];             /* threads, all > 0 */
-    uint32_t group_size[3];       /* threads of a full group, product <= 1024 */
-    double timeout;               /* seconds; 0: none */
+    uint32_t grid[3];                 /* threads, all > 0 */
+    uint32_t group_size[3];           /* threads of a full group, product <= 1024 */
+    double timeout;                   /* seconds; 0: none */
 };
 
 struct device {
-    const char *name;        /* "cpu" */
-    const char *description; /* a sentence */
-    const char *target;      /* what code is made for; part of cache keys; NULL: this machine's CPU */
+    const char *name;           /* "cpu" */
+    const char *description;    /* a sentence */
+    const char *target;         /* what code is made for; part of cache keys; NULL: this machine's CPU */
     uint64_t threadgroup_limit; /* bytes of threadgroup memory */
     uint32_t thread_limit;      /* threads a group */
     /* Makes an image runnable under `name` (for messages). Takes the image over on success. */

@@ -6,34 +6,37 @@
 
 #define MAX_GRID ((int64_t)UINT32_MAX)
 
-smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3], const int64_t group[3],
-                          bool clamp, struct extent *extent) {
+smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3],
+                          const int64_t group[3], bool clamp, struct extent *extent) {
     static const char axis[] = "xyz";
     int64_t threads[3], size[3], product = 1, total = 1;
     for (int d = 0; d < 3; d++) {
         threads[d] = grid[d] == 0 && d > 0 ? 1 : grid[d];
         size[d] = group[d] == 0 && d > 0 ? 1 : group[d];
         if (threads[d] <= 0)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': grid.%c is %lld, expected at least 1", what, axis[d],
-                        (long long)threads[d]);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': grid.%c is %lld, expected at least 1",
+                        what, axis[d], (long long)threads[d]);
         if (size[d] < 0)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': threadgroup.%c is %lld, expected at least 1", what,
-                        axis[d], (long long)size[d]);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': threadgroup.%c is %lld, expected at least 1", what, axis[d],
+                        (long long)size[d]);
         if (threads[d] > MAX_GRID)
-            return fail(SMELT_ERROR_LIMIT, "kernel '%s': grid.%c is %lld, expected at most %lld", what, axis[d],
-                        (long long)threads[d], (long long)MAX_GRID);
+            return fail(SMELT_ERROR_LIMIT, "kernel '%s': grid.%c is %lld, expected at most %lld", what,
+                        axis[d], (long long)threads[d], (long long)MAX_GRID);
         if (__builtin_mul_overflow(total, threads[d], &total))
-            return fail(SMELT_ERROR_LIMIT, "kernel '%s': grid %lld x %lld x %lld has more threads than 63 bits can count",
-                        what, (long long)grid[0], (long long)grid[1], (long long)grid[2]);
+            return fail(SMELT_ERROR_LIMIT,
+                        "kernel '%s': grid %lld x %lld x %lld has more threads than 63 bits can count", what,
+                        (long long)grid[0], (long long)grid[1], (long long)grid[2]);
     }
     if (size[0] == 0) size[0] = threads[0] < 256 ? threads[0] : 256;
     bool too_many = false;
     for (int d = 0; d < 3; d++) too_many |= __builtin_mul_overflow(product, size[d], &product);
     if (too_many || product > device->thread_limit)
-        return fail(SMELT_ERROR_LIMIT,
-                    "kernel '%s': threadgroup %lld x %lld x %lld has %s%lld threads; device '%s' allows at most %u", what,
-                    (long long)size[0], (long long)size[1], (long long)size[2], too_many ? "more than " : "",
-                    (long long)(too_many ? INT64_MAX : product), device->name, device->thread_limit);
+        return fail(
+            SMELT_ERROR_LIMIT,
+            "kernel '%s': threadgroup %lld x %lld x %lld has %s%lld threads; device '%s' allows at most %u",
+            what, (long long)size[0], (long long)size[1], (long long)size[2], too_many ? "more than " : "",
+            (long long)(too_many ? INT64_MAX : product), device->name, device->thread_limit);
     for (int d = 0; d < 3; d++) {
         if (clamp && size[d] > threads[d]) size[d] = threads[d];
         extent->grid[d] = (uint32_t)threads[d];
@@ -60,15 +63,18 @@ static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *tota
     for (int i = 0; dispatch->threadgroup_memory && i < SMELT_MAX_BUFFERS; i++)
         if (__builtin_add_overflow(*total, dispatch->threadgroup_memory[i], total)) *total = UINT64_MAX;
     if (*total > limit)
-        return fail(SMELT_ERROR_LIMIT, "kernel '%s': a threadgroup uses %llu bytes of threadgroup memory; device '%s'%s%s allows %llu",
-                    dispatch->what, (unsigned long long)*total, dispatch->device->name,
-                    dispatch->profile ? " with profile " : "", dispatch->profile ? dispatch->profile : "",
-                    (unsigned long long)limit);
+        return fail(
+            SMELT_ERROR_LIMIT,
+            "kernel '%s': a threadgroup uses %llu bytes of threadgroup memory; device '%s'%s%s allows %llu",
+            dispatch->what, (unsigned long long)*total, dispatch->device->name,
+            dispatch->profile ? " with profile " : "", dispatch->profile ? dispatch->profile : "",
+            (unsigned long long)limit);
     const uint32_t *group = dispatch->extent->group;
     uint32_t threads = group[0] * group[1] * group[2];
     if (image->max_threads && threads > image->max_threads)
         return fail(SMELT_ERROR_LIMIT,
-                    "kernel '%s': the threadgroup has %u threads; the kernel's max_total_threads_per_threadgroup is %u",
+                    "kernel '%s': the threadgroup has %u threads; the kernel's "
+                    "max_total_threads_per_threadgroup is %u",
                     dispatch->what, threads, image->max_threads);
     return SMELT_OK;
 }

@@ -12,10 +12,11 @@ struct extent {
     uint64_t groups[3];
 };
 
-/* grid in threads; y and z 0 mean 1. group: product checked against the device before it is clamped to the grid
+/* grid in threads; y and z 0 mean 1. group: product checked against the device before it is clamped to the
+ * grid
  * (`clamp`, body form only). `what` names the kernel in messages. */
-smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3], const int64_t group[3],
-                          bool clamp, struct extent *extent);
+smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3],
+                          const int64_t group[3], bool clamp, struct extent *extent);
 
 /* Limits a profile puts on a device: NULL is the device itself, "apple" 32 KiB of threadgroup memory. */
 smelt_status profile_threadgroup_limit(const char *profile, const struct device *device, uint64_t *bytes);

@@ -1,4 +1,5 @@
-/* Kernels from bodies: checks, variants (one compiled entry for each combination of dtypes and templates), runs. */
+/* Kernels from bodies: checks, variants (one compiled entry for each combination of dtypes and templates),
+ * runs. */
 #include "array/array.h"
 #include "array/dtype.h"
 #include "base/arena.h"
@@ -12,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What decides a kernel's text and code, apart from the kernel itself. Compared as bytes: always zero-initialised. */
+/* What decides a kernel's text and code, apart from the kernel itself. Compared as bytes: always
+ * zero-initialised. */
 struct variant_key {
     const struct device *device;
     uint8_t input_dtype[SMELT_MAX_ARGUMENTS];
@@ -59,17 +61,20 @@ static smelt_status check_names(const smelt_kernel_desc *desc, int *inputs, int 
         for (; counts[l] < SMELT_MAX_ARGUMENTS && lists[l][counts[l]]; counts[l]++) {
             const char *name = lists[l][counts[l]];
             if (!is_identifier(name))
-                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': %s name '%s' is not an identifier", desc->name,
-                            words[l], name);
+                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': %s name '%s' is not an identifier",
+                            desc->name, words[l], name);
             for (int m = 0; m <= l; m++)
                 for (int i = 0; i < (m == l ? counts[l] : counts[m]); i++)
                     if (strcmp(lists[m][i], name) == 0)
-                        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': the name '%s' is used twice", desc->name, name);
+                        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': the name '%s' is used twice",
+                                    desc->name, name);
         }
     if (counts[0] + counts[1] > SMELT_MAX_ARGUMENTS)
         return fail(SMELT_ERROR_LIMIT, "kernel '%s' has %d arguments; at most %d are allowed", desc->name,
                     counts[0] + counts[1], SMELT_MAX_ARGUMENTS);
-    if (!counts[1]) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s' has no outputs; at least one is needed", desc->name);
+    if (!counts[1])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s' has no outputs; at least one is needed",
+                    desc->name);
     *inputs = counts[0];
     *outputs = counts[1];
     return SMELT_OK;
@@ -90,9 +95,11 @@ static const char *keep_label(struct arena *arena, const char *label) {
 smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **out) {
     if (!desc || !desc->source) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: source is NULL");
     if (!is_identifier(desc->name))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: name '%s' is not an identifier", desc->name ? desc->name : "(null)");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: name '%s' is not an identifier",
+                    desc->name ? desc->name : "(null)");
     if ((unsigned)desc->math > SMELT_MATH_FAST)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': math mode %d is not one of safe, relaxed, fast", desc->name,
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': math mode %d is not one of safe, relaxed, fast", desc->name,
                     (int)desc->math);
     int inputs = 0, outputs = 0;
     TRY(check_names(desc, &inputs, &outputs));
@@ -106,7 +113,8 @@ smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **o
     kernel->desc.source = keep(arena, desc->source);
     kernel->desc.header = keep(arena, desc->header);
     const char *body = desc->source_label ? desc->source_label : arena_printf(arena, "%s.body", desc->name);
-    const char *header = desc->header_label ? desc->header_label : arena_printf(arena, "%s.header", desc->name);
+    const char *header =
+        desc->header_label ? desc->header_label : arena_printf(arena, "%s.header", desc->name);
     if (body && header) {
         kernel->desc.source_label = keep_label(arena, body);
         kernel->desc.header_label = keep_label(arena, header);
@@ -153,16 +161,18 @@ static smelt_status check_inputs(const smelt_kernel *kernel, const smelt_run_des
     const char *name = kernel->desc.name;
     for (int i = 0; i < kernel->input_count; i++) {
         if (!desc->inputs[i])
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': input '%s' is missing: inputs[%d] is NULL", name,
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': input '%s' is missing: inputs[%d] is NULL", name,
                         kernel->desc.inputs[i], i);
         if (desc->inputs[i]->dtype == SMELT_FLOAT64)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': input '%s' is float64, which kernels do not have; convert it to float32 first", name,
-                        kernel->desc.inputs[i]);
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': input '%s' is float64, which kernels do not have; convert it to float32 first",
+                name, kernel->desc.inputs[i]);
     }
     if (kernel->input_count < SMELT_MAX_ARGUMENTS && desc->inputs[kernel->input_count])
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': more inputs are given than the %d it names", name,
-                    kernel->input_count);
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': more inputs are given than the %d it names",
+                    name, kernel->input_count);
     return SMELT_OK;
 }
 
@@ -172,7 +182,8 @@ static smelt_status check_outputs(const smelt_kernel *kernel, const smelt_run_de
     if (!given)
         while (given < SMELT_MAX_ARGUMENTS && desc->output_dtypes[given] != SMELT_NO_DTYPE) given++;
     if (given != kernel->output_count)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s' has %d outputs, but shapes and dtypes of %d are given", name,
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s' has %d outputs, but shapes and dtypes of %d are given", name,
                     kernel->output_count, given);
     for (int i = 0; i < kernel->output_count; i++) {
         smelt_dtype dtype = desc->output_dtypes[i];
@@ -181,7 +192,8 @@ static smelt_status check_outputs(const smelt_kernel *kernel, const smelt_run_de
                         "kernel '%s': output '%s' is float64, which kernels do not have; use float32", name,
                         kernel->desc.outputs[i]);
         if (!smelt_dtype_bytes(dtype))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': output '%s': dtype %d is not one of smelt_dtype", name,
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': output '%s': dtype %d is not one of smelt_dtype", name,
                         kernel->desc.outputs[i], (int)dtype);
     }
     return SMELT_OK;
@@ -193,27 +205,32 @@ static smelt_status check_templates(const smelt_kernel *kernel, const smelt_run_
     for (; n < SMELT_MAX_TEMPLATES && desc->templates[n].name; n++) {
         const smelt_template *t = &desc->templates[n];
         if (!is_identifier(t->name))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template name '%s' is not an identifier", name, t->name);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template name '%s' is not an identifier",
+                        name, t->name);
         for (int i = 0; i < n; i++)
             if (strcmp(desc->templates[i].name, t->name) == 0)
-                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' is given twice", name, t->name);
+                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' is given twice", name,
+                            t->name);
         switch (t->kind) {
         case SMELT_TEMPLATE_DTYPE:
             if (!smelt_dtype_bytes(t->dtype) || t->dtype == SMELT_FLOAT64)
-                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' has dtype %s, which kernels do not have",
-                            name, t->name, smelt_dtype_name(t->dtype));
+                return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                            "kernel '%s': template '%s' has dtype %s, which kernels do not have", name,
+                            t->name, smelt_dtype_name(t->dtype));
             break;
         case SMELT_TEMPLATE_INT:
             if (t->integer < INT_MIN || t->integer > INT_MAX)
-                return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template '%s' is %lld, which does not fit in an int",
-                            name, t->name, (long long)t->integer);
+                return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                            "kernel '%s': template '%s' is %lld, which does not fit in an int", name, t->name,
+                            (long long)t->integer);
             break;
         case SMELT_TEMPLATE_BOOL:
             break;
         default:
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': template '%s' has kind %d; expected SMELT_TEMPLATE_DTYPE, _INT or _BOOL", name, t->name,
-                        (int)t->kind);
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': template '%s' has kind %d; expected SMELT_TEMPLATE_DTYPE, _INT or _BOOL", name,
+                t->name, (int)t->kind);
         }
     }
     *count = n;
@@ -255,7 +272,8 @@ static smelt_status make_signature(const smelt_kernel *kernel, const smelt_run_d
     struct signature_output outputs[SMELT_MAX_ARGUMENTS];
     for (int i = 0; i < kernel->input_count; i++) {
         const smelt_array *input = desc->inputs[i];
-        inputs[i] = (struct signature_input){kernel->desc.inputs[i], input->dtype, input->shape.ndim, input->size < 8};
+        inputs[i] = (struct signature_input){kernel->desc.inputs[i], input->dtype, input->shape.ndim,
+                                             input->size < 8};
     }
     for (int i = 0; i < kernel->output_count; i++)
         outputs[i] = (struct signature_output){kernel->desc.outputs[i], desc->output_dtypes[i],
@@ -293,12 +311,13 @@ static smelt_status only_entry(const struct translation *translation, const stru
                                const struct entry **entry) {
     *entry = translation_entry(translation, text_string(&signature->host_name));
     if (*entry) return SMELT_OK;
-    return fail(SMELT_ERROR_COMPILE, "the braces of the body or header do not match: the kernel function '%s' cannot be found",
+    return fail(SMELT_ERROR_COMPILE,
+                "the braces of the body or header do not match: the kernel function '%s' cannot be found",
                 text_string(&signature->host_name));
 }
 
-static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
-                                  struct variant **out, bool *cache_hit) {
+static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_desc *desc,
+                                  const struct variant_key *key, struct variant **out, bool *cache_hit) {
     struct variant *variant = calloc(1, sizeof *variant);
     if (!variant) return fail_out_of_memory(sizeof *variant);
     variant->key = *key;
@@ -334,8 +353,8 @@ static struct variant *find_variant(smelt_kernel *kernel, const struct variant_k
 }
 
 /* Compiles outside the lock: two threads may compile the same variant, one result is kept. */
-static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
-                                struct variant **out) {
+static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc,
+                                const struct variant_key *key, struct variant **out) {
     pthread_mutex_lock(&kernel->lock);
     struct variant *found = find_variant(kernel, key);
     pthread_mutex_unlock(&kernel->lock);
@@ -389,7 +408,8 @@ static smelt_status bind_inputs(const smelt_kernel *kernel, const smelt_run_desc
         for (int d = 0; d < input->shape.ndim; d++) {
             if (input->shape.size[d] > INT32_MAX)
                 return fail(SMELT_ERROR_LIMIT,
-                            "kernel '%s': size %lld of dimension %d of input '%s' does not fit in the int of %s_shape",
+                            "kernel '%s': size %lld of dimension %d of input '%s' does not fit in the int of "
+                            "%s_shape",
                             kernel->desc.name, (long long)input->shape.size[d], d, kernel->desc.inputs[i],
                             kernel->desc.inputs[i]);
             bound->shapes[i][d] = (int32_t)input->shape.size[d];
@@ -398,11 +418,14 @@ static smelt_status bind_inputs(const smelt_kernel *kernel, const smelt_run_desc
     return SMELT_OK;
 }
 
-static smelt_status make_outputs(const smelt_kernel *kernel, const smelt_run_desc *desc, struct bound *bound) {
+static smelt_status make_outputs(const smelt_kernel *kernel, const smelt_run_desc *desc,
+                                 struct bound *bound) {
     for (int i = 0; i < kernel->output_count; i++) {
-        smelt_status status = smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &bound->outputs[i]);
+        smelt_status status =
+            smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &bound->outputs[i]);
         if (status != SMELT_OK)
-            return fail_within(status, "kernel '%s': output '%s'", kernel->desc.name, kernel->desc.outputs[i]);
+            return fail_within(status, "kernel '%s': output '%s'", kernel->desc.name,
+                               kernel->desc.outputs[i]);
         if (desc->init_values)
             TRY(smelt_array_fill(bound->outputs[i], desc->init_values[i]));
         else if (desc->initialise)
@@ -435,8 +458,8 @@ static void fill_buffers(const struct variant *variant, struct bound *bound) {
 }
 
 /* What run and show check in common, and the key of the variant they mean. */
-static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device **device,
-                              struct variant_key *key) {
+static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc,
+                              const struct device **device, struct variant_key *key) {
     int template_count;
     TRY(device_find(desc->device, device));
     TRY(check_inputs(kernel, desc));
@@ -448,7 +471,10 @@ static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *
 
 smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
     if (!kernel || !desc || !outputs)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel run: %s is NULL", !kernel ? "kernel" : !desc ? "desc" : "outputs");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel run: %s is NULL",
+                    !kernel ? "kernel"
+                    : !desc ? "desc"
+                            : "outputs");
     const struct device *device;
     struct variant_key key;
     struct variant *variant = NULL;
@@ -483,9 +509,13 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     return status;
 }
 
-smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage, char **text) {
+smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
+                               char **text) {
     if (!kernel || !desc || !text)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel show: %s is NULL", !kernel ? "kernel" : !desc ? "desc" : "text");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel show: %s is NULL",
+                    !kernel ? "kernel"
+                    : !desc ? "desc"
+                            : "text");
     const struct device *device;
     struct variant_key key;
     struct signature signature;
@@ -510,4 +540,6 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
     return status;
 }
 
-void smelt_free(void *memory) { free(memory); }
+void smelt_free(void *memory) {
+    free(memory);
+}

@@ -76,7 +76,9 @@ void smelt_library_release(smelt_library *library) {
     free(library);
 }
 
-int smelt_library_function_count(const smelt_library *library) { return library->translation.program.entry_count; }
+int smelt_library_function_count(const smelt_library *library) {
+    return library->translation.program.entry_count;
+}
 
 const char *smelt_library_function_name(const smelt_library *library, int index) {
     if (index < 0 || index >= library->translation.program.entry_count) return NULL;
@@ -93,18 +95,20 @@ static smelt_status no_such_function(const smelt_library *library, const char *n
     if (!count)
         status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no kernel function", library->label);
     else if (name)
-        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no kernel function '%s'; there are: %s", library->label, name,
-                      text_string(&names));
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no kernel function '%s'; there are: %s",
+                      library->label, name, text_string(&names));
     else
-        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has %d kernel functions, one must be named: %s", library->label,
-                      count, text_string(&names));
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has %d kernel functions, one must be named: %s",
+                      library->label, count, text_string(&names));
     text_free(&names);
     return status;
 }
 
-smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc, smelt_function **out) {
+smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
+                                    smelt_function **out) {
     if (!library || !desc)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library function: %s is NULL", library ? "desc" : "library");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library function: %s is NULL",
+                    library ? "desc" : "library");
     const struct entry *entry = NULL;
     if (desc->name)
         entry = translation_entry(&library->translation, desc->name);
@@ -129,14 +133,15 @@ smelt_function *smelt_function_retain(smelt_function *function) {
 
 void smelt_function_release(smelt_function *function) {
     if (!function || atomic_fetch_sub(&function->references, 1) != 1) return;
-    for (int i = 0; i < function->loaded_count; i++) function->loaded[i].device->unload(function->loaded[i].executable);
+    for (int i = 0; i < function->loaded_count; i++)
+        function->loaded[i].device->unload(function->loaded[i].executable);
     smelt_library_release(function->library);
     pthread_mutex_destroy(&function->lock);
     free(function);
 }
 
-static smelt_status get_executable(smelt_function *function, const struct device *device, smelt_run_info *info,
-                                   struct executable **out) {
+static smelt_status get_executable(smelt_function *function, const struct device *device,
+                                   smelt_run_info *info, struct executable **out) {
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&function->lock);
     *out = NULL;
@@ -147,7 +152,8 @@ static smelt_status get_executable(smelt_function *function, const struct device
         bool cache_hit = false;
         struct image image = {0};
         struct compile_options options = {.constants = function->constants};
-        status = compile_entry(&function->library->translation, function->entry, &options, &image, &cache_hit);
+        status =
+            compile_entry(&function->library->translation, function->entry, &options, &image, &cache_hit);
         if (status == SMELT_OK) status = device->load(&image, function->entry->host_name, out);
         image_free(&image);
         if (status == SMELT_OK) {
@@ -164,63 +170,71 @@ static smelt_status get_executable(smelt_function *function, const struct device
 }
 
 /* The address bound to each buffer the function has. */
-static smelt_status bind(const smelt_function *function, const struct image *image, const smelt_dispatch_desc *desc,
-                         void *buffers[LAUNCH_MAX_BUFFERS]) {
+static smelt_status bind(const smelt_function *function, const struct image *image,
+                         const smelt_dispatch_desc *desc, void *buffers[LAUNCH_MAX_BUFFERS]) {
     const char *name = function->entry->host_name;
     for (int i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
         if (binding->kind == BINDING_ATTRIBUTE) continue;
         const char *what = binding->kind == BINDING_BUFFER ? "buffer" : "threadgroup memory";
-        const char *parameter = i < function->entry->parameter_count ? function->entry->parameters[i].name : "?";
+        const char *parameter =
+            i < function->entry->parameter_count ? function->entry->parameters[i].name : "?";
         if (binding->index < 0 || binding->index >= SMELT_MAX_BUFFERS)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': '%s' has %s index %d, expected 0 to %d", name, parameter,
-                        what, binding->index, SMELT_MAX_BUFFERS - 1);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': '%s' has %s index %d, expected 0 to %d",
+                        name, parameter, what, binding->index, SMELT_MAX_BUFFERS - 1);
         if (binding->kind == BINDING_THREADGROUP) {
             if (!desc->threadgroup_memory[binding->index])
                 return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                            "kernel '%s': threadgroup memory %d ('%s') is missing: give its size in bytes", name,
-                            binding->index, parameter);
+                            "kernel '%s': threadgroup memory %d ('%s') is missing: give its size in bytes",
+                            name, binding->index, parameter);
             continue;
         }
         const smelt_buffer *buffer = &desc->buffers[binding->index];
         bool guarded = function->entry->parameters[i].guard != NULL;
         if (!buffer->array && !buffer->bytes) {
             if (guarded) continue;
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') is missing", name, binding->index,
-                        parameter);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') is missing", name,
+                        binding->index, parameter);
         }
         if (buffer->array && !smelt_array_is_contiguous(buffer->array))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': the array of buffer %d ('%s') is not row-contiguous", name,
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': the array of buffer %d ('%s') is not row-contiguous", name,
                         binding->index, parameter);
         if (buffer->array && buffer->bytes)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') is given both an array and bytes", name,
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': buffer %d ('%s') is given both an array and bytes", name,
                         binding->index, parameter);
         if (buffer->bytes && binding->writable)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') is written by the kernel; bytes cannot be",
-                        name, binding->index, parameter);
-        size_t given = buffer->array ? (size_t)buffer->array->size * smelt_dtype_bytes(buffer->array->dtype) : buffer->size;
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': buffer %d ('%s') is written by the kernel; bytes cannot be", name,
+                        binding->index, parameter);
+        size_t given = buffer->array ? (size_t)buffer->array->size * smelt_dtype_bytes(buffer->array->dtype)
+                                     : buffer->size;
         if (given < (size_t)binding->size && (buffer->bytes || given == 0))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') has %zu bytes, its type %d", name,
-                        binding->index, parameter, given, binding->size);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': buffer %d ('%s') has %zu bytes, its type %d", name, binding->index,
+                        parameter, given, binding->size);
         buffers[binding->index] = buffer->array ? buffer->array->data : (void *)buffer->bytes;
     }
     return SMELT_OK;
 }
 
 /* Groups times threads a group, for dispatch by threadgroups. */
-static smelt_status grid_of(const smelt_function *function, const smelt_dispatch_desc *desc, int64_t grid[3]) {
+static smelt_status grid_of(const smelt_function *function, const smelt_dispatch_desc *desc,
+                            int64_t grid[3]) {
     const char *name = function->entry->host_name;
     bool by_threads = desc->grid[0] || desc->grid[1] || desc->grid[2];
     bool by_groups = desc->groups[0] || desc->groups[1] || desc->groups[2];
     if (by_threads == by_groups)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': %s of grid (threads) and groups must be given", name,
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': %s of grid (threads) and groups must be given", name,
                     by_threads ? "only one" : "one");
     for (int d = 0; d < 3; d++) {
         int64_t size = desc->threadgroup[d] == 0 ? 1 : desc->threadgroup[d];
         grid[d] = by_threads ? desc->grid[d] : desc->groups[d] == 0 && d > 0 ? 1 : desc->groups[d];
         if (by_groups && grid[d] <= 0)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': groups.%c is %lld, expected at least 1", name, "xyz"[d],
-                        (long long)grid[d]);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': groups.%c is %lld, expected at least 1",
+                        name, "xyz"[d], (long long)grid[d]);
         if (by_groups && __builtin_mul_overflow(grid[d], size, &grid[d])) grid[d] = INT64_MAX;
     }
     return SMELT_OK;
@@ -254,9 +268,11 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     return dispatch_run(&dispatch);
 }
 
-smelt_status smelt_function_show(smelt_function *function, const char *device_name, smelt_stage stage, char **text) {
+smelt_status smelt_function_show(smelt_function *function, const char *device_name, smelt_stage stage,
+                                 char **text) {
     if (!function || !text)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "function show: %s is NULL", function ? "text" : "function");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "function show: %s is NULL",
+                    function ? "text" : "function");
     const struct device *device;
     TRY(device_find(device_name, &device));
     if (stage == SMELT_STAGE_SOURCE) {

@@ -55,7 +55,7 @@ def expected_values(text):
     rule = re.match(r"f\(i\) for i in (\d+):\s*(.*)", text)
     if rule:
         names = {name: getattr(math, name) for name in dir(math)}
-        return [eval(rule.group(2), {"math": math, **names}, {"i": i}) for i in range(int(rule.group(1)))]
+        return [eval(rule.group(2), {"math": math, **names, "i": i}) for i in range(int(rule.group(1)))]
     return [parse_value(word) for word in text.replace(",", " ").split()]
 
 
