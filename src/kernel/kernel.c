@@ -21,16 +21,16 @@ struct variant_key {
     uint8_t input_kind[SMELT_MAX_ARGUMENTS]; /* 0 scalar, 1 small, 2 array */
     uint8_t output_dtype[SMELT_MAX_ARGUMENTS];
     struct {
-        uint64_t name; /* hash */
         int64_t value;
-        int32_t kind, padding;
-    } templates[SMELT_MAX_TEMPLATES];
+        int64_t kind;
+    } templates[SMELT_MAX_TEMPLATES]; /* their names are compared apart, in variant_matches */
     int32_t template_count, padding;
 };
 
 struct variant {
     struct variant *next;
     struct variant_key key;
+    const char *template_names[SMELT_MAX_TEMPLATES]; /* in the kernel's arena, kept under its lock */
     struct executable *executable;
     struct signature signature; /* text and meaning of each buffer */
 };
@@ -239,12 +239,6 @@ static smelt_status check_templates(const smelt_kernel *kernel, const smelt_run_
 
 /* ---- Variants. */
 
-static uint64_t hash_name(const char *name) {
-    uint64_t hash = 1469598103934665603u;
-    for (; *name; name++) hash = (hash ^ (unsigned char)*name) * 1099511628211u;
-    return hash;
-}
-
 static void make_key(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
                      int template_count, struct variant_key *key) {
     memset(key, 0, sizeof *key);
@@ -257,7 +251,6 @@ static void make_key(const smelt_kernel *kernel, const smelt_run_desc *desc, con
     for (int i = 0; i < kernel->output_count; i++) key->output_dtype[i] = (uint8_t)desc->output_dtypes[i];
     for (int i = 0; i < template_count; i++) {
         const smelt_template *t = &desc->templates[i];
-        key->templates[i].name = hash_name(t->name);
         key->templates[i].kind = t->kind;
         key->templates[i].value = t->kind == SMELT_TEMPLATE_DTYPE ? (int64_t)t->dtype
                                   : t->kind == SMELT_TEMPLATE_INT ? t->integer
@@ -346,17 +339,37 @@ static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_de
     return SMELT_OK;
 }
 
-static struct variant *find_variant(smelt_kernel *kernel, const struct variant_key *key) {
+static bool variant_matches(const struct variant *variant, const struct variant_key *key,
+                            const smelt_run_desc *desc) {
+    if (memcmp(&variant->key, key, sizeof *key) != 0) return false;
+    for (int i = 0; i < key->template_count; i++)
+        if (strcmp(variant->template_names[i], desc->templates[i].name) != 0) return false;
+    return true;
+}
+
+static struct variant *find_variant(const smelt_kernel *kernel, const struct variant_key *key,
+                                    const smelt_run_desc *desc) {
     for (struct variant *v = kernel->variants; v; v = v->next)
-        if (memcmp(&v->key, key, sizeof *key) == 0) return v;
+        if (variant_matches(v, key, desc)) return v;
     return NULL;
+}
+
+/* Under the kernel's lock. */
+static smelt_status add_variant(smelt_kernel *kernel, struct variant *variant, const smelt_run_desc *desc) {
+    for (int i = 0; i < variant->key.template_count; i++)
+        variant->template_names[i] = keep(&kernel->arena, desc->templates[i].name);
+    if (kernel->arena.failed) return fail_out_of_memory(SMELT_MAX_TEMPLATES);
+    variant->next = kernel->variants;
+    kernel->variants = variant;
+    return SMELT_OK;
 }
 
 /* Compiles outside the lock: two threads may compile the same variant, one result is kept. */
 static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc,
                                 const struct variant_key *key, struct variant **out) {
+    smelt_status status = SMELT_OK;
     pthread_mutex_lock(&kernel->lock);
-    struct variant *found = find_variant(kernel, key);
+    struct variant *found = find_variant(kernel, key, desc);
     pthread_mutex_unlock(&kernel->lock);
     if (!found) {
         double start = clock_seconds();
@@ -364,11 +377,13 @@ static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc
         struct variant *made = NULL;
         TRY(build_variant(kernel, desc, key, &made, &cache_hit));
         pthread_mutex_lock(&kernel->lock);
-        found = find_variant(kernel, key);
+        found = find_variant(kernel, key, desc);
         if (!found) {
-            made->next = kernel->variants;
-            kernel->variants = found = made;
-            made = NULL;
+            status = add_variant(kernel, made, desc);
+            if (status == SMELT_OK) {
+                found = made;
+                made = NULL;
+            }
         }
         pthread_mutex_unlock(&kernel->lock);
         if (made) variant_free(made);
@@ -378,7 +393,7 @@ static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc
         }
     }
     *out = found;
-    return SMELT_OK;
+    return status;
 }
 
 /* ---- Running. */
