@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+/* Without --threadgroup a grid is cut into groups of 256 along x. */
+static void set_threadgroup(const struct options *o, int64_t threadgroup[3]) {
+    memcpy(threadgroup, o->threadgroup, sizeof o->threadgroup);
+    if (!threadgroup[0] && o->grid[0]) threadgroup[0] = o->grid[0] < 256 ? o->grid[0] : 256;
+}
+
 static smelt_status open_kernel(const struct options *o, struct session *s) {
     smelt_kernel_desc desc = {.name = o->name,
                               .source = o->source,
@@ -24,7 +30,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     s->run.output_count = o->output_count;
     memcpy(s->run.templates, o->templates, sizeof s->run.templates);
     memcpy(s->run.grid, o->grid, sizeof s->run.grid);
-    memcpy(s->run.threadgroup, o->threadgroup, sizeof s->run.threadgroup);
+    set_threadgroup(o, s->run.threadgroup);
     s->run.initialise = o->initialise;
     s->run.init_value = o->init_value;
     s->run.device = o->device;
@@ -46,7 +52,7 @@ static smelt_status open_function(const struct options *o, struct session *s) {
     memcpy(s->dispatch.threadgroup_memory, o->threadgroup_memory, sizeof s->dispatch.threadgroup_memory);
     memcpy(s->dispatch.grid, o->grid, sizeof s->dispatch.grid);
     memcpy(s->dispatch.groups, o->groups, sizeof s->dispatch.groups);
-    memcpy(s->dispatch.threadgroup, o->threadgroup, sizeof s->dispatch.threadgroup);
+    set_threadgroup(o, s->dispatch.threadgroup);
     s->dispatch.device = o->device;
     s->dispatch.profile = o->profile;
     s->dispatch.timeout = o->timeout;
@@ -77,6 +83,11 @@ smelt_status session_run(struct session *s, smelt_run_info *info) {
         release_outputs(s);
         s->run.info = info;
         return smelt_kernel_run(s->kernel, &s->run, s->outputs);
+    }
+    /* Kernels may add to what they find: each run starts from zeros. */
+    for (int i = 0; i < s->options->output_count; i++) {
+        smelt_status status = smelt_array_fill(s->options->buffers[s->options->outputs[i].index].array, 0);
+        if (status != SMELT_OK) return status;
     }
     s->dispatch.info = info;
     return smelt_function_run(s->function, &s->dispatch);

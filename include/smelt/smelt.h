@@ -275,7 +275,7 @@ typedef struct smelt_template {
 typedef struct smelt_run_desc {
     smelt_array *inputs[SMELT_MAX_ARGUMENTS];        /* as many as the kernel names */
     int64_t grid[3];                                 /* threads; x > 0; y and z: 0 means 1 */
-    int64_t threadgroup[3];                          /* threads a group; x: 0 means min(grid.x, 256); product <= 1024 */
+    int64_t threadgroup[3];                          /* threads a group; x > 0; y and z: 0 means 1; product <= 1024 */
     smelt_template templates[SMELT_MAX_TEMPLATES];   /* ended by a NULL name */
     smelt_shape output_shapes[SMELT_MAX_ARGUMENTS];  /* one an output */
     smelt_dtype output_dtypes[SMELT_MAX_ARGUMENTS];  /* one an output */

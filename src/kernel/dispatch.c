@@ -16,7 +16,7 @@ smelt_status extent_check(const char *what, const struct device *device, const i
         if (threads[d] <= 0)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': grid.%c is %lld, expected at least 1",
                         what, axis[d], (long long)threads[d]);
-        if (size[d] < 0)
+        if (size[d] <= 0)
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
                         "kernel '%s': threadgroup.%c is %lld, expected at least 1", what, axis[d],
                         (long long)size[d]);
@@ -28,7 +28,6 @@ smelt_status extent_check(const char *what, const struct device *device, const i
                         "kernel '%s': grid %lld x %lld x %lld has more threads than 63 bits can count", what,
                         (long long)grid[0], (long long)grid[1], (long long)grid[2]);
     }
-    if (size[0] == 0) size[0] = threads[0] < 256 ? threads[0] : 256;
     bool too_many = false;
     for (int d = 0; d < 3; d++) too_many |= __builtin_mul_overflow(product, size[d], &product);
     if (too_many || product > device->thread_limit)

@@ -230,7 +230,7 @@ static smelt_status grid_of(const smelt_function *function, const smelt_dispatch
                     "kernel '%s': %s of grid (threads) and groups must be given", name,
                     by_threads ? "only one" : "one");
     for (int d = 0; d < 3; d++) {
-        int64_t size = desc->threadgroup[d] == 0 ? 1 : desc->threadgroup[d];
+        int64_t size = desc->threadgroup[d] <= 0 ? 1 : desc->threadgroup[d];
         grid[d] = by_threads ? desc->grid[d] : desc->groups[d] == 0 && d > 0 ? 1 : desc->groups[d];
         if (by_groups && grid[d] <= 0)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': groups.%c is %lld, expected at least 1",
@@ -251,9 +251,7 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
     TRY(grid_of(function, desc, grid));
-    int64_t group[3] = {desc->threadgroup[0], desc->threadgroup[1], desc->threadgroup[2]};
-    if (group[0] == 0 && (desc->groups[0] || group[1] || group[2])) group[0] = 1;
-    TRY(extent_check(function->entry->host_name, device, grid, group, false, &extent));
+    TRY(extent_check(function->entry->host_name, device, grid, desc->threadgroup, false, &extent));
     TRY(get_executable(function, device, desc->info, &executable));
     TRY(bind(function, device->image(executable), desc, buffers));
     struct dispatch dispatch = {.what = function->entry->host_name,
