@@ -6,12 +6,19 @@
 
 enum exit_status {
     EXIT_OK = 0,
-    EXIT_KERNEL = 1,      /* missing or wrong argument to the kernel, compile error, barrier, fault, time-out */
-    EXIT_USAGE = 2,       /* bad command line, unreadable or damaged input */
-    EXIT_ENVIRONMENT = 3  /* no clang, LLVM or device; output or cache I/O; out of memory */
+    EXIT_KERNEL = 1, /* missing or wrong argument to the kernel, compile error, barrier, fault, time-out */
+    EXIT_USAGE = 2,  /* bad command line, unreadable or damaged input */
+    EXIT_ENVIRONMENT = 3 /* no clang, LLVM or device; output or cache I/O; out of memory */
 };
 
 int command_run(int count, char **arguments);
+int command_show(int count, char **arguments);
+int command_bench(int count, char **arguments);
+int command_devices(int count, char **arguments);
+int command_cache(int count, char **arguments);
+
+/* Whether the argument asks for help. */
+bool is_help(const char *argument);
 
 /* The exit status for a failed call of the library. */
 int exit_status_of(smelt_status status);

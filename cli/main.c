@@ -1,8 +1,11 @@
-/* The smelt command: finds the subcommand. */
+/* The smelt command: finds the subcommand, and sees to it that what was printed arrived. */
 #include "commands.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command {
     const char *name;
@@ -10,21 +13,41 @@ static const struct command {
     const char *help;
 } commands[] = {
     {"run", command_run, "run a kernel"},
+    {"show", command_show, "print what a kernel becomes: source, rewritten, ir, asm"},
+    {"bench", command_bench, "run benchmarks"},
+    {"devices", command_devices, "list what kernels can run on here"},
+    {"cache", command_cache, "show or clear the cache of compiled kernels"},
 };
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: smelt COMMAND …\n\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    fprintf(out, "usage: smelt COMMAND …\n\n"
+                 "Runs Metal compute kernels on machines without Metal.\n\n");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
         fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "\n`smelt COMMAND --help` tells more. smelt %s\n", smelt_version());
+    fprintf(out,
+            "\n`smelt COMMAND --help` tells more. Exit status: 0 ok, 1 the kernel failed, 2 bad command line "
+            "or input,\n"
+            "3 environment (no compiler, no device, output cannot be written). smelt %s\n",
+            smelt_version());
 }
 
-int main(int count, char **arguments) {
+/* A file opened later must not become standard output because that was closed: the number is taken by
+ * something that cannot be written, so that what is printed is an error and not lost. */
+static void occupy_standard_files(void) {
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        int opened = open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        if (opened >= 0 && opened != fd) (void)close(opened);
+    }
+}
+
+static int run(int count, char **arguments) {
     if (count < 2) {
         print_help(stderr);
         return EXIT_USAGE;
     }
-    if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "help") == 0) {
+    if (is_help(arguments[1]) || strcmp(arguments[1], "help") == 0) {
         print_help(stdout);
         return EXIT_OK;
     }
@@ -32,8 +55,20 @@ int main(int count, char **arguments) {
         printf("smelt %s\n", smelt_version());
         return EXIT_OK;
     }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(arguments[1], commands[i].name) == 0) return commands[i].run(count - 2, arguments + 2);
     fprintf(stderr, "smelt: command '%s' is unknown; see smelt --help\n", arguments[1]);
     return EXIT_USAGE;
+}
+
+int main(int count, char **arguments) {
+    occupy_standard_files();
+    int exit_status = run(count, arguments);
+    errno = 0;
+    bool lost = fflush(stdout) != 0;
+    int reason = errno;
+    if (!lost && !ferror(stdout)) return exit_status;
+    fprintf(stderr, "smelt: standard output cannot be written%s%s\n", lost && reason ? ": " : "",
+            lost && reason ? strerror(reason) : "");
+    return exit_status == EXIT_OK ? EXIT_ENVIRONMENT : exit_status;
 }

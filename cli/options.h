@@ -2,7 +2,7 @@
 #ifndef SMELT_CLI_OPTIONS_H
 #define SMELT_CLI_OPTIONS_H
 
-#include "smelt/smelt.h"
+#include "array_value.h"
 
 /* -o NAME:DTYPE:SHAPE[=FILE], or -b INDEX:out:DTYPE:SHAPE[=FILE] */
 struct output_option {
@@ -14,18 +14,20 @@ struct output_option {
 };
 
 struct options {
-    char *source_path; /* "-": standard input */
+    char *source_path;        /* "-": standard input */
     const char *source_label; /* its name in messages */
-    char *source;      /* its text */
-    char *function;    /* whole-file form */
+    char *source;             /* its text */
+    char *function;           /* whole-file form */
     bool body;
-    char *name;        /* of the kernel, body form */
+    char *name; /* of the kernel, body form: --name or … */
+    char *stem; /* … the file's stem */
     char *header_path, *header;
     smelt_math_mode math;
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
     int include_count;
     /* Body form. */
     char *input_names[SMELT_MAX_ARGUMENTS];
+    struct array_value input_values[SMELT_MAX_ARGUMENTS];
     smelt_array *inputs[SMELT_MAX_ARGUMENTS];
     int input_count;
     smelt_template templates[SMELT_MAX_TEMPLATES];
@@ -34,6 +36,8 @@ struct options {
     bool initialise, atomic_outputs, strided;
     double init_value;
     /* Whole-file form. */
+    bool buffer_given[SMELT_MAX_BUFFERS]; /* by -b INDEX=VALUE: */
+    struct array_value buffer_values[SMELT_MAX_BUFFERS];
     smelt_buffer buffers[SMELT_MAX_BUFFERS];
     void *bytes[SMELT_MAX_BUFFERS];
     size_t threadgroup_memory[SMELT_MAX_BUFFERS];
@@ -44,18 +48,31 @@ struct options {
     struct output_option outputs[SMELT_MAX_ARGUMENTS];
     int output_count;
     int64_t grid[3], threadgroup[3];
-    const char *device, *profile;
+    char *device, *profile;
     double timeout;
     int64_t repeat;
     double bytes_moved, flops;
     bool verbose, json, help;
     /* show */
-    const char *stage;
+    char *stage;
+    bool why;
 };
 
-/* Reads the arguments. Returns an exit status; EXIT_OK with options->help set means that help was asked for. */
+/* Reads the arguments and the texts they name, and then makes the arrays: what is wrong on the command line
+ * is answered before anything takes long. `showing`: arrays stay without contents. Returns an exit status;
+ * EXIT_OK with options->help set means that help was asked for. */
 int options_parse(int count, char **arguments, bool showing, struct options *options);
 void options_free(struct options *options);
+
+/* The options that may be repeated; each adds to `options` what `text` says, or complains. */
+bool option_add_input(struct options *options, const char *text);
+bool option_add_output(struct options *options, const char *text);
+bool option_add_template(struct options *options, const char *text);
+bool option_add_buffer(struct options *options, const char *text);
+bool option_add_bytes(struct options *options, const char *text);
+bool option_add_threadgroup_memory(struct options *options, const char *text);
+bool option_add_constant(struct options *options, const char *text);
+bool option_add_include(struct options *options, const char *text);
 
 /* The help text shared by run and show. */
 extern const char options_help[];

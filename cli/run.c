@@ -1,5 +1,6 @@
 /* smelt run: a kernel from a body or a whole file, over arrays named on the command line. */
 #include "commands.h"
+#include "json.h"
 #include "options.h"
 #include "session.h"
 #include "summary.h"
@@ -10,14 +11,17 @@
 
 static void print_info(const struct options *o, const smelt_run_info *info) {
     if (!o->verbose) return;
-    fprintf(stderr, "ran on %s: %llu x %llu x %llu threads in %llu x %llu x %llu groups of %u x %u x %u, %.3f ms",
-            info->device, (unsigned long long)info->threads[0], (unsigned long long)info->threads[1],
-            (unsigned long long)info->threads[2], (unsigned long long)info->groups[0], (unsigned long long)info->groups[1],
-            (unsigned long long)info->groups[2], info->threads_per_group[0], info->threads_per_group[1],
-            info->threads_per_group[2], 1e3 * info->seconds);
-    if (info->threadgroup_bytes) fprintf(stderr, ", %llu bytes of threadgroup memory", (unsigned long long)info->threadgroup_bytes);
+    fprintf(
+        stderr, "ran on %s: %llu x %llu x %llu threads in %llu x %llu x %llu groups of %u x %u x %u, %.3f ms",
+        info->device, (unsigned long long)info->threads[0], (unsigned long long)info->threads[1],
+        (unsigned long long)info->threads[2], (unsigned long long)info->groups[0],
+        (unsigned long long)info->groups[1], (unsigned long long)info->groups[2], info->threads_per_group[0],
+        info->threads_per_group[1], info->threads_per_group[2], 1e3 * info->seconds);
+    if (info->threadgroup_bytes)
+        fprintf(stderr, ", %llu bytes of threadgroup memory", (unsigned long long)info->threadgroup_bytes);
     if (info->compile_seconds > 0)
-        fprintf(stderr, "; %s in %.1f ms", info->cache_hit ? "loaded from the cache" : "compiled", 1e3 * info->compile_seconds);
+        fprintf(stderr, "; %s in %.1f ms", info->cache_hit ? "loaded from the cache" : "compiled",
+                1e3 * info->compile_seconds);
     fputc('\n', stderr);
 }
 
@@ -27,9 +31,11 @@ static int compare_reals(const void *a, const void *b) {
 }
 
 /* Runs --repeat times; *seconds is the median. */
-static smelt_status run_repeatedly(struct session *session, const struct options *o, smelt_run_info *info, double *seconds) {
+static smelt_status run_repeatedly(struct session *session, const struct options *o, smelt_run_info *info,
+                                   double *seconds) {
     double *times = calloc((size_t)o->repeat, sizeof *times);
-    smelt_status status = times ? SMELT_OK : SMELT_ERROR_OUT_OF_MEMORY;
+    if (!times) return SMELT_ERROR_OUT_OF_MEMORY;
+    smelt_status status = SMELT_OK;
     for (int64_t i = 0; i < o->repeat && status == SMELT_OK; i++) {
         smelt_run_info one;
         status = session_run(session, &one);
@@ -39,7 +45,7 @@ static smelt_status run_repeatedly(struct session *session, const struct options
     }
     if (status == SMELT_OK) {
         qsort(times, (size_t)o->repeat, sizeof *times, compare_reals);
-        *seconds = times[o->repeat / 2];
+        *seconds = (times[o->repeat / 2] + times[(o->repeat - 1) / 2]) / 2;
     }
     free(times);
     return status;
@@ -53,12 +59,30 @@ static void print_timing(const struct options *o, double seconds) {
     putchar('\n');
 }
 
+static void print_json_head(const struct options *o, const smelt_run_info *info, double seconds) {
+    fputs("{\"device\": ", stdout);
+    json_print_string(stdout, info->device);
+    fputs(", \"median_s\": ", stdout);
+    json_print_number(stdout, seconds);
+    fputs(", \"compile_s\": ", stdout);
+    json_print_number(stdout, info->compile_seconds);
+    printf(", \"cache_hit\": %s", info->cache_hit ? "true" : "false");
+    if (o->bytes_moved > 0) {
+        fputs(", \"gb_per_s\": ", stdout);
+        json_print_number(stdout, o->bytes_moved / seconds * 1e-9);
+    }
+    if (o->flops > 0) {
+        fputs(", \"gflop_per_s\": ", stdout);
+        json_print_number(stdout, o->flops / seconds * 1e-9);
+    }
+    fputs(", \"outputs\": [", stdout);
+}
+
 /* Writes output files and prints the rest. */
-static int deliver(const struct session *session, const struct options *o, const smelt_run_info *info, double seconds) {
+static int deliver(const struct session *session, const struct options *o, const smelt_run_info *info,
+                   double seconds) {
     int exit_status = EXIT_OK;
-    if (o->json)
-        printf("{\"device\": \"%s\", \"median_s\": %.9g, \"compile_s\": %.9g, \"cache_hit\": %s, \"outputs\": [", info->device,
-               seconds, info->compile_seconds, info->cache_hit ? "true" : "false");
+    if (o->json) print_json_head(o, info, seconds);
     for (int i = 0; i < o->output_count; i++) {
         const struct output_option *option = &o->outputs[i];
         const smelt_array *array = session_output(session, o, i);
@@ -78,21 +102,29 @@ static int deliver(const struct session *session, const struct options *o, const
             summary_print(stdout, option->name ? option->name : name, array);
         }
     }
-    if (o->json) printf("]}\n");
-    else print_timing(o, seconds);
-    if (fflush(stdout) != 0) exit_status = EXIT_ENVIRONMENT;
+    if (o->json)
+        printf("]}\n");
+    else
+        print_timing(o, seconds);
     return exit_status;
+}
+
+static void print_help(void) {
+    printf(
+        "usage: smelt run SOURCE [FUNCTION] OPTIONS\n\n%s"
+        "  --json                     print results as JSON\n"
+        "\n"
+        "Examples\n"
+        "  smelt run --body exp.body -i inp=normal:float16:4x16 -o out:float16:4x16 -t T=float16 --grid 64\n"
+        "  smelt run sums.metal row_sum -b 0=x.npy -b 1:out:float32:8=sums.npy --groups 8 --threadgroup 32\n",
+        options_help);
 }
 
 int command_run(int count, char **arguments) {
     struct options options;
     int exit_status = options_parse(count, arguments, false, &options);
     if (exit_status == EXIT_OK && options.help) {
-        printf("usage: smelt run SOURCE [FUNCTION] OPTIONS\n\n%s"
-               "  --repeat N                 run N times, print the median time\n"
-               "  --bytes-moved N            with it: print GB/s\n"
-               "  --flops N                  with it: print GFLOP/s\n",
-               options_help);
+        print_help();
     } else if (exit_status == EXIT_OK) {
         struct session session;
         smelt_run_info info;

@@ -1,4 +1,5 @@
 #include "summary.h"
+#include "json.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static bool summarise(const smelt_array *array, struct summary *s) {
     smelt_dtype dtype = smelt_array_dtype(array);
     bool complex = dtype == SMELT_COMPLEX64;
     *s = (struct summary){.least = INFINITY, .greatest = -INFINITY};
-    if (smelt_array_convert(array, complex ? SMELT_COMPLEX64 : SMELT_FLOAT64, &values) != SMELT_OK) return false;
+    if (smelt_array_convert(array, complex ? SMELT_COMPLEX64 : SMELT_FLOAT64, &values) != SMELT_OK)
+        return false;
     double total = 0;
     for (int64_t i = 0; i < smelt_array_size(values); i++) {
         double real, imaginary = 0;
@@ -62,7 +64,8 @@ void summary_print(FILE *out, const char *name, const smelt_array *array) {
     fprintf(out, "%s %s ", name, smelt_dtype_name(smelt_array_dtype(array)));
     print_shape(out, array);
     if (s.count > s.not_numbers)
-        fprintf(out, ": %s %.6g, max %.6g, mean %.6g", complex ? "absolute min" : "min", s.least, s.greatest, s.mean);
+        fprintf(out, ": %s %.6g, max %.6g, mean %.6g", complex ? "absolute min" : "min", s.least, s.greatest,
+                s.mean);
     if (s.not_numbers) fprintf(out, ": %lld NaN", (long long)s.not_numbers);
     fputs(": [", out);
     for (int i = 0; i < s.first_count; i++) {
@@ -72,27 +75,23 @@ void summary_print(FILE *out, const char *name, const smelt_array *array) {
     fputs(s.count > s.first_count ? ", …]\n" : "]\n", out);
 }
 
-static void print_number(FILE *out, double value) {
-    if (isfinite(value)) fprintf(out, "%.9g", value);
-    else fputs("null", out);
-}
-
 void summary_print_json(FILE *out, const char *name, const smelt_array *array) {
     struct summary s;
     if (!summarise(array, &s)) return;
-    fprintf(out, "{\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": [", name, smelt_dtype_name(smelt_array_dtype(array)));
+    fprintf(out, "{\"name\": \"%s\", \"dtype\": \"%s\", \"shape\": [", name,
+            smelt_dtype_name(smelt_array_dtype(array)));
     smelt_shape shape = smelt_array_shape(array);
     for (int d = 0; d < shape.ndim; d++) fprintf(out, d ? ", %lld" : "%lld", (long long)shape.size[d]);
     fputs("], \"min\": ", out);
-    print_number(out, s.least);
+    json_print_number(out, s.least);
     fputs(", \"max\": ", out);
-    print_number(out, s.greatest);
+    json_print_number(out, s.greatest);
     fputs(", \"mean\": ", out);
-    print_number(out, s.mean);
+    json_print_number(out, s.mean);
     fprintf(out, ", \"nan\": %lld, \"first\": [", (long long)s.not_numbers);
     for (int i = 0; i < s.first_count; i++) {
         if (i) fputs(", ", out);
-        print_number(out, s.first[i]);
+        json_print_number(out, s.first[i]);
     }
     fputs("]}", out);
 }

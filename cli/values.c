@@ -1,5 +1,4 @@
 #include "values.h"
-#include "commands.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -24,16 +23,19 @@ bool parse_integer(const char *what, const char *text, int64_t low, int64_t high
     errno = 0;
     long long parsed = strtoll(text, &end, 10);
     if (!*text || *end || errno || isspace((unsigned char)*text) || parsed < low || parsed > high)
-        return complain("%s is '%s', expected a whole number from %lld to %lld", what, text, (long long)low, (long long)high);
+        return complain("%s is '%s', expected a whole number from %lld to %lld", what, text, (long long)low,
+                        (long long)high);
     *value = parsed;
     return true;
 }
 
 bool parse_real(const char *what, const char *text, bool special, double *value) {
     char *end;
+    errno = 0;
     double parsed = strtod(text, &end);
-    bool good = *text && !*end && !isspace((unsigned char)*text) && (special || (isfinite(parsed) && parsed >= 0));
-    if (!good) return complain("%s is '%s', expected a number%s", what, text, special ? "" : " of at least 0");
+    bool number = *text && !*end && !isspace((unsigned char)*text) && !(errno == ERANGE && isinf(parsed));
+    if (!number || (!special && !(isfinite(parsed) && parsed >= 0)))
+        return complain("%s is '%s', expected a number%s", what, text, special ? "" : " of at least 0");
     *value = parsed;
     return true;
 }
@@ -54,8 +56,8 @@ bool parse_shape(const char *what, const char *text, size_t length, smelt_shape 
         long long size = strtoll(digits, NULL, 10);
         bool separated = at == end || (*at == 'x' && at + 1 < end);
         if (!count || errno || !separated || out.ndim == SMELT_MAX_DIMENSIONS)
-            return complain("%s: shape '%.*s' is not sizes joined by x, as 4x16 (at most %d)", what, (int)length, text,
-                            SMELT_MAX_DIMENSIONS);
+            return complain("%s: shape '%.*s' is not sizes joined by x, as 4x16 (at most %d)", what,
+                            (int)length, text, SMELT_MAX_DIMENSIONS);
         out.size[out.ndim++] = size;
         if (at < end) at++;
     }
@@ -91,92 +93,6 @@ bool parse_dtype(const char *what, const char *text, size_t length, smelt_dtype 
     return complain("%s: %s", what, smelt_error());
 }
 
-/* ---- Arrays. */
-
-static bool ends_with(const char *text, size_t length, const char *tail) {
-    size_t n = strlen(tail);
-    return length >= n && memcmp(text + length - n, tail, n) == 0;
-}
-
-static bool parse_generated(const char *what, const char *kind, const char *rest, smelt_array **array, int *exit_status) {
-    smelt_dtype dtype;
-    smelt_shape shape;
-    int64_t seed = 0;
-    size_t length = strcspn(rest, ":");
-    const char *at = rest + length;
-    if (!*at) return complain("%s is '%s:%s', expected %s:DTYPE:SHAPE[:SEED]", what, kind, rest, kind);
-    if (!parse_dtype(what, rest, length, &dtype)) return false;
-    at++;
-    length = strcspn(at, ":");
-    if (!parse_shape(what, at, length, &shape)) return false;
-    if (at[length] && !parse_integer(what, at + length + 1, 0, INT64_MAX, &seed)) return false;
-    smelt_status status;
-    if (strcmp(kind, "rand") == 0) {
-        status = smelt_array_uniform(dtype, shape, (uint64_t)seed, array);
-    } else if (strcmp(kind, "normal") == 0) {
-        status = smelt_array_normal(dtype, shape, (uint64_t)seed, array);
-    } else if (strcmp(kind, "arange") == 0) {
-        status = smelt_array_arange(dtype, shape, array);
-    } else {
-        status = smelt_array_create(dtype, shape, array);
-        if (status == SMELT_OK) status = smelt_array_fill(*array, strcmp(kind, "ones") == 0 ? 1 : 0);
-    }
-    if (status == SMELT_OK) return true;
-    *exit_status = status == SMELT_ERROR_OUT_OF_MEMORY ? EXIT_ENVIRONMENT : EXIT_USAGE;
-    return complain("%s: %s", what, smelt_error());
-}
-
-static bool parse_scalar(const char *what, const char *text, smelt_array **array) {
-    smelt_shape scalar = {.ndim = 0};
-    char *end;
-    smelt_status status;
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        bool value = *text == 't';
-        status = smelt_array_from_values(SMELT_BOOL, scalar, &value, array);
-    } else {
-        errno = 0;
-        long long integer = strtoll(text, &end, 10);
-        if (*text && !*end && !isspace((unsigned char)*text)) {
-            if (errno || integer < INT32_MIN || integer > INT32_MAX)
-                return complain("%s is %s, which does not fit in int32", what, text);
-            int32_t value = (int32_t)integer;
-            status = smelt_array_from_values(SMELT_INT32, scalar, &value, array);
-        } else {
-            float value = strtof(text, &end);
-            if (!*text || *end || isspace((unsigned char)*text))
-                return complain("%s is '%s', expected FILE.npy, rand:DTYPE:SHAPE[:SEED] (or normal, zeros, ones, arange), "
-                                "a number, true or false",
-                                what, text);
-            status = smelt_array_from_values(SMELT_FLOAT32, scalar, &value, array);
-        }
-    }
-    return status == SMELT_OK || complain("%s: %s", what, smelt_error());
-}
-
-bool parse_array(const char *what, const char *text, smelt_array **array, int *exit_status) {
-    static const char *const kinds[] = {"rand", "normal", "zeros", "ones", "arange"};
-    *exit_status = EXIT_USAGE;
-    size_t head = strcspn(text, ":");
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strlen(kinds[i]) == head && memcmp(text, kinds[i], head) == 0 && text[head] == ':')
-            return parse_generated(what, kinds[i], text + head + 1, array, exit_status);
-    /* FILE.npy or FILE.npy:bfloat16; file names may hold colons. */
-    size_t length = strlen(text);
-    smelt_dtype dtype = SMELT_NO_DTYPE;
-    if (ends_with(text, length, ".npy:bfloat16")) {
-        dtype = SMELT_BFLOAT16;
-        length -= strlen(":bfloat16");
-    }
-    if (!ends_with(text, length, ".npy")) return parse_scalar(what, text, array);
-    char *path = strndup(text, length);
-    if (!path) return complain("out of memory");
-    smelt_status status = smelt_array_read_npy(path, dtype, array);
-    free(path);
-    if (status == SMELT_OK) return true;
-    if (status == SMELT_ERROR_OUT_OF_MEMORY) *exit_status = EXIT_ENVIRONMENT;
-    return complain("%s: %s", what, smelt_error());
-}
-
 bool parse_template(const char *what, const char *text, smelt_template *value) {
     char *end;
     if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
@@ -198,27 +114,90 @@ bool parse_template(const char *what, const char *text, smelt_template *value) {
     return complain("%s is '%s', expected a dtype, an integer, true or false", what, text);
 }
 
-/* One number as one element of `dtype`, at `address` (at least 8 bytes of room). */
+/* ---- Numbers that become one element of a given dtype. */
+
+static bool is_float(smelt_dtype dtype) {
+    return dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16 || dtype == SMELT_FLOAT32 ||
+           dtype == SMELT_FLOAT64 || dtype == SMELT_COMPLEX64;
+}
+
+/* A whole number, decimal or 0x…, between -2^63 and 2^64 - 1, by its 64 bits. */
+struct whole {
+    bool negative;
+    uint64_t bits;
+};
+
+enum whole_result { WHOLE_NONE, WHOLE_TOO_LARGE, WHOLE_READ };
+
+static enum whole_result read_whole(const char *text, struct whole *whole) {
+    const char *digits = *text == '-' || *text == '+' ? text + 1 : text;
+    bool hexadecimal = digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X');
+    const char *first = hexadecimal ? digits + 2 : digits;
+    if (!isxdigit((unsigned char)*first)) return WHOLE_NONE;
+    char *end;
+    errno = 0;
+    unsigned long long magnitude = strtoull(first, &end, hexadecimal ? 16 : 10);
+    if (end == first || *end) return WHOLE_NONE;
+    whole->negative = *text == '-' && magnitude > 0;
+    if (errno || (whole->negative && magnitude > UINT64_C(1) << 63)) return WHOLE_TOO_LARGE;
+    whole->bits = whole->negative ? 0 - (uint64_t)magnitude : (uint64_t)magnitude;
+    return WHOLE_READ;
+}
+
+static bool fits(struct whole whole, smelt_dtype dtype) {
+    int bits = 8 * (int)smelt_dtype_bytes(dtype);
+    if (dtype == SMELT_BOOL) return !whole.negative && whole.bits <= 1;
+    if (dtype >= SMELT_UINT8 && dtype <= SMELT_UINT64)
+        return !whole.negative && (bits == 64 || whole.bits >> bits == 0);
+    uint64_t limit = UINT64_C(1) << (bits - 1);
+    return whole.negative ? 0 - whole.bits <= limit : whole.bits < limit;
+}
+
+/* Where rounding to a float dtype reaches infinity. */
+static double rounds_to_infinity(smelt_dtype dtype) {
+    if (dtype == SMELT_FLOAT16) return 65520;
+    if (dtype == SMELT_BFLOAT16) return 0x1.ffp127;
+    return dtype == SMELT_FLOAT64 ? (double)INFINITY : 0x1.ffffffp127;
+}
+
+/* One number as a value of `dtype`: `whole` for integers and bool, `real` for floats. */
+static bool parse_number(const char *what, const char *text, smelt_dtype dtype, struct whole *whole,
+                         double *real) {
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        *whole = (struct whole){.bits = *text == 't'};
+        *real = *text == 't';
+        return true;
+    }
+    if (!is_float(dtype)) {
+        enum whole_result result = read_whole(text, whole);
+        if (result == WHOLE_NONE)
+            return complain("%s: '%s' is not a whole number, as %s needs", what, text,
+                            smelt_dtype_name(dtype));
+        if (result == WHOLE_TOO_LARGE || !fits(*whole, dtype))
+            return complain("%s: %s does not fit in %s", what, text, smelt_dtype_name(dtype));
+        return true;
+    }
+    char *end;
+    errno = 0;
+    *real = strtod(text, &end);
+    if (!*text || *end || isspace((unsigned char)*text))
+        return complain("%s: '%s' is not a number", what, text);
+    bool written_infinite = isinf(*real) && errno != ERANGE;
+    if (fabs(*real) >= rounds_to_infinity(dtype) && !written_infinite)
+        return complain("%s: %s does not fit in %s", what, text, smelt_dtype_name(dtype));
+    return true;
+}
+
+/* One number as one element of `dtype`, at `address`. */
 static bool parse_element(const char *what, const char *text, smelt_dtype dtype, void *address) {
+    struct whole whole = {0};
+    double real = 0;
     smelt_shape scalar = {.ndim = 0};
     smelt_array *array = NULL, *converted = NULL;
-    char *end;
-    smelt_status status;
-    errno = 0;
-    long long integer = strtoll(text, &end, 0);
-    bool negative = *text == '-';
-    unsigned long long natural = strtoull(text, &end, 0);
-    if (*text && !*end && !isspace((unsigned char)*text)) {
-        uint64_t bits = negative ? (uint64_t)integer : (uint64_t)natural;
-        status = smelt_array_from_values(negative ? SMELT_INT64 : SMELT_UINT64, scalar, &bits, &array);
-    } else {
-        double real = strtod(text, &end);
-        bool truth = strcmp(text, "true") == 0;
-        if (truth || strcmp(text, "false") == 0) real = truth;
-        else if (!*text || *end || isspace((unsigned char)*text))
-            return complain("%s: '%s' is not a number", what, text);
-        status = smelt_array_from_values(SMELT_FLOAT64, scalar, &real, &array);
-    }
+    if (!parse_number(what, text, dtype, &whole, &real)) return false;
+    smelt_status status = is_float(dtype)
+                              ? smelt_array_from_values(SMELT_FLOAT64, scalar, &real, &array)
+                              : smelt_array_from_values(SMELT_UINT64, scalar, &whole.bits, &array);
     if (status == SMELT_OK) status = smelt_array_convert(array, dtype, &converted);
     if (status == SMELT_OK) memcpy(address, smelt_array_data(converted), smelt_dtype_bytes(dtype));
     smelt_array_release(array);
@@ -229,7 +208,8 @@ static bool parse_element(const char *what, const char *text, smelt_dtype dtype,
 bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size) {
     size_t head = strcspn(text, ":");
     smelt_dtype dtype;
-    if (!text[head] || !text[head + 1]) return complain("%s is '%s', expected DTYPE:VALUE[,VALUE…]", what, text);
+    if (!text[head] || !text[head + 1])
+        return complain("%s is '%s', expected DTYPE:VALUE[,VALUE…]", what, text);
     if (!parse_dtype(what, text, head, &dtype)) return false;
     size_t width = smelt_dtype_bytes(dtype), count = 1;
     for (const char *c = text + head + 1; *c; c++) count += *c == ',';
@@ -255,27 +235,24 @@ bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size)
 
 bool parse_constant(const char *what, const char *text, smelt_constant *constant) {
     size_t head = strcspn(text, ":");
+    struct whole whole = {0};
+    double real = 0;
+    smelt_dtype dtype;
     if (text[head]) {
-        if (!parse_dtype(what, text, head, &constant->dtype)) return false;
+        if (!parse_dtype(what, text, head, &dtype)) return false;
         text += head + 1;
+    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
+        dtype = SMELT_BOOL;
+    } else {
+        dtype = read_whole(text, &whole) == WHOLE_NONE ? SMELT_FLOAT32 : SMELT_INT64;
     }
-    char *end;
-    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        if (!constant->dtype) constant->dtype = SMELT_BOOL;
-        constant->value.integer = *text == 't';
-        return true;
-    }
-    errno = 0;
-    long long integer = strtoll(text, &end, 0);
-    bool whole = *text && !*end && !errno && !isspace((unsigned char)*text);
-    double real = strtod(text, &end);
-    if (!*text || *end) return complain("%s is '%s', expected true, false, a number, or DTYPE:NUMBER", what, text);
-    if (!constant->dtype) constant->dtype = whole ? SMELT_INT64 : SMELT_FLOAT32;
-    bool is_real = constant->dtype == SMELT_FLOAT16 || constant->dtype == SMELT_BFLOAT16 ||
-                   constant->dtype == SMELT_FLOAT32 || constant->dtype == SMELT_FLOAT64;
-    if (!is_real && !whole) return complain("%s is '%s', expected a whole number for %s", what, text,
-                                            smelt_dtype_name(constant->dtype));
-    if (is_real) constant->value.real = real;
-    else constant->value.integer = integer;
+    if (dtype == SMELT_COMPLEX64)
+        return complain("%s is complex64, which a function constant cannot be", what);
+    if (!parse_number(what, text, dtype, &whole, &real)) return false;
+    constant->dtype = dtype;
+    if (is_float(dtype))
+        constant->value.real = real;
+    else
+        constant->value.integer = (int64_t)whole.bits;
     return true;
 }

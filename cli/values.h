@@ -1,4 +1,4 @@
-/* Values as the command line writes them: numbers, dtypes, shapes, arrays. Every function answers a bad value with a
+/* Values as the command line writes them: numbers, dtypes, shapes. Every function answers a bad value with a
  * sentence on standard error and returns false. */
 #ifndef SMELT_CLI_VALUES_H
 #define SMELT_CLI_VALUES_H
@@ -17,19 +17,16 @@ bool parse_triple(const char *what, const char *text, int64_t triple[3]);
 /* A whole number in [low, high]. */
 bool parse_integer(const char *what, const char *text, int64_t low, int64_t high, int64_t *value);
 
-/* A finite number >= 0; nan, inf and -inf too where `special`. */
+/* A finite number >= 0; any number, nan, inf and -inf too where `special`. */
 bool parse_real(const char *what, const char *text, bool special, double *value);
 
 bool parse_dtype(const char *what, const char *text, size_t length, smelt_dtype *dtype);
 
-/* An array: FILE.npy[:bfloat16], KIND:DTYPE:SHAPE[:SEED] with KIND rand, normal, zeros, ones or arange, or a scalar
- * (2 is int32, 2.0 float32, true bool). On failure *status is the exit status to leave with. */
-bool parse_array(const char *what, const char *text, smelt_array **array, int *status);
-
 /* A template value: a dtype name, an integer, true or false. */
 bool parse_template(const char *what, const char *text, smelt_template *value);
 
-/* Bytes: "uint32:1,64" → two little-endian words. *bytes is heap memory. */
+/* Bytes: "uint32:1,64" → two little-endian words. A value that does not fit its dtype is an error. *bytes is
+ * heap memory. */
 bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size);
 
 /* A function constant's value: true, 3, 2.5, or DTYPE:VALUE. */

@@ -230,6 +230,9 @@ SMELT_API const char *smelt_device_name(int index, const char **reason);
 /* A sentence describing a device for people; NULL if there is no device `name`. */
 SMELT_API const char *smelt_device_description(const char *name);
 
+/* The threads of this machine that work on a launch on a CPU device; 0 for other devices and names that are none. */
+SMELT_API int smelt_device_threads(const char *name);
+
 /* ---- Kernels from bodies ------------------------------------------------------------------- */
 
 /* A kernel made from the body of a Metal function; the signature is generated from names and arrays as

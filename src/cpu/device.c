@@ -102,6 +102,7 @@ const struct device cpu_device = {
     .load = load,
     .unload = unload,
     .image = image_of,
+    .threads = pool_size,
     .run = run,
 };
 
@@ -113,5 +114,6 @@ const struct device cpu_scalar_device = {
     .load = load,
     .unload = unload,
     .image = image_of,
+    .threads = pool_size,
     .run = run,
 };

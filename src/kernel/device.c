@@ -26,3 +26,8 @@ const char *smelt_device_description(const char *name) {
     const struct device *device;
     return name && device_find(name, &device) == SMELT_OK ? device->description : NULL;
 }
+
+int smelt_device_threads(const char *name) {
+    const struct device *device;
+    return name && device_find(name, &device) == SMELT_OK && device->threads ? device->threads() : 0;
+}

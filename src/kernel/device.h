@@ -27,6 +27,7 @@ struct device {
     smelt_status (*load)(struct image *image, const char *name, struct executable **executable);
     void (*unload)(struct executable *executable);
     const struct image *(*image)(const struct executable *executable);
+    int (*threads)(void); /* (optional) threads of this machine that work on a launch */
     /* Runs and waits. */
     smelt_status (*run)(struct executable *executable, const struct launch *launch);
 };

@@ -1,5 +1,5 @@
 /* Any text as a value of the command line: a complaint or a value that keeps the parser's promise. */
-#include "array/array.h"
+#include "array_value.h"
 #include "values.h"
 
 #include <math.h>
@@ -12,33 +12,27 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
-static bool ends_with(const char *text, const char *tail) {
-    size_t length = strlen(text), n = strlen(tail);
-    return length >= n && strcmp(text + length - n, tail) == 0;
-}
-
-/* Arrays that open files or take long to fill are left out. */
-static bool is_small(const char *text) {
-    if (ends_with(text, ".npy") || ends_with(text, ".npy:bfloat16")) return false;
-    double product = 1;
-    for (const char *c = text; *c;) {
-        char *end = (char *)c + 1;
-        if (*c >= '0' && *c <= '9') product *= fmax(1, strtod(c, &end));
-        c = end;
-    }
-    return product < 100000;
+/* Small enough to be made in no time; files are not opened. */
+static bool is_small(const struct array_value *value) {
+    double elements = 1;
+    for (int d = 0; d < value->shape.ndim; d++) elements *= (double)value->shape.size[d];
+    return value->kind != ARRAY_FILE && elements < 10000;
 }
 
 static void try_array(const char *text) {
-    smelt_array *array = NULL;
-    int status = 0;
-    if (!is_small(text)) return;
-    if (parse_array("array", text, &array, &status)) {
-        require(array != NULL);
+    struct array_value value;
+    if (array_value_parse("array", text, &value)) {
+        smelt_array *array = NULL;
+        int status = 0;
+        require((value.kind == ARRAY_FILE) == (value.path != NULL));
+        if (is_small(&value)) {
+            require(array_value_make("array", &value, true, &array, &status) && array);
+            require(smelt_array_dtype(array) == value.dtype &&
+                    smelt_array_shape(array).ndim == value.shape.ndim);
+        }
         smelt_array_release(array);
-    } else {
-        require(!array && (status == 2 || status == 3));
     }
+    array_value_free(&value);
 }
 
 static void try_numbers(const char *text) {

@@ -1,0 +1,159 @@
+/* The options that may be repeated: inputs, outputs, templates, buffers, bytes, constants. */
+#include "options.h"
+#include "values.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "NAME=VALUE" → NAME in heap memory, VALUE in place. */
+static char *split_name(const char *option, const char *text, const char **value) {
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        complain("%s '%s' is not of the form NAME=VALUE", option, text);
+        return NULL;
+    }
+    *value = equals + 1;
+    return strndup(text, (size_t)(equals - text));
+}
+
+bool option_add_input(struct options *o, const char *text) {
+    const char *value;
+    char what[300];
+    if (o->input_count == SMELT_MAX_ARGUMENTS)
+        return complain("more than %d inputs are given", SMELT_MAX_ARGUMENTS);
+    char *name = split_name("-i", text, &value);
+    if (!name) return false;
+    snprintf(what, sizeof what, "input '%.200s'", name);
+    o->input_names[o->input_count] = name;
+    return array_value_parse(what, value, &o->input_values[o->input_count++]);
+}
+
+/* DTYPE:SHAPE[=FILE] behind the colon. */
+static bool parse_output(const char *what, const char *text, struct output_option *out) {
+    const char *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    const char *colon = memchr(text, ':', length);
+    if (!colon) return complain("%s is '%s', expected DTYPE:SHAPE[=FILE]", what, text);
+    if (!parse_dtype(what, text, (size_t)(colon - text), &out->dtype)) return false;
+    if (!parse_shape(what, colon + 1, length - (size_t)(colon + 1 - text), &out->shape)) return false;
+    if (equals && !equals[1]) return complain("%s has an empty file name", what);
+    out->file = equals ? strdup(equals + 1) : NULL;
+    return true;
+}
+
+bool option_add_output(struct options *o, const char *text) {
+    char what[300];
+    const char *colon = strchr(text, ':');
+    if (!colon || colon == text) return complain("-o '%s' is not of the form NAME:DTYPE:SHAPE[=FILE]", text);
+    if (o->output_count == SMELT_MAX_ARGUMENTS)
+        return complain("more than %d outputs are given", SMELT_MAX_ARGUMENTS);
+    struct output_option *out = &o->outputs[o->output_count];
+    snprintf(what, sizeof what, "output '%.*s'", (int)(colon - text), text);
+    if (!parse_output(what, colon + 1, out)) return false;
+    out->name = strndup(text, (size_t)(colon - text));
+    o->output_count++;
+    return true;
+}
+
+static bool parse_index(const char *option, const char *text, size_t length, int64_t limit, int *index) {
+    char digits[32];
+    int64_t value;
+    snprintf(digits, sizeof digits, "%.*s", (int)length, text);
+    char what[64];
+    snprintf(what, sizeof what, "the index of %s", option);
+    if (!parse_integer(what, digits, 0, limit, &value)) return false;
+    *index = (int)value;
+    return true;
+}
+
+static bool is_given(const struct options *o, int index) {
+    bool given = o->buffer_given[index] || o->bytes[index];
+    for (int i = 0; i < o->output_count; i++) given |= !o->outputs[i].name && o->outputs[i].index == index;
+    return given;
+}
+
+bool option_add_buffer(struct options *o, const char *text) {
+    size_t head = strcspn(text, "=:");
+    int index;
+    char what[64];
+    if (!text[head])
+        return complain("-b '%s' is not of the form INDEX=VALUE or INDEX:out:DTYPE:SHAPE[=FILE]", text);
+    if (!parse_index("-b", text, head, SMELT_MAX_BUFFERS - 1, &index)) return false;
+    if (is_given(o, index)) return complain("buffer %d is given twice", index);
+    snprintf(what, sizeof what, "buffer %d", index);
+    if (text[head] == '=') {
+        o->buffer_given[index] = true;
+        return array_value_parse(what, text + head + 1, &o->buffer_values[index]);
+    }
+    if (strncmp(text + head, ":out:", 5) != 0)
+        return complain("-b '%s' is not of the form INDEX=VALUE or INDEX:out:DTYPE:SHAPE[=FILE]", text);
+    struct output_option *out = &o->outputs[o->output_count];
+    if (!parse_output(what, text + head + 5, out)) return false;
+    out->index = index;
+    o->output_count++;
+    return true;
+}
+
+bool option_add_bytes(struct options *o, const char *text) {
+    size_t head = strcspn(text, "=");
+    int index;
+    char what[64];
+    if (!text[head]) return complain("--bytes '%s' is not of the form INDEX=DTYPE:VALUE[,VALUE…]", text);
+    if (!parse_index("--bytes", text, head, SMELT_MAX_BUFFERS - 1, &index)) return false;
+    if (is_given(o, index)) return complain("buffer %d is given twice", index);
+    snprintf(what, sizeof what, "bytes %d", index);
+    if (!parse_bytes(what, text + head + 1, &o->bytes[index], &o->buffers[index].size)) return false;
+    o->buffers[index].bytes = o->bytes[index];
+    return true;
+}
+
+bool option_add_threadgroup_memory(struct options *o, const char *text) {
+    size_t head = strcspn(text, "=");
+    int index;
+    int64_t bytes;
+    if (!text[head]) return complain("--threadgroup-memory '%s' is not of the form INDEX=BYTES", text);
+    if (!parse_index("--threadgroup-memory", text, head, SMELT_MAX_BUFFERS - 1, &index)) return false;
+    if (!parse_integer("--threadgroup-memory", text + head + 1, 1, (int64_t)1 << 40, &bytes)) return false;
+    if (o->threadgroup_memory[index]) return complain("threadgroup memory %d is given twice", index);
+    o->threadgroup_memory[index] = (size_t)bytes;
+    return true;
+}
+
+bool option_add_constant(struct options *o, const char *text) {
+    size_t head = strcspn(text, "=");
+    char what[64];
+    if (!text[head]) return complain("--constant '%s' is not of the form INDEX=VALUE", text);
+    if (o->constant_count == SMELT_MAX_CONSTANTS - 1)
+        return complain("more than %d function constants are given", SMELT_MAX_CONSTANTS - 1);
+    smelt_constant *constant = &o->constants[o->constant_count];
+    if (!parse_index("--constant", text, head, 65535, &constant->index)) return false;
+    for (int i = 0; i < o->constant_count; i++)
+        if (o->constants[i].index == constant->index)
+            return complain("function constant %d is given twice", constant->index);
+    snprintf(what, sizeof what, "function constant %d", constant->index);
+    if (!parse_constant(what, text + head + 1, constant)) return false;
+    o->constant_count++;
+    return true;
+}
+
+bool option_add_template(struct options *o, const char *text) {
+    const char *value;
+    char what[300];
+    if (o->template_count == SMELT_MAX_TEMPLATES - 1)
+        return complain("more than %d template arguments are given", SMELT_MAX_TEMPLATES - 1);
+    char *name = split_name("-t", text, &value);
+    if (!name) return false;
+    smelt_template *t = &o->templates[o->template_count];
+    o->template_names[o->template_count++] = name;
+    t->name = name;
+    snprintf(what, sizeof what, "template '%.200s'", name);
+    return parse_template(what, value, t);
+}
+
+bool option_add_include(struct options *o, const char *text) {
+    if (o->include_count == SMELT_MAX_INCLUDE_PATHS - 1)
+        return complain("more than %d include folders are given", SMELT_MAX_INCLUDE_PATHS - 1);
+    o->include_paths[o->include_count++] = text;
+    return true;
+}

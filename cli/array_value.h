@@ -1,0 +1,41 @@
+/* Arrays as the command line writes them. Reading the text and making the array are two steps, so that a
+ * wrong option further on is answered before gigabytes are filled. */
+#ifndef SMELT_CLI_ARRAY_VALUE_H
+#define SMELT_CLI_ARRAY_VALUE_H
+
+#include "smelt/smelt.h"
+
+/* FILE.npy[:bfloat16], KIND:DTYPE:SHAPE[:SEED] with KIND rand, normal, zeros, ones or arange, or a scalar
+ * (2 is int32, 2.0 float32, true bool). */
+struct array_value {
+    enum array_kind {
+        ARRAY_RAND,
+        ARRAY_NORMAL,
+        ARRAY_ZEROS,
+        ARRAY_ONES,
+        ARRAY_ARANGE,
+        ARRAY_SCALAR,
+        ARRAY_FILE
+    } kind;
+    smelt_dtype dtype; /* ARRAY_FILE: SMELT_NO_DTYPE is the file's own */
+    smelt_shape shape;
+    uint64_t seed;
+    union {
+        bool truth;
+        int32_t integer;
+        float real;
+    } scalar;
+    char *path;
+};
+
+/* `what` names the option in the complaint on standard error that goes with false. */
+bool array_value_parse(const char *what, const char *text, struct array_value *value);
+
+/* Makes the array. Without `contents` generated arrays stay unfilled: enough to show code. On failure
+ * complains and sets *status to the exit status to leave with. */
+bool array_value_make(const char *what, const struct array_value *value, bool contents, smelt_array **array,
+                      int *status);
+
+void array_value_free(struct array_value *value);
+
+#endif

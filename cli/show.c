@@ -1,0 +1,68 @@
+/* smelt show: the text of one stage on a kernel's way to machine code. */
+#include "commands.h"
+#include "options.h"
+#include "session.h"
+#include "values.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    smelt_stage stage;
+} stages[] = {
+    {"source", SMELT_STAGE_SOURCE},
+    {"rewritten", SMELT_STAGE_REWRITTEN},
+    {"ir", SMELT_STAGE_IR},
+    {"asm", SMELT_STAGE_ASM},
+};
+#define STAGE_COUNT (sizeof stages / sizeof *stages)
+
+static bool find_stage(const struct options *o, smelt_stage *stage) {
+    if (o->why) return complain("--why is of the simd engine, which does not exist yet");
+    const char *name = o->stage ? o->stage : "source";
+    for (size_t i = 0; i < STAGE_COUNT; i++) {
+        if (strcmp(name, stages[i].name) != 0) continue;
+        *stage = stages[i].stage;
+        return true;
+    }
+    if (strcmp(name, "simd") == 0 || strcmp(name, "ptx") == 0)
+        return complain("stage '%s' does not exist yet; there are source, rewritten, ir, asm", name);
+    return complain("stage '%s' is unknown; expected source, rewritten, ir or asm", name);
+}
+
+static void print_help(void) {
+    printf("usage: smelt show SOURCE [FUNCTION] [--stage STAGE] OPTIONS\n\n"
+           "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and "
+           "shape only,\n"
+           "so that --grid may be left out.\n\n"
+           "  --stage source             the Metal text, with the generated signature (the default)\n"
+           "  --stage rewritten          what clang is given\n"
+           "  --stage ir                 LLVM IR after optimisation\n"
+           "  --stage asm                machine code of the device, as text\n\n%s",
+           options_help);
+}
+
+int command_show(int count, char **arguments) {
+    struct options options;
+    smelt_stage stage = SMELT_STAGE_SOURCE;
+    int exit_status = options_parse(count, arguments, true, &options);
+    if (exit_status == EXIT_OK && options.help) {
+        print_help();
+    } else if (exit_status == EXIT_OK && !find_stage(&options, &stage)) {
+        exit_status = EXIT_USAGE;
+    } else if (exit_status == EXIT_OK) {
+        struct session session;
+        char *text = NULL;
+        smelt_status status = session_open(&options, &session);
+        if (status == SMELT_OK) status = session_show(&session, stage, &text);
+        if (status == SMELT_OK) {
+            fputs(text, stdout);
+            smelt_free(text);
+        }
+        exit_status = report(status);
+        session_close(&session);
+    }
+    options_free(&options);
+    return exit_status;
+}
