@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Flattens the prelude into C source: two strings, prelude_text (everything) and prelude_macros (smelt_macros.h).
+"""Flattens the prelude into C source: prelude_texts (Metal alone, Metal with MLX's helpers) and
+prelude_macros (smelt_macros.h).
 
 Usage: embed.py OUTPUT FOLDER…  — #include "name" is looked up in the folders, each file taken once.
 Locations in the flattened text are named "<smelt prelude: FILE>": a name in angle brackets is nobody's own file.
@@ -43,14 +44,17 @@ def literal(text):
 
 def main():
     output, folders = sys.argv[1], sys.argv[2:]
-    everything = []
-    flatten("smelt_prelude.h", folders, set(), everything)
-    macros = []
-    flatten("smelt_macros.h", folders, set(), macros)
+    texts = {}
+    for name in ("smelt_prelude.h", "smelt_prelude_mlx.h", "smelt_macros.h"):
+        lines = []
+        flatten(name, folders, set(), lines)
+        texts[name] = "\n".join(lines) + "\n"
     with open(output, "w", encoding="ascii") as out:
         out.write('#include "frontend/prelude.h"\n')
-        out.write(f"const char prelude_text[] = {literal(chr(10).join(everything) + chr(10))};\n")
-        out.write(f"const char prelude_macros[] = {literal(chr(10).join(macros) + chr(10))};\n")
+        out.write(f"static const char metal[] = {literal(texts['smelt_prelude.h'])};\n")
+        out.write(f"static const char mlx[] = {literal(texts['smelt_prelude_mlx.h'])};\n")
+        out.write("const char *const prelude_texts[PRELUDE_COUNT] = {[PRELUDE_METAL] = metal, [PRELUDE_MLX] = mlx};\n")
+        out.write(f"const char prelude_macros[] = {literal(texts['smelt_macros.h'])};\n")
 
 
 main()

@@ -1,6 +1,5 @@
-// Everything a kernel has without including anything: Metal's library and MLX's helpers. Precompiled.
+// What every kernel has without including anything: the dialect and Metal's library. Precompiled.
 #pragma once
 
 #include "smelt_dialect.h"
 #include "metal_stdlib"
-#include "mlx_helpers.h"

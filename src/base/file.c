@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 smelt_status file_read(const char *path, struct text *contents) {
@@ -50,35 +53,120 @@ static int write_pieces(int fd, const struct bytes *pieces, int count) {
     return 0;
 }
 
-smelt_status file_write(const char *path, const struct bytes *pieces, int count) {
-    static atomic_uint serial;
-    struct stat status;
-    bool exists = stat(path, &status) == 0;
-    bool in_place = exists && !S_ISREG(status.st_mode);
-    char *temporary = NULL;
-    if (!in_place) {
-        size_t size = strlen(path) + 48;
-        temporary = malloc(size);
-        if (!temporary) return fail_out_of_memory(size);
-        snprintf(temporary, size, "%s.tmp.%ld.%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+/* A pipe whose reader has gone raises SIGPIPE in this thread: hold it back, and take it away again if it was ours. */
+static int write_quietly(int fd, const struct bytes *pieces, int count) {
+    sigset_t pipe_signal, pending, previous;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_signal, &previous);
+    int result = write_pieces(fd, pieces, count);
+    int reason = errno;
+    if (result != 0 && reason == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        struct timespec now = {0, 0};
+        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {}
     }
-    const char *target = in_place ? path : temporary;
-    int flags = in_place ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
-    int fd = open(target, flags | O_CLOEXEC, 0666);
-    int reason = fd < 0 ? errno : 0;
-    if (fd >= 0) {
-        if (!in_place && exists) (void)fchmod(fd, status.st_mode & 07777);
-        if (write_pieces(fd, pieces, count) != 0) reason = errno;
-        if (close(fd) != 0 && !reason) reason = errno;
-        if (!in_place && !reason && rename(temporary, path) != 0) reason = errno;
-        if (!in_place && reason) (void)unlink(temporary);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    errno = reason;
+    return result;
+}
+
+/* Each returns 0 or the reason. */
+
+static int write_in_place(const char *path, const struct bytes *pieces, int count) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
+    if (fd < 0) return errno;
+    int reason = write_quietly(fd, pieces, count) == 0 ? 0 : errno;
+    if (close(fd) != 0 && !reason) reason = errno;
+    return reason;
+}
+
+/* A name beside `path` that no other write of this or another process uses. Heap memory. */
+static char *temporary_name(const char *path) {
+    static atomic_uint serial;
+    size_t size = strlen(path) + 48;
+    char *name = malloc(size);
+    if (name) snprintf(name, size, "%s.tmp.%ld.%u", path, (long)getpid(), atomic_fetch_add(&serial, 1));
+    return name;
+}
+
+/* Opens a file without a name in the folder of `path`: the system removes it if we are killed. -1 where the file system
+ * has none. */
+static int open_nameless(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? string_copy(path, slash == path ? 1 : (size_t)(slash - path)) : string_copy(".", 1);
+    int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
+    free(folder);
+    return fd;
+}
+
+/* Gives the nameless file its name. Where one stands already it gets a name beside it first, for the time of one
+ * system call: there is no other way to replace. */
+static int name_file(int fd, const char *path, bool exists) {
+    char itself[64];
+    snprintf(itself, sizeof itself, "/proc/self/fd/%d", fd);
+    if (!exists && linkat(AT_FDCWD, itself, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) return 0;
+    if (!exists && errno != EEXIST) return errno;
+    char *temporary = temporary_name(path);
+    if (!temporary) return ENOMEM;
+    int reason = linkat(AT_FDCWD, itself, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+    if (!reason && rename(temporary, path) != 0) {
+        reason = errno;
+        (void)unlink(temporary);
     }
     free(temporary);
+    return reason;
+}
+
+static int write_named(const char *path, const struct stat *old, const struct bytes *pieces, int count) {
+    char *temporary = temporary_name(path);
+    if (!temporary) return ENOMEM;
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int reason = fd < 0 ? errno : 0;
+    if (fd >= 0) {
+        if (old) (void)fchmod(fd, old->st_mode & 07777);
+        if (write_pieces(fd, pieces, count) != 0) reason = errno;
+        if (close(fd) != 0 && !reason) reason = errno;
+        if (!reason && rename(temporary, path) != 0) reason = errno;
+        if (reason) (void)unlink(temporary);
+    }
+    free(temporary);
+    return reason;
+}
+
+/* `old`: what stands there, a regular file, or NULL. */
+static int replace(const char *path, const struct stat *old, const struct bytes *pieces, int count) {
+    if (old && access(path, W_OK) != 0) return errno;
+    int fd = open_nameless(path);
+    if (fd < 0) return write_named(path, old, pieces, count);
+    if (old) (void)fchmod(fd, old->st_mode & 07777);
+    int reason = write_pieces(fd, pieces, count) == 0 ? 0 : errno;
+    bool written = !reason;
+    if (written) reason = name_file(fd, path, old != NULL);
+    if (close(fd) != 0 && !reason) reason = errno;
+    /* Naming needs /proc, and a file system that can link. */
+    return written && reason ? write_named(path, old, pieces, count) : reason;
+}
+
+smelt_status file_write(const char *path, const struct bytes *pieces, int count) {
+    struct stat status;
+    bool exists = stat(path, &status) == 0;
+    int reason;
+    if (exists && !S_ISREG(status.st_mode)) {
+        reason = write_in_place(path, pieces, count);
+    } else {
+        /* Through symbolic links: what they name is replaced, not they. */
+        char *target = exists ? realpath(path, NULL) : NULL;
+        reason = replace(target ? target : path, exists ? &status : NULL, pieces, count);
+        free(target);
+    }
     if (reason) return fail(SMELT_ERROR_IO, "file '%s' cannot be written: %s", path, strerror(reason));
     return SMELT_OK;
 }
 
 smelt_status file_make_folder(const char *path) {
+    struct stat there;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return SMELT_OK;
     char *partial = string_copy(path, strlen(path));
     if (!partial) return fail_out_of_memory(strlen(path) + 1);
     smelt_status status = SMELT_OK;
@@ -86,7 +174,8 @@ smelt_status file_make_folder(const char *path) {
         if (*slash && *slash != '/') continue;
         char kept = *slash;
         *slash = 0;
-        if (mkdir(partial, 0700) != 0 && errno != EEXIST) {
+        /* What stands there may still refuse to be made for another reason than that it stands there. */
+        if (mkdir(partial, 0700) != 0 && errno != EEXIST && (kept == 0 || stat(partial, &there) != 0)) {
             status = fail(SMELT_ERROR_IO, "folder '%s' cannot be made: %s", partial, strerror(errno));
             break;
         }

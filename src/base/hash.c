@@ -17,6 +17,10 @@ void hasher_add(struct hasher *hasher, const void *bytes, size_t count) {
     if (count) XXH3_128bits_update((XXH3_state_t *)hasher, bytes, count);
 }
 
+void hasher_add_raw(struct hasher *hasher, const void *bytes, size_t count) {
+    if (hasher && count) XXH3_128bits_update((XXH3_state_t *)hasher, bytes, count);
+}
+
 void hasher_add_string(struct hasher *hasher, const char *string) {
     hasher_add(hasher, string ? string : "", string ? strlen(string) : 0);
 }

@@ -14,6 +14,7 @@ struct hash {
 struct hasher;
 struct hasher *hasher_create(void); /* NULL when memory is out */
 void hasher_add(struct hasher *hasher, const void *bytes, size_t count);
+void hasher_add_raw(struct hasher *hasher, const void *bytes, size_t count); /* without the length: pieces of one whole */
 void hasher_add_string(struct hasher *hasher, const char *string);
 void hasher_add_integer(struct hasher *hasher, int64_t value);
 struct hash hasher_finish(struct hasher *hasher); /* frees the hasher */

@@ -6,32 +6,66 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
 
-struct pipe_pair {
-    int read_end, write_end;
+/* Input and outputs are files in memory, not pipes: nothing has to be fed or drained while the child runs, a write
+ * cannot raise SIGPIPE, and a copy of a descriptor in some other fork of the host keeps nobody waiting. */
+enum channel { INPUT, OUTPUT, MESSAGES, EXTRA, STATUS, CHANNELS };
+
+struct channels {
+    int fd[CHANNELS]; /* -1: not there */
 };
 
-static bool open_pipe(struct pipe_pair *pair) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    *pair = (struct pipe_pair){ends[0], ends[1]};
-    return true;
+static void close_channels(struct channels *channels) {
+    for (int c = 0; c < CHANNELS; c++)
+        if (channels->fd[c] >= 0) close(channels->fd[c]);
 }
 
-static void close_end(int *fd) {
-    if (*fd >= 0) close(*fd);
-    *fd = -1;
+/* A file in memory with `size` bytes, to be read from its start. Its descriptor lies above those the child is given,
+ * also in a host that closed its standard streams. */
+static int memory_file(const char *bytes, size_t size) {
+    int low = memfd_create("smelt", MFD_CLOEXEC);
+    if (low < 0) return -1;
+    int fd = fcntl(low, F_DUPFD_CLOEXEC, CHANNELS);
+    close(low);
+    if (fd < 0) return -1;
+    for (size_t done = 0; done < size;) {
+        ssize_t count = pwrite(fd, bytes + done, size - done, (off_t)done);
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) {
+            close(fd);
+            return -1;
+        }
+        done += (size_t)count;
+    }
+    return fd;
 }
 
-/* The child starts with default signals and an empty mask, whatever the host program set. */
-static int spawn(const struct process_request *request, const struct pipe_pair pipes[3], pid_t *child) {
+static bool open_channels(const struct process_request *request, bool with_status, struct channels *channels) {
+    *channels = (struct channels){{-1, -1, -1, -1, -1}};
+    channels->fd[INPUT] = memory_file(request->input, request->input_size);
+    channels->fd[OUTPUT] = memory_file(NULL, 0);
+    channels->fd[MESSAGES] = memory_file(NULL, 0);
+    if (request->extra) channels->fd[EXTRA] = memory_file(request->extra, request->extra_size);
+    if (with_status) channels->fd[STATUS] = memory_file(NULL, 0);
+    return channels->fd[INPUT] >= 0 && channels->fd[OUTPUT] >= 0 && channels->fd[MESSAGES] >= 0 &&
+           (channels->fd[EXTRA] >= 0) == (request->extra != NULL) && (channels->fd[STATUS] >= 0) == with_status;
+}
+
+/* The child starts with default signals and an empty mask, whatever the host program set, and with no descriptor of
+ * the host's. */
+static int spawn(const char *const *arguments, const struct channels *channels, pid_t *child) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, all;
@@ -39,14 +73,20 @@ static int spawn(const struct process_request *request, const struct pipe_pair p
     sigfillset(&all);
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
-    posix_spawn_file_actions_adddup2(&actions, pipes[0].read_end, 0);
-    posix_spawn_file_actions_adddup2(&actions, pipes[1].write_end, 1);
-    posix_spawn_file_actions_adddup2(&actions, pipes[2].write_end, 2);
+    int given = 0;
+    for (int c = 0; c < CHANNELS; c++)
+        if (channels->fd[c] >= 0) {
+            posix_spawn_file_actions_adddup2(&actions, channels->fd[c], c);
+            given = c + 1;
+        } else {
+            posix_spawn_file_actions_addclose(&actions, c);
+        }
+    posix_spawn_file_actions_addclosefrom_np(&actions, given);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    int error = posix_spawnp(child, request->arguments[0], &actions, &attributes,
-                             (char *const *)request->arguments, environ);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    int error = posix_spawnp(child, arguments[0], &actions, &attributes, (char *const *)arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     return error;
@@ -57,108 +97,152 @@ static void limit_child(pid_t child, const struct process_request *request) {
     struct rlimit processor = {processor_seconds, processor_seconds + 1};
     struct rlimit memory = {request->memory_bytes, request->memory_bytes};
     struct rlimit core = {0, 0};
+    /* The processor limit ends a child whose host was killed. */
     if (request->seconds > 0) (void)prlimit(child, RLIMIT_CPU, &processor, NULL);
     if (request->memory_bytes) (void)prlimit(child, RLIMIT_AS, &memory, NULL);
+    if (request->memory_bytes) (void)prlimit(child, RLIMIT_FSIZE, &memory, NULL);
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
 
-/* Reads what is there; false at the end of the stream. */
-static bool drain(int fd, struct text *into) {
-    char chunk[65536];
-    ssize_t count = read(fd, chunk, sizeof chunk);
-    if (count < 0) return errno == EINTR || errno == EAGAIN;
-    text_append(into, chunk, (size_t)count);
-    return count > 0;
-}
-
-/* Feeds the input and collects both outputs until they are closed or the time is over. */
-static bool converse(const struct process_request *request, struct process_result *result, int *input,
-                     int *output, int *messages) {
-    double deadline = clock_seconds() + request->seconds;
-    size_t written = 0;
-    (void)fcntl(*input, F_SETFL, O_NONBLOCK);
-    while (*output >= 0 || *messages >= 0) {
-        if (*input >= 0 && written == request->input_size) close_end(input);
-        struct pollfd fds[3] = {{*input, POLLOUT, 0}, {*output, POLLIN, 0}, {*messages, POLLIN, 0}};
-        double left = deadline - clock_seconds();
-        if (request->seconds > 0 && left <= 0) return false;
-        int ready = poll(fds, 3, request->seconds > 0 ? (int)(left * 1000) + 1 : -1);
-        if (ready < 0 && errno != EINTR) return false;
-        if (ready <= 0) continue;
-        if (fds[0].revents & POLLOUT) {
-            ssize_t count = write(*input, request->input + written, request->input_size - written);
-            if (count > 0)
-                written += (size_t)count;
-            else if (errno != EINTR && errno != EAGAIN)
-                close_end(input);
-        } else if (fds[0].revents) {
-            close_end(input);
+/* Waits until the child has ended or the deadline passed (then false). `pidfd` is -1 where the kernel has none. */
+static bool await_end(pid_t child, int pidfd, double deadline) {
+    for (double pause = 0.0005;; pause = pause < 0.02 ? 2 * pause : pause) {
+        double left = deadline > 0 ? deadline - clock_seconds() : 3600;
+        if (left <= 0) return false;
+        if (pidfd >= 0) {
+            struct pollfd fd = {pidfd, POLLIN, 0};
+            if (poll(&fd, 1, (int)(left * 1000) + 1) > 0) return true;
+        } else {
+            siginfo_t info = {.si_pid = 0};
+            int result = waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT);
+            if (result != 0 && errno == ECHILD && kill(child, 0) != 0) return true;
+            if (result == 0 && info.si_pid == child) return true;
+            struct timespec time = {0, (long)(pause * 1e9)};
+            nanosleep(&time, NULL);
         }
-        if (fds[1].revents && !drain(*output, &result->output)) close_end(output);
-        if (fds[2].revents && !drain(*messages, &result->messages)) close_end(messages);
     }
-    return true;
 }
 
-/* A write to a child that has gone raises SIGPIPE in this thread only: hold it back, and take it away again
- * if it was ours. */
-static bool block_sigpipe(sigset_t *previous) {
-    sigset_t pipe_signal, pending;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, previous);
-    return sigismember(&pending, SIGPIPE);
+/* What the child left in a file, or in `failed` that it could not be had. */
+static struct text collect(int fd) {
+    struct text text = {0};
+    struct stat status;
+    char chunk[65536];
+    if (fstat(fd, &status) == 0 && status.st_size > 0) text_reserve(&text, (size_t)status.st_size);
+    for (off_t at = 0; !text.failed;) {
+        ssize_t count = pread(fd, chunk, sizeof chunk, at);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) text.failed = true;
+        if (count <= 0) break;
+        text_append(&text, chunk, (size_t)count);
+        at += count;
+    }
+    return text;
 }
 
-static void restore_sigpipe(const sigset_t *previous, bool was_pending) {
-    sigset_t pipe_signal;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    if (!was_pending) {
-        struct timespec now = {0, 0};
-        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {}
+/* Runs `arguments`. *state is what waitpid says, -1 if the host took that from us. */
+static smelt_status run_child(const struct process_request *request, const char *const *arguments,
+                              const struct channels *channels, bool *timed_out, int *state) {
+    pid_t child;
+    int error = spawn(arguments, channels, &child);
+    if (error)
+        return fail(error == ENOENT ? SMELT_ERROR_NO_COMPILER : error == ENOMEM ? SMELT_ERROR_OUT_OF_MEMORY : SMELT_ERROR_IO,
+                    "program '%s' cannot be started: %s", request->arguments[0], strerror(error));
+    int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+    limit_child(child, request);
+    *timed_out = !await_end(child, pidfd, request->seconds > 0 ? clock_seconds() + request->seconds : 0);
+    if (*timed_out) {
+        /* The group too: the program may be a script that started others. */
+        (void)kill(-child, SIGKILL);
+        (void)kill(child, SIGKILL);
     }
-    pthread_sigmask(SIG_SETMASK, previous, NULL);
+    if (pidfd >= 0) close(pidfd);
+    pid_t waited;
+    while ((waited = waitpid(child, state, 0)) < 0 && errno == EINTR) {}
+    if (waited < 0) *state = -1;
+    return SMELT_OK;
+}
+
+/* A host that ignores SIGCHLD, or waits for any child, takes the way the child ended from us: then a shell writes it
+ * down. Limits go through the shell too: the child may be gone, and its number another's, before we could set them. */
+static const char *const *watched_arguments(const struct process_request *request, char script[256]) {
+    size_t count = 0;
+    while (request->arguments[count]) count++;
+    const char **arguments = calloc(count + 5, sizeof *arguments);
+    if (!arguments) return NULL;
+    int length = snprintf(script, 256, "ulimit -c 0; ");
+    if (request->seconds > 0)
+        length += snprintf(script + length, 256 - (size_t)length, "ulimit -t %ld; ", (long)request->seconds + 1);
+    if (request->memory_bytes)
+        length += snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ", request->memory_bytes / 1024);
+    snprintf(script + length, 256 - (size_t)length, "\"$@\" 4>&-; echo $? >&4");
+    arguments[0] = "/bin/sh";
+    arguments[1] = "-c";
+    arguments[2] = script;
+    arguments[3] = "smelt";
+    for (size_t i = 0; i < count; i++) arguments[4 + i] = request->arguments[i];
+    return arguments;
+}
+
+/* Set when a result was taken from us once: the host will do it again. */
+static atomic_bool host_takes_children;
+
+static bool host_ignores_children(void) {
+    struct sigaction action;
+    return atomic_load(&host_takes_children) ||
+           (sigaction(SIGCHLD, NULL, &action) == 0 &&
+            (action.sa_handler == SIG_IGN || (action.sa_flags & SA_NOCLDWAIT)));
+}
+
+/* *lost: how the child ended could not be told. */
+static smelt_status run_once(const struct process_request *request, bool watched, struct process_result *result,
+                             bool *lost) {
+    struct channels channels;
+    char script[256];
+    const char *const *arguments = watched ? watched_arguments(request, script) : request->arguments;
+    smelt_status status = SMELT_OK;
+    int state = -1;
+    if (!arguments) return fail_out_of_memory(1);
+    if (!open_channels(request, watched, &channels))
+        status = fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
+    if (status == SMELT_OK) status = run_child(request, arguments, &channels, &result->timed_out, &state);
+    if (status == SMELT_OK) {
+        result->output = collect(channels.fd[OUTPUT]);
+        result->messages = collect(channels.fd[MESSAGES]);
+        *lost = state == -1 && !result->timed_out;
+        if (watched && !result->timed_out) {
+            struct text code = collect(channels.fd[STATUS]);
+            int value = code.length ? atoi(code.data) : 128 + SIGKILL;
+            /* A shell's word for "ended by signal n". */
+            if (value > 128)
+                result->signal = value - 128;
+            else
+                result->exit_code = value;
+            *lost = false;
+            text_free(&code);
+        } else if (state != -1) {
+            if (WIFEXITED(state)) result->exit_code = WEXITSTATUS(state);
+            if (WIFSIGNALED(state)) result->signal = WTERMSIG(state);
+        }
+        if (result->signal == SIGXCPU) result->timed_out = true;
+        if (result->output.failed || result->messages.failed)
+            status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the output of '%s' does not fit in memory", request->arguments[0]);
+    }
+    close_channels(&channels);
+    if (watched) free((void *)arguments);
+    return status;
 }
 
 smelt_status process_run(const struct process_request *request, struct process_result *result) {
     *result = (struct process_result){.exit_code = -1};
-    struct pipe_pair pipes[3] = {{-1, -1}, {-1, -1}, {-1, -1}};
-    smelt_status status = SMELT_OK;
-    pid_t child = -1;
-    if (!open_pipe(&pipes[0]) || !open_pipe(&pipes[1]) || !open_pipe(&pipes[2])) {
-        status = fail(SMELT_ERROR_IO, "pipes to '%s' cannot be made: %s", request->arguments[0], strerror(errno));
-    } else {
-        int error = spawn(request, pipes, &child);
-        if (error)
-            status = fail(error == ENOENT ? SMELT_ERROR_NO_COMPILER : SMELT_ERROR_IO,
-                          "program '%s' cannot be started: %s", request->arguments[0], strerror(error));
+    bool watched = host_ignores_children(), lost = false;
+    smelt_status status = run_once(request, watched, result, &lost);
+    if (status == SMELT_OK && lost) {
+        atomic_store(&host_takes_children, true);
+        process_result_free(result);
+        *result = (struct process_result){.exit_code = -1};
+        status = run_once(request, true, result, &lost);
     }
-    close_end(&pipes[0].read_end);
-    close_end(&pipes[1].write_end);
-    close_end(&pipes[2].write_end);
-    if (status == SMELT_OK) {
-        sigset_t previous;
-        bool was_pending = block_sigpipe(&previous);
-        limit_child(child, request);
-        if (!converse(request, result, &pipes[0].write_end, &pipes[1].read_end, &pipes[2].read_end)) {
-            result->timed_out = true;
-            kill(child, SIGKILL);
-        }
-        restore_sigpipe(&previous, was_pending);
-        int state = 0;
-        while (waitpid(child, &state, 0) < 0 && errno == EINTR) {}
-        if (WIFEXITED(state)) result->exit_code = WEXITSTATUS(state);
-        if (WIFSIGNALED(state)) result->signal = WTERMSIG(state);
-        if (result->signal == SIGXCPU) result->timed_out = true;
-        if (result->output.failed || result->messages.failed)
-            status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the output of '%s' does not fit in memory",
-                          request->arguments[0]);
-    }
-    close_end(&pipes[0].write_end);
-    close_end(&pipes[1].read_end);
-    close_end(&pipes[2].read_end);
     if (status != SMELT_OK) process_result_free(result);
     return status;
 }

@@ -6,11 +6,13 @@
 #include "base/text.h"
 
 struct process_request {
-    const char *const *arguments; /* argv, ended by NULL; arguments[0] is looked up in PATH */
-    const char *input;            /* written to its standard input */
+    const char *const *arguments; /* argv, ended by NULL; arguments[0] is a path, or looked up in PATH */
+    const char *input;            /* what it finds as its standard input */
     size_t input_size;
-    double seconds;        /* wall-clock limit */
-    size_t memory_bytes;   /* limit on its address space */
+    const char *extra; /* what it finds as descriptor 3 (/dev/fd/3); NULL: nothing */
+    size_t extra_size;
+    double seconds;      /* wall-clock limit; 0: none */
+    size_t memory_bytes; /* limit on its address space, and on the size of its output; 0: none */
 };
 
 struct process_result {
@@ -21,8 +23,11 @@ struct process_result {
     bool timed_out;
 };
 
-/* Runs the child to its end. Returns a failure only if it could not be started or watched (then SMELT_ERROR_NO_COMPILER
- * for "no such program", else SMELT_ERROR_IO); how the child ended is in `result`, which the caller frees. */
+/* Runs the child to its end, in a process group of its own, which is ended with it when its time is over. Holds for
+ * every host: one that ignores SIGCHLD or waits for any child takes no result from us; descriptors of the host do not
+ * reach the child; a fork of the host at the same time does not hold it up.
+ * Returns a failure only if it could not be started or watched (SMELT_ERROR_NO_COMPILER for "no such program", else
+ * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY); how the child ended is in `result`, which the caller frees. */
 smelt_status process_run(const struct process_request *request, struct process_result *result);
 void process_result_free(struct process_result *result);
 

@@ -21,6 +21,8 @@ static bool reserve(struct text *text, size_t more) {
     return true;
 }
 
+void text_reserve(struct text *text, size_t more) { (void)reserve(text, more); }
+
 void text_append(struct text *text, const char *bytes, size_t count) {
     if (!reserve(text, count)) return;
     if (count) memcpy(text->data + text->length, bytes, count);

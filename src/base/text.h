@@ -12,6 +12,8 @@ struct text {
     bool failed;
 };
 
+/* Makes room for `more` bytes at once. */
+void text_reserve(struct text *text, size_t more);
 void text_append(struct text *text, const char *bytes, size_t count);
 void text_add(struct text *text, const char *string);
 void text_addf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

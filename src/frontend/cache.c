@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,21 @@
 /* A temporary file older than this belongs to a process that was killed. */
 #define STALE_SECONDS (24 * 3600)
 
+/* How long a look through the whole folder is good for: it costs a system call an entry. */
+#define TIDY_SECONDS 3600
+#define TIDY_WRITES 256
+/* Its time is that of the last look; the name is no entry's. */
+#define TIDY_MARK ".tidied"
+
+/* A folder that was looked at, good or not; kept for good: callers hold the pointers. */
+struct place {
+    struct place *next;
+    char *wish;  /* what the environment asked for */
+    char *error; /* why it cannot be used; NULL: it can */
+};
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char *folder;       /* the folder in use; kept for good once found: callers hold the pointer */
-static char *folder_wish;  /* the environment it was found for */
-static char *folder_error; /* why there is none */
+static struct place *places;
 
 static char *wished_folder(void) {
     const char *own = getenv("SMELT_CACHE_DIR"), *shared = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -103,42 +115,86 @@ static int by_use(const void *a, const void *b) {
     return p->used.tv_nsec < q->used.tv_nsec ? -1 : p->used.tv_nsec > q->used.tv_nsec;
 }
 
+static uint64_t limit_bytes(void) {
+    const char *setting = getenv("SMELT_CACHE_BYTES");
+    if (!setting || !*setting) return CACHE_LIMIT_BYTES;
+    char *end;
+    long long value = strtoll(setting, &end, 10);
+    return !*end && value >= 0 ? (uint64_t)value : CACHE_LIMIT_BYTES;
+}
+
+static void mark_path(const char *path, char mark[4352]) { snprintf(mark, 4352, "%s/" TIDY_MARK, path); }
+
+/* Removes what was left behind, and the entries longest out of use when there are too many. */
 static void tidy(const char *path) {
     struct listing listing = {0};
+    uint64_t limit = limit_bytes();
+    char mark[4352];
+    mark_path(path, mark);
+    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        (void)futimens(fd, NULL);
+        close(fd);
+    }
     list_files(path, &listing);
-    if (listing.bytes > CACHE_LIMIT_BYTES) {
+    if (listing.bytes > limit) {
         qsort(listing.files, listing.count, sizeof *listing.files, by_use);
         /* Down to three quarters, so that it is not done at every write. */
-        for (size_t i = 0; i < listing.count && listing.bytes > CACHE_LIMIT_BYTES / 4 * 3; i++)
+        for (size_t i = 0; i < listing.count && listing.bytes > limit / 4 * 3; i++)
             if (unlink(listing.files[i].path) == 0) listing.bytes -= listing.files[i].bytes;
     }
     listing_free(&listing);
 }
 
-const char *cache_folder(void) {
-    pthread_mutex_lock(&lock);
-    char *wish = wished_folder();
-    if (!wish || !folder_wish || strcmp(wish, folder_wish) != 0) {
-        smelt_status status = wish ? check_folder(wish) : fail_out_of_memory(1);
-        free(folder_error);
-        folder_error = NULL;
-        if (status == SMELT_OK) {
-            folder = strdup(wish);
-            tidy(wish);
-        } else {
-            folder = NULL;
-            folder_error = strdup(smelt_error());
-            log_line(SMELT_LOG_WARNING, "%s; compiling without a cache", smelt_error());
-        }
-        free(folder_wish);
-        folder_wish = wish;
-    } else {
-        free(wish);
+static void tidy_if_due(const char *path) {
+    char mark[4352];
+    struct stat status;
+    mark_path(path, mark);
+    time_t now = time(NULL);
+    if (stat(mark, &status) != 0 || now - status.st_mtime > TIDY_SECONDS || status.st_mtime > now + TIDY_SECONDS) tidy(path);
+}
+
+static struct place *find_place(const char *wish) {
+    for (struct place *place = places; place; place = place->next)
+        if (strcmp(place->wish, wish) == 0) return place;
+    return NULL;
+}
+
+/* Looks at the folder; says once what is wrong with it. NULL when memory is out. */
+static struct place *add_place(const char *wish) {
+    struct place *place = calloc(1, sizeof *place);
+    char *copy = strdup(wish);
+    if (!place || !copy) {
+        free(place);
+        free(copy);
+        return NULL;
     }
-    const char *result = folder;
-    if (!result) error_record("%s", folder_error ? folder_error : "no cache folder");
+    place->wish = copy;
+    if (check_folder(wish) == SMELT_OK) {
+        tidy_if_due(wish);
+    } else {
+        place->error = strdup(smelt_error());
+        log_line(SMELT_LOG_WARNING, "%s; compiling without a cache", smelt_error());
+    }
+    place->next = places;
+    places = place;
+    return place;
+}
+
+const char *cache_folder(void) {
+    char *wish = wished_folder();
+    if (!wish) {
+        (void)fail_out_of_memory(1);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    const struct place *place = find_place(wish);
+    if (!place) place = add_place(wish);
     pthread_mutex_unlock(&lock);
-    return result;
+    free(wish);
+    if (place && !place->error) return place->wish;
+    error_record("%s", place ? place->error : "no memory for the cache folder");
+    return NULL;
 }
 
 static bool entry_path(struct hash key, const char *kind, char path[4352]) {
@@ -146,24 +202,72 @@ static bool entry_path(struct hash key, const char *kind, char path[4352]) {
     if (!where) return false;
     char hex[HASH_HEX_LENGTH + 1];
     hash_hex(key, hex);
-    snprintf(path, 4352, "%s/%s.%s", where, hex, kind);
+    return snprintf(path, 4352, "%s/%s.%s", where, hex, kind) < 4352;
+}
+
+/* What stands before an entry's contents. */
+struct entry_header {
+    char magic[16];
+    struct hash hash; /* of key, kind and contents */
+};
+
+static const char entry_magic[16] = "smelt cache 1";
+
+static struct hash entry_hash(struct hash key, const char *kind, const struct bytes *pieces, int count) {
+    struct hasher *hasher = hasher_create();
+    hasher_add(hasher, &key, sizeof key);
+    hasher_add_string(hasher, kind);
+    for (int i = 0; i < count; i++) hasher_add_raw(hasher, pieces[i].data, pieces[i].size);
+    return hasher_finish(hasher);
+}
+
+/* Takes the header off; false if the entry is not what was written. */
+static bool take_header(struct hash key, const char *kind, struct text *contents) {
+    struct entry_header header;
+    if (contents->length < sizeof header) return false;
+    memcpy(&header, contents->data, sizeof header);
+    struct bytes piece = {contents->data + sizeof header, contents->length - sizeof header};
+    struct hash found = entry_hash(key, kind, &piece, 1);
+    if (memcmp(header.magic, entry_magic, sizeof entry_magic) != 0 || found.low != header.hash.low ||
+        found.high != header.hash.high)
+        return false;
+    memmove(contents->data, piece.data, piece.size + 1);
+    contents->length = piece.size;
     return true;
 }
+
+void cache_touch(const char *path) { (void)utimensat(AT_FDCWD, path, NULL, 0); }
 
 bool cache_read(struct hash key, const char *kind, struct text *contents) {
     char path[4352];
     if (!entry_path(key, kind, path)) return false;
     if (access(path, R_OK) != 0 || file_read(path, contents) != SMELT_OK) return false;
-    (void)utimensat(AT_FDCWD, path, NULL, 0);
+    if (!take_header(key, kind, contents)) {
+        text_free(contents);
+        (void)unlink(path);
+        return false;
+    }
+    cache_touch(path);
     return true;
 }
 
+void cache_warn_unwritable(void) {
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&warned)) log_line(SMELT_LOG_WARNING, "%s; it is not kept in the cache", smelt_error());
+}
+
+#define MAX_PIECES 4
+
 void cache_write(struct hash key, const char *kind, const struct bytes *pieces, int count) {
     char path[4352];
-    static unsigned writes;
-    if (!entry_path(key, kind, path)) return;
-    if (file_write(path, pieces, count) != SMELT_OK) log_line(SMELT_LOG_WARNING, "%s", smelt_error());
-    if (__atomic_fetch_add(&writes, 1, __ATOMIC_RELAXED) % 256 == 255) tidy(cache_folder());
+    static atomic_uint writes;
+    struct entry_header header = {.hash = entry_hash(key, kind, pieces, count)};
+    struct bytes all[MAX_PIECES + 1] = {{&header, sizeof header}};
+    if (count > MAX_PIECES || !entry_path(key, kind, path)) return;
+    memcpy(header.magic, entry_magic, sizeof entry_magic);
+    for (int i = 0; i < count; i++) all[i + 1] = pieces[i];
+    if (file_write(path, all, count + 1) != SMELT_OK) cache_warn_unwritable();
+    if (atomic_fetch_add(&writes, 1) % TIDY_WRITES == TIDY_WRITES - 1) tidy(cache_folder());
 }
 
 void cache_remove(struct hash key, const char *kind) {

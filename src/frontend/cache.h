@@ -1,7 +1,7 @@
 /* The disk cache: one folder of files named by the hash of what they were made from.
  *
  * Safe under many processes without locks: a file appears whole by rename or not at all; a damaged one is rebuilt by
- * whoever finds it; files are removed oldest use first when the folder passes its limit. */
+ * whoever finds it; files are removed oldest use first when the folder passes its limit (2 GiB, or SMELT_CACHE_BYTES). */
 #ifndef SMELT_FRONTEND_CACHE_H
 #define SMELT_FRONTEND_CACHE_H
 
@@ -12,13 +12,19 @@
  * be used: then one warning has been logged, and smelt_error() has the reason. */
 const char *cache_folder(void);
 
-/* Reads the entry; false if there is none. Its time of use is renewed. */
+/* Reads the entry; false if there is none, or a damaged one, which is removed. Its time of use is renewed. */
 bool cache_read(struct hash key, const char *kind, struct text *contents);
 
 /* Writes the entry; failures are logged, not returned: the cache is a convenience. */
 void cache_write(struct hash key, const char *kind, const struct bytes *pieces, int count);
 
-/* Removes an entry found damaged. */
+/* Removes an entry whose contents turned out to be of no use. */
 void cache_remove(struct hash key, const char *kind);
+
+/* Renews the time of use of a file in the folder. */
+void cache_touch(const char *path);
+
+/* Logs smelt_error() once a process: the folder that could be written to cannot any more. */
+void cache_warn_unwritable(void);
 
 #endif

@@ -1,7 +1,7 @@
 #include "frontend/clang.h"
+#include "frontend/cache.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 /* A compiler that needs more than this is not compiling a kernel. */
 #define CLANG_SECONDS 60
-#define CLANG_MEMORY_BYTES ((size_t)4 << 30)
+#define CLANG_MEMORY_MIB 4096
 
 #define REQUIRED_MAJOR 19
 
@@ -31,18 +31,47 @@ static bool find_program(const char *name, char path[4096]) {
     return false;
 }
 
-/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line. */
-static int major_version(const char *path, char line[256]) {
+/* A limit of the environment table: `usual` unless the variable holds a number of at least 1 and at most that. */
+static long limit_of(const char *variable, long usual) {
+    const char *setting = getenv(variable);
+    if (!setting || !*setting) return usual;
+    char *end;
+    long value = strtol(setting, &end, 10);
+    return !*end && value >= 1 && value <= usual ? value : usual;
+}
+
+static long limit_seconds(void) { return limit_of("SMELT_CLANG_SECONDS", CLANG_SECONDS); }
+static long limit_mib(void) { return limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB); }
+
+/* What the program says to --version, its first line; "" if it cannot be run. */
+static void ask_version(const char *path, char line[256]) {
     const char *const arguments[] = {path, "--version", NULL};
-    struct process_request request = {.arguments = arguments, .seconds = 10, .memory_bytes = CLANG_MEMORY_BYTES};
+    long seconds = limit_seconds();
+    struct process_request request = {.arguments = arguments,
+                                      .seconds = seconds < 10 ? (double)seconds : 10,
+                                      .memory_bytes = (size_t)limit_mib() << 20};
     struct process_result result;
     line[0] = 0;
-    if (process_run(&request, &result) != SMELT_OK) return 0;
-    const char *text = text_string(&result.output), *word = strstr(text, "clang version ");
-    int major = word ? atoi(word + strlen("clang version ")) : 0;
+    if (process_run(&request, &result) != SMELT_OK) return;
+    const char *text = text_string(&result.output);
     snprintf(line, 256, "%.*s", (int)strcspn(text, "\n"), text);
     process_result_free(&result);
-    return major;
+}
+
+/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line. Asking
+ * costs a process: the cache keeps the answer with the program's size and time. */
+static int major_version(const struct clang *clang, char line[256]) {
+    struct text kept = {0};
+    if (cache_read(clang->identity, "version", &kept)) {
+        snprintf(line, 256, "%s", text_string(&kept));
+        text_free(&kept);
+    } else {
+        ask_version(clang->path, line);
+        struct bytes piece = {line, strlen(line)};
+        if (*line) cache_write(clang->identity, "version", &piece, 1);
+    }
+    const char *word = strstr(line, "clang version ");
+    return word ? atoi(word + strlen("clang version ")) : 0;
 }
 
 static void identify(struct clang *clang) {
@@ -62,7 +91,8 @@ static smelt_status look_for(struct clang *clang) {
     if (named && *named) {
         if (!find_program(named, clang->path))
             return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which is not a program that can be run", named);
-        int major = major_version(clang->path, line);
+        identify(clang);
+        int major = major_version(clang, line);
         if (major != REQUIRED_MAJOR)
             return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which says '%s'; expected clang version %d", named,
                         line, REQUIRED_MAJOR);
@@ -72,21 +102,25 @@ static smelt_status look_for(struct clang *clang) {
                         "no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name "
                         "a clang %d in SMELT_CLANG",
                         REQUIRED_MAJOR);
-        int major = major_version(clang->path, line);
+        identify(clang);
+        int major = major_version(clang, line);
         if (major != REQUIRED_MAJOR)
             return fail(SMELT_ERROR_NO_COMPILER,
                         "'%s' says '%s'; expected clang version %d: install the Debian package clang-19", clang->path, line,
                         REQUIRED_MAJOR);
+    } else {
+        identify(clang);
     }
-    identify(clang);
     return SMELT_OK;
 }
 
-/* The last find, kept while SMELT_CLANG and PATH stay the same. */
+/* The last find, kept while SMELT_CLANG, PATH and the program's file stay the same. */
 static pthread_mutex_t found_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct clang found;
 static struct hash found_environment;
 static bool found_valid;
+
+static bool same(struct hash a, struct hash b) { return a.low == b.low && a.high == b.high; }
 
 smelt_status clang_find(struct clang *clang) {
     struct hasher *hasher = hasher_create();
@@ -94,10 +128,14 @@ smelt_status clang_find(struct clang *clang) {
     hasher_add_string(hasher, getenv("PATH"));
     struct hash environment = hasher_finish(hasher);
     pthread_mutex_lock(&found_lock);
-    bool known = found_valid && environment.low == found_environment.low && environment.high == found_environment.high;
+    bool known = found_valid && same(environment, found_environment);
     if (known) *clang = found;
     pthread_mutex_unlock(&found_lock);
-    if (known) return SMELT_OK;
+    if (known) {
+        struct hash before = clang->identity;
+        identify(clang);
+        if (same(before, clang->identity)) return SMELT_OK;
+    }
     TRY(look_for(clang));
     pthread_mutex_lock(&found_lock);
     found = *clang;
@@ -132,19 +170,28 @@ void clang_add_flags(smelt_math_mode math, struct text *flags) {
     for (const char *const *f = math_flags(math); *f; f++) text_addf(flags, "%s ", *f);
 }
 
+/* dialect, math, two an include path, and those of the action. */
 #define MAX_FLAGS 128
 
-smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
-                       struct text *messages, bool *ok) {
-    const char *arguments[MAX_FLAGS];
+/* Where the folder of Metal's headers stands for clang: nowhere on disk, see prelude_header_overlay. */
+#define OVERLAY_DESCRIPTOR "/dev/fd/3"
+
+static void list_arguments(const struct clang *clang, const struct clang_request *request,
+                           const char *arguments[MAX_FLAGS]) {
     int count = 0;
     arguments[count++] = clang->path;
     arguments[count++] = "-cc1";
     for (const char *const *f = dialect_flags; *f; f++) arguments[count++] = *f;
     for (const char *const *f = math_flags(request->math); *f; f++) arguments[count++] = *f;
-    for (const char *const *p = request->include_paths; p && *p && count < MAX_FLAGS - 12; p++) {
+    for (const char *const *p = request->include_paths; p && *p && count < MAX_FLAGS - 18; p++) {
         arguments[count++] = "-I";
         arguments[count++] = *p;
+    }
+    if (request->header_overlay) {
+        arguments[count++] = "-ivfsoverlay";
+        arguments[count++] = OVERLAY_DESCRIPTOR;
+        arguments[count++] = "-I";
+        arguments[count++] = request->header_folder;
     }
     if (request->precompiled) {
         arguments[count++] = "-fno-validate-pch";
@@ -161,21 +208,41 @@ smelt_status clang_run(const struct clang *clang, const struct clang_request *re
     arguments[count++] = "-";
     arguments[count++] = "-";
     arguments[count] = NULL;
+}
+
+/* clang ends with 0 or 1 when it has had its say; with anything else it was stopped or broke down. */
+static smelt_status judge(const struct process_result *result) {
+    const char *messages = text_string(&result->messages);
+    if (result->timed_out)
+        return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
+                    limit_seconds());
+    if (strstr(messages, "out of memory") && (result->signal || result->exit_code > 1))
+        return fail(SMELT_ERROR_LIMIT, "clang needed more than %ld MiB of memory for the source and was stopped",
+                    limit_mib());
+    if (result->signal)
+        return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)", result->signal,
+                    strsignal(result->signal));
+    if (result->exit_code > 1)
+        return fail(SMELT_ERROR_COMPILE, "clang broke down over the source: exit status %d, \"%.*s\"", result->exit_code,
+                    (int)strcspn(messages, "\n"), messages);
+    return SMELT_OK;
+}
+
+smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
+                       struct text *messages, bool *ok) {
+    const char *arguments[MAX_FLAGS];
+    list_arguments(clang, request, arguments);
     struct process_request process = {.arguments = arguments,
                                       .input = request->text,
                                       .input_size = request->length,
-                                      .seconds = CLANG_SECONDS,
-                                      .memory_bytes = CLANG_MEMORY_BYTES};
+                                      .extra = request->header_overlay,
+                                      .extra_size = request->header_overlay ? strlen(request->header_overlay) : 0,
+                                      .seconds = (double)limit_seconds(),
+                                      .memory_bytes = (size_t)limit_mib() << 20};
     struct process_result result;
     TRY(process_run(&process, &result));
     *ok = result.exit_code == 0;
-    smelt_status status = SMELT_OK;
-    if (result.timed_out)
-        status = fail(SMELT_ERROR_TIMEOUT, "clang took longer than %d seconds over the source and was stopped", CLANG_SECONDS);
-    else if (result.signal || strstr(text_string(&result.messages), "LLVM ERROR: out of memory"))
-        status = fail(SMELT_ERROR_LIMIT,
-                      "clang ended by signal %d (%s) over the source; it may use %zu GiB of memory and %d seconds",
-                      result.signal, strsignal(result.signal), CLANG_MEMORY_BYTES >> 30, CLANG_SECONDS);
+    smelt_status status = judge(&result);
     if (status != SMELT_OK) {
         process_result_free(&result);
         return status;

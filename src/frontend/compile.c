@@ -1,4 +1,5 @@
 #include "frontend/compile.h"
+#include "frontend/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
 #include "frontend/compiler_library.h"
@@ -49,8 +50,8 @@ static struct hash content_key(const struct translation *translation, const stru
     struct hasher *hasher = hasher_create();
     struct text flags = {0};
     clang_add_flags(translation->math, &flags);
-    struct hash prelude = prelude_hash();
-    hasher_add_string(hasher, "image " SMELT_BUILD_VERSION);
+    struct hash prelude = prelude_hash(translation->prelude);
+    hasher_add_string(hasher, build_id);
     hasher_add(hasher, text->data, text->length);
     hasher_add_string(hasher, text_string(&flags));
     hasher_add(hasher, &prelude, sizeof prelude);
@@ -61,21 +62,41 @@ static struct hash content_key(const struct translation *translation, const stru
     return hasher_finish(hasher);
 }
 
-static smelt_status run_clang(const struct translation *translation, const struct clang *clang, const struct text *text,
-                              struct text *bitcode) {
-    char precompiled[4096];
-    struct text whole = {0}, messages = {0};
-    TRY(prelude_precompiled(clang, translation->math, precompiled));
-    if (!*precompiled) text_add(&whole, prelude_text);
-    text_append(&whole, text->data, text->length);
+static smelt_status run_clang_with(const struct translation *translation, const struct clang *clang,
+                                   const struct text *text, const char *precompiled, struct text *bitcode,
+                                   struct text *messages, bool *ok) {
+    struct text whole = {0};
     struct clang_request request = {.action = CLANG_COMPILE,
                                     .math = translation->math,
                                     .precompiled = *precompiled ? precompiled : NULL,
-                                    .text = whole.data,
-                                    .length = whole.length};
+                                    .text = text->data,
+                                    .length = text->length};
+    *ok = false;
+    if (!*precompiled) {
+        text_add(&whole, prelude_texts[translation->prelude]);
+        text_append(&whole, text->data, text->length);
+        request.text = whole.data;
+        request.length = whole.length;
+    }
+    smelt_status status = whole.failed ? fail_out_of_memory(text->length) : clang_run(clang, &request, bitcode, messages, ok);
+    text_free(&whole);
+    return status;
+}
+
+static smelt_status run_clang(const struct translation *translation, const struct clang *clang, const struct text *text,
+                              struct text *bitcode) {
+    char precompiled[4096];
+    struct text messages = {0};
     bool ok;
-    smelt_status status =
-        whole.failed ? fail_out_of_memory(text->length) : clang_run(clang, &request, bitcode, &messages, &ok);
+    TRY(prelude_precompiled(clang, translation->prelude, translation->math, false, precompiled));
+    smelt_status status = run_clang_with(translation, clang, text, precompiled, bitcode, &messages, &ok);
+    /* Not the source's fault if the prelude's image was removed or damaged meanwhile. */
+    if (!ok && *precompiled && !prelude_is_whole(precompiled)) {
+        text_free(bitcode);
+        text_free(&messages);
+        TRY(prelude_precompiled(clang, translation->prelude, translation->math, true, precompiled));
+        status = run_clang_with(translation, clang, text, precompiled, bitcode, &messages, &ok);
+    }
     if (status == SMELT_OK && !ok) {
         struct text described = {0};
         diagnostics_describe(translation, text_string(&messages), &described);
@@ -83,7 +104,6 @@ static smelt_status run_clang(const struct translation *translation, const struc
         text_free(&described);
         text_free(bitcode);
     }
-    text_free(&whole);
     text_free(&messages);
     return status;
 }

@@ -1,21 +1,86 @@
 #include "frontend/prelude.h"
 #include "frontend/cache.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct hash prelude_hash(void) { return hash_bytes(prelude_text, strlen(prelude_text)); }
-
-static bool exists(const char *path) {
-    struct stat status;
-    return stat(path, &status) == 0 && status.st_size > 0;
+struct hash prelude_hash(enum prelude prelude) {
+    /* The text is constant: hashed at every call it would cost as much as the rest of a disk hit. */
+    static struct hash hashes[PRELUDE_COUNT];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    struct hash *hash = &hashes[prelude];
+    if (!hash->low && !hash->high) *hash = hash_bytes(prelude_texts[prelude], strlen(prelude_texts[prelude]));
+    struct hash result = *hash;
+    pthread_mutex_unlock(&lock);
+    return result;
 }
 
-static smelt_status precompile(const struct clang *clang, smelt_math_mode math, const char *path) {
-    struct clang_request request = {
-        .action = CLANG_PRECOMPILE, .math = math, .text = prelude_text, .length = strlen(prelude_text)};
+/* ---- The image: what clang wrote, and behind it, where clang does not look, the hash of that. */
+
+struct trailer {
+    char magic[16];
+    struct hash hash;
+};
+
+static const char trailer_magic[16] = "smelt prelude 1";
+
+bool prelude_is_whole(const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat status;
+    if (fd < 0) return false;
+    bool whole = false;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size > sizeof(struct trailer)) {
+        size_t size = (size_t)status.st_size, body = size - sizeof(struct trailer);
+        char *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
+        if (bytes != MAP_FAILED) {
+            struct trailer trailer;
+            memcpy(&trailer, bytes + body, sizeof trailer);
+            struct hash hash = hash_bytes(bytes, body);
+            whole = memcmp(trailer.magic, trailer_magic, sizeof trailer_magic) == 0 && hash.low == trailer.hash.low &&
+                    hash.high == trailer.hash.high;
+            munmap(bytes, size);
+        }
+    }
+    close(fd);
+    return whole;
+}
+
+/* The images this process has found whole, one a prelude and math mode: checked again when the file is another. */
+static struct checked {
+    dev_t device;
+    ino_t inode;
+    off_t size;
+} checked[PRELUDE_COUNT][SMELT_MATH_FAST + 1];
+static pthread_mutex_t checked_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool is_good(const char *path, enum prelude prelude, smelt_math_mode math, bool suspected) {
+    struct stat status;
+    if (stat(path, &status) != 0) return false;
+    struct checked now = {status.st_dev, status.st_ino, status.st_size};
+    pthread_mutex_lock(&checked_lock);
+    struct checked *known = &checked[prelude][math];
+    bool good = !suspected && known->inode == now.inode && known->device == now.device && known->size == now.size;
+    pthread_mutex_unlock(&checked_lock);
+    if (good) return true;
+    if (!prelude_is_whole(path)) return false;
+    pthread_mutex_lock(&checked_lock);
+    *known = now;
+    pthread_mutex_unlock(&checked_lock);
+    cache_touch(path);
+    return true;
+}
+
+static smelt_status precompile(const struct clang *clang, enum prelude prelude, smelt_math_mode math, const char *path) {
+    struct clang_request request = {.action = CLANG_PRECOMPILE,
+                                    .math = math,
+                                    .text = prelude_texts[prelude],
+                                    .length = strlen(prelude_texts[prelude])};
     struct text image = {0}, messages = {0};
     bool ok;
     TRY(clang_run(clang, &request, &image, &messages, &ok));
@@ -23,33 +88,37 @@ static smelt_status precompile(const struct clang *clang, smelt_math_mode math, 
     if (!ok) {
         status = fail(SMELT_ERROR_INTERNAL, "smelt's own prelude does not compile: %.800s", text_string(&messages));
     } else {
-        struct bytes piece = {image.data, image.length};
-        status = file_write(path, &piece, 1);
+        struct trailer trailer = {.hash = hash_bytes(text_string(&image), image.length)};
+        memcpy(trailer.magic, trailer_magic, sizeof trailer_magic);
+        struct bytes pieces[] = {{image.data, image.length}, {&trailer, sizeof trailer}};
+        status = file_write(path, pieces, 2);
     }
     text_free(&image);
     text_free(&messages);
     return status;
 }
 
-smelt_status prelude_precompiled(const struct clang *clang, smelt_math_mode math, char path[4096]) {
+smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude, smelt_math_mode math, bool suspected,
+                                 char path[4096]) {
     path[0] = 0;
     const char *folder = cache_folder();
     if (!folder) return SMELT_OK;
     struct text flags = {0};
+    struct hash text_hash = prelude_hash(prelude);
     clang_add_flags(math, &flags);
     struct hasher *hasher = hasher_create();
-    hasher_add(hasher, prelude_text, strlen(prelude_text));
+    hasher_add(hasher, &text_hash, sizeof text_hash);
     hasher_add(hasher, &clang->identity, sizeof clang->identity);
     hasher_add_string(hasher, text_string(&flags));
     text_free(&flags);
     char hex[HASH_HEX_LENGTH + 1];
     hash_hex(hasher_finish(hasher), hex);
     snprintf(path, 4096, "%s/%s.pch", folder, hex);
-    if (exists(path)) return SMELT_OK;
-    smelt_status status = precompile(clang, math, path);
+    if (is_good(path, prelude, math, suspected)) return SMELT_OK;
+    smelt_status status = precompile(clang, prelude, math, path);
     if (status == SMELT_ERROR_IO) {
         /* Nowhere to keep it: the text goes in front of each kernel instead. */
-        log_line(SMELT_LOG_WARNING, "%s", smelt_error());
+        cache_warn_unwritable();
         path[0] = 0;
         return SMELT_OK;
     }
@@ -64,20 +133,12 @@ static const char *const header_names[] = {
     "metal_simdgroup_matrix", "metal_logging", "metal_tensor",  "metal_numeric",  "metal_utility",   "metal_graphics",
     "metal_tessellation", "metal_raytracing", "metal_config",   "simd/simd.h"};
 
-smelt_status prelude_stub_folder(char path[4096]) {
-    path[0] = 0;
-    const char *folder = cache_folder();
-    if (!folder) return SMELT_OK;
-    snprintf(path, 4096, "%s/headers-1", folder);
-    char file[4200];
-    snprintf(file, sizeof file, "%s/complete", path);
-    if (access(file, F_OK) == 0) return SMELT_OK;
-    snprintf(file, sizeof file, "%s/simd", path);
-    TRY(file_make_folder(file));
-    for (size_t i = 0; i < sizeof header_names / sizeof *header_names; i++) {
-        snprintf(file, sizeof file, "%s/%s", path, header_names[i]);
-        TRY(file_write(file, NULL, 0));
-    }
-    snprintf(file, sizeof file, "%s/complete", path);
-    return file_write(file, NULL, 0);
+smelt_status prelude_header_overlay(struct text *overlay) {
+    text_add(overlay, "{\"version\":0,\"case-sensitive\":true,\"use-external-names\":false,\"roots\":[{\"name\":\""
+                      PRELUDE_HEADER_FOLDER "\",\"type\":\"directory\",\"contents\":[");
+    for (size_t i = 0; i < sizeof header_names / sizeof *header_names; i++)
+        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}", i ? "," : "",
+                  header_names[i]);
+    text_add(overlay, "]}]}");
+    return overlay->failed ? fail_out_of_memory(overlay->length) : SMELT_OK;
 }

@@ -79,21 +79,16 @@ static void remember(struct hash key, const struct text *source) {
 
 static smelt_status run_preprocessor(const struct translation_request *request, const struct clang *clang,
                                      struct translation *out) {
-    char stubs[4096];
-    TRY(prelude_stub_folder(stubs));
-    const char *paths[SMELT_MAX_INCLUDE_PATHS + 2];
-    int count = 0;
-    for (const char *const *p = request->include_paths; p && *p && count < SMELT_MAX_INCLUDE_PATHS; p++)
-        paths[count++] = *p;
-    if (*stubs) paths[count++] = stubs;
-    paths[count] = NULL;
-    struct text whole = {0}, messages = {0};
+    struct text whole = {0}, messages = {0}, overlay = {0};
+    TRY(prelude_header_overlay(&overlay));
     text_add(&whole, prelude_macros);
     text_addf(&whole, "#line 1 \"%s\"\n", request->texts[0].name ? request->texts[0].name : "source.metal");
     text_append(&whole, request->text, request->length);
     struct clang_request clang_request = {.action = CLANG_PREPROCESS,
                                           .math = request->math,
-                                          .include_paths = paths,
+                                          .include_paths = request->include_paths,
+                                          .header_overlay = text_string(&overlay),
+                                          .header_folder = PRELUDE_HEADER_FOLDER,
                                           .text = text_string(&whole),
                                           .length = whole.length};
     bool ok;
@@ -105,6 +100,7 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
         status = fail(SMELT_ERROR_COMPILE, "%s", text_string(&described));
         text_free(&described);
     }
+    text_free(&overlay);
     text_free(&whole);
     text_free(&messages);
     return status;
@@ -135,7 +131,7 @@ static smelt_status needs_preprocessor(const struct translation_request *request
 }
 
 smelt_status translation_create(const struct translation_request *request, struct translation *translation) {
-    struct translation out = {.math = request->math};
+    struct translation out = {.prelude = request->prelude, .math = request->math};
     int paths = 0;
     while (request->include_paths && request->include_paths[paths]) paths++;
     out.include_paths = arena_alloc(&out.arena, ((size_t)paths + 1) * sizeof *out.include_paths);

@@ -2,6 +2,7 @@
 #ifndef SMELT_FRONTEND_TRANSLATION_H
 #define SMELT_FRONTEND_TRANSLATION_H
 
+#include "frontend/prelude.h"
 #include "source/program.h"
 
 /* A text of the user's by the name it has in messages. */
@@ -14,6 +15,7 @@ struct named_text {
 struct translation_request {
     const char *text; /* Metal text; #line directives name the pieces */
     size_t length;
+    enum prelude prelude;
     smelt_math_mode math;
     const char *const *include_paths;               /* ended by NULL; may be NULL */
     struct named_text texts[TRANSLATION_MAX_TEXTS]; /* the pieces as the user wrote them, for messages */
@@ -22,6 +24,7 @@ struct translation_request {
 struct translation {
     struct text source;          /* what the program was read from: the text, preprocessed if it had to be */
     struct program program;
+    enum prelude prelude;
     smelt_math_mode math;
     const char **include_paths;
     struct named_text texts[TRANSLATION_MAX_TEXTS];

@@ -290,6 +290,7 @@ static smelt_status translate(const smelt_kernel *kernel, const struct signature
     struct translation_request request = {
         .text = text_string(&signature->text),
         .length = signature->text.length,
+        .prelude = PRELUDE_MLX,
         .math = kernel->desc.math,
         .include_paths = kernel->desc.include_paths,
         .texts = {{kernel->desc.source_label, kernel->desc.source},
