@@ -15,7 +15,9 @@ struct message {
 static pthread_key_t message_key;
 static pthread_once_t message_once = PTHREAD_ONCE_INIT;
 
-static void make_key(void) { (void)pthread_key_create(&message_key, free); }
+static void make_key(void) {
+    (void)pthread_key_create(&message_key, free);
+}
 
 static struct message *message_reserve(size_t capacity) {
     pthread_once(&message_once, make_key);
@@ -72,8 +74,8 @@ smelt_status fail_out_of_memory(size_t bytes) {
 
 const char *smelt_status_name(smelt_status status) {
     switch (status) {
-#define X(code, name, meaning)                                                                               \
-    case SMELT_##name:                                                                                       \
+#define X(code, name, meaning) \
+    case SMELT_##name:         \
         return "SMELT_" #name;
         SMELT_STATUS_TABLE(X)
 #undef X
@@ -83,8 +85,8 @@ const char *smelt_status_name(smelt_status status) {
 
 const char *smelt_status_meaning(smelt_status status) {
     switch (status) {
-#define X(code, name, meaning)                                                                               \
-    case SMELT_##name:                                                                                       \
+#define X(code, name, meaning) \
+    case SMELT_##name:         \
         return meaning;
         SMELT_STATUS_TABLE(X)
 #undef X

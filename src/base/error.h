@@ -4,8 +4,8 @@
 
 #include "smelt/smelt.h"
 
-/* Records the thread's message; its value is `status`, so that `return fail(…)` reads as one step, and the compiler
- * sees that a failure is not SMELT_OK. */
+/* Records the thread's message; its value is `status`, so that `return fail(…)` reads as one step, and the
+ * compiler sees that a failure is not SMELT_OK. */
 #define fail(status, ...) (error_record(__VA_ARGS__), (status))
 
 /* Puts `prefix: ` before the thread's message. */
@@ -19,10 +19,10 @@ smelt_status fail_out_of_memory(size_t bytes);
 void log_line(smelt_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Runs `call`; on failure leaves the function with its status. */
-#define TRY(call)                                                                                            \
-    do {                                                                                                     \
-        smelt_status try_status = (call);                                                                    \
-        if (try_status != SMELT_OK) return try_status;                                                       \
+#define TRY(call)                                      \
+    do {                                               \
+        smelt_status try_status = (call);              \
+        if (try_status != SMELT_OK) return try_status; \
     } while (0)
 
 #endif

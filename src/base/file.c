@@ -53,7 +53,8 @@ static int write_pieces(int fd, const struct bytes *pieces, int count) {
     return 0;
 }
 
-/* A pipe whose reader has gone raises SIGPIPE in this thread: hold it back, and take it away again if it was ours. */
+/* A pipe whose reader has gone raises SIGPIPE in this thread: hold it back, and take it away again if it was
+ * ours. */
 static int write_quietly(int fd, const struct bytes *pieces, int count) {
     sigset_t pipe_signal, pending, previous;
     sigemptyset(&pipe_signal);
@@ -64,7 +65,8 @@ static int write_quietly(int fd, const struct bytes *pieces, int count) {
     int reason = errno;
     if (result != 0 && reason == EPIPE && !sigismember(&pending, SIGPIPE)) {
         struct timespec now = {0, 0};
-        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {}
+        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
+        }
     }
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
     errno = reason;
@@ -90,18 +92,19 @@ static char *temporary_name(const char *path) {
     return name;
 }
 
-/* Opens a file without a name in the folder of `path`: the system removes it if we are killed. -1 where the file system
- * has none. */
+/* Opens a file without a name in the folder of `path`: the system removes it if we are killed. -1 where the
+ * file system has none. */
 static int open_nameless(const char *path) {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? string_copy(path, slash == path ? 1 : (size_t)(slash - path)) : string_copy(".", 1);
+    char *folder =
+        slash ? string_copy(path, slash == path ? 1 : (size_t)(slash - path)) : string_copy(".", 1);
     int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     free(folder);
     return fd;
 }
 
-/* Gives the nameless file its name. Where one stands already it gets a name beside it first, for the time of one
- * system call: there is no other way to replace. */
+/* Gives the nameless file its name. Where one stands already it gets a name beside it first, for the time of
+ * one system call: there is no other way to replace. */
 static int name_file(int fd, const char *path, bool exists) {
     char itself[64];
     snprintf(itself, sizeof itself, "/proc/self/fd/%d", fd);

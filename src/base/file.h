@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* Reads a file or other readable path into `contents` (freed by the caller). SMELT_ERROR_IO names the path and why. */
+/* Reads a file or other readable path into `contents` (freed by the caller). SMELT_ERROR_IO names the path
+ * and why. */
 smelt_status file_read(const char *path, struct text *contents);
 
 /* One piece of a file to be written. */
@@ -14,10 +15,10 @@ struct bytes {
     size_t size;
 };
 
-/* Writes the pieces one after another. A regular or new file is written without a name in its folder and named when it
- * is complete, so that readers see the old contents or the new, and a process that is killed leaves nothing behind;
- * where the file system has no nameless files, under a temporary name (PATH.tmp.PROCESS.NUMBER). A pipe or device is
- * written in place. SMELT_ERROR_IO names the path and why. */
+/* Writes the pieces one after another. A regular or new file is written without a name in its folder and
+ * named when it is complete, so that readers see the old contents or the new, and a process that is killed
+ * leaves nothing behind; where the file system has no nameless files, under a temporary name
+ * (PATH.tmp.PROCESS.NUMBER). A pipe or device is written in place. SMELT_ERROR_IO names the path and why. */
 smelt_status file_write(const char *path, const struct bytes *pieces, int count);
 
 /* Makes a folder and its parents with mode 0700. */

@@ -25,7 +25,9 @@ void hasher_add_string(struct hasher *hasher, const char *string) {
     hasher_add(hasher, string ? string : "", string ? strlen(string) : 0);
 }
 
-void hasher_add_integer(struct hasher *hasher, int64_t value) { hasher_add(hasher, &value, sizeof value); }
+void hasher_add_integer(struct hasher *hasher, int64_t value) {
+    hasher_add(hasher, &value, sizeof value);
+}
 
 static struct hash from_xxh(XXH128_hash_t value) {
     return (struct hash){.low = value.low64, .high = value.high64};
@@ -38,7 +40,9 @@ struct hash hasher_finish(struct hasher *hasher) {
     return result;
 }
 
-struct hash hash_bytes(const void *bytes, size_t count) { return from_xxh(XXH3_128bits(bytes, count)); }
+struct hash hash_bytes(const void *bytes, size_t count) {
+    return from_xxh(XXH3_128bits(bytes, count));
+}
 
 void hash_hex(struct hash hash, char hex[HASH_HEX_LENGTH + 1]) {
     snprintf(hex, HASH_HEX_LENGTH + 1, "%016llx%016llx", (unsigned long long)hash.high,

@@ -1,4 +1,5 @@
-/* 128-bit content hashes (XXH3), fed piece by piece. Pieces are length-prefixed, so ("ab","c") != ("a","bc"). */
+/* 128-bit content hashes (XXH3), fed piece by piece. Pieces are length-prefixed, so ("ab","c") != ("a","bc").
+ */
 #ifndef SMELT_BASE_HASH_H
 #define SMELT_BASE_HASH_H
 
@@ -14,7 +15,8 @@ struct hash {
 struct hasher;
 struct hasher *hasher_create(void); /* NULL when memory is out */
 void hasher_add(struct hasher *hasher, const void *bytes, size_t count);
-void hasher_add_raw(struct hasher *hasher, const void *bytes, size_t count); /* without the length: pieces of one whole */
+void hasher_add_raw(struct hasher *hasher, const void *bytes,
+                    size_t count); /* without the length: pieces of one whole */
 void hasher_add_string(struct hasher *hasher, const char *string);
 void hasher_add_integer(struct hasher *hasher, int64_t value);
 struct hash hasher_finish(struct hasher *hasher); /* frees the hasher */

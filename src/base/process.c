@@ -19,8 +19,9 @@
 
 extern char **environ;
 
-/* Input and outputs are files in memory, not pipes: nothing has to be fed or drained while the child runs, a write
- * cannot raise SIGPIPE, and a copy of a descriptor in some other fork of the host keeps nobody waiting. */
+/* Input and outputs are files in memory, not pipes: nothing has to be fed or drained while the child runs, a
+ * write cannot raise SIGPIPE, and a copy of a descriptor in some other fork of the host keeps nobody waiting.
+ */
 enum channel { INPUT, OUTPUT, MESSAGES, EXTRA, STATUS, CHANNELS };
 
 struct channels {
@@ -32,8 +33,8 @@ static void close_channels(struct channels *channels) {
         if (channels->fd[c] >= 0) close(channels->fd[c]);
 }
 
-/* A file in memory with `size` bytes, to be read from its start. Its descriptor lies above those the child is given,
- * also in a host that closed its standard streams. */
+/* A file in memory with `size` bytes, to be read from its start. Its descriptor lies above those the child is
+ * given, also in a host that closed its standard streams. */
 static int memory_file(const char *bytes, size_t size) {
     int low = memfd_create("smelt", MFD_CLOEXEC);
     if (low < 0) return -1;
@@ -52,7 +53,8 @@ static int memory_file(const char *bytes, size_t size) {
     return fd;
 }
 
-static bool open_channels(const struct process_request *request, bool with_status, struct channels *channels) {
+static bool open_channels(const struct process_request *request, bool with_status,
+                          struct channels *channels) {
     *channels = (struct channels){{-1, -1, -1, -1, -1}};
     channels->fd[INPUT] = memory_file(request->input, request->input_size);
     channels->fd[OUTPUT] = memory_file(NULL, 0);
@@ -60,11 +62,12 @@ static bool open_channels(const struct process_request *request, bool with_statu
     if (request->extra) channels->fd[EXTRA] = memory_file(request->extra, request->extra_size);
     if (with_status) channels->fd[STATUS] = memory_file(NULL, 0);
     return channels->fd[INPUT] >= 0 && channels->fd[OUTPUT] >= 0 && channels->fd[MESSAGES] >= 0 &&
-           (channels->fd[EXTRA] >= 0) == (request->extra != NULL) && (channels->fd[STATUS] >= 0) == with_status;
+           (channels->fd[EXTRA] >= 0) == (request->extra != NULL) &&
+           (channels->fd[STATUS] >= 0) == with_status;
 }
 
-/* The child starts with default signals and an empty mask, whatever the host program set, and with no descriptor of
- * the host's. */
+/* The child starts with default signals and an empty mask, whatever the host program set, and with no
+ * descriptor of the host's. */
 static int spawn(const char *const *arguments, const struct channels *channels, pid_t *child) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -85,7 +88,8 @@ static int spawn(const char *const *arguments, const struct channels *channels, 
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     int error = posix_spawnp(child, arguments[0], &actions, &attributes, (char *const *)arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
@@ -104,7 +108,8 @@ static void limit_child(pid_t child, const struct process_request *request) {
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
 
-/* Waits until the child has ended or the deadline passed (then false). `pidfd` is -1 where the kernel has none. */
+/* Waits until the child has ended or the deadline passed (then false). `pidfd` is -1 where the kernel has
+ * none. */
 static bool await_end(pid_t child, int pidfd, double deadline) {
     for (double pause = 0.0005;; pause = pause < 0.02 ? 2 * pause : pause) {
         double left = deadline > 0 ? deadline - clock_seconds() : 3600;
@@ -146,7 +151,9 @@ static smelt_status run_child(const struct process_request *request, const char 
     pid_t child;
     int error = spawn(arguments, channels, &child);
     if (error)
-        return fail(error == ENOENT ? SMELT_ERROR_NO_COMPILER : error == ENOMEM ? SMELT_ERROR_OUT_OF_MEMORY : SMELT_ERROR_IO,
+        return fail(error == ENOENT   ? SMELT_ERROR_NO_COMPILER
+                    : error == ENOMEM ? SMELT_ERROR_OUT_OF_MEMORY
+                                      : SMELT_ERROR_IO,
                     "program '%s' cannot be started: %s", request->arguments[0], strerror(error));
     int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     limit_child(child, request);
@@ -158,13 +165,15 @@ static smelt_status run_child(const struct process_request *request, const char 
     }
     if (pidfd >= 0) close(pidfd);
     pid_t waited;
-    while ((waited = waitpid(child, state, 0)) < 0 && errno == EINTR) {}
+    while ((waited = waitpid(child, state, 0)) < 0 && errno == EINTR) {
+    }
     if (waited < 0) *state = -1;
     return SMELT_OK;
 }
 
-/* A host that ignores SIGCHLD, or waits for any child, takes the way the child ended from us: then a shell writes it
- * down. Limits go through the shell too: the child may be gone, and its number another's, before we could set them. */
+/* A host that ignores SIGCHLD, or waits for any child, takes the way the child ended from us: then a shell
+ * writes it down. Limits go through the shell too: the child may be gone, and its number another's, before we
+ * could set them. */
 static const char *const *watched_arguments(const struct process_request *request, char script[256]) {
     size_t count = 0;
     while (request->arguments[count]) count++;
@@ -172,9 +181,11 @@ static const char *const *watched_arguments(const struct process_request *reques
     if (!arguments) return NULL;
     int length = snprintf(script, 256, "ulimit -c 0; ");
     if (request->seconds > 0)
-        length += snprintf(script + length, 256 - (size_t)length, "ulimit -t %ld; ", (long)request->seconds + 1);
+        length +=
+            snprintf(script + length, 256 - (size_t)length, "ulimit -t %ld; ", (long)request->seconds + 1);
     if (request->memory_bytes)
-        length += snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ", request->memory_bytes / 1024);
+        length +=
+            snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ", request->memory_bytes / 1024);
     snprintf(script + length, 256 - (size_t)length, "\"$@\" 4>&-; echo $? >&4");
     arguments[0] = "/bin/sh";
     arguments[1] = "-c";
@@ -195,8 +206,8 @@ static bool host_ignores_children(void) {
 }
 
 /* *lost: how the child ended could not be told. */
-static smelt_status run_once(const struct process_request *request, bool watched, struct process_result *result,
-                             bool *lost) {
+static smelt_status run_once(const struct process_request *request, bool watched,
+                             struct process_result *result, bool *lost) {
     struct channels channels;
     char script[256];
     const char *const *arguments = watched ? watched_arguments(request, script) : request->arguments;
@@ -204,7 +215,8 @@ static smelt_status run_once(const struct process_request *request, bool watched
     int state = -1;
     if (!arguments) return fail_out_of_memory(1);
     if (!open_channels(request, watched, &channels))
-        status = fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
+        status =
+            fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
     if (status == SMELT_OK) status = run_child(request, arguments, &channels, &result->timed_out, &state);
     if (status == SMELT_OK) {
         result->output = collect(channels.fd[OUTPUT]);
@@ -226,7 +238,8 @@ static smelt_status run_once(const struct process_request *request, bool watched
         }
         if (result->signal == SIGXCPU) result->timed_out = true;
         if (result->output.failed || result->messages.failed)
-            status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the output of '%s' does not fit in memory", request->arguments[0]);
+            status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the output of '%s' does not fit in memory",
+                          request->arguments[0]);
     }
     close_channels(&channels);
     if (watched) free((void *)arguments);

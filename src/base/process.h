@@ -23,11 +23,12 @@ struct process_result {
     bool timed_out;
 };
 
-/* Runs the child to its end, in a process group of its own, which is ended with it when its time is over. Holds for
- * every host: one that ignores SIGCHLD or waits for any child takes no result from us; descriptors of the host do not
- * reach the child; a fork of the host at the same time does not hold it up.
- * Returns a failure only if it could not be started or watched (SMELT_ERROR_NO_COMPILER for "no such program", else
- * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY); how the child ended is in `result`, which the caller frees. */
+/* Runs the child to its end, in a process group of its own, which is ended with it when its time is over.
+ * Holds for every host: one that ignores SIGCHLD or waits for any child takes no result from us; descriptors
+ * of the host do not reach the child; a fork of the host at the same time does not hold it up. Returns a
+ * failure only if it could not be started or watched (SMELT_ERROR_NO_COMPILER for "no such program", else
+ * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY); how the child ended is in `result`, which the caller frees.
+ */
 smelt_status process_run(const struct process_request *request, struct process_result *result);
 void process_result_free(struct process_result *result);
 

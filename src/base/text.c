@@ -21,7 +21,9 @@ static bool reserve(struct text *text, size_t more) {
     return true;
 }
 
-void text_reserve(struct text *text, size_t more) { (void)reserve(text, more); }
+void text_reserve(struct text *text, size_t more) {
+    (void)reserve(text, more);
+}
 
 void text_append(struct text *text, const char *bytes, size_t count) {
     if (!reserve(text, count)) return;
@@ -30,7 +32,9 @@ void text_append(struct text *text, const char *bytes, size_t count) {
     text->data[text->length] = 0;
 }
 
-void text_add(struct text *text, const char *string) { text_append(text, string, strlen(string)); }
+void text_add(struct text *text, const char *string) {
+    text_append(text, string, strlen(string));
+}
 
 void text_addf(struct text *text, const char *format, ...) {
     va_list arguments, again;
@@ -50,7 +54,9 @@ void text_free(struct text *text) {
     *text = (struct text){0};
 }
 
-const char *text_string(const struct text *text) { return text->data ? text->data : ""; }
+const char *text_string(const struct text *text) {
+    return text->data ? text->data : "";
+}
 
 char *string_copy(const char *bytes, size_t count) {
     char *copy = malloc(count + 1);

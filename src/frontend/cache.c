@@ -47,17 +47,18 @@ static char *wished_folder(void) {
 
 static smelt_status check_folder(const char *path) {
     if (!*path)
-        return fail(SMELT_ERROR_IO, "no cache folder: none of SMELT_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
+        return fail(SMELT_ERROR_IO,
+                    "no cache folder: none of SMELT_CACHE_DIR, XDG_CACHE_HOME and HOME is set");
     TRY(file_make_folder(path));
     struct stat status;
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode))
         return fail(SMELT_ERROR_IO, "cache folder '%s' is not a folder", path);
     if (status.st_uid != geteuid())
-        return fail(SMELT_ERROR_IO, "cache folder '%s' belongs to user %ld, expected %ld", path, (long)status.st_uid,
-                    (long)geteuid());
+        return fail(SMELT_ERROR_IO, "cache folder '%s' belongs to user %ld, expected %ld", path,
+                    (long)status.st_uid, (long)geteuid());
     if (status.st_mode & 022)
-        return fail(SMELT_ERROR_IO, "cache folder '%s' has mode %03o: others may write to it; expected 700", path,
-                    (unsigned)status.st_mode & 0777);
+        return fail(SMELT_ERROR_IO, "cache folder '%s' has mode %03o: others may write to it; expected 700",
+                    path, (unsigned)status.st_mode & 0777);
     if (access(path, R_OK | W_OK | X_OK) != 0)
         return fail(SMELT_ERROR_IO, "cache folder '%s' is not writable", path);
     return SMELT_OK;
@@ -103,7 +104,8 @@ static void list_files(const char *path, struct listing *listing) {
         }
         char *copy = strdup(name);
         if (!copy) break;
-        listing->files[listing->count++] = (struct cached_file){copy, (uint64_t)status.st_size, status.st_mtim};
+        listing->files[listing->count++] =
+            (struct cached_file){copy, (uint64_t)status.st_size, status.st_mtim};
         listing->bytes += (uint64_t)status.st_size;
     }
     closedir(directory);
@@ -123,7 +125,9 @@ static uint64_t limit_bytes(void) {
     return !*end && value >= 0 ? (uint64_t)value : CACHE_LIMIT_BYTES;
 }
 
-static void mark_path(const char *path, char mark[4352]) { snprintf(mark, 4352, "%s/" TIDY_MARK, path); }
+static void mark_path(const char *path, char mark[4352]) {
+    snprintf(mark, 4352, "%s/" TIDY_MARK, path);
+}
 
 /* Removes what was left behind, and the entries longest out of use when there are too many. */
 static void tidy(const char *path) {
@@ -151,7 +155,9 @@ static void tidy_if_due(const char *path) {
     struct stat status;
     mark_path(path, mark);
     time_t now = time(NULL);
-    if (stat(mark, &status) != 0 || now - status.st_mtime > TIDY_SECONDS || status.st_mtime > now + TIDY_SECONDS) tidy(path);
+    if (stat(mark, &status) != 0 || now - status.st_mtime > TIDY_SECONDS ||
+        status.st_mtime > now + TIDY_SECONDS)
+        tidy(path);
 }
 
 static struct place *find_place(const char *wish) {
@@ -236,7 +242,9 @@ static bool take_header(struct hash key, const char *kind, struct text *contents
     return true;
 }
 
-void cache_touch(const char *path) { (void)utimensat(AT_FDCWD, path, NULL, 0); }
+void cache_touch(const char *path) {
+    (void)utimensat(AT_FDCWD, path, NULL, 0);
+}
 
 bool cache_read(struct hash key, const char *kind, struct text *contents) {
     char path[4352];
@@ -253,7 +261,8 @@ bool cache_read(struct hash key, const char *kind, struct text *contents) {
 
 void cache_warn_unwritable(void) {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&warned)) log_line(SMELT_LOG_WARNING, "%s; it is not kept in the cache", smelt_error());
+    if (!atomic_flag_test_and_set(&warned))
+        log_line(SMELT_LOG_WARNING, "%s; it is not kept in the cache", smelt_error());
 }
 
 #define MAX_PIECES 4
@@ -275,7 +284,9 @@ void cache_remove(struct hash key, const char *kind) {
     if (entry_path(key, kind, path)) (void)unlink(path);
 }
 
-const char *smelt_cache_path(void) { return cache_folder(); }
+const char *smelt_cache_path(void) {
+    return cache_folder();
+}
 
 smelt_status smelt_cache_usage(uint64_t *entries, uint64_t *bytes) {
     const char *where = cache_folder();
@@ -296,7 +307,8 @@ smelt_status smelt_cache_clear(void) {
     list_files(where, &listing);
     for (size_t i = 0; i < listing.count && status == SMELT_OK; i++)
         if (unlink(listing.files[i].path) != 0 && errno != ENOENT)
-            status = fail(SMELT_ERROR_IO, "cache entry '%s' cannot be removed: %s", listing.files[i].path, strerror(errno));
+            status = fail(SMELT_ERROR_IO, "cache entry '%s' cannot be removed: %s", listing.files[i].path,
+                          strerror(errno));
     listing_free(&listing);
     return status;
 }

@@ -1,15 +1,16 @@
 /* The disk cache: one folder of files named by the hash of what they were made from.
  *
- * Safe under many processes without locks: a file appears whole by rename or not at all; a damaged one is rebuilt by
- * whoever finds it; files are removed oldest use first when the folder passes its limit (2 GiB, or SMELT_CACHE_BYTES). */
+ * Safe under many processes without locks: a file appears whole by rename or not at all; a damaged one is
+ * rebuilt by whoever finds it; files are removed oldest use first when the folder passes its limit (2 GiB, or
+ * SMELT_CACHE_BYTES). */
 #ifndef SMELT_FRONTEND_CACHE_H
 #define SMELT_FRONTEND_CACHE_H
 
 #include "base/file.h"
 #include "base/hash.h"
 
-/* SMELT_CACHE_DIR, else XDG_CACHE_HOME/smelt, else ~/.cache/smelt; made with mode 0700 if absent. NULL if it cannot
- * be used: then one warning has been logged, and smelt_error() has the reason. */
+/* SMELT_CACHE_DIR, else XDG_CACHE_HOME/smelt, else ~/.cache/smelt; made with mode 0700 if absent. NULL if it
+ * cannot be used: then one warning has been logged, and smelt_error() has the reason. */
 const char *cache_folder(void);
 
 /* Reads the entry; false if there is none, or a damaged one, which is removed. Its time of use is renewed. */

@@ -31,7 +31,8 @@ static bool find_program(const char *name, char path[4096]) {
     return false;
 }
 
-/* A limit of the environment table: `usual` unless the variable holds a number of at least 1 and at most that. */
+/* A limit of the environment table: `usual` unless the variable holds a number of at least 1 and at most
+ * that. */
 static long limit_of(const char *variable, long usual) {
     const char *setting = getenv(variable);
     if (!setting || !*setting) return usual;
@@ -40,8 +41,12 @@ static long limit_of(const char *variable, long usual) {
     return !*end && value >= 1 && value <= usual ? value : usual;
 }
 
-static long limit_seconds(void) { return limit_of("SMELT_CLANG_SECONDS", CLANG_SECONDS); }
-static long limit_mib(void) { return limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB); }
+static long limit_seconds(void) {
+    return limit_of("SMELT_CLANG_SECONDS", CLANG_SECONDS);
+}
+static long limit_mib(void) {
+    return limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB);
+}
 
 /* What the program says to --version, its first line; "" if it cannot be run. */
 static void ask_version(const char *path, char line[256]) {
@@ -58,8 +63,8 @@ static void ask_version(const char *path, char line[256]) {
     process_result_free(&result);
 }
 
-/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line. Asking
- * costs a process: the cache keeps the answer with the program's size and time. */
+/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line.
+ * Asking costs a process: the cache keeps the answer with the program's size and time. */
 static int major_version(const struct clang *clang, char line[256]) {
     struct text kept = {0};
     if (cache_read(clang->identity, "version", &kept)) {
@@ -90,24 +95,27 @@ static smelt_status look_for(struct clang *clang) {
     const char *named = getenv("SMELT_CLANG");
     if (named && *named) {
         if (!find_program(named, clang->path))
-            return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which is not a program that can be run", named);
+            return fail(SMELT_ERROR_NO_COMPILER,
+                        "SMELT_CLANG is '%s', which is not a program that can be run", named);
         identify(clang);
         int major = major_version(clang, line);
         if (major != REQUIRED_MAJOR)
-            return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which says '%s'; expected clang version %d", named,
-                        line, REQUIRED_MAJOR);
+            return fail(SMELT_ERROR_NO_COMPILER,
+                        "SMELT_CLANG is '%s', which says '%s'; expected clang version %d", named, line,
+                        REQUIRED_MAJOR);
     } else if (!find_program("clang-19", clang->path)) {
         if (!find_program("clang", clang->path))
             return fail(SMELT_ERROR_NO_COMPILER,
-                        "no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name "
+                        "no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package "
+                        "clang-19, or name "
                         "a clang %d in SMELT_CLANG",
                         REQUIRED_MAJOR);
         identify(clang);
         int major = major_version(clang, line);
         if (major != REQUIRED_MAJOR)
             return fail(SMELT_ERROR_NO_COMPILER,
-                        "'%s' says '%s'; expected clang version %d: install the Debian package clang-19", clang->path, line,
-                        REQUIRED_MAJOR);
+                        "'%s' says '%s'; expected clang version %d: install the Debian package clang-19",
+                        clang->path, line, REQUIRED_MAJOR);
     } else {
         identify(clang);
     }
@@ -120,7 +128,9 @@ static struct clang found;
 static struct hash found_environment;
 static bool found_valid;
 
-static bool same(struct hash a, struct hash b) { return a.low == b.low && a.high == b.high; }
+static bool same(struct hash a, struct hash b) {
+    return a.low == b.low && a.high == b.high;
+}
 
 smelt_status clang_find(struct clang *clang) {
     struct hasher *hasher = hasher_create();
@@ -147,18 +157,20 @@ smelt_status clang_find(struct clang *clang) {
 
 /* The dialect: see docs/architecture.md for why SYCL device mode. */
 static const char *const dialect_flags[] = {
-    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++20", "-fdeclspec",
-    "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics", "-fsycl-is-device",
-    "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing", "-fno-finite-loops",
+    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++20",
+    "-fdeclspec", "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics",
+    "-fsycl-is-device", "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing",
+    "-fno-finite-loops",
     /* Each half and bfloat operation rounds; float to integer saturates. */
     "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-fno-strict-float-cast-overflow",
-    "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only", "-dwarf-version=4",
-    "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20", "-ftemplate-backtrace-limit=0",
-    NULL};
+    "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only",
+    "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
+    "-ftemplate-backtrace-limit=0", NULL};
 
 static const char *const relaxed_flags[] = {"-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
-static const char *const fast_flags[] = {"-ffast-math", "-menable-no-infs", "-menable-no-nans", "-fapprox-func",
-                                         "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
+static const char *const fast_flags[] = {
+    "-ffast-math",   "-menable-no-infs",  "-menable-no-nans",  "-fapprox-func",
+    "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
 
 static const char *const *math_flags(smelt_math_mode math) {
     static const char *const none[] = {NULL};
@@ -217,14 +229,14 @@ static smelt_status judge(const struct process_result *result) {
         return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
                     limit_seconds());
     if (strstr(messages, "out of memory") && (result->signal || result->exit_code > 1))
-        return fail(SMELT_ERROR_LIMIT, "clang needed more than %ld MiB of memory for the source and was stopped",
-                    limit_mib());
+        return fail(SMELT_ERROR_LIMIT,
+                    "clang needed more than %ld MiB of memory for the source and was stopped", limit_mib());
     if (result->signal)
         return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)", result->signal,
                     strsignal(result->signal));
     if (result->exit_code > 1)
-        return fail(SMELT_ERROR_COMPILE, "clang broke down over the source: exit status %d, \"%.*s\"", result->exit_code,
-                    (int)strcspn(messages, "\n"), messages);
+        return fail(SMELT_ERROR_COMPILE, "clang broke down over the source: exit status %d, \"%.*s\"",
+                    result->exit_code, (int)strcspn(messages, "\n"), messages);
     return SMELT_OK;
 }
 
@@ -236,7 +248,8 @@ smelt_status clang_run(const struct clang *clang, const struct clang_request *re
                                       .input = request->text,
                                       .input_size = request->length,
                                       .extra = request->header_overlay,
-                                      .extra_size = request->header_overlay ? strlen(request->header_overlay) : 0,
+                                      .extra_size =
+                                          request->header_overlay ? strlen(request->header_overlay) : 0,
                                       .seconds = (double)limit_seconds(),
                                       .memory_bytes = (size_t)limit_mib() << 20};
     struct process_result result;

@@ -11,8 +11,8 @@ struct clang {
     struct hash identity; /* of path, size and modification time */
 };
 
-/* $SMELT_CLANG, else clang-19, else clang if its major version is 19. NO_COMPILER says what was looked for, or which
- * version was found. Found once a process and environment. */
+/* $SMELT_CLANG, else clang-19, else clang if its major version is 19. NO_COMPILER says what was looked for,
+ * or which version was found. Found once a process and environment. */
 smelt_status clang_find(struct clang *clang);
 
 enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
@@ -20,17 +20,17 @@ enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
 struct clang_request {
     enum clang_action action;
     smelt_math_mode math;
-    const char *precompiled;                 /* path of the prelude's image, or NULL */
-    const char *const *include_paths;        /* ended by NULL; may be NULL */
-    const char *header_overlay;              /* a file system overlay in clang's form, or NULL, and … */
-    const char *header_folder;               /* … the folder in it to search after the include paths */
+    const char *precompiled;          /* path of the prelude's image, or NULL */
+    const char *const *include_paths; /* ended by NULL; may be NULL */
+    const char *header_overlay;       /* a file system overlay in clang's form, or NULL, and … */
+    const char *header_folder;        /* … the folder in it to search after the include paths */
     const char *text;
     size_t length;
 };
 
-/* Runs clang over the text. *ok: it ended with success and `output` is what was asked for; otherwise `messages` holds
- * what it said. TIMEOUT and LIMIT when it had to be stopped, COMPILE when it broke down (60 seconds and 4 GiB; less by
- * SMELT_CLANG_SECONDS and SMELT_CLANG_MEMORY). */
+/* Runs clang over the text. *ok: it ended with success and `output` is what was asked for; otherwise
+ * `messages` holds what it said. TIMEOUT and LIMIT when it had to be stopped, COMPILE when it broke down (60
+ * seconds and 4 GiB; less by SMELT_CLANG_SECONDS and SMELT_CLANG_MEMORY). */
 smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
                        struct text *messages, bool *ok);
 

@@ -7,6 +7,7 @@
 #include "frontend/prelude.h"
 
 #include <cpuid.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,10 +35,12 @@ static void add_constants(struct hasher *hasher, const struct compile_options *o
 }
 
 /* The text clang is given: rewritten program and entry point. */
-static smelt_status complete_text(const struct translation *translation, const struct entry *entry, struct text *text) {
+static smelt_status complete_text(const struct translation *translation, const struct entry *entry,
+                                  struct text *text) {
     for (int i = 0; i < entry->parameter_count; i++)
         if (entry->parameters[i].kind == PARAMETER_UNSUPPORTED)
-            return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
+            return fail(SMELT_ERROR_UNSUPPORTED,
+                        "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
                         entry->host_name, entry->parameters[i].name, entry->parameters[i].attribute);
     text_append(text, text_string(&translation->program.text), translation->program.text.length);
     smelt_status status = program_add_entry_point(&translation->program, entry, text);
@@ -45,8 +48,8 @@ static smelt_status complete_text(const struct translation *translation, const s
     return status;
 }
 
-static struct hash content_key(const struct translation *translation, const struct text *text, const struct clang *clang,
-                               const struct compile_options *options) {
+static struct hash content_key(const struct translation *translation, const struct text *text,
+                               const struct clang *clang, const struct compile_options *options) {
     struct hasher *hasher = hasher_create();
     struct text flags = {0};
     clang_add_flags(translation->math, &flags);
@@ -78,13 +81,14 @@ static smelt_status run_clang_with(const struct translation *translation, const 
         request.text = whole.data;
         request.length = whole.length;
     }
-    smelt_status status = whole.failed ? fail_out_of_memory(text->length) : clang_run(clang, &request, bitcode, messages, ok);
+    smelt_status status =
+        whole.failed ? fail_out_of_memory(text->length) : clang_run(clang, &request, bitcode, messages, ok);
     text_free(&whole);
     return status;
 }
 
-static smelt_status run_clang(const struct translation *translation, const struct clang *clang, const struct text *text,
-                              struct text *bitcode) {
+static smelt_status run_clang(const struct translation *translation, const struct clang *clang,
+                              const struct text *text, struct text *bitcode) {
     char precompiled[4096];
     struct text messages = {0};
     bool ok;
@@ -108,6 +112,39 @@ static smelt_status run_clang(const struct translation *translation, const struc
     return status;
 }
 
+/* LLVM recurses deeply over large functions; the host's thread may have little stack. */
+#define COMPILER_STACK_BYTES ((size_t)64 << 20)
+
+struct compiler_call {
+    const struct compiler *compiler;
+    const struct compile_request *request;
+    struct compile_result *result;
+    smelt_status status;
+};
+
+static void *call_compiler(void *argument) {
+    struct compiler_call *call = argument;
+    call->status = call->compiler->compile(call->request, call->result);
+    return NULL;
+}
+
+static smelt_status compile_on_own_stack(const struct compiler *compiler,
+                                         const struct compile_request *request,
+                                         struct compile_result *result) {
+    struct compiler_call call = {compiler, request, result, SMELT_OK};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, COMPILER_STACK_BYTES);
+    int error = pthread_create(&thread, &attributes, call_compiler, &call);
+    pthread_attr_destroy(&attributes);
+    if (error)
+        call_compiler(&call);
+    else
+        pthread_join(thread, NULL);
+    return call.status;
+}
+
 static smelt_status run_compiler(const struct translation *translation, const struct entry *entry,
                                  const struct clang *clang, const struct text *text,
                                  const struct compile_options *options, enum compile_output output,
@@ -121,7 +158,7 @@ static smelt_status run_compiler(const struct translation *translation, const st
                                       .constants = options->constants,
                                       .private_limit = PRIVATE_LIMIT_BYTES,
                                       .output = output};
-    smelt_status status = compiler->compile(&request, result);
+    smelt_status status = compile_on_own_stack(compiler, &request, result);
     text_free(&bitcode);
     if (status != SMELT_OK) {
         image_free(&result->image);

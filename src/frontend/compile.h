@@ -1,5 +1,5 @@
-/* From a translation and the name of an entry to a compiled image: from the disk cache, or through clang and the
- * compiler library. */
+/* From a translation and the name of an entry to a compiled image: from the disk cache, or through clang and
+ * the compiler library. */
 #ifndef SMELT_FRONTEND_COMPILE_H
 #define SMELT_FRONTEND_COMPILE_H
 

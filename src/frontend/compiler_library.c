@@ -11,16 +11,18 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct compiler *opened;
 
-/* Beside the file this code lies in (libsmelt.so), or in the lib folder next to that file's (a program that links the
- * library's objects). */
+/* Beside the file this code lies in (libsmelt.so), or in the lib folder next to that file's (a program that
+ * links the library's objects). */
 static void library_path(char path[4096]) {
     static const char *const places[] = {"", "../lib/"};
     Dl_info info;
     snprintf(path, 4096, "%s", LIBRARY_NAME);
-    const char *slash = dladdr((const void *)&smelt_version, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    const char *slash =
+        dladdr((const void *)&smelt_version, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
     if (!slash) return;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, 4096, "%.*s/%s%s", (int)(slash - info.dli_fname), info.dli_fname, places[i], LIBRARY_NAME);
+        snprintf(path, 4096, "%.*s/%s%s", (int)(slash - info.dli_fname), info.dli_fname, places[i],
+                 LIBRARY_NAME);
         if (access(path, R_OK) == 0) return;
     }
 }
@@ -31,7 +33,8 @@ static smelt_status open_library(const struct compiler **compiler) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return fail(SMELT_ERROR_NO_COMPILER,
-                    "the compiler library cannot be opened: %s; it needs LLVM 19: install the Debian package libllvm19",
+                    "the compiler library cannot be opened: %s; it needs LLVM 19: install the Debian package "
+                    "libllvm19",
                     dlerror());
     void *symbol = dlsym(library, "smelt_compiler");
     smelt_compiler_function *function;
@@ -42,9 +45,10 @@ static smelt_status open_library(const struct compiler **compiler) {
         return fail(SMELT_ERROR_NO_COMPILER, "'%s' is of another version of smelt", path);
     }
     if (strncmp(found->llvm_version, "19.", 3) != 0)
-        return fail(SMELT_ERROR_NO_COMPILER,
-                    "the compiler library found LLVM %s; expected LLVM 19: install the Debian package libllvm19",
-                    found->llvm_version);
+        return fail(
+            SMELT_ERROR_NO_COMPILER,
+            "the compiler library found LLVM %s; expected LLVM 19: install the Debian package libllvm19",
+            found->llvm_version);
     *compiler = found;
     return SMELT_OK;
 }

@@ -35,15 +35,16 @@ bool prelude_is_whole(const char *path) {
     struct stat status;
     if (fd < 0) return false;
     bool whole = false;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size > sizeof(struct trailer)) {
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+        (size_t)status.st_size > sizeof(struct trailer)) {
         size_t size = (size_t)status.st_size, body = size - sizeof(struct trailer);
         char *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
         if (bytes != MAP_FAILED) {
             struct trailer trailer;
             memcpy(&trailer, bytes + body, sizeof trailer);
             struct hash hash = hash_bytes(bytes, body);
-            whole = memcmp(trailer.magic, trailer_magic, sizeof trailer_magic) == 0 && hash.low == trailer.hash.low &&
-                    hash.high == trailer.hash.high;
+            whole = memcmp(trailer.magic, trailer_magic, sizeof trailer_magic) == 0 &&
+                    hash.low == trailer.hash.low && hash.high == trailer.hash.high;
             munmap(bytes, size);
         }
     }
@@ -51,7 +52,8 @@ bool prelude_is_whole(const char *path) {
     return whole;
 }
 
-/* The images this process has found whole, one a prelude and math mode: checked again when the file is another. */
+/* The images this process has found whole, one a prelude and math mode: checked again when the file is
+ * another. */
 static struct checked {
     dev_t device;
     ino_t inode;
@@ -65,7 +67,8 @@ static bool is_good(const char *path, enum prelude prelude, smelt_math_mode math
     struct checked now = {status.st_dev, status.st_ino, status.st_size};
     pthread_mutex_lock(&checked_lock);
     struct checked *known = &checked[prelude][math];
-    bool good = !suspected && known->inode == now.inode && known->device == now.device && known->size == now.size;
+    bool good =
+        !suspected && known->inode == now.inode && known->device == now.device && known->size == now.size;
     pthread_mutex_unlock(&checked_lock);
     if (good) return true;
     if (!prelude_is_whole(path)) return false;
@@ -76,7 +79,8 @@ static bool is_good(const char *path, enum prelude prelude, smelt_math_mode math
     return true;
 }
 
-static smelt_status precompile(const struct clang *clang, enum prelude prelude, smelt_math_mode math, const char *path) {
+static smelt_status precompile(const struct clang *clang, enum prelude prelude, smelt_math_mode math,
+                               const char *path) {
     struct clang_request request = {.action = CLANG_PRECOMPILE,
                                     .math = math,
                                     .text = prelude_texts[prelude],
@@ -86,7 +90,8 @@ static smelt_status precompile(const struct clang *clang, enum prelude prelude, 
     TRY(clang_run(clang, &request, &image, &messages, &ok));
     smelt_status status = SMELT_OK;
     if (!ok) {
-        status = fail(SMELT_ERROR_INTERNAL, "smelt's own prelude does not compile: %.800s", text_string(&messages));
+        status = fail(SMELT_ERROR_INTERNAL, "smelt's own prelude does not compile: %.800s",
+                      text_string(&messages));
     } else {
         struct trailer trailer = {.hash = hash_bytes(text_string(&image), image.length)};
         memcpy(trailer.magic, trailer_magic, sizeof trailer_magic);
@@ -98,8 +103,8 @@ static smelt_status precompile(const struct clang *clang, enum prelude prelude, 
     return status;
 }
 
-smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude, smelt_math_mode math, bool suspected,
-                                 char path[4096]) {
+smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude, smelt_math_mode math,
+                                 bool suspected, char path[4096]) {
     path[0] = 0;
     const char *folder = cache_folder();
     if (!folder) return SMELT_OK;
@@ -127,18 +132,19 @@ smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude
 
 /* Metal's headers, and the one of simd that projects include on the host and the device. */
 static const char *const header_names[] = {
-    "metal_stdlib",     "metal_types",     "metal_type_traits", "metal_limits",   "metal_common",    "metal_math",
-    "metal_integer",    "metal_relational", "metal_geometric",  "metal_matrix",   "metal_atomic",    "metal_compute",
-    "metal_simdgroup",  "metal_quadgroup", "metal_array",       "metal_pack",     "metal_texture",   "metal_uniform",
-    "metal_simdgroup_matrix", "metal_logging", "metal_tensor",  "metal_numeric",  "metal_utility",   "metal_graphics",
-    "metal_tessellation", "metal_raytracing", "metal_config",   "simd/simd.h"};
+    "metal_stdlib",     "metal_types",   "metal_type_traits", "metal_limits",           "metal_common",
+    "metal_math",       "metal_integer", "metal_relational",  "metal_geometric",        "metal_matrix",
+    "metal_atomic",     "metal_compute", "metal_simdgroup",   "metal_quadgroup",        "metal_array",
+    "metal_pack",       "metal_texture", "metal_uniform",     "metal_simdgroup_matrix", "metal_logging",
+    "metal_tensor",     "metal_numeric", "metal_utility",     "metal_graphics",         "metal_tessellation",
+    "metal_raytracing", "metal_config",  "simd/simd.h"};
 
 smelt_status prelude_header_overlay(struct text *overlay) {
-    text_add(overlay, "{\"version\":0,\"case-sensitive\":true,\"use-external-names\":false,\"roots\":[{\"name\":\""
-                      PRELUDE_HEADER_FOLDER "\",\"type\":\"directory\",\"contents\":[");
+    text_add(overlay, "{\"version\":0,\"case-sensitive\":true,\"use-external-names\":false,\"roots\":[{"
+                      "\"name\":\"" PRELUDE_HEADER_FOLDER "\",\"type\":\"directory\",\"contents\":[");
     for (size_t i = 0; i < sizeof header_names / sizeof *header_names; i++)
-        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}", i ? "," : "",
-                  header_names[i]);
+        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}",
+                  i ? "," : "", header_names[i]);
     text_add(overlay, "]}]}");
     return overlay->failed ? fail_out_of_memory(overlay->length) : SMELT_OK;
 }

@@ -4,8 +4,8 @@
 
 #include "frontend/clang.h"
 
-/* What stands in front of a source: Metal's library alone for whole files, which may bring helpers of their own under
- * MLX's names; with MLX's helper set for kernel bodies. */
+/* What stands in front of a source: Metal's library alone for whole files, which may bring helpers of their
+ * own under MLX's names; with MLX's helper set for kernel bodies. */
 enum prelude { PRELUDE_METAL, PRELUDE_MLX };
 #define PRELUDE_COUNT 2
 
@@ -17,16 +17,17 @@ extern const char prelude_macros[];
 /* A hash of a prelude's text. */
 struct hash prelude_hash(enum prelude prelude);
 
-/* The path of the precompiled prelude for this clang and mode, made if it is not in the cache, or is damaged; "" when
- * there is no cache to keep it in. Its contents are checked once a process, or now if `suspected`: after clang failed. */
-smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude, smelt_math_mode math, bool suspected,
-                                 char path[4096]);
+/* The path of the precompiled prelude for this clang and mode, made if it is not in the cache, or is damaged;
+ * "" when there is no cache to keep it in. Its contents are checked once a process, or now if `suspected`:
+ * after clang failed. */
+smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude, smelt_math_mode math,
+                                 bool suspected, char path[4096]);
 
 /* True if the image is there and whole. */
 bool prelude_is_whole(const char *path);
 
-/* Empty files under the names of Metal's headers, for #include in users' headers: a file system overlay in clang's
- * form, and the folder in it. */
+/* Empty files under the names of Metal's headers, for #include in users' headers: a file system overlay in
+ * clang's form, and the folder in it. */
 smelt_status prelude_header_overlay(struct text *overlay);
 #define PRELUDE_HEADER_FOLDER "/smelt/headers"
 

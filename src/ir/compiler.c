@@ -3,16 +3,41 @@
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
+#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
 static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
 
+/* LLVM ends the process when it meets what it cannot go on with. A compile must not take its host with it: it
+ * is left from within, and what LLVM held is lost. */
+static _Thread_local struct escape {
+    jmp_buf place;
+    char reason[512];
+} * escape;
+
+static void on_fatal_error(const char *reason) {
+    if (!escape) return;
+    snprintf(escape->reason, sizeof escape->reason, "%s", reason);
+    longjmp(escape->place, 1);
+}
+
+/* Without a handler an error reported to the context ends the process, too. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
+    struct unit *unit = context;
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || unit->diagnosed) return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    unit->diagnosed = unit_fail(unit, SMELT_ERROR_COMPILE, "%s", text);
+    LLVMDisposeMessage(text);
+}
+
 static void start_llvm(void) {
+    LLVMInstallFatalErrorHandler(on_fatal_error);
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -87,16 +112,30 @@ static smelt_status run(struct unit *unit) {
     return pass_codegen(unit);
 }
 
+/* *whole: LLVM's objects may still be touched. */
+static smelt_status run_guarded(struct unit *unit, bool *whole) {
+    struct escape here;
+    *whole = setjmp(here.place) == 0;
+    escape = *whole ? &here : NULL;
+    if (!*whole) return unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot make code of it: %s", here.reason);
+    smelt_status status = run(unit);
+    escape = NULL;
+    return status;
+}
+
 static smelt_status compile(const struct compile_request *request, struct compile_result *result) {
     pthread_once(&llvm_once, start_llvm);
     *result = (struct compile_result){0};
     struct unit unit = {.request = request, .result = result, .context = LLVMContextCreate()};
     unit.builder = LLVMCreateBuilderInContext(unit.context);
-    smelt_status status = run(&unit);
+    LLVMContextSetDiagnosticHandler(unit.context, on_diagnostic, &unit);
+    bool whole;
+    smelt_status status = run_guarded(&unit, &whole);
+    if (!whole) return status;
     LLVMDisposeBuilder(unit.builder);
     if (unit.module) LLVMDisposeModule(unit.module);
     LLVMContextDispose(unit.context);
-    return status;
+    return status != SMELT_OK ? status : unit.diagnosed;
 }
 
 SMELT_API const struct compiler *smelt_compiler(void);

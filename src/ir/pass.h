@@ -15,6 +15,7 @@ struct unit {
     LLVMTargetDataRef layout;
     const struct compile_request *request;
     struct compile_result *result;
+    smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
 };
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
