@@ -8,6 +8,7 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // expect buffer 1: 1 2 3                                     … or of a buffer, for whole files
     // expect out: f(i) for i in 16: i * i                        … or a Python expression over i = 0, 1, 2 …
     // expect-prefix out: 1 2                                     only the first values
+    // let lane = lambda i: i % 32                                a name for the expressions of later lines
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
 
 A .body file is run with --body. The case runs on every engine; results are compared with the expectation.
@@ -51,11 +52,13 @@ def parse_value(word):
         return complex(word) if word.endswith("j") else float(word)
 
 
-def expected_values(text):
+def expected_values(text, names):
     rule = re.match(r"f\(i\) for i in (\d+):\s*(.*)", text)
     if rule:
-        names = {name: getattr(math, name) for name in dir(math)}
-        return [eval(rule.group(2), {"math": math, **names, "i": i}) for i in range(int(rule.group(1)))]
+        code, values = compile(rule.group(2), "expectation", "eval"), []
+        for names["i"] in range(int(rule.group(1))):
+            values.append(eval(code, names))
+        return values
     return [parse_value(word) for word in text.replace(",", " ").split()]
 
 
@@ -73,9 +76,10 @@ class Case:
     def __init__(self, path):
         self.path = path
         self.arguments, self.expectations, self.tolerance = [], {}, 0.0
+        names = {"math": math, **{name: getattr(math, name) for name in dir(math)}}
         with open(path, encoding="utf-8") as file:
             for line in file:
-                comment = re.match(r"\s*//\s*(run|expect-prefix|expect|tolerance)\b\s*(.*)", line)
+                comment = re.match(r"\s*//\s*(run|let|expect-prefix|expect|tolerance)\b\s*(.*)", line)
                 if not comment:
                     continue
                 word, rest = comment.groups()
@@ -83,9 +87,12 @@ class Case:
                     self.arguments += shlex.split(rest.lstrip(":"))
                 elif word == "tolerance":
                     self.tolerance = float(rest.lstrip(": "))
+                elif word == "let":
+                    name, _, value = rest.partition("=")
+                    names[name.strip()] = eval(value, names)
                 else:
                     name, _, values = rest.partition(":")
-                    self.expectations[name.strip()] = (expected_values(values.strip()), word == "expect-prefix")
+                    self.expectations[name.strip()] = (expected_values(values.strip(), names), word == "expect-prefix")
         if not self.arguments or not self.expectations:
             raise SystemExit(f"{path}: needs `// run:` and `// expect NAME:` lines")
 
