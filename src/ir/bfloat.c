@@ -39,6 +39,45 @@ static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     return LLVMBuildBitCast(b, high, bfloat_type(unit), "");
 }
 
+/* An integer as a float from which narrow() rounds as if from the integer itself. Up to 24 bits the float is
+ * exact. Wider ones pass through double, and are rounded to odd on the way: what is lost leaves its mark in
+ * the last bit. */
+static LLVMValueRef integer_as_float(struct unit *unit, LLVMValueRef value, bool is_signed) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(value), real = LLVMDoubleTypeInContext(unit->context);
+    unsigned width = LLVMGetIntTypeWidth(type);
+    if (width <= 24)
+        return is_signed ? LLVMBuildSIToFP(b, value, float_type(unit), "")
+                         : LLVMBuildUIToFP(b, value, float_type(unit), "");
+    if (width > 32) {
+        /* Twelve bits fewer fit in a double's 53; whether any of them was set goes into the lowest that
+         * stays. */
+        LLVMValueRef zero = LLVMConstNull(type);
+        LLVMValueRef low = LLVMBuildAnd(b, value, LLVMConstInt(type, 0xfff, false), "");
+        LLVMValueRef high = LLVMBuildAnd(b, value, LLVMConstInt(type, ~0xfffull, true), "");
+        LLVMValueRef mark = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, low, zero, ""),
+                                            LLVMConstInt(type, 0x1000, false), zero, "");
+        LLVMValueRef marked = LLVMBuildOr(b, high, mark, "");
+        /* Small values keep all their bits. */
+        LLVMValueRef sign = is_signed ? LLVMBuildAShr(b, value, LLVMConstInt(type, 63, false), "") : zero;
+        LLVMValueRef magnitude = LLVMBuildXor(b, value, sign, "");
+        LLVMValueRef large =
+            LLVMBuildICmp(b, LLVMIntUGE, magnitude, LLVMConstInt(type, 1ull << 52, false), "");
+        value = LLVMBuildSelect(b, large, marked, value, "");
+    }
+    LLVMValueRef exact =
+        is_signed ? LLVMBuildSIToFP(b, value, real, "") : LLVMBuildUIToFP(b, value, real, "");
+    LLVMValueRef nearest = LLVMBuildFPTrunc(b, exact, float_type(unit), "");
+    LLVMValueRef back = LLVMBuildFPExt(b, nearest, real, "");
+    LLVMValueRef bits = LLVMBuildBitCast(b, nearest, type_i32(unit), "");
+    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, build_intrinsic(unit, "llvm.fabs", real, &back, 1),
+                                       build_intrinsic(unit, "llvm.fabs", real, &exact, 1), "");
+    LLVMValueRef toward_zero = LLVMBuildSub(b, bits, LLVMBuildZExt(b, above, type_i32(unit), ""), "");
+    LLVMValueRef odd = LLVMBuildOr(b, toward_zero, constant_i32(unit, 1), "");
+    LLVMValueRef inexact = LLVMBuildFCmp(b, LLVMRealONE, back, exact, "");
+    return LLVMBuildBitCast(b, LLVMBuildSelect(b, inexact, odd, bits, ""), float_type(unit), "");
+}
+
 /* The float of an operand: its origin, where it was narrowed from nothing but a constant. */
 static LLVMValueRef operand_as_float(struct unit *unit, LLVMValueRef instruction, unsigned index) {
     return widen(unit, LLVMGetOperand(instruction, index));
@@ -101,13 +140,9 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
                                 ? LLVMGetOperand(i, 0)
                                 : LLVMBuildFPTrunc(b, LLVMGetOperand(i, 0), float_type(unit), ""));
     case LLVMSIToFP:
-    case LLVMUIToFP: {
+    case LLVMUIToFP:
         if (!result) return NULL;
-        LLVMValueRef real = opcode == LLVMSIToFP
-                                ? LLVMBuildSIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "")
-                                : LLVMBuildUIToFP(b, LLVMGetOperand(i, 0), float_type(unit), "");
-        return narrow(unit, real);
-    }
+        return narrow(unit, integer_as_float(unit, LLVMGetOperand(i, 0), opcode == LLVMSIToFP));
     case LLVMCall: {
         if (result) return lower_call(unit, i);
         if (!operand) return NULL;
