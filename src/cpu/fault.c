@@ -10,7 +10,7 @@
 
 #define SIGNAL_STACK_BYTES 65536
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 static struct sigaction previous[sizeof signals / sizeof *signals];
 static pthread_mutex_t install_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local void *own_stack;
@@ -22,16 +22,28 @@ static bool in_code(const struct object *object, const void *address) {
     return p >= object->code && p < object->code + object->code_size;
 }
 
-/* The instruction to blame: the faulting one, or the call into a library function that faulted. */
+static bool on_fiber(const struct worker *worker, const void *stack_pointer) {
+    const char *p = stack_pointer, *low = worker->running->stack;
+    return p >= low && p < low + FIBER_STACK_BYTES;
+}
+
+/* The instruction to blame: the faulting one, or the call into a library function that faulted; NULL if the
+ * kernel has overwritten its own stack and jumped who knows where. */
 static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
     const struct object *object = &worker->launch->executable->object;
     const void *instruction = (const void *)context->uc_mcontext.gregs[REG_RIP];
     if (in_code(object, instruction)) return instruction;
     const void *const *stack = (const void *const *)context->uc_mcontext.gregs[REG_RSP];
-    const char *low = worker->running->stack, *high = low + FIBER_STACK_BYTES;
-    for (int i = 0; i < 64 && (const char *)(stack + i) >= low && (const char *)(stack + i + 1) <= high; i++)
+    for (int i = 0; i < 64 && on_fiber(worker, stack + i); i++)
         if (in_code(object, stack[i])) return (const char *)stack[i] - 1;
     return NULL;
+}
+
+/* While kernel code runs nothing else runs on its fiber but the engine's few functions it calls. */
+static bool is_of_kernel(const struct worker *worker, const ucontext_t *context) {
+    const struct object *object = &worker->launch->executable->object;
+    return in_code(object, (const void *)context->uc_mcontext.gregs[REG_RIP]) ||
+           on_fiber(worker, (const void *)context->uc_mcontext.gregs[REG_RSP]);
 }
 
 static void call_previous(int signal, siginfo_t *info, void *context) {
@@ -55,15 +67,14 @@ static void call_previous(int signal, siginfo_t *info, void *context) {
 static void on_fault(int signal, siginfo_t *info, void *opaque) {
     ucontext_t *context = opaque;
     struct worker *worker = worker_in_kernel();
-    const void *instruction = worker ? blamed_instruction(worker, context) : NULL;
-    if (!instruction) {
+    if (!worker || !is_of_kernel(worker, context)) {
         call_previous(signal, info, opaque);
         return;
     }
     worker->ended = ENDED_BY_FAULT;
     worker->fault_signal = signal;
     worker->fault_address = info->si_addr;
-    worker->fault_instruction = instruction;
+    worker->fault_instruction = blamed_instruction(worker, context);
     struct fiber_escape escape = fiber_escape(&worker->home);
     context->uc_mcontext.gregs[REG_RIP] = (greg_t)escape.instruction_pointer;
     context->uc_mcontext.gregs[REG_RSP] = (greg_t)escape.stack_pointer;

@@ -106,7 +106,8 @@ void fibers_destroy(struct fiber *fibers, int count) {
 }
 
 void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, int stagger) {
-    /* Seven words are popped on the way to smelt_fiber_entry, which calls with the stack aligned to 16 bytes. */
+    /* Seven words are popped on the way to smelt_fiber_entry, which calls with the stack aligned to 16 bytes.
+     */
     char *top = fiber->stack + FIBER_STACK_BYTES - 64 * (size_t)(stagger & 31);
     void **frame = (void **)(top - 16 - 7 * sizeof(void *));
     frame[0] = NULL;                       /* r15 */

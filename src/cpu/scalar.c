@@ -216,9 +216,10 @@ static smelt_status fault_failure(const struct worker *worker) {
         snprintf(where, sizeof where, "%s:%d", line.file, line.line);
     const char *stack = thread->fiber ? thread->fiber->stack : NULL;
     const char *address = worker->fault_address;
-    if (stack && address < stack && address >= stack - 65536)
+    /* Near the stack, that is in the inaccessible page before or behind it. */
+    if (stack && address >= stack - 65536 && address < stack + FIBER_STACK_BYTES + 65536)
         return fail(SMELT_ERROR_FAULT,
-                    "kernel '%s' wrote below a private array at %s (thread %u of threadgroup (%u, %u, %u))",
+                    "kernel '%s' ran past its private arrays at %s (thread %u of threadgroup (%u, %u, %u))",
                     executable->name, where, thread->context.index, worker->group.position[0],
                     worker->group.position[1], worker->group.position[2]);
     return fail(

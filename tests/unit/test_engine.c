@@ -204,6 +204,27 @@ static void a_store_through_null_is_a_fault(void **state) {
     assert_still_usable();
 }
 
+/* Stacks have an inaccessible page on either side. */
+static void running_past_a_private_array_is_a_fault(void **state) {
+    (void)state;
+    static const char *const bodies[] = {
+        "uint i = thread_position_in_grid.x; float t[64]; for (int k = 0; k < 64; k++) t[k] = a[k];\n"
+        "for (int k = 63; k > -60000; k -= 8) t[k] = 1;\nout[i] = t[i];",
+        "uint i = thread_position_in_grid.x; float t[64]; for (int k = 0; k < 64; k++) t[k] = a[k];\n"
+        "for (int k = 0; k < int(a[1]) * 60000; k += 8) t[k] = 1;\nout[i] = t[i];",
+    };
+    smelt_array *a = arange(SMELT_FLOAT32, 64), *out = NULL;
+    for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
+        struct job job = {.name = "past", .body = bodies[k], .a = a, .n = 64, .grid = 64, .threadgroup = 64};
+        assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
+        assert_string_equal(
+            smelt_error(),
+            "kernel 'past' ran past its private arrays at past.body:2 (thread 0 of threadgroup (0, 0, 0))");
+        assert_still_usable();
+    }
+    smelt_array_release(a);
+}
+
 static volatile sig_atomic_t seen_signal;
 
 static void note_and_leave(int signal) {
@@ -342,6 +363,7 @@ int main(int count, char **arguments) {
         cmocka_unit_test(loads_that_are_thrown_away_may_lie_outside),
         cmocka_unit_test(a_load_outside_is_a_fault_naming_kernel_and_line),
         cmocka_unit_test(a_store_through_null_is_a_fault),
+        cmocka_unit_test(running_past_a_private_array_is_a_fault),
         cmocka_unit_test(faults_outside_kernels_reach_the_previous_handler),
         cmocka_unit_test(a_kernel_that_never_ends_is_stopped),
         cmocka_unit_test(a_barrier_some_threads_miss_names_both),
