@@ -52,6 +52,8 @@ __smelt_together void __smelt_simdgroup_barrier(uint flags);
 void __smelt_thread_return(void);
 void __smelt_max_threads(uint count);
 __smelt_pure bool __smelt_constant_defined(const void *constant);
+// A macro: src/ir/constants.c wants to see the constant itself.
+#define is_function_constant_defined(constant) __smelt_constant_defined((const void *)&(constant))
 // Simdgroup operations, over the active lanes. `width` is 32 for a simdgroup and 4 for quads.
 __smelt_together uint __smelt_simd_shuffle_i32(uint value, uint lane);
 __smelt_together ulong __smelt_simd_shuffle_i64(ulong value, uint lane);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 /* ---- Preprocessing, remembered: the entry lists the files it read, and is good while they are unchanged.
  * Layout: one line a file "size seconds nanoseconds path", an empty line, the text. */
@@ -17,6 +18,7 @@ static struct hash preprocess_key(const struct translation_request *request, con
     struct hasher *hasher = hasher_create();
     hasher_add(hasher, request->text, request->length);
     for (const char *const *p = request->include_paths; p && *p; p++) hasher_add_string(hasher, *p);
+    for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) hasher_add_string(hasher, request->texts[i].name);
     hasher_add_integer(hasher, request->math);
     hasher_add_string(hasher, prelude_macros);
     hasher_add(hasher, &clang->identity, sizeof clang->identity);
@@ -52,28 +54,45 @@ static bool recall(struct hash key, struct text *source) {
     return good;
 }
 
-/* The files a preprocessed text names in its line markers, those with a place on disk. */
-static void remember(struct hash key, const struct text *source) {
+static bool later(struct timespec a, struct timespec b) {
+    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec >= b.tv_nsec;
+}
+
+/* Adds a line for the file or folder to the list; false if it changed since `start`: what clang read is not
+ * known. */
+static bool record(const char *path, struct timespec start, struct text *files) {
+    char item[4400];
+    struct stat status;
+    if (stat(path, &status) != 0) return true;
+    if (later(status.st_mtim, start)) return false;
+    int length = snprintf(item, sizeof item, "%lld %lld %lld %s\n", (long long)status.st_size,
+                          (long long)status.st_mtim.tv_sec, (long long)status.st_mtim.tv_nsec, path);
+    if (length < (int)sizeof item && !strstr(text_string(files), item))
+        text_append(files, item, (size_t)length);
+    return true;
+}
+
+/* The files a preprocessed text names in its line markers, those with a place on disk; and the folders that
+ * were searched, where a new file may hide an old one. */
+static void remember(struct hash key, const char *const *search_paths, struct timespec start,
+                     const struct text *source) {
     struct text files = {0};
+    bool known = true;
+    for (const char *const *p = search_paths; *p; p++) known &= record(*p, start, &files);
     const char *at = text_string(source), *end = at + source->length;
     for (; at < end; at += strcspn(at, "\n") + 1) {
         int line, used = 0;
         if (*at != '#' || sscanf(at, "# %d \"%n", &line, &used) != 1 || !used) continue;
         size_t length = strcspn(at + used, "\"\n");
         char path[4200];
-        struct stat status;
         if (!length || length >= sizeof path || at[used] == '<') continue;
         memcpy(path, at + used, length);
         path[length] = 0;
-        if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) continue;
-        char item[4400];
-        int item_length = snprintf(item, sizeof item, "%lld %lld %lld %s\n", (long long)status.st_size,
-                                   (long long)status.st_mtim.tv_sec, (long long)status.st_mtim.tv_nsec, path);
-        if (!strstr(text_string(&files), item)) text_append(&files, item, (size_t)item_length);
+        known &= record(path, start, &files);
     }
     text_add(&files, "\n");
     struct bytes pieces[2] = {{files.data, files.length}, {source->data, source->length}};
-    if (!files.failed) cache_write(key, "pre", pieces, 2);
+    if (known && !files.failed && !source->failed) cache_write(key, "pre", pieces, 2);
     text_free(&files);
 }
 
@@ -86,7 +105,7 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
     text_append(&whole, request->text, request->length);
     struct clang_request clang_request = {.action = CLANG_PREPROCESS,
                                           .math = request->math,
-                                          .include_paths = request->include_paths,
+                                          .include_paths = out->search_paths,
                                           .header_overlay = text_string(&overlay),
                                           .header_folder = PRELUDE_HEADER_FOLDER,
                                           .text = text_string(&whole),
@@ -111,8 +130,10 @@ static smelt_status preprocess(const struct translation_request *request, struct
     TRY(clang_find(&clang));
     struct hash key = preprocess_key(request, &clang);
     if (recall(key, &out->source)) return SMELT_OK;
+    struct timespec start;
+    clock_gettime(CLOCK_REALTIME_COARSE, &start);
     TRY(run_preprocessor(request, &clang, out));
-    remember(key, &out->source);
+    remember(key, out->search_paths, start, &out->source);
     return SMELT_OK;
 }
 
@@ -130,13 +151,26 @@ static smelt_status needs_preprocessor(const struct translation_request *request
     return SMELT_OK;
 }
 
+/* #include "…" looks beside the file it stands in first (the texts are files when their names are paths),
+ * then in the folders given. */
+static void find_search_paths(const struct translation_request *request, struct translation *out) {
+    int given = 0, count = 0;
+    while (request->include_paths && request->include_paths[given]) given++;
+    out->search_paths =
+        arena_alloc(&out->arena, ((size_t)given + TRANSLATION_MAX_TEXTS + 1) * sizeof *out->search_paths);
+    if (!out->search_paths) return;
+    for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
+        const char *name = request->texts[i].name, *slash = name ? strrchr(name, '/') : NULL;
+        if (slash) out->search_paths[count++] = arena_copy(&out->arena, name, (size_t)(slash - name) + 1);
+    }
+    for (int i = 0; i < given; i++)
+        out->search_paths[count++] =
+            arena_copy(&out->arena, request->include_paths[i], strlen(request->include_paths[i]));
+}
+
 smelt_status translation_create(const struct translation_request *request, struct translation *translation) {
     struct translation out = {.prelude = request->prelude, .math = request->math};
-    int paths = 0;
-    while (request->include_paths && request->include_paths[paths]) paths++;
-    out.include_paths = arena_alloc(&out.arena, ((size_t)paths + 1) * sizeof *out.include_paths);
-    for (int i = 0; i < paths && out.include_paths; i++)
-        out.include_paths[i] = arena_copy(&out.arena, request->include_paths[i], strlen(request->include_paths[i]));
+    find_search_paths(request, &out);
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
         const struct named_text *text = &request->texts[i];
         if (!text->name) continue;
@@ -144,7 +178,8 @@ smelt_status translation_create(const struct translation_request *request, struc
         out.texts[i].text = arena_copy(&out.arena, text->text, strlen(text->text));
     }
     bool needed = false;
-    smelt_status status = out.arena.failed ? fail_out_of_memory(request->length) : needs_preprocessor(request, &needed);
+    smelt_status status =
+        out.arena.failed ? fail_out_of_memory(request->length) : needs_preprocessor(request, &needed);
     if (status == SMELT_OK) {
         if (needed) {
             status = preprocess(request, &out);
@@ -155,7 +190,8 @@ smelt_status translation_create(const struct translation_request *request, struc
             if (out.source.failed) status = fail_out_of_memory(request->length);
         }
     }
-    if (status == SMELT_OK) status = program_create(text_string(&out.source), out.source.length, &out.program);
+    if (status == SMELT_OK)
+        status = program_create(text_string(&out.source), out.source.length, &out.program);
     if (status != SMELT_OK) {
         text_free(&out.source);
         arena_free(&out.arena);
@@ -173,6 +209,7 @@ void translation_free(struct translation *translation) {
 
 const struct entry *translation_entry(const struct translation *translation, const char *host_name) {
     for (int e = 0; e < translation->program.entry_count; e++)
-        if (strcmp(translation->program.entries[e].host_name, host_name) == 0) return &translation->program.entries[e];
+        if (strcmp(translation->program.entries[e].host_name, host_name) == 0)
+            return &translation->program.entries[e];
     return NULL;
 }

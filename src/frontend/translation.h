@@ -22,11 +22,11 @@ struct translation_request {
 };
 
 struct translation {
-    struct text source;          /* what the program was read from: the text, preprocessed if it had to be */
+    struct text source; /* what the program was read from: the text, preprocessed if it had to be */
     struct program program;
     enum prelude prelude;
     smelt_math_mode math;
-    const char **include_paths;
+    const char **search_paths; /* for #include, in order; ended by NULL */
     struct named_text texts[TRANSLATION_MAX_TEXTS];
     struct arena arena; /* the strings above */
 };

@@ -71,10 +71,12 @@ static smelt_status optimise(struct unit *unit) {
                          "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,"
                          "instcombine<no-verify-fixpoint>,"
                          "simplifycfg)"));
+    TRY(pass_constants_evaluated(unit));
     TRY(pass_sink(unit));
     TRY(run_passes(unit,
                    "default<O3>,function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
     TRY(pass_sink(unit));
+    TRY(pass_constants_used(unit));
     TRY(pass_lines(unit));
     return SMELT_OK;
 }

@@ -1,11 +1,19 @@
-/* Gives function constants (symbols smelt_constant_<index>) their values, so that the optimiser folds them.
- */
+/* Gives function constants their values, so that the optimiser folds them, and everything computed from them.
+ *
+ * The rewriter declares them as symbols "smelt_constant_<index> <name>", or "smelt_constant_#<k> <name>" with
+ * the index in the integer smelt_constant_index_<k>. Those without a value stay declarations: where the
+ * optimised kernel still reads one, pass_constants_used refuses it by name. Constants at namespace scope that
+ * are computed from them have initialiser functions, which globalopt evaluates one by one. */
 #include "ir/pass.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PREFIX "smelt_constant_"
+#define INDEX_PREFIX "smelt_constant_index_"
+#define UNSET_PREFIX "smelt_unset_"
+#define INITIALISERS "llvm.global_ctors"
 
 static const smelt_constant *find(const struct compile_request *request, long index) {
     for (const smelt_constant *c = request->constants; c && c->dtype != SMELT_NO_DTYPE; c++)
@@ -48,33 +56,154 @@ static void fold_defined(struct unit *unit, LLVMValueRef global, bool defined) {
     }
 }
 
+/* The name without clang's \1, which says that an asm label is not mangled. */
+static const char *symbol_name(LLVMValueRef global) {
+    size_t length;
+    const char *name = LLVMGetValueName2(global, &length);
+    return *name == 1 ? name + 1 : name;
+}
+
+static bool has_prefix(const char *name, const char *prefix) {
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static bool is_function_constant(LLVMValueRef global) {
+    return has_prefix(symbol_name(global), PREFIX) && !has_prefix(symbol_name(global), INDEX_PREFIX);
+}
+
+static smelt_status read_index(struct unit *unit, const char *text, long *index) {
+    char name[64], *end;
+    if (*text != '#') {
+        *index = strtol(text, &end, 10);
+        return SMELT_OK;
+    }
+    snprintf(name, sizeof name, INDEX_PREFIX "%ld", strtol(text + 1, &end, 10));
+    LLVMValueRef global = LLVMGetNamedGlobal(unit->module, name);
+    LLVMValueRef value = global ? LLVMGetInitializer(global) : NULL;
+    if (!value || !LLVMIsAConstantInt(value))
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
+                         "the index of function constant '%s' is not a constant",
+                         *end == ' ' ? end + 1 : end);
+    *index = LLVMConstIntGetSExtValue(value);
+    return SMELT_OK;
+}
+
+static smelt_status set_value(struct unit *unit, LLVMValueRef global) {
+    long index = 0;
+    const char *name = symbol_name(global) + strlen(PREFIX);
+    TRY(read_index(unit, name, &index));
+    const smelt_constant *constant = find(unit->request, index);
+    fold_defined(unit, global, constant != NULL);
+    if (!constant) {
+        /* Under the evaluated index, for messages. */
+        char renamed[512];
+        const char *word = strchr(name, ' ');
+        snprintf(renamed, sizeof renamed, PREFIX "%ld%s", index, word ? word : "");
+        LLVMSetValueName2(global, renamed, strlen(renamed));
+        return SMELT_OK;
+    }
+    LLVMValueRef value = value_as(LLVMGlobalGetValueType(global), constant);
+    if (!value)
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "function constant %ld is not a scalar", index);
+    LLVMSetInitializer(global, value);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMInternalLinkage);
+    return SMELT_OK;
+}
+
+#define MAX_INITIALISERS 4096
+
+/* clang collects the initialisers into one function; listed singly, one that cannot be evaluated does not
+ * stop the others. */
+static void list_initialisers(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, INITIALISERS), values, record, caller,
+                 items[MAX_INITIALISERS];
+    unsigned count = 0;
+    if (!table || !(values = LLVMGetInitializer(table)) || LLVMGetArrayLength2(LLVMTypeOf(values)) != 1)
+        return;
+    record = LLVMGetAggregateElement(values, 0);
+    caller = LLVMGetAggregateElement(record, 1);
+    if (!LLVMIsAFunction(caller)) return;
+    FOR_EACH_BLOCK(block, caller)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (!LLVMIsACallInst(instruction) || count == MAX_INITIALISERS) continue;
+        LLVMValueRef fields[3] = {LLVMGetAggregateElement(record, 0), LLVMGetCalledValue(instruction),
+                                  LLVMGetAggregateElement(record, 2)};
+        items[count++] = LLVMConstStructInContext(unit->context, fields, 3, false);
+    }
+    if (count < 2 || count == MAX_INITIALISERS) return;
+    LLVMTypeRef type = LLVMTypeOf(items[0]);
+    LLVMDeleteGlobal(table);
+    table = LLVMAddGlobal(unit->module, LLVMArrayType2(type, count), INITIALISERS);
+    LLVMSetLinkage(table, LLVMAppendingLinkage);
+    LLVMSetInitializer(table, LLVMConstArray2(type, items, count));
+}
+
 smelt_status pass_constants(struct unit *unit) {
-    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module), next; g; g = next) {
-        next = LLVMGetNextGlobal(g);
-        size_t length;
-        const char *name = LLVMGetValueName2(g, &length);
-        /* asm("…") names carry \1: no mangling. */
-        if (*name == 1) name++;
-        if (strncmp(name, PREFIX, strlen(PREFIX)) != 0 || !LLVMIsDeclaration(g)) continue;
-        char *end;
-        long index = strtol(name + strlen(PREFIX), &end, 10);
-        if (*end)
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
+        if (is_function_constant(g) && LLVMIsDeclaration(g)) TRY(set_value(unit, g));
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
+        if (has_prefix(symbol_name(g), INDEX_PREFIX)) LLVMSetLinkage(g, LLVMInternalLinkage);
+    list_initialisers(unit);
+    return SMELT_OK;
+}
+
+/* What an initialiser that could not be evaluated would have stored to becomes a declaration that names the
+ * function constant to blame. */
+static void forget_stores(LLVMValueRef initialiser) {
+    const char *blame = "";
+    FOR_EACH_BLOCK(block, initialiser)
+    FOR_EACH_INSTRUCTION(instruction, block)
+    for (int i = 0; i < LLVMGetNumOperands(instruction); i++) {
+        LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)i);
+        if (!LLVMIsAGlobalVariable(operand) || !LLVMIsDeclaration(operand)) continue;
+        if (is_function_constant(operand)) blame = symbol_name(operand) + strlen(PREFIX);
+        if (has_prefix(symbol_name(operand), UNSET_PREFIX))
+            blame = symbol_name(operand) + strlen(UNSET_PREFIX);
+    }
+    char name[512];
+    snprintf(name, sizeof name, UNSET_PREFIX "%s", blame);
+    FOR_EACH_BLOCK(block, initialiser)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (!LLVMIsAStoreInst(instruction)) continue;
+        LLVMValueRef target = LLVMGetOperand(instruction, 1);
+        while (LLVMIsAConstantExpr(target) || LLVMIsAGetElementPtrInst(target))
+            target = LLVMGetOperand(target, 0);
+        if (!LLVMIsAGlobalVariable(target) || LLVMIsDeclaration(target)) continue;
+        LLVMSetValueName2(target, name, strlen(name));
+        LLVMSetLinkage(target, LLVMExternalLinkage);
+        LLVMSetInitializer(target, NULL);
+    }
+}
+
+smelt_status pass_constants_evaluated(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, INITIALISERS);
+    LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
+    if (!values) return SMELT_OK;
+    unsigned count = (unsigned)LLVMGetArrayLength2(LLVMTypeOf(values));
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef initialiser = LLVMGetAggregateElement(LLVMGetAggregateElement(values, i), 1);
+        if (LLVMIsAFunction(initialiser)) forget_stores(initialiser);
+    }
+    LLVMDeleteGlobal(table);
+    return run_passes(unit, "globaldce");
+}
+
+smelt_status pass_constants_used(struct unit *unit) {
+    TRY(run_passes(unit, "globaldce"));
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+        const char *name = symbol_name(g);
+        bool unset = has_prefix(name, UNSET_PREFIX);
+        if (!LLVMIsDeclaration(g) || !LLVMGetFirstUse(g) || (!unset && !is_function_constant(g))) continue;
+        char *word;
+        name += strlen(unset ? UNSET_PREFIX : PREFIX);
+        long index = strtol(name, &word, 10);
+        if (word == name)
             return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
-                             "function constant index '%s' is not a literal number", name + strlen(PREFIX));
-        const smelt_constant *constant = find(unit->request, index);
-        fold_defined(unit, g, constant != NULL);
-        if (!constant) {
-            if (!LLVMGetFirstUse(g)) continue;
-            LLVMSetInitializer(g, LLVMGetUndef(LLVMGlobalGetValueType(g)));
-        } else {
-            LLVMValueRef value = value_as(LLVMGlobalGetValueType(g), constant);
-            if (!value)
-                return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "function constant %ld is not a scalar",
-                                 index);
-            LLVMSetInitializer(g, value);
-        }
-        LLVMSetGlobalConstant(g, true);
-        LLVMSetLinkage(g, LLVMInternalLinkage);
+                             "a constant at namespace scope has a value that is not known when compiling");
+        return unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT,
+                         "function constant %ld ('%s') has no value, and the kernel uses it", index,
+                         *word == ' ' ? word + 1 : word);
     }
     return SMELT_OK;
 }

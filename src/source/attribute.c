@@ -6,7 +6,7 @@ const struct attribute attributes[] = {
 #define X(name, dimensions) {#name, dimensions},
     ATTRIBUTE_TABLE(X)
 #undef X
-    {NULL, 0},
+        {NULL, 0},
 };
 
 const struct attribute *attribute_find(const char *name, size_t count) {

@@ -1,30 +1,31 @@
-/* Metal's kernel argument attributes: one table for the signature generator, the entry finder and the prelude. */
+/* Metal's kernel argument attributes: one table for the signature generator, the entry finder and the
+ * prelude. */
 #ifndef SMELT_SOURCE_ATTRIBUTE_H
 #define SMELT_SOURCE_ATTRIBUTE_H
 
 #include "base/error.h"
 
 /* name in Metal, dimensions. The value of each is __smelt_<name>() in the prelude. */
-#define ATTRIBUTE_TABLE(X)                                                                                   \
-    X(thread_position_in_grid, 3)                                                                            \
-    X(thread_position_in_threadgroup, 3)                                                                     \
-    X(threadgroup_position_in_grid, 3)                                                                       \
-    X(threads_per_grid, 3)                                                                                   \
-    X(threads_per_threadgroup, 3)                                                                            \
-    X(threadgroups_per_grid, 3)                                                                              \
-    X(grid_size, 3)                                                                                          \
-    X(grid_origin, 3)                                                                                        \
-    X(dispatch_threads_per_threadgroup, 3)                                                                   \
-    X(thread_index_in_threadgroup, 1)                                                                        \
-    X(thread_index_in_simdgroup, 1)                                                                          \
-    X(simdgroup_index_in_threadgroup, 1)                                                                     \
-    X(simdgroups_per_threadgroup, 1)                                                                         \
-    X(threads_per_simdgroup, 1)                                                                              \
-    X(thread_execution_width, 1)                                                                             \
-    X(thread_index_in_quadgroup, 1)                                                                          \
-    X(quadgroup_index_in_threadgroup, 1)                                                                     \
-    X(quadgroups_per_threadgroup, 1)                                                                         \
-    X(dispatch_simdgroups_per_threadgroup, 1)                                                                \
+#define ATTRIBUTE_TABLE(X)                    \
+    X(thread_position_in_grid, 3)             \
+    X(thread_position_in_threadgroup, 3)      \
+    X(threadgroup_position_in_grid, 3)        \
+    X(threads_per_grid, 3)                    \
+    X(threads_per_threadgroup, 3)             \
+    X(threadgroups_per_grid, 3)               \
+    X(grid_size, 3)                           \
+    X(grid_origin, 3)                         \
+    X(dispatch_threads_per_threadgroup, 3)    \
+    X(thread_index_in_threadgroup, 1)         \
+    X(thread_index_in_simdgroup, 1)           \
+    X(simdgroup_index_in_threadgroup, 1)      \
+    X(simdgroups_per_threadgroup, 1)          \
+    X(threads_per_simdgroup, 1)               \
+    X(thread_execution_width, 1)              \
+    X(thread_index_in_quadgroup, 1)           \
+    X(quadgroup_index_in_threadgroup, 1)      \
+    X(quadgroups_per_threadgroup, 1)          \
+    X(dispatch_simdgroups_per_threadgroup, 1) \
     X(dispatch_quadgroups_per_threadgroup, 1)
 
 struct attribute {

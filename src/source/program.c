@@ -6,26 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is(const struct program *p, uint32_t i, const char *spelling) { return token_is(&p->input, i, spelling); }
-
-/* The declared name: the last identifier before an array bound, an attribute, a default or the end. */
-static const char *parameter_name(struct program *p, uint32_t first, uint32_t last) {
-    uint32_t name = first;
-    for (uint32_t i = first; i < last; i++) {
-        if (is(p, i, "=") || is(p, i, "[")) break;
-        if (is(p, i, "<")) {
-            for (int depth = 0; i < last; i++) {
-                if (is(p, i, "<")) depth++;
-                if (is(p, i, ">") && --depth == 0) break;
-            }
-        } else if (token_is_identifier(&p->input, i)) {
-            name = i;
-        }
-    }
-    return tokens_text(&p->input, name, name + 1, &p->arena);
+static bool is(const struct program *p, uint32_t i, const char *spelling) {
+    return token_is(&p->input, i, spelling);
 }
 
-static void read_attribute(struct program *p, const struct attribute_use *use, struct parameter *out, bool *bound) {
+/* The declared name: the last identifier before an array bound, a default or the end. "" where there is none.
+ */
+static const char *parameter_name(struct program *p, uint32_t first, uint32_t last) {
+    uint32_t name = last;
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t list = attribute_list_end(&p->input, i),
+                 angle = is(p, i, "<") ? tokens_angle_end(&p->input, i, last) : 0;
+        if (is(p, i, "=") || (is(p, i, "[") && !list)) break;
+        if (list)
+            i = list;
+        else if (angle)
+            i = angle - 1;
+        else if (token_is_identifier(&p->input, i))
+            name = i;
+        else if (is(p, i, "*") || is(p, i, "&"))
+            name = last;
+    }
+    return name < last ? tokens_text(&p->input, name, name + 1, &p->arena) : "";
+}
+
+static void read_attribute(struct program *p, const struct attribute_use *use, struct parameter *out,
+                           bool *bound) {
     const struct token *name = &p->input.items[use->name];
     const struct attribute *attribute = attribute_find(p->input.text + name->start, name->length);
     bool buffer = is(p, use->name, "buffer"), threadgroup = is(p, use->name, "threadgroup");
@@ -48,7 +54,27 @@ static void read_attribute(struct program *p, const struct attribute_use *use, s
     *bound = true;
 }
 
-static struct parameter read_parameter(struct program *p, uint32_t first, uint32_t last, int *next_buffer) {
+/* Buffers and threadgroup memory without an index take the next one, as in Metal: `past` behind `base`. */
+struct numbering {
+    const char *base;
+    int past;
+};
+
+static const char *next_index(struct program *p, struct numbering *numbering) {
+    int past = numbering->past++;
+    return numbering->base ? arena_printf(&p->arena, "int(%s) + %d", numbering->base, past)
+                           : arena_printf(&p->arena, "%d", past);
+}
+
+static void continue_from(struct numbering *numbering, const char *index) {
+    char *end;
+    long number = strtol(index, &end, 10);
+    bool literal = end != index && !*end && number >= 0 && number < INT32_MAX;
+    *numbering = literal ? (struct numbering){NULL, (int)number + 1} : (struct numbering){index, 1};
+}
+
+static struct parameter read_parameter(struct program *p, uint32_t first, uint32_t last,
+                                       struct numbering *buffers, struct numbering *threadgroups) {
     struct parameter out = {.token = first, .name = parameter_name(p, first, last)};
     bool bound = false, threadgroup_pointer = false;
     for (uint32_t i = first; i < last; i++) {
@@ -57,40 +83,47 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
         if (!list) continue;
         struct attribute_use use;
         uint32_t cursor = 0;
-        while (attribute_list_next(&p->input, i, &cursor, &use)) read_attribute(p, &use, &out, &bound);
+        while (attribute_list_next(&p->input, i, &cursor, &use)) {
+            read_attribute(p, &use, &out, &bound);
+            if (out.kind == PARAMETER_UNSUPPORTED) out.token = use.name;
+        }
         i = list;
     }
     if (!bound) {
-        /* As Metal does: buffers without an index take the next one. */
         out.kind = threadgroup_pointer ? PARAMETER_THREADGROUP : PARAMETER_BUFFER;
-        out.index = arena_printf(&p->arena, "%d", threadgroup_pointer ? 0 : *next_buffer);
+        out.index = next_index(p, threadgroup_pointer ? threadgroups : buffers);
+    } else if (out.index) {
+        continue_from(out.kind == PARAMETER_BUFFER ? buffers : threadgroups, out.index);
     }
-    if (out.kind == PARAMETER_BUFFER) *next_buffer = atoi(out.index) + 1;
     return out;
 }
 
-static void read_parameters(struct program *p, const struct kernel_site *site, struct entry *entry) {
-    int capacity = 1, next_buffer = 0;
-    for (uint32_t i = site->open; i < site->close; i++) capacity += is(p, i, ",");
-    struct parameter *list = arena_alloc(&p->arena, (size_t)capacity * sizeof *list);
+/* The parameters of a kernel, shared by all its instantiations. */
+static void read_parameters(struct program *p, struct kernel_site *site, struct entry *entry) {
+    entry->parameters = site->parameters;
+    entry->parameter_count = site->parameter_count;
+    if (site->parameters || !site->parameter_count) return;
+    struct numbering buffers = {0}, threadgroups = {0};
+    struct parameter *list = arena_alloc(&p->arena, ((size_t)site->parameter_count + 1) * sizeof *list);
     if (!list) return;
-    entry->parameters = list;
+    int count = 0;
     uint32_t first = site->open + 1;
-    int angle = 0;
-    for (uint32_t i = first; i <= site->close; i++) {
-        bool end = i == site->close || (angle == 0 && is(p, i, ","));
-        if (end) {
+    for (uint32_t i = first; i <= site->close && count < site->parameter_count; i++) {
+        uint32_t angle = is(p, i, "<") ? tokens_angle_end(&p->input, i, site->close) : 0;
+        if (i == site->close || is(p, i, ",")) {
             bool nothing = first == i || (i == first + 1 && is(p, first, "void"));
-            if (!nothing) list[entry->parameter_count++] = read_parameter(p, first, i, &next_buffer);
+            if (!nothing) list[count++] = read_parameter(p, first, i, &buffers, &threadgroups);
             first = i + 1;
+        } else if (angle) {
+            i = angle - 1;
         } else if (p->input.items[i].partner > i) {
             i = p->input.items[i].partner;
-        } else if (is(p, i, "<")) {
-            angle++;
-        } else if (is(p, i, ">")) {
-            angle--;
         }
     }
+    site->parameters = list;
+    site->parameter_count = count;
+    entry->parameters = list;
+    entry->parameter_count = count;
 }
 
 static const char *last_part(const char *name) {
@@ -98,17 +131,28 @@ static const char *last_part(const char *name) {
     return colon ? colon + 1 : name;
 }
 
-/* The definition an instantiation names: the same qualified name, else the same last part. */
-static const struct kernel_site *definition_of(const struct structure *s, const char *scope, const char *name) {
-    const struct kernel_site *close_match = NULL;
+/* The definition an instantiation names: the same qualified name, else the same last part; among overloads
+ * one whose template takes that many arguments, and with as many parameters where they are listed. */
+static struct kernel_site *definition_of(const struct structure *s, const struct instantiation_site *wanted) {
+    struct kernel_site *best = NULL;
+    int best_score = -1;
+    size_t scope_length = strlen(wanted->scope);
+    const char *wanted_last = last_part(wanted->name);
     for (int k = 0; k < s->kernel_count; k++) {
-        const struct kernel_site *site = &s->kernels[k];
-        size_t scope_length = strlen(scope);
-        bool in_scope = strncmp(site->name, scope, scope_length) == 0 && strcmp(site->name + scope_length, name) == 0;
-        if (in_scope && site->body) return site;
-        if (strcmp(last_part(site->name), last_part(name)) == 0 && (!close_match || !close_match->body)) close_match = site;
+        struct kernel_site *site = &s->kernels[k];
+        if (site->graphics || strcmp(last_part(site->name), wanted_last) != 0) continue;
+        bool in_scope = strncmp(site->name, wanted->scope, scope_length) == 0 &&
+                        strcmp(site->name + scope_length, wanted->name) == 0;
+        bool arguments = site->is_template && wanted->argument_count <= site->most_arguments &&
+                         (wanted->argument_count >= site->least_arguments || wanted->parameter_count >= 0);
+        bool parameters = wanted->parameter_count < 0 || wanted->parameter_count == site->parameter_count;
+        int score = 8 * in_scope + 4 * arguments + 2 * parameters + (site->body != 0);
+        if (score > best_score) {
+            best = site;
+            best_score = score;
+        }
     }
-    return close_match;
+    return best;
 }
 
 static struct entry *add_entry(struct program *p, const char *host_name, uint32_t token) {
@@ -133,11 +177,11 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
     int k = 0, n = 0;
     /* In the order of the text. */
     while (k < s->kernel_count || n < s->instantiation_count) {
-        const struct kernel_site *kernel = k < s->kernel_count ? &s->kernels[k] : NULL;
+        struct kernel_site *kernel = k < s->kernel_count ? &s->kernels[k] : NULL;
         const struct instantiation_site *site = n < s->instantiation_count ? &s->instantiations[n] : NULL;
         if (kernel && (!site || kernel->start < site->start)) {
             k++;
-            if (kernel->is_template || !kernel->body) continue;
+            if (kernel->is_template || !kernel->body || kernel->graphics) continue;
             struct entry *entry =
                 add_entry(p, kernel->host_name ? kernel->host_name : last_part(kernel->name), kernel->start);
             if (!entry) continue;
@@ -145,7 +189,7 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
             read_parameters(p, kernel, entry);
         } else {
             n++;
-            const struct kernel_site *definition = definition_of(s, site->scope, site->name);
+            struct kernel_site *definition = definition_of(s, site);
             struct entry *entry = definition ? add_entry(p, site->host_name, site->start) : NULL;
             if (!entry) continue;
             entry->scope = site->scope;
@@ -162,7 +206,8 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
     smelt_status status = tokens_read(text, length, &p.input);
     if (status == SMELT_OK) {
         p.positions = arena_alloc(&p.arena, (p.input.count + 1) * sizeof *p.positions);
-        status = p.positions ? structure_find(&p.input, &p.arena, &structure) : fail_out_of_memory(p.input.count);
+        status =
+            p.positions ? structure_find(&p.input, &p.arena, &structure) : fail_out_of_memory(p.input.count);
     }
     if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
     if (status == SMELT_OK) status = find_entries(&p, &structure);
@@ -194,7 +239,8 @@ static void open_namespace(const char *scope, struct text *text) {
     if (length) text_addf(text, "namespace %.*s {\n", (int)(length - 2), scope);
 }
 
-smelt_status program_add_entry_point(const struct program *program, const struct entry *entry, struct text *text) {
+smelt_status program_add_entry_point(const struct program *program, const struct entry *entry,
+                                     struct text *text) {
     (void)program;
     text_add(text, "#line 1 \"<entry point>\"\n");
     open_namespace(entry->scope, text);
@@ -202,8 +248,8 @@ smelt_status program_add_entry_point(const struct program *program, const struct
     text_add(text, "extern \"C\" __attribute__((used)) const __smelt::binding __smelt_bindings[] = {\n");
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
-        text_addf(text, "  __smelt::describe<__smelt_signature::argument<%d>>(%s, %s),\n", i, binding_kind(p->kind),
-                  p->kind == PARAMETER_ATTRIBUTE ? "0" : p->index);
+        text_addf(text, "  __smelt::describe<__smelt_signature::argument<%d>>(%s, %s),\n", i,
+                  binding_kind(p->kind), p->kind == PARAMETER_ATTRIBUTE ? "0" : p->index);
     }
     text_add(text, "  {}};\n");
     text_addf(text, "extern \"C\" __attribute__((used)) void __smelt_entry(void *__smelt_context) {\n  %s(",
@@ -212,14 +258,16 @@ smelt_status program_add_entry_point(const struct program *program, const struct
         const struct parameter *p = &entry->parameters[i];
         text_addf(text, "%s\n    ", i ? "," : "");
         if (p->kind == PARAMETER_ATTRIBUTE)
-            text_addf(text, "__smelt::attribute<__smelt_signature::argument<%d>>(__smelt_%s())", i, p->attribute);
+            text_addf(text, "__smelt::attribute<__smelt_signature::argument<%d>>(__smelt_%s())", i,
+                      p->attribute);
         else
             text_addf(text, "__smelt::%s<__smelt_signature::argument<%d>>(%s)",
                       p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup_memory", i, p->index);
     }
     text_add(text, ");\n}\n");
     if (*entry->scope) text_add(text, "}\n");
-    return text->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the entry point does not fit in memory") : SMELT_OK;
+    return text->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the entry point does not fit in memory")
+                        : SMELT_OK;
 }
 
 uint32_t program_origin(const struct program *program, uint32_t position) {
@@ -227,8 +275,10 @@ uint32_t program_origin(const struct program *program, uint32_t position) {
     uint32_t low = 0, high = tokens->count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (program->positions[middle] <= position) low = middle + 1;
-        else high = middle;
+        if (program->positions[middle] <= position)
+            low = middle + 1;
+        else
+            high = middle;
     }
     if (low == 0) return 0;
     const struct token *token = &tokens->items[low - 1];

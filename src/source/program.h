@@ -1,8 +1,9 @@
-/* A Metal text made ready for clang: rewritten into the C++ dialect of prelude/, with the kernel functions found.
+/* A Metal text made ready for clang: rewritten into the C++ dialect of prelude/, with the kernel functions
+ * found.
  *
- * Requires: text without directives other than #line, line markers, #pragma and #include of Metal's own headers
- * (run it through the preprocessor first where it has others).
- * Maintains: every line of the text stays on its line, so that line numbers agree. */
+ * Requires: text without directives other than #line, line markers, #pragma and #include of Metal's own
+ * headers (run it through the preprocessor first where it has others). Maintains: every line of the text
+ * stays on its line, so that line numbers agree. */
 #ifndef SMELT_SOURCE_PROGRAM_H
 #define SMELT_SOURCE_PROGRAM_H
 
@@ -20,7 +21,7 @@ enum parameter_kind {
 struct parameter {
     const char *name;
     enum parameter_kind kind;
-    const char *index; /* the expression inside buffer(…) or threadgroup(…); "3" */
+    const char *index;     /* the expression inside buffer(…) or threadgroup(…); "3" */
     const char *attribute; /* the attribute's name */
     const char *guard;     /* function_constant(guard), or NULL */
     uint32_t token;        /* where the parameter starts, for messages */
@@ -38,20 +39,22 @@ struct entry {
 
 struct program {
     struct arena arena;
-    struct tokens input;  /* over the text handed in, which must outlive the program */
-    struct text text;     /* the rewritten text */
-    uint32_t *positions;  /* byte in `text` where each input token's replacement starts */
+    struct tokens input; /* over the text handed in, which must outlive the program */
+    struct text text;    /* the rewritten text */
+    uint32_t *positions; /* byte in `text` where each input token's replacement starts */
     struct entry *entries;
     int entry_count;
 };
 
-/* COMPILE with a located message for text whose structure cannot be followed. Free with program_free, on success only. */
+/* COMPILE with a located message for text whose structure cannot be followed. Free with program_free, on
+ * success only. */
 smelt_status program_create(const char *text, size_t length, struct program *program);
 void program_free(struct program *program);
 
 /* The C++ function that binds the arguments of one entry and calls it; appended to `text` it completes the
  * translation unit. */
-smelt_status program_add_entry_point(const struct program *program, const struct entry *entry, struct text *text);
+smelt_status program_add_entry_point(const struct program *program, const struct entry *entry,
+                                     struct text *text);
 
 /* Where a byte of the rewritten text comes from: a byte of the input. */
 uint32_t program_origin(const struct program *program, uint32_t position);

@@ -1,4 +1,5 @@
-/* The rewriter: Metal's words that C++ does not have become the attributes and macros of prelude/smelt_dialect.h.
+/* The rewriter: Metal's words that C++ does not have become the attributes and macros of
+ * prelude/smelt_dialect.h.
  *
  *   device, constant, threadgroup, thread    → __smelt_device, …; variables inside functions become static
  *   AS T name[N] as a parameter              → AS T (*name): the address space belongs to what is pointed to
@@ -13,6 +14,7 @@
 #include "source/rewrite.h"
 #include "source/structure.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,22 +28,48 @@ struct rewriter {
     const struct structure *structure;
     struct arena *arena;
     struct change *changes;
+    uint32_t last_constant; /* 1 + the start of the last statement with function constants */
 };
 
-static bool is(const struct rewriter *r, uint32_t i, const char *spelling) { return token_is(r->tokens, i, spelling); }
-static uint32_t partner(const struct rewriter *r, uint32_t i) { return r->tokens->items[i].partner; }
-static enum scope scope_of(const struct rewriter *r, uint32_t i) { return (enum scope)r->structure->scopes[i]; }
-static bool in_function(const struct rewriter *r, uint32_t i) { return scope_of(r, i) >= SCOPE_FUNCTION; }
+static bool is(const struct rewriter *r, uint32_t i, const char *spelling) {
+    return token_is(r->tokens, i, spelling);
+}
+static uint32_t partner(const struct rewriter *r, uint32_t i) {
+    return r->tokens->items[i].partner;
+}
+static enum scope scope_of(const struct rewriter *r, uint32_t i) {
+    return (enum scope)r->structure->scopes[i];
+}
+static bool in_function(const struct rewriter *r, uint32_t i) {
+    return scope_of(r, i) >= SCOPE_FUNCTION;
+}
 
 static void put_before(struct rewriter *r, uint32_t i, const char *text) {
     const char *old = r->changes[i].before;
     r->changes[i].before = old ? arena_printf(r->arena, "%s%s", text, old) : text;
 }
 
-static void put_instead(struct rewriter *r, uint32_t i, const char *text) { r->changes[i].instead = text; }
+static void put_instead(struct rewriter *r, uint32_t i, const char *text) {
+    r->changes[i].instead = text;
+}
 
+static void put_after(struct rewriter *r, uint32_t i, const char *text) {
+    put_instead(r, i,
+                arena_printf(r->arena, "%.*s%s", (int)r->tokens->items[i].length,
+                             r->tokens->text + r->tokens->items[i].start, text));
+}
+
+static bool is_line_directive(const struct tokens *tokens, const struct token *token) {
+    const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
+    return at < end && ((*at >= '0' && *at <= '9') || (end - at > 4 && memcmp(at, "line", 4) == 0));
+}
+
+/* What says where lines come from stays. */
 static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
-    for (uint32_t i = first; i < last; i++) {
+    for (uint32_t i = first; i < last && i < r->tokens->count; i++) {
+        const struct token *token = &r->tokens->items[i];
+        if (token->kind == TOKEN_DIRECTIVE && is_line_directive(r->tokens, token)) continue;
         r->changes[i].instead = "";
         r->changes[i].before = NULL;
     }
@@ -54,26 +82,24 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
                                            {"thread", ""}};
     if (!token_is_identifier(r->tokens, i)) return NULL;
     /* After . -> or :: it is a name of someone's; Metal would not allow it elsewhere. */
-    if (i && (is(r, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || token_pair(r->tokens, i - 2, '-', '>')))
+    if (i && (is(r, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') ||
+              token_pair(r->tokens, i - 2, '-', '>')))
         return NULL;
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
         if (is(r, i, words[w][0])) return words[w][1];
     return NULL;
 }
 
-static bool is_specifier(const struct rewriter *r, uint32_t i) {
-    return is(r, i, "const") || is(r, i, "constexpr") || is(r, i, "volatile") || is(r, i, "static") ||
-           is(r, i, "inline") || is(r, i, "extern");
-}
-
 /* `… ) const device {`: the qualifier of a method. It must not change the signature's look, only its ranking:
  * several enable_if attributes make an overload preferred, the default space having none. */
 static bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
-    static const char *const ranks[][2] = {
-        {"thread", " __smelt_rank __smelt_rank __smelt_rank"}, {"device", " __smelt_rank __smelt_rank"},
-        {"constant", " __smelt_rank"}, {"threadgroup", ""}};
+    static const char *const ranks[][2] = {{"thread", " __smelt_rank __smelt_rank __smelt_rank"},
+                                           {"device", " __smelt_rank __smelt_rank"},
+                                           {"constant", " __smelt_rank"},
+                                           {"threadgroup", ""}};
     uint32_t before = i;
-    while (before > 0 && (is(r, before - 1, "const") || is(r, before - 1, "volatile") || is(r, before - 1, "noexcept")))
+    while (before > 0 &&
+           (is(r, before - 1, "const") || is(r, before - 1, "volatile") || is(r, before - 1, "noexcept")))
         before--;
     if (before == 0 || !is(r, before - 1, ")")) return false;
     uint32_t after = i + 1;
@@ -83,27 +109,42 @@ static bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
                 token_pair(r->tokens, after, '-', '>');
     /* In a function body `) device …` can only be a cast or an if. */
     if (!ends || in_function(r, i)) return false;
+    const char *rank = "";
     for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
-        if (is(r, i, ranks[w][0])) put_instead(r, i, ranks[w][1]);
+        if (is(r, i, ranks[w][0])) rank = ranks[w][1];
+    put_instead(r, i, "");
+    if (token_pair(r->tokens, after, '-', '>')) {
+        /* Attributes come behind a trailing return type. */
+        uint32_t end = after + 2;
+        while (end < r->tokens->count && end < after + FARTHEST_LOOK && !is(r, end, "{") && !is(r, end, ";"))
+            end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
+        if (end < r->tokens->count) put_before(r, end, rank);
+    } else {
+        put_instead(r, i, rank);
+    }
     return true;
 }
 
 /* Whether a declaration from its type on declares a pointer or reference (then the address space is the
  * pointee's). *stop is the token behind the first declarator's name. */
 static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *stop) {
-    int angle = 0;
-    for (; i < r->tokens->count; i++) {
-        if (is(r, i, "<")) angle++;
-        else if (is(r, i, ">")) angle--;
-        else if (angle > 0) {
-            if (partner(r, i) > i) i = partner(r, i);
+    uint32_t end = r->tokens->count - i > FARTHEST_LOOK ? i + FARTHEST_LOOK : r->tokens->count;
+    for (; i < end; i++) {
+        uint32_t angle = is(r, i, "<") ? tokens_angle_end(r->tokens, i, end) : 0;
+        if (angle) {
+            i = angle - 1;
         } else if (is(r, i, "*") || is(r, i, "&")) {
             *stop = i;
             return true;
         } else if (is(r, i, "(")) {
             *stop = i;
-            return is(r, i + 1, "*") || is(r, i + 1, "&");
-        } else if (is(r, i, ";") || is(r, i, "=") || is(r, i, "[") || is(r, i, ",") || is(r, i, "{") || is(r, i, ")")) {
+            bool type = is(r, i - 1, "decltype") || is(r, i - 1, "alignas") || is(r, i - 1, "__attribute__");
+            if (!type || partner(r, i) < i) return is(r, i + 1, "*") || is(r, i + 1, "&");
+            i = partner(r, i);
+        } else if (attribute_list_end(r->tokens, i)) {
+            i = attribute_list_end(r->tokens, i);
+        } else if (is(r, i, ";") || is(r, i, "=") || is(r, i, "[") || is(r, i, ",") || is(r, i, "{") ||
+                   is(r, i, ")")) {
             break;
         }
     }
@@ -112,26 +153,43 @@ static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *sto
 }
 
 static bool starts_statement(const struct rewriter *r, uint32_t i) {
-    return i == 0 || is(r, i - 1, ";") || is(r, i - 1, "{") || is(r, i - 1, "}") || is(r, i - 1, ":") ||
+    return i == 0 || is(r, i - 1, ";") || is(r, i - 1, "{") || is(r, i - 1, "}") ||
+           (is(r, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':')) ||
            r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
+}
+
+/* The first token of the statement that token `i` is in the declaration specifiers of; `i` itself where
+ * something else than a type stands in between. */
+static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *already_static) {
+    uint32_t first = i, lowest = i > FARTHEST_LOOK ? i - FARTHEST_LOOK : 0;
+    while (first > lowest && !starts_statement(r, first)) {
+        uint32_t at = first - 1;
+        if (is(r, at, ")") && partner(r, at) > 0 && partner(r, at) < at) {
+            /* alignas(16) threadgroup float x[4]; */
+            at = partner(r, at);
+            if (!is(r, at - 1, "alignas") && !is(r, at - 1, "decltype") && !is(r, at - 1, "__attribute__"))
+                return i;
+            at--;
+        } else if (is(r, at, "]") && attribute_list_end(r->tokens, partner(r, at)) == at) {
+            at = partner(r, at);
+        } else if (!token_is_identifier(r->tokens, at) && !is(r, at, ":") && !is(r, at, "<") &&
+                   !is(r, at, ">") && !is(r, at, ",") && r->tokens->items[at].kind != TOKEN_NUMBER) {
+            return i;
+        } else if (is(r, at, "return") || is(r, at, "else") || is(r, at, "do") || is(r, at, "case")) {
+            return i;
+        }
+        *already_static |= is(r, at, "static");
+        first = at;
+    }
+    return first;
 }
 
 /* threadgroup and constant variables in function bodies have one instance: static. */
 static void make_static(struct rewriter *r, uint32_t i) {
-    uint32_t first = i;
-    bool already = false;
-    while (first > 0 && is_specifier(r, first - 1)) already |= is(r, --first, "static");
-    if (first > 0 && is(r, first - 1, ")")) {
-        /* alignas(16) threadgroup float x[4]; */
-        uint32_t open = partner(r, first - 1);
-        if (open > 0 && is(r, open - 1, "alignas")) first = open - 1;
-    }
-    uint32_t list = first;
-    while (list > 0 && is(r, list - 1, "]") && attribute_list_end(r->tokens, partner(r, list - 1)) == list - 1)
-        list = partner(r, list - 1);
-    uint32_t stop;
-    if (already || !starts_statement(r, list) || declares_pointer(r, i + 1, &stop)) return;
-    put_before(r, first, "static ");
+    bool already = is(r, i + 1, "static");
+    uint32_t first = specifiers_start(r, i, &already), stop;
+    if (already || !starts_statement(r, first) || declares_pointer(r, i + 1, &stop)) return;
+    put_before(r, i, "static ");
 }
 
 /* Parameter `threadgroup float name[N][M]` → `threadgroup float (*name)[M]`. */
@@ -157,43 +215,60 @@ static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *ma
     put_instead(r, i, macro);
 }
 
-/* 1.5h → ((half)1.5f); a suffix of Metal's on a decimal number. */
+/* 1.5h → 1.5f16, 1.5bf → ((bfloat)1.5f): a suffix of Metal's on a decimal or a hexadecimal real number. */
 static void rewrite_number(struct rewriter *r, uint32_t i) {
     const struct token *token = &r->tokens->items[i];
     const char *digits = r->tokens->text + token->start;
     uint32_t length = token->length;
     bool hexadecimal = length > 1 && digits[0] == '0' && (digits[1] | 32) == 'x';
-    const char *type = NULL;
     if (hexadecimal && !memchr(digits, 'p', length) && !memchr(digits, 'P', length)) return;
-    if (length > 1 && (digits[length - 1] | 32) == 'h') {
-        type = "half";
-        length -= 1;
-    } else if (length > 2 && (digits[length - 2] | 32) == 'b' && (digits[length - 1] | 32) == 'f') {
-        type = "bfloat";
-        length -= 2;
-    }
-    if (!type) return;
-    bool real = memchr(digits, '.', length) || memchr(digits, 'e', length) || memchr(digits, 'E', length) || hexadecimal;
-    put_instead(r, i, arena_printf(r->arena, "((%s)%.*s%s)", type, (int)length, digits, real ? "f" : ".0f"));
+    bool half = length > 1 && (digits[length - 1] | 32) == 'h';
+    bool bfloat = length > 2 && (digits[length - 2] | 32) == 'b' && (digits[length - 1] | 32) == 'f';
+    if (!half && !bfloat) return;
+    length -= half ? 1 : 2;
+    bool real = hexadecimal || memchr(digits, '.', length) || memchr(digits, 'e', length) ||
+                memchr(digits, 'E', length);
+    put_instead(r, i,
+                arena_printf(r->arena, half ? "%.*s%sf16" : "((bfloat)%.*s%sf)", (int)length, digits,
+                             real ? "" : ".0"));
 }
 
 static bool kept_attribute(const struct rewriter *r, uint32_t name) {
-    static const char *const names[] = {"likely", "unlikely", "maybe_unused", "nodiscard", "fallthrough", "noreturn"};
+    static const char *const names[] = {"likely",    "unlikely",    "maybe_unused",
+                                        "nodiscard", "fallthrough", "noreturn"};
     for (size_t n = 0; n < sizeof names / sizeof *names; n++)
         if (is(r, name, names[n])) return true;
     return false;
 }
 
-/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/ir/ gives its value. */
+static bool is_digits(const char *text) {
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && text[digits] == 0;
+}
+
+/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/ir/ gives its value:
+ * "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the integer
+ * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
 static void rewrite_function_constant(struct rewriter *r, uint32_t list, const struct attribute_use *use) {
-    uint32_t first = list;
-    while (first > 0 && !starts_statement(r, first)) first--;
+    uint32_t first = list, lowest = list > FARTHEST_LOOK ? list - FARTHEST_LOOK : 0;
+    while (first > lowest && !starts_statement(r, first)) first--;
     for (uint32_t i = first; i < list; i++)
         if (is(r, i, "constexpr") || is(r, i, "static") || is(r, i, "inline")) put_instead(r, i, "");
-    put_before(r, first, "extern ");
-    put_instead(r, list,
-                arena_printf(r->arena, "__asm__(\"smelt_constant_%s\")",
-                             tokens_text(r->tokens, use->first, use->last, r->arena)));
+    const char *index = tokens_text(r->tokens, use->first, use->last, r->arena);
+    const char *name = list > first ? tokens_text(r->tokens, list - 1, list, r->arena) : "";
+    if (!index || !name) return;
+    /* Several may be declared in one statement. */
+    if (r->last_constant != first + 1) put_before(r, first, "extern ");
+    r->last_constant = first + 1;
+    if (is_digits(index)) {
+        put_instead(r, list, arena_printf(r->arena, "__asm__(\"smelt_constant_%s %s\")", index, name));
+        return;
+    }
+    put_instead(r, list, arena_printf(r->arena, "__asm__(\"smelt_constant_#%u %s\")", list, name));
+    put_before(r, first,
+               arena_printf(r->arena,
+                            "extern \"C\" __attribute__((used)) const int smelt_constant_index_%u = (int)(%s); ",
+                            list, index));
 }
 
 static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32_t end, bool in_parameters) {
@@ -203,7 +278,8 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
     erase(r, list, end + 1);
     while (attribute_list_next(r->tokens, list, &cursor, &use)) {
         if (kept_attribute(r, use.name))
-            text_addf(&kept, "%s%s", kept.length ? ", " : "", tokens_text(r->tokens, use.name, use.name + 1, r->arena));
+            text_addf(&kept, "%s%s", kept.length ? ", " : "",
+                      tokens_text(r->tokens, use.name, use.name + 1, r->arena));
         if (is(r, use.name, "function_constant") && !in_parameters && !in_function(r, list))
             rewrite_function_constant(r, list, &use);
     }
@@ -219,7 +295,10 @@ static void rewrite_return(struct rewriter *r, uint32_t i) {
         return;
     }
     uint32_t end = i + 1;
-    while (end < r->tokens->count && !is(r, end, ";")) end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
+    while (end < r->tokens->count && !is(r, end, ";")) {
+        if (is(r, end, "return") || is(r, end, "}") || is(r, end, ")")) return;
+        end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
+    }
     if (end >= r->tokens->count) return;
     put_instead(r, i, "do { (void)(");
     put_instead(r, end, "); __smelt_thread_return(); return; } while (0);");
@@ -228,47 +307,47 @@ static void rewrite_return(struct rewriter *r, uint32_t i) {
 /* The headers of Metal's own are in the prelude already. */
 static bool is_metal_include(const struct tokens *tokens, const struct token *token) {
     const char *at = tokens->text + token->start, *end = at + token->length;
-    for (at++; at < end && (*at == ' ' || *at == '\t'); at++) {}
+    for (at++; at < end && (*at == ' ' || *at == '\t'); at++) {
+    }
     if (end - at < 7 || memcmp(at, "include", 7) != 0) return false;
-    for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {}
+    for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {
+    }
     return (end - at > 7 && memcmp(at, "<metal_", 7) == 0) || (end - at > 6 && memcmp(at, "<simd/", 6) == 0);
 }
 
 bool directives_are_plain(const struct tokens *tokens) {
     for (uint32_t i = 0; i < tokens->count; i++) {
         const struct token *token = &tokens->items[i];
-        if (token->kind != TOKEN_DIRECTIVE) continue;
-        const char *at = tokens->text + token->start + 1, *end = tokens->text + token->start + token->length;
+        if (token->kind != TOKEN_DIRECTIVE || is_line_directive(tokens, token) ||
+            is_metal_include(tokens, token))
+            continue;
+        const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
         while (at < end && (*at == ' ' || *at == '\t')) at++;
-        bool line = at < end && (strncmp(at, "line", 4) == 0 || (*at >= '0' && *at <= '9'));
-        if (!line && strncmp(at, "pragma", 6) != 0 && !is_metal_include(tokens, token)) return false;
+        bool pragma = end - at >= 6 && memcmp(at, "pragma", 6) == 0;
+        if (!pragma) return false;
     }
     return true;
 }
 
-/* `once` belongs to headers; clang warns about the rest by itself. */
+/* #pragma METAL fp contract(…) is clang's; the other pragmas of Metal's have no meaning here. */
 static void rewrite_directive(struct rewriter *r, uint32_t i) {
-    if (is_metal_include(r->tokens, &r->tokens->items[i])) put_instead(r, i, "");
+    const struct token *token = &r->tokens->items[i];
+    if (is_metal_include(r->tokens, token)) {
+        put_instead(r, i, "");
+        return;
+    }
+    const char *text = arena_copy(r->arena, r->tokens->text + token->start, token->length);
+    int used = 0;
+    if (!text || sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return;
+    bool contract = strncmp(text + used, "contract", strlen("contract")) == 0;
+    put_instead(r, i, contract ? arena_printf(r->arena, "#pragma clang fp %s", text + used) : "");
 }
 
 static void rewrite_tokens(struct rewriter *r) {
-    /* Innermost ( around the current token, as a stack through the partners. */
-    uint32_t open = 0;
     for (uint32_t i = 0; i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
-        while (open && i > partner(r, open)) {
-            uint32_t outer = open;
-            open = 0;
-            for (uint32_t j = outer; j-- > 0;) {
-                if (partner(r, j) < j) j = partner(r, j);
-                else if (partner(r, j) > i) {
-                    if (is(r, j, "(")) open = j;
-                    break;
-                }
-            }
-        }
-        if (is(r, i, "{")) open = 0;
-        if (is(r, i, "(") && partner(r, i) > i) open = i;
+        bool bracketed = token->outer != NO_PLACE && partner(r, token->outer) > i;
+        uint32_t open = bracketed && is(r, token->outer, "(") ? token->outer : 0;
         uint32_t list = attribute_list_end(r->tokens, i);
         if (token->kind == TOKEN_DIRECTIVE) {
             rewrite_directive(r, i);
@@ -278,20 +357,41 @@ static void rewrite_tokens(struct rewriter *r) {
             rewrite_number(r, i);
         } else if (token->kind == TOKEN_IDENTIFIER) {
             const char *macro = address_space_macro(r, i);
-            if (macro) rewrite_address_space(r, i, macro, open);
-            else if (is(r, i, "return") && scope_of(r, i) == SCOPE_KERNEL) rewrite_return(r, i);
-            else if (is(r, i, "static_cast") && is(r, i + 1, "<")) put_instead(r, i, "__smelt_cast");
+            if (macro)
+                rewrite_address_space(r, i, macro, open);
+            else if (is(r, i, "return") && scope_of(r, i) == SCOPE_KERNEL)
+                rewrite_return(r, i);
+            else if (is(r, i, "static_cast") && is(r, i + 1, "<"))
+                put_instead(r, i, "__smelt_cast");
         }
     }
+}
+
+/* Whether a parameter has an attribute that no entry can bind, as [[texture(0)]]: such a kernel is left out,
+ * so that the others of its file compile. */
+static bool has_unsupported_parameter(const struct rewriter *r, const struct kernel_site *site) {
+    for (uint32_t i = site->open; i < site->close; i++) {
+        uint32_t list = attribute_list_end(r->tokens, i), cursor = 0;
+        struct attribute_use use;
+        while (list && attribute_list_next(r->tokens, i, &cursor, &use))
+            if (is(r, use.name, "texture") || is(r, use.name, "sampler") || is(r, use.name, "stage_in") ||
+                is(r, use.name, "imageblock_data"))
+                return true;
+    }
+    return false;
 }
 
 static void rewrite_kernels(struct rewriter *r) {
     for (int k = 0; k < r->structure->kernel_count; k++) {
         const struct kernel_site *site = &r->structure->kernels[k];
+        if (site->graphics || has_unsupported_parameter(r, site)) {
+            erase(r, site->start, site->end + 1);
+            continue;
+        }
         for (uint32_t i = site->start; i < site->open; i++)
             if (is(r, i, "kernel") && !attribute_list_end(r->tokens, i - 2)) put_instead(r, i, "");
         if (site->max_threads && site->body)
-            put_before(r, site->body + 1, arena_printf(r->arena, " __smelt_max_threads(%s);", site->max_threads));
+            put_after(r, site->body, arena_printf(r->arena, " __smelt_max_threads(%s);", site->max_threads));
     }
     for (int k = 0; k < r->structure->instantiation_count; k++) {
         const struct instantiation_site *site = &r->structure->instantiations[k];
@@ -325,6 +425,7 @@ smelt_status rewrite(const struct tokens *tokens, const struct structure *struct
     rewrite_tokens(&r);
     rewrite_kernels(&r);
     write_text(&r, out, positions);
-    if (arena->failed || out->failed) return fail(SMELT_ERROR_OUT_OF_MEMORY, "the rewritten source does not fit in memory");
+    if (arena->failed || out->failed)
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the rewritten source does not fit in memory");
     return SMELT_OK;
 }

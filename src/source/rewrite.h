@@ -9,7 +9,8 @@
 smelt_status rewrite(const struct tokens *tokens, const struct structure *structure, struct arena *arena,
                      struct text *out, uint32_t *positions);
 
-/* Whether every directive is one the rewriter can pass through: #line, #pragma, #include of Metal's headers. */
+/* Whether every directive is one the rewriter can pass through: #line, #pragma, #include of Metal's headers.
+ */
 bool directives_are_plain(const struct tokens *tokens);
 
 #endif

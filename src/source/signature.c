@@ -20,8 +20,8 @@ static bool mentioned_with(const struct words *words, const char *name, const ch
     return found;
 }
 
-static void add_buffer(struct signature *out, enum argument_kind kind, int index, const char *type, const char *name,
-                       const char *suffix) {
+static void add_buffer(struct signature *out, enum argument_kind kind, int index, const char *type,
+                       const char *name, const char *suffix) {
     text_addf(&out->text, "%s\n    %s%s%s [[buffer(%d)]]", out->argument_count ? "," : "", type, name, suffix,
               out->argument_count);
     out->arguments[out->argument_count++] = (struct argument){kind, index};
@@ -57,7 +57,9 @@ static void add_output(struct signature *out, const struct signature_output *out
 static void add_template_header(struct signature *out, const struct signature_request *request) {
     for (int i = 0; i < request->template_count; i++) {
         const smelt_template *t = &request->templates[i];
-        const char *kind = t->kind == SMELT_TEMPLATE_DTYPE ? "typename" : t->kind == SMELT_TEMPLATE_INT ? "int" : "bool";
+        const char *kind = t->kind == SMELT_TEMPLATE_DTYPE ? "typename"
+                           : t->kind == SMELT_TEMPLATE_INT ? "int"
+                                                           : "bool";
         text_addf(&out->text, "%s%s %s", i ? ", " : "template <", kind, t->name);
     }
     if (request->template_count) text_add(&out->text, ">\n");
@@ -80,14 +82,16 @@ static void add_instantiation(struct signature *out, const struct signature_requ
         if (i) text_add(&arguments, ", ");
         add_template_value(&arguments, &request->templates[i], false);
     }
-    text_addf(&out->text,
-              "template [[host_name(\"%s\")]] [[kernel]] decltype(custom_kernel_%s<%s>) custom_kernel_%s<%s>;\n",
-              text_string(&out->host_name), request->name, text_string(&arguments), request->name,
-              text_string(&arguments));
+    text_addf(
+        &out->text,
+        "template [[host_name(\"%s\")]] [[kernel]] decltype(custom_kernel_%s<%s>) custom_kernel_%s<%s>;\n",
+        text_string(&out->host_name), request->name, text_string(&arguments), request->name,
+        text_string(&arguments));
     text_free(&arguments);
 }
 
-static void add_kernel(struct signature *out, const struct signature_request *request, const struct words *words) {
+static void add_kernel(struct signature *out, const struct signature_request *request,
+                       const struct words *words) {
     text_addf(&out->host_name, "custom_kernel_%s", request->name);
     for (int i = 0; i < request->template_count; i++) {
         text_add(&out->host_name, "_");
@@ -103,8 +107,10 @@ static void add_kernel(struct signature *out, const struct signature_request *re
     for (int i = 0; i < request->output_count; i++) add_output(out, &request->outputs[i], i);
     for (const struct attribute *a = attributes; a->name; a++)
         if (mentioned(words, a->name))
-            text_addf(&out->text, ",\n    %s %s [[%s]]", a->dimensions == 3 ? "uint3" : "uint", a->name, a->name);
-    text_addf(&out->text, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"<signature>\"\n}\n", request->body_label, request->body);
+            text_addf(&out->text, ",\n    %s %s [[%s]]", a->dimensions == 3 ? "uint3" : "uint", a->name,
+                      a->name);
+    text_addf(&out->text, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"<signature>\"\n}\n", request->body_label,
+              request->body);
     if (request->template_count) add_instantiation(out, request);
 }
 

@@ -4,12 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* More arguments than any list has. */
+#define ANY_NUMBER 10000
+
 struct finder {
     const struct tokens *tokens;
     struct arena *arena;
     struct structure *out;
     int kernel_capacity, instantiation_capacity;
+    int depth; /* of scopes within scopes */
 };
+
+/* clang refuses brackets nested deeper than 256; what lies deeper is left as it stands. */
+#define DEEPEST_SCOPE 256
 
 uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index) {
     if (!token_pair(tokens, index, '[', '[')) return 0;
@@ -17,7 +24,8 @@ uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index) {
     return outer > index && inner + 1 == outer ? outer : 0;
 }
 
-bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor, struct attribute_use *use) {
+bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor,
+                         struct attribute_use *use) {
     uint32_t end = attribute_list_end(tokens, index) - 1;
     uint32_t at = *cursor ? *cursor : index + 2;
     while (at < end && token_is(tokens, at, ",")) at++;
@@ -37,43 +45,55 @@ bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *
 }
 
 char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena) {
-    if (first >= last) return arena_copy(arena, "", 0);
-    const struct token *end = &tokens->items[last - 1];
-    uint32_t start = tokens->items[first].start;
-    char *copy = arena_copy(arena, tokens->text + start, end->start + end->length - start);
-    /* On one line, so that generated text keeps line numbers. */
+    struct text joined = {0};
+    for (uint32_t i = first; i < last && i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->kind == TOKEN_DIRECTIVE) continue;
+        bool apart = i > first && tokens->items[i - 1].start + tokens->items[i - 1].length != token->start;
+        if (apart && joined.length) text_add(&joined, " ");
+        text_append(&joined, tokens->text + token->start, token->length);
+    }
+    arena->failed |= joined.failed;
+    char *copy = arena_copy(arena, text_string(&joined), joined.length);
+    /* A literal may hold a hidden line end. */
     for (char *c = copy; c && *c; c++)
         if (*c == '\n') *c = ' ';
+    text_free(&joined);
     return copy;
 }
 
 char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena) {
     struct text joined = {0};
-    for (uint32_t i = first; i < last; i++)
-        if (tokens->items[i].kind == TOKEN_STRING && tokens->items[i].length >= 2)
-            text_append(&joined, tokens->text + tokens->items[i].start + 1, tokens->items[i].length - 2);
+    for (uint32_t i = first; i < last; i++) {
+        const struct token *token = &tokens->items[i];
+        const char *start = tokens->text + token->start, *end = start + token->length;
+        if (token->kind != TOKEN_STRING || token->length < 2) continue;
+        bool raw = *start == 'R';
+        start = raw ? memchr(start, '(', token->length) : start;
+        end = raw ? memrchr(tokens->text + token->start, ')', token->length) : end - 1;
+        if (start && end && end > start) text_append(&joined, start + 1, (size_t)(end - start - 1));
+    }
+    arena->failed |= joined.failed;
     char *copy = arena_copy(arena, text_string(&joined), joined.length);
     text_free(&joined);
     return copy;
 }
 
-static bool is(const struct finder *f, uint32_t i, const char *spelling) { return token_is(f->tokens, i, spelling); }
-static uint32_t partner(const struct finder *f, uint32_t i) { return f->tokens->items[i].partner; }
+static bool is(const struct finder *f, uint32_t i, const char *spelling) {
+    return token_is(f->tokens, i, spelling);
+}
+static uint32_t partner(const struct finder *f, uint32_t i) {
+    return f->tokens->items[i].partner;
+}
 
 static void mark(struct finder *f, uint32_t first, uint32_t last, enum scope scope) {
     if (last > first) memset(f->out->scopes + first, scope, last - first);
 }
 
-/* Past the > that closes the < at `open`; `end` if there is none. */
+/* Past the > that closes the < at `open`; just past the < if nothing does. */
 static uint32_t angle_end(const struct finder *f, uint32_t open, uint32_t end) {
-    int depth = 0;
-    for (uint32_t i = open; i < end; i++) {
-        if (partner(f, i) > i) i = partner(f, i);
-        else if (is(f, i, "<")) depth++;
-        else if (is(f, i, ">") && --depth == 0) return i + 1;
-        else if (is(f, i, ";") || is(f, i, "{")) break;
-    }
-    return end;
+    uint32_t close = tokens_angle_end(f->tokens, open, end);
+    return close ? close : open + 1;
 }
 
 static uint32_t statement_end(const struct finder *f, uint32_t from, uint32_t end) {
@@ -105,42 +125,69 @@ static void scan_class(struct finder *f, uint32_t first, uint32_t last, const ch
 static bool starts_lambda(const struct finder *f, uint32_t i) {
     if (attribute_list_end(f->tokens, i) || i == 0) return false;
     const struct token *before = &f->tokens->items[i - 1];
-    if (before->kind == TOKEN_IDENTIFIER) return is(f, i - 1, "return");
+    if (before->kind == TOKEN_DIRECTIVE) return true;
+    if (before->kind == TOKEN_IDENTIFIER)
+        return is(f, i - 1, "return") || is(f, i - 1, "else") || is(f, i - 1, "do");
     if (before->kind != TOKEN_PUNCTUATION) return false;
     char c = f->tokens->text[before->start];
-    return c != ']' && c != ')' && c != '[';
+    if (c != ')') return c != ']' && c != '[';
+    /* if (…) [&] { … }(); */
+    uint32_t open = before->partner;
+    return open > 0 && open < i &&
+           (is(f, open - 1, "if") || is(f, open - 1, "for") || is(f, open - 1, "while"));
 }
 
 /* The { of the lambda whose [ is at `i`, or 0. */
 static uint32_t lambda_body(const struct finder *f, uint32_t i, uint32_t last) {
     uint32_t at = partner(f, i) + 1;
+    if (last > at && last - at > FARTHEST_LOOK) last = at + FARTHEST_LOOK;
     if (is(f, at, "<")) at = angle_end(f, at, last);
     if (is(f, at, "(") && partner(f, at) > at) at = partner(f, at) + 1;
-    for (; at < last && !is(f, at, "{"); at++)
-        if (is(f, at, ";") || is(f, at, ")") || is(f, at, ",") || is(f, at, "(")) return 0;
+    for (; at < last && !is(f, at, "{"); at++) {
+        uint32_t list = attribute_list_end(f->tokens, at);
+        if (list)
+            at = list;
+        else if ((is(f, at, "(") || is(f, at, "[")) && names_no_function(f, at - 1) && partner(f, at) > at)
+            at = partner(f, at);
+        else if (is(f, at, ";") || is(f, at, ")") || is(f, at, ",") || is(f, at, "(") || is(f, at, "[") ||
+                 is(f, at, "="))
+            return 0;
+    }
     return at < last ? at : 0;
 }
 
-static void scan_function(struct finder *f, uint32_t first, uint32_t last, enum scope scope, const char *path) {
-    mark(f, first, last, scope);
-    for (uint32_t i = first; i < last; i++) {
-        if (is(f, i, "[") && partner(f, i) > i && starts_lambda(f, i)) {
-            uint32_t body = lambda_body(f, i, last);
-            if (body && partner(f, body) > body) {
-                scan_function(f, body + 1, partner(f, body), SCOPE_FUNCTION, path);
-                i = partner(f, body);
-            }
-        } else if (is_class_word(f, i) && !is(f, i - 1, "<") && !is(f, i - 1, ",") && !is(f, i - 1, "(")) {
-            uint32_t at = i + 1;
-            while (at < last && !is(f, at, "{") && !is(f, at, ";") && !is(f, at, "(") && !is(f, at, "=") &&
-                   !is(f, at, "*") && !is(f, at, "&"))
-                at++;
-            if (at < last && is(f, at, "{") && partner(f, at) > at) {
-                scan_class(f, at + 1, partner(f, at), path);
-                i = partner(f, at);
-            }
-        }
+/* The { of the local class whose keyword is at `i`, or 0. */
+static uint32_t local_class_body(const struct finder *f, uint32_t i, uint32_t last) {
+    if (is(f, i - 1, "<") || is(f, i - 1, ",") || is(f, i - 1, "(")) return 0;
+    if (last - i > FARTHEST_LOOK) last = i + FARTHEST_LOOK;
+    for (uint32_t at = i + 1; at < last; at++) {
+        if (is(f, at, "{")) return partner(f, at) > at ? at : 0;
+        if (is(f, at, "(") && (!names_no_function(f, at - 1) || partner(f, at) < at)) return 0;
+        if (is(f, at, ";") || is(f, at, "=") || is(f, at, "*") || is(f, at, "&") || is(f, at, "}")) return 0;
     }
+    return 0;
+}
+
+static void scan_function(struct finder *f, uint32_t first, uint32_t last, enum scope scope,
+                          const char *path) {
+    mark(f, first, last, scope);
+    if (f->depth >= DEEPEST_SCOPE) return;
+    f->depth++;
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t body = 0;
+        bool lambda = is(f, i, "[") && partner(f, i) > i && starts_lambda(f, i);
+        if (lambda)
+            body = lambda_body(f, i, last);
+        else if (is_class_word(f, i))
+            body = local_class_body(f, i, last);
+        if (!body || partner(f, body) < body) continue;
+        if (lambda)
+            scan_function(f, body + 1, partner(f, body), SCOPE_FUNCTION, path);
+        else
+            scan_class(f, body + 1, partner(f, body), path);
+        i = partner(f, body);
+    }
+    f->depth--;
 }
 
 /* ---- Declarations at namespace and class scope. */
@@ -156,7 +203,7 @@ struct declaration {
 
 /* In a constructor's initialiser list `: a{1}, b(2) {`, member braces are followed by , or {. */
 static bool is_member_initialiser(const struct finder *f, uint32_t brace, bool after_colon) {
-    if (!after_colon || !token_is_identifier(f->tokens, brace - 1)) return false;
+    if (!after_colon) return false;
     uint32_t after = partner(f, brace) + 1;
     return is(f, after, ",") || is(f, after, "{");
 }
@@ -168,7 +215,7 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
         d.is_template = true;
         i = angle_end(f, i + 1, end);
     }
-    bool initialised = false, after_colon = false;
+    bool initialised = false, after_colon = false, bases = false, after_operator = false;
     for (; i < end; i++) {
         uint32_t list = attribute_list_end(f->tokens, i);
         if (list) {
@@ -183,18 +230,24 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
         } else if (is(f, i, "operator")) {
             /* Its symbol may be () or []: step over it. */
             i++;
-            while (i + 1 < end && !is(f, i + 1, "(")) i++;
+            while (i + 1 < end && !is(f, i + 1, "(") && !is(f, i + 1, ";")) i++;
+            after_operator = true;
         } else if (is(f, i, "(") && partner(f, i) > i) {
-            bool function = !d.open && !initialised && i > start && !names_no_function(f, i - 1);
+            bool function = !d.open && !initialised && !bases && i > start && !names_no_function(f, i - 1) &&
+                            (token_is_identifier(f->tokens, i - 1) || is(f, i - 1, ">") || after_operator);
+            after_operator = false;
             if (function) {
                 d.open = i;
                 d.close = partner(f, i);
                 d.class_word = 0;
             }
             i = partner(f, i);
-        } else if (is(f, i, ":") && d.open && !token_pair(f->tokens, i, ':', ':') &&
+        } else if (is(f, i, ":") && !token_pair(f->tokens, i, ':', ':') &&
                    !token_pair(f->tokens, i - 1, ':', ':')) {
-            after_colon = true;
+            after_colon |= d.open != 0;
+            bases |= d.class_word && !d.open;
+        } else if (is(f, i, "<") && !initialised) {
+            i = angle_end(f, i, end) - 1;
         } else if (is(f, i, "[") && partner(f, i) > i) {
             i = partner(f, i);
         } else if (is(f, i, "{") && partner(f, i) > i) {
@@ -223,7 +276,8 @@ static struct kernel_site *add_kernel(struct finder *f) {
         int capacity = f->kernel_capacity ? 2 * f->kernel_capacity : 8;
         struct kernel_site *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
         if (!grown) return NULL;
-        if (f->out->kernel_count) memcpy(grown, f->out->kernels, (size_t)f->out->kernel_count * sizeof *grown);
+        if (f->out->kernel_count)
+            memcpy(grown, f->out->kernels, (size_t)f->out->kernel_count * sizeof *grown);
         f->out->kernels = grown;
         f->kernel_capacity = capacity;
     }
@@ -243,6 +297,12 @@ static struct instantiation_site *add_instantiation(struct finder *f) {
     return &f->out->instantiations[f->out->instantiation_count++];
 }
 
+/* Stages that are not compute: their functions are left out. */
+static bool is_graphics_word(const struct finder *f, uint32_t i, bool attribute) {
+    return is(f, i, "vertex") || is(f, i, "fragment") ||
+           (attribute && (is(f, i, "mesh") || is(f, i, "object") || is(f, i, "intersection")));
+}
+
 /* The attributes that stand before a function's name, and the keyword `kernel`. */
 static bool read_kernel_attributes(struct finder *f, const struct declaration *d, struct kernel_site *site) {
     bool kernel = false;
@@ -251,27 +311,87 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
         if (!list) {
             /* `kernel` is a keyword of Metal; anywhere before the name it can be nothing else. */
             if (is(f, i, "kernel") && i + 1 < d->open) kernel = true;
+            if (is_graphics_word(f, i, false) && i + 1 < d->open) site->graphics = true;
             continue;
         }
         uint32_t cursor = 0;
         struct attribute_use use;
         while (attribute_list_next(f->tokens, i, &cursor, &use)) {
             if (is(f, use.name, "kernel")) kernel = true;
-            if (is(f, use.name, "host_name")) site->host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
+            if (is_graphics_word(f, use.name, true)) site->graphics = true;
+            if (is(f, use.name, "host_name"))
+                site->host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
             if (is(f, use.name, "max_total_threads_per_threadgroup"))
                 site->max_threads = tokens_text(f->tokens, use.first, use.last, f->arena);
         }
         i = list;
     }
-    return kernel;
+    return kernel || site->graphics;
+}
+
+/* Things separated by commas in [first, last), template lists and brackets skipped; those with a default or a
+ * pack
+ * (`…`) are counted in *optional, a pack as many. */
+static int count_list(const struct finder *f, uint32_t first, uint32_t last, int *optional) {
+    int count = first < last;
+    bool counted = false;
+    *optional = 0;
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t close = is(f, i, "<") ? tokens_angle_end(f->tokens, i, last) : 0;
+        if (close) {
+            i = close - 1;
+        } else if (partner(f, i) > i) {
+            i = partner(f, i);
+        } else if (is(f, i, ",")) {
+            count++;
+            counted = false;
+        } else if (!counted && (is(f, i, "=") || token_pair(f->tokens, i, '.', '.'))) {
+            *optional += is(f, i, "=") ? 1 : ANY_NUMBER;
+            counted = true;
+        }
+    }
+    return count;
+}
+
+static void read_template_head(const struct finder *f, const struct declaration *d,
+                               struct kernel_site *site) {
+    uint32_t open = d->start + 1, close = tokens_angle_end(f->tokens, open, d->open);
+    int optional = 0, count = close ? count_list(f, open + 1, close - 1, &optional) : 0;
+    site->is_template = true;
+    site->most_arguments = optional >= ANY_NUMBER ? ANY_NUMBER : count;
+    /* Arguments may also be deduced where the instantiation repeats the parameters. */
+    site->least_arguments = optional >= ANY_NUMBER ? count - 1 : count - optional;
+}
+
+/* The name before a parameter list: the token f of "f(" and of "f<float>(". */
+static uint32_t name_before(const struct finder *f, uint32_t open) {
+    uint32_t at = open - 1;
+    if (!is(f, at, ">")) return at;
+    uint32_t lowest = open > FARTHEST_LOOK ? open - FARTHEST_LOOK : 0;
+    int depth = 0;
+    for (; at > lowest; at--) {
+        if (partner(f, at) < at)
+            at = partner(f, at);
+        else if (is(f, at, ">"))
+            depth++;
+        else if (is(f, at, "<") && --depth == 0)
+            return at - 1;
+        if (at == 0) break;
+    }
+    return open - 1;
 }
 
 static void scan_declaration(struct finder *f, const struct declaration *d, const char *path, bool in_class) {
     if (d->open && !in_class) {
         struct kernel_site site = {.start = d->start, .open = d->open, .close = d->close, .body = d->brace};
         if (read_kernel_attributes(f, d, &site)) {
-            site.is_template = d->is_template;
-            site.name = arena_printf(f->arena, "%s%s", path, tokens_text(f->tokens, d->open - 1, d->open, f->arena));
+            if (d->is_template) read_template_head(f, d, &site);
+            uint32_t name = name_before(f, d->open);
+            char *text = tokens_text(f->tokens, name, name + 1, f->arena);
+            site.name = arena_printf(f->arena, "%s%s", path, text ? text : "");
+            site.end = d->end;
+            int optional;
+            site.parameter_count = count_list(f, d->open + 1, d->close, &optional);
             struct kernel_site *kept = add_kernel(f);
             if (kept) *kept = site;
             if (d->brace) scan_function(f, d->brace + 1, d->end, SCOPE_KERNEL, path);
@@ -288,6 +408,8 @@ static void scan_declaration(struct finder *f, const struct declaration *d, cons
 
 static void scan_class(struct finder *f, uint32_t first, uint32_t last, const char *path) {
     mark(f, first, last, SCOPE_CLASS);
+    if (f->depth >= DEEPEST_SCOPE) return;
+    f->depth++;
     for (uint32_t i = first; i < last; i++) {
         if (is(f, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
         if ((is(f, i, "public") || is(f, i, "private") || is(f, i, "protected")) && is(f, i + 1, ":")) {
@@ -298,6 +420,7 @@ static void scan_class(struct finder *f, uint32_t first, uint32_t last, const ch
         scan_declaration(f, &d, path, true);
         i = d.end;
     }
+    f->depth--;
 }
 
 /* The last name<…> of an explicit instantiation, before an optional parameter list. */
@@ -311,20 +434,25 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
         uint32_t cursor = 0;
         struct attribute_use use;
         while (attribute_list_next(f->tokens, i, &cursor, &use)) {
-            if (is(f, use.name, "host_name")) host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
+            if (is(f, use.name, "host_name"))
+                host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
             if (is(f, use.name, "kernel")) kernel = true;
         }
         i = list;
     }
     kernel |= word_in(f, start, end, "kernel");
     if (!host_name && !kernel) return;
-    if (last > start && is(f, last - 1, ")")) last = partner(f, last - 1);
+    uint32_t open = 0;
+    if (last > start && is(f, last - 1, ")") && partner(f, last - 1) > start)
+        last = open = partner(f, last - 1);
     uint32_t name = last;
     if (last > start && is(f, last - 1, ">")) {
         int depth = 0;
         for (uint32_t i = last; i-- > start;) {
-            if (f->tokens->items[i].partner < i) i = f->tokens->items[i].partner;
-            else if (is(f, i, ">")) depth++;
+            if (partner(f, i) < i)
+                i = partner(f, i);
+            else if (is(f, i, ">"))
+                depth++;
             else if (is(f, i, "<") && --depth == 0) {
                 name = i;
                 break;
@@ -338,6 +466,9 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
     struct instantiation_site *site = add_instantiation(f);
     if (!site) return;
     *site = (struct instantiation_site){.start = start, .end = end, .scope = path};
+    int optional;
+    site->argument_count = name < last ? count_list(f, name + 1, last - 1, &optional) : 0;
+    site->parameter_count = open ? count_list(f, open + 1, partner(f, open), &optional) : -1;
     site->name = tokens_text(f->tokens, first, name, f->arena);
     site->expression = tokens_text(f->tokens, first, last, f->arena);
     site->host_name = host_name ? host_name : site->name;
@@ -345,6 +476,8 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
 
 static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, const char *path) {
     mark(f, first, last, SCOPE_NAMESPACE);
+    if (f->depth >= DEEPEST_SCOPE) return;
+    f->depth++;
     for (uint32_t i = first; i < last; i++) {
         if (is(f, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
         if (is(f, i, "inline") && is(f, i + 1, "namespace")) i++;
@@ -353,8 +486,9 @@ static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, cons
             while (brace < last && !is(f, brace, "{") && !is(f, brace, ";")) brace++;
             if (is(f, brace, "{") && partner(f, brace) > brace) {
                 const char *inner = path;
-                if (brace > i + 1)
-                    inner = arena_printf(f->arena, "%s%s::", path, tokens_text(f->tokens, i + 1, brace, f->arena));
+                const char *name = tokens_text(f->tokens, i + 1, brace, f->arena);
+                if (name && *name) inner = arena_printf(f->arena, "%s%s::", path, name);
+                if (!inner) inner = "";
                 scan_namespace(f, brace + 1, partner(f, brace), inner);
                 i = partner(f, brace);
             } else {
@@ -378,6 +512,7 @@ static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, cons
             i = d.end;
         }
     }
+    f->depth--;
 }
 
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure) {
@@ -385,5 +520,6 @@ smelt_status structure_find(const struct tokens *tokens, struct arena *arena, st
     if (!structure->scopes) return fail_out_of_memory(tokens->count);
     struct finder finder = {.tokens = tokens, .arena = arena, .out = structure};
     scan_namespace(&finder, 0, tokens->count, "");
-    return arena->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the source's structure does not fit in memory") : SMELT_OK;
+    return arena->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the source's structure does not fit in memory")
+                         : SMELT_OK;
 }

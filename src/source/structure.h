@@ -12,14 +12,20 @@
 enum scope { SCOPE_NAMESPACE, SCOPE_CLASS, SCOPE_FUNCTION, SCOPE_KERNEL };
 
 /* A kernel function definition or declaration. */
+struct parameter;
 struct kernel_site {
-    const char *name;       /* qualified: "ns::f" */
-    uint32_t start;         /* first token of the declaration */
-    uint32_t open, close;   /* its parameter list's parentheses */
-    uint32_t body;          /* its opening brace, or 0 for a declaration only */
+    const char *name;     /* qualified: "ns::f" */
+    uint32_t start;       /* first token of the declaration */
+    uint32_t open, close; /* its parameter list's parentheses */
+    uint32_t body;        /* its opening brace, or 0 for a declaration only */
+    uint32_t end;         /* its last token: } or ; */
+    int parameter_count;
     bool is_template;
-    const char *host_name;  /* from [[host_name("…")]], or NULL */
-    const char *max_threads; /* the expression of max_total_threads_per_threadgroup, or NULL */
+    int least_arguments, most_arguments; /* of the template */
+    bool graphics;                       /* a vertex or fragment function: not run, left out of the text */
+    const char *host_name;               /* from [[host_name("…")]], or NULL */
+    struct parameter *parameters;        /* once read: src/source/program.c */
+    const char *max_threads;             /* the expression of max_total_threads_per_threadgroup, or NULL */
 };
 
 /* template [[host_name("…")]] … f<…>…; */
@@ -28,6 +34,8 @@ struct instantiation_site {
     const char *expression; /* "f<float, 4>" */
     const char *name;       /* "f", qualified as written */
     const char *scope;      /* the namespace it stands in: "" or "ns::" */
+    int argument_count;     /* inside <> */
+    int parameter_count;    /* of the list that follows, -1 where there is none */
     uint32_t start, end;    /* `template` and `;` */
 };
 
@@ -50,12 +58,14 @@ struct attribute_use {
 };
 
 /* The attributes of the list starting at `index`, one at a time: *cursor starts at 0; false at the end. */
-bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor, struct attribute_use *use);
+bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor,
+                         struct attribute_use *use);
 
-/* The text from token `first` up to and without token `last`, white space kept. */
+/* The tokens from `first` up to and without `last` on one line, without comments and directives. NULL: no
+ * memory. */
 char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
 
-/* Joined string literals of the tokens [first, last), without quotes. */
+/* Joined string literals of the tokens [first, last), without quotes. NULL: no memory. */
 char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena);
 
 #endif

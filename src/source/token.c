@@ -4,38 +4,73 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool identifier_start(char c) { return isalpha((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80; }
-static bool identifier_part(char c) { return identifier_start(c) || isdigit((unsigned char)c); }
+static bool identifier_start(char c) {
+    return isalpha((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+static bool identifier_part(char c) {
+    return identifier_start(c) || isdigit((unsigned char)c);
+}
 
-/* The end of a preprocessor line: backslash-newline continues it. Comments inside it are part of it. */
+/* Bytes of a backslash and the line end it hides, or 0. */
+static size_t splice(const char *text, size_t length, size_t at) {
+    if (at + 1 < length && text[at] == '\\' && text[at + 1] == '\n') return 2;
+    if (at + 2 < length && text[at] == '\\' && text[at + 1] == '\r' && text[at + 2] == '\n') return 3;
+    return 0;
+}
+
+static size_t line_comment_end(const char *text, size_t length, size_t at) {
+    while (at < length && text[at] != '\n') {
+        size_t hidden = splice(text, length, at);
+        at += hidden ? hidden : 1;
+    }
+    return at;
+}
+
+/* Behind the comment that starts at `at`; *closed false where the text ends first. */
+static size_t block_comment_end(const char *text, size_t length, size_t at, bool *closed) {
+    const char *end = at + 2 < length ? memmem(text + at + 2, length - at - 2, "*/", 2) : NULL;
+    *closed = end != NULL;
+    return end ? (size_t)(end - text) + 2 : length;
+}
+
+/* Behind the closing quote; at the end of the line where there is none. */
+static size_t quoted_end(const char *text, size_t length, size_t at, char quote, bool *closed) {
+    for (at++; at < length && text[at] != quote && text[at] != '\n'; at++)
+        if (text[at] == '\\' && at + 1 < length) at += splice(text, length, at) == 3 ? 2 : 1;
+    *closed = at < length && text[at] == quote;
+    return *closed ? at + 1 : at < length ? at : length;
+}
+
+/* The end of a preprocessor line: a hidden line end continues it, and so does a comment over several lines.
+ */
 static size_t directive_end(const char *text, size_t length, size_t at) {
-    while (at < length) {
-        if (text[at] == '\\' && at + 1 < length && text[at + 1] == '\n')
-            at += 2;
-        else if (text[at] == '\\' && at + 2 < length && text[at + 1] == '\r' && text[at + 2] == '\n')
-            at += 3;
-        else if (text[at] == '\n')
-            break;
+    bool closed;
+    while (at < length && text[at] != '\n') {
+        size_t hidden = splice(text, length, at);
+        if (hidden)
+            at += hidden;
+        else if (text[at] == '/' && at + 1 < length && text[at + 1] == '/')
+            return line_comment_end(text, length, at);
+        else if (text[at] == '/' && at + 1 < length && text[at + 1] == '*')
+            at = block_comment_end(text, length, at, &closed);
+        else if (text[at] == '"' || text[at] == '\'')
+            at = quoted_end(text, length, at, text[at], &closed);
         else
             at++;
     }
     return at;
 }
 
-static size_t quoted_end(const char *text, size_t length, size_t at, char quote) {
-    for (at++; at < length && text[at] != quote && text[at] != '\n'; at++)
-        if (text[at] == '\\' && at + 1 < length) at++;
-    return at < length ? at + 1 : length;
-}
-
 /* R"tag( … )tag" from the quote on. */
-static size_t raw_string_end(const char *text, size_t length, size_t quote) {
+static size_t raw_string_end(const char *text, size_t length, size_t quote, bool *closed) {
     size_t open = quote + 1;
     while (open < length && text[open] != '(' && open - quote <= 17) open++;
     size_t tag = open - quote - 1;
+    *closed = true;
     for (size_t at = open; at + tag + 2 <= length; at++)
         if (text[at] == ')' && memcmp(text + at + 1, text + quote + 1, tag) == 0 && text[at + 1 + tag] == '"')
             return at + tag + 2;
+    *closed = false;
     return length;
 }
 
@@ -43,7 +78,7 @@ static size_t raw_string_end(const char *text, size_t length, size_t quote) {
 static size_t number_end(const char *text, size_t length, size_t at) {
     for (at++; at < length; at++) {
         char before = text[at - 1];
-        bool sign = (text[at] == '+' || text[at] == '-') && strchr("eEpP", before);
+        bool sign = (text[at] == '+' || text[at] == '-') && before && strchr("eEpP", before);
         bool hexadecimal_e = sign && (before == 'e' || before == 'E') && at >= 2;
         if (hexadecimal_e) {
             /* In 0x1e+2 the sign is an operator. */
@@ -58,20 +93,28 @@ static size_t number_end(const char *text, size_t length, size_t at) {
     return at;
 }
 
-static size_t skip_blank(const char *text, size_t length, size_t at, bool *line_start) {
+static void note_unclosed(struct tokens *tokens, size_t at, bool closed) {
+    if (!closed && tokens->unclosed == NO_PLACE) tokens->unclosed = (uint32_t)at;
+}
+
+static size_t skip_blank(struct tokens *tokens, size_t at, bool *line_start) {
+    const char *text = tokens->text;
+    size_t length = tokens->text_length;
     while (at < length) {
+        bool closed;
         if (text[at] == '\n') {
             *line_start = true;
             at++;
         } else if (isspace((unsigned char)text[at])) {
             at++;
-        } else if (text[at] == '\\' && at + 1 < length && text[at + 1] == '\n') {
-            at += 2;
+        } else if (splice(text, length, at)) {
+            at += splice(text, length, at);
         } else if (text[at] == '/' && at + 1 < length && text[at + 1] == '/') {
-            while (at < length && text[at] != '\n') at++;
+            at = line_comment_end(text, length, at);
         } else if (text[at] == '/' && at + 1 < length && text[at + 1] == '*') {
-            const char *end = at + 2 < length ? memmem(text + at + 2, length - at - 2, "*/", 2) : NULL;
-            at = end ? (size_t)(end - text) + 2 : length;
+            size_t start = at;
+            at = block_comment_end(text, length, at, &closed);
+            note_unclosed(tokens, start, closed);
         } else {
             break;
         }
@@ -84,30 +127,34 @@ static void match_brackets(struct tokens *tokens, uint32_t *stack) {
     for (uint32_t i = 0; i < tokens->count; i++) {
         struct token *token = &tokens->items[i];
         token->partner = i;
+        token->outer = depth ? stack[depth - 1] : NO_PLACE;
         if (token->kind != TOKEN_PUNCTUATION) continue;
         char c = tokens->text[token->start];
-        if (strchr("([{", c)) {
+        if (c && strchr("([{", c)) {
             stack[depth++] = i;
-        } else if (strchr(")]}", c)) {
+        } else if (c && strchr(")]}", c)) {
             char open = c == ')' ? '(' : c == ']' ? '[' : '{';
-            /* A closer that does not fit its opener leaves brackets in between unmatched; clang will complain. */
+            /* A closer that does not fit its opener leaves brackets in between unmatched; clang will
+             * complain. */
             uint32_t d = depth;
             while (d > 0 && tokens->text[tokens->items[stack[d - 1]].start] != open) d--;
             if (d == 0) continue;
             depth = d - 1;
             token->partner = stack[depth];
+            token->outer = depth ? stack[depth - 1] : NO_PLACE;
             tokens->items[stack[depth]].partner = i;
         }
     }
 }
 
 smelt_status tokens_read(const char *text, size_t length, struct tokens *tokens) {
-    *tokens = (struct tokens){.text = text, .text_length = length};
-    if (length >= UINT32_MAX / 2) return fail(SMELT_ERROR_LIMIT, "a source of %zu bytes is longer than 2 GiB", length);
+    *tokens = (struct tokens){.text = text, .text_length = length, .unclosed = NO_PLACE};
+    if (length >= UINT32_MAX / 2)
+        return fail(SMELT_ERROR_LIMIT, "a source of %zu bytes is longer than 2 GiB", length);
     uint32_t capacity = 0;
     bool line_start = true;
-    for (size_t at = skip_blank(text, length, 0, &line_start); at < length;
-         at = skip_blank(text, length, at, &line_start)) {
+    for (size_t at = skip_blank(tokens, 0, &line_start); at < length;
+         at = skip_blank(tokens, at, &line_start)) {
         if (tokens->count == capacity) {
             capacity = capacity ? capacity * 2 : 256;
             struct token *grown = realloc(tokens->items, capacity * sizeof *grown);
@@ -119,23 +166,26 @@ smelt_status tokens_read(const char *text, size_t length, struct tokens *tokens)
         }
         enum token_kind kind = TOKEN_PUNCTUATION;
         size_t end = at + 1;
+        bool closed = true;
         char c = text[at];
         if (c == '#' && line_start) {
             kind = TOKEN_DIRECTIVE;
             end = directive_end(text, length, at);
         } else if (c == 'R' && at + 1 < length && text[at + 1] == '"') {
             kind = TOKEN_STRING;
-            end = raw_string_end(text, length, at + 1);
+            end = raw_string_end(text, length, at + 1, &closed);
         } else if (identifier_start(c)) {
             kind = TOKEN_IDENTIFIER;
             while (end < length && identifier_part(text[end])) end++;
-        } else if (isdigit((unsigned char)c) || (c == '.' && at + 1 < length && isdigit((unsigned char)text[at + 1]))) {
+        } else if (isdigit((unsigned char)c) ||
+                   (c == '.' && at + 1 < length && isdigit((unsigned char)text[at + 1]))) {
             kind = TOKEN_NUMBER;
             end = number_end(text, length, at);
         } else if (c == '"' || c == '\'') {
             kind = c == '"' ? TOKEN_STRING : TOKEN_CHARACTER;
-            end = quoted_end(text, length, at, c);
+            end = quoted_end(text, length, at, c, &closed);
         }
+        note_unclosed(tokens, at, closed);
         line_start = false;
         tokens->items[tokens->count++] =
             (struct token){.kind = kind, .start = (uint32_t)at, .length = (uint32_t)(end - at)};
@@ -160,11 +210,12 @@ void tokens_free(struct tokens *tokens) {
 bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling) {
     if (index >= tokens->count) return false;
     const struct token *token = &tokens->items[index];
-    return token->length == strlen(spelling) && memcmp(tokens->text + token->start, spelling, token->length) == 0;
+    return token->length == strlen(spelling) &&
+           memcmp(tokens->text + token->start, spelling, token->length) == 0;
 }
 
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second) {
-    if (index + 1 >= tokens->count) return false;
+    if (index >= tokens->count || index + 1 == tokens->count) return false;
     const struct token *a = &tokens->items[index], *b = a + 1;
     return a->kind == TOKEN_PUNCTUATION && b->kind == TOKEN_PUNCTUATION && tokens->text[a->start] == first &&
            tokens->text[b->start] == second && a->start + 1 == b->start;
@@ -172,6 +223,30 @@ bool token_pair(const struct tokens *tokens, uint32_t index, char first, char se
 
 bool token_is_identifier(const struct tokens *tokens, uint32_t index) {
     return index < tokens->count && tokens->items[index].kind == TOKEN_IDENTIFIER;
+}
+
+uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t end) {
+    int depth = 0;
+    if (end > open && end - open > FARTHEST_LOOK) end = open + FARTHEST_LOOK;
+    for (uint32_t i = open; i < end && i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->partner > i) {
+            if (token_is(tokens, i, "{")) break;
+            i = token->partner;
+            continue;
+        }
+        if (token->kind != TOKEN_PUNCTUATION) continue;
+        char c = tokens->text[token->start];
+        if (!c || strchr(";)]}", c)) break;
+        if (c == '<' && i > open && (token_pair(tokens, i, '<', '=') || token_pair(tokens, i, '<', '<')))
+            i++;
+        else if (c == '<')
+            depth++;
+        else if (c == '>' && !token_pair(tokens, i, '>', '=') && !token_pair(tokens, i - 1, '-', '>') &&
+                 --depth == 0)
+            return i + 1;
+    }
+    return 0;
 }
 
 bool tokens_contain(const struct tokens *tokens, const char *word) {

@@ -16,10 +16,17 @@ enum token_kind {
     TOKEN_DIRECTIVE /* a whole preprocessor line, continuations included */
 };
 
+#define NO_PLACE UINT32_MAX
+
+/* No template argument list, declarator or lambda head is longer than this; a bound keeps every look-ahead,
+ * and so the time over any text, linear. */
+#define FARTHEST_LOOK 1000
+
 struct token {
     enum token_kind kind;
     uint32_t start, length; /* bytes in the text */
     uint32_t partner;       /* of ( ) [ ] { }: the index of the matching token, else its own index */
+    uint32_t outer;         /* the innermost opening bracket it stands behind, or NO_PLACE */
 };
 
 struct tokens {
@@ -27,6 +34,7 @@ struct tokens {
     size_t text_length;
     struct token *items;
     uint32_t count;
+    uint32_t unclosed; /* the byte where the first comment or literal without an end starts, or NO_PLACE */
 };
 
 /* Splits a text of less than 2^31 bytes. An unclosed bracket has itself as partner. Free with tokens_free. */
@@ -40,6 +48,10 @@ bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling)
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second);
 
 bool token_is_identifier(const struct tokens *tokens, uint32_t index);
+
+/* Behind the > that closes the template list opened by the < at `open`, looking no further than token `end`;
+ * 0 where there is none, as for a comparison. */
+uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t end);
 
 /* Whether `word` occurs as an identifier token. */
 bool tokens_contain(const struct tokens *tokens, const char *word);

@@ -1,0 +1,5 @@
+// Included by source_entries.metal.
+#pragma once
+#include <metal_stdlib>
+#include <metal_math>
+enum Index : int { A = 0, kOtherIndex = 2 };
