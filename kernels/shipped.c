@@ -1,0 +1,88 @@
+#include "kernels/shipped.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Room for every shipped kernel; a full table costs compiled code nothing but its reuse. */
+#define MAX_SHIPPED 64
+
+static struct {
+    pthread_mutex_t lock;
+    int count;
+    struct {
+        const char *name;
+        smelt_kernel *kernel;
+        smelt_function *function;
+    } entries[MAX_SHIPPED];
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int find(const char *name) {
+    for (int i = 0; i < table.count; i++)
+        if (strcmp(table.entries[i].name, name) == 0) return i;
+    return -1;
+}
+
+smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel) {
+    smelt_status status = SMELT_OK;
+    pthread_mutex_lock(&table.lock);
+    int found = find(desc->name);
+    if (found < 0 && table.count == MAX_SHIPPED) {
+        status = SMELT_ERROR_INTERNAL;
+    } else if (found < 0) {
+        status = smelt_kernel_create(desc, &table.entries[table.count].kernel);
+        if (status == SMELT_OK) {
+            found = table.count++;
+            table.entries[found].name = desc->name;
+        }
+    }
+    if (status == SMELT_OK) *kernel = table.entries[found].kernel;
+    pthread_mutex_unlock(&table.lock);
+    return status;
+}
+
+static smelt_status make_function(const char *name, const char *source, smelt_function **function) {
+    smelt_library *library;
+    smelt_status status =
+        smelt_library_create(&(smelt_library_desc){.path = name, .source = source}, &library);
+    if (status != SMELT_OK) return status;
+    status = smelt_library_function(library, &(smelt_function_desc){.name = NULL}, function);
+    smelt_library_release(library);
+    return status;
+}
+
+smelt_status shipped_function(const char *name, const char *source, smelt_function **function) {
+    smelt_status status = SMELT_OK;
+    pthread_mutex_lock(&table.lock);
+    int found = find(name);
+    if (found < 0 && table.count == MAX_SHIPPED) {
+        status = SMELT_ERROR_INTERNAL;
+    } else if (found < 0) {
+        status = make_function(name, source, &table.entries[table.count].function);
+        if (status == SMELT_OK) {
+            found = table.count++;
+            table.entries[found].name = name;
+        }
+    }
+    if (status == SMELT_OK) *function = table.entries[found].function;
+    pthread_mutex_unlock(&table.lock);
+    return status;
+}
+
+void call_apply(const smelt_call *call, smelt_run_desc *desc) {
+    if (!call) return;
+    desc->device = call->device;
+    desc->timeout = call->timeout;
+    desc->info = call->info;
+    /* A kernel that counts on a starting value of its own keeps it. */
+    if (call->poison && !desc->initialise) {
+        desc->initialise = true;
+        desc->init_value = NAN;
+    }
+}
+
+bool is_float_array(const smelt_array *array, int ndim) {
+    if (!array || smelt_array_shape(array).ndim != ndim) return false;
+    smelt_dtype dtype = smelt_array_dtype(array);
+    return dtype == SMELT_FLOAT32 || dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16;
+}

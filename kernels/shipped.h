@@ -1,0 +1,20 @@
+/* The handles of the shipped kernels: made at first use, kept as long as the process, so that their compiled
+ * code is. Any thread may call these. */
+#ifndef SMELT_KERNELS_SHIPPED_H
+#define SMELT_KERNELS_SHIPPED_H
+
+#include "kernels/call.h"
+
+/* The kernel `desc` describes; `desc->name` tells kernels apart. The handle stays the table's. */
+smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel);
+
+/* The only kernel function of the .metal text `source`; `name` tells texts apart and stands in messages. */
+smelt_status shipped_function(const char *name, const char *source, smelt_function **function);
+
+/* Puts a call's settings into a descriptor. */
+void call_apply(const smelt_call *call, smelt_run_desc *desc);
+
+/* True if `array` has `ndim` dimensions and one of the three kernel float dtypes. */
+bool is_float_array(const smelt_array *array, int ndim);
+
+#endif
