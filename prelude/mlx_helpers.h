@@ -116,6 +116,54 @@ __SMELT_COMPLEX_ASSIGNMENT(/)
 #undef __SMELT_COMPLEX_MIXED
 #undef __SMELT_COMPLEX_ASSIGNMENT
 
+// ---- log(1 + x), and functions of complex numbers. They compute in float.
+
+METAL_FUNC float log1p(float x) {
+  // What rounding 1 + x changed is made good by the quotient.
+  float y = 1.0f + x;
+  return y == 1.0f || y == INFINITY ? x : metal::precise::log(y) * (x / (y - 1.0f));
+}
+METAL_FUNC half log1p(half x) { return (half)log1p((float)x); }
+METAL_FUNC bfloat log1p(bfloat x) { return (bfloat)log1p((float)x); }
+
+// The larger part is taken out, so that squares neither overflow nor vanish.
+template <class T> METAL_FUNC T abs(complex_t<T> z) {
+  float a = __builtin_fabsf((float)z.real), b = __builtin_fabsf((float)z.imag);
+  if (a == INFINITY || b == INFINITY) return (T)INFINITY;
+  float large = a < b ? b : a, small = a < b ? a : b;
+  float quotient = small / large;
+  return (T)(large == 0 ? small : large * metal::precise::sqrt(1.0f + quotient * quotient));
+}
+
+template <class T> METAL_FUNC complex_t<T> exp(complex_t<T> z) {
+  float x = z.real, y = z.imag;
+  if (y == 0) return {(T)metal::precise::exp(x), (T)y};
+  if (x == -INFINITY) return {(T)0, (T)0}; // whatever the angle
+  // In two factors where e^x alone may overflow.
+  bool split = x > 88.0f;
+  float radius = metal::precise::exp(split ? 0.5f * x : x), more = split ? radius : 1.0f;
+  return {(T)(radius * metal::precise::cos(y) * more), (T)(radius * metal::precise::sin(y) * more)};
+}
+
+template <class T> METAL_FUNC complex_t<T> log(complex_t<T> z) {
+  float a = __builtin_fabsf((float)z.real), b = __builtin_fabsf((float)z.imag);
+  float large = a < b ? b : a, small = a < b ? a : b;
+  // Near the unit circle the logarithm is small and the radius would have lost it.
+  bool near_circle = large > 0.5f && large < 2.0f;
+  float real = near_circle ? 0.5f * log1p(__builtin_fmaf(small, small, (large - 1.0f) * (large + 1.0f)))
+                           : metal::precise::log(abs(complex_t<float>(a, b)));
+  return {(T)real, (T)metal::precise::atan2((float)z.imag, (float)z.real)};
+}
+
+template <class T> METAL_FUNC complex_t<T> log1p(complex_t<T> z) {
+  float x = z.real, y = z.imag;
+  if (__builtin_fabsf(x) >= 0.5f || __builtin_fabsf(y) >= 0.5f) {
+    complex_t<float> result = log(complex_t<float>(1.0f + x, y));
+    return {(T)result.real, (T)result.imag};
+  }
+  return {(T)(0.5f * log1p(__builtin_fmaf(y, y, x * (2.0f + x)))), (T)metal::precise::atan2(y, 1.0f + x)};
+}
+
 // ---- Limits and small helpers.
 
 // max and min of floating point are the infinities.
