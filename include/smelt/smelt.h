@@ -178,10 +178,11 @@ SMELT_API smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype
 /* `array` itself with one more reference if it is row-contiguous, else a row-contiguous copy. */
 SMELT_API smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **result);
 
-/* New arrays with generated contents. The bits come from Philox4x32-10, key = seed, counter = element index / 4,
- * so element i does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the
- * dtype), integers over their full range, bool by the lowest bit. normal: Box–Muller on two such floats, float
- * dtypes and complex64 only. arange: 0, 1, 2 … in row-major order. */
+/* New arrays with generated contents. The bits come from Philox4x32-10: element i takes word i % 4 of key = seed,
+ * counter = (i / 4, draw), where draw is 0, and 1 for a second word (64-bit integers, imaginary parts, normal); so it
+ * does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the dtype), integers over
+ * their full range, bool by the lowest bit. normal: Box–Muller on two such floats, float dtypes and complex64 only.
+ * arange: 0, 1, 2 … in row-major order. */
 SMELT_API smelt_status smelt_array_uniform(smelt_dtype dtype, smelt_shape shape, uint64_t seed,
                                            smelt_array **array);
 SMELT_API smelt_status smelt_array_normal(smelt_dtype dtype, smelt_shape shape, uint64_t seed,

@@ -10,7 +10,8 @@
 
 smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size) {
     size_t bytes = smelt_dtype_bytes(dtype);
-    if (!bytes) return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: dtype %d is not one of smelt_dtype", what, (int)dtype);
+    if (!bytes)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: dtype %d is not one of smelt_dtype", what, (int)dtype);
     if (shape->ndim < 0 || shape->ndim > SMELT_MAX_DIMENSIONS)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: ndim is %d, expected 0 to %d", what, shape->ndim,
                     SMELT_MAX_DIMENSIONS);
@@ -20,8 +21,10 @@ smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape 
         if (shape->size[d] < 0)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: size %lld of dimension %d is negative", what,
                         (long long)shape->size[d], d);
-        if (shape->size[d] == 0) empty = true;
-        else overflow |= __builtin_mul_overflow(product, shape->size[d], &product);
+        if (shape->size[d] == 0)
+            empty = true;
+        else
+            overflow |= __builtin_mul_overflow(product, shape->size[d], &product);
     }
     if (empty) product = 0;
     int64_t total;
@@ -32,12 +35,22 @@ smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape 
     return SMELT_OK;
 }
 
-void shape_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]) {
-    int64_t step = 1;
-    for (int d = shape->ndim - 1; d >= 0; d--) {
-        strides[d] = step;
-        step *= shape->size[d] > 1 ? shape->size[d] : 1;
+/* One after the other from `first`; the product can overflow only where a size is 0 and strides mean nothing.
+ */
+static void strides_in_order(const smelt_shape *shape, int64_t *strides, int first, int direction) {
+    uint64_t step = 1;
+    for (int i = 0, d = first; i < shape->ndim; i++, d += direction) {
+        strides[d] = (int64_t)step;
+        step *= shape->size[d] > 1 ? (uint64_t)shape->size[d] : 1;
     }
+}
+
+void shape_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]) {
+    strides_in_order(shape, strides, shape->ndim - 1, -1);
+}
+
+void shape_fortran_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]) {
+    strides_in_order(shape, strides, 0, 1);
 }
 
 struct shape_text shape_print(const smelt_shape *shape) {
@@ -77,18 +90,20 @@ static smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const s
 
 smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_array **array) {
     int64_t size;
+    if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array: the address for the new array is NULL");
     TRY(shape_check("array", dtype, &shape, &size));
     size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT) return fail_out_of_memory(bytes);
     /* aligned_alloc wants a multiple; an empty array still gets an address. */
     size_t rounded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     struct memory *memory = calloc(1, sizeof *memory);
-    char *data = memory ? aligned_alloc(ALIGNMENT, rounded) : NULL;
+    bool possible = bytes <= PTRDIFF_MAX - 2 * ALIGNMENT;
+    char *data = memory && possible ? aligned_alloc(ALIGNMENT, rounded) : NULL;
     smelt_array *made = data ? array_over(memory, dtype, &shape, NULL, size, data) : NULL;
     if (!made) {
         free(data);
         free(memory);
-        return fail(SMELT_ERROR_OUT_OF_MEMORY, "an array of shape %s of %s needs %zu bytes, which could not be had",
+        return fail(SMELT_ERROR_OUT_OF_MEMORY,
+                    "an array of shape %s of %s needs %zu bytes, which could not be had",
                     shape_print(&shape).text, smelt_dtype_name(dtype), bytes);
     }
     atomic_init(&memory->references, 1);
@@ -112,14 +127,20 @@ static bool extent(const smelt_shape *shape, const int64_t *strides, int64_t *lo
 
 smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const int64_t *strides, void *data,
                                      void (*release)(void *), void *context, smelt_array **array) {
-    int64_t size, low, high;
+    int64_t size, low = 0, high = 0;
     int64_t natural[SMELT_MAX_DIMENSIONS];
+    if (!array)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: the address for the new array is NULL");
     TRY(shape_check("array from memory", dtype, &shape, &size));
     if (!data && size) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: data is NULL");
     shape_strides(&shape, natural);
     if (!strides) strides = natural;
-    int64_t bytes = (int64_t)smelt_dtype_bytes(dtype), span;
-    if (!extent(&shape, strides, &low, &high) || __builtin_mul_overflow(high - low + 1, bytes, &span))
+    int64_t bytes = (int64_t)smelt_dtype_bytes(dtype), span = 0;
+    bool counted =
+        !size || (extent(&shape, strides, &low, &high) && !__builtin_sub_overflow(high, low, &span) &&
+                  span < INT64_MAX && !__builtin_mul_overflow(span + 1, bytes, &span) &&
+                  !__builtin_mul_overflow(low, bytes, &low));
+    if (!counted)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: strides reach beyond 63 bits");
     struct memory *memory = calloc(1, sizeof *memory);
     smelt_array *made = memory ? array_over(memory, dtype, &shape, strides, size, data) : NULL;
@@ -128,7 +149,7 @@ smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const
         return fail_out_of_memory(sizeof *made);
     }
     atomic_init(&memory->references, 1);
-    memory->start = data ? (char *)data + low * bytes : NULL;
+    memory->start = data ? (char *)data + low : NULL; /* low counts bytes here */
     memory->bytes = size ? (size_t)span : 0;
     memory->release = release;
     memory->context = context;
@@ -137,18 +158,25 @@ smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const
     return SMELT_OK;
 }
 
-smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data, smelt_array **array) {
-    if (!data) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from values: data is NULL");
+smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data,
+                                     smelt_array **array) {
+    int64_t size;
+    if (!array)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from values: the address for the new array is NULL");
+    TRY(shape_check("array from values", dtype, &shape, &size));
+    if (!data && size) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from values: data is NULL");
     smelt_array *made;
     TRY(smelt_array_create(dtype, shape, &made));
-    memcpy(made->data, data, made->memory->bytes);
+    if (size) memcpy(made->data, data, made->memory->bytes);
     *array = made;
     return SMELT_OK;
 }
 
 smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_t *strides, int64_t offset,
                               smelt_array **view) {
-    if (!base) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array view: base is NULL");
+    if (!base || !view)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array view: %s is NULL",
+                    base ? "the address for the view" : "base");
     int64_t size, low, high, bytes = (int64_t)smelt_dtype_bytes(base->dtype);
     int64_t natural[SMELT_MAX_DIMENSIONS];
     TRY(shape_check("array view", base->dtype, &shape, &size));
@@ -157,14 +185,16 @@ smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_
     int64_t before = (base->data - base->memory->start) / bytes;
     int64_t held = (int64_t)base->memory->bytes / bytes;
     bool inside = extent(&shape, strides, &low, &high) && !__builtin_add_overflow(low, offset, &low) &&
-                  !__builtin_add_overflow(high, offset, &high) && !__builtin_add_overflow(low, before, &low) &&
+                  !__builtin_add_overflow(high, offset, &high) &&
+                  !__builtin_add_overflow(low, before, &low) &&
                   !__builtin_add_overflow(high, before, &high) && low >= 0 && high < held;
     if (size && !inside)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "array view: shape %s at offset %lld reaches outside the base array's memory of %lld elements",
-                    shape_print(&shape).text, (long long)offset, (long long)held);
-    smelt_array *made =
-        array_over(base->memory, base->dtype, &shape, strides, size, size ? base->data + offset * bytes : base->data);
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "array view: shape %s at offset %lld reaches outside the base array's memory of %lld elements",
+            shape_print(&shape).text, (long long)offset, (long long)held);
+    smelt_array *made = array_over(base->memory, base->dtype, &shape, strides, size,
+                                   size ? base->data + offset * bytes : base->data);
     if (!made) return fail_out_of_memory(sizeof *made);
     atomic_fetch_add(&base->memory->references, 1);
     *view = made;
@@ -182,14 +212,24 @@ void smelt_array_release(smelt_array *array) {
     free(array);
 }
 
-smelt_dtype smelt_array_dtype(const smelt_array *array) { return array->dtype; }
-smelt_shape smelt_array_shape(const smelt_array *array) { return array->shape; }
-const int64_t *smelt_array_strides(const smelt_array *array) { return array->strides; }
-int64_t smelt_array_size(const smelt_array *array) { return array->size; }
-void *smelt_array_data(const smelt_array *array) { return array->data; }
+smelt_dtype smelt_array_dtype(const smelt_array *array) {
+    return array ? array->dtype : SMELT_NO_DTYPE;
+}
+smelt_shape smelt_array_shape(const smelt_array *array) {
+    return array ? array->shape : (smelt_shape){.ndim = 0};
+}
+const int64_t *smelt_array_strides(const smelt_array *array) {
+    return array ? array->strides : NULL;
+}
+int64_t smelt_array_size(const smelt_array *array) {
+    return array ? array->size : 0;
+}
+void *smelt_array_data(const smelt_array *array) {
+    return array ? array->data : NULL;
+}
 
 bool smelt_array_is_contiguous(const smelt_array *array) {
-    if (array->size == 0) return true;
+    if (!array || array->size == 0) return true;
     int64_t step = 1;
     for (int d = array->shape.ndim - 1; d >= 0; d--) {
         if (array->shape.size[d] != 1 && array->strides[d] != step) return false;
@@ -200,7 +240,9 @@ bool smelt_array_is_contiguous(const smelt_array *array) {
 
 struct walk walk_begin(const smelt_shape *shape, const int64_t *strides) {
     struct walk walk = {.shape = shape, .strides = strides, .left = 1};
-    for (int d = 0; d < shape->ndim; d++) walk.left *= shape->size[d];
+    for (int d = 0; d < shape->ndim; d++)
+        if (shape->size[d] == 0) walk.left = 0;
+    for (int d = 0; d < shape->ndim && walk.left; d++) walk.left *= shape->size[d];
     return walk;
 }
 

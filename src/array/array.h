@@ -32,11 +32,17 @@ smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape 
 /* Row-major strides of a shape. */
 void shape_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]);
 
+/* Column-major strides: the first dimension runs fastest. */
+void shape_fortran_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]);
+
 /* "4x16", "scalar" for ndim 0; at most 512 bytes. */
 struct shape_text {
     char text[512];
 };
 struct shape_text shape_print(const smelt_shape *shape);
+
+/* Rounds `count` doubles to a float dtype (float64 too), densely. */
+void store_reals(smelt_dtype dtype, char *to, const double *from, int64_t count);
 
 /* Walks the elements of a strided array in row-major order:
  *   for (struct walk w = walk_begin(shape, strides); w.left; walk_next(&w)) use(data + w.offset * bytes) */

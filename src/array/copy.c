@@ -1,19 +1,177 @@
-/* Fills, copies and conversions between strided arrays. */
+/* Fills, copies and conversions between strided arrays. Elements go row by row along the last dimension; rows
+ * of equal dtype and rows of floats have loops of their own, everything else goes through `struct element`.
+ */
 #include "array/array.h"
 #include "array/dtype.h"
 
-smelt_status smelt_array_fill(smelt_array *array, double value) {
-    if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "fill: array is NULL");
-    size_t bytes = smelt_dtype_bytes(array->dtype);
-    char pattern[16];
-    element_store(array->dtype, pattern, element_of_real(value));
-    if (smelt_array_is_contiguous(array)) {
-        for (int64_t i = 0; i < array->size; i++) memcpy(array->data + (size_t)i * bytes, pattern, bytes);
-        return SMELT_OK;
+/* One row: `count` elements, steps in bytes. */
+struct row {
+    char *to;
+    const char *from;
+    int64_t count, to_step, from_step;
+};
+
+/* ---- Rows of one dtype. Fixed widths let the compiler make vector code of the memcpy. */
+
+#define COPY_ROW(width)                      \
+    for (int64_t i = 0; i < row->count; i++) \
+    memcpy(row->to + i * row->to_step, row->from + i * row->from_step, width)
+
+static void copy_row(const struct row *row, size_t width) {
+    int64_t dense = (int64_t)width;
+    if (row->to_step == dense && row->from_step == dense) {
+        memcpy(row->to, row->from, (size_t)row->count * width);
+        return;
     }
-    for (struct walk w = walk_begin(&array->shape, array->strides); w.left > 0; walk_next(&w))
-        memcpy(array->data + w.offset * (int64_t)bytes, pattern, bytes);
-    return SMELT_OK;
+    switch (width) {
+    case 1:
+        COPY_ROW(1);
+        break;
+    case 2:
+        COPY_ROW(2);
+        break;
+    case 4:
+        COPY_ROW(4);
+        break;
+    default:
+        COPY_ROW(8);
+        break;
+    }
+}
+
+/* ---- Rows of floats, by way of double, which holds all of them. */
+
+static inline double load_float32(const char *address) {
+    float value;
+    memcpy(&value, address, sizeof value);
+    return (double)value;
+}
+
+static inline double load_float64(const char *address) {
+    double value;
+    memcpy(&value, address, sizeof value);
+    return value;
+}
+
+static inline uint16_t load_bits(const char *address) {
+    uint16_t value;
+    memcpy(&value, address, sizeof value);
+    return value;
+}
+
+static inline double load_float16(const char *address) {
+    return float16_to_double(load_bits(address));
+}
+static inline double load_bfloat16(const char *address) {
+    return bfloat16_to_double(load_bits(address));
+}
+
+static inline void store_float32(char *address, double value) {
+    float rounded = (float)value;
+    memcpy(address, &rounded, sizeof rounded);
+}
+
+static inline void store_float64(char *address, double value) {
+    memcpy(address, &value, sizeof value);
+}
+
+static inline void store_float16(char *address, double value) {
+    uint16_t bits = float16_from_double(value);
+    memcpy(address, &bits, sizeof bits);
+}
+
+static inline void store_bfloat16(char *address, double value) {
+    uint16_t bits = bfloat16_from_double(value);
+    memcpy(address, &bits, sizeof bits);
+}
+
+/* Pairs of float dtypes: X(from, to). */
+#define FLOAT_PAIRS(X)                                                                                    \
+    X(float32, float16)                                                                                   \
+    X(float32, bfloat16)                                                                                  \
+    X(float32, float64) X(float16, float32) X(float16, bfloat16) X(float16, float64) X(bfloat16, float32) \
+        X(bfloat16, float16) X(bfloat16, float64) X(float64, float32) X(float64, float16)                 \
+            X(float64, bfloat16)
+
+#define FLOAT_ROW(source, target)                                                                      \
+    static void source##_to_##target(const struct row *row) {                                          \
+        for (int64_t i = 0; i < row->count; i++)                                                       \
+            store_##target(row->to + i * row->to_step, load_##source(row->from + i * row->from_step)); \
+    }
+FLOAT_PAIRS(FLOAT_ROW)
+
+typedef void float_row(const struct row *row);
+
+static float_row *find_float_row(smelt_dtype from, smelt_dtype to) {
+    static const struct {
+        const char *from, *to;
+        float_row *row;
+    } pairs[] = {
+#define X(source, target) {#source, #target, source##_to_##target},
+        FLOAT_PAIRS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (strcmp(pairs[i].from, smelt_dtype_name(from)) == 0 &&
+            strcmp(pairs[i].to, smelt_dtype_name(to)) == 0)
+            return pairs[i].row;
+    return NULL;
+}
+
+void store_reals(smelt_dtype dtype, char *to, const double *from, int64_t count) {
+    struct row row = {to, (const char *)from, count, (int64_t)smelt_dtype_bytes(dtype), sizeof *from};
+    float_row *convert = find_float_row(SMELT_FLOAT64, dtype);
+    if (convert)
+        convert(&row);
+    else
+        copy_row(&row, sizeof *from);
+}
+
+/* ---- Any row. */
+
+static void convert_row(const struct row *row, smelt_dtype to, smelt_dtype from) {
+    for (int64_t i = 0; i < row->count; i++)
+        element_store(to, row->to + i * row->to_step, element_load(from, row->from + i * row->from_step));
+}
+
+/* Shape without its last dimension; the number of elements in a row. */
+static int64_t split_rows(const smelt_shape *shape, smelt_shape *outer) {
+    *outer = *shape;
+    if (!shape->ndim) return 1;
+    outer->ndim--;
+    return shape->size[shape->ndim - 1];
+}
+
+static int64_t row_step(const smelt_array *array) {
+    int ndim = array->shape.ndim;
+    return ndim ? array->strides[ndim - 1] * (int64_t)smelt_dtype_bytes(array->dtype) : 0;
+}
+
+/* A contiguous array is one row. */
+static void copy_elements(smelt_array *to, const smelt_array *from) {
+    int64_t to_bytes = (int64_t)smelt_dtype_bytes(to->dtype),
+            from_bytes = (int64_t)smelt_dtype_bytes(from->dtype);
+    bool dense = smelt_array_is_contiguous(to) && smelt_array_is_contiguous(from);
+    smelt_shape outer;
+    struct row row = {
+        .count = split_rows(&to->shape, &outer), .to_step = row_step(to), .from_step = row_step(from)};
+    if (dense) {
+        row = (struct row){.count = to->size, .to_step = to_bytes, .from_step = from_bytes};
+        outer.ndim = 0;
+    }
+    if (!to->size) return;
+    float_row *float_row = find_float_row(from->dtype, to->dtype);
+    struct walk target = walk_begin(&outer, to->strides), source = walk_begin(&outer, from->strides);
+    for (; target.left > 0; walk_next(&target), walk_next(&source)) {
+        row.to = to->data + target.offset * to_bytes;
+        row.from = from->data + source.offset * from_bytes;
+        if (to->dtype == from->dtype)
+            copy_row(&row, (size_t)to_bytes);
+        else if (float_row)
+            float_row(&row);
+        else
+            convert_row(&row, to->dtype, from->dtype);
+    }
 }
 
 smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from) {
@@ -23,39 +181,44 @@ smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from) {
     if (!equal)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "copy: shape %s cannot be copied into shape %s",
                     shape_print(&from->shape).text, shape_print(&to->shape).text);
-    int64_t to_bytes = (int64_t)smelt_dtype_bytes(to->dtype), from_bytes = (int64_t)smelt_dtype_bytes(from->dtype);
-    if (to->dtype == from->dtype && smelt_array_is_contiguous(to) && smelt_array_is_contiguous(from)) {
-        if (to->size) memcpy(to->data, from->data, (size_t)(to->size * to_bytes));
-        return SMELT_OK;
+    copy_elements(to, from);
+    return SMELT_OK;
+}
+
+smelt_status smelt_array_fill(smelt_array *array, double value) {
+    if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "fill: array is NULL");
+    char pattern[16];
+    element_store(array->dtype, pattern, element_of_real(value));
+    if (!array->size) return SMELT_OK;
+    size_t bytes = smelt_dtype_bytes(array->dtype);
+    smelt_shape outer;
+    struct row row = {
+        .from = pattern, .count = split_rows(&array->shape, &outer), .to_step = row_step(array)};
+    if (smelt_array_is_contiguous(array)) {
+        row.count = array->size;
+        row.to_step = (int64_t)bytes;
+        outer.ndim = 0;
     }
-    struct walk target = walk_begin(&to->shape, to->strides);
-    struct walk source = walk_begin(&from->shape, from->strides);
-    for (; target.left > 0; walk_next(&target), walk_next(&source)) {
-        char *into = to->data + target.offset * to_bytes;
-        const char *out_of = from->data + source.offset * from_bytes;
-        if (to->dtype == from->dtype)
-            memcpy(into, out_of, (size_t)to_bytes);
-        else
-            element_store(to->dtype, into, element_load(from->dtype, out_of));
+    for (struct walk w = walk_begin(&outer, array->strides); w.left > 0; walk_next(&w)) {
+        row.to = array->data + w.offset * (int64_t)bytes;
+        copy_row(&row, bytes);
     }
     return SMELT_OK;
 }
 
 smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype dtype, smelt_array **result) {
-    if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "convert: array is NULL");
+    if (!array || !result)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "convert: %s is NULL", array ? "result" : "array");
     smelt_array *made;
     TRY(smelt_array_create(dtype, array->shape, &made));
-    smelt_status status = smelt_array_copy(made, array);
-    if (status != SMELT_OK) {
-        smelt_array_release(made);
-        return status;
-    }
+    copy_elements(made, array);
     *result = made;
     return SMELT_OK;
 }
 
 smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **result) {
-    if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "contiguous: array is NULL");
+    if (!array || !result)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "contiguous: %s is NULL", array ? "result" : "array");
     if (!smelt_array_is_contiguous(array)) return smelt_array_convert(array, array->dtype, result);
     *result = smelt_array_retain(array);
     return SMELT_OK;

@@ -6,22 +6,30 @@
 static const struct {
     const char *name, *source_name;
     size_t bytes;
-} table[] = {
-    [SMELT_NO_DTYPE] = {"none", "none", 0},
+} table[] = {[SMELT_NO_DTYPE] = {"none", "none", 0},
 #define X(upper, lower, bytes, source) [SMELT_##upper] = {#lower, source, bytes},
-    SMELT_DTYPE_TABLE(X)
+             SMELT_DTYPE_TABLE(X)
 #undef X
 };
 
-static bool known(smelt_dtype dtype) { return (unsigned)dtype < sizeof table / sizeof *table; }
+static bool known(smelt_dtype dtype) {
+    return (unsigned)dtype < sizeof table / sizeof *table;
+}
 
-const char *smelt_dtype_name(smelt_dtype dtype) { return known(dtype) ? table[dtype].name : "none"; }
-size_t smelt_dtype_bytes(smelt_dtype dtype) { return known(dtype) ? table[dtype].bytes : 0; }
-const char *dtype_source_name(smelt_dtype dtype) { return known(dtype) ? table[dtype].source_name : "none"; }
+const char *smelt_dtype_name(smelt_dtype dtype) {
+    return known(dtype) ? table[dtype].name : "none";
+}
+size_t smelt_dtype_bytes(smelt_dtype dtype) {
+    return known(dtype) ? table[dtype].bytes : 0;
+}
+const char *dtype_source_name(smelt_dtype dtype) {
+    return known(dtype) ? table[dtype].source_name : "none";
+}
 
 smelt_status smelt_dtype_from_name(const char *name, smelt_dtype *dtype) {
     char names[256] = "";
     size_t used = 0;
+    if (!dtype) return fail(SMELT_ERROR_INVALID_ARGUMENT, "dtype from name: dtype is NULL");
     for (size_t i = 1; i < sizeof table / sizeof *table; i++) {
         if (name && strcmp(name, table[i].name) == 0) {
             *dtype = (smelt_dtype)i;
@@ -29,61 +37,21 @@ smelt_status smelt_dtype_from_name(const char *name, smelt_dtype *dtype) {
         }
         used += (size_t)snprintf(names + used, sizeof names - used, i > 1 ? ", %s" : "%s", table[i].name);
     }
-    return fail(SMELT_ERROR_INVALID_ARGUMENT, "dtype '%s' is unknown; expected one of %s", name ? name : "(null)",
-                names);
+    return fail(SMELT_ERROR_INVALID_ARGUMENT, "dtype '%s' is unknown; expected one of %s",
+                name ? name : "(null)", names);
 }
 
 bool dtype_is_float(smelt_dtype dtype) {
-    return dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16 || dtype == SMELT_FLOAT32 || dtype == SMELT_FLOAT64;
+    return dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16 || dtype == SMELT_FLOAT32 ||
+           dtype == SMELT_FLOAT64;
 }
 
-bool dtype_is_integer(smelt_dtype dtype) { return dtype >= SMELT_UINT8 && dtype <= SMELT_INT64; }
-bool dtype_is_signed(smelt_dtype dtype) { return dtype >= SMELT_INT8 && dtype <= SMELT_INT64; }
-
-/* Rounds a double to a small float of `fraction` bits and `exponent` bits, nearest even, in one step. */
-static uint16_t small_from_double(double value, int exponent_bits, int fraction_bits) {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    uint16_t sign = (uint16_t)((bits >> 63) << 15);
-    uint16_t infinity = (uint16_t)(((1u << exponent_bits) - 1u) << fraction_bits);
-    int bias = (1 << (exponent_bits - 1)) - 1;
-    if (isnan(value)) return (uint16_t)(sign | infinity | (1u << (fraction_bits - 1)));
-    if (isinf(value)) return (uint16_t)(sign | infinity);
-    int exponent;
-    double magnitude = fabs(value);
-    if (magnitude == 0) return sign;
-    (void)frexp(magnitude, &exponent); /* magnitude in [2^(exponent-1), 2^exponent) */
-    int lowest = 1 - bias - fraction_bits; /* exponent of the smallest subnormal */
-    int unit = exponent - 1 - fraction_bits;
-    if (unit < lowest) unit = lowest;
-    /* In the default rounding mode rint rounds to nearest even; ldexp is exact here. */
-    double steps = rint(ldexp(magnitude, -unit));
-    uint32_t mantissa = (uint32_t)steps;
-    uint32_t biased = (uint32_t)(unit - lowest);
-    /* mantissa includes the implicit bit when normal, so adding it carries into the exponent by itself. */
-    uint32_t encoded = (biased << fraction_bits) + mantissa;
-    if (encoded >= infinity) encoded = infinity;
-    return (uint16_t)(sign | encoded);
+bool dtype_is_integer(smelt_dtype dtype) {
+    return dtype >= SMELT_UINT8 && dtype <= SMELT_INT64;
 }
-
-static double small_to_double(uint16_t bits, int exponent_bits, int fraction_bits) {
-    uint32_t fraction = bits & ((1u << fraction_bits) - 1u);
-    uint32_t exponent = (bits >> fraction_bits) & ((1u << exponent_bits) - 1u);
-    int bias = (1 << (exponent_bits - 1)) - 1;
-    double magnitude;
-    if (exponent == (1u << exponent_bits) - 1u)
-        magnitude = fraction ? (double)NAN : (double)INFINITY;
-    else if (exponent == 0)
-        magnitude = ldexp(fraction, 1 - bias - fraction_bits);
-    else
-        magnitude = ldexp(fraction | (1u << fraction_bits), (int)exponent - bias - fraction_bits);
-    return bits & 0x8000u ? -magnitude : magnitude;
+bool dtype_is_signed(smelt_dtype dtype) {
+    return dtype >= SMELT_INT8 && dtype <= SMELT_INT64;
 }
-
-uint16_t float16_from_double(double value) { return small_from_double(value, 5, 10); }
-double float16_to_double(uint16_t bits) { return small_to_double(bits, 5, 10); }
-uint16_t bfloat16_from_double(double value) { return small_from_double(value, 8, 7); }
-double bfloat16_to_double(uint16_t bits) { return small_to_double(bits, 8, 7); }
 
 #define LOAD(type) (*(const type *)memcpy(&(type){0}, address, sizeof(type)))
 #define SIGNED(type) ((struct element){.kind = ELEMENT_SIGNED, .integer = LOAD(type)})
@@ -120,7 +88,8 @@ struct element element_load(smelt_dtype dtype, const void *address) {
     case SMELT_COMPLEX64: {
         float parts[2];
         memcpy(parts, address, sizeof parts);
-        return (struct element){.kind = ELEMENT_REAL, .real = (double)parts[0], .imaginary = (double)parts[1]};
+        return (struct element){
+            .kind = ELEMENT_REAL, .real = (double)parts[0], .imaginary = (double)parts[1]};
     }
     case SMELT_NO_DTYPE:
         break;
@@ -141,7 +110,8 @@ static float element_as_float(struct element value) {
     return (float)value.real;
 }
 
-/* To a small float: a 64-bit integer is first rounded to odd in 53 bits, so that the second rounding is exact. */
+/* To a small float: a 64-bit integer is first rounded to odd in 53 bits, so that the second rounding is
+ * exact. */
 static double element_for_rounding(struct element value) {
     if (value.kind == ELEMENT_REAL) return value.real;
     bool negative = value.kind == ELEMENT_SIGNED && value.integer < 0;
@@ -165,17 +135,18 @@ static uint64_t saturate_unsigned(double value, int bits) {
 }
 
 #define STORE(type, stored) memcpy(address, &(type){stored}, sizeof(type))
-#define STORE_SIGNED(type)                                                                                   \
-    STORE(type, (type)(value.kind == ELEMENT_REAL ? saturate_signed(value.real, 8 * (int)sizeof(type))       \
+#define STORE_SIGNED(type)                                                                             \
+    STORE(type, (type)(value.kind == ELEMENT_REAL ? saturate_signed(value.real, 8 * (int)sizeof(type)) \
                                                   : value.integer))
-#define STORE_UNSIGNED(type)                                                                                 \
-    STORE(type, (type)(value.kind == ELEMENT_REAL ? saturate_unsigned(value.real, 8 * (int)sizeof(type))     \
+#define STORE_UNSIGNED(type)                                                                             \
+    STORE(type, (type)(value.kind == ELEMENT_REAL ? saturate_unsigned(value.real, 8 * (int)sizeof(type)) \
                                                   : (uint64_t)value.integer))
 
 void element_store(smelt_dtype dtype, void *address, struct element value) {
     switch (dtype) {
     case SMELT_BOOL:
-        STORE(uint8_t, value.kind == ELEMENT_REAL ? value.real != 0 || value.imaginary != 0 : value.integer != 0);
+        STORE(uint8_t,
+              value.kind == ELEMENT_REAL ? value.real != 0 || value.imaginary != 0 : value.integer != 0);
         break;
     case SMELT_UINT8:
         STORE_UNSIGNED(uint8_t);

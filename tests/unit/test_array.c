@@ -1,0 +1,427 @@
+/* Arrays: shapes, strides, views and their bounds, copies between odd layouts, references, wrong arguments.
+ */
+#include "unit.h"
+
+#include "array/array.h"
+#include "array/dtype.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE(count) ((smelt_shape){1, {count}})
+
+static smelt_array *arange(smelt_dtype dtype, smelt_shape shape) {
+    smelt_array *array;
+    assert_int_equal(smelt_array_arange(dtype, shape, &array), SMELT_OK);
+    return array;
+}
+
+static smelt_array *view(smelt_array *base, smelt_shape shape, const int64_t *strides, int64_t offset) {
+    smelt_array *made;
+    assert_int_equal(smelt_array_view(base, shape, strides, offset, &made), SMELT_OK);
+    return made;
+}
+
+static void refused(smelt_status found, smelt_status wanted, const char *message) {
+    assert_string_equal(smelt_error(), message);
+    assert_int_equal(found, wanted);
+}
+
+static uint64_t random_bits(void) {
+    static uint64_t state = 88172645463325252;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+/* ---- Shapes. */
+
+static void a_new_array_is_row_contiguous(void **state) {
+    (void)state;
+    smelt_array *array;
+    assert_int_equal(smelt_array_create(SMELT_FLOAT16, (smelt_shape){3, {2, 3, 5}}, &array), SMELT_OK);
+    assert_int_equal(smelt_array_size(array), 30);
+    assert_int_equal(smelt_array_dtype(array), SMELT_FLOAT16);
+    assert_int_equal(smelt_array_shape(array).size[2], 5);
+    assert_memory_equal(smelt_array_strides(array), ((int64_t[]){15, 5, 1}), 24);
+    assert_true(smelt_array_is_contiguous(array));
+    assert_int_equal((uintptr_t)smelt_array_data(array) % 64, 0);
+    smelt_array_release(array);
+}
+
+static void scalars_and_empty_arrays(void **state) {
+    (void)state;
+    smelt_array *scalar = arange(SMELT_INT32, (smelt_shape){.ndim = 0}), *copy;
+    assert_int_equal(smelt_array_size(scalar), 1);
+    assert_int_equal(smelt_array_convert(scalar, SMELT_FLOAT64, &copy), SMELT_OK);
+    smelt_array_release(copy);
+    /* Sizes whose product overflows are fine beside a zero. */
+    smelt_shape nothing = {3, {INT64_C(1) << 40, INT64_C(1) << 40, 0}};
+    smelt_array *empty = arange(SMELT_FLOAT32, nothing);
+    assert_int_equal(smelt_array_size(empty), 0);
+    assert_non_null(smelt_array_data(empty));
+    assert_true(smelt_array_is_contiguous(empty));
+    assert_int_equal(smelt_array_fill(empty, 1), SMELT_OK);
+    assert_int_equal(smelt_array_convert(empty, SMELT_INT8, &copy), SMELT_OK);
+    assert_int_equal(smelt_array_copy(copy, empty), SMELT_OK);
+    smelt_array_release(copy);
+    copy = view(empty, (smelt_shape){2, {0, 7}}, NULL, 1000);
+    smelt_array_release(copy);
+    smelt_array_release(empty);
+    smelt_array_release(scalar);
+    assert_int_equal(smelt_array_from_values(SMELT_INT8, LINE(0), NULL, &empty), SMELT_OK);
+    smelt_array_release(empty);
+}
+
+static void sixteen_dimensions(void **state) {
+    (void)state;
+    smelt_shape shape = {.ndim = 16};
+    for (int d = 0; d < 16; d++) shape.size[d] = 2;
+    smelt_array *array = arange(SMELT_INT32, shape), *copy;
+    int64_t reversed[16];
+    for (int d = 0; d < 16; d++) reversed[d] = INT64_C(1) << d;
+    smelt_array *transposed = view(array, shape, reversed, 0);
+    assert_false(smelt_array_is_contiguous(transposed));
+    assert_int_equal(smelt_array_contiguous(transposed, &copy), SMELT_OK);
+    for (uint32_t i = 0; i < 65536; i++) {
+        uint32_t mirrored = 0;
+        for (int b = 0; b < 16; b++) mirrored |= (i >> b & 1) << (15 - b);
+        assert_int_equal(((int32_t *)copy->data)[i], mirrored);
+    }
+    smelt_array_release(array);
+    smelt_array_release(transposed);
+    smelt_array_release(copy);
+}
+
+static void wrong_shapes_are_refused(void **state) {
+    (void)state;
+    smelt_array *array = NULL;
+    refused(smelt_array_create((smelt_dtype)99, LINE(1), &array), SMELT_ERROR_INVALID_ARGUMENT,
+            "array: dtype 99 is not one of smelt_dtype");
+    refused(smelt_array_create(SMELT_NO_DTYPE, LINE(1), &array), SMELT_ERROR_INVALID_ARGUMENT,
+            "array: dtype 0 is not one of smelt_dtype");
+    refused(smelt_array_create(SMELT_INT8, (smelt_shape){.ndim = 17}, &array), SMELT_ERROR_INVALID_ARGUMENT,
+            "array: ndim is 17, expected 0 to 16");
+    refused(smelt_array_create(SMELT_INT8, (smelt_shape){.ndim = -1}, &array), SMELT_ERROR_INVALID_ARGUMENT,
+            "array: ndim is -1, expected 0 to 16");
+    refused(smelt_array_create(SMELT_INT8, (smelt_shape){2, {4, -3}}, &array), SMELT_ERROR_INVALID_ARGUMENT,
+            "array: size -3 of dimension 1 is negative");
+    refused(smelt_array_create(SMELT_INT8, (smelt_shape){2, {INT64_MAX, 2}}, &array), SMELT_ERROR_LIMIT,
+            "array: shape 9223372036854775807x2 of int8 has more bytes than 63 bits can count");
+    refused(smelt_array_create(SMELT_FLOAT32, LINE(INT64_C(1) << 61), &array), SMELT_ERROR_LIMIT,
+            "array: shape 2305843009213693952 of float32 has more bytes than 63 bits can count");
+    refused(smelt_array_create(SMELT_INT8, LINE(INT64_MAX), &array), SMELT_ERROR_OUT_OF_MEMORY,
+            "an array of shape 9223372036854775807 of int8 needs 9223372036854775807 bytes, which could not "
+            "be had");
+    assert_null(array);
+}
+
+/* ---- Views. */
+
+static void views_reverse_repeat_and_skip(void **state) {
+    (void)state;
+    smelt_array *base = arange(SMELT_INT32, LINE(12)), *flat;
+    static const struct {
+        smelt_shape shape;
+        int64_t strides[2], offset;
+        int32_t wanted[6];
+    } cases[] = {
+        {{2, {2, 3}}, {-6, -2}, 11, {11, 9, 7, 5, 3, 1}}, /* backwards */
+        {{2, {2, 3}}, {0, 1}, 4, {4, 5, 6, 4, 5, 6}},     /* broadcast rows */
+        {{2, {2, 3}}, {5, 0}, 2, {2, 2, 2, 7, 7, 7}},     /* broadcast columns */
+        {{2, {2, 3}}, {1, 4}, 0, {0, 4, 8, 1, 5, 9}},     /* transposed */
+        {{2, {2, 3}}, {-1, 4}, 3, {3, 7, 11, 2, 6, 10}},  /* one of each sign */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        smelt_array *made = view(base, cases[i].shape, cases[i].strides, cases[i].offset);
+        assert_false(smelt_array_is_contiguous(made));
+        assert_int_equal(smelt_array_contiguous(made, &flat), SMELT_OK);
+        assert_memory_equal(flat->data, cases[i].wanted, 24);
+        /* A view of the view goes on from its first element. */
+        smelt_array *one = view(made, (smelt_shape){.ndim = 0}, NULL, 0);
+        assert_int_equal(*(int32_t *)smelt_array_data(one), cases[i].wanted[0]);
+        smelt_array_release(one);
+        smelt_array_release(flat);
+        smelt_array_release(made);
+    }
+    smelt_array_release(base);
+}
+
+static void a_dimension_of_one_may_have_any_stride(void **state) {
+    (void)state;
+    smelt_array *base = arange(SMELT_INT8, LINE(6));
+    smelt_array *made = view(base, (smelt_shape){3, {1, 6, 1}}, (int64_t[]){-77, 1, 1000}, 0);
+    assert_true(smelt_array_is_contiguous(made));
+    smelt_array_release(made);
+    smelt_array_release(base);
+}
+
+static void views_beyond_the_memory_are_refused(void **state) {
+    (void)state;
+    smelt_array *base = arange(SMELT_INT32, LINE(10)), *made = NULL;
+    static const struct {
+        int64_t size, stride, offset;
+    } outside[] = {{11, 1, 0},        {1, 1, 10},        {1, 1, -1},        {2, -1, 0},
+                   {5, 2, 2},         {5, -2, 7},        {2, INT64_MAX, 1}, {3, INT64_MAX, 0},
+                   {2, INT64_MIN, 0}, {1, 1, INT64_MAX}, {1, 1, INT64_MIN}, {INT64_C(1) << 60, 0, 10}};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        assert_int_equal(
+            smelt_array_view(base, LINE(outside[i].size), &outside[i].stride, outside[i].offset, &made),
+            SMELT_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(smelt_array_view(base, (smelt_shape){2, {2, 6}}, NULL, 0, &made),
+                     SMELT_ERROR_INVALID_ARGUMENT);
+    assert_string_equal(
+        smelt_error(),
+        "array view: shape 2x6 at offset 0 reaches outside the base array's memory of 10 elements");
+    /* The last element itself is inside; and a view may go back beyond its base view, within the memory. */
+    smelt_array *tail = view(base, LINE(1), NULL, 9);
+    smelt_array *all = view(tail, LINE(10), NULL, -9);
+    assert_ptr_equal(smelt_array_data(all), smelt_array_data(base));
+    assert_int_equal(smelt_array_view(tail, LINE(10), NULL, -8, &made), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_null(made);
+    smelt_array *arrays[] = {base, tail, all};
+    for (int i = 0; i < 3; i++) smelt_array_release(arrays[i]);
+}
+
+/* ---- References. */
+
+static void count_release(void *context) {
+    ++*(int *)context;
+}
+
+static void memory_lives_as_long_as_its_last_view(void **state) {
+    (void)state;
+    int released = 0;
+    int16_t memory[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int64_t backwards = -1;
+    smelt_array *array;
+    assert_int_equal(smelt_array_from_memory(SMELT_INT16, LINE(8), &backwards, memory + 7, count_release,
+                                             &released, &array),
+                     SMELT_OK);
+    assert_ptr_equal(smelt_array_data(array), memory + 7);
+    smelt_array *first = view(array, LINE(4), NULL, -7);
+    assert_ptr_equal(smelt_array_retain(array), array);
+    smelt_array_release(array);
+    assert_int_equal(released, 0);
+    smelt_array_release(array);
+    assert_int_equal(released, 0);
+    assert_int_equal(((int16_t *)smelt_array_data(first))[3], 3);
+    smelt_array_release(first);
+    assert_int_equal(released, 1);
+    /* Without a callback the memory stays the caller's. */
+    assert_int_equal(smelt_array_from_memory(SMELT_INT16, LINE(8), NULL, memory, NULL, NULL, &array),
+                     SMELT_OK);
+    smelt_array_release(array);
+    assert_int_equal(memory[5], 5);
+}
+
+static void a_failed_call_does_not_release_the_memory(void **state) {
+    (void)state;
+    int released = 0;
+    float memory[4];
+    int64_t far = INT64_MAX;
+    smelt_array *array = NULL;
+    refused(smelt_array_from_memory(SMELT_FLOAT32, LINE(3), &far, memory, count_release, &released, &array),
+            SMELT_ERROR_INVALID_ARGUMENT, "array from memory: strides reach beyond 63 bits");
+    far = INT64_MIN;
+    assert_int_equal(
+        smelt_array_from_memory(SMELT_INT8, LINE(2), &far, memory, count_release, &released, &array),
+        SMELT_ERROR_INVALID_ARGUMENT);
+    refused(smelt_array_from_memory(SMELT_FLOAT32, LINE(4), NULL, NULL, count_release, &released, &array),
+            SMELT_ERROR_INVALID_ARGUMENT, "array from memory: data is NULL");
+    assert_int_equal(smelt_array_from_memory((smelt_dtype)50, LINE(4), NULL, memory, NULL, NULL, &array),
+                     SMELT_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(released, 0);
+    assert_null(array);
+    /* Without elements there is nothing to point at; zero strides repeat one element. */
+    int64_t still[2] = {0, 0};
+    assert_int_equal(
+        smelt_array_from_memory(SMELT_FLOAT32, LINE(0), NULL, NULL, count_release, &released, &array),
+        SMELT_OK);
+    smelt_array_release(array);
+    assert_int_equal(released, 1);
+    memory[0] = 3;
+    assert_int_equal(smelt_array_from_memory(SMELT_FLOAT32, (smelt_shape){2, {1 << 20, 1 << 20}}, still,
+                                             memory, NULL, NULL, &array),
+                     SMELT_OK);
+    smelt_array *outside = NULL;
+    assert_int_equal(smelt_array_view(array, LINE(2), NULL, 0, &outside), SMELT_ERROR_INVALID_ARGUMENT);
+    smelt_array_release(array);
+}
+
+static void contiguous_shares_what_needs_no_copy(void **state) {
+    (void)state;
+    smelt_array *array = arange(SMELT_INT32, LINE(3)), *same;
+    assert_int_equal(smelt_array_contiguous(array, &same), SMELT_OK);
+    assert_ptr_equal(array, same);
+    smelt_array_release(array);
+    assert_int_equal(((int32_t *)smelt_array_data(same))[2], 2);
+    smelt_array_release(same);
+}
+
+/* ---- Copies and fills. */
+
+/* A view of random layout with the given shape, on memory of its own: dimensions in random order, gaps,
+ * signs. */
+static smelt_array *odd_layout(smelt_dtype dtype, const smelt_shape *shape, smelt_array **base) {
+    int order[4] = {0, 1, 2, 3};
+    int64_t strides[4], step = 1 + (int64_t)(random_bits() % 3), offset = 0;
+    for (int i = shape->ndim - 1; i > 0; i--) {
+        int j = (int)(random_bits() % (uint64_t)(i + 1)), kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+    for (int i = 0; i < shape->ndim; i++) {
+        int d = order[i];
+        bool backwards = random_bits() % 2;
+        strides[d] = backwards ? -step : step;
+        if (backwards) offset += step * (shape->size[d] - 1);
+        step *= shape->size[d] + (int64_t)(random_bits() % 2);
+    }
+    assert_int_equal(smelt_array_create(dtype, LINE(step + 8), base), SMELT_OK);
+    memset((*base)->data, 0x5a, (*base)->memory->bytes);
+    return view(*base, *shape, strides, offset);
+}
+
+static char *element_at(const smelt_array *array, int64_t index) {
+    int64_t offset = 0;
+    for (int d = array->shape.ndim - 1; d >= 0; d--) {
+        offset += array->strides[d] * (index % array->shape.size[d]);
+        index /= array->shape.size[d];
+    }
+    return array->data + offset * (int64_t)smelt_dtype_bytes(array->dtype);
+}
+
+static void copies_between_odd_layouts_touch_their_elements_only(void **state) {
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        smelt_dtype from = (smelt_dtype)(1 + random_bits() % 14), to = (smelt_dtype)(1 + random_bits() % 14);
+        smelt_shape shape = {.ndim = (int)(random_bits() % 5)};
+        for (int d = 0; d < shape.ndim; d++) shape.size[d] = 1 + (int64_t)(random_bits() % 6);
+        smelt_array *from_base, *to_base;
+        smelt_array *source = odd_layout(from, &shape, &from_base),
+                    *target = odd_layout(to, &shape, &to_base);
+        for (size_t i = 0; i < from_base->memory->bytes; i++) from_base->data[i] = (char)random_bits();
+        size_t bytes = to_base->memory->bytes, width = smelt_dtype_bytes(to);
+        char *wanted = malloc(bytes);
+        memcpy(wanted, to_base->data, bytes);
+        for (int64_t i = 0; i < source->size; i++) {
+            char *place = wanted + (element_at(target, i) - to_base->data);
+            if (from == to)
+                memcpy(place, element_at(source, i), width);
+            else
+                element_store(to, place, element_load(from, element_at(source, i)));
+        }
+        assert_int_equal(smelt_array_copy(target, source), SMELT_OK);
+        assert_memory_equal(to_base->data, wanted, bytes);
+        /* A fill touches the same elements. */
+        char pattern[16];
+        element_store(to, pattern, element_of_real(-1.5));
+        for (int64_t i = 0; i < target->size; i++)
+            memcpy(wanted + (element_at(target, i) - to_base->data), pattern, width);
+        assert_int_equal(smelt_array_fill(target, -1.5), SMELT_OK);
+        assert_memory_equal(to_base->data, wanted, bytes);
+        free(wanted);
+        smelt_array *all[] = {source, target, from_base, to_base};
+        for (int i = 0; i < 4; i++) smelt_array_release(all[i]);
+    }
+}
+
+static void fills_convert_their_value(void **state) {
+    (void)state;
+    static const struct {
+        smelt_dtype dtype;
+        double value;
+        uint64_t bits; /* of one element, little endian */
+    } cases[] = {{SMELT_FLOAT16, 1.0 / 3, 0x3555},
+                 {SMELT_BFLOAT16, -0.0, 0x8000},
+                 {SMELT_FLOAT32, 1e300, 0x7f800000},
+                 {SMELT_UINT8, 300, 255},
+                 {SMELT_INT8, -1e9, 0x80},
+                 {SMELT_BOOL, 0.25, 1},
+                 {SMELT_COMPLEX64, 2, 0x40000000},
+                 {SMELT_INT64, -1, UINT64_MAX},
+                 {SMELT_UINT64, 0x1p63, UINT64_C(1) << 63},
+                 {SMELT_FLOAT64, 1, UINT64_C(0x3ff) << 52}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        smelt_array *array;
+        size_t width = smelt_dtype_bytes(cases[i].dtype);
+        assert_int_equal(smelt_array_create(cases[i].dtype, LINE(37), &array), SMELT_OK);
+        assert_int_equal(smelt_array_fill(array, cases[i].value), SMELT_OK);
+        for (size_t k = 0; k < 37; k++) assert_memory_equal(array->data + k * width, &cases[i].bits, width);
+        smelt_array_release(array);
+    }
+}
+
+static void copies_need_equal_shapes(void **state) {
+    (void)state;
+    smelt_array *a = arange(SMELT_INT8, (smelt_shape){2, {2, 3}}),
+                *b = arange(SMELT_INT8, (smelt_shape){2, {3, 2}});
+    smelt_array *c = arange(SMELT_INT8, LINE(6)), *scalar = arange(SMELT_INT8, (smelt_shape){.ndim = 0});
+    refused(smelt_array_copy(a, b), SMELT_ERROR_INVALID_ARGUMENT,
+            "copy: shape 3x2 cannot be copied into shape 2x3");
+    refused(smelt_array_copy(a, c), SMELT_ERROR_INVALID_ARGUMENT,
+            "copy: shape 6 cannot be copied into shape 2x3");
+    refused(smelt_array_copy(scalar, c), SMELT_ERROR_INVALID_ARGUMENT,
+            "copy: shape 6 cannot be copied into shape scalar");
+    smelt_array *all[] = {a, b, c, scalar};
+    for (int i = 0; i < 4; i++) smelt_array_release(all[i]);
+}
+
+/* ---- NULL. */
+
+static void null_is_an_error_and_no_crash(void **state) {
+    (void)state;
+    smelt_array *array = arange(SMELT_INT8, LINE(2)), *made = NULL;
+    int8_t data[2] = {0};
+    const smelt_status wrong = SMELT_ERROR_INVALID_ARGUMENT;
+    refused(smelt_array_create(SMELT_INT8, LINE(1), NULL), wrong,
+            "array: the address for the new array is NULL");
+    refused(smelt_array_from_memory(SMELT_INT8, LINE(2), NULL, data, NULL, NULL, NULL), wrong,
+            "array from memory: the address for the new array is NULL");
+    refused(smelt_array_from_values(SMELT_INT8, LINE(2), NULL, &made), wrong,
+            "array from values: data is NULL");
+    refused(smelt_array_from_values(SMELT_INT8, LINE(2), data, NULL), wrong,
+            "array from values: the address for the new array is NULL");
+    refused(smelt_array_view(NULL, LINE(1), NULL, 0, &made), wrong, "array view: base is NULL");
+    refused(smelt_array_view(array, LINE(1), NULL, 0, NULL), wrong,
+            "array view: the address for the view is NULL");
+    refused(smelt_array_fill(NULL, 0), wrong, "fill: array is NULL");
+    refused(smelt_array_copy(NULL, array), wrong, "copy: to is NULL");
+    refused(smelt_array_copy(array, NULL), wrong, "copy: from is NULL");
+    refused(smelt_array_convert(NULL, SMELT_INT8, &made), wrong, "convert: array is NULL");
+    refused(smelt_array_convert(array, SMELT_INT8, NULL), wrong, "convert: result is NULL");
+    refused(smelt_array_contiguous(NULL, &made), wrong, "contiguous: array is NULL");
+    refused(smelt_array_contiguous(array, NULL), wrong, "contiguous: result is NULL");
+    assert_null(made);
+    assert_null(smelt_array_retain(NULL));
+    smelt_array_release(NULL);
+    assert_int_equal(smelt_array_dtype(NULL), SMELT_NO_DTYPE);
+    assert_int_equal(smelt_array_shape(NULL).ndim, 0);
+    assert_int_equal(smelt_array_size(NULL), 0);
+    assert_null(smelt_array_strides(NULL));
+    assert_null(smelt_array_data(NULL));
+    assert_true(smelt_array_is_contiguous(NULL));
+    smelt_array_release(array);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_array_is_row_contiguous),
+        cmocka_unit_test(scalars_and_empty_arrays),
+        cmocka_unit_test(sixteen_dimensions),
+        cmocka_unit_test(wrong_shapes_are_refused),
+        cmocka_unit_test(views_reverse_repeat_and_skip),
+        cmocka_unit_test(a_dimension_of_one_may_have_any_stride),
+        cmocka_unit_test(views_beyond_the_memory_are_refused),
+        cmocka_unit_test(memory_lives_as_long_as_its_last_view),
+        cmocka_unit_test(a_failed_call_does_not_release_the_memory),
+        cmocka_unit_test(contiguous_shares_what_needs_no_copy),
+        cmocka_unit_test(copies_between_odd_layouts_touch_their_elements_only),
+        cmocka_unit_test(fills_convert_their_value),
+        cmocka_unit_test(copies_need_equal_shapes),
+        cmocka_unit_test(null_is_an_error_and_no_crash),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
