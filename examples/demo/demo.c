@@ -18,7 +18,8 @@ int main(int argc, char **argv) {
     check_linear_algebra();
     smelt_array_release(picture);
     smelt_array_release(warped);
-    printf("\nwritten: %s/scene.png, %s/warped.png\n", folder, folder);
+    printf("\n* compiled before: from the disk cache\nwritten: %s/scene.png, %s/warped.png\n", folder,
+           folder);
     if (steps_wrong()) {
         printf("%d of %d steps are WRONG\n", steps_wrong(), steps_done());
         return 1;

@@ -19,20 +19,21 @@ void *require_memory(void *memory) {
     exit(1);
 }
 
-/* "512 x 384", without trailing ones. */
+/* "512x384": without the ones at the end. */
 static void format_extent(char *text, size_t size, const uint64_t extent[3]) {
-    int length = snprintf(text, size, "%llu", (unsigned long long)extent[0]);
-    for (int d = 1; d < 3; d++)
-        if (extent[1] > 1 || extent[2] > 1)
-            if (d == 1 || extent[2] > 1)
-                length +=
-                    snprintf(text + length, size - (size_t)length, "x%llu", (unsigned long long)extent[d]);
+    unsigned long long x = extent[0], y = extent[1], z = extent[2];
+    if (z > 1)
+        snprintf(text, size, "%llux%llux%llu", x, y, z);
+    else if (y > 1)
+        snprintf(text, size, "%llux%llu", x, y);
+    else
+        snprintf(text, size, "%llu", x);
 }
 
 void report(const char *step, const smelt_run_info *info, double error, double allowed) {
     bool right = error <= allowed;
     if (!done)
-        printf("%-32s %-6s %-10s %-16s %9s %9s  %-8s %-8s\n", "step", "device", "threads", "groups of",
+        printf("%-33s %-6s %-10s %-16s %9s %9s  %-8s %-8s\n", "step", "device", "threads", "groups of",
                "compile", "run", "error", "allowed");
     done++;
     wrong += !right;
@@ -47,10 +48,10 @@ void report(const char *step, const smelt_run_info *info, double error, double a
         if (info->compile_seconds > 0)
             snprintf(compile, sizeof compile, "%.1f ms%s", 1e3 * info->compile_seconds,
                      info->cache_hit ? "*" : "");
-        printf("%-32s %-6s %-10s %-16s %9s %6.1f ms  %-8.1e %-8.0e %s\n", step, info->device, threads, both,
+        printf("%-33s %-6s %-10s %-16s %9s %6.1f ms  %-8.1e %-8.0e %s\n", step, info->device, threads, both,
                compile, 1e3 * info->seconds, error, allowed, right ? "ok" : "WRONG");
     } else {
-        printf("%-32s %-6s %-10s %-16s %9s %9s  %-8.1e %-8.0e %s\n", step, "", "", "", "", "", error, allowed,
+        printf("%-33s %-6s %-10s %-16s %9s %9s  %-8.1e %-8.0e %s\n", step, "", "", "", "", "", error, allowed,
                right ? "ok" : "WRONG");
     }
     fflush(stdout);

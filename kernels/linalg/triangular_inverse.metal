@@ -10,7 +10,7 @@ using namespace metal;
 // One threadgroup a chunk, at (chunk, head, batch); any number of threads. The last chunk may be shorter than width:
 // its square is then the leading one, and the columns past it are written 0.
 // A thread owns whole columns of the inverse, so the substitution needs no barrier: row i of column j is
-// (i == j) - sum over k < i of S[i][k] · X[k][j], and X[k][j] is this thread's own.
+// (i == j) - sum over k < i of S[i][k] · X[k][j], and X[k][j] is this thread's own (0 for k < j).
 kernel void triangular_inverse(const device float *a [[buffer(0)]],
                                device float *inverse [[buffer(1)]],
                                constant uint4 &size [[buffer(2)]],
@@ -33,8 +33,7 @@ kernel void triangular_inverse(const device float *a [[buffer(0)]],
     for (uint j = me; j < width; j += threads.x)
         for (uint i = 0; i < rows; i++) {
             float value = i == j ? 1.0f : 0.0f;
-            if (j < rows)
-                for (uint k = j; k < i; k++) value -= lower[i * width + k] * columns[k * width + j];
+            for (uint k = j; k < i; k++) value -= lower[i * width + k] * columns[k * width + j];
             columns[i * width + j] = value;
         }
     threadgroup_barrier(mem_flags::mem_threadgroup);

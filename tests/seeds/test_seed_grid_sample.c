@@ -76,8 +76,8 @@ static void forward_loads_outside_the_image_are_thrown_away(void **state) {
      * time. */
     static const struct grid_sample_size sizes[] = {
         {1, 16, 16, 4, 16, 24}, {1, 5, 7, 3, 8, 9}, {2, 1, 1, 1, 3, 4}, {3, 9, 4, 33, 5, 3}};
-    static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16};
-    for (size_t d = 0; d < 2; d++)
+    static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
+    for (size_t d = 0; d < 3; d++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (int at_end = 0; at_end < 2; at_end++) {
                 smelt_array *values = random_array(dtypes[d], image_shape(&sizes[i]), i);
