@@ -89,6 +89,8 @@ static int deliver(const struct session *session, const struct options *o, const
         char name[32];
         snprintf(name, sizeof name, "buffer %d", option->index);
         if (option->file) {
+            /* The file may be standard output: what was printed so far comes first. */
+            (void)fflush(stdout);
             smelt_status status = smelt_array_write_npy(array, option->file);
             if (status != SMELT_OK) {
                 (void)report(status);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -151,11 +152,30 @@ static int replace(const char *path, const struct stat *old, const struct bytes 
     return written && reason ? write_named(path, old, pieces, count) : reason;
 }
 
+/* The open file that a path like /dev/stdout or /dev/fd/3 stands for, or -1. */
+static int descriptor_named(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        size_t length = strlen(folders[i]);
+        char *end;
+        if (strncmp(path, folders[i], length) != 0 || path[length] < '0' || path[length] > '9') continue;
+        long fd = strtol(path + length, &end, 10);
+        if (!*end && fd <= INT_MAX) return (int)fd;
+    }
+    return -1;
+}
+
 smelt_status file_write(const char *path, const struct bytes *pieces, int count) {
     struct stat status;
     bool exists = stat(path, &status) == 0;
-    int reason;
-    if (exists && !S_ISREG(status.st_mode)) {
+    int reason, open_file = descriptor_named(path);
+    if (open_file >= 0) {
+        /* Written where that file stands: replacing what a redirection opened would part it from its other
+         * writers. */
+        reason = write_quietly(open_file, pieces, count) == 0 ? 0 : errno;
+    } else if (exists && !S_ISREG(status.st_mode)) {
         reason = write_in_place(path, pieces, count);
     } else {
         /* Through symbolic links: what they name is replaced, not they. */
