@@ -2,6 +2,7 @@
 #include "frontend/cache.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 /* A compiler that needs more than this is not compiling a kernel. */
 #define CLANG_SECONDS 60
 #define CLANG_MEMORY_MIB 4096
+#define CLANG_OUTPUT_MIB 256
 
 #define REQUIRED_MAJOR 19
 
@@ -212,13 +214,17 @@ static void list_arguments(const struct clang *clang, const struct clang_request
     }
     arguments[count++] = "-x";
     arguments[count++] = request->action == CLANG_PRECOMPILE ? "c++-header" : "c++";
-    if (request->action == CLANG_PRECOMPILE) arguments[count++] = "-fno-pch-timestamp";
+    if (request->action == CLANG_PRECOMPILE) {
+        /* Templates that the prelude itself uses are made here once, not in every kernel. */
+        arguments[count++] = "-fno-pch-timestamp";
+        arguments[count++] = "-fpch-instantiate-templates";
+    }
     arguments[count++] = request->action == CLANG_PREPROCESS   ? "-E"
                          : request->action == CLANG_PRECOMPILE ? "-emit-pch"
                                                                : "-emit-llvm-bc";
     arguments[count++] = "-o";
     arguments[count++] = "-";
-    arguments[count++] = "-";
+    arguments[count++] = request->header_overlay ? request->source_path : "-";
     arguments[count] = NULL;
 }
 
@@ -228,9 +234,13 @@ static smelt_status judge(const struct process_result *result) {
     if (result->timed_out)
         return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
                     limit_seconds());
-    if (strstr(messages, "out of memory") && (result->signal || result->exit_code > 1))
+    if ((strstr(messages, "out of memory") || strstr(messages, "bad_alloc")) &&
+        (result->signal || result->exit_code > 1))
         return fail(SMELT_ERROR_LIMIT,
                     "clang needed more than %ld MiB of memory for the source and was stopped", limit_mib());
+    if (result->signal == SIGXFSZ)
+        return fail(SMELT_ERROR_LIMIT, "clang wrote more than %d MiB about the source and was stopped",
+                    CLANG_OUTPUT_MIB);
     if (result->signal)
         return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)", result->signal,
                     strsignal(result->signal));
@@ -251,7 +261,8 @@ smelt_status clang_run(const struct clang *clang, const struct clang_request *re
                                       .extra_size =
                                           request->header_overlay ? strlen(request->header_overlay) : 0,
                                       .seconds = (double)limit_seconds(),
-                                      .memory_bytes = (size_t)limit_mib() << 20};
+                                      .memory_bytes = (size_t)limit_mib() << 20,
+                                      .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};
     struct process_result result;
     TRY(process_run(&process, &result));
     *ok = result.exit_code == 0;

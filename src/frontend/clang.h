@@ -23,7 +23,8 @@ struct clang_request {
     const char *precompiled;          /* path of the prelude's image, or NULL */
     const char *const *include_paths; /* ended by NULL; may be NULL */
     const char *header_overlay;       /* a file system overlay in clang's form, or NULL, and … */
-    const char *header_folder;        /* … the folder in it to search after the include paths */
+    const char *header_folder;        /* … the folder in it to search after the include paths, and … */
+    const char *source_path;          /* … the name in it of the text itself */
     const char *text;
     size_t length;
 };

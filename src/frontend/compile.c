@@ -34,14 +34,27 @@ static void add_constants(struct hasher *hasher, const struct compile_options *o
     }
 }
 
+static smelt_status check_parameters(const struct translation *translation, const struct entry *entry) {
+    for (int i = 0; i < entry->parameter_count; i++) {
+        const struct parameter *parameter = &entry->parameters[i];
+        if (parameter->kind != PARAMETER_UNSUPPORTED) continue;
+        struct text message = {0}, described = {0};
+        text_addf(&message, "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
+                  entry->host_name, parameter->name, parameter->attribute);
+        diagnostics_add(translation, translation->program.input.items[parameter->token].start,
+                        text_string(&message), &described);
+        smelt_status status = fail(SMELT_ERROR_UNSUPPORTED, "%s", text_string(&described));
+        text_free(&message);
+        text_free(&described);
+        return status;
+    }
+    return SMELT_OK;
+}
+
 /* The text clang is given: rewritten program and entry point. */
 static smelt_status complete_text(const struct translation *translation, const struct entry *entry,
                                   struct text *text) {
-    for (int i = 0; i < entry->parameter_count; i++)
-        if (entry->parameters[i].kind == PARAMETER_UNSUPPORTED)
-            return fail(SMELT_ERROR_UNSUPPORTED,
-                        "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
-                        entry->host_name, entry->parameters[i].name, entry->parameters[i].attribute);
+    TRY(check_parameters(translation, entry));
     text_append(text, text_string(&translation->program.text), translation->program.text.length);
     smelt_status status = program_add_entry_point(&translation->program, entry, text);
     if (status != SMELT_OK) text_free(text);

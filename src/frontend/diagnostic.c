@@ -22,7 +22,9 @@ static bool parse(const char *line, size_t length, struct message *out) {
     for (size_t i = 0; i + 6 < length; i++) {
         int used = 0;
         if (line[i] != ':' || !isdigit((unsigned char)line[i + 1])) continue;
-        if (sscanf(line + i, ":%d:%d: %31[a-z ]:%n", &out->line, &out->column, out->kind, &used) != 3 || !used) continue;
+        if (sscanf(line + i, ":%d:%d: %31[a-z ]:%n", &out->line, &out->column, out->kind, &used) != 3 ||
+            !used)
+            continue;
         if (i + (size_t)used > length || i >= sizeof out->file) return false;
         memcpy(out->file, line, i);
         out->file[i] = 0;
@@ -37,7 +39,9 @@ static bool parse(const char *line, size_t length, struct message *out) {
     return false;
 }
 
-static bool is_ours(const char *file) { return file[0] == '<' || !*file; }
+static bool is_ours(const char *file) {
+    return file[0] == '<' || !*file;
+}
 
 static const char *line_of(const char *text, int line, size_t *length) {
     for (; text && line > 1; line--) {
@@ -83,53 +87,104 @@ static bool physical_line(const struct text *text, const char *file, int line, s
     return false;
 }
 
-/* The column in the user's line: through the rewriter's map back to the preprocessed line, then token by token to
- * the line as it was written. 0 if it cannot be told. */
-static int user_column(const struct translation *t, const struct message *m, const char *user, size_t user_length) {
-    size_t start, end;
-    if (!t->program.text.data || !physical_line(&t->program.text, m->file, m->line, &start, &end)) return m->column;
-    uint32_t position = (uint32_t)(start + (size_t)(m->column > 0 ? m->column - 1 : 0));
-    uint32_t origin = program_origin(&t->program, position);
-    const char *source = t->source.data;
+static bool same_token(const struct tokens *a, uint32_t i, const struct tokens *b, uint32_t j) {
+    const struct token *x = &a->items[i], *y = &b->items[j];
+    return x->length == y->length && memcmp(a->text + x->start, b->text + y->start, x->length) == 0;
+}
+
+/* As many tokens that agree are taken for the same place. */
+#define ENOUGH_TOKENS 6
+
+static bool agree(const struct tokens *ours, uint32_t i, const struct tokens *theirs, uint32_t j) {
+    uint32_t count = 0;
+    for (; count < ENOUGH_TOKENS && j < theirs->count; count++, i++, j++)
+        if (i >= ours->count || !same_token(ours, i, theirs, j)) return false;
+    return count > 0 || i == ours->count;
+}
+
+/* Where the macro use at `theirs` [*j, …) ends, and its replacement at `ours` [*i, …): both move behind. */
+static bool skip_expansion(const struct tokens *ours, uint32_t *i, const struct tokens *theirs, uint32_t *j) {
+    uint32_t ends[2] = {*j + 1, *j + 1};
+    if (token_is(theirs, *j + 1, "(") && theirs->items[*j + 1].partner > *j + 1)
+        ends[0] = theirs->items[*j + 1].partner + 1;
+    for (int e = 0; e < 2; e++)
+        for (uint32_t at = *i; at <= ours->count; at++)
+            if (agree(ours, at, theirs, ends[e])) {
+                *i = at;
+                *j = ends[e];
+                return true;
+            }
+    return false;
+}
+
+/* The byte of the line as it was written where token `target` of the preprocessed line comes from: the same
+ * token, or the macro that it is from. */
+static size_t aligned(const struct tokens *ours, uint32_t target, const struct tokens *theirs) {
+    uint32_t i = 0, j = 0;
+    while (i < ours->count && j < theirs->count) {
+        if (same_token(ours, i, theirs, j)) {
+            if (i == target) return theirs->items[j].start;
+            i++;
+            j++;
+            continue;
+        }
+        uint32_t macro = j;
+        bool known = skip_expansion(ours, &i, theirs, &j);
+        if (known && i <= target) continue;
+        /* Inside the replacement; a macro's argument can be shown itself. */
+        for (uint32_t k = macro + 1; known && k < j; k++)
+            if (same_token(ours, target, theirs, k) && token_is_identifier(theirs, k))
+                return theirs->items[k].start;
+        return theirs->items[macro].start;
+    }
+    return 0;
+}
+
+/* The column in the user's line of a byte of the program's input; 0 if it cannot be told. */
+static int user_column(const struct translation *t, uint32_t origin, const char *user, size_t user_length) {
+    const char *source = text_string(&t->source);
     size_t line_start = origin;
     while (line_start > 0 && source[line_start - 1] != '\n') line_start--;
-    size_t column = origin - line_start;
-    if (column < user_length && line_start + user_length <= t->source.length &&
-        memcmp(source + line_start, user, user_length) == 0)
-        return (int)column + 1;
-    /* Preprocessed: white space differs. The same word, counted from the left. */
+    size_t column = origin - line_start, length = strcspn(source + line_start, "\r\n");
+    if (length == user_length && memcmp(source + line_start, user, user_length) == 0) return (int)column + 1;
+    /* Preprocessed: macros are replaced, white space and comments differ. */
     struct tokens ours = {0}, theirs = {0};
-    size_t length = strcspn(source + line_start, "\n");
     int result = 0;
     if (tokens_read(source + line_start, length, &ours) == SMELT_OK &&
         tokens_read(user, user_length, &theirs) == SMELT_OK) {
         uint32_t index = 0;
         while (index + 1 < ours.count && ours.items[index + 1].start <= column) index++;
-        if (index < ours.count) {
-            const struct token *token = &ours.items[index];
-            int nth = 0;
-            for (uint32_t i = 0; i < index; i++)
-                nth += ours.items[i].length == token->length &&
-                       memcmp(ours.text + ours.items[i].start, ours.text + token->start, token->length) == 0;
-            for (uint32_t i = 0; i < theirs.count && !result; i++)
-                if (theirs.items[i].length == token->length &&
-                    memcmp(theirs.text + theirs.items[i].start, ours.text + token->start, token->length) == 0 && nth-- == 0)
-                    result = (int)theirs.items[i].start + 1;
-        }
+        if (index < ours.count) result = (int)aligned(&ours, index, &theirs) + 1;
+        /* Behind the last token, where something is missing. */
+        if (result && column >= ours.items[index].start + ours.items[index].length)
+            result += (int)ours.items[index].length;
     }
     tokens_free(&ours);
     tokens_free(&theirs);
     return result;
 }
 
+/* The same for a place in the rewritten text, as clang reports it. */
+static int column_of_message(const struct translation *t, const struct message *m, const char *user,
+                             size_t user_length) {
+    size_t start, end;
+    if (!t->program.text.data || !physical_line(&t->program.text, m->file, m->line, &start, &end))
+        return m->column;
+    uint32_t position = (uint32_t)(start + (size_t)(m->column > 0 ? m->column - 1 : 0));
+    return user_column(t, program_origin(&t->program, position), user, user_length);
+}
+
 /* Our words for address spaces become Metal's again. */
 static void add_message_text(const char *text, size_t length, struct text *out) {
-    static const char *const words[][2] = {
-        {"__attribute__((opencl_global_device))", "device"}, {"__attribute__((opencl_local))", "threadgroup"},
-        {"__attribute__((opencl_global_host))", "constant"}, {"__global_device", "device"},
-        {"__global_host", "constant"},                       {"__local", "threadgroup"},
-        {"SYdevice", "device"},                              {"_Float16", "half"},
-        {"__bf16", "bfloat"}};
+    static const char *const words[][2] = {{"__attribute__((opencl_global_device))", "device"},
+                                           {"__attribute__((opencl_local))", "threadgroup"},
+                                           {"__attribute__((opencl_global_host))", "constant"},
+                                           {"__global_device", "device"},
+                                           {"__global_host", "constant"},
+                                           {"__local", "threadgroup"},
+                                           {"SYdevice", "device"},
+                                           {"_Float16", "half"},
+                                           {"__bf16", "bfloat"}};
     for (size_t i = 0; i < length;) {
         size_t w = 0, count = sizeof words / sizeof *words;
         for (; w < count; w++) {
@@ -144,26 +199,72 @@ static void add_message_text(const char *text, size_t length, struct text *out) 
     }
 }
 
+/* Hints at names of ours, and the names of clang's warnings that are errors, are left out. */
+static size_t useful_length(const char *text, size_t length) {
+    static const char hint[] = "; did you mean '__smelt", warning[] = " [-W";
+    const char *cut = memmem(text, length, hint, strlen(hint));
+    if (!cut) cut = memmem(text, length, warning, strlen(warning));
+    return cut ? (size_t)(cut - text) : length;
+}
+
+static const char *shown_name(const char *file) {
+    return strncmp(file, "./", 2) == 0 ? file + 2 : file;
+}
+
+static void add_described(const char *file, int line_number, int column, const char *text, size_t length,
+                          const char *line, size_t line_length, struct text *out) {
+    text_addf(out, "%s%s:%d", out->length ? "\n" : "", shown_name(file), line_number);
+    if (column > 0) text_addf(out, ":%d", column);
+    text_add(out, ": error: ");
+    add_message_text(text, useful_length(text, length), out);
+    if (!line) return;
+    text_add(out, "\n  ");
+    text_append(out, line, line_length);
+    if (column <= 0) return;
+    text_add(out, "\n  ");
+    for (int i = 0; i + 1 < column; i++)
+        text_add(out, (size_t)i < line_length && line[i] == '\t' ? "\t" : " ");
+    text_add(out, "^");
+}
+
 static void describe(const struct translation *t, const struct message *m, const char *text, size_t length,
                      struct text *out) {
     struct text storage = {0};
-    const char *user = user_text(t, m->file, &storage);
     size_t line_length = 0;
-    const char *line = line_of(user, m->line, &line_length);
-    int column = line ? user_column(t, m, line, line_length) : m->column;
-    text_addf(out, "%s%s:%d", out->length ? "\n" : "", m->file, m->line);
-    if (column > 0) text_addf(out, ":%d", column);
-    text_add(out, ": error: ");
-    add_message_text(text, length, out);
-    if (line) {
-        text_add(out, "\n  ");
-        text_append(out, line, line_length);
-        if (column > 0) {
-            text_add(out, "\n  ");
-            for (int i = 0; i + 1 < column; i++) text_add(out, (size_t)i < line_length && line[i] == '\t' ? "\t" : " ");
-            text_add(out, "^");
-        }
+    const char *line = line_of(user_text(t, m->file, &storage), m->line, &line_length);
+    int column = line ? column_of_message(t, m, line, line_length) : m->column;
+    add_described(m->file, m->line, column, text, length, line, line_length, out);
+    text_free(&storage);
+}
+
+/* The file and line of a byte of the source, by its #line directives and line markers. */
+static int place_of(const struct text *source, uint32_t position, char file[512]) {
+    int number = 1;
+    const char *text = text_string(source);
+    file[0] = 0;
+    for (size_t at = 0; at < source->length;) {
+        size_t stop = at + strcspn(text + at, "\n");
+        int next, used = 0;
+        char name[512];
+        bool marker =
+            text[at] == '#' && (sscanf(text + at, "#line %d \"%511[^\"\n]\"%n", &next, name, &used) == 2 ||
+                                sscanf(text + at, "# %d \"%511[^\"\n]\"%n", &next, name, &used) == 2);
+        if (position <= stop) break;
+        if (marker) snprintf(file, 512, "%s", name);
+        number = marker ? next : number + 1;
+        at = stop + 1;
     }
+    return number;
+}
+
+void diagnostics_add(const struct translation *t, uint32_t position, const char *message, struct text *out) {
+    char file[512];
+    int number = place_of(&t->source, position, file);
+    struct text storage = {0};
+    size_t line_length = 0;
+    const char *line = line_of(user_text(t, file, &storage), number, &line_length);
+    int column = line ? user_column(t, position, line, line_length) : 0;
+    add_described(file, number, column, message, strlen(message), line, line_length, out);
     text_free(&storage);
 }
 

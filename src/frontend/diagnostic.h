@@ -11,4 +11,8 @@
  * Messages located in the prelude move to the user's line that led there. */
 void diagnostics_describe(const struct translation *translation, const char *messages, struct text *out);
 
+/* The same form for a message of our own about a byte of translation->source. */
+void diagnostics_add(const struct translation *translation, uint32_t position, const char *message,
+                     struct text *out);
+
 #endif

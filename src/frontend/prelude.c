@@ -145,6 +145,10 @@ smelt_status prelude_header_overlay(struct text *overlay) {
     for (size_t i = 0; i < sizeof header_names / sizeof *header_names; i++)
         text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}",
                   i ? "," : "", header_names[i]);
+    /* The source itself stands there, too: what it includes is looked for in the folders named, not in the
+     * process's. */
+    text_add(overlay, ",{\"name\":\"" PRELUDE_SOURCE_NAME
+                      "\",\"type\":\"file\",\"external-contents\":\"/dev/stdin\"}");
     text_add(overlay, "]}]}");
     return overlay->failed ? fail_out_of_memory(overlay->length) : SMELT_OK;
 }

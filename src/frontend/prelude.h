@@ -30,5 +30,7 @@ bool prelude_is_whole(const char *path);
  * clang's form, and the folder in it. */
 smelt_status prelude_header_overlay(struct text *overlay);
 #define PRELUDE_HEADER_FOLDER "/smelt/headers"
+/* What is read from standard input, as a file in that folder. */
+#define PRELUDE_SOURCE_NAME "source"
 
 #endif

@@ -3,6 +3,7 @@
 #include "frontend/clang.h"
 #include "frontend/diagnostic.h"
 #include "frontend/prelude.h"
+#include "source/balance.h"
 #include "source/rewrite.h"
 
 #include <stdio.h>
@@ -72,13 +73,19 @@ static bool record(const char *path, struct timespec start, struct text *files) 
     return true;
 }
 
-/* The files a preprocessed text names in its line markers, those with a place on disk; and the folders that
- * were searched, where a new file may hide an old one. */
-static void remember(struct hash key, const char *const *search_paths, struct timespec start,
-                     const struct text *source) {
+static bool is_own_text(const struct translation_request *request, const char *path) {
+    for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++)
+        if (request->texts[i].name && strcmp(request->texts[i].name, path) == 0) return true;
+    return false;
+}
+
+/* The files a preprocessed text names in its line markers, those with a place on disk (its own texts are part
+ * of the key); where there are some, or were looked for, the folders searched too: a new file in one may hide
+ * an old one. */
+static void remember(struct hash key, const struct translation_request *request,
+                     const char *const *search_paths, struct timespec start, const struct text *source) {
     struct text files = {0};
     bool known = true;
-    for (const char *const *p = search_paths; *p; p++) known &= record(*p, start, &files);
     const char *at = text_string(source), *end = at + source->length;
     for (; at < end; at += strcspn(at, "\n") + 1) {
         int line, used = 0;
@@ -88,8 +95,10 @@ static void remember(struct hash key, const char *const *search_paths, struct ti
         if (!length || length >= sizeof path || at[used] == '<') continue;
         memcpy(path, at + used, length);
         path[length] = 0;
-        known &= record(path, start, &files);
+        if (!is_own_text(request, path)) known &= record(path, start, &files);
     }
+    if (files.length || strstr(request->text, "__has_include"))
+        for (const char *const *p = search_paths; *p; p++) known &= record(*p, start, &files);
     text_add(&files, "\n");
     struct bytes pieces[2] = {{files.data, files.length}, {source->data, source->length}};
     if (known && !files.failed && !source->failed) cache_write(key, "pre", pieces, 2);
@@ -108,6 +117,7 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
                                           .include_paths = out->search_paths,
                                           .header_overlay = text_string(&overlay),
                                           .header_folder = PRELUDE_HEADER_FOLDER,
+                                          .source_path = PRELUDE_HEADER_FOLDER "/" PRELUDE_SOURCE_NAME,
                                           .text = text_string(&whole),
                                           .length = whole.length};
     bool ok;
@@ -133,7 +143,7 @@ static smelt_status preprocess(const struct translation_request *request, struct
     struct timespec start;
     clock_gettime(CLOCK_REALTIME_COARSE, &start);
     TRY(run_preprocessor(request, &clang, out));
-    remember(key, out->search_paths, start, &out->source);
+    remember(key, request, out->search_paths, start, &out->source);
     return SMELT_OK;
 }
 
@@ -161,11 +171,24 @@ static void find_search_paths(const struct translation_request *request, struct 
     if (!out->search_paths) return;
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
         const char *name = request->texts[i].name, *slash = name ? strrchr(name, '/') : NULL;
-        if (slash) out->search_paths[count++] = arena_copy(&out->arena, name, (size_t)(slash - name) + 1);
+        if (slash)
+            out->search_paths[count++] = arena_copy(&out->arena, name, (size_t)(slash - name) + 1);
+        else if (name)
+            out->search_paths[count++] = "./";
     }
     for (int i = 0; i < given; i++)
         out->search_paths[count++] =
             arena_copy(&out->arena, request->include_paths[i], strlen(request->include_paths[i]));
+}
+
+static smelt_status check_balance(const struct translation *translation) {
+    struct imbalance found;
+    if (!imbalance_find(&translation->program.input, &found)) return SMELT_OK;
+    struct text described = {0};
+    diagnostics_add(translation, found.position, found.message, &described);
+    smelt_status status = fail(SMELT_ERROR_COMPILE, "%s", text_string(&described));
+    text_free(&described);
+    return status;
 }
 
 smelt_status translation_create(const struct translation_request *request, struct translation *translation) {
@@ -192,6 +215,10 @@ smelt_status translation_create(const struct translation_request *request, struc
     }
     if (status == SMELT_OK)
         status = program_create(text_string(&out.source), out.source.length, &out.program);
+    if (status == SMELT_OK) {
+        status = check_balance(&out);
+        if (status != SMELT_OK) program_free(&out.program);
+    }
     if (status != SMELT_OK) {
         text_free(&out.source);
         arena_free(&out.arena);

@@ -1,6 +1,7 @@
 #include "source/signature.h"
 #include "array/dtype.h"
 #include "source/attribute.h"
+#include "source/balance.h"
 #include "source/token.h"
 
 /* Identifiers count wherever they occur, header included: a superfluous parameter is harmless. */
@@ -97,9 +98,10 @@ static void add_kernel(struct signature *out, const struct signature_request *re
         text_add(&out->host_name, "_");
         add_template_value(&out->host_name, &request->templates[i], true);
     }
+    text_add(&out->text, "#line 1 \"" SIGNATURE_LABEL "\"\n");
     if (request->header) {
         text_addf(&out->text, "#line 1 \"%s\"\n%s\n", request->header_label, request->header);
-        text_add(&out->text, "#line 1 \"<signature>\"\n");
+        text_add(&out->text, "#line 1 \"" SIGNATURE_LABEL "\"\n");
     }
     add_template_header(out, request);
     text_addf(&out->text, "[[kernel]] void custom_kernel_%s(", request->name);
@@ -109,7 +111,7 @@ static void add_kernel(struct signature *out, const struct signature_request *re
         if (mentioned(words, a->name))
             text_addf(&out->text, ",\n    %s %s [[%s]]", a->dimensions == 3 ? "uint3" : "uint", a->name,
                       a->name);
-    text_addf(&out->text, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"<signature>\"\n}\n", request->body_label,
+    text_addf(&out->text, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"" SIGNATURE_LABEL "\"\n}\n", request->body_label,
               request->body);
     if (request->template_count) add_instantiation(out, request);
 }
