@@ -29,6 +29,11 @@ template <class T> struct complex_t {
   template <class U, enable_if_t<!is_same_v<T, U>, int> = 0>
   constexpr complex_t(complex_t<U> z) : real((T)z.real), imag((T)z.imag) {}
   template <class U, enable_if_t<is_arithmetic_v<U>, int> = 0> constexpr operator U() const { return (U)real; }
+  // Members: these work in every address space.
+  template <class U> METAL_FUNC constexpr complex_t &operator+=(U b) { return *this = *this + complex_t(b); }
+  template <class U> METAL_FUNC constexpr complex_t &operator-=(U b) { return *this = *this - complex_t(b); }
+  template <class U> METAL_FUNC constexpr complex_t &operator*=(U b) { return *this = *this * complex_t(b); }
+  template <class U> METAL_FUNC constexpr complex_t &operator/=(U b) { return *this = *this / complex_t(b); }
 };
 
 typedef complex_t<half> complex32_t;
@@ -86,18 +91,6 @@ template <class T> METAL_FUNC constexpr bool operator>=(complex_t<T> a, complex_
   METAL_FUNC constexpr type operator op(U a, complex_t<T> b) {                                               \
     return complex_t<T>(a) op b;                                                                             \
   }
-#define __SMELT_COMPLEX_ASSIGNMENT(op)                                                                       \
-  template <class T, class U> METAL_FUNC constexpr complex_t<T> &operator op##=(complex_t<T> &a, U b) {      \
-    return a = a op complex_t<T>(b);                                                                         \
-  }                                                                                                          \
-  template <class T, class U>                                                                                \
-  METAL_FUNC constexpr __smelt_device complex_t<T> &operator op##=(__smelt_device complex_t<T> &a, U b) {    \
-    return a = a op complex_t<T>(b);                                                                         \
-  }                                                                                                          \
-  template <class T, class U>                                                                                \
-  METAL_FUNC constexpr __smelt_threadgroup complex_t<T> &operator op##=(__smelt_threadgroup complex_t<T> &a, U b) { \
-    return a = a op complex_t<T>(b);                                                                         \
-  }
 __SMELT_COMPLEX_MIXED(complex_t<T>, +)
 __SMELT_COMPLEX_MIXED(complex_t<T>, -)
 __SMELT_COMPLEX_MIXED(complex_t<T>, *)
@@ -109,12 +102,7 @@ __SMELT_COMPLEX_MIXED(bool, <)
 __SMELT_COMPLEX_MIXED(bool, <=)
 __SMELT_COMPLEX_MIXED(bool, >)
 __SMELT_COMPLEX_MIXED(bool, >=)
-__SMELT_COMPLEX_ASSIGNMENT(+)
-__SMELT_COMPLEX_ASSIGNMENT(-)
-__SMELT_COMPLEX_ASSIGNMENT(*)
-__SMELT_COMPLEX_ASSIGNMENT(/)
 #undef __SMELT_COMPLEX_MIXED
-#undef __SMELT_COMPLEX_ASSIGNMENT
 
 // ---- log(1 + x), and functions of complex numbers. They compute in float.
 
