@@ -74,6 +74,9 @@ static int write_quietly(int fd, const struct bytes *pieces, int count) {
     return result;
 }
 
+/* As many as writers of one path can meet, many times over. */
+#define NAMING_ATTEMPTS 1000
+
 /* Each returns 0 or the reason. */
 
 static int write_in_place(const char *path, const struct bytes *pieces, int count) {
@@ -105,20 +108,31 @@ static int open_nameless(const char *path) {
 }
 
 /* Gives the nameless file its name. Where one stands already it gets a name beside it first, for the time of
- * one system call: there is no other way to replace. */
+ * one system call: there is no other way to replace. That name is always the same, so that a process killed
+ * in between leaves what the next write to the path takes away; another process may take ours away just so,
+ * then we begin again. */
 static int name_file(int fd, const char *path, bool exists) {
     char itself[64];
     snprintf(itself, sizeof itself, "/proc/self/fd/%d", fd);
     if (!exists && linkat(AT_FDCWD, itself, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) return 0;
     if (!exists && errno != EEXIST) return errno;
-    char *temporary = temporary_name(path);
-    if (!temporary) return ENOMEM;
-    int reason = linkat(AT_FDCWD, itself, AT_FDCWD, temporary, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
-    if (!reason && rename(temporary, path) != 0) {
-        reason = errno;
-        (void)unlink(temporary);
+    size_t size = strlen(path) + sizeof ".tmp.new";
+    char *beside = malloc(size);
+    if (!beside) return ENOMEM;
+    snprintf(beside, size, "%s.tmp.new", path);
+    int reason = EAGAIN;
+    for (int attempt = 0; attempt < NAMING_ATTEMPTS && reason; attempt++) {
+        reason = linkat(AT_FDCWD, itself, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0 ? 0 : errno;
+        if (reason == EEXIST)
+            (void)unlink(beside);
+        else if (reason)
+            break;
+        else if (rename(beside, path) != 0 && (reason = errno) != ENOENT) {
+            (void)unlink(beside);
+            break;
+        }
     }
-    free(temporary);
+    free(beside);
     return reason;
 }
 

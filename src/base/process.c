@@ -100,11 +100,12 @@ static void limit_child(pid_t child, const struct process_request *request) {
     rlim_t processor_seconds = (rlim_t)request->seconds + 1;
     struct rlimit processor = {processor_seconds, processor_seconds + 1};
     struct rlimit memory = {request->memory_bytes, request->memory_bytes};
+    struct rlimit output = {request->output_bytes, request->output_bytes};
     struct rlimit core = {0, 0};
     /* The processor limit ends a child whose host was killed. */
     if (request->seconds > 0) (void)prlimit(child, RLIMIT_CPU, &processor, NULL);
     if (request->memory_bytes) (void)prlimit(child, RLIMIT_AS, &memory, NULL);
-    if (request->memory_bytes) (void)prlimit(child, RLIMIT_FSIZE, &memory, NULL);
+    if (request->output_bytes) (void)prlimit(child, RLIMIT_FSIZE, &output, NULL);
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
 
@@ -186,6 +187,9 @@ static const char *const *watched_arguments(const struct process_request *reques
     if (request->memory_bytes)
         length +=
             snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ", request->memory_bytes / 1024);
+    if (request->output_bytes)
+        length +=
+            snprintf(script + length, 256 - (size_t)length, "ulimit -f %zu; ", request->output_bytes / 512);
     snprintf(script + length, 256 - (size_t)length, "\"$@\" 4>&-; echo $? >&4");
     arguments[0] = "/bin/sh";
     arguments[1] = "-c";

@@ -12,7 +12,8 @@ struct process_request {
     const char *extra; /* what it finds as descriptor 3 (/dev/fd/3); NULL: nothing */
     size_t extra_size;
     double seconds;      /* wall-clock limit; 0: none */
-    size_t memory_bytes; /* limit on its address space, and on the size of its output; 0: none */
+    size_t memory_bytes; /* limit on its address space; 0: none */
+    size_t output_bytes; /* limit on each of its outputs: SIGXFSZ; 0: none */
 };
 
 struct process_result {

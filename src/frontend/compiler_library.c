@@ -20,11 +20,13 @@ static void library_path(char path[4096]) {
     const char *slash =
         dladdr((const void *)&smelt_version, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
     if (!slash) return;
+    int folder = (int)(slash - info.dli_fname);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, 4096, "%.*s/%s%s", (int)(slash - info.dli_fname), info.dli_fname, places[i],
-                 LIBRARY_NAME);
+        snprintf(path, 4096, "%.*s/%s%s", folder, info.dli_fname, places[i], LIBRARY_NAME);
         if (access(path, R_OK) == 0) return;
     }
+    /* It is not there: the message names the first place. */
+    snprintf(path, 4096, "%.*s/%s", folder, info.dli_fname, LIBRARY_NAME);
 }
 
 static smelt_status open_library(const struct compiler **compiler) {

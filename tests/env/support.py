@@ -1,0 +1,126 @@
+"""What the tests of the environment share: the command, a scratch folder, a kernel with a known result.
+
+Each test_*.py here is run as `test_….py SMELT` and defines functions test_…; a failure says what was expected."""
+import math
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import traceback
+
+SMELT = os.path.abspath(sys.argv[1])
+NOTHING = object()
+
+EXP_BODY = "uint i = thread_position_in_grid.x;\nout[i] = metal::exp(T(inp[i]));\n"
+COUNT = 16
+
+
+class Scratch:
+    """A folder of the test's own with a cache folder and an output folder in it."""
+
+    def __init__(self):
+        self.path = tempfile.mkdtemp(prefix="smelt-test-")
+        self.cache = os.path.join(self.path, "cache")
+        self.out = os.path.join(self.path, "out")
+        os.mkdir(self.out)
+
+    def file(self, name, text, mode=0o644):
+        path = os.path.join(self.path, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        os.chmod(path, mode)
+        return path
+
+    def environment(self, **changes):
+        """The test's own environment with the scratch cache; a change to None takes the variable away."""
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("SMELT_")}
+        variables["SMELT_CACHE_DIR"] = self.cache
+        for name, value in changes.items():
+            if value is None:
+                variables.pop(name, None)
+            else:
+                variables[name] = str(value)
+        return variables
+
+    def command(self, body, output, extra=()):
+        return ["run", "--body", body, "-i", f"inp=arange:float32:{COUNT}", "-o", f"out:float32:{COUNT}={output}", "-t",
+                "T=float32", "--grid", str(COUNT), "--threadgroup", str(COUNT), "--name", "probe", *extra]
+
+    def run(self, arguments, smelt=SMELT, timeout=300, **changes):
+        return subprocess.run([smelt, *arguments], capture_output=True, text=True, timeout=timeout, check=False,
+                              env=self.environment(**changes), stdin=subprocess.DEVNULL)
+
+    def run_exp(self, name="exp", body=EXP_BODY, smelt=SMELT, extra=(), **changes):
+        """Runs the kernel; its result is checked by expect_exp."""
+        output = os.path.join(self.out, name + ".npy")
+        if os.path.exists(output):
+            os.unlink(output)
+        return self.run(self.command(self.file(name + ".body", body), output, extra), smelt=smelt, **changes), output
+
+    def remove(self):
+        for folder, _, _ in os.walk(self.path):
+            os.chmod(folder, 0o700)
+        shutil.rmtree(self.path)
+
+
+def read_floats(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    start = 10 + struct.unpack("<H", data[8:10])[0]
+    return struct.unpack(f"<{(len(data) - start) // 4}f", data[start:])
+
+
+def expect(truth, message):
+    if not truth:
+        raise AssertionError(message)
+
+
+def expect_equal(found, wanted, what):
+    expect(found == wanted, f"{what} is\n{found!r}\nexpected\n{wanted!r}")
+
+
+def expect_values(output, wanted, what="the kernel"):
+    found = read_floats(output)
+    good = len(found) == len(wanted) and all(math.isclose(f, w, rel_tol=2e-6) for f, w in zip(found, wanted))
+    expect(good, f"{what} gave {found}, expected {wanted}")
+
+
+def expect_exp(done, output, what="the kernel"):
+    expect(done.returncode == 0, f"{what} ended with status {done.returncode}: {done.stderr}")
+    expect_values(output, [math.exp(i) for i in range(COUNT)], what)
+
+
+def expect_failure(done, status, message):
+    expect_equal((done.returncode, done.stderr.strip()), (status, message.strip()), "status and message")
+
+
+def was_cached(done):
+    return "loaded from the cache" in done.stdout + done.stderr
+
+
+def entries(scratch, kind):
+    if not os.path.isdir(scratch.cache):
+        return []
+    return sorted(os.path.join(scratch.cache, name) for name in os.listdir(scratch.cache) if name.endswith("." + kind))
+
+
+def run_tests(functions):
+    failed = 0
+    for name, function in sorted(functions.items()):
+        if not name.startswith("test_") or not callable(function):
+            continue
+        scratch = Scratch()
+        try:
+            verdict = function(scratch)
+            print(f"{name}: {verdict or 'passed'}")
+        except Exception as error:  # each test is its own
+            failed += 1
+            print(f"{name}: FAILED: {error}")
+            if not isinstance(error, AssertionError):
+                traceback.print_exc()
+        finally:
+            scratch.remove()
+    sys.exit(1 if failed else 0)

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""What is said when clang or the compiler library is not there, or is another version: exit status 3."""
+import os
+import shutil
+
+from support import SMELT, entries, expect, expect_equal, expect_exp, expect_failure, run_tests, was_cached
+
+NO_CLANG = ("smelt: no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name a clang "
+            "19 in SMELT_CLANG")
+
+
+def say(version):
+    return f"#!/bin/sh\necho '{version}'\n"
+
+
+def expect_message(scratch, message, **changes):
+    done, _ = scratch.run_exp(**changes)
+    expect_failure(done, 3, message)
+
+
+def test_no_clang_in_path(scratch):
+    empty = os.path.join(scratch.path, "bin")
+    os.mkdir(empty)
+    expect_message(scratch, NO_CLANG, PATH=empty)
+    expect_message(scratch, NO_CLANG, PATH=None)
+
+
+def test_smelt_clang_is_no_program(scratch):
+    plain = scratch.file("plain", "not a program")
+    for name in ("/no/such/clang", "no-such-clang", plain, scratch.path):
+        expect_message(scratch, f"smelt: SMELT_CLANG is '{name}', which is not a program that can be run", SMELT_CLANG=name)
+
+
+def test_smelt_clang_is_another_version(scratch):
+    old = scratch.file("old", say("Debian clang version 18.1.8"), 0o755)
+    for _ in range(2):  # the second answer comes from the cache
+        expect_message(scratch, f"smelt: SMELT_CLANG is '{old}', which says 'Debian clang version 18.1.8'; expected clang "
+                                "version 19", SMELT_CLANG=old)
+    scratch.file("old", say("clang version 20.0.0git"), 0o755)
+    expect_message(scratch, f"smelt: SMELT_CLANG is '{old}', which says 'clang version 20.0.0git'; expected clang version 19",
+                   SMELT_CLANG=old)
+    silent = scratch.file("silent", "#!/bin/sh\nexit 1\n", 0o755)
+    expect_message(scratch, f"smelt: SMELT_CLANG is '{silent}', which says ''; expected clang version 19", SMELT_CLANG=silent)
+
+
+def test_clang_in_path_is_another_version(scratch):
+    found = scratch.file("bin/clang", say("clang version 14.0.6"), 0o755)
+    expect_message(scratch, f"smelt: '{found}' says 'clang version 14.0.6'; expected clang version 19: install the Debian "
+                            "package clang-19", PATH=os.path.dirname(found) + ":/bin-of-nobody")
+
+
+def test_clang_in_path_of_version_19(scratch):
+    real = shutil.which("clang-19") or shutil.which("clang")
+    folder = os.path.join(scratch.path, "bin")
+    os.mkdir(folder)
+    os.symlink(os.path.realpath(real), os.path.join(folder, "clang"))
+    done, output = scratch.run_exp(PATH=folder)
+    expect_exp(done, output)
+    done, output = scratch.run_exp(SMELT_CLANG=os.path.join(folder, "clang"))
+    expect_exp(done, output)
+
+
+def installed_without(scratch, library):
+    """The command and libsmelt.so in a place of their own, with `library` (bytes, or None) as the compiler library."""
+    build = os.path.dirname(os.path.dirname(SMELT))
+    for folder in ("bin", "lib"):
+        os.mkdir(os.path.join(scratch.path, folder))
+    command = shutil.copy(SMELT, os.path.join(scratch.path, "bin"))
+    shutil.copy(os.path.join(build, "lib", "libsmelt.so"), os.path.join(scratch.path, "lib"))
+    if library is not None:
+        scratch.file("lib/libsmelt_compiler.so", library)
+    return command
+
+
+NEEDS = "it needs LLVM 19: install the Debian package libllvm19"
+
+
+def test_no_compiler_library(scratch):
+    command = installed_without(scratch, None)
+    done, _ = scratch.run_exp(smelt=command)
+    place = f"{scratch.path}/bin/../lib/libsmelt_compiler.so"
+    expect_failure(done, 3, f"smelt: the compiler library cannot be opened: {place}: cannot open shared object file: No such "
+                            f"file or directory; {NEEDS}")
+    # What is compiled already runs without it.
+    done, output = scratch.run_exp()
+    expect_exp(done, output)
+    done, output = scratch.run_exp(smelt=command, extra=("--verbose",))
+    expect_exp(done, output)
+    expect(was_cached(done), "the kernel in the cache was not used")
+
+
+def test_damaged_compiler_library(scratch):
+    command = installed_without(scratch, b"no library")
+    done, _ = scratch.run_exp(smelt=command)
+    expect_failure(done, 3, f"smelt: the compiler library cannot be opened: {scratch.path}/bin/../lib/libsmelt_compiler.so: "
+                            f"file too short; {NEEDS}")
+
+
+def test_no_llvm(scratch):
+    """The library is there, what it needs is not: its name is overwritten by one nobody has."""
+    build = os.path.dirname(os.path.dirname(SMELT))
+    with open(os.path.join(build, "lib", "libsmelt_compiler.so"), "rb") as file:
+        library = file.read()
+    name = b"libLLVM.so.19.1" if b"libLLVM.so.19.1" in library else b"libLLVM-19.so.1"
+    expect(name in library, "the compiler library does not name LLVM 19")
+    command = installed_without(scratch, library.replace(name, b"libNONE.so.99.9"))
+    done, _ = scratch.run_exp(smelt=command)
+    expect_failure(done, 3, "smelt: the compiler library cannot be opened: libNONE.so.99.9: cannot open shared object file: "
+                            f"No such file or directory; {NEEDS}")
+    expect_equal(entries(scratch, "image"), [], "the entries written")
+
+
+run_tests(globals())
