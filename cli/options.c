@@ -19,9 +19,8 @@ const char options_help[] =
     "  --math safe|relaxed|fast   floating point mode (default safe)\n"
     "\n"
     "Body form\n"
-    "  -i NAME=VALUE              an input: FILE.npy, FILE.npy:bfloat16, rand:DTYPE:4x16[:SEED] (also "
-    "normal, zeros,\n"
-    "                             ones, arange), 2 (int32), 2.0 (float32), true\n"
+    "  -i NAME=VALUE              an input: FILE.npy, FILE.npy:bfloat16, rand:DTYPE:4x16[:SEED]\n"
+    "                             (also normal, zeros, ones, arange), 2 (int32), 2.0 (float32), true\n"
     "  -o NAME:DTYPE:SHAPE[=FILE] an output; without FILE it is summarised\n"
     "  -t NAME=VALUE              a template argument: a dtype, an integer, true or false\n"
     "  --init VALUE               fill outputs first (nan, inf, -inf too)\n"
@@ -38,7 +37,8 @@ const char options_help[] =
     "\n"
     "Both\n"
     "  --grid X[,Y[,Z]]           threads\n"
-    "  --threadgroup X[,Y[,Z]]    threads a group\n"
+    "  --threadgroup X[,Y[,Z]]    threads a group (with --grid the default is 256, or X of the grid if that "
+    "is less)\n"
     "  --device cpu|cpu-scalar    (default cpu)\n"
     "  --profile apple            apply the limits of Apple GPUs (32 KiB of threadgroup memory)\n"
     "  --timeout SECONDS          stop the kernel after this long (default 60; 0: never)\n"
@@ -304,6 +304,8 @@ static bool check_run(const struct options *o) {
     if (!o->groups[0] && !o->grid[0])
         return complain(o->body ? "--grid is missing: the number of threads, as in --grid 64"
                                 : "--grid (threads) or --groups (threadgroups) is missing, as in --grid 64");
+    if (o->groups[0] && !o->threadgroup[0])
+        return complain("--groups needs --threadgroup, as in --threadgroup 64");
     /* Longer than thirty years is never meant, and is more than clocks can add. */
     if (o->timeout > 1e9) return complain("--timeout is more than 1e9 seconds; 0 means never");
     return true;

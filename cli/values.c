@@ -77,8 +77,9 @@ bool parse_triple(const char *what, const char *text, int64_t triple[3]) {
         char *end;
         errno = 0;
         long long value = strtoll(at, &end, 10);
-        if (count == 3 || !*at || *end || errno || isspace((unsigned char)*at))
+        if (count == 3 || !*at || *end || isspace((unsigned char)*at))
             return complain("%s is '%s', expected X[,Y[,Z]] in whole numbers", what, text);
+        if (errno) return complain("%s is '%s': %s does not fit in 63 bits", what, text, at);
         if (value < 1) return complain("%s is '%s': %lld is less than 1", what, text, value);
         triple[count] = value;
         at = comma ? comma + 1 : NULL;

@@ -289,6 +289,8 @@ const char *smelt_cache_path(void) {
 }
 
 smelt_status smelt_cache_usage(uint64_t *entries, uint64_t *bytes) {
+    if (!entries || !bytes)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "cache usage: %s is NULL", entries ? "bytes" : "entries");
     const char *where = cache_folder();
     if (!where) return SMELT_ERROR_IO;
     struct listing listing = {0};

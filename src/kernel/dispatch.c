@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define MAX_GRID ((int64_t)UINT32_MAX)
+/* Thirty years: more is never meant, and clocks must be able to add it. */
+#define MAX_TIMEOUT 1e9
 
 smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3],
                           const int64_t group[3], bool clamp, struct extent *extent) {
@@ -52,6 +54,16 @@ smelt_status profile_threadgroup_limit(const char *profile, const struct device 
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "profile '%s' is unknown; expected apple", profile);
     *bytes = 32 * 1024;
     return SMELT_OK;
+}
+
+smelt_status settings_check(const char *what, const struct device *device, const char *profile,
+                            double timeout) {
+    uint64_t limit;
+    if (!(timeout >= 0 && timeout <= MAX_TIMEOUT))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': timeout is %g, expected 0 (none) to %g seconds", what, timeout,
+                    MAX_TIMEOUT);
+    return profile_threadgroup_limit(profile, device, &limit);
 }
 
 static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *total) {

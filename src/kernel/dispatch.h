@@ -13,10 +13,14 @@ struct extent {
 };
 
 /* grid in threads; y and z 0 mean 1. group: product checked against the device before it is clamped to the
- * grid
- * (`clamp`, body form only). `what` names the kernel in messages. */
+ * grid (`clamp`, body form only). `what` names the kernel in messages. */
 smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3],
                           const int64_t group[3], bool clamp, struct extent *extent);
+
+/* What can be known to be wrong before anything is compiled: the profile's name, and a time-out that is no
+ * number of seconds. */
+smelt_status settings_check(const char *what, const struct device *device, const char *profile,
+                            double timeout);
 
 /* Limits a profile puts on a device: NULL is the device itself, "apple" 32 KiB of threadgroup memory. */
 smelt_status profile_threadgroup_limit(const char *profile, const struct device *device, uint64_t *bytes);

@@ -93,6 +93,7 @@ static const char *keep_label(struct arena *arena, const char *label) {
 }
 
 smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **out) {
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: the address for the new kernel is NULL");
     if (!desc || !desc->source) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: source is NULL");
     if (!is_identifier(desc->name))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: name '%s' is not an identifier",
@@ -478,6 +479,7 @@ static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *
                               const struct device **device, struct variant_key *key) {
     int template_count;
     TRY(device_find(desc->device, device));
+    TRY(settings_check(kernel->desc.name, *device, desc->profile, desc->timeout));
     TRY(check_inputs(kernel, desc));
     TRY(check_outputs(kernel, desc));
     TRY(check_templates(kernel, desc, &template_count));
@@ -532,6 +534,9 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                     !kernel ? "kernel"
                     : !desc ? "desc"
                             : "text");
+    if ((unsigned)stage > SMELT_STAGE_ASM)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage",
+                    kernel->desc.name, (int)stage);
     const struct device *device;
     struct variant_key key;
     struct signature signature;

@@ -38,6 +38,7 @@ static smelt_status translate(smelt_library *library, const smelt_library_desc *
 }
 
 smelt_status smelt_library_create(const smelt_library_desc *desc, smelt_library **out) {
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: the address for the new library is NULL");
     if (!desc || (!desc->path && !desc->source))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: neither path nor source is given");
     smelt_library *library = calloc(1, sizeof *library);
@@ -77,11 +78,11 @@ void smelt_library_release(smelt_library *library) {
 }
 
 int smelt_library_function_count(const smelt_library *library) {
-    return library->translation.program.entry_count;
+    return library ? library->translation.program.entry_count : 0;
 }
 
 const char *smelt_library_function_name(const smelt_library *library, int index) {
-    if (index < 0 || index >= library->translation.program.entry_count) return NULL;
+    if (!library || index < 0 || index >= library->translation.program.entry_count) return NULL;
     return library->translation.program.entries[index].host_name;
 }
 
@@ -106,9 +107,11 @@ static smelt_status no_such_function(const smelt_library *library, const char *n
 
 smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
                                     smelt_function **out) {
-    if (!library || !desc)
+    if (!library || !desc || !out)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "library function: %s is NULL",
-                    library ? "desc" : "library");
+                    !library ? "library"
+                    : !desc  ? "desc"
+                             : "the address for the function");
     const struct entry *entry = NULL;
     if (desc->name)
         entry = translation_entry(&library->translation, desc->name);
@@ -211,9 +214,10 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
         size_t given = buffer->array ? (size_t)buffer->array->size * smelt_dtype_bytes(buffer->array->dtype)
                                      : buffer->size;
         if (given < (size_t)binding->size && (buffer->bytes || given == 0))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': buffer %d ('%s') has %zu bytes, its type %d", name, binding->index,
-                        parameter, given, binding->size);
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': buffer %d ('%s') has %zu bytes, expected at least %d, the size of its type",
+                name, binding->index, parameter, given, binding->size);
         buffers[binding->index] = buffer->array ? buffer->array->data : (void *)buffer->bytes;
     }
     return SMELT_OK;
@@ -250,6 +254,7 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     void *buffers[LAUNCH_MAX_BUFFERS] = {NULL};
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
+    TRY(settings_check(function->entry->host_name, device, desc->profile, desc->timeout));
     TRY(grid_of(function, desc, grid));
     TRY(extent_check(function->entry->host_name, device, grid, desc->threadgroup, false, &extent));
     TRY(get_executable(function, device, desc->info, &executable));
@@ -271,6 +276,9 @@ smelt_status smelt_function_show(smelt_function *function, const char *device_na
     if (!function || !text)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "function show: %s is NULL",
                     function ? "text" : "function");
+    if ((unsigned)stage > SMELT_STAGE_ASM)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage",
+                    function->entry->host_name, (int)stage);
     const struct device *device;
     TRY(device_find(device_name, &device));
     if (stage == SMELT_STAGE_SOURCE) {

@@ -350,6 +350,8 @@ static void less_data_than_promised(void **state) {
     (void)state;
     refused(npy_of(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "\0\0\0\0\0", 5),
             "file '{path}' is truncated: its header promises 24 bytes of data, it has 5");
+    refused(npy_of(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", "\0\0\0", 3),
+            "file '{path}' is truncated: its header promises 4 bytes of data, it has 3");
     /* Promises that cannot be kept are no reason to ask for the memory. */
     refused(npy_of(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}", NULL, 0),
             "file '{path}' is truncated: its header promises 8000000000000 bytes of data, it has 0");
