@@ -44,7 +44,8 @@ const struct runtime_symbol runtime_symbols[] = {
     FUNCTION(roundf),
     FUNCTION(sqrt),
     FUNCTION(sqrtf),
-    FUNCTION(ldexpf),
-    FUNCTION(expf),
+    /* LLVM calls these for selects on half, where neither a NaN's nor a zero's sign can be asked for. */
+    FUNCTION(fmaxf),
+    FUNCTION(fminf),
     {NULL, NULL},
 };

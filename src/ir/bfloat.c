@@ -1,6 +1,6 @@
 /* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
  * the native conversions differ between CPUs (some flush subnormals) and others call a library. Requires:
- * scalar code. Establishes: the only bfloat instructions left are loads, stores, phis, selects, bitcasts. */
+ * scalar code. Establishes: the only bfloat instructions left are loads, stores, phis, bitcasts. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -124,6 +124,16 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         LLVMValueRef bits = LLVMBuildBitCast(b, LLVMGetOperand(i, 0), i16, "");
         return LLVMBuildBitCast(b, LLVMBuildXor(b, bits, LLVMConstInt(i16, 0x8000, false), ""),
                                 bfloat_type(unit), "");
+    }
+    case LLVMSelect: {
+        /* As bits: the code generator may take a select on numbers through float, and call a library to come
+         * back. */
+        if (!result) return NULL;
+        LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
+        LLVMValueRef yes = LLVMBuildBitCast(b, LLVMGetOperand(i, 1), i16, "");
+        LLVMValueRef no = LLVMBuildBitCast(b, LLVMGetOperand(i, 2), i16, "");
+        return LLVMBuildBitCast(b, LLVMBuildSelect(b, LLVMGetOperand(i, 0), yes, no, ""), bfloat_type(unit),
+                                "");
     }
     case LLVMFCmp:
         if (!operand) return NULL;

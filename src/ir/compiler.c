@@ -43,8 +43,10 @@ static void start_llvm(void) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     /* On x86 the default address space holds all others; without this infer-address-spaces does not know. */
-    const char *arguments[] = {"smelt", "-assume-default-is-flat-addrspace"};
-    LLVMParseCommandLineOptions(2, arguments, NULL);
+    /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
+    const char *arguments[] = {"smelt", "-assume-default-is-flat-addrspace", "-vectorize-slp=false",
+                               "-vectorize-loops=false"};
+    LLVMParseCommandLineOptions(4, arguments, NULL);
 }
 
 static smelt_status read_bitcode(struct unit *unit) {
