@@ -95,26 +95,37 @@ static bool same_token(const struct tokens *a, uint32_t i, const struct tokens *
 /* As many tokens that agree are taken for the same place. */
 #define ENOUGH_TOKENS 6
 
-static bool agree(const struct tokens *ours, uint32_t i, const struct tokens *theirs, uint32_t j) {
-    uint32_t count = 0;
-    for (; count < ENOUGH_TOKENS && j < theirs->count; count++, i++, j++)
-        if (i >= ours->count || !same_token(ours, i, theirs, j)) return false;
-    return count > 0 || i == ours->count;
+static int agreement(const struct tokens *ours, uint32_t i, const struct tokens *theirs, uint32_t j) {
+    int count = 0;
+    if (j == theirs->count) return i == ours->count ? ENOUGH_TOKENS : 0;
+    while (count < ENOUGH_TOKENS && i < ours->count && j < theirs->count &&
+           same_token(ours, i++, theirs, j++))
+        count++;
+    return j == theirs->count && i == ours->count ? ENOUGH_TOKENS : count;
 }
 
-/* Where the macro use at `theirs` [*j, …) ends, and its replacement at `ours` [*i, …): both move behind. */
+/* Where the macro use at `theirs` [*j, …) ends, and its replacement at `ours` [*i, …): both move behind. The
+ * replacement's brackets are closed; of the places behind which the line goes on alike the best is taken. */
 static bool skip_expansion(const struct tokens *ours, uint32_t *i, const struct tokens *theirs, uint32_t *j) {
-    uint32_t ends[2] = {*j + 1, *j + 1};
+    uint32_t ends[2] = {*j + 1, *j + 1}, best_i = 0, best_j = 0;
+    int best = 0;
     if (token_is(theirs, *j + 1, "(") && theirs->items[*j + 1].partner > *j + 1)
         ends[0] = theirs->items[*j + 1].partner + 1;
     for (int e = 0; e < 2; e++)
-        for (uint32_t at = *i; at <= ours->count; at++)
-            if (agree(ours, at, theirs, ends[e])) {
-                *i = at;
-                *j = ends[e];
-                return true;
+        for (uint32_t at = *i, steps = 0; at <= ours->count && steps < FARTHEST_LOOK; steps++) {
+            int score = agreement(ours, at, theirs, ends[e]);
+            if (score > best) {
+                best = score;
+                best_i = at;
+                best_j = ends[e];
             }
-    return false;
+            if (at == ours->count || ours->items[at].partner < at) break;
+            at = ours->items[at].partner + 1;
+        }
+    if (!best) return false;
+    *i = best_i;
+    *j = best_j;
+    return true;
 }
 
 /* The byte of the line as it was written where token `target` of the preprocessed line comes from: the same
@@ -268,6 +279,17 @@ void diagnostics_add(const struct translation *t, uint32_t position, const char 
     text_free(&storage);
 }
 
+/* Each instantiation of a template repeats its errors: said once. */
+static bool describe_once(const struct translation *t, const struct message *m, const char *text, size_t length,
+                          struct text *out) {
+    struct text one = {0};
+    describe(t, m, text, length, &one);
+    bool fresh = one.length && !strstr(text_string(out), one.data);
+    if (fresh) text_addf(out, "%s%s", out->length ? "\n" : "", one.data);
+    text_free(&one);
+    return fresh;
+}
+
 void diagnostics_describe(const struct translation *t, const char *messages, struct text *out) {
     struct message pending = {.text = NULL};
     bool waiting = false; /* an error in the prelude, for which a note may name the user's line */
@@ -279,16 +301,14 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
         if (parse(at, length, &m)) {
             bool error = strstr(m.kind, "error") != NULL;
             if (error && !is_ours(m.file)) {
-                describe(t, &m, m.text, m.length, out);
+                count += describe_once(t, &m, m.text, m.length, out);
                 waiting = false;
-                count++;
             } else if (error) {
                 pending = m;
                 waiting = true;
             } else if (waiting && !is_ours(m.file)) {
-                describe(t, &m, pending.text, pending.length, out);
+                count += describe_once(t, &m, pending.text, pending.length, out);
                 waiting = false;
-                count++;
             }
         }
         at += length + (at[length] == '\n');

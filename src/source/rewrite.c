@@ -241,6 +241,9 @@ static bool kept_attribute(const struct rewriter *r, uint32_t name) {
     return false;
 }
 
+/* More tokens than the declaration of a function constant has. */
+#define LONGEST_CONSTANT 100
+
 static bool is_digits(const char *text) {
     size_t digits = strspn(text, "0123456789");
     return digits > 0 && text[digits] == 0;
@@ -250,7 +253,7 @@ static bool is_digits(const char *text) {
  * "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the integer
  * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
 static void rewrite_function_constant(struct rewriter *r, uint32_t list, const struct attribute_use *use) {
-    uint32_t first = list, lowest = list > FARTHEST_LOOK ? list - FARTHEST_LOOK : 0;
+    uint32_t first = list, lowest = list > LONGEST_CONSTANT ? list - LONGEST_CONSTANT : 0;
     while (first > lowest && !starts_statement(r, first)) first--;
     for (uint32_t i = first; i < list; i++)
         if (is(r, i, "constexpr") || is(r, i, "static") || is(r, i, "inline")) put_instead(r, i, "");
@@ -265,10 +268,11 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
         return;
     }
     put_instead(r, list, arena_printf(r->arena, "__asm__(\"smelt_constant_#%u %s\")", list, name));
-    put_before(r, first,
-               arena_printf(r->arena,
-                            "extern \"C\" __attribute__((used)) const int smelt_constant_index_%u = (int)(%s); ",
-                            list, index));
+    put_before(
+        r, first,
+        arena_printf(r->arena,
+                     "extern \"C\" __attribute__((used)) const int smelt_constant_index_%u = (int)(%s); ",
+                     list, index));
 }
 
 static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32_t end, bool in_parameters) {

@@ -145,8 +145,11 @@ static uint32_t lambda_body(const struct finder *f, uint32_t i, uint32_t last) {
     if (is(f, at, "(") && partner(f, at) > at) at = partner(f, at) + 1;
     for (; at < last && !is(f, at, "{"); at++) {
         uint32_t list = attribute_list_end(f->tokens, at);
+        uint32_t angle = is(f, at, "<") ? tokens_angle_end(f->tokens, at, last) : 0;
         if (list)
             at = list;
+        else if (angle)
+            at = angle - 1;
         else if ((is(f, at, "(") || is(f, at, "[")) && names_no_function(f, at - 1) && partner(f, at) > at)
             at = partner(f, at);
         else if (is(f, at, ";") || is(f, at, ")") || is(f, at, ",") || is(f, at, "(") || is(f, at, "[") ||

@@ -249,8 +249,28 @@ uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t e
     return 0;
 }
 
+/* Whether the text of a directive has the word: macros may bring it into the code. */
+static bool directive_contains(const char *text, size_t length, const char *word) {
+    size_t word_length = strlen(word);
+    for (size_t at = 0; at < length;) {
+        if (!identifier_part(text[at])) {
+            at++;
+            continue;
+        }
+        size_t start = at;
+        while (at < length && identifier_part(text[at])) at++;
+        if (at - start == word_length && memcmp(text + start, word, word_length) == 0) return true;
+    }
+    return false;
+}
+
 bool tokens_contain(const struct tokens *tokens, const char *word) {
-    for (uint32_t i = 0; i < tokens->count; i++)
-        if (tokens->items[i].kind == TOKEN_IDENTIFIER && token_is(tokens, i, word)) return true;
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->kind == TOKEN_IDENTIFIER && token_is(tokens, i, word)) return true;
+        if (token->kind == TOKEN_DIRECTIVE &&
+            directive_contains(tokens->text + token->start, token->length, word))
+            return true;
+    }
     return false;
 }

@@ -53,7 +53,7 @@ bool token_is_identifier(const struct tokens *tokens, uint32_t index);
  * 0 where there is none, as for a comparison. */
 uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t end);
 
-/* Whether `word` occurs as an identifier token. */
+/* Whether `word` occurs as an identifier: a token, or in a directive. */
 bool tokens_contain(const struct tokens *tokens, const char *word);
 
 #endif

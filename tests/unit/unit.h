@@ -9,4 +9,12 @@
 #include <cmocka.h>
 #undef fail
 
+/* Ends the test with a message. */
+#define FAIL_TEST(...)               \
+    do {                             \
+        print_error(__VA_ARGS__);    \
+        print_error("\n");           \
+        _fail(__FILE__, __LINE__);   \
+    } while (0)
+
 #endif
