@@ -104,6 +104,10 @@ struct binding {
 template <class T> struct size_of { static constexpr int size = sizeof(T), align = alignof(T); };
 template <> struct size_of<void> { static constexpr int size = 1, align = 1; };
 template <> struct size_of<const void> { static constexpr int size = 1, align = 1; };
+template <> struct size_of<__smelt_device void> { static constexpr int size = 1, align = 1; };
+template <> struct size_of<__smelt_constant void> { static constexpr int size = 1, align = 1; };
+template <> struct size_of<__attribute__((opencl_global_host)) void> { static constexpr int size = 1, align = 1; };
+template <> struct size_of<__smelt_threadgroup void> { static constexpr int size = 1, align = 1; };
 
 template <class P> struct pointee;
 template <class T> struct pointee<T *> { using type = T; };

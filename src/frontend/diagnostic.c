@@ -39,8 +39,10 @@ static bool parse(const char *line, size_t length, struct message *out) {
     return false;
 }
 
+/* clang may put its working folder in front of a name. */
 static bool is_ours(const char *file) {
-    return file[0] == '<' || !*file;
+    const char *slash = strrchr(file, '/');
+    return !*file || file[0] == '<' || (slash && slash[1] == '<');
 }
 
 static const char *line_of(const char *text, int line, size_t *length) {
@@ -280,8 +282,8 @@ void diagnostics_add(const struct translation *t, uint32_t position, const char 
 }
 
 /* Each instantiation of a template repeats its errors: said once. */
-static bool describe_once(const struct translation *t, const struct message *m, const char *text, size_t length,
-                          struct text *out) {
+static bool describe_once(const struct translation *t, const struct message *m, const char *text,
+                          size_t length, struct text *out) {
     struct text one = {0};
     describe(t, m, text, length, &one);
     bool fresh = one.length && !strstr(text_string(out), one.data);

@@ -81,10 +81,10 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
                                            {"threadgroup", "__smelt_threadgroup"},
                                            {"thread", ""}};
     if (!token_is_identifier(r->tokens, i)) return NULL;
-    /* After . -> or :: it is a name of someone's; Metal would not allow it elsewhere. */
-    if (i && (is(r, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') ||
-              token_pair(r->tokens, i - 2, '-', '>')))
-        return NULL;
+    /* After . -> or :: it is a name of someone's; Metal would not allow it elsewhere. In a trailing return
+     * type the type follows. */
+    bool arrow = token_pair(r->tokens, i - 2, '-', '>') && !token_is_identifier(r->tokens, i + 1);
+    if (i && (is(r, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || arrow)) return NULL;
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
         if (is(r, i, words[w][0])) return words[w][1];
     return NULL;
