@@ -13,7 +13,7 @@ Usage: run_case.py SMELT CASE. The case is a text of sections, each headed by a 
     output:                                                   the same for standard output; without it, it is not compared
 
 A case may hold several uses: each `run:` begins one, with a status, stdout, stderr and output of its own; files and
-environment are for all. Lines that begin with # between sections are comments.
+environment are for all. Lines that begin with `# ` are comments, except in files.
 """
 import os
 import re
