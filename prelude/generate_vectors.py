@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the swizzles of metal::vec: every combination of components as a property, for 2, 3 and 4 components.
+"""Writes the swizzles of metal::vec and metal::packed_vec: every combination of components as a property.
 
 Usage: generate_vectors.py OUTPUT. The text is only repetition; everything else about vectors is in metal_vector.
 """
@@ -10,28 +10,40 @@ POSITIONS = "xyzw"
 COLOURS = "rgba"
 
 
-def swizzles(components):
-    for count in (2, 3, 4):
-        for combination in itertools.product(range(components), repeat=count):
+def property_of(kind, name, source, writable):
+    put = f", put = __put_{source}" if writable else ""
+    return f"  __declspec(property(get = __get_{source}{put})) {kind} {name};"
+
+
+def components(count):
+    """x, y, z, w are members; r, g, b, a are the same by another name."""
+    for position, colour in zip(POSITIONS[:count], COLOURS):
+        yield f"  constexpr T __get_{position}() const {{ return {position}; }}"
+        yield f"  constexpr void __put_{position}(T v) & {{ {position} = v; }}"
+        yield property_of("T", colour, position, True)
+
+
+def swizzles(count):
+    for length in (2, 3, 4):
+        kind = f"vec<T, {length}>"
+        for combination in itertools.product(range(count), repeat=length):
             position = "".join(POSITIONS[i] for i in combination)
             colour = "".join(COLOURS[i] for i in combination)
-            values = ", ".join(POSITIONS[i] for i in combination)
-            yield (f"  constexpr vec<T, {count}> __get_{position}() const "
-                   f"{{ return vec<T, {count}>({values}); }}")
-            writable = len(set(combination)) == count
+            values = ", ".join(position)
+            yield f"  __SMELT_BY_COMPONENT constexpr {kind} __get_{position}() const {{ return {kind}({values}); }}"
+            writable = len(set(combination)) == length
             if writable:
-                stores = " ".join(f"{POSITIONS[i]} = v.{POSITIONS[j]};" for j, i in enumerate(combination))
-                yield f"  constexpr void __put_{position}(vec<T, {count}> v) {{ {stores} }}"
-            put = f", put = __put_{position}" if writable else ""
-            for name in (position, colour):
-                yield f"  __declspec(property(get = __get_{position}{put})) vec<T, {count}> {name};"
+                stores = " ".join(f"{p} = v.{POSITIONS[j]};" for j, p in enumerate(position))
+                yield f"  __SMELT_BY_COMPONENT constexpr void __put_{position}({kind} v) & {{ {stores} }}"
+            yield property_of(kind, position, position, writable)
+            yield property_of(kind, colour, position, writable)
 
 
 def main():
     with open(sys.argv[1], "w", encoding="ascii") as out:
-        for components in (2, 3, 4):
-            out.write(f"#define __SMELT_SWIZZLES_{components} \\\n")
-            out.write(" \\\n".join(swizzles(components)))
+        for count in (2, 3, 4):
+            out.write(f"#define __SMELT_SWIZZLES_{count} \\\n")
+            out.write(" \\\n".join([*components(count), *swizzles(count)]))
             out.write("\n\n")
 
 
