@@ -385,6 +385,20 @@ static bool has_unsupported_parameter(const struct rewriter *r, const struct ker
     return false;
 }
 
+/* `kernel` or [[kernel]] becomes `inline`: clang then makes code only for the kernel that is asked for. */
+static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *site) {
+    const char *instead = site->is_template ? "" : "inline";
+    for (uint32_t i = site->start; i < site->open; i++) {
+        uint32_t list = attribute_list_end(r->tokens, i);
+        bool erased = r->changes[i].instead && !*r->changes[i].instead;
+        if (is(r, i, "kernel") || (list && erased)) {
+            put_instead(r, i, instead);
+            instead = "";
+        }
+        if (list) i = list;
+    }
+}
+
 static void rewrite_kernels(struct rewriter *r) {
     for (int k = 0; k < r->structure->kernel_count; k++) {
         const struct kernel_site *site = &r->structure->kernels[k];
@@ -392,8 +406,7 @@ static void rewrite_kernels(struct rewriter *r) {
             erase(r, site->start, site->end + 1);
             continue;
         }
-        for (uint32_t i = site->start; i < site->open; i++)
-            if (is(r, i, "kernel") && !attribute_list_end(r->tokens, i - 2)) put_instead(r, i, "");
+        rewrite_kernel_word(r, site);
         if (site->max_threads && site->body)
             put_after(r, site->body, arena_printf(r->arena, " __smelt_max_threads(%s);", site->max_threads));
     }

@@ -125,9 +125,9 @@ static void attributes_are_taken_out(void **state) {
         /* Subscripts that look alike. */
         {IN_FUNCTION("a[b[0]] = c[d[1][2]];"), IN_FUNCTION("a[b[0]] = c[d[1][2]];")},
         {IN_FUNCTION("a[[]{ return 1; }()];"), IN_FUNCTION("a[[]{ return 1; }()];")},
-        {"kernel void f();", " void f();"},
+        {"kernel void f();", "inline void f();"},
         {"[[kernel, max_total_threads_per_threadgroup(A * 2)]] void f() { x; }",
-         "    void f() { __smelt_max_threads(A * 2); x; }"},
+         "inline    void f() { __smelt_max_threads(A * 2); x; }"},
         {"template [[host_name(\"a\")]] [[kernel]] void f<int>(device int *);\nint a;", "      ;\nint a;"},
     };
     CHECK(rules);
@@ -166,22 +166,23 @@ static void other_stages_are_left_out_line_by_line(void **state) {
 static void returns_of_kernels_are_marked(void **state) {
     (void)state;
     static const struct rule rules[] = {
-        {"kernel void f() { if (a) return; else return; }", " void f() { if (a) " GONE "; else " GONE "; }"},
-        {"kernel void f() { return g(1, 2); }", " void f() { " GONE_WITH("g(1, 2)") " }"},
+        {"kernel void f() { if (a) return; else return; }",
+         "inline void f() { if (a) " GONE "; else " GONE "; }"},
+        {"kernel void f() { return g(1, 2); }", "inline void f() { " GONE_WITH("g(1, 2)") " }"},
         {"kernel void f() { return [](int x) { return x; }(1), void(); }",
-         " void f() { " GONE_WITH("[](int x) { return x; }(1), void()") " }"},
+         "inline void f() { " GONE_WITH("[](int x) { return x; }(1), void()") " }"},
         {"kernel void f() { auto g = [&](int x) -> int { if (x) return 1; return 2; }; return; }",
-         " void f() { auto g = [&](int x) -> int { if (x) return 1; return 2; }; " GONE "; }"},
-        {"kernel void f() { if (a) [&] { return; }(); }", " void f() { if (a) [&] { return; }(); }"},
+         "inline void f() { auto g = [&](int x) -> int { if (x) return 1; return 2; }; " GONE "; }"},
+        {"kernel void f() { if (a) [&] { return; }(); }", "inline void f() { if (a) [&] { return; }(); }"},
         {"kernel void f() { auto g = []() mutable noexcept(true) -> vec<T, 2> { return {}; }; }",
-         " void f() { auto g = []() mutable noexcept(true) -> vec<T, 2> { return {}; }; }"},
+         "inline void f() { auto g = []() mutable noexcept(true) -> vec<T, 2> { return {}; }; }"},
         {"kernel void f() { struct S { int g() { return 1; } }; return; }",
-         " void f() { struct S { int g() { return 1; } }; " GONE "; }"},
+         "inline void f() { struct S { int g() { return 1; } }; " GONE "; }"},
         {"int f() { return 1; } void g() { return; }", "int f() { return 1; } void g() { return; }"},
         {"template <class T, int N = (1 > 0)> [[kernel]] void f() { return; }",
          "template <class T, int N = (1 > 0)>  void f() { " GONE "; }"},
         {"struct S : B<(1)> { int f() const { return 1; } }; kernel void g() { return; }",
-         "struct S : B<(1)> { int f() const { return 1; } };  void g() { " GONE "; }"},
+         "struct S : B<(1)> { int f() const { return 1; } }; inline void g() { " GONE "; }"},
         {"template <class T> struct S<T, E<(sizeof(T) > 2)>> { int f() { return 1; } };",
          "template <class T> struct S<T, E<(sizeof(T) > 2)>> { int f() { return 1; } };"},
     };
