@@ -1,0 +1,71 @@
+/* Any lines as the arguments of `smelt run` and `smelt show`: a complaint, or options that keep their
+ * promise. */
+#include "commands.h"
+#include "options.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Devices need the whole library; to options they are names. */
+const char *smelt_device_description(const char *name) {
+    return strcmp(name, "cpu") == 0 ? "a device" : NULL;
+}
+
+int report(smelt_status status) {
+    return status == SMELT_ERROR_NO_DEVICE ? EXIT_ENVIRONMENT : EXIT_KERNEL;
+}
+
+static void require(bool condition) {
+    if (!condition) abort();
+}
+
+/* Arrays are made: their sizes, and all the numbers with them, stay small. */
+static bool is_small(const char *text) {
+    double product = 1;
+    for (const char *c = text; *c;) {
+        char *end = (char *)c + 1;
+        if (*c >= '0' && *c <= '9') product *= fmax(1, strtod(c, &end));
+        c = end;
+    }
+    return product < 1e6;
+}
+
+static void check(const struct options *o, int status, bool showing) {
+    require(status == EXIT_OK || status == EXIT_USAGE || status == EXIT_ENVIRONMENT);
+    if (status != EXIT_OK || o->help) return;
+    require(o->source && o->source_path && o->name && *o->name);
+    require(showing || (o->grid[0] > 0) != (o->groups[0] > 0));
+    require(o->timeout >= 0 && o->repeat >= 1);
+    for (int i = 0; i < o->input_count; i++) require(o->input_names[i] && o->inputs[i]);
+    for (int i = 0; i < o->output_count; i++)
+        require(smelt_dtype_bytes(o->outputs[i].dtype) && (o->body || o->buffers[o->outputs[i].index].array));
+    for (int i = 0; i < o->template_count; i++) require(o->templates[i].name && o->templates[i].kind);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static bool started;
+    /* `-` reads standard input. */
+    if (!started) started = freopen("/dev/null", "r", stdin) != NULL;
+    char *text = malloc(size + 1), *arguments[64] = {"/dev/null"};
+    int count = 1;
+    require(text != NULL);
+    if (size) memcpy(text, data, size);
+    text[size] = 0;
+    /* Paths are left out: reading some files has consequences. */
+    if (is_small(text) && !strchr(text, '/')) {
+        for (char *line = strtok(text, "\n"); line && count < 64; line = strtok(NULL, "\n"))
+            arguments[count++] = line;
+        for (int showing = 0; showing < 2; showing++) {
+            struct options options;
+            int status = options_parse(count, arguments, showing, &options);
+            check(&options, status, showing);
+            options_free(&options);
+        }
+    }
+    free(text);
+    return 0;
+}
