@@ -197,10 +197,11 @@ static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operat
 }
 
 /* A path for one operation: its own position last, before it the loops it stands in with theirs. Positions
- * are reverse post-order numbers, which order any two blocks of one loop as control flow does; a loop stands
- * where its header stands. */
-static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block, int order_in_block,
-                              int *loop_numbers, int *loops_used, struct site *site) {
+ * count blocks and operations in reverse post-order, which orders any two blocks of one loop as control flow
+ * does; a loop stands where its header starts. */
+static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block,
+                              const int *block_positions, int position, int *loop_numbers, int *loops_used,
+                              struct site *site) {
     int chain[SITE_MAX_DEPTH];
     int depth = 0;
     for (int loop = flow->blocks[block].loop; loop >= 0; loop = flow->loops[loop].parent) {
@@ -218,10 +219,10 @@ static smelt_status fill_site(struct lowering *l, const struct flow *flow, int b
                                  "simdgroup operations stand in more than %d loops", IMAGE_MAX_LOOPS);
             loop_numbers[loop] = (*loops_used)++;
         }
-        site->position[d] = flow->loops[loop].header << 12;
+        site->position[d] = block_positions[flow->loops[loop].header];
         site->loop[d] = loop_numbers[loop];
     }
-    site->position[depth] = (block << 12) | (order_in_block & 0xfff);
+    site->position[depth] = position;
     return SMELT_OK;
 }
 
@@ -249,11 +250,13 @@ static void count_iterations(struct lowering *l, const struct flow *flow, const 
 static smelt_status lower_simd_operations(struct lowering *l, const struct flow *flow) {
     struct image *image = &l->unit->result->image;
     int *numbers = arena_alloc(&l->arena, (size_t)(flow->loop_count + 1) * sizeof *numbers);
-    int used = 0, capacity = 0;
-    if (!numbers) return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loops");
+    int *block_positions = arena_alloc(&l->arena, (size_t)flow->block_count * sizeof *block_positions);
+    int used = 0, capacity = 0, position = 0;
+    if (!numbers || !block_positions)
+        return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loops");
     for (int i = 0; i < flow->loop_count; i++) numbers[i] = -1;
     for (int i = 0; i < flow->block_count; i++) {
-        int order = 0;
+        block_positions[i] = position++;
         FOR_EACH_INSTRUCTION(instruction, flow->blocks[i].block) {
             int operation = simd_operation_index(called_name(instruction));
             if (operation < 0) continue;
@@ -267,7 +270,7 @@ static smelt_status lower_simd_operations(struct lowering *l, const struct flow 
             }
             struct site *site = &image->sites[image->site_count];
             memset(site, 0, sizeof *site);
-            TRY(fill_site(l, flow, i, order++, numbers, &used, site));
+            TRY(fill_site(l, flow, i, block_positions, position++, numbers, &used, site));
             TRY(lower_simd(l, instruction, operation, image->site_count++));
         }
     }
