@@ -22,15 +22,17 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
-/* Arrays are made: their sizes, and all the numbers with them, stay small. */
+/* Arrays are made: their sizes, and with them the numbers of each line, stay small. */
 static bool is_small(const char *text) {
     double product = 1;
     for (const char *c = text; *c;) {
         char *end = (char *)c + 1;
+        if (*c == '\n') product = 1;
         if (*c >= '0' && *c <= '9') product *= fmax(1, strtod(c, &end));
+        if (product > 1e6) return false;
         c = end;
     }
-    return product < 1e6;
+    return true;
 }
 
 static void check(const struct options *o, int status, bool showing) {
