@@ -218,7 +218,7 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
         d.is_template = true;
         i = angle_end(f, i + 1, end);
     }
-    bool initialised = false, after_colon = false, bases = false, after_operator = false;
+    bool initialised = false, after_colon = false, after_operator = false;
     for (; i < end; i++) {
         uint32_t list = attribute_list_end(f->tokens, i);
         if (list) {
@@ -236,7 +236,7 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
             while (i + 1 < end && !is(f, i + 1, "(") && !is(f, i + 1, ";")) i++;
             after_operator = true;
         } else if (is(f, i, "(") && partner(f, i) > i) {
-            bool function = !d.open && !initialised && !bases && i > start && !names_no_function(f, i - 1) &&
+            bool function = !d.open && !initialised && i > start && !names_no_function(f, i - 1) &&
                             (token_is_identifier(f->tokens, i - 1) || is(f, i - 1, ">") || after_operator);
             after_operator = false;
             if (function) {
@@ -248,7 +248,6 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
         } else if (is(f, i, ":") && !token_pair(f->tokens, i, ':', ':') &&
                    !token_pair(f->tokens, i - 1, ':', ':')) {
             after_colon |= d.open != 0;
-            bases |= d.class_word && !d.open;
         } else if (is(f, i, "<") && !initialised) {
             i = angle_end(f, i, end) - 1;
         } else if (is(f, i, "[") && partner(f, i) > i) {
