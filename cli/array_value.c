@@ -96,9 +96,16 @@ static smelt_status fill(smelt_array *array, double number) {
     return status;
 }
 
+/* An array of any size in the memory of one element: enough where only dtype and shape matter. */
+static smelt_status make_hollow(const struct array_value *value, smelt_array **array) {
+    static char element[16];
+    static const int64_t still[SMELT_MAX_DIMENSIONS];
+    return smelt_array_from_memory(value->dtype, value->shape, still, element, NULL, NULL, array);
+}
+
 static smelt_status make(const struct array_value *value, bool contents, smelt_array **array) {
     smelt_status status;
-    if (!contents && value->kind < ARRAY_SCALAR) return smelt_array_create(value->dtype, value->shape, array);
+    if (!contents && value->kind < ARRAY_SCALAR) return make_hollow(value, array);
     switch (value->kind) {
     case ARRAY_RAND:
         return smelt_array_uniform(value->dtype, value->shape, value->seed, array);

@@ -93,17 +93,14 @@ static void print_seconds(double seconds) {
 }
 
 static void print_table(const struct bench *bench) {
-    printf("%-20s %-24s %12s %12s  %s\n", "job", "variant", "median", "iqr", "ratio to anchor");
+    printf("%-20s %-26s %12s %12s  %s\n", "job", "variant", "median", "iqr", "ratio to anchor");
     for (int i = 0; i < bench->count; i++) {
         const struct result *r = &bench->results[i];
-        printf("%-20s %-24s ", r->job, r->variant);
+        printf("%-20s %-26s ", r->job, r->variant);
         print_seconds(r->median);
         putchar(' ');
         print_seconds(r->spread);
-        if (r->anchor_seconds > 0) {
-            printf("  %.2f of %s", r->median / r->anchor_seconds, r->anchor);
-            print_seconds(r->anchor_seconds);
-        }
+        if (r->anchor_seconds > 0) printf("  %.2f of %s", r->median / r->anchor_seconds, r->anchor);
         putchar('\n');
     }
 }
