@@ -91,9 +91,13 @@ static void a_child_without_end_is_stopped_with_all_it_started(void **state) {
     assert_true(gone);
 }
 
+/* Where the limit did not hold the child would take some 512 MiB and end well. */
 static void memory_beyond_the_limit_is_refused(void **state) {
     (void)state;
-    const char *const arguments[] = {"sh", "-c", "x=aaaaaaaa; while :; do x=$x$x; done", NULL};
+    const char *const arguments[] = {"sh", "-c",
+                                     "x=aaaaaaaa; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 "
+                                     "20 21 22 23 24 25; do x=$x$x; done",
+                                     NULL};
     struct process_request request = {.arguments = arguments, .seconds = 60, .memory_bytes = 64 << 20};
     struct process_result result;
     assert_int_equal(process_run(&request, &result), SMELT_OK);
