@@ -530,7 +530,7 @@ int main(void) {
         for (int f = 0; f < tables[t].count; f++) {
             printf("| %s |", tables[t].functions[f].name);
             for (int c = 0; c < 4; c++)
-                printf(tables[t].worst[c][f] < 1000 ? " %.2f |" : " %.3g |", tables[t].worst[c][f]);
+                printf(tables[t].worst[c][f] < 1000 ? " %.2f |" : " > 1000 |", tables[t].worst[c][f]);
             printf("\n");
         }
     if (failures) fprintf(stderr, "%d checks failed\n", failures);
