@@ -1,6 +1,6 @@
 /* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
  * the native conversions differ between CPUs (some flush subnormals) and others call a library. Requires:
- * scalar code. Establishes: the only bfloat instructions left are loads, stores, phis, bitcasts. */
+ * scalar code. Establishes: the only bfloat instructions left are bitcasts and atomics. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -135,6 +135,12 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         return LLVMBuildBitCast(b, LLVMBuildSelect(b, LLVMGetOperand(i, 0), yes, no, ""), bfloat_type(unit),
                                 "");
     }
+    case LLVMFreeze: {
+        if (!result) return NULL;
+        LLVMValueRef bits =
+            LLVMBuildBitCast(b, LLVMGetOperand(i, 0), LLVMInt16TypeInContext(unit->context), "");
+        return LLVMBuildBitCast(b, LLVMBuildFreeze(b, bits, ""), bfloat_type(unit), "");
+    }
     case LLVMFCmp:
         if (!operand) return NULL;
         return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand_as_float(unit, i, 0),
@@ -167,9 +173,55 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         LLVMValueRef argument = operand_as_float(unit, i, 0);
         return LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, &argument, 1, "");
     }
+    case LLVMLoad: {
+        /* As bits, for values that are used in another block: their register would be a float. */
+        if (!result || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return NULL;
+        LLVMValueRef bits =
+            LLVMBuildLoad2(b, LLVMInt16TypeInContext(unit->context), LLVMGetOperand(i, 0), "");
+        LLVMSetAlignment(bits, LLVMGetAlignment(i));
+        LLVMSetVolatile(bits, LLVMGetVolatile(i));
+        return LLVMBuildBitCast(b, bits, bfloat_type(unit), "");
+    }
+    case LLVMStore: {
+        if (!operand || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return NULL;
+        LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
+        LLVMValueRef bits = LLVMBuildBitCast(b, LLVMGetOperand(i, 0), i16, "");
+        LLVMValueRef store = LLVMBuildStore(b, bits, LLVMGetOperand(i, 1));
+        LLVMSetAlignment(store, LLVMGetAlignment(i));
+        LLVMSetVolatile(store, LLVMGetVolatile(i));
+        return store;
+    }
     default:
         return NULL;
     }
+}
+
+/* A phi of the numbers as one of their bits: the code generator takes the former through float too. */
+static void lower_phi(struct unit *unit, LLVMValueRef phi) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
+    LLVMPositionBuilderBefore(b, phi);
+    LLVMValueRef bits = LLVMBuildPhi(b, i16, "");
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+        LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(from));
+        LLVMValueRef incoming = LLVMBuildBitCast(b, LLVMGetIncomingValue(phi, i), i16, "");
+        LLVMAddIncoming(bits, &incoming, &from, 1);
+    }
+    LLVMValueRef after = phi;
+    while (LLVMGetInstructionOpcode(after) == LLVMPHI) after = LLVMGetNextInstruction(after);
+    LLVMPositionBuilderBefore(b, after);
+    LLVMReplaceAllUsesWith(phi, LLVMBuildBitCast(b, bits, bfloat_type(unit), ""));
+    LLVMInstructionEraseFromParent(phi);
+}
+
+/* i16 → bfloat → i16 is where it started. */
+static LLVMValueRef skip_casts(LLVMValueRef cast) {
+    if (LLVMGetInstructionOpcode(cast) != LLVMBitCast) return NULL;
+    LLVMValueRef inner = LLVMGetOperand(cast, 0);
+    if (!is_bfloat(inner) || !LLVMIsABitCastInst(inner)) return NULL;
+    LLVMValueRef origin = LLVMGetOperand(inner, 0);
+    return LLVMTypeOf(origin) == LLVMTypeOf(cast) ? origin : NULL;
 }
 
 smelt_status pass_bfloat(struct unit *unit) {
@@ -180,6 +232,15 @@ smelt_status pass_bfloat(struct unit *unit) {
         if (!lowered) continue;
         LLVMReplaceAllUsesWith(instruction, lowered);
         LLVMInstructionEraseFromParent(instruction);
+    }
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block)
+    if (is_bfloat(instruction) && LLVMGetInstructionOpcode(instruction) == LLVMPHI)
+        lower_phi(unit, instruction);
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        LLVMValueRef origin = skip_casts(instruction);
+        if (origin) LLVMReplaceAllUsesWith(instruction, origin);
     }
     return SMELT_OK;
 }
