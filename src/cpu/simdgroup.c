@@ -3,7 +3,10 @@
  * When every lane of a simdgroup waits or is done, the lanes that stand earliest in the program form the
  * active set: positions are compared from the outermost loop inwards, and within one loop its iteration
  * count. Lanes that took the other side of a branch, or left a loop, stand later and are waited for: control
- * flow reconverges as soon as it can, as on the hardware and in the SIMD engine. */
+ * flow reconverges as soon as it can, as on the hardware and in the SIMD engine.
+ *
+ * What a lane does on its way out of a loop, from where nothing leads back, belongs behind the loop in the
+ * compiler's eyes: lanes that leave in different rounds perform such an operation together. */
 #include "cpu/scalar.h"
 
 #include <math.h>
