@@ -191,14 +191,18 @@ static smelt_status check_balance(const struct translation *translation) {
     return status;
 }
 
-smelt_status translation_create(const struct translation_request *request, struct translation *translation) {
+smelt_status translation_create(const struct translation_request *given, struct translation *translation) {
+    struct translation_request without_mark = *given, *request = &without_mark;
+    request->text = text_behind_mark(given->text);
+    request->length -= (size_t)(request->text - given->text);
     struct translation out = {.prelude = request->prelude, .math = request->math};
     find_search_paths(request, &out);
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
         const struct named_text *text = &request->texts[i];
         if (!text->name) continue;
         out.texts[i].name = arena_copy(&out.arena, text->name, strlen(text->name));
-        out.texts[i].text = arena_copy(&out.arena, text->text, strlen(text->text));
+        const char *behind = text_behind_mark(text->text);
+        out.texts[i].text = arena_copy(&out.arena, behind, strlen(behind));
     }
     bool needed = false;
     smelt_status status =

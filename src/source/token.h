@@ -47,6 +47,9 @@ bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling)
 /* Whether tokens `index` and `index + 1` touch and spell `first` and `second`, as "[[" or "::". */
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second);
 
+/* The text behind a UTF-8 byte order mark, which editors put at its start. */
+const char *text_behind_mark(const char *text);
+
 bool token_is_identifier(const struct tokens *tokens, uint32_t index);
 
 /* Behind the > that closes the template list opened by the < at `open`, looking no further than token `end`;

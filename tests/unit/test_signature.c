@@ -153,9 +153,10 @@ static void templates_are_rendered_and_instantiated(void **state) {
     struct signature s;
     generate(&request, &s);
     assert_has(&s, "template <typename T, int N, int M, bool B>\n[[kernel]] void custom_kernel_k(");
-    assert_has(&s,
-               "template [[host_name(\"custom_kernel_k_bfloat16_t_m7_12_true\")]] [[kernel]] "
-               "decltype(custom_kernel_k<bfloat16_t, -7, 12, true>) custom_kernel_k<bfloat16_t, -7, 12, true>;\n");
+    assert_has(
+        &s,
+        "template [[host_name(\"custom_kernel_k_bfloat16_t_m7_12_true\")]] [[kernel]] "
+        "decltype(custom_kernel_k<bfloat16_t, -7, 12, true>) custom_kernel_k<bfloat16_t, -7, 12, true>;\n");
     assert_string_equal(text_string(&s.host_name), "custom_kernel_k_bfloat16_t_m7_12_true");
     signature_free(&s);
 }
@@ -174,6 +175,19 @@ static void outputs_are_atomic_one_by_one(void **state) {
     signature_free(&s);
 }
 
+static void byte_order_marks_do_not_count(void **state) {
+    (void)state;
+    struct signature_request request = request_for("\xef\xbb\xbf"
+                                                   "y[0] = 1;");
+    request.header = "\xef\xbb\xbf"
+                     "int a;";
+    struct signature s;
+    generate(&request, &s);
+    assert_has(&s, "#line 1 \"k.h\"\nint a;");
+    assert_has(&s, "#line 1 \"k.body\"\ny[0] = 1;");
+    signature_free(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_whole_text_of_a_small_kernel),
@@ -183,6 +197,7 @@ int main(void) {
         cmocka_unit_test(every_attribute_has_its_type),
         cmocka_unit_test(templates_are_rendered_and_instantiated),
         cmocka_unit_test(outputs_are_atomic_one_by_one),
+        cmocka_unit_test(byte_order_marks_do_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
