@@ -6,6 +6,9 @@
 #define __METAL_VERSION__ 320
 #endif
 
+// bfloat is a type of the language.
+#define __HAVE_BFLOAT__ 1
+
 #define METAL_FUNC inline __attribute__((always_inline))
 #define METAL_INTERNAL METAL_FUNC
 #define METAL_CONST static constant constexpr

@@ -64,7 +64,7 @@ static void call_previous(int signal, siginfo_t *info, void *context) {
     }
 }
 
-static void on_fault(int signal, siginfo_t *info, void *opaque) {
+NOT_COUNTED static void on_fault(int signal, siginfo_t *info, void *opaque) {
     ucontext_t *context = opaque;
     struct worker *worker = worker_in_kernel();
     if (!worker || !is_of_kernel(worker, context)) {

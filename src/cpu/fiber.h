@@ -41,6 +41,9 @@ void fiber_leave(struct fiber *fiber, struct fiber_home *home);
 /* Called first by a fiber's main function: completes the switch that started it. */
 void fiber_started(struct fiber_home *home);
 
+/* Marks functions that enter on a fiber and return, through a signal frame, at home. */
+#define NOT_COUNTED __attribute__((no_sanitize_thread))
+
 /* For a signal handler on another stack: where execution must go on (instruction and stack pointer) so that
  * fiber_enter returns to the worker. The fiber is lost. */
 struct fiber_escape {

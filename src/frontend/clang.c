@@ -159,7 +159,7 @@ smelt_status clang_find(struct clang *clang) {
 
 /* The dialect: see docs/architecture.md for why SYCL device mode. */
 static const char *const dialect_flags[] = {
-    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++20",
+    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++17",
     "-fdeclspec", "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics",
     "-fsycl-is-device", "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing",
     "-fno-finite-loops",

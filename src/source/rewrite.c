@@ -15,6 +15,7 @@
 #include "source/structure.h"
 
 #include <stdio.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +113,8 @@ static bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
     const char *rank = "";
     for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
         if (is(r, i, ranks[w][0])) rank = ranks[w][1];
+    /* `S() = default; S() threadgroup = default;` would declare one constructor twice. */
+    if (defaulted && !*rank) rank = " __smelt_rank __smelt_rank __smelt_rank __smelt_rank";
     put_instead(r, i, "");
     if (token_pair(r->tokens, after, '-', '>')) {
         /* Attributes come behind a trailing return type. */
@@ -215,7 +218,9 @@ static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *ma
     put_instead(r, i, macro);
 }
 
-/* 1.5h → 1.5f16, 1.5bf → ((bfloat)1.5f): a suffix of Metal's on a decimal or a hexadecimal real number. */
+/* 1.5h → 1.5f16, 1.5bf → ((bfloat)1.5f): suffixes of Metal's on a decimal or a hexadecimal real number. One
+ * without a suffix is a float: 1.5 → 1.5f. (clang has a mode for that, but forgets it when it instantiates
+ * templates.) */
 static void rewrite_number(struct rewriter *r, uint32_t i) {
     const struct token *token = &r->tokens->items[i];
     const char *digits = r->tokens->text + token->start;
@@ -224,13 +229,16 @@ static void rewrite_number(struct rewriter *r, uint32_t i) {
     if (hexadecimal && !memchr(digits, 'p', length) && !memchr(digits, 'P', length)) return;
     bool half = length > 1 && (digits[length - 1] | 32) == 'h';
     bool bfloat = length > 2 && (digits[length - 2] | 32) == 'b' && (digits[length - 1] | 32) == 'f';
-    if (!half && !bfloat) return;
-    length -= half ? 1 : 2;
     bool real = hexadecimal || memchr(digits, '.', length) || memchr(digits, 'e', length) ||
                 memchr(digits, 'E', length);
-    put_instead(r, i,
-                arena_printf(r->arena, half ? "%.*s%sf16" : "((bfloat)%.*s%sf)", (int)length, digits,
-                             real ? "" : ".0"));
+    if (half || bfloat) {
+        length -= half ? 1 : 2;
+        put_instead(r, i,
+                    arena_printf(r->arena, half ? "%.*s%sf16" : "((bfloat)%.*s%sf)", (int)length, digits,
+                                 real ? "" : ".0"));
+    } else if (real && (isdigit((unsigned char)digits[length - 1]) || digits[length - 1] == '.')) {
+        put_instead(r, i, arena_printf(r->arena, "%.*sf", (int)length, digits));
+    }
 }
 
 static bool kept_attribute(const struct rewriter *r, uint32_t name) {
@@ -264,10 +272,10 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
     if (r->last_constant != first + 1) put_before(r, first, "extern ");
     r->last_constant = first + 1;
     if (is_digits(index)) {
-        put_instead(r, list, arena_printf(r->arena, "__asm__(\"smelt_constant_%s %s\")", index, name));
+        put_instead(r, list, arena_printf(r->arena, " __asm__(\"smelt_constant_%s %s\")", index, name));
         return;
     }
-    put_instead(r, list, arena_printf(r->arena, "__asm__(\"smelt_constant_#%u %s\")", list, name));
+    put_instead(r, list, arena_printf(r->arena, " __asm__(\"smelt_constant_#%u %s\")", list, name));
     put_before(
         r, first,
         arena_printf(r->arena,
@@ -333,6 +341,13 @@ bool directives_are_plain(const struct tokens *tokens) {
     return true;
 }
 
+/* After preprocessing a macro in a pragma stands unexpanded: of a count that names something only the wish
+ * remains. */
+static void rewrite_unroll(struct rewriter *r, uint32_t i, const char *count) {
+    if (strpbrk(count, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))
+        put_instead(r, i, "#pragma unroll");
+}
+
 /* #pragma METAL fp contract(…) is clang's; the other pragmas of Metal's have no meaning here. */
 static void rewrite_directive(struct rewriter *r, uint32_t i) {
     const struct token *token = &r->tokens->items[i];
@@ -342,7 +357,10 @@ static void rewrite_directive(struct rewriter *r, uint32_t i) {
     }
     const char *text = arena_copy(r->arena, r->tokens->text + token->start, token->length);
     int used = 0;
-    if (!text || sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return;
+    if (!text) return;
+    if (sscanf(text, "# pragma unroll%n", &used) == 0 && used) rewrite_unroll(r, i, text + used);
+    used = 0;
+    if (sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return;
     bool contract = strncmp(text + used, "contract", strlen("contract")) == 0;
     put_instead(r, i, contract ? arena_printf(r->arena, "#pragma clang fp %s", text + used) : "");
 }
