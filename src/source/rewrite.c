@@ -9,7 +9,9 @@
  *   return in a kernel                       → marks the thread as gone, for barriers
  *   1.0h, 2bf                                → half and bfloat literals
  *   static_cast                              → __smelt_cast, which also goes between half and bfloat
+ *   c ? p[i] : x                             → arms that are elements are copied out of their address space
  */
+#include "source/conditional.h"
 #include "source/program.h"
 #include "source/rewrite.h"
 #include "source/structure.h"
@@ -365,6 +367,16 @@ static void rewrite_directive(struct rewriter *r, uint32_t i) {
     put_instead(r, i, contract ? arena_printf(r->arena, "#pragma clang fp %s", text + used) : "");
 }
 
+/* c ? p[i] : float4(0) → c ? __smelt_arm(p[i]) : float4(0) */
+static void rewrite_conditional(struct rewriter *r, uint32_t i) {
+    struct conditional_arm arms[2];
+    int count = conditional_arms(r->tokens, i, arms);
+    for (int a = 0; a < count; a++) {
+        put_before(r, arms[a].first, "__smelt_arm(");
+        put_before(r, arms[a].last + 1, ")");
+    }
+}
+
 static void rewrite_tokens(struct rewriter *r) {
     for (uint32_t i = 0; i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
@@ -377,6 +389,8 @@ static void rewrite_tokens(struct rewriter *r) {
             i = rewrite_attribute_list(r, i, list, open != 0);
         } else if (token->kind == TOKEN_NUMBER) {
             rewrite_number(r, i);
+        } else if (is(r, i, "?")) {
+            rewrite_conditional(r, i);
         } else if (token->kind == TOKEN_IDENTIFIER) {
             const char *macro = address_space_macro(r, i);
             if (macro)

@@ -1,0 +1,77 @@
+#include "source/conditional.h"
+
+/* An arm longer than this is no simple access. */
+#define LONGEST_ARM 200
+
+static bool is(const struct tokens *t, uint32_t i, const char *spelling) { return token_is(t, i, spelling); }
+
+/* Skips a bracketed group: its last token, or `i` itself. */
+static uint32_t group_end(const struct tokens *t, uint32_t i) {
+    uint32_t partner = t->items[i].partner;
+    return partner > i ? partner : i;
+}
+
+static bool is_closer(const struct tokens *t, uint32_t i) { return t->items[i].partner < i; }
+
+/* The : that belongs to the ? at `question`, or 0. */
+static uint32_t colon_of(const struct tokens *t, uint32_t question) {
+    int nested = 0;
+    for (uint32_t i = question + 1; i < t->count && i < question + LONGEST_ARM; i++) {
+        if (is_closer(t, i) || is(t, i, ";") || is(t, i, "{")) return 0;
+        if (token_pair(t, i, ':', ':')) i++;
+        else if (is(t, i, "?")) nested++;
+        else if (is(t, i, ":") && nested-- == 0) return i;
+        else i = group_end(t, i);
+    }
+    return 0;
+}
+
+/* The token behind the second arm: what binds less than ?: does, or the : of a conditional around it. */
+static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
+    for (uint32_t i = first; i < t->count && i < first + LONGEST_ARM; i++) {
+        if (is_closer(t, i) || is(t, i, ";") || is(t, i, ",")) return i;
+        /* Another conditional, or an assignment: not an access. */
+        if (is(t, i, "?") || is(t, i, "=") || is(t, i, "{")) return first;
+        if (token_pair(t, i, ':', ':')) i++;
+        else if (is(t, i, ":")) return i;
+        else i = group_end(t, i);
+    }
+    return first;
+}
+
+/* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a subscript or a member, or
+ * begins with a dereference. */
+static bool is_access(const struct tokens *t, uint32_t first, uint32_t end) {
+    bool dereference = first < end && is(t, first, "*"), ends_in_element = false;
+    for (uint32_t i = first + dereference; i < end; i++) {
+        bool arrow = token_pair(t, i, '-', '>');
+        if (is(t, i, ".") || arrow) {
+            i += arrow;
+            if (!token_is_identifier(t, i + 1)) return false;
+            ends_in_element = true;
+            i++;
+        } else if (token_pair(t, i, ':', ':')) {
+            i++;
+        } else if (is(t, i, "[") || is(t, i, "(")) {
+            ends_in_element = is(t, i, "[");
+            i = group_end(t, i);
+        } else if (token_is_identifier(t, i)) {
+            /* Two names in a row are no chain: sizeof x, new T. */
+            if (i > first && token_is_identifier(t, i - 1)) return false;
+            ends_in_element = false;
+        } else {
+            return false;
+        }
+    }
+    return ends_in_element || (dereference && end > first + 1);
+}
+
+int conditional_arms(const struct tokens *t, uint32_t question, struct conditional_arm arms[2]) {
+    int count = 0;
+    uint32_t colon = colon_of(t, question);
+    if (!colon) return 0;
+    uint32_t end = second_arm_end(t, colon + 1);
+    if (is_access(t, question + 1, colon)) arms[count++] = (struct conditional_arm){question + 1, colon - 1};
+    if (end > colon + 1 && is_access(t, colon + 1, end)) arms[count++] = (struct conditional_arm){colon + 1, end - 1};
+    return count;
+}
