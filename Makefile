@@ -30,11 +30,11 @@ sanitize: packages
 format:
 	@git ls-files '*.c' '*.h' | grep -v '^prelude/' | xargs clang-format -i
 
-# clang-tidy and cppcheck over our C (needs the packages clang-tidy and cppcheck, which tests do not).
+# clang-tidy and cppcheck over our C (needs the packages clang-tidy-19 and cppcheck, which tests do not).
 lint: all
 	@cppcheck --enable=warning,portability,performance --inline-suppr --std=c11 -q --error-exitcode=1 \
 	  --suppress=internalAstError -I include -I src src cli
-	@git ls-files 'src/*.c' 'cli/*.c' | xargs -P 2 -n 8 clang-tidy -p $(BUILD) --quiet
+	@git ls-files 'src/*.c' 'cli/*.c' | xargs -P 2 -n 8 clang-tidy-19 -p $(BUILD) --quiet
 
 clean:
 	@rm -rf $(BUILD)

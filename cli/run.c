@@ -129,7 +129,7 @@ int command_run(int count, char **arguments) {
         print_help();
     } else if (exit_status == EXIT_OK) {
         struct session session;
-        smelt_run_info info;
+        smelt_run_info info = {.seconds = 0};
         double seconds = 0;
         smelt_status status = session_open(&options, &session);
         if (status == SMELT_OK && options.verbose) session_print_source(&session, stderr);

@@ -69,7 +69,7 @@ bool parse_triple(const char *what, const char *text, int64_t triple[3]) {
     int count = 0;
     char copy[128];
     if (strlen(text) >= sizeof copy) return complain("%s is '%s', expected X[,Y[,Z]]", what, text);
-    strcpy(copy, text);
+    memcpy(copy, text, strlen(text) + 1);
     triple[0] = triple[1] = triple[2] = 1;
     for (char *at = copy; at; count++) {
         char *comma = strchr(at, ',');

@@ -68,8 +68,9 @@ static bool read_header(struct reader *r, struct reader *program, struct header 
     struct reader rest = {program->at, program->at + header_length};
     program->at += header_length;
     h->minimum_length = (unsigned)fixed(&rest, 1);
-    (void)fixed(&rest, 2); /* operations per instruction, default_is_stmt */
-    h->line_base = (int8_t)fixed(&rest, 1);
+    (void)fixed(&rest, 2);                /* operations per instruction, default_is_stmt */
+    int line_base = (int)fixed(&rest, 1); /* a signed byte */
+    h->line_base = line_base < 128 ? line_base : line_base - 256;
     h->line_range = (unsigned)fixed(&rest, 1);
     h->opcode_base = (unsigned)fixed(&rest, 1);
     h->opcode_lengths = rest.at;

@@ -104,7 +104,7 @@ static smelt_status run_clang(const struct translation *translation, const struc
                               const struct text *text, struct text *bitcode) {
     char precompiled[4096];
     struct text messages = {0};
-    bool ok;
+    bool ok = false;
     TRY(prelude_precompiled(clang, translation->prelude, translation->math, false, precompiled));
     smelt_status status = run_clang_with(translation, clang, text, precompiled, bitcode, &messages, &ok);
     /* Not the source's fault if the prelude's image was removed or damaged meanwhile. */

@@ -86,7 +86,7 @@ static smelt_status precompile(const struct clang *clang, enum prelude prelude, 
                                     .text = prelude_texts[prelude],
                                     .length = strlen(prelude_texts[prelude])};
     struct text image = {0}, messages = {0};
-    bool ok;
+    bool ok = false;
     TRY(clang_run(clang, &request, &image, &messages, &ok));
     smelt_status status = SMELT_OK;
     if (!ok) {

@@ -120,7 +120,7 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
                                           .source_path = PRELUDE_HEADER_FOLDER "/" PRELUDE_SOURCE_NAME,
                                           .text = text_string(&whole),
                                           .length = whole.length};
-    bool ok;
+    bool ok = false;
     smelt_status status = whole.failed ? fail_out_of_memory(request->length)
                                        : clang_run(clang, &clang_request, &out->source, &messages, &ok);
     if (status == SMELT_OK && !ok) {

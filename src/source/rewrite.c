@@ -177,11 +177,11 @@ static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *alr
             at--;
         } else if (is(r, at, "]") && attribute_list_end(r->tokens, partner(r, at)) == at) {
             at = partner(r, at);
-        } else if (!token_is_identifier(r->tokens, at) && !is(r, at, ":") && !is(r, at, "<") &&
-                   !is(r, at, ">") && !is(r, at, ",") && r->tokens->items[at].kind != TOKEN_NUMBER) {
-            return i;
-        } else if (is(r, at, "return") || is(r, at, "else") || is(r, at, "do") || is(r, at, "case")) {
-            return i;
+        } else {
+            bool part_of_type = token_is_identifier(r->tokens, at) || is(r, at, ":") || is(r, at, "<") ||
+                                is(r, at, ">") || is(r, at, ",") || r->tokens->items[at].kind == TOKEN_NUMBER;
+            bool statement = is(r, at, "return") || is(r, at, "else") || is(r, at, "do") || is(r, at, "case");
+            if (!part_of_type || statement) return i;
         }
         *already_static |= is(r, at, "static");
         first = at;
