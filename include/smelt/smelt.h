@@ -38,21 +38,21 @@ extern "C" {
 /* ---- Errors ------------------------------------------------------------------------------- */
 
 /* Every status: code, name, what it means. */
-#define SMELT_STATUS_TABLE(X)                                                                                \
-    X(0, OK, "success")                                                                                      \
-    X(1, ERROR_INVALID_ARGUMENT, "an argument is missing, out of range or of the wrong kind")                \
-    X(2, ERROR_COMPILE, "the kernel's source does not compile")                                              \
-    X(3, ERROR_LIMIT, "a stated limit of the device or of smelt is exceeded")                                \
-    X(4, ERROR_UNSUPPORTED, "the construct is known and not supported")                                      \
-    X(5, ERROR_BARRIER, "the threads of a threadgroup did not meet at one barrier")                          \
-    X(6, ERROR_FAULT, "the kernel read or wrote memory it may not touch")                                    \
-    X(7, ERROR_TIMEOUT, "the kernel or the compiler ran longer than allowed")                                \
-    X(8, ERROR_NO_COMPILER, "clang 19 or the compiler library is not on this machine")                       \
-    X(9, ERROR_NO_DEVICE, "there is no such device on this machine")                                         \
-    X(10, ERROR_IO, "a file could not be read or written")                                                   \
-    X(11, ERROR_FORMAT, "a file's contents are damaged or of an unsupported form")                           \
-    X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                                    \
-    X(13, ERROR_DEVICE_LOST, "the device failed and must be reset")                                          \
+#define SMELT_STATUS_TABLE(X)                                                                 \
+    X(0, OK, "success")                                                                       \
+    X(1, ERROR_INVALID_ARGUMENT, "an argument is missing, out of range or of the wrong kind") \
+    X(2, ERROR_COMPILE, "the kernel's source does not compile")                               \
+    X(3, ERROR_LIMIT, "a stated limit of the device or of smelt is exceeded")                 \
+    X(4, ERROR_UNSUPPORTED, "the construct is known and not supported")                       \
+    X(5, ERROR_BARRIER, "the threads of a threadgroup did not meet at one barrier")           \
+    X(6, ERROR_FAULT, "the kernel read or wrote memory it may not touch")                     \
+    X(7, ERROR_TIMEOUT, "the kernel or the compiler ran longer than allowed")                 \
+    X(8, ERROR_NO_COMPILER, "clang 19 or the compiler library is not on this machine")        \
+    X(9, ERROR_NO_DEVICE, "there is no such device on this machine")                          \
+    X(10, ERROR_IO, "a file could not be read or written")                                    \
+    X(11, ERROR_FORMAT, "a file's contents are damaged or of an unsupported form")            \
+    X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                     \
+    X(13, ERROR_DEVICE_LOST, "the device failed and must be reset")                           \
     X(14, ERROR_INTERNAL, "smelt contradicted itself: please report it")
 
 typedef enum smelt_status {
@@ -85,20 +85,20 @@ SMELT_API const char *smelt_version(void);
 
 /* Name, bytes an element, name in kernel source. float64 exists on the host only (references):
  * kernels refuse it. */
-#define SMELT_DTYPE_TABLE(X)                                                                                 \
-    X(BOOL, bool, 1, "bool")                                                                                 \
-    X(UINT8, uint8, 1, "uint8_t")                                                                            \
-    X(UINT16, uint16, 2, "uint16_t")                                                                         \
-    X(UINT32, uint32, 4, "uint32_t")                                                                         \
-    X(UINT64, uint64, 8, "uint64_t")                                                                         \
-    X(INT8, int8, 1, "int8_t")                                                                               \
-    X(INT16, int16, 2, "int16_t")                                                                            \
-    X(INT32, int32, 4, "int32_t")                                                                            \
-    X(INT64, int64, 8, "int64_t")                                                                            \
-    X(FLOAT16, float16, 2, "float16_t")                                                                      \
-    X(BFLOAT16, bfloat16, 2, "bfloat16_t")                                                                   \
-    X(FLOAT32, float32, 4, "float")                                                                          \
-    X(COMPLEX64, complex64, 8, "complex64_t")                                                                \
+#define SMELT_DTYPE_TABLE(X)                  \
+    X(BOOL, bool, 1, "bool")                  \
+    X(UINT8, uint8, 1, "uint8_t")             \
+    X(UINT16, uint16, 2, "uint16_t")          \
+    X(UINT32, uint32, 4, "uint32_t")          \
+    X(UINT64, uint64, 8, "uint64_t")          \
+    X(INT8, int8, 1, "int8_t")                \
+    X(INT16, int16, 2, "int16_t")             \
+    X(INT32, int32, 4, "int32_t")             \
+    X(INT64, int64, 8, "int64_t")             \
+    X(FLOAT16, float16, 2, "float16_t")       \
+    X(BFLOAT16, bfloat16, 2, "bfloat16_t")    \
+    X(FLOAT32, float32, 4, "float")           \
+    X(COMPLEX64, complex64, 8, "complex64_t") \
     X(FLOAT64, float64, 8, "double")
 
 typedef enum smelt_dtype {
@@ -142,7 +142,8 @@ SMELT_API smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape sh
                                                void *data, void (*release)(void *context), void *context,
                                                smelt_array **array);
 
-/* A new row-contiguous array filled with a copy of `count` elements at `data` (count = the shape's product). */
+/* A new row-contiguous array filled with a copy of `count` elements at `data` (count = the shape's product).
+ */
 SMELT_API smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data,
                                                smelt_array **array);
 
@@ -172,17 +173,18 @@ SMELT_API smelt_status smelt_array_fill(smelt_array *array, double value);
 SMELT_API smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from);
 
 /* A row-contiguous copy as `dtype`. Floats round to nearest even; float to integer truncates toward zero and
- * saturates, NaN becomes 0; integers wrap (as in C); to bool: != 0; complex to real drops the imaginary part. */
+ * saturates, NaN becomes 0; integers wrap (as in C); to bool: != 0; complex to real drops the imaginary part.
+ */
 SMELT_API smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype dtype, smelt_array **result);
 
 /* `array` itself with one more reference if it is row-contiguous, else a row-contiguous copy. */
 SMELT_API smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **result);
 
-/* New arrays with generated contents. The bits come from Philox4x32-10: element i takes word i % 4 of key = seed,
- * counter = (i / 4, draw), where draw is 0, and 1 for a second word (64-bit integers, imaginary parts, normal); so it
- * does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the dtype), integers over
- * their full range, bool by the lowest bit. normal: Box–Muller on two such floats, float dtypes and complex64 only.
- * arange: 0, 1, 2 … in row-major order. */
+/* New arrays with generated contents. The bits come from Philox4x32-10: element i takes word i % 4 of key =
+ * seed, counter = (i / 4, draw), where draw is 0, and 1 for a second word (64-bit integers, imaginary parts,
+ * normal); so it does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the
+ * dtype), integers over their full range, bool by the lowest bit. normal: Box–Muller on two such floats,
+ * float dtypes and complex64 only. arange: 0, 1, 2 … in row-major order. */
 SMELT_API smelt_status smelt_array_uniform(smelt_dtype dtype, smelt_shape shape, uint64_t seed,
                                            smelt_array **array);
 SMELT_API smelt_status smelt_array_normal(smelt_dtype dtype, smelt_shape shape, uint64_t seed,
@@ -194,7 +196,8 @@ SMELT_API smelt_status smelt_array_arange(smelt_dtype dtype, smelt_shape shape, 
  * IO if it cannot be read, FORMAT with the reason if it is damaged or holds something else. */
 SMELT_API smelt_status smelt_array_read_npy(const char *path, smelt_dtype dtype, smelt_array **array);
 
-/* Writes a .npy file, little endian, C order; bfloat16 as `V2`. A regular file is replaced whole or not at all. */
+/* Writes a .npy file, little endian, C order; bfloat16 as `V2`. A regular file is replaced whole or not at
+ * all. */
 SMELT_API smelt_status smelt_array_write_npy(const smelt_array *array, const char *path);
 
 /* ---- Running: what kernels and library functions share ------------------------------------- */
@@ -214,14 +217,14 @@ typedef enum smelt_math_mode {
 /* What one run did; filled where a descriptor points to one. */
 typedef struct smelt_run_info {
     char device[32];
-    uint64_t threads[3];              /* the grid, in threads */
-    uint64_t groups[3];               /* threadgroups */
-    uint32_t threads_per_group[3];    /* of a full group */
-    double seconds;                   /* the launch alone, on the wall clock */
-    double compile_seconds;           /* 0 when the kernel was at hand in memory */
-    bool cache_hit;                   /* the code came from the disk cache */
-    uint64_t threadgroup_bytes;       /* threadgroup memory of one group */
-    uint64_t private_bytes;           /* private arrays of one thread */
+    uint64_t threads[3];           /* the grid, in threads */
+    uint64_t groups[3];            /* threadgroups */
+    uint32_t threads_per_group[3]; /* of a full group */
+    double seconds;                /* the launch alone, on the wall clock */
+    double compile_seconds;        /* 0 when the kernel was at hand in memory */
+    bool cache_hit;                /* the code came from the disk cache */
+    uint64_t threadgroup_bytes;    /* threadgroup memory of one group */
+    uint64_t private_bytes;        /* private arrays of one thread */
 } smelt_run_info;
 
 /* Names of the devices on this machine, one at a time: NULL past the last. `reason` (may be NULL) receives ""
@@ -231,7 +234,8 @@ SMELT_API const char *smelt_device_name(int index, const char **reason);
 /* A sentence describing a device for people; NULL if there is no device `name`. */
 SMELT_API const char *smelt_device_description(const char *name);
 
-/* The threads of this machine that work on a launch on a CPU device; 0 for other devices and names that are none. */
+/* The threads of this machine that work on a launch on a CPU device; 0 for other devices and names that are
+ * none. */
 SMELT_API int smelt_device_threads(const char *name);
 
 /* ---- Kernels from bodies ------------------------------------------------------------------- */
@@ -241,18 +245,18 @@ SMELT_API int smelt_device_threads(const char *name);
 typedef struct smelt_kernel smelt_kernel;
 
 typedef struct smelt_kernel_desc {
-    const char *name;                          /* required: an identifier; the function is custom_kernel_<name> */
-    const char *source;                        /* required: the body */
-    const char *header;                        /* text put before the function; may be NULL */
-    const char *inputs[SMELT_MAX_ARGUMENTS];   /* names in order, ended by NULL */
-    const char *outputs[SMELT_MAX_ARGUMENTS];  /* names in order, ended by NULL; at least one */
-    bool strided;                              /* pass inputs with their strides (ensure_row_contiguous = false) */
-    bool atomic_outputs;                       /* every output is `device atomic<T>*` */
-    bool atomic_output[SMELT_MAX_ARGUMENTS];   /* or only these */
+    const char *name;   /* required: an identifier; the function is custom_kernel_<name> */
+    const char *source; /* required: the body */
+    const char *header; /* text put before the function; may be NULL */
+    const char *inputs[SMELT_MAX_ARGUMENTS];  /* names in order, ended by NULL */
+    const char *outputs[SMELT_MAX_ARGUMENTS]; /* names in order, ended by NULL; at least one */
+    bool strided;        /* pass inputs with their strides (ensure_row_contiguous = false) */
+    bool atomic_outputs; /* every output is `device atomic<T>*` */
+    bool atomic_output[SMELT_MAX_ARGUMENTS]; /* or only these */
     smelt_math_mode math;
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
-    const char *source_label;                  /* file name for messages about the body; default "<name>.body" */
-    const char *header_label;                  /* file name for messages about the header; default "<name>.header" */
+    const char *source_label; /* file name for messages about the body; default "<name>.body" */
+    const char *header_label; /* file name for messages about the header; default "<name>.header" */
 } smelt_kernel_desc;
 
 /* Checks the descriptor and keeps a copy; compiles nothing. INVALID_ARGUMENT, LIMIT, OUT_OF_MEMORY. */
@@ -277,24 +281,24 @@ typedef struct smelt_template {
 } smelt_template;
 
 typedef struct smelt_run_desc {
-    smelt_array *inputs[SMELT_MAX_ARGUMENTS];        /* as many as the kernel names */
-    int64_t grid[3];                                 /* threads; x > 0; y and z: 0 means 1 */
-    int64_t threadgroup[3];                          /* threads a group; x > 0; y and z: 0 means 1; product <= 1024 */
-    smelt_template templates[SMELT_MAX_TEMPLATES];   /* ended by a NULL name */
-    smelt_shape output_shapes[SMELT_MAX_ARGUMENTS];  /* one an output */
-    smelt_dtype output_dtypes[SMELT_MAX_ARGUMENTS];  /* one an output */
-    int output_count;                                /* 0: as many as output_dtypes are given; else must equal the kernel's */
-    bool initialise;                                 /* fill outputs before the run … */
-    double init_value;                               /* … with this value */
-    const double *init_values;                       /* or one value an output (then initialise is implied) */
-    const char *device;                              /* default "cpu" */
-    const char *profile;                             /* device limits to apply: NULL or "apple" */
-    double timeout;                                  /* seconds; 0: none */
-    smelt_run_info *info;                            /* may be NULL */
+    smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* as many as the kernel names */
+    int64_t grid[3];                          /* threads; x > 0; y and z: 0 means 1 */
+    int64_t threadgroup[3]; /* threads a group; x > 0; y and z: 0 means 1; product <= 1024 */
+    smelt_template templates[SMELT_MAX_TEMPLATES];  /* ended by a NULL name */
+    smelt_shape output_shapes[SMELT_MAX_ARGUMENTS]; /* one an output */
+    smelt_dtype output_dtypes[SMELT_MAX_ARGUMENTS]; /* one an output */
+    int output_count;          /* 0: as many as output_dtypes are given; else must equal the kernel's */
+    bool initialise;           /* fill outputs before the run … */
+    double init_value;         /* … with this value */
+    const double *init_values; /* or one value an output (then initialise is implied) */
+    const char *device;        /* default "cpu" */
+    const char *profile;       /* device limits to apply: NULL or "apple" */
+    double timeout;            /* seconds; 0: none */
+    smelt_run_info *info;      /* may be NULL */
 } smelt_run_desc;
 
-/* Compiles if needed, allocates the outputs, runs, and waits. outputs[i] receives a new reference to output i,
- * row-contiguous. Errors: every status but FORMAT. */
+/* Compiles if needed, allocates the outputs, runs, and waits. outputs[i] receives a new reference to output
+ * i, row-contiguous. Errors: every status but FORMAT. */
 SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc,
                                         smelt_array **outputs);
 
@@ -348,7 +352,8 @@ typedef struct smelt_function_desc {
     smelt_constant constants[SMELT_MAX_CONSTANTS];
 } smelt_function_desc;
 
-/* One kernel function with its constants; compiled at its first run. INVALID_ARGUMENT lists the names there are. */
+/* One kernel function with its constants; compiled at its first run. INVALID_ARGUMENT lists the names there
+ * are. */
 SMELT_API smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
                                               smelt_function **function);
 SMELT_API smelt_function *smelt_function_retain(smelt_function *function);
@@ -362,11 +367,11 @@ typedef struct smelt_buffer {
 } smelt_buffer;
 
 typedef struct smelt_dispatch_desc {
-    smelt_buffer buffers[SMELT_MAX_BUFFERS];          /* by index; arrays must be row-contiguous */
-    size_t threadgroup_memory[SMELT_MAX_BUFFERS];     /* bytes for [[threadgroup(i)]] */
-    int64_t grid[3];                                  /* threads (dispatchThreads), or … */
-    int64_t groups[3];                                /* … threadgroups (dispatchThreadgroups) */
-    int64_t threadgroup[3];                           /* threads a group; never clamped */
+    smelt_buffer buffers[SMELT_MAX_BUFFERS];      /* by index; arrays must be row-contiguous */
+    size_t threadgroup_memory[SMELT_MAX_BUFFERS]; /* bytes for [[threadgroup(i)]] */
+    int64_t grid[3];                              /* threads (dispatchThreads), or … */
+    int64_t groups[3];                            /* … threadgroups (dispatchThreadgroups) */
+    int64_t threadgroup[3];                       /* threads a group; never clamped */
     const char *device;
     const char *profile;
     double timeout;

@@ -94,11 +94,11 @@ static smelt_status run(struct executable *executable, const struct launch *requ
 #define CPU_THREADGROUP_LIMIT (227 * 1024)
 
 /* Until the SIMD engine exists both names are the scalar engine. */
-#define SCALAR_ENGINE(device_name)                                                                           \
-    {                                                                                                        \
-        .name = (device_name), .description = "x86-64 CPU, scalar engine: one thread at a time a core",      \
-        .threadgroup_limit = CPU_THREADGROUP_LIMIT, .thread_limit = MAX_THREADS_PER_GROUP, .load = load,     \
-        .unload = unload, .image = image_of, .threads = pool_size, .run = run,                               \
+#define SCALAR_ENGINE(device_name)                                                                       \
+    {                                                                                                    \
+        .name = (device_name), .description = "x86-64 CPU, scalar engine: one thread at a time a core",  \
+        .threadgroup_limit = CPU_THREADGROUP_LIMIT, .thread_limit = MAX_THREADS_PER_GROUP, .load = load, \
+        .unload = unload, .image = image_of, .threads = pool_size, .run = run,                           \
     }
 
 const struct device cpu_device = SCALAR_ENGINE("cpu");

@@ -56,8 +56,8 @@ smelt_status run_passes(struct unit *unit, const char *passes);
 smelt_status pass_declare(struct unit *unit);
 /* bindings.c — reads __smelt_bindings into the image and removes it. */
 smelt_status pass_bindings(struct unit *unit);
-/* constants.c — gives function constants their values; once the optimiser evaluated what is computed from them, the
- * rest is marked; at the end those that are read without having a value are refused. */
+/* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
+ * them, the rest is marked; at the end those that are read without having a value are refused. */
 smelt_status pass_constants(struct unit *unit);
 smelt_status pass_constants_evaluated(struct unit *unit);
 smelt_status pass_constants_used(struct unit *unit);

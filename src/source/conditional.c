@@ -3,7 +3,9 @@
 /* An arm longer than this is no simple access. */
 #define LONGEST_ARM 200
 
-static bool is(const struct tokens *t, uint32_t i, const char *spelling) { return token_is(t, i, spelling); }
+static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
+    return token_is(t, i, spelling);
+}
 
 /* Skips a bracketed group: its last token, or `i` itself. */
 static uint32_t group_end(const struct tokens *t, uint32_t i) {
@@ -11,17 +13,23 @@ static uint32_t group_end(const struct tokens *t, uint32_t i) {
     return partner > i ? partner : i;
 }
 
-static bool is_closer(const struct tokens *t, uint32_t i) { return t->items[i].partner < i; }
+static bool is_closer(const struct tokens *t, uint32_t i) {
+    return t->items[i].partner < i;
+}
 
 /* The : that belongs to the ? at `question`, or 0. */
 static uint32_t colon_of(const struct tokens *t, uint32_t question) {
     int nested = 0;
     for (uint32_t i = question + 1; i < t->count && i < question + LONGEST_ARM; i++) {
         if (is_closer(t, i) || is(t, i, ";") || is(t, i, "{")) return 0;
-        if (token_pair(t, i, ':', ':')) i++;
-        else if (is(t, i, "?")) nested++;
-        else if (is(t, i, ":") && nested-- == 0) return i;
-        else i = group_end(t, i);
+        if (token_pair(t, i, ':', ':'))
+            i++;
+        else if (is(t, i, "?"))
+            nested++;
+        else if (is(t, i, ":") && nested-- == 0)
+            return i;
+        else
+            i = group_end(t, i);
     }
     return 0;
 }
@@ -32,15 +40,18 @@ static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
         if (is_closer(t, i) || is(t, i, ";") || is(t, i, ",")) return i;
         /* Another conditional, or an assignment: not an access. */
         if (is(t, i, "?") || is(t, i, "=") || is(t, i, "{")) return first;
-        if (token_pair(t, i, ':', ':')) i++;
-        else if (is(t, i, ":")) return i;
-        else i = group_end(t, i);
+        if (token_pair(t, i, ':', ':'))
+            i++;
+        else if (is(t, i, ":"))
+            return i;
+        else
+            i = group_end(t, i);
     }
     return first;
 }
 
-/* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a subscript or a member, or
- * begins with a dereference. */
+/* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a subscript or a
+ * member, or begins with a dereference. */
 static bool is_access(const struct tokens *t, uint32_t first, uint32_t end) {
     bool dereference = first < end && is(t, first, "*"), ends_in_element = false;
     for (uint32_t i = first + dereference; i < end; i++) {
@@ -72,6 +83,7 @@ int conditional_arms(const struct tokens *t, uint32_t question, struct condition
     if (!colon) return 0;
     uint32_t end = second_arm_end(t, colon + 1);
     if (is_access(t, question + 1, colon)) arms[count++] = (struct conditional_arm){question + 1, colon - 1};
-    if (end > colon + 1 && is_access(t, colon + 1, end)) arms[count++] = (struct conditional_arm){colon + 1, end - 1};
+    if (end > colon + 1 && is_access(t, colon + 1, end))
+        arms[count++] = (struct conditional_arm){colon + 1, end - 1};
     return count;
 }

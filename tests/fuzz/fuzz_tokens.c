@@ -1,5 +1,5 @@
-/* The tokenizer, the structure finder and the rewriter on any bytes: they must end, in memory, with every token
- * accounted for. */
+/* The tokenizer, the structure finder and the rewriter on any bytes: they must end, in memory, with every
+ * token accounted for. */
 #include "source/program.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What every unit test includes first: cmocka with what it needs, without its macro `fail`, which is ours too. */
+/* What every unit test includes first: cmocka with what it needs, without its macro `fail`, which is ours
+ * too. */
 #ifndef SMELT_TESTS_UNIT_H
 #define SMELT_TESTS_UNIT_H
 
@@ -10,11 +11,11 @@
 #undef fail
 
 /* Ends the test with a message. */
-#define FAIL_TEST(...)               \
-    do {                             \
-        print_error(__VA_ARGS__);    \
-        print_error("\n");           \
-        _fail(__FILE__, __LINE__);   \
+#define FAIL_TEST(...)             \
+    do {                           \
+        print_error(__VA_ARGS__);  \
+        print_error("\n");         \
+        _fail(__FILE__, __LINE__); \
     } while (0)
 
 #endif
