@@ -24,6 +24,7 @@ static smelt_status load(struct image *image, const char *name, struct executabl
         return fail_out_of_memory(sizeof *executable);
     }
     smelt_status status = object_load(image->object, image->object_size, &executable->object);
+    if (status != SMELT_OK) (void)fail_within(status, "kernel '%s'", name);
     if (status == SMELT_OK) {
         const void *entry = object_symbol(image->object, image->object_size, &executable->object, ENTRY_NAME);
         if (entry)

@@ -158,10 +158,9 @@ static smelt_status compile_on_own_stack(const struct compiler *compiler,
     return call.status;
 }
 
-static smelt_status run_compiler(const struct translation *translation, const struct entry *entry,
-                                 const struct clang *clang, const struct text *text,
-                                 const struct compile_options *options, enum compile_output output,
-                                 struct compile_result *result) {
+static smelt_status run_compiler(const struct translation *translation, const struct clang *clang,
+                                 const struct text *text, const struct compile_options *options,
+                                 enum compile_output output, struct compile_result *result) {
     struct text bitcode = {0};
     const struct compiler *compiler;
     TRY(compiler_open(&compiler));
@@ -177,7 +176,7 @@ static smelt_status run_compiler(const struct translation *translation, const st
         image_free(&result->image);
         free(result->text);
         result->text = NULL;
-        return fail(status, "kernel '%s': %s", entry->host_name, result->message);
+        return fail(status, "kernel '%s': %s", options->name, result->message);
     }
     return SMELT_OK;
 }
@@ -211,7 +210,7 @@ smelt_status compile_entry(const struct translation *translation, const struct e
     smelt_status status = SMELT_OK;
     if (!*cache_hit) {
         struct compile_result result = {0};
-        status = run_compiler(translation, entry, &clang, &text, options, COMPILE_OBJECT, &result);
+        status = run_compiler(translation, &clang, &text, options, COMPILE_OBJECT, &result);
         if (status == SMELT_OK) {
             write_cached(key, &result.image);
             *image = result.image;
@@ -233,7 +232,7 @@ smelt_status compile_show(const struct translation *translation, const struct en
     struct compile_result result = {0};
     smelt_status status = clang_find(&clang);
     if (status == SMELT_OK)
-        status = run_compiler(translation, entry, &clang, &text, options,
+        status = run_compiler(translation, &clang, &text, options,
                               stage == SMELT_STAGE_IR ? COMPILE_IR : COMPILE_ASM, &result);
     text_free(&text);
     image_free(&result.image);

@@ -7,6 +7,7 @@
 #include "ir/image.h"
 
 struct compile_options {
+    const char *name;                /* what messages call the kernel */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
 };
 

@@ -326,7 +326,7 @@ static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_de
     if (status == SMELT_OK) {
         const struct entry *entry;
         struct image image = {0};
-        struct compile_options options = {.constants = NULL};
+        struct compile_options options = {.name = kernel->desc.name};
         status = only_entry(&translation, &variant->signature, &entry);
         if (status == SMELT_OK) status = compile_entry(&translation, entry, &options, &image, cache_hit);
         if (status == SMELT_OK) status = key->device->load(&image, kernel->desc.name, &variant->executable);
@@ -551,7 +551,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
         status = translate(kernel, &signature, &translation);
         if (status == SMELT_OK) {
             const struct entry *entry;
-            struct compile_options options = {.constants = NULL};
+            struct compile_options options = {.name = kernel->desc.name};
             status = only_entry(&translation, &signature, &entry);
             if (status == SMELT_OK) status = compile_show(&translation, entry, &options, stage, text);
             translation_free(&translation);

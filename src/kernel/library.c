@@ -154,7 +154,8 @@ static smelt_status get_executable(smelt_function *function, const struct device
         double start = clock_seconds();
         bool cache_hit = false;
         struct image image = {0};
-        struct compile_options options = {.constants = function->constants};
+        struct compile_options options = {.name = function->entry->host_name,
+                                          .constants = function->constants};
         status =
             compile_entry(&function->library->translation, function->entry, &options, &image, &cache_hit);
         if (status == SMELT_OK) status = device->load(&image, function->entry->host_name, out);
@@ -285,6 +286,6 @@ smelt_status smelt_function_show(smelt_function *function, const char *device_na
         *text = string_copy(text_string(&function->library->source), function->library->source.length);
         return *text ? SMELT_OK : fail_out_of_memory(function->library->source.length);
     }
-    struct compile_options options = {.constants = function->constants};
+    struct compile_options options = {.name = function->entry->host_name, .constants = function->constants};
     return compile_show(&function->library->translation, function->entry, &options, stage, text);
 }

@@ -59,7 +59,7 @@ def test_crashes(scratch):
 
 def test_says_yes_and_writes_nothing(scratch):
     done, _ = scratch.run_exp(SMELT_CLANG=fake(scratch, "exit 0\n"))
-    expect_failure(done, 3, "smelt: kernel 'custom_kernel_probe_float': clang's output is not bitcode LLVM 19 can read")
+    expect_failure(done, 3, "smelt: kernel 'probe': clang's output is not bitcode LLVM 19 can read")
 
 
 def test_writes_without_end(scratch):
