@@ -68,8 +68,11 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_bindings(unit));
     TRY(pass_constants(unit));
     TRY(pass_guard(unit));
-    /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. */
-    TRY(run_passes(unit, "always-inline,globalopt,globaldce,"
+    /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. And small
+     * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
+     * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
+     * kernel). */
+    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse,simplifycfg),always-inline,globalopt,globaldce,"
                          "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,"
                          "instcombine<no-verify-fixpoint>,"
                          "simplifycfg)"));
