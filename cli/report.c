@@ -1,3 +1,4 @@
+/* From a failed call of the library to the command's message and exit status. */
 #include "commands.h"
 
 #include <stdio.h>

@@ -86,12 +86,21 @@ static inline void store_bfloat16(char *address, double value) {
 }
 
 /* Pairs of float dtypes: X(from, to). */
-#define FLOAT_PAIRS(X)                                                                                     \
-    X(float32, float16)                                                                                    \
-    X(float32, bfloat16)                                                                                   \
-    X(float32, float64)                                                                                    \
-    X(float16, float32) X(float16, bfloat16) X(float16, float64) X(bfloat16, float32) X(bfloat16, float16) \
-        X(bfloat16, float64) X(float64, float32) X(float64, float16) X(float64, bfloat16)
+/* clang-format off */
+#define FLOAT_PAIRS(X)          \
+    X(float32, float16)         \
+    X(float32, bfloat16)        \
+    X(float32, float64)         \
+    X(float16, float32)         \
+    X(float16, bfloat16)        \
+    X(float16, float64)         \
+    X(bfloat16, float32)        \
+    X(bfloat16, float16)        \
+    X(bfloat16, float64)        \
+    X(float64, float32)         \
+    X(float64, float16)         \
+    X(float64, bfloat16)
+/* clang-format on */
 
 #define FLOAT_ROW(source, target)                                                                      \
     static void source##_to_##target(const struct row *row) {                                          \

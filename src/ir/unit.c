@@ -1,3 +1,4 @@
+/* The helpers of pass.h: failures, types and constants, intrinsics, LLVM's own passes by name. */
 #include "ir/pass.h"
 
 #include <llvm-c/Error.h>
