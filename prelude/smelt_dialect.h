@@ -34,6 +34,7 @@ extern "C" {
 #define __smelt_together __attribute__((convergent))
 // Dimension d = 0, 1, 2.
 __smelt_pure uint __smelt_position_in_threadgroup(uint d);
+__smelt_pure uint __smelt_thread_position(uint d); // in the grid
 __smelt_pure uint __smelt_threadgroup_position(uint d);
 __smelt_pure uint __smelt_threadgroup_size(uint d);          // of this group: smaller at the edge
 __smelt_pure uint __smelt_dispatch_threadgroup_size(uint d); // of a full group

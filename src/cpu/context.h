@@ -69,4 +69,31 @@ void smelt_runtime_stop(struct thread_context *context);
 /* A compiled entry: runs one thread. */
 typedef void kernel_function(struct thread_context *context);
 
+/* ---- The SIMD engine: one call runs a gang, `lanes` neighbouring threads of a threadgroup as vector code.
+ */
+
+#define GANG_MAX_LANES 256
+
+/* One for each gang of the running threadgroup. */
+struct gang_context {
+    struct group_context *group;
+    uint32_t first;       /* index in the threadgroup of the thread in lane 0 */
+    uint32_t count;       /* lanes that hold a thread; code that is not masked takes it as all */
+    uint32_t position[3]; /* in the threadgroup, of the thread in lane 0 */
+    uint32_t returned[GANG_MAX_LANES / 32]; /* bit a lane: it left by an explicit return */
+};
+
+/* A compiled gang: runs its threads to their end. */
+typedef void gang_function(struct gang_context *context);
+
+/* All lanes of the gang that have not returned wait at one barrier, until all gangs do. */
+void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file);
+/* Some lanes (bit a lane) arrive at a barrier in control flow that may differ by lane. 1: with those that
+ * returned they are all of the gang, and the barrier has been waited for; 0: they are noted as waiting in
+ * vain, and the code must end them while the other lanes go on. */
+uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
+                                   const uint32_t *lanes);
+/* The stop flag was seen: leaves the gang for good. */
+void smelt_runtime_gang_stop(struct gang_context *context);
+
 #endif

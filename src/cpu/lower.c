@@ -79,6 +79,22 @@ static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, c
     return SMELT_OK;
 }
 
+/* In the grid: groups before this one are full. */
+static smelt_status lower_thread_position(struct lowering *l, LLVMValueRef call) {
+    uint64_t dimension;
+    TRY(constant_argument(l, call, 0, 3, &dimension));
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeRef i32 = type_i32(l->unit);
+    LLVMValueRef group =
+        read_field(l, i32, l->group, offsetof(struct group_context, position) + 4 * dimension);
+    LLVMValueRef size =
+        read_field(l, i32, l->group, offsetof(struct group_context, dispatch_size) + 4 * dimension);
+    LLVMValueRef own =
+        read_field(l, i32, l->context, offsetof(struct thread_context, position) + 4 * dimension);
+    replace(call, LLVMBuildAdd(b, LLVMBuildMul(b, group, size, ""), own, ""));
+    return SMELT_OK;
+}
+
 static smelt_status lower_address(struct lowering *l, LLVMValueRef call, bool threadgroup) {
     uint64_t slot;
     TRY(constant_argument(l, call, 0, threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS, &slot));
@@ -400,6 +416,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
     LLVMPositionBuilderBefore(l->unit->builder, call);
     TRY(lower_context_field(l, call, name, &done));
     if (done) return SMELT_OK;
+    if (strcmp(name, "__smelt_thread_position") == 0) return lower_thread_position(l, call);
     if (strcmp(name, "__smelt_buffer_address") == 0) return lower_address(l, call, false);
     if (strcmp(name, "__smelt_threadgroup_address") == 0) return lower_address(l, call, true);
     if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {

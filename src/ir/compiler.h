@@ -6,11 +6,13 @@
 #include "smelt/smelt.h"
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 1
+#define COMPILER_INTERFACE 2
 
 enum compile_output {
     COMPILE_OBJECT, /* fills `image` */
     COMPILE_IR,     /* fills `text`: optimised IR before the engine */
+    COMPILE_SIMD,   /* fills `text`: the SIMD engine's vector IR with shapes as comments */
+    COMPILE_WHY,    /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
     COMPILE_ASM     /* fills `text` */
 };
 
@@ -20,6 +22,7 @@ struct compile_request {
     const char *cpu, *features;      /* LLVM's names; NULL: this machine's */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     uint64_t private_limit;          /* bytes of private arrays a thread may have */
+    struct code_shape shape;
     enum compile_output output;
 };
 

@@ -5,6 +5,19 @@
 
 #include "base/error.h"
 
+enum engine { ENGINE_SCALAR, ENGINE_SIMD };
+
+/* What code of an entry was made for: one entry has several codes, made when a launch first needs them.
+ * Compared and hashed as bytes: always zero-initialised. */
+struct code_shape {
+    uint32_t engine;  /* enum engine */
+    uint32_t polled;  /* SIMD: loops look at the stop flag (the scalar engine's always do) */
+    uint32_t masked;  /* SIMD: the last lanes of a gang may hold no thread */
+    uint32_t small;   /* every dimension of the grid is below 2^31 */
+    uint32_t rows;    /* a group's first dimension is a multiple of 32 */
+    uint32_t size[3]; /* threads of a full group; 0: any. Codes for known sizes run full groups only. */
+};
+
 enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3 };
 
 /* One parameter of the kernel. The layout is that of __smelt::binding in the prelude. */
@@ -38,7 +51,11 @@ struct image {
     uint64_t private_bytes;     /* of one thread */
     uint32_t max_threads;       /* max_total_threads_per_threadgroup; 0: not given */
     bool has_barrier;
-    char *object; /* an ELF relocatable file */
+    uint32_t engine;      /* whose code it is: the scalar engine's, too, where the SIMD engine refused */
+    uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
+    uint64_t stack_bytes; /* SIMD: what one call needs at most, private arrays of all lanes included */
+    char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
+    char *object;         /* an ELF relocatable file */
     size_t object_size;
 };
 
