@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
@@ -109,14 +110,22 @@ static smelt_status verify(struct unit *unit) {
 }
 
 static smelt_status run(struct unit *unit) {
+    enum compile_output output = unit->request->output;
     TRY(read_bitcode(unit));
+    TRY(pass_specialise(unit));
     TRY(optimise(unit));
     TRY(verify(unit));
-    if (unit->request->output == COMPILE_IR) return print_module(unit);
+    if (output == COMPILE_IR) return print_module(unit);
     TRY(pass_bfloat(unit));
-    TRY(pass_lower_scalar(unit));
+    if (unit->engine == ENGINE_SIMD) {
+        TRY(pass_simd(unit));
+        if (output == COMPILE_WHY) return SMELT_OK;
+    } else {
+        TRY(pass_lower_scalar(unit));
+    }
     TRY(verify(unit));
-    return pass_codegen(unit);
+    unit->result->image.engine = unit->engine;
+    return output == COMPILE_SIMD ? SMELT_OK : pass_codegen(unit);
 }
 
 /* *whole: LLVM's objects may still be touched. */
@@ -130,19 +139,52 @@ static smelt_status run_guarded(struct unit *unit, bool *whole) {
     return status;
 }
 
-static smelt_status compile(const struct compile_request *request, struct compile_result *result) {
-    pthread_once(&llvm_once, start_llvm);
-    *result = (struct compile_result){0};
-    struct unit unit = {.request = request, .result = result, .context = LLVMContextCreate()};
+/* With an LLVM context of its own. *refused: the SIMD engine cannot do it; the message says why. */
+static smelt_status compile_for(enum engine engine, const struct compile_request *request,
+                                struct compile_result *result, bool *refused) {
+    struct unit unit = {
+        .request = request, .result = result, .engine = engine, .context = LLVMContextCreate()};
     unit.builder = LLVMCreateBuilderInContext(unit.context);
     LLVMContextSetDiagnosticHandler(unit.context, on_diagnostic, &unit);
     bool whole;
     smelt_status status = run_guarded(&unit, &whole);
+    *refused = unit.refused;
     if (!whole) return status;
     LLVMDisposeBuilder(unit.builder);
     if (unit.module) LLVMDisposeModule(unit.module);
     LLVMContextDispose(unit.context);
     return status != SMELT_OK ? status : unit.diagnosed;
+}
+
+/* What the SIMD engine refuses the scalar engine runs; the image says so. */
+static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
+    char *refusal = strdup(result->message);
+    image_free(&result->image);
+    free(result->text);
+    *result = (struct compile_result){0};
+    smelt_status status = SMELT_OK;
+    if (request->output == COMPILE_SIMD || request->output == COMPILE_WHY) {
+        size_t size = strlen(refusal ? refusal : "") + 64;
+        result->text = malloc(size);
+        if (result->text)
+            snprintf(result->text, size, "; the simd engine refuses this kernel: %s\n", refusal);
+    } else {
+        bool refused;
+        status = compile_for(ENGINE_SCALAR, request, result, &refused);
+    }
+    if (status == SMELT_OK)
+        result->image.refusal = refusal;
+    else
+        free(refusal);
+    return status;
+}
+
+static smelt_status compile(const struct compile_request *request, struct compile_result *result) {
+    pthread_once(&llvm_once, start_llvm);
+    *result = (struct compile_result){0};
+    bool refused;
+    smelt_status status = compile_for((enum engine)request->shape.engine, request, result, &refused);
+    return refused ? compile_instead(request, result) : status;
 }
 
 SMELT_API const struct compiler *smelt_compiler(void);

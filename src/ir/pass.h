@@ -15,6 +15,8 @@ struct unit {
     LLVMTargetDataRef layout;
     const struct compile_request *request;
     struct compile_result *result;
+    enum engine engine;
+    bool refused;           /* by the SIMD engine: the scalar engine will do it */
     smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
 };
 
@@ -69,6 +71,11 @@ smelt_status pass_sink(struct unit *unit);
 smelt_status pass_bfloat(struct unit *unit);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
+/* specialise.c — what the code shape says about sizes becomes constants. */
+smelt_status pass_specialise(struct unit *unit);
+/* simd/vectorise.c — the entry becomes code of a gang. Sets unit->refused, with a message, where it cannot.
+ */
+smelt_status pass_simd(struct unit *unit);
 /* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime.
  */
 smelt_status pass_lower_scalar(struct unit *unit);

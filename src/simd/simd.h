@@ -1,0 +1,175 @@
+/* The data model of the vectoriser: from the optimised code of one thread to code of a gang of threads.
+ *
+ * Words. A gang is `lanes` neighbouring threads of a threadgroup. A value is *uniform* if all lanes have the
+ * same; *affine* if lane i has the value of lane 0 plus a constant offset[i]; else *varying*. Uniform and
+ * affine values stay scalars (that of lane 0); a varying value is an array of chunks, LLVM vectors of
+ * `chunk_lanes` lanes each. A block's mask says which lanes execute it; NULL means all of them.
+ *
+ * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
+ * order they are laid out), divergence.c with shape.c and range.c (what is uniform, affine, varying; which
+ * blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each family of
+ * instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c), vectorise.c (all of
+ * it).
+ */
+#ifndef SMELT_SIMD_SIMD_H
+#define SMELT_SIMD_SIMD_H
+
+#include "base/arena.h"
+#include "cpu/context.h"
+#include "ir/flow.h"
+#include "ir/pass.h"
+
+enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
+
+/* What is known and made of one value of the original entry. */
+struct value {
+    LLVMValueRef original;
+    int shape;
+    int block;            /* where it is defined, by place in the order; -1: everywhere (constants) */
+    LLVMValueRef scalar;  /* uniform, affine: lane 0's value */
+    LLVMValueRef *chunks; /* varying: chunk_count vectors */
+    LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
+    LLVMValueRef *slots;  /* … of the chunks */
+    int loaded;           /* the block whose code `scalar` and `chunks` may be used in; -1: any */
+    struct value *next;   /* in the table */
+};
+
+/* One block of the entry, in the order of emission. */
+struct block {
+    LLVMBasicBlockRef original;
+    int flow;          /* its index in simd->flow */
+    int loop;          /* index of the innermost loop, or -1 */
+    bool divergent;    /* its branch goes different ways for different lanes */
+    uint64_t *regions; /* bit set: the divergent branches and loops between whose paths it lies */
+    int mask_of;       /* the block whose mask this one has, too (itself: it keeps one) */
+    bool guarded;      /* skipped when no lane wants it */
+    /* Emission. */
+    LLVMBasicBlockRef guard, head, body; /* new blocks: guard (or NULL), loads from slots, code */
+    LLVMValueRef *mask_slots;            /* chunk_count i1-vector slots; NULL when mask_of is another block */
+    LLVMValueRef *mask;                  /* loaded for the code of this block; entries NULL: all lanes */
+    bool emitted;
+};
+
+struct loop {
+    int header, last; /* places of its first and last block in the order: all between are in it */
+    int parent;
+    bool divergent;          /* lanes leave it at different times or by different ways */
+    LLVMBasicBlockRef latch; /* divergent: new block where the next round is decided */
+};
+
+/* A line of `smelt show --why`. */
+struct remark {
+    struct remark *next;
+    const char *text; /* "gather: …" */
+    const char *file;
+    unsigned line, column;
+};
+
+struct simd {
+    struct unit *unit;
+    struct arena arena;
+    LLVMValueRef entry;   /* the original */
+    LLVMValueRef gang;    /* the function being written */
+    LLVMValueRef context; /* its parameter */
+    LLVMValueRef group;   /* struct group_context *, loaded once */
+    int lanes, chunk_lanes, chunk_count;
+    int vector_bits; /* of the target's registers: 512, 256 or 128 */
+    const struct code_shape *code;
+    /* Analysis. */
+    struct value **table;
+    unsigned table_size;
+    const int64_t **shapes; /* by number: lanes offsets, the first 0 */
+    int shape_count, shape_capacity;
+    struct flow flow;
+    struct block *blocks;
+    int block_count;
+    struct loop *loops;
+    int loop_count;
+    int region_words;
+    /* Emission. */
+    int current;                   /* block being emitted */
+    LLVMBasicBlockRef slots_block; /* where stack slots are made */
+    LLVMValueRef *entry_mask;      /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks, **remark_end;
+    bool refused; /* the message in the unit's result says why */
+};
+
+/* ---- Types and constants (values.c). */
+LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element);
+LLVMTypeRef type_i1(struct simd *s);
+LLVMTypeRef mask_type(struct simd *s);                   /* of one chunk */
+LLVMValueRef splat(struct simd *s, LLVMValueRef scalar); /* to a chunk */
+LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes);
+LLVMValueRef constant_lanes(struct simd *s, LLVMTypeRef element, const int64_t *values, int count);
+LLVMValueRef all_lanes(struct simd *s); /* a chunk's mask of ones */
+
+/* ---- Values during emission (values.c). The builder stands in the code of block s->current. */
+struct value *value_of(struct simd *s, LLVMValueRef original); /* finds or adds */
+int shape_of(struct simd *s, LLVMValueRef original);           /* constants are uniform */
+/* Lane 0's value; only of uniform and affine values. */
+LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
+/* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
+LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
+/* What an instruction became. Kept in stack slots where other blocks need it. */
+void set_scalar(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
+void set_chunk(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
+/* The mask of a chunk of the current block; NULL: all its lanes are on. */
+LLVMValueRef mask_chunk(struct simd *s, int chunk);
+/* The same, never NULL. */
+LLVMValueRef mask_or_ones(struct simd *s, int chunk);
+/* i1: is any lane of the chunks on? NULL entries count as on. */
+LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count);
+/* The mask of one chunk as an integer of chunk_lanes bits. */
+LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask);
+/* Chunks side by side as one vector of count × chunk_lanes lanes, and back. */
+LLVMValueRef join_chunks(struct simd *s, LLVMValueRef const *chunks, int count);
+LLVMValueRef part_of_vector(struct simd *s, LLVMValueRef vector, int first, int lanes);
+/* Chunks of one simdgroup: 32 / chunk_lanes, or all where the gang is smaller. */
+int simdgroup_chunks(struct simd *s);
+/* A slot in the function's first block. */
+LLVMValueRef make_slot(struct simd *s, LLVMTypeRef type);
+/* A new block behind the one the builder stands in. */
+LLVMBasicBlockRef new_block(struct simd *s, const char *name);
+/* Calls an intrinsic with `count` overloaded types. */
+LLVMValueRef call_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
+                            LLVMValueRef *arguments, unsigned count);
+LLVMValueRef const_i32(struct simd *s, int64_t value);
+
+/* ---- Shapes (shape.c). */
+int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when there are too many */
+int shape_stride(struct simd *s, int64_t stride);
+const int64_t *shape_offsets(struct simd *s, int shape); /* of shape >= 0 */
+int shape_join(int a, int b);
+/* The shape of an instruction's result from its operands' (phis: divergence.c). */
+int shape_transfer(struct simd *s, LLVMValueRef instruction);
+
+/* ---- Families of instructions. Each returns false for an instruction that is none of its own; a construct
+ * that cannot be done is refused with a sentence. `chunk` is the chunk to emit. */
+/* Refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is one. */
+void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A line for --why. */
+void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* arithmetic.c — everything without memory and without other lanes: varying results only. */
+bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
+/* memory.c — loads, stores, getelementptr with varying results or operands. */
+bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
+/* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
+bool emit_atomic(struct simd *s, LLVMValueRef instruction);
+/* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */
+bool emit_simdgroup(struct simd *s, LLVMValueRef call, const char *name);
+/* The shape of a simdgroup operation's result, given those of its operands. */
+int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name);
+/* context.c — positions, sizes, addresses of arguments, barriers, returns. */
+bool emit_context(struct simd *s, LLVMValueRef call, const char *name);
+int context_shape(struct simd *s, LLVMValueRef call, const char *name);
+
+/* ---- Passes. */
+smelt_status simd_prepare(struct simd *s);
+smelt_status simd_order(struct simd *s);
+smelt_status simd_analyse(struct simd *s);
+smelt_status simd_emit(struct simd *s);
+
+#endif
