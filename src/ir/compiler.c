@@ -159,7 +159,8 @@ static smelt_status compile_for(enum engine engine, const struct compile_request
 /* What the SIMD engine refuses the scalar engine runs; the image says so. */
 static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
     char *refusal = strdup(result->message);
-    image_free(&result->image);
+    free(result->image.bindings);
+    free(result->image.sites);
     free(result->text);
     *result = (struct compile_result){0};
     smelt_status status = SMELT_OK;
