@@ -129,14 +129,22 @@ static bool await_end(pid_t child, int pidfd, double deadline) {
     }
 }
 
-/* What the child left in a file, or in `failed` that it could not be had. */
-static struct text collect(int fd) {
+/* What the child left in a file, at most `limit` bytes (0: all), or in `failed` that it could not be had.
+ * *beyond: there was more. */
+static struct text collect(int fd, size_t limit, bool *beyond) {
     struct text text = {0};
     struct stat status;
     char chunk[65536];
-    if (fstat(fd, &status) == 0 && status.st_size > 0) text_reserve(&text, (size_t)status.st_size);
+    size_t size = fstat(fd, &status) == 0 && status.st_size > 0 ? (size_t)status.st_size : 0;
+    if (limit && size > limit) {
+        size = limit;
+        *beyond = true;
+    }
+    if (size) text_reserve(&text, size);
     for (off_t at = 0; !text.failed;) {
-        ssize_t count = pread(fd, chunk, sizeof chunk, at);
+        size_t wanted = sizeof chunk;
+        if (limit && limit - (size_t)at < wanted) wanted = limit - (size_t)at;
+        ssize_t count = pread(fd, chunk, wanted, at);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) text.failed = true;
         if (count <= 0) break;
@@ -223,11 +231,12 @@ static smelt_status run_once(const struct process_request *request, bool watched
             fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
     if (status == SMELT_OK) status = run_child(request, arguments, &channels, &result->timed_out, &state);
     if (status == SMELT_OK) {
-        result->output = collect(channels.fd[OUTPUT]);
-        result->messages = collect(channels.fd[MESSAGES]);
+        bool beyond = false;
+        result->output = collect(channels.fd[OUTPUT], request->output_bytes, &beyond);
+        result->messages = collect(channels.fd[MESSAGES], request->output_bytes, &beyond);
         *lost = state == -1 && !result->timed_out;
         if (watched && !result->timed_out) {
-            struct text code = collect(channels.fd[STATUS]);
+            struct text code = collect(channels.fd[STATUS], 0, &(bool){false});
             int value = code.length ? atoi(code.data) : 128 + SIGKILL;
             /* A shell's word for "ended by signal n". */
             if (value > 128)
@@ -239,6 +248,11 @@ static smelt_status run_once(const struct process_request *request, bool watched
         } else if (state != -1) {
             if (WIFEXITED(state)) result->exit_code = WEXITSTATUS(state);
             if (WIFSIGNALED(state)) result->signal = WTERMSIG(state);
+        }
+        /* It wrote before the limit was in force; the next write, had there been one, would have ended it. */
+        if (beyond && !result->signal && !result->timed_out) {
+            result->signal = SIGXFSZ;
+            result->exit_code = -1;
         }
         if (result->signal == SIGXCPU) result->timed_out = true;
         if (result->output.failed || result->messages.failed)

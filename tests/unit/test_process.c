@@ -117,6 +117,22 @@ static void output_beyond_the_limit_is_stopped(void **state) {
     process_result_free(&result);
 }
 
+/* However early it writes, and however it ends: the limit may come into force only after that. */
+static void output_a_little_beyond_the_limit_counts_as_stopped(void **state) {
+    (void)state;
+    const char *const commands[] = {"exec head -c 1048600 /dev/zero", "exec head -c 1048600 /dev/zero >&2"};
+    for (int i = 0; i < 2; i++) {
+        const char *const arguments[] = {"sh", "-c", commands[i], NULL};
+        struct process_request request = {.arguments = arguments, .seconds = 60, .output_bytes = 1 << 20};
+        struct process_result result;
+        assert_int_equal(process_run(&request, &result), SMELT_OK);
+        assert_int_equal(result.signal, SIGXFSZ);
+        assert_int_equal(result.exit_code, -1);
+        assert_int_equal((i ? result.messages : result.output).length, 1 << 20);
+        process_result_free(&result);
+    }
+}
+
 static void a_program_that_is_not_there(void **state) {
     (void)state;
     const char *const arguments[] = {"no-such-program", NULL};
@@ -277,6 +293,7 @@ int main(void) {
         cmocka_unit_test(a_child_without_end_is_stopped_with_all_it_started),
         cmocka_unit_test(memory_beyond_the_limit_is_refused),
         cmocka_unit_test(output_beyond_the_limit_is_stopped),
+        cmocka_unit_test(output_a_little_beyond_the_limit_counts_as_stopped),
         cmocka_unit_test(a_program_that_is_not_there),
         cmocka_unit_test(no_descriptor_leaks_either_way),
         cmocka_unit_test(the_extra_file_is_descriptor_three),
