@@ -1,0 +1,274 @@
+/* Reductions and scans over the lanes of chunks: shuffles and vector operations, in the order in which
+ * cpu/simdgroup.c combines lanes, so that floating-point results are the same bits. */
+#include "simd/lanes.h"
+
+#include <math.h>
+
+LLVMValueRef shuffle_lanes(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count) {
+    LLVMTypeRef i32 = type_i32(s->unit);
+    LLVMValueRef lanes[GANG_MAX_LANES];
+    for (int i = 0; i < count; i++)
+        lanes[i] = indexes[i] < 0 ? LLVMGetPoison(i32) : LLVMConstInt(i32, (unsigned)indexes[i], false);
+    return LLVMBuildShuffleVector(s->unit->builder, a, b ? b : LLVMGetPoison(LLVMTypeOf(a)),
+                                  LLVMConstVector(lanes, (unsigned)count), "");
+}
+
+/* ---- One operation. */
+
+static LLVMTypeRef element_of(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+}
+
+static bool is_floating(LLVMTypeRef element) {
+    return LLVMGetTypeKind(element) != LLVMIntegerTypeKind;
+}
+
+static LLVMValueRef pick(struct simd *s, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
+    LLVMBuilderRef builder = s->unit->builder;
+    return LLVMBuildSelect(builder, LLVMBuildICmp(builder, predicate, a, b, ""), a, b, "");
+}
+
+/* As fminf and fmaxf of the C library: a NaN gives way to a number; of two zeros the second is taken. */
+static LLVMValueRef pick_number(struct simd *s, LLVMRealPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
+    LLVMBuilderRef builder = s->unit->builder;
+    LLVMValueRef picked = LLVMBuildSelect(builder, LLVMBuildFCmp(builder, predicate, a, b, ""), a, b, "");
+    return LLVMBuildSelect(builder, LLVMBuildFCmp(builder, LLVMRealUNO, b, b, ""), a, picked, "");
+}
+
+LLVMValueRef combine_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b) {
+    LLVMBuilderRef builder = s->unit->builder;
+    bool floating = is_floating(element_of(a));
+    switch (operation) {
+    case SIMD_SUM:
+        return floating ? LLVMBuildFAdd(builder, a, b, "") : LLVMBuildAdd(builder, a, b, "");
+    case SIMD_PRODUCT:
+        return floating ? LLVMBuildFMul(builder, a, b, "") : LLVMBuildMul(builder, a, b, "");
+    case SIMD_MIN_SIGNED:
+        return pick(s, LLVMIntSLT, a, b);
+    case SIMD_MAX_SIGNED:
+        return pick(s, LLVMIntSGT, a, b);
+    case SIMD_MIN_UNSIGNED:
+        return pick(s, LLVMIntULT, a, b);
+    case SIMD_MAX_UNSIGNED:
+        return pick(s, LLVMIntUGT, a, b);
+    case SIMD_MIN_FLOAT:
+        return pick_number(s, LLVMRealOLT, a, b);
+    case SIMD_MAX_FLOAT:
+        return pick_number(s, LLVMRealOGT, a, b);
+    case SIMD_AND:
+        return LLVMBuildAnd(builder, a, b, "");
+    case SIMD_OR:
+        return LLVMBuildOr(builder, a, b, "");
+    case SIMD_XOR:
+    case SIMD_EXCLUSIVE:
+        break;
+    }
+    return LLVMBuildXor(builder, a, b, "");
+}
+
+/* Combined with a value from either side it leaves the value as it is. */
+static LLVMValueRef neutral(enum simd_operation operation, LLVMTypeRef element) {
+    switch (operation) {
+    case SIMD_SUM:
+        return is_floating(element) ? LLVMConstReal(element, -0.0) : LLVMConstNull(element);
+    case SIMD_PRODUCT:
+        return is_floating(element) ? LLVMConstReal(element, 1) : LLVMConstInt(element, 1, false);
+    case SIMD_MIN_FLOAT:
+    case SIMD_MAX_FLOAT:
+        return LLVMConstReal(element, NAN);
+    case SIMD_MIN_SIGNED:
+    case SIMD_MAX_SIGNED: {
+        unsigned long long lowest = 1ull << (LLVMGetIntTypeWidth(element) - 1);
+        return LLVMConstInt(element, operation == SIMD_MIN_SIGNED ? lowest - 1 : lowest, false);
+    }
+    case SIMD_MIN_UNSIGNED:
+    case SIMD_AND:
+        return LLVMConstAllOnes(element);
+    default:
+        return LLVMConstNull(element);
+    }
+}
+
+/* What an exclusive scan gives the first lane. */
+static LLVMValueRef identity(enum simd_operation operation, LLVMTypeRef element) {
+    if (operation == SIMD_MIN_FLOAT) return LLVMConstReal(element, INFINITY);
+    if (operation == SIMD_MAX_FLOAT) return LLVMConstReal(element, -INFINITY);
+    if (operation == SIMD_SUM) return LLVMConstNull(element);
+    return neutral(operation, element);
+}
+
+LLVMValueRef keep_active(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
+                         LLVMValueRef mask) {
+    if (!mask) return vector;
+    LLVMValueRef nothing = splat(s, neutral(operation, element_of(vector)));
+    return LLVMBuildSelect(s->unit->builder, mask, vector, nothing, "");
+}
+
+/* ---- Reductions. */
+
+/* Where the nodes of the tree are: lane i of a vector holds that of the leaves leaf[i] … leaf[i] + span - 1,
+ * leaves counted from the first lane of the chunks the vector was made from; -1: none. */
+struct tree {
+    int leaf[GANG_MAX_LANES];
+    int span, extent; /* extent: leaves of one vector */
+};
+
+/* Two vectors become one: neighbours combined, side by side within blocks of four lanes, because shuffles
+ * that stay inside 128 bits are the cheapest. All pairs of vectors are built alike. */
+static LLVMValueRef merge_pair(struct simd *s, enum simd_operation operation, LLVMValueRef a,
+                               LLVMValueRef b) {
+    int lanes = s->chunk_lanes, block = lanes < 4 ? lanes : 4, left[GANG_MAX_LANES], right[GANG_MAX_LANES];
+    if (lanes == 1) return combine_lanes(s, operation, a, b);
+    for (int i = 0; i < lanes; i++) {
+        bool second = i % block >= block / 2;
+        left[i] = (second ? lanes : 0) + i - i % block + 2 * (i % (block / 2));
+        right[i] = left[i] + 1;
+    }
+    return combine_lanes(s, operation, shuffle_lanes(s, a, b, left, lanes),
+                         shuffle_lanes(s, a, b, right, lanes));
+}
+
+static void merge_leaves(struct simd *s, struct tree *tree) {
+    int lanes = s->chunk_lanes, block = lanes < 4 ? lanes : 4, leaf[GANG_MAX_LANES];
+    for (int i = 0; i < lanes && lanes > 1; i++) {
+        bool second = i % block >= block / 2;
+        leaf[i] = tree->leaf[i - i % block + 2 * (i % (block / 2))] + (second ? tree->extent : 0);
+    }
+    for (int i = 0; i < lanes && lanes > 1; i++) tree->leaf[i] = leaf[i];
+    tree->span *= 2;
+    tree->extent *= 2;
+}
+
+/* Neighbouring nodes of one vector, wherever they are, come together in the lane of the first. */
+static LLVMValueRef fold(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
+                         struct tree *tree) {
+    int lanes = s->chunk_lanes, partner[GANG_MAX_LANES];
+    for (int i = 0; i < lanes; i++) {
+        partner[i] = -1;
+        for (int j = 0; j < lanes; j++)
+            if (tree->leaf[i] >= 0 && tree->leaf[i] % (2 * tree->span) == 0 &&
+                tree->leaf[j] == tree->leaf[i] + tree->span)
+                partner[i] = j;
+    }
+    for (int i = 0; i < lanes; i++)
+        if (partner[i] < 0) tree->leaf[i] = -1;
+    tree->span *= 2;
+    return combine_lanes(s, operation, vector, shuffle_lanes(s, vector, NULL, partner, lanes));
+}
+
+LLVMValueRef reduce_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
+                          int count) {
+    LLVMValueRef vectors[GANG_MAX_LANES];
+    struct tree tree = {.span = 1, .extent = s->chunk_lanes};
+    for (int i = 0; i < count; i++) vectors[i] = chunks[i];
+    for (int i = 0; i < s->chunk_lanes; i++) tree.leaf[i] = i;
+    for (; count > 1; count /= 2) {
+        for (int i = 0; i < count / 2; i++)
+            vectors[i] = merge_pair(s, operation, vectors[2 * i], vectors[2 * i + 1]);
+        merge_leaves(s, &tree);
+    }
+    while (tree.span < tree.extent) vectors[0] = fold(s, operation, vectors[0], &tree);
+    return LLVMBuildExtractElement(s->unit->builder, vectors[0], const_i32(s, 0), "");
+}
+
+LLVMValueRef reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector, int width) {
+    int left[GANG_MAX_LANES], right[GANG_MAX_LANES];
+    for (int distance = 1; distance < width; distance *= 2) {
+        for (int i = 0; i < s->chunk_lanes; i++) {
+            left[i] = i & ~distance;
+            right[i] = i | distance;
+        }
+        vector = combine_lanes(s, operation, shuffle_lanes(s, vector, NULL, left, s->chunk_lanes),
+                               shuffle_lanes(s, vector, NULL, right, s->chunk_lanes));
+    }
+    return vector;
+}
+
+/* ---- Scans. */
+
+static LLVMValueRef lane_splat(struct simd *s, LLVMValueRef vector, int lane) {
+    int indexes[GANG_MAX_LANES];
+    for (int i = 0; i < s->chunk_lanes; i++) indexes[i] = lane;
+    return shuffle_lanes(s, vector, NULL, indexes, s->chunk_lanes);
+}
+
+/* The lanes one further up, from `below` into the first lane of each group of `group` lanes. */
+static LLVMValueRef shift_up(struct simd *s, LLVMValueRef vector, LLVMValueRef below, int distance,
+                             int group) {
+    int indexes[GANG_MAX_LANES], lanes = s->chunk_lanes;
+    for (int i = 0; i < lanes; i++) indexes[i] = i % group >= distance ? i - distance : lanes + i;
+    return shuffle_lanes(s, vector, below, indexes, lanes);
+}
+
+/* Operations that may be regrouped: in steps of doubling distance. */
+static void scan_integers(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
+    int lanes = s->chunk_lanes, group = scan->width < lanes ? scan->width : lanes;
+    LLVMValueRef nothing = splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
+    for (int k = 0; k < count; k++) {
+        LLVMValueRef x = chunks[k];
+        bool starts = k * lanes % scan->width == 0;
+        for (int distance = 1; distance < group; distance *= 2)
+            x = combine_lanes(s, scan->operation, shift_up(s, x, nothing, distance, group), x);
+        if (starts) carry = nothing;
+        if (!starts) x = combine_lanes(s, scan->operation, carry, x);
+        chunks[k] = scan->exclusive ? shift_up(s, x, carry, 1, group) : x;
+        if (scan->width > lanes) carry = lane_splat(s, x, lanes - 1);
+    }
+}
+
+static LLVMValueRef lanes_from(struct simd *s, int first, int group) {
+    int64_t on[GANG_MAX_LANES];
+    for (int i = 0; i < s->chunk_lanes; i++) on[i] = i % group >= first;
+    return constant_lanes(s, type_i1(s), on, s->chunk_lanes);
+}
+
+/* Lane after lane: each value is spread over the lanes that include it. */
+static void scan_in_order(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
+    LLVMBuilderRef b = s->unit->builder;
+    int lanes = s->chunk_lanes, group = scan->width < lanes ? scan->width : lanes, from[GANG_MAX_LANES];
+    LLVMValueRef nothing = splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
+    for (int k = 0; k < count; k++) {
+        LLVMValueRef x = chunks[k];
+        if (k * lanes % scan->width == 0) carry = nothing;
+        LLVMValueRef total = carry;
+        for (int lane = 0; lane < group; lane++) {
+            for (int i = 0; i < lanes; i++) from[i] = i - i % group + lane;
+            LLVMValueRef value = shuffle_lanes(s, x, NULL, from, lanes);
+            LLVMValueRef next = combine_lanes(s, scan->operation, total, value);
+            LLVMValueRef on = lanes_from(s, lane + scan->exclusive, group);
+            total = LLVMBuildSelect(b, on, next, total, "");
+        }
+        chunks[k] = total;
+        LLVMValueRef all = scan->exclusive ? combine_lanes(s, scan->operation, total, x) : total;
+        if (scan->width > lanes) carry = lane_splat(s, all, lanes - 1);
+    }
+}
+
+/* i1 vectors: is there an active lane before this one in its group? */
+static void find_followers(struct simd *s, const struct scan *scan, LLVMValueRef *followers, int count) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct scan before = {.operation = SIMD_OR, .exclusive = true, .width = scan->width};
+    LLVMTypeRef type = chunk_type(s, type_i32(s->unit));
+    for (int k = 0; k < count; k++) {
+        LLVMValueRef mask = scan->masks[k] ? scan->masks[k] : all_lanes(s);
+        followers[k] = LLVMBuildZExt(b, mask, type, "");
+    }
+    scan_integers(s, &before, followers, count);
+    for (int k = 0; k < count; k++)
+        followers[k] = LLVMBuildICmp(b, LLVMIntNE, followers[k], LLVMConstNull(type), "");
+}
+
+void scan_lanes(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
+    LLVMTypeRef element = element_of(chunks[0]);
+    if (!is_floating(element)) {
+        scan_integers(s, scan, chunks, count);
+        return;
+    }
+    scan_in_order(s, scan, chunks, count);
+    LLVMValueRef first = identity(scan->operation, element), followers[GANG_MAX_LANES];
+    if (!scan->exclusive || first == neutral(scan->operation, element)) return;
+    find_followers(s, scan, followers, count);
+    for (int k = 0; k < count; k++)
+        chunks[k] = LLVMBuildSelect(s->unit->builder, followers[k], chunks[k], splat(s, first), "");
+}
