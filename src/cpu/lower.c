@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADGROUP_SPACE 3
-
 struct lowering {
     struct unit *unit;
     struct arena arena;
@@ -327,88 +325,6 @@ static void poll_back_edges(struct lowering *l, const struct flow *flow) {
     }
 }
 
-/* ---- Threadgroup variables. */
-
-/* Users of a constant expression over a global become users of instructions, so that the global can be
- * replaced. */
-static LLVMValueRef expression_as_instruction(struct lowering *l, LLVMValueRef expression,
-                                              LLVMValueRef global, LLVMValueRef replacement) {
-    LLVMBuilderRef b = l->unit->builder;
-    if (expression == global) return replacement;
-    if (!LLVMIsAConstantExpr(expression)) return expression;
-    LLVMValueRef first = expression_as_instruction(l, LLVMGetOperand(expression, 0), global, replacement);
-    switch (LLVMGetConstOpcode(expression)) {
-    case LLVMGetElementPtr: {
-        LLVMValueRef indexes[8];
-        unsigned count = 0;
-        for (int i = 1; i < LLVMGetNumOperands(expression) && count < 8; i++)
-            indexes[count++] = LLVMGetOperand(expression, (unsigned)i);
-        return LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(expression), first, indexes, count, "");
-    }
-    case LLVMAddrSpaceCast:
-        return LLVMBuildAddrSpaceCast(b, first, LLVMTypeOf(expression), "");
-    case LLVMPtrToInt:
-        return LLVMBuildPtrToInt(b, first, LLVMTypeOf(expression), "");
-    case LLVMIntToPtr:
-        return LLVMBuildIntToPtr(b, first, LLVMTypeOf(expression), "");
-    default: {
-        if (LLVMGetNumOperands(expression) < 2) return NULL;
-        LLVMValueRef second =
-            expression_as_instruction(l, LLVMGetOperand(expression, 1), global, replacement);
-        return second ? LLVMBuildBinOp(b, LLVMGetConstOpcode(expression), first, second, "") : NULL;
-    }
-    }
-}
-
-static bool mentions(LLVMValueRef value, LLVMValueRef global, int depth) {
-    if (value == global) return true;
-    if (!LLVMIsAConstantExpr(value) || depth > 8) return false;
-    for (int i = 0; i < LLVMGetNumOperands(value); i++)
-        if (mentions(LLVMGetOperand(value, (unsigned)i), global, depth + 1)) return true;
-    return false;
-}
-
-static smelt_status replace_threadgroup_variable(struct lowering *l, LLVMValueRef global, uint64_t offset) {
-    LLVMBuilderRef b = l->unit->builder;
-    FOR_EACH_BLOCK(block, l->unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
-            LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
-            if (!mentions(operand, global, 0)) continue;
-            bool phi = LLVMIsAPHINode(instruction);
-            LLVMValueRef place =
-                phi ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(instruction, (unsigned)o))
-                    : instruction;
-            LLVMPositionBuilderBefore(b, place);
-            LLVMValueRef base = read_field(l, type_pointer(l->unit), l->group,
-                                           offsetof(struct group_context, threadgroup_memory));
-            LLVMValueRef address =
-                LLVMBuildAddrSpaceCast(b, field_address(l, base, offset), LLVMTypeOf(global), "");
-            LLVMValueRef value = expression_as_instruction(l, operand, global, address);
-            if (!value)
-                return unit_fail(l->unit, SMELT_ERROR_INTERNAL,
-                                 "a constant expression over a threadgroup variable is not understood");
-            LLVMSetOperand(instruction, (unsigned)o, value);
-        }
-    }
-    return SMELT_OK;
-}
-
-static smelt_status lower_threadgroup_variables(struct lowering *l) {
-    uint64_t total = 0;
-    for (LLVMValueRef g = LLVMGetFirstGlobal(l->unit->module); g; g = LLVMGetNextGlobal(g)) {
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || !LLVMGetFirstUse(g)) continue;
-        LLVMTypeRef type = LLVMGlobalGetValueType(g);
-        uint64_t align = LLVMGetAlignment(g);
-        if (align < 16) align = 16;
-        total = (total + align - 1) / align * align;
-        TRY(replace_threadgroup_variable(l, g, total));
-        total += LLVMABISizeOfType(l->unit->layout, type);
-    }
-    l->unit->result->image.threadgroup_bytes = total;
-    return SMELT_OK;
-}
-
 /* ---- The pass. */
 
 static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char *name) {
@@ -435,32 +351,14 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
     return SMELT_OK;
 }
 
-static smelt_status measure_private_memory(struct lowering *l) {
-    uint64_t total = 0;
-    FOR_EACH_BLOCK(block, l->unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (!LLVMIsAAllocaInst(instruction)) continue;
-        uint64_t count = 1;
-        if (!is_constant_integer(LLVMGetOperand(instruction, 0), &count))
-            return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "a private array's size is not a constant");
-        total += count * LLVMABISizeOfType(l->unit->layout, LLVMGetAllocatedType(instruction));
-    }
-    l->unit->result->image.private_bytes = total;
-    if (total > l->unit->request->private_limit)
-        return unit_fail(l->unit, SMELT_ERROR_LIMIT,
-                         "the private arrays of a thread take %llu bytes; at most %llu are allowed",
-                         (unsigned long long)total, (unsigned long long)l->unit->request->private_limit);
-    return SMELT_OK;
-}
-
 static smelt_status lower(struct lowering *l) {
     struct unit *unit = l->unit;
     l->context = LLVMGetParam(unit->entry, 0);
     LLVMPositionBuilder(unit->builder, LLVMGetEntryBasicBlock(unit->entry),
                         LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
     l->group = read_field(l, type_pointer(unit), l->context, offsetof(struct thread_context, group));
-    TRY(measure_private_memory(l));
-    TRY(lower_threadgroup_variables(l));
+    TRY(measure_private_memory(unit));
+    TRY(place_threadgroup_variables(unit, unit->entry, l->group));
     struct flow flow;
     TRY(flow_find(unit, unit->entry, &l->arena, &flow));
     TRY(lower_simd_operations(l, &flow));

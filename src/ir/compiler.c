@@ -43,11 +43,16 @@ static void start_llvm(void) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    /* On x86 the default address space holds all others; without this infer-address-spaces does not know. */
-    /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
-    const char *arguments[] = {"smelt", "-assume-default-is-flat-addrspace", "-vectorize-slp=false",
-                               "-vectorize-loops=false"};
-    LLVMParseCommandLineOptions(4, arguments, NULL);
+    const char *arguments[] = {
+        "smelt",
+        /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
+        "-assume-default-is-flat-addrspace",
+        /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
+        "-vectorize-slp=false",
+        "-vectorize-loops=false",
+        "-scalarize-load-store",
+    };
+    LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }
 
 static smelt_status read_bitcode(struct unit *unit) {

@@ -79,6 +79,10 @@ smelt_status pass_simd(struct unit *unit);
 /* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime.
  */
 smelt_status pass_lower_scalar(struct unit *unit);
+/* cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context *) names;
+ * image.private_bytes is measured, LIMIT if it is too much. */
+smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
+smelt_status measure_private_memory(struct unit *unit);
 /* cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);
 

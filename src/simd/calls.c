@@ -115,7 +115,6 @@ static const struct {
     {"llvm.minimum", BY_RESULT},
     {"llvm.maximum", BY_RESULT},
     {"llvm.copysign", BY_RESULT},
-    {"llvm.canonicalize", BY_RESULT},
     {"llvm.arithmetic.fence", BY_RESULT},
     {"llvm.is.fpclass", BY_OPERAND},
     {"llvm.ldexp", BY_RESULT_AND_SECOND},
@@ -184,7 +183,23 @@ static LLVMValueRef vector_form(struct simd *s, LLVMValueRef call, LLVMTypeRef *
     return result;
 }
 
+/* Through float, which holds every half: LLVM 19 loses NaNs beside zeros where it promotes vectors of half
+ * itself. */
+static LLVMValueRef extreme_of_halves(struct simd *s, LLVMValueRef call, bool least, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef wide = chunk_type(s, LLVMFloatTypeInContext(s->unit->context));
+    LLVMValueRef arguments[2];
+    for (unsigned i = 0; i < 2; i++)
+        arguments[i] = LLVMBuildFPExt(b, chunk_of(s, LLVMGetOperand(call, i), chunk), wide, "");
+    LLVMValueRef extreme = call_intrinsic(s, least ? "llvm.minimum" : "llvm.maximum", &wide, 1, arguments, 2);
+    return LLVMBuildFPTrunc(b, extreme, chunk_type(s, LLVMTypeOf(call)), "");
+}
+
 static LLVMValueRef intrinsic_call(struct simd *s, LLVMValueRef call, const char *name, int chunk) {
+    bool least = is_intrinsic(name, "llvm.minimum");
+    if ((least || is_intrinsic(name, "llvm.maximum")) &&
+        LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMHalfTypeKind)
+        return extreme_of_halves(s, call, least, chunk);
     for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++) {
         if (!is_intrinsic(name, intrinsics[i].name)) continue;
         enum overload overload = intrinsics[i].overload;

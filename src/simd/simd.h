@@ -30,6 +30,7 @@ struct value {
     LLVMValueRef *chunks; /* varying: chunk_count vectors */
     LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;  /* … of the chunks */
+    int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
     int loaded;           /* the block whose code `scalar` and `chunks` may be used in; -1: any */
     struct value *next;   /* in the table */
 };
@@ -39,22 +40,31 @@ struct block {
     LLVMBasicBlockRef original;
     int flow;          /* its index in simd->flow */
     int loop;          /* index of the innermost loop, or -1 */
+    int dominator;     /* place of the immediate dominator */
+    int item;          /* its place in the layout */
     bool divergent;    /* its branch goes different ways for different lanes */
+    bool join;         /* lanes meet here that went different ways, or left a loop at different times */
     uint64_t *regions; /* bit set: the divergent branches and loops between whose paths it lies */
-    int mask_of;       /* the block whose mask this one has, too (itself: it keeps one) */
-    bool guarded;      /* skipped when no lane wants it */
+    int mask_of;       /* the block whose mask this one has, too; itself: it keeps one */
     /* Emission. */
-    LLVMBasicBlockRef guard, head, body; /* new blocks: guard (or NULL), loads from slots, code */
-    LLVMValueRef *mask_slots;            /* chunk_count i1-vector slots; NULL when mask_of is another block */
-    LLVMValueRef *mask;                  /* loaded for the code of this block; entries NULL: all lanes */
-    bool emitted;
+    LLVMBasicBlockRef guard, head, body; /* new: skips the block (or NULL), loads from slots, code */
+    LLVMValueRef *mask_slots;            /* own mask: what arrives, one for each chunk */
+    LLVMValueRef *held_slots;            /* header of a divergent loop: the mask of this round */
+    LLVMValueRef *mask;                  /* in its code; entries NULL: all lanes */
 };
 
 struct loop {
     int header, last; /* places of its first and last block in the order: all between are in it */
     int parent;
-    bool divergent;          /* lanes leave it at different times or by different ways */
-    LLVMBasicBlockRef latch; /* divergent: new block where the next round is decided */
+    int item;              /* the place in the layout where its rounds end */
+    bool divergent;        /* lanes leave it at different times or by different ways */
+    LLVMBasicBlockRef end; /* divergent: where the next round is decided */
+};
+
+/* The layout of the new function: blocks, and the ends of loops, in the order control passes them. */
+struct item {
+    int block, loop;   /* one of them, the other is -1 */
+    uint64_t *pending; /* bit set of items that must still be visited when this one is reached */
 };
 
 /* A line of `smelt show --why`. */
@@ -85,7 +95,9 @@ struct simd {
     int block_count;
     struct loop *loops;
     int loop_count;
-    int region_words;
+    struct item *items;
+    int item_count;
+    int region_words, region_count;
     /* Emission. */
     int current;                   /* block being emitted */
     LLVMBasicBlockRef slots_block; /* where stack slots are made */
@@ -143,6 +155,16 @@ int shape_join(int a, int b);
 /* The shape of an instruction's result from its operands' (phis: divergence.c). */
 int shape_transfer(struct simd *s, LLVMValueRef instruction);
 
+/* ---- Intervals and low bits (range.c). */
+struct range {
+    uint64_t low, high;
+};
+/* The integer, taken as unsigned, is in the interval in all lanes: those that hold no thread or are off, too,
+ * as far as their value comes from positions and constants. Wider integers than 64 bits: nothing is known. */
+struct range unsigned_range(struct simd *s, LLVMValueRef integer);
+/* How many low bits of an integer are zero in lane 0 of every gang: up to its width. */
+int known_zero_bits(struct simd *s, LLVMValueRef lane0);
+
 /* ---- Families of instructions. Each returns false for an instruction that is none of its own; a construct
  * that cannot be done is refused with a sentence. `chunk` is the chunk to emit. */
 /* Refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is one. */
@@ -154,8 +176,24 @@ void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
 
 /* arithmetic.c — everything without memory and without other lanes: varying results only. */
 bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
+/* division.c — a chunk of 32-bit numbers, none above 2^31, by a scalar that is not 0, all unsigned. */
+LLVMValueRef divide_by_uniform(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
+/* Accesses of one chunk; mask NULL: all lanes; align in bytes. */
+LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align);
+void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
+LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                    int align);
+void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
+/* private.c — allocas: one copy for each lane. */
+void find_private_layouts(struct simd *s); /* before the analysis */
+int private_shape(struct simd *s, LLVMValueRef alloca);
+/* Is the address computed from an alloca whose elements are interleaved by lane? Such an address exists only
+ * in the loads and stores that use it. */
+bool private_is(struct simd *s, LLVMValueRef address);
+bool emit_private(struct simd *s, LLVMValueRef instruction, int chunk);
 /* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
 bool emit_atomic(struct simd *s, LLVMValueRef instruction);
 /* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */
@@ -165,6 +203,15 @@ int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name);
 /* context.c — positions, sizes, addresses of arguments, barriers, returns. */
 bool emit_context(struct simd *s, LLVMValueRef call, const char *name);
 int context_shape(struct simd *s, LLVMValueRef call, const char *name);
+/* Before the analysis: positions that are not affine become arithmetic on the thread's index. */
+void expand_positions(struct simd *s);
+/* The gang's first code: loads what all else needs, makes the mask of the lanes that hold a thread. */
+void start_gang(struct simd *s);
+LLVMValueRef stop_flag(struct simd *s); /* its address */
+void stop_gang(struct simd *s);         /* calls the runtime, which does not return */
+
+/* instructions.c — the instructions of one block, each by its family. */
+void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
 
 /* ---- Passes. */
 smelt_status simd_prepare(struct simd *s);

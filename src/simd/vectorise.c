@@ -1,7 +1,227 @@
-/* The SIMD engine's vectoriser: the order of its passes. */
+/* The SIMD engine's vectoriser: from the optimised entry of one thread to the code of a gang.
+ *
+ * Requires: the optimised entry, bfloat arithmetic lowered. Establishes: the entry takes a struct
+ * gang_context
+ * *; image.lanes, stack_bytes. Refuses what it cannot do: unit->refused. */
 #include "simd/simd.h"
 
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/TargetMachine.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Messages. */
+
+static void place_of(LLVMValueRef instruction, const char **file, unsigned *line, unsigned *column) {
+    LLVMMetadataRef location = instruction ? LLVMInstructionGetDebugLoc(instruction) : NULL;
+    unsigned length;
+    *file = NULL;
+    *line = *column = 0;
+    if (!location) return;
+    LLVMMetadataRef scope = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    *file = scope ? LLVMDIFileGetFilename(scope, &length) : NULL;
+    *line = LLVMDILocationGetLine(location);
+    *column = LLVMDILocationGetColumn(location);
+}
+
+void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
+    char text[700];
+    const char *file;
+    unsigned line, column;
+    va_list arguments;
+    if (s->refused) return;
+    s->refused = true;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    place_of(instruction, &file, &line, &column);
+    if (file && line)
+        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", file, line, text);
+    else
+        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
+}
+
+void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
+    va_list arguments;
+    char text[500];
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    struct remark *one = arena_alloc(&s->arena, sizeof *one);
+    if (!one) return;
+    *one = (struct remark){.text = arena_copy(&s->arena, text, strlen(text))};
+    place_of(instruction, &one->file, &one->line, &one->column);
+    if (one->file) one->file = arena_copy(&s->arena, one->file, strlen(one->file));
+    *s->remark_end = one;
+    s->remark_end = &one->next;
+}
+
+/* ---- Sizes. */
+
+static bool has_feature(const char *features, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = features; (at = strstr(at, name)); at += length) {
+        bool starts = at == features || at[-1] == ',';
+        if (starts && (at[length] == ',' || !at[length])) return true;
+    }
+    return false;
+}
+
+static int vector_bits_of(const struct compile_request *request) {
+    if (request->cpu) {
+        if (strcmp(request->cpu, "x86-64-v4") == 0) return 512;
+        if (strcmp(request->cpu, "x86-64-v3") == 0) return 256;
+        if (strcmp(request->cpu, "x86-64") == 0) return 128;
+    }
+    char *host = request->features ? NULL : LLVMGetHostCPUFeatures();
+    const char *features = host ? host : request->features;
+    int bits = has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
+                       has_feature(features, "+avx512dq")
+                   ? 512
+               : has_feature(features, "+avx2") ? 256
+                                                : 128;
+    if (host) LLVMDisposeMessage(host);
+    return bits;
+}
+
+static bool has_barrier(LLVMValueRef entry) {
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) return true;
+    }
+    return false;
+}
+
+/* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
+static int choose_lanes(struct simd *s) {
+    const struct code_shape *code = s->code;
+    uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
+    if (code->masked || !threads || threads % SIMDGROUP_LANES || !has_barrier(s->entry))
+        return SIMDGROUP_LANES;
+    for (uint64_t simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--)
+        if (threads / SIMDGROUP_LANES % simdgroups == 0) return (int)simdgroups * SIMDGROUP_LANES;
+    return SIMDGROUP_LANES;
+}
+
+/* ---- Barriers some lanes may miss. */
+
+/* A barrier in a block that runs for some lanes only becomes a question: lanes that must wait in vain leave
+ * for the end. The analysis has to be made again. */
+static bool question_barriers(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef end = NULL;
+    LLVMValueRef found = NULL;
+    for (int place = 0; place < s->block_count; place++) {
+        struct block *block = &s->blocks[place];
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
+        if (LLVMIsAReturnInst(terminator)) end = block->original;
+        if (block->mask_of == 0 || found) continue;
+        FOR_EACH_INSTRUCTION(call, block->original) {
+            if (!found && strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) found = call;
+        }
+    }
+    if (!found) return false;
+    if (!end) {
+        refuse(s, found, "a barrier stands where lanes may differ, in a kernel that never ends");
+        return false;
+    }
+    remark(s, found, "barrier: not all lanes need come here; who does is looked at when it runs");
+    LLVMTypeRef types[2] = {type_i32(s->unit), LLVMTypeOf(LLVMGetOperand(found, 2))};
+    LLVMTypeRef type = LLVMFunctionType(type_i1(s), types, 2, false);
+    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, "__smelt_barrier_passes");
+    if (!function) function = LLVMAddFunction(s->unit->module, "__smelt_barrier_passes", type);
+    LLVMValueRef arguments[2] = {LLVMGetOperand(found, 1), LLVMGetOperand(found, 2)};
+    LLVMPositionBuilderBefore(b, found);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(found));
+    LLVMValueRef passes = LLVMBuildCall2(b, type, function, arguments, 2, "");
+    LLVMBasicBlockRef rest = split_block(s->unit, found);
+    LLVMInstructionEraseFromParent(found);
+    LLVMBasicBlockRef first = LLVMGetInstructionParent(passes);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(first));
+    LLVMPositionBuilderAtEnd(b, first);
+    LLVMBuildCondBr(b, passes, rest, end);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    return true;
+}
+
+static smelt_status analyse(struct simd *s) {
+    for (;;) {
+        TRY(simd_order(s));
+        if (s->refused) return SMELT_OK;
+        find_private_layouts(s);
+        TRY(simd_analyse(s));
+        if (s->refused || !question_barriers(s)) return SMELT_OK;
+        /* Edges to the end may leave loops: bring them into form again. */
+        TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
+        memset(s->table, 0, s->table_size * sizeof *s->table);
+    }
+}
+
+/* ---- The end. */
+
+static smelt_status finish(struct simd *s) {
+    struct unit *unit = s->unit;
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(s->entry);
+    LLVMDeleteFunction(s->entry);
+    LLVMSetValueName2(s->gang, ENTRY_NAME, strlen(ENTRY_NAME));
+    if (subprogram) LLVMSetSubprogram(s->gang, subprogram);
+    unit->entry = s->gang;
+    return place_threadgroup_variables(unit, s->gang, s->group);
+}
+
+static void measure_stack(struct simd *s) {
+    uint64_t bytes = 0;
+    FOR_EACH_BLOCK(block, s->gang)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (LLVMIsAAllocaInst(i)) bytes += LLVMABISizeOfType(s->unit->layout, LLVMGetAllocatedType(i)) + 64;
+    }
+    s->unit->result->image.stack_bytes = bytes;
+    s->unit->result->image.lanes = (uint32_t)s->lanes;
+}
+
+static smelt_status vectorise(struct simd *s) {
+    struct unit *unit = s->unit;
+    TRY(measure_private_memory(unit));
+    s->lanes = choose_lanes(s);
+    s->vector_bits = vector_bits_of(unit->request);
+    s->chunk_lanes = s->vector_bits / 32;
+    s->chunk_count = s->lanes / s->chunk_lanes;
+    int64_t zeros[GANG_MAX_LANES] = {0};
+    (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
+    TRY(simd_prepare(s));
+    if (s->refused) return SMELT_OK;
+    TRY(analyse(s));
+    if (s->refused) return SMELT_OK;
+    TRY(simd_emit(s));
+    if (s->refused) return SMELT_OK;
+    TRY(finish(s));
+    TRY(run_passes(unit,
+                   "globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
+                   "loop-mssa(licm),gvn,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,adce)"));
+    measure_stack(s);
+    return SMELT_OK;
+}
+
+#define TABLE_SIZE 4096
+
 smelt_status pass_simd(struct unit *unit) {
-    unit->refused = true;
-    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "the SIMD engine is not built yet");
+    struct simd s = {
+        .unit = unit, .entry = unit->entry, .code = &unit->request->shape, .table_size = TABLE_SIZE};
+    s.remark_end = &s.remarks;
+    s.table = arena_alloc(&s.arena, TABLE_SIZE * sizeof *s.table);
+    smelt_status status =
+        s.table ? vectorise(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+    if (status == SMELT_OK && s.refused) {
+        unit->refused = true;
+        status = SMELT_ERROR_UNSUPPORTED;
+    }
+    if (status == SMELT_OK && unit->request->output == COMPILE_SIMD) {
+        char *text = LLVMPrintModuleToString(unit->module);
+        unit->result->text = strdup(text);
+        LLVMDisposeMessage(text);
+    }
+    arena_free(&s.arena);
+    return status;
 }

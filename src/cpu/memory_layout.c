@@ -1,0 +1,127 @@
+/* Threadgroup variables become offsets into the group's memory, for both engines.
+ *
+ * Requires: `group` (struct group_context *) is available in all of the function. Establishes: no instruction
+ * uses a variable of the threadgroup's address space; image.threadgroup_bytes. */
+#include "cpu/context.h"
+#include "ir/pass.h"
+
+#include <stddef.h>
+
+#define THREADGROUP_SPACE 3
+
+struct placing {
+    struct unit *unit;
+    LLVMValueRef function, group;
+};
+
+static LLVMValueRef byte_address(struct placing *p, LLVMValueRef base, uint64_t offset) {
+    LLVMValueRef index = LLVMConstInt(type_i64(p->unit), offset, false);
+    return LLVMBuildGEP2(p->unit->builder, LLVMInt8TypeInContext(p->unit->context), base, &index, 1, "");
+}
+
+/* The same in all of a group: loads may move and merge freely. */
+static LLVMValueRef read_base(struct placing *p) {
+    LLVMContextRef context = p->unit->context;
+    LLVMValueRef address = byte_address(p, p->group, offsetof(struct group_context, threadgroup_memory));
+    LLVMValueRef load = LLVMBuildLoad2(p->unit->builder, type_pointer(p->unit), address, "");
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(context, "invariant.load", 14),
+                    LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, NULL, 0)));
+    return load;
+}
+
+/* Users of a constant expression over a global become users of instructions, so that the global can be
+ * replaced. */
+static LLVMValueRef expression_as_instruction(struct placing *p, LLVMValueRef expression, LLVMValueRef global,
+                                              LLVMValueRef replacement) {
+    LLVMBuilderRef b = p->unit->builder;
+    if (expression == global) return replacement;
+    if (!LLVMIsAConstantExpr(expression)) return expression;
+    LLVMValueRef first = expression_as_instruction(p, LLVMGetOperand(expression, 0), global, replacement);
+    switch (LLVMGetConstOpcode(expression)) {
+    case LLVMGetElementPtr: {
+        LLVMValueRef indexes[8];
+        unsigned count = 0;
+        for (int i = 1; i < LLVMGetNumOperands(expression) && count < 8; i++)
+            indexes[count++] = LLVMGetOperand(expression, (unsigned)i);
+        return LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(expression), first, indexes, count, "");
+    }
+    case LLVMAddrSpaceCast:
+        return LLVMBuildAddrSpaceCast(b, first, LLVMTypeOf(expression), "");
+    case LLVMPtrToInt:
+        return LLVMBuildPtrToInt(b, first, LLVMTypeOf(expression), "");
+    case LLVMIntToPtr:
+        return LLVMBuildIntToPtr(b, first, LLVMTypeOf(expression), "");
+    default: {
+        if (LLVMGetNumOperands(expression) < 2) return NULL;
+        LLVMValueRef second =
+            expression_as_instruction(p, LLVMGetOperand(expression, 1), global, replacement);
+        return second ? LLVMBuildBinOp(b, LLVMGetConstOpcode(expression), first, second, "") : NULL;
+    }
+    }
+}
+
+static bool mentions(LLVMValueRef value, LLVMValueRef global, int depth) {
+    if (value == global) return true;
+    if (!LLVMIsAConstantExpr(value) || depth > 8) return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (mentions(LLVMGetOperand(value, (unsigned)i), global, depth + 1)) return true;
+    return false;
+}
+
+static smelt_status replace_variable(struct placing *p, LLVMValueRef global, uint64_t offset) {
+    LLVMBuilderRef b = p->unit->builder;
+    FOR_EACH_BLOCK(block, p->function)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
+            LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
+            if (!mentions(operand, global, 0)) continue;
+            bool phi = LLVMIsAPHINode(instruction);
+            LLVMValueRef place =
+                phi ? LLVMGetBasicBlockTerminator(LLVMGetIncomingBlock(instruction, (unsigned)o))
+                    : instruction;
+            LLVMPositionBuilderBefore(b, place);
+            LLVMValueRef base = read_base(p);
+            LLVMValueRef address =
+                LLVMBuildAddrSpaceCast(b, byte_address(p, base, offset), LLVMTypeOf(global), "");
+            LLVMValueRef value = expression_as_instruction(p, operand, global, address);
+            if (!value)
+                return unit_fail(p->unit, SMELT_ERROR_INTERNAL,
+                                 "a constant expression over a threadgroup variable is not understood");
+            LLVMSetOperand(instruction, (unsigned)o, value);
+        }
+    }
+    return SMELT_OK;
+}
+
+smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group) {
+    struct placing p = {unit, function, group};
+    uint64_t total = 0;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || !LLVMGetFirstUse(g)) continue;
+        uint64_t align = LLVMGetAlignment(g);
+        if (align < 64) align = 64; /* vectors of the SIMD engine */
+        total = (total + align - 1) / align * align;
+        TRY(replace_variable(&p, g, total));
+        total += LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(g));
+    }
+    unit->result->image.threadgroup_bytes = total;
+    return SMELT_OK;
+}
+
+smelt_status measure_private_memory(struct unit *unit) {
+    uint64_t total = 0;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (!LLVMIsAAllocaInst(instruction)) continue;
+        uint64_t count = 1;
+        if (!is_constant_integer(LLVMGetOperand(instruction, 0), &count))
+            return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "a private array's size is not a constant");
+        total += count * LLVMABISizeOfType(unit->layout, LLVMGetAllocatedType(instruction));
+    }
+    unit->result->image.private_bytes = total;
+    if (total > unit->request->private_limit)
+        return unit_fail(unit, SMELT_ERROR_LIMIT,
+                         "the private arrays of a thread take %llu bytes; at most %llu are allowed",
+                         (unsigned long long)total, (unsigned long long)unit->request->private_limit);
+    return SMELT_OK;
+}

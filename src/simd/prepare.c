@@ -1,0 +1,182 @@
+/* Brings the optimised entry into the form the vectoriser understands: one return, reducible loops with
+ * preheaders, one latch, exits of their own and LCSSA phis; no vectors within a thread; no calls that copy
+ * memory.
+ *
+ * Requires: everything inlined. Maintains: what a thread does. */
+#include "simd/simd.h"
+
+#include <string.h>
+
+/* ---- Copies and fills of memory. */
+
+static LLVMValueRef element_address(struct simd *s, LLVMValueRef base, uint64_t bytes) {
+    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), bytes, false);
+    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
+}
+
+#define MAX_COPY_PIECES 512
+
+static unsigned argument_align(LLVMValueRef call, unsigned argument) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMAttributeRef align = LLVMGetCallSiteEnumAttribute(call, argument + 1, kind);
+    return align ? (unsigned)LLVMGetEnumAttributeValue(align) : 1;
+}
+
+static uint64_t piece_bytes(uint64_t size, unsigned align) {
+    uint64_t piece = align > 8 ? 8 : align ? align : 1;
+    while (piece > 1 && size % piece) piece /= 2;
+    return piece;
+}
+
+static LLVMTypeRef piece_type(struct simd *s, uint64_t bytes) {
+    return LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * bytes));
+}
+
+/* Loads all before storing any: good for memmove, too. */
+static void expand_copy(struct simd *s, LLVMValueRef call, uint64_t size) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef to = LLVMGetOperand(call, 0), from = LLVMGetOperand(call, 1), pieces[MAX_COPY_PIECES];
+    unsigned to_align = argument_align(call, 0), from_align = argument_align(call, 1);
+    uint64_t bytes = piece_bytes(size, to_align < from_align ? to_align : from_align);
+    for (uint64_t at = 0; at < size; at += bytes) {
+        LLVMValueRef load = LLVMBuildLoad2(b, piece_type(s, bytes), element_address(s, from, at), "");
+        LLVMSetAlignment(load, (unsigned)bytes);
+        pieces[at / bytes] = load;
+    }
+    for (uint64_t at = 0; at < size; at += bytes)
+        LLVMSetAlignment(LLVMBuildStore(b, pieces[at / bytes], element_address(s, to, at)), (unsigned)bytes);
+}
+
+static void expand_fill(struct simd *s, LLVMValueRef call, uint64_t size) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef to = LLVMGetOperand(call, 0), byte = LLVMGetOperand(call, 1);
+    uint64_t bytes = piece_bytes(size, argument_align(call, 0));
+    LLVMTypeRef type = piece_type(s, bytes);
+    LLVMValueRef ones = LLVMConstInt(type, UINT64_C(0x0101010101010101), false);
+    LLVMValueRef value = LLVMBuildMul(b, LLVMBuildZExtOrBitCast(b, byte, type, ""), ones, "");
+    for (uint64_t at = 0; at < size; at += bytes)
+        LLVMSetAlignment(LLVMBuildStore(b, value, element_address(s, to, at)), (unsigned)bytes);
+}
+
+static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *name) {
+    bool copy = strncmp(name, "llvm.memcpy", 11) == 0 || strncmp(name, "llvm.memmove", 12) == 0;
+    bool fill = strncmp(name, "llvm.memset", 11) == 0;
+    uint64_t size;
+    if (!copy && !fill) return false;
+    if (!is_constant_integer(LLVMGetOperand(call, 2), &size)) {
+        refuse(s, call, "it copies or fills memory of a size known only when it runs");
+        return false;
+    }
+    unsigned align = argument_align(call, 0);
+    if (copy && argument_align(call, 1) < align) align = argument_align(call, 1);
+    if (size / piece_bytes(size, align) > MAX_COPY_PIECES) {
+        refuse(s, call, "it copies or fills %llu bytes at once", (unsigned long long)size);
+        return false;
+    }
+    LLVMPositionBuilderBefore(s->unit->builder, call);
+    if (copy)
+        expand_copy(s, call, size);
+    else
+        expand_fill(s, call, size);
+    return true;
+}
+
+static void expand_memory_calls(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (s->refused) return;
+        if (LLVMIsACallInst(call) && expand_memory_call(s, call, called_name(call)))
+            LLVMInstructionEraseFromParent(call);
+    }
+}
+
+/* ---- Vectors within a thread. LLVM's scalarizer leaves casts between vectors and numbers. */
+
+static bool is_vector(LLVMValueRef value) {
+    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind;
+}
+
+static LLVMTypeRef bits_type(struct simd *s, LLVMTypeRef type) {
+    return LLVMIntTypeInContext(s->unit->context, (unsigned)LLVMSizeOfTypeInBits(s->unit->layout, type));
+}
+
+static LLVMValueRef element_as_bits(struct simd *s, LLVMValueRef vector, unsigned index) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef element = LLVMBuildExtractElement(b, vector, const_i32(s, index), "");
+    return LLVMBuildBitCast(b, element, bits_type(s, LLVMTypeOf(element)), "");
+}
+
+/* Vector → number, and vector → vector of other elements by way of a number. */
+static LLVMValueRef join_bits(struct simd *s, LLVMValueRef vector) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef whole = bits_type(s, LLVMTypeOf(vector));
+    unsigned width = (unsigned)LLVMSizeOfTypeInBits(s->unit->layout, LLVMGetElementType(LLVMTypeOf(vector)));
+    LLVMValueRef bits = LLVMConstNull(whole);
+    for (unsigned i = 0; i < (unsigned)LLVMGetVectorSize(LLVMTypeOf(vector)); i++) {
+        LLVMValueRef part = LLVMBuildZExtOrBitCast(b, element_as_bits(s, vector, i), whole, "");
+        bits = LLVMBuildOr(b, bits,
+                           LLVMBuildShl(b, part, LLVMConstInt(whole, (uint64_t)i * width, false), ""), "");
+    }
+    return bits;
+}
+
+static LLVMValueRef split_bits(struct simd *s, LLVMValueRef bits, LLVMTypeRef type) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef element = LLVMGetElementType(type), whole = LLVMTypeOf(bits), part = bits_type(s, element);
+    LLVMValueRef vector = LLVMGetPoison(type);
+    for (unsigned i = 0; i < (unsigned)LLVMGetVectorSize(type); i++) {
+        LLVMValueRef shift = LLVMConstInt(whole, (uint64_t)i * LLVMGetIntTypeWidth(part), false);
+        LLVMValueRef own = LLVMBuildTruncOrBitCast(b, LLVMBuildLShr(b, bits, shift, ""), part, "");
+        vector =
+            LLVMBuildInsertElement(b, vector, LLVMBuildBitCast(b, own, element, ""), const_i32(s, i), "");
+    }
+    return vector;
+}
+
+static void expand_vector_casts(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(cast, block) {
+        if (!LLVMIsABitCastInst(cast)) continue;
+        LLVMValueRef from = LLVMGetOperand(cast, 0);
+        if (!is_vector(cast) && !is_vector(from)) continue;
+        LLVMPositionBuilderBefore(b, cast);
+        LLVMTypeRef type = LLVMTypeOf(cast);
+        LLVMValueRef bits = is_vector(from) ? join_bits(s, from)
+                                            : LLVMBuildBitCast(b, from, bits_type(s, LLVMTypeOf(from)), "");
+        LLVMValueRef value =
+            is_vector(cast) ? split_bits(s, bits, type) : LLVMBuildBitCast(b, bits, type, "");
+        LLVMReplaceAllUsesWith(cast, value);
+        LLVMInstructionEraseFromParent(cast);
+    }
+}
+
+static void check_types(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        bool vector = is_vector(instruction) ||
+                      (LLVMIsAStoreInst(instruction) && is_vector(LLVMGetOperand(instruction, 0)));
+        if (vector && !s->refused) {
+            char *text = LLVMPrintValueToString(instruction);
+            refuse(s, instruction, "a vector within a thread is left: '%s'", text);
+            LLVMDisposeMessage(text);
+        }
+    }
+}
+
+smelt_status simd_prepare(struct simd *s) {
+    struct unit *unit = s->unit;
+    const char *scalars = "function(scalarizer,"
+                          "instcombine<no-verify-fixpoint>,early-cse,adce)";
+    expand_memory_calls(s);
+    expand_positions(s);
+    if (s->refused) return SMELT_OK;
+    TRY(run_passes(unit, scalars));
+    expand_vector_casts(s);
+    TRY(run_passes(unit,
+                   "function(scalarizer,early-cse,adce,"
+                   "mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
+    s->entry = unit->entry;
+    check_types(s);
+    return SMELT_OK;
+}
