@@ -1,29 +1,99 @@
 /* smelt bench: benchmarks by name. Their cases are repeated in turn; what is printed are medians and
  * inter-quartile ranges, as a table or as JSON. */
 #include "bench.h"
+#include "bench_report.h"
 #include "commands.h"
-#include "json.h"
 #include "values.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct benchmark *const benchmarks[] = {&bench_compile};
+static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu};
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof *benchmarks)
 
 #define DEFAULT_REPEATS 15
-
-struct result {
-    const char *job, *variant, *anchor;
-    double median, spread, anchor_seconds; /* anchor_seconds 0: there is none */
-};
+#define MAX_JOBS 32
 
 struct bench {
-    int64_t repeats;
-    struct result *results;
+    int64_t repeats; /* 0: nothing was said */
+    bool quick, json;
+    const char *wanted[MAX_JOBS + 1]; /* jobs that were named, ended by NULL */
+    struct bench_result *results;
     int count;
+    int exit_status; /* of the first failure */
+};
+
+bool bench_quick(const struct bench *bench) { return bench->quick; }
+
+int bench_repeats(const struct bench *bench, int usual) {
+    if (bench->repeats) return (int)bench->repeats;
+    return bench->quick ? 1 : usual;
+}
+
+bool bench_wants(const struct bench *bench, const char *job) {
+    for (int i = 0; bench->wanted[i]; i++)
+        if (strcmp(bench->wanted[i], job) == 0) return true;
+    return !bench->wanted[0];
+}
+
+/* ---- Results. */
+
+static smelt_status add_result(struct bench *bench, struct bench_result result) {
+    struct bench_result *grown =
+        realloc(bench->results, (size_t)(bench->count + 1) * sizeof *bench->results);
+    if (!grown) return SMELT_ERROR_OUT_OF_MEMORY;
+    bench->results = grown;
+    bench->results[bench->count++] = result;
+    return SMELT_OK;
+}
+
+/* Results are shown as they come: a whole run takes a while. */
+static void show(const struct bench *bench, int first) {
+    if (bench->json) return;
+    if (first == 0 && bench->count > 0) print_table_head();
+    for (int i = first; i < bench->count; i++) print_table_row(&bench->results[i]);
+    (void)fflush(stdout);
+}
+
+static smelt_status add_note(struct bench *bench, const char *job, const char *variant, bool failed,
+                             const char *text) {
+    struct bench_result result = {.job = job, .variant = variant, .failed = failed, .note = strdup(text)};
+    if (!result.note) return SMELT_ERROR_OUT_OF_MEMORY;
+    smelt_status status = add_result(bench, result);
+    if (status != SMELT_OK) free(result.note);
+    return status;
+}
+
+static smelt_status add_failure(struct bench *bench, const char *job, const char *variant, int exit_status,
+                                const char *message) {
+    if (bench->exit_status == EXIT_OK) bench->exit_status = exit_status;
+    fprintf(stderr, "smelt: %s, %s: %s\n", job, variant, message);
+    return add_note(bench, job, variant, true, message);
+}
+
+smelt_status bench_fail(struct bench *bench, const char *job, const char *variant, int exit_status,
+                        const char *message) {
+    int first = bench->count;
+    smelt_status status = add_failure(bench, job, variant, exit_status, message);
+    show(bench, first);
+    return status;
+}
+
+smelt_status bench_note(struct bench *bench, const char *job, const char *variant, const char *text) {
+    int first = bench->count;
+    smelt_status status = add_note(bench, job, variant, false, text);
+    show(bench, first);
+    return status;
+}
+
+/* ---- Measuring. */
+
+struct timing {
+    double *times; /* sorted at the end */
+    int rounds;    /* that were recorded */
+    smelt_status status;
+    char *message; /* of a failure */
 };
 
 static int compare_reals(const void *a, const void *b) {
@@ -38,108 +108,95 @@ static double quantile(const double *sorted, int count, double part) {
     return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
-/* One round of every case, in turn; times[case * stride + round]. */
-static smelt_status measure_round(const struct bench_case *cases, int count, double *times, int stride,
-                                  int round) {
+/* One round of every case, in turn. Round -1 is not recorded. */
+static void measure_round(const struct bench_case *cases, int count, struct timing *timings, int round) {
     for (int i = 0; i < count; i++) {
+        struct timing *timing = &timings[i];
+        bool enough = cases[i].most_rounds && round >= cases[i].most_rounds;
+        if (!cases[i].measure || timing->status != SMELT_OK || enough) continue;
         double seconds = 0;
-        smelt_status status = cases[i].measure(cases[i].context, &seconds);
-        if (status != SMELT_OK) return status;
-        if (round >= 0) times[i * stride + round] = seconds;
+        timing->status = cases[i].measure(cases[i].context, &seconds);
+        if (timing->status != SMELT_OK)
+            timing->message = strdup(smelt_error());
+        else if (round >= 0)
+            timing->times[timing->rounds++] = seconds;
     }
-    return SMELT_OK;
 }
 
-static double anchor_of(const struct bench *bench, int first, const struct bench_case *one) {
-    if (!one->anchor) return 0;
-    if (one->anchor_seconds > 0) return one->anchor_seconds;
-    for (int i = first; i < bench->count; i++)
-        if (strcmp(bench->results[i].job, one->job) == 0 &&
-            strcmp(bench->results[i].variant, one->anchor) == 0)
-            return bench->results[i].median;
+static smelt_status record(struct bench *bench, const struct bench_case *one, struct timing *timing) {
+    if (timing->status != SMELT_OK)
+        return add_failure(bench, one->job, one->variant, exit_status_of(timing->status),
+                           timing->message ? timing->message : smelt_status_meaning(timing->status));
+    qsort(timing->times, (size_t)timing->rounds, sizeof *timing->times, compare_reals);
+    return add_result(bench,
+                      (struct bench_result){.job = one->job,
+                                            .variant = one->variant,
+                                            .anchor = one->anchor,
+                                            .median = quantile(timing->times, timing->rounds, 0.5),
+                                            .spread = quantile(timing->times, timing->rounds, 0.75) -
+                                                      quantile(timing->times, timing->rounds, 0.25),
+                                            .work = one->work,
+                                            .work_unit = one->work_unit,
+                                            .bar = one->bar});
+}
+
+/* The time the result is compared with: stated, or measured among the results since `first`. */
+static double anchor_of(const struct bench *bench, int first, const struct bench_result *one,
+                        const struct bench_case *of) {
+    if (!one->anchor || one->note) return 0;
+    if (of->anchor_seconds > 0) return of->anchor_seconds;
+    for (int i = first; i < bench->count; i++) {
+        const struct bench_result *other = &bench->results[i];
+        if (!other->note && strcmp(other->job, one->job) == 0 && strcmp(other->variant, one->anchor) == 0)
+            return other->median;
+    }
     return 0;
 }
 
 smelt_status bench_measure(struct bench *bench, const struct bench_case *cases, int count, int repeats) {
-    int rounds = repeats > 0 ? repeats : (int)bench->repeats, first = bench->count;
+    int rounds = repeats > 0 ? repeats : bench_repeats(bench, DEFAULT_REPEATS), first = bench->count;
     double *times = calloc((size_t)count * (size_t)rounds, sizeof *times);
-    struct result *results = realloc(bench->results, (size_t)(first + count) * sizeof *results);
-    if (results) bench->results = results;
-    smelt_status status = times && results ? SMELT_OK : SMELT_ERROR_OUT_OF_MEMORY;
+    struct timing *timings = calloc((size_t)count, sizeof *timings);
+    smelt_status status = times && timings ? SMELT_OK : SMELT_ERROR_OUT_OF_MEMORY;
+    for (int i = 0; i < count && status == SMELT_OK; i++) timings[i].times = times + (size_t)i * (size_t)rounds;
     for (int round = -1; round < rounds && status == SMELT_OK; round++)
-        status = measure_round(cases, count, times, rounds, round);
-    for (int i = 0; i < count && status == SMELT_OK; i++) {
-        double *own = times + (size_t)i * (size_t)rounds;
-        qsort(own, (size_t)rounds, sizeof *own, compare_reals);
-        bench->results[bench->count++] =
-            (struct result){.job = cases[i].job,
-                            .variant = cases[i].variant,
-                            .anchor = cases[i].anchor,
-                            .median = quantile(own, rounds, 0.5),
-                            .spread = quantile(own, rounds, 0.75) - quantile(own, rounds, 0.25)};
+        measure_round(cases, count, timings, round);
+    for (int i = 0, source = 0; i < count && status == SMELT_OK; i++) {
+        if (cases[i].measure) source = i;
+        status = record(bench, &cases[i], &timings[source]);
     }
     for (int i = 0; i < count && status == SMELT_OK; i++)
-        bench->results[first + i].anchor_seconds = anchor_of(bench, first, &cases[i]);
+        bench->results[first + i].anchor_seconds =
+            anchor_of(bench, first, &bench->results[first + i], &cases[i]);
+    if (status == SMELT_OK) show(bench, first);
+    for (int i = 0; timings && i < count; i++) free(timings[i].message);
+    free(timings);
     free(times);
     return status;
 }
 
-/* ---- Printing. */
-
-static void print_seconds(double seconds) {
-    const char *unit = seconds < 1e-6 ? "ns" : seconds < 1e-3 ? "us" : seconds < 1 ? "ms" : "s";
-    double scale = seconds < 1e-6 ? 1e9 : seconds < 1e-3 ? 1e6 : seconds < 1 ? 1e3 : 1;
-    printf("%9.3f %-2s", seconds * scale, unit);
-}
-
-static void print_table(const struct bench *bench) {
-    printf("%-20s %-26s %12s %12s  %s\n", "job", "variant", "median", "iqr", "ratio to anchor");
-    for (int i = 0; i < bench->count; i++) {
-        const struct result *r = &bench->results[i];
-        printf("%-20s %-26s ", r->job, r->variant);
-        print_seconds(r->median);
-        putchar(' ');
-        print_seconds(r->spread);
-        if (r->anchor_seconds > 0) printf("  %.2f of %s", r->median / r->anchor_seconds, r->anchor);
-        putchar('\n');
-    }
-}
-
-static void print_json(const struct bench *bench) {
-    putchar('[');
-    for (int i = 0; i < bench->count; i++) {
-        const struct result *r = &bench->results[i];
-        fputs(i ? ",\n {\"job\": " : "\n {\"job\": ", stdout);
-        json_print_string(stdout, r->job);
-        fputs(", \"variant\": ", stdout);
-        json_print_string(stdout, r->variant);
-        fputs(", \"median_s\": ", stdout);
-        json_print_number(stdout, r->median);
-        fputs(", \"iqr_s\": ", stdout);
-        json_print_number(stdout, r->spread);
-        fputs(", \"anchor\": ", stdout);
-        json_print_string(stdout, r->anchor_seconds > 0 ? r->anchor : NULL);
-        fputs(", \"ratio\": ", stdout);
-        json_print_number(stdout, r->anchor_seconds > 0 ? r->median / r->anchor_seconds : (double)NAN);
-        putchar('}');
-    }
-    puts("\n]");
-}
+/* ---- The command line. */
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: smelt bench NAME… [--repeat N] [--json]\n\n"
+    fprintf(out, "usage: smelt bench NAME [JOB]… [NAME [JOB]…]… [--repeat N] [--quick] [--json]\n\n"
                  "Runs benchmarks and prints medians and inter-quartile ranges. The cases of one benchmark "
                  "are repeated in\n"
                  "turn. Quiet machines give steady figures.\n\n");
-    for (size_t i = 0; i < BENCHMARK_COUNT; i++)
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++) {
         fprintf(out, "  %-10s %s\n", benchmarks[i]->name, benchmarks[i]->help);
+        if (!benchmarks[i]->jobs) continue;
+        fprintf(out, "  %-10s jobs:", "");
+        for (int j = 0; benchmarks[i]->jobs[j]; j++) fprintf(out, " %s", benchmarks[i]->jobs[j]);
+        fputc('\n', out);
+    }
     fprintf(out,
-            "\n  --repeat N rounds (default %d)\n"
-            "  --json     an array of {job, variant, median_s, iqr_s, anchor, ratio}\n",
+            "\n  JOB        only these jobs of the benchmark named before them\n"
+            "  --repeat N rounds (default %d; less in benchmarks that take long)\n"
+            "  --quick    a trial: small sizes, one round; the figures mean nothing\n"
+            "  --json     an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time by the "
+            "anchor's time\n",
             DEFAULT_REPEATS);
 }
-
-/* ---- The command line. */
 
 static const struct benchmark *find(const char *name) {
     for (size_t i = 0; i < BENCHMARK_COUNT; i++)
@@ -147,12 +204,40 @@ static const struct benchmark *find(const char *name) {
     return NULL;
 }
 
+struct choice {
+    const struct benchmark *benchmark;
+    const char *jobs[MAX_JOBS + 1];
+    int job_count;
+};
+
 struct request {
-    bool help, json;
+    bool help, json, quick;
     int64_t repeats;
-    const struct benchmark *chosen[BENCHMARK_COUNT];
+    struct choice chosen[BENCHMARK_COUNT];
     int count;
 };
+
+static bool has_job(const struct benchmark *benchmark, const char *name) {
+    for (int i = 0; benchmark->jobs && benchmark->jobs[i]; i++)
+        if (strcmp(benchmark->jobs[i], name) == 0) return true;
+    return false;
+}
+
+/* A benchmark, or a job of the one named last. */
+static bool parse_name(const char *name, struct request *request) {
+    struct choice *last = request->count ? &request->chosen[request->count - 1] : NULL;
+    const struct benchmark *found = find(name);
+    if (!found && last && has_job(last->benchmark, name)) {
+        if (last->job_count == MAX_JOBS) return complain("more than %d jobs are named", MAX_JOBS);
+        last->jobs[last->job_count++] = name;
+        return true;
+    }
+    if (!found) return complain("benchmark '%s' is unknown; see smelt bench --help", name);
+    for (int c = 0; c < request->count; c++)
+        if (request->chosen[c].benchmark == found) return complain("benchmark '%s' is named twice", name);
+    request->chosen[request->count++].benchmark = found;
+    return true;
+}
 
 static bool parse(int count, char **arguments, struct request *request) {
     for (int i = 0; i < count && !request->help; i++) {
@@ -161,38 +246,35 @@ static bool parse(int count, char **arguments, struct request *request) {
             request->help = true;
         } else if (strcmp(argument, "--json") == 0) {
             request->json = true;
+        } else if (strcmp(argument, "--quick") == 0) {
+            request->quick = true;
         } else if (strcmp(argument, "--repeat") == 0) {
             if (i + 1 == count) return complain("--repeat needs a value");
             if (!parse_integer("--repeat", arguments[++i], 1, 100000, &request->repeats)) return false;
         } else if (*argument == '-') {
             return complain("option '%s' is unknown; see smelt bench --help", argument);
-        } else {
-            const struct benchmark *found = find(argument);
-            if (!found) return complain("benchmark '%s' is unknown; see smelt bench --help", argument);
-            for (int c = 0; c < request->count; c++)
-                if (request->chosen[c] == found) return complain("benchmark '%s' is named twice", argument);
-            request->chosen[request->count++] = found;
+        } else if (!parse_name(argument, request)) {
+            return false;
         }
     }
     return request->help || request->count || complain("no benchmark is named; see smelt bench --help");
 }
 
 int command_bench(int count, char **arguments) {
-    struct request request = {.repeats = DEFAULT_REPEATS};
+    struct request request = {0};
     if (!parse(count, arguments, &request)) return EXIT_USAGE;
     if (request.help) {
         print_help(stdout);
         return EXIT_OK;
     }
-    struct bench bench = {.repeats = request.repeats};
+    struct bench bench = {.repeats = request.repeats, .quick = request.quick, .json = request.json};
     smelt_status status = SMELT_OK;
-    for (int i = 0; i < request.count && status == SMELT_OK; i++) status = request.chosen[i]->run(&bench);
-    if (status == SMELT_OK) {
-        if (request.json)
-            print_json(&bench);
-        else
-            print_table(&bench);
+    for (int i = 0; i < request.count && status == SMELT_OK; i++) {
+        memcpy(bench.wanted, request.chosen[i].jobs, sizeof bench.wanted);
+        status = request.chosen[i].benchmark->run(&bench);
     }
+    if (status == SMELT_OK && request.json) print_results_json(bench.results, bench.count);
+    for (int i = 0; i < bench.count; i++) free(bench.results[i].note);
     free(bench.results);
-    return report(status);
+    return status == SMELT_OK ? bench.exit_status : report(status);
 }

@@ -95,7 +95,7 @@ smelt_status session_run(struct session *s, smelt_run_info *info) {
 
 smelt_status session_show(struct session *s, smelt_stage stage, char **text) {
     if (s->kernel) return smelt_kernel_show(s->kernel, &s->run, stage, text);
-    return smelt_function_show(s->function, s->dispatch.device, stage, text);
+    return smelt_function_show_run(s->function, &s->dispatch, stage, text);
 }
 
 const smelt_array *session_output(const struct session *session, const struct options *options, int index) {

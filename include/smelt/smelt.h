@@ -306,10 +306,14 @@ typedef enum smelt_stage {
     SMELT_STAGE_SOURCE = 0, /* the Metal text with its generated signature */
     SMELT_STAGE_REWRITTEN,  /* what clang is given */
     SMELT_STAGE_IR,         /* LLVM IR after optimisation, before an engine takes it */
-    SMELT_STAGE_ASM         /* machine code of the chosen device, as text */
+    SMELT_STAGE_ASM,        /* machine code of the chosen device, as text */
+    SMELT_STAGE_SIMD,       /* the SIMD engine's vector IR, with the shape of each value */
+    SMELT_STAGE_WHY /* what the SIMD engine could not make plain vector code of, line by line, and why */
 } smelt_stage;
 
-/* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents).
+/* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents). Code
+ * is made for sizes of launch: what is shown is that of full threadgroups; grid and threadgroup may be 0, for
+ * one threadgroup and for 256 threads.
  * *text is the caller's: free it with smelt_free. */
 SMELT_API smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
                                          char **text);
@@ -381,9 +385,12 @@ typedef struct smelt_dispatch_desc {
 /* Compiles if needed, runs, and waits. Arrays bound to writable buffers receive the results. */
 SMELT_API smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc);
 
-/* As smelt_kernel_show. */
+/* As smelt_kernel_show, for threadgroups of 256 threads. */
 SMELT_API smelt_status smelt_function_show(smelt_function *function, const char *device, smelt_stage stage,
                                            char **text);
+/* As smelt_kernel_show, for what smelt_function_run would run with `desc`. */
+SMELT_API smelt_status smelt_function_show_run(smelt_function *function, const smelt_dispatch_desc *desc,
+                                               smelt_stage stage, char **text);
 
 /* ---- The disk cache ------------------------------------------------------------------------- */
 

@@ -1,60 +1,50 @@
 /* The CPU as a device: loading of images, launches over the pool. */
+#include "cpu/gang.h"
 #include "cpu/pool.h"
 #include "cpu/scalar.h"
-#include "kernel/device.h"
+#include "cpu/shape.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#define ENTRY_NAME "__smelt_entry"
-
-static void unload(struct executable *executable) {
-    if (!executable) return;
-    object_unload(&executable->object);
-    image_free(&executable->image);
-    free(executable->name);
-    free(executable);
+static smelt_status load_simd(const struct code_source *source, const char *name, struct executable **out) {
+    return executable_create(source, name, ENGINE_SIMD, out);
 }
 
-static smelt_status load(struct image *image, const char *name, struct executable **out) {
-    struct executable *executable = calloc(1, sizeof *executable);
-    if (executable) executable->name = strdup(name);
-    if (!executable || !executable->name) {
-        free(executable);
-        return fail_out_of_memory(sizeof *executable);
-    }
-    smelt_status status = object_load(image->object, image->object_size, &executable->object);
-    if (status != SMELT_OK) (void)fail_within(status, "kernel '%s'", name);
-    if (status == SMELT_OK) {
-        const void *entry = object_symbol(image->object, image->object_size, &executable->object, ENTRY_NAME);
-        if (entry)
-            memcpy(&executable->function, &entry, sizeof entry);
-        else
-            status = fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has no entry point", name);
-    }
-    if (status != SMELT_OK) {
-        unload(executable);
-        return status;
-    }
-    executable->image = *image;
-    *image = (struct image){0};
-    *out = executable;
+static smelt_status load_scalar(const struct code_source *source, const char *name, struct executable **out) {
+    return executable_create(source, name, ENGINE_SCALAR, out);
+}
+
+static smelt_status prepare(struct executable *executable, const struct launch *launch,
+                            const struct image **image, struct preparation *preparation) {
+    struct launch_codes codes;
+    *preparation = (struct preparation){false, false};
+    TRY(executable_codes(executable, launch, &codes, preparation));
+    *image = codes.full ? &codes.full->image : &codes.edge->image;
     return SMELT_OK;
 }
 
-static const struct image *image_of(const struct executable *executable) {
-    return &executable->image;
+static void shape_simd(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
+    struct shape_request request = {.polled = launch->timeout > 0, .barrier_hint = barrier_hint};
+    struct launch_shapes shapes;
+    for (int d = 0; d < 3; d++) {
+        request.group_size[d] = launch->group_size[d];
+        request.grid[d] = launch->grid[d] > launch->group_size[d] ? launch->grid[d] : launch->group_size[d];
+    }
+    launch_shapes(&request, &shapes);
+    *shape = shapes.full;
 }
 
-static smelt_status run_piece(void *job, uint64_t index) {
+static void shape_scalar(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
+    (void)launch;
+    (void)barrier_hint;
+    *shape = (struct code_shape){.engine = ENGINE_SCALAR};
+}
+
+static smelt_status run_groups(void *job, uint64_t first, uint64_t last) {
     struct cpu_launch *launch = job;
-    if (__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) return SMELT_OK;
     struct worker *worker;
-    uint32_t position[3] = {(uint32_t)(index % launch->groups[0]),
-                            (uint32_t)(index / launch->groups[0] % launch->groups[1]),
-                            (uint32_t)(index / launch->groups[0] / launch->groups[1])};
     smelt_status status = worker_of_this_thread(&worker);
-    if (status == SMELT_OK) status = scalar_run_group(worker, launch, position);
+    if (status == SMELT_OK)
+        status = launch->scalar ? scalar_run_groups(worker, launch, first, last)
+                                : gang_run_groups(worker, launch, first, last);
     if (status != SMELT_OK) __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
     return status;
 }
@@ -65,25 +55,37 @@ static void expire(void *context) {
     __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
-static smelt_status run(struct executable *executable, const struct launch *request) {
-    struct cpu_launch launch = {.executable = executable, .buffers = request->buffers};
-    uint64_t groups = 1;
-    launch.threadgroup_total = (executable->image.threadgroup_bytes + 127) / 128 * 128;
+/* Sizes of groups and of threadgroup memory. */
+static void measure(const struct launch *request, struct cpu_launch *launch) {
+    const struct code *full = launch->codes.full, *edge = launch->codes.edge;
     for (int d = 0; d < 3; d++) {
-        launch.grid[d] = request->grid[d];
-        launch.group_size[d] = request->group_size[d];
-        launch.groups[d] =
+        launch->grid[d] = request->grid[d];
+        launch->group_size[d] = request->group_size[d];
+        launch->groups[d] =
             (uint32_t)(((uint64_t)request->grid[d] + request->group_size[d] - 1) / request->group_size[d]);
-        groups *= launch.groups[d];
     }
+    if (full) launch->static_bytes = full->image.threadgroup_bytes;
+    if (edge && edge->image.threadgroup_bytes > launch->static_bytes)
+        launch->static_bytes = edge->image.threadgroup_bytes;
+    launch->threadgroup_total = (launch->static_bytes + 127) / 128 * 128;
     for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
-        launch.threadgroup_bytes[i] = request->threadgroup_memory ? request->threadgroup_memory[i] : 0;
-        launch.threadgroup_total += (launch.threadgroup_bytes[i] + 127) / 128 * 128;
+        launch->threadgroup_bytes[i] = request->threadgroup_memory ? request->threadgroup_memory[i] : 0;
+        launch->threadgroup_total += (launch->threadgroup_bytes[i] + 127) / 128 * 128;
     }
+}
+
+static smelt_status run(struct executable *executable, const struct launch *request) {
+    static _Atomic uint64_t launches;
+    struct cpu_launch launch = {.name = executable->name, .buffers = request->buffers};
+    TRY(executable_codes(executable, request, &launch.codes, NULL));
+    measure(request, &launch);
+    launch.number = atomic_fetch_add(&launches, 1) + 1;
+    launch.scalar = launch.codes.full && launch.codes.full->image.engine == ENGINE_SCALAR;
+    uint64_t groups = (uint64_t)launch.groups[0] * launch.groups[1] * launch.groups[2];
     struct alarm *alarm = NULL;
     fault_install();
     if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
-    smelt_status status = groups == 1 ? run_piece(&launch, 0) : pool_run(run_piece, &launch, groups);
+    smelt_status status = groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups);
     alarm_disarm(alarm);
     if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
         status = fail(SMELT_ERROR_TIMEOUT,
@@ -94,13 +96,28 @@ static smelt_status run(struct executable *executable, const struct launch *requ
 
 #define CPU_THREADGROUP_LIMIT (227 * 1024)
 
-/* Until the SIMD engine exists both names are the scalar engine. */
-#define SCALAR_ENGINE(device_name)                                                                       \
-    {                                                                                                    \
-        .name = (device_name), .description = "x86-64 CPU, scalar engine: one thread at a time a core",  \
-        .threadgroup_limit = CPU_THREADGROUP_LIMIT, .thread_limit = MAX_THREADS_PER_GROUP, .load = load, \
-        .unload = unload, .image = image_of, .threads = pool_size, .run = run,                           \
-    }
+const struct device cpu_device = {
+    .name = "cpu",
+    .description = "x86-64 CPU, SIMD engine: a simdgroup is vector code",
+    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
+    .thread_limit = MAX_THREADS_PER_GROUP,
+    .load = load_simd,
+    .unload = executable_free,
+    .prepare = prepare,
+    .shape = shape_simd,
+    .threads = pool_size,
+    .run = run,
+};
 
-const struct device cpu_device = SCALAR_ENGINE("cpu");
-const struct device cpu_scalar_device = SCALAR_ENGINE("cpu-scalar");
+const struct device cpu_scalar_device = {
+    .name = "cpu-scalar",
+    .description = "x86-64 CPU, scalar engine: one thread at a time a core",
+    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
+    .thread_limit = MAX_THREADS_PER_GROUP,
+    .load = load_scalar,
+    .unload = executable_free,
+    .prepare = prepare,
+    .shape = shape_scalar,
+    .threads = pool_size,
+    .run = run,
+};

@@ -1,6 +1,6 @@
 /* Faults in generated code: recognised, taken back to the worker, reported as errors. Everything else goes to
  * the handler that was there before. */
-#include "cpu/scalar.h"
+#include "cpu/worker.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -24,13 +24,13 @@ static bool in_code(const struct object *object, const void *address) {
 
 static bool on_fiber(const struct worker *worker, const void *stack_pointer) {
     const char *p = stack_pointer, *low = worker->running->stack;
-    return p >= low && p < low + FIBER_STACK_BYTES;
+    return p >= low && p < low + worker->running->stack_bytes;
 }
 
 /* The instruction to blame: the faulting one, or the call into a library function that faulted; NULL if the
  * kernel has overwritten its own stack and jumped who knows where. */
 static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
-    const struct object *object = &worker->launch->executable->object;
+    const struct object *object = &worker->code->object;
     const void *instruction = (const void *)context->uc_mcontext.gregs[REG_RIP];
     if (in_code(object, instruction)) return instruction;
     const void *const *stack = (const void *const *)context->uc_mcontext.gregs[REG_RSP];
@@ -41,7 +41,7 @@ static const void *blamed_instruction(const struct worker *worker, const ucontex
 
 /* While kernel code runs nothing else runs on its fiber but the engine's few functions it calls. */
 static bool is_of_kernel(const struct worker *worker, const ucontext_t *context) {
-    const struct object *object = &worker->launch->executable->object;
+    const struct object *object = &worker->code->object;
     return in_code(object, (const void *)context->uc_mcontext.gregs[REG_RIP]) ||
            on_fiber(worker, (const void *)context->uc_mcontext.gregs[REG_RSP]);
 }
@@ -72,7 +72,6 @@ NOT_COUNTED static void on_fault(int signal, siginfo_t *info, void *opaque) {
         return;
     }
     worker->ended = ENDED_BY_FAULT;
-    worker->fault_signal = signal;
     worker->fault_address = info->si_addr;
     worker->fault_instruction = blamed_instruction(worker, context);
     struct fiber_escape escape = fiber_escape(&worker->home);

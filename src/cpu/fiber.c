@@ -73,22 +73,21 @@ __asm__(".text\n"
         "  ud2\n"
         ".size smelt_fiber_entry, .-smelt_fiber_entry\n");
 
-static size_t page_bytes(void) {
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
-smelt_status fibers_create(struct fiber *fibers, int count) {
-    size_t page = page_bytes(), step = FIBER_STACK_BYTES + page;
-    char *memory = mmap(NULL, step * (size_t)count, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return fail_out_of_memory(step * (size_t)count);
+smelt_status fibers_create(struct fiber *fibers, int count, size_t stack_bytes) {
+    size_t step = stack_bytes + FIBER_GUARD_BYTES, bytes = step * (size_t)count + FIBER_GUARD_BYTES;
+    char *memory =
+        mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return fail_out_of_memory(bytes);
+    bool guarded = true;
+    for (int i = 0; i <= count && guarded; i++)
+        guarded = mprotect(memory + step * (size_t)i, FIBER_GUARD_BYTES, PROT_NONE) == 0;
+    if (!guarded) {
+        munmap(memory, bytes);
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the guard pages of %d thread stacks could not be had", count);
+    }
     for (int i = 0; i < count; i++) {
-        fibers[i] = (struct fiber){.stack = memory + step * (size_t)i + page};
-        if (mprotect(fibers[i].stack - page, page, PROT_NONE) != 0) {
-            munmap(memory, step * (size_t)count);
-            return fail(SMELT_ERROR_OUT_OF_MEMORY, "the guard pages of %d thread stacks could not be had",
-                        count);
-        }
+        fibers[i] = (struct fiber){.stack = memory + step * (size_t)i + FIBER_GUARD_BYTES,
+                                   .stack_bytes = stack_bytes};
 #if WITH_TSAN
         fibers[i].sanitizer = __tsan_create_fiber(0);
 #endif
@@ -101,14 +100,14 @@ void fibers_destroy(struct fiber *fibers, int count) {
 #if WITH_TSAN
     for (int i = 0; i < count; i++) __tsan_destroy_fiber(fibers[i].sanitizer);
 #endif
-    size_t page = page_bytes();
-    munmap(fibers[0].stack - page, (FIBER_STACK_BYTES + page) * (size_t)count);
+    munmap(fibers[0].stack - FIBER_GUARD_BYTES,
+           (fibers[0].stack_bytes + FIBER_GUARD_BYTES) * (size_t)count + FIBER_GUARD_BYTES);
 }
 
 void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, int stagger) {
     /* Seven words are popped on the way to smelt_fiber_entry, which calls with the stack aligned to 16 bytes.
      */
-    char *top = fiber->stack + FIBER_STACK_BYTES - 64 * (size_t)(stagger & 31);
+    char *top = fiber->stack + fiber->stack_bytes - 64 * (size_t)(stagger & 31);
     void **frame = (void **)(top - 16 - 7 * sizeof(void *));
     frame[0] = NULL;                       /* r15 */
     frame[1] = NULL;                       /* r14 */
@@ -123,13 +122,28 @@ void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, in
     fiber->fake_stack = NULL;
 }
 
+#if WITH_ASAN
+/* Completes a switch to a fiber. Where the home's own stack lies is told by the switches that come from it.
+ */
+static void arrive(void *fake_stack, struct fiber_home *home) {
+    const void *bottom;
+    size_t size;
+    __sanitizer_finish_switch_fiber(fake_stack, &bottom, &size);
+    if (!home->left) return;
+    home->stack_bottom = bottom;
+    home->stack_size = size;
+    home->left = false;
+}
+#endif
+
 void fiber_enter(struct fiber *fiber, struct fiber_home *home) {
 #if WITH_TSAN
     home->sanitizer = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(fiber->sanitizer, 0);
 #endif
 #if WITH_ASAN
-    __sanitizer_start_switch_fiber(&home->fake_stack, fiber->stack, FIBER_STACK_BYTES);
+    home->left = true;
+    __sanitizer_start_switch_fiber(&home->fake_stack, fiber->stack, fiber->stack_bytes);
 #endif
     smelt_fiber_switch(&home->stack_pointer, fiber->stack_pointer);
 #if WITH_ASAN
@@ -137,7 +151,8 @@ void fiber_enter(struct fiber *fiber, struct fiber_home *home) {
 #endif
 }
 
-void fiber_leave(struct fiber *fiber, struct fiber_home *home) {
+/* Not counted: a fiber may leave here for good. */
+NOT_COUNTED void fiber_leave(struct fiber *fiber, struct fiber_home *home) {
 #if WITH_TSAN
     __tsan_switch_to_fiber(home->sanitizer, 0);
 #endif
@@ -146,13 +161,27 @@ void fiber_leave(struct fiber *fiber, struct fiber_home *home) {
 #endif
     smelt_fiber_switch(&fiber->stack_pointer, home->stack_pointer);
 #if WITH_ASAN
-    __sanitizer_finish_switch_fiber(fiber->fake_stack, &home->stack_bottom, &home->stack_size);
+    arrive(fiber->fake_stack, home);
 #endif
+}
+
+NOT_COUNTED void fiber_switch(struct fiber *from, struct fiber *to, struct fiber_home *home) {
+#if WITH_TSAN
+    __tsan_switch_to_fiber(to->sanitizer, 0);
+#endif
+#if WITH_ASAN
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->stack_bytes);
+#endif
+    smelt_fiber_switch(&from->stack_pointer, to->stack_pointer);
+#if WITH_ASAN
+    arrive(from->fake_stack, home);
+#endif
+    (void)home;
 }
 
 void fiber_started(struct fiber_home *home) {
 #if WITH_ASAN
-    __sanitizer_finish_switch_fiber(NULL, &home->stack_bottom, &home->stack_size);
+    arrive(NULL, home);
 #endif
     (void)home;
 }

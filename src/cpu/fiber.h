@@ -5,15 +5,18 @@
 
 #include "base/error.h"
 
-/* A thread's private arrays (64 KiB at the most), its spills, and calls of the runtime. */
-#define FIBER_PRIVATE_BYTES 65536
-#define FIBER_STACK_BYTES (FIBER_PRIVATE_BYTES + 65536)
+/* Room for spills and calls of the runtime, beside what a kernel keeps on the stack. */
+#define FIBER_SPARE_BYTES 65536
+/* On both sides of a stack lie as many inaccessible bytes: code that runs past its arrays, by steps of a
+ * whole gang's rows, must not step over them. */
+#define FIBER_GUARD_BYTES 65536
 
 struct fiber {
     void *stack_pointer; /* while it does not run */
-    char *stack;         /* lowest address; below it lies an inaccessible page */
-    void *sanitizer;     /* ThreadSanitizer's handle */
-    void *fake_stack;    /* AddressSanitizer's */
+    char *stack;         /* lowest address */
+    size_t stack_bytes;
+    void *sanitizer;  /* ThreadSanitizer's handle */
+    void *fake_stack; /* AddressSanitizer's */
 };
 
 /* The side the fibers are resumed from: the worker's own stack. */
@@ -22,10 +25,12 @@ struct fiber_home {
     void *sanitizer, *fake_stack;
     const void *stack_bottom;
     size_t stack_size;
+    bool left; /* AddressSanitizer: the switch under way started here */
 };
 
-/* Maps `count` stacks at once. OUT_OF_MEMORY. */
-smelt_status fibers_create(struct fiber *fibers, int count);
+/* Maps `count` stacks of `stack_bytes`, a multiple of 4096, at once; memory is had when it is touched.
+ * OUT_OF_MEMORY. */
+smelt_status fibers_create(struct fiber *fibers, int count, size_t stack_bytes);
 void fibers_destroy(struct fiber *fibers, int count);
 
 /* Makes the fiber start at `main(argument)` when it is next entered; whatever it was doing is forgotten.
@@ -37,6 +42,9 @@ void fiber_enter(struct fiber *fiber, struct fiber_home *home);
 
 /* From a fiber back to the worker; returns when the fiber is entered again. */
 void fiber_leave(struct fiber *fiber, struct fiber_home *home);
+
+/* From a fiber straight into another one of the same home; returns when `from` is entered again. */
+void fiber_switch(struct fiber *from, struct fiber *to, struct fiber_home *home);
 
 /* Called first by a fiber's main function: completes the switch that started it. */
 void fiber_started(struct fiber_home *home);

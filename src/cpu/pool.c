@@ -23,10 +23,10 @@ struct pool {
     int threads; /* beside the caller */
     bool started;
     /* The job. */
-    pool_piece *piece;
+    pool_pieces *pieces;
     void *job;
     uint64_t count;
-    atomic_ullong next;
+    _Atomic uint64_t next;
     atomic_int active; /* pool threads that have not finished this job */
     pthread_mutex_t failure_lock;
     smelt_status status;
@@ -75,11 +75,23 @@ static void keep_failure(smelt_status status) {
     pthread_mutex_unlock(&pool.failure_lock);
 }
 
+/* Takes the next pieces: a thread's share of a quarter of what is left. The first ones taken are many, which
+ * costs little; the last ones are few, so that all threads end together. */
+static bool take(uint64_t *first, uint64_t *last) {
+    uint64_t share = 4 * (uint64_t)(pool.threads + 1);
+    *first = atomic_load(&pool.next);
+    do {
+        if (*first >= pool.count) return false;
+        uint64_t pieces = (pool.count - *first) / share;
+        *last = *first + (pieces ? pieces : 1);
+    } while (!atomic_compare_exchange_weak(&pool.next, first, *last));
+    return true;
+}
+
 static void work(void) {
-    for (;;) {
-        uint64_t index = atomic_fetch_add(&pool.next, 1);
-        if (index >= pool.count) return;
-        smelt_status status = pool.piece(pool.job, index);
+    uint64_t first, last;
+    while (take(&first, &last)) {
+        smelt_status status = pool.pieces(pool.job, first, last);
         if (status != SMELT_OK) keep_failure(status);
     }
 }
@@ -157,10 +169,10 @@ static void start_threads(void) {
     }
 }
 
-smelt_status pool_run(pool_piece *piece, void *job, uint64_t count) {
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count) {
     pthread_mutex_lock(&pool.callers);
     start_threads();
-    pool.piece = piece;
+    pool.pieces = pieces;
     pool.job = job;
     pool.count = count;
     pool.status = SMELT_OK;

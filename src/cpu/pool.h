@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 
-/* One piece; pieces run in any order on any thread. A failure is kept (the first one wins) and the job goes
- * on: the pieces themselves decide to do nothing. */
-typedef smelt_status pool_piece(void *job, uint64_t index);
+/* The pieces [first, last) of a job; they come in any order, on any thread, neighbours together. A failure is
+ * kept (the first one wins) and the job goes on: the job itself decides to do nothing. */
+typedef smelt_status pool_pieces(void *job, uint64_t first, uint64_t last);
 
 /* Runs pieces 0 … count-1 on the pool and the calling thread and returns when all are done: OK or the first
  * failure with its message. One job runs at a time; further callers queue. */
-smelt_status pool_run(pool_piece *piece, void *job, uint64_t count);
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count);
 
 /* Threads that work on a job, the caller included. */
 int pool_size(void);

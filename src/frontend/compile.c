@@ -5,26 +5,14 @@
 #include "frontend/compiler_library.h"
 #include "frontend/diagnostic.h"
 #include "frontend/prelude.h"
+#include "frontend/target.h"
 
-#include <cpuid.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Private arrays a thread may have: DESIGN section 2. */
 #define PRIVATE_LIMIT_BYTES 65536
-
-/* What the CPU can do, without asking LLVM: code made for one CPU must not reach another. */
-static void add_cpu(struct hasher *hasher) {
-    unsigned words[4 * 4] = {0};
-    unsigned ignored;
-    (void)__get_cpuid(0x80000002u, &words[0], &words[1], &words[2], &words[3]);
-    (void)__get_cpuid(1, &words[4], &ignored, &words[6], &words[7]);
-    (void)__get_cpuid_count(7, 0, &words[8], &words[9], &words[10], &words[11]);
-    (void)__get_cpuid(0x80000001u, &words[12], &ignored, &words[14], &words[15]);
-    /* Leaf 1's ecx carries OSXSAVE, which the running system decides; ebx the CPU number: left out above. */
-    hasher_add(hasher, words, sizeof words);
-}
 
 static void add_constants(struct hasher *hasher, const struct compile_options *options) {
     for (const smelt_constant *c = options->constants; c && c->dtype != SMELT_NO_DTYPE; c++) {
@@ -61,8 +49,13 @@ static smelt_status complete_text(const struct translation *translation, const s
     return status;
 }
 
-static struct hash content_key(const struct translation *translation, const struct text *text,
-                               const struct clang *clang, const struct compile_options *options) {
+bool compile_has_barrier(const struct translation *translation) {
+    return strstr(text_string(&translation->program.text), "threadgroup_barrier") != NULL;
+}
+
+/* Everything that decides what clang makes of the text. */
+static struct hash bitcode_key(const struct translation *translation, const struct text *text,
+                               const struct clang *clang) {
     struct hasher *hasher = hasher_create();
     struct text flags = {0};
     clang_add_flags(translation->math, &flags);
@@ -72,9 +65,17 @@ static struct hash content_key(const struct translation *translation, const stru
     hasher_add_string(hasher, text_string(&flags));
     hasher_add(hasher, &prelude, sizeof prelude);
     hasher_add(hasher, &clang->identity, sizeof clang->identity);
-    add_constants(hasher, options);
-    add_cpu(hasher);
     text_free(&flags);
+    return hasher_finish(hasher);
+}
+
+/* And what decides the code that comes of it. */
+static struct hash image_key(struct hash bitcode, const struct compile_options *options, const char *cpu) {
+    struct hasher *hasher = hasher_create();
+    hasher_add(hasher, &bitcode, sizeof bitcode);
+    hasher_add(hasher, &options->shape, sizeof options->shape);
+    add_constants(hasher, options);
+    target_add_to_key(cpu, hasher);
     return hasher_finish(hasher);
 }
 
@@ -158,25 +159,44 @@ static smelt_status compile_on_own_stack(const struct compiler *compiler,
     return call.status;
 }
 
+/* From the cache or from clang, which may be asked for more than one shape of launch. */
+static smelt_status get_bitcode(const struct translation *translation, const struct clang *clang,
+                                const struct text *text, struct hash key, struct text *bitcode) {
+    if (cache_read(key, "bitcode", bitcode)) return SMELT_OK;
+    TRY(run_clang(translation, clang, text, bitcode));
+    struct bytes piece = {bitcode->data, bitcode->length};
+    cache_write(key, "bitcode", &piece, 1);
+    return SMELT_OK;
+}
+
+/* What the compiler library is asked for. */
+struct order {
+    const struct compile_options *options;
+    const char *cpu;
+    enum compile_output output;
+};
+
 static smelt_status run_compiler(const struct translation *translation, const struct clang *clang,
-                                 const struct text *text, const struct compile_options *options,
-                                 enum compile_output output, struct compile_result *result) {
+                                 const struct text *text, struct hash key, const struct order *order,
+                                 struct compile_result *result) {
     struct text bitcode = {0};
     const struct compiler *compiler;
     TRY(compiler_open(&compiler));
-    TRY(run_clang(translation, clang, text, &bitcode));
+    TRY(get_bitcode(translation, clang, text, key, &bitcode));
     struct compile_request request = {.bitcode = bitcode.data,
                                       .bitcode_size = bitcode.length,
-                                      .constants = options->constants,
+                                      .cpu = order->cpu,
+                                      .constants = order->options->constants,
                                       .private_limit = PRIVATE_LIMIT_BYTES,
-                                      .output = output};
+                                      .shape = order->options->shape,
+                                      .output = order->output};
     smelt_status status = compile_on_own_stack(compiler, &request, result);
     text_free(&bitcode);
     if (status != SMELT_OK) {
         image_free(&result->image);
         free(result->text);
         result->text = NULL;
-        return fail(status, "kernel '%s': %s", options->name, result->message);
+        return fail(status, "kernel '%s': %s", order->options->name, result->message);
     }
     return SMELT_OK;
 }
@@ -205,12 +225,14 @@ smelt_status compile_entry(const struct translation *translation, const struct e
     struct clang clang;
     TRY(clang_find(&clang));
     TRY(complete_text(translation, entry, &text));
-    struct hash key = content_key(translation, &text, &clang, options);
+    struct order order = {options, target_cpu(), COMPILE_OBJECT};
+    struct hash bitcode = bitcode_key(translation, &text, &clang);
+    struct hash key = image_key(bitcode, options, order.cpu);
     *cache_hit = read_cached(key, image);
     smelt_status status = SMELT_OK;
     if (!*cache_hit) {
         struct compile_result result = {0};
-        status = run_compiler(translation, &clang, &text, options, COMPILE_OBJECT, &result);
+        status = run_compiler(translation, &clang, &text, bitcode, &order, &result);
         if (status == SMELT_OK) {
             write_cached(key, &result.image);
             *image = result.image;
@@ -218,6 +240,19 @@ smelt_status compile_entry(const struct translation *translation, const struct e
     }
     text_free(&text);
     return status;
+}
+
+static enum compile_output output_of(smelt_stage stage) {
+    switch (stage) {
+    case SMELT_STAGE_SIMD:
+        return COMPILE_SIMD;
+    case SMELT_STAGE_WHY:
+        return COMPILE_WHY;
+    case SMELT_STAGE_ASM:
+        return COMPILE_ASM;
+    default:
+        return COMPILE_IR;
+    }
 }
 
 smelt_status compile_show(const struct translation *translation, const struct entry *entry,
@@ -230,10 +265,11 @@ smelt_status compile_show(const struct translation *translation, const struct en
     }
     struct clang clang;
     struct compile_result result = {0};
+    struct order order = {options, target_cpu(), output_of(stage)};
     smelt_status status = clang_find(&clang);
     if (status == SMELT_OK)
-        status = run_compiler(translation, &clang, &text, options,
-                              stage == SMELT_STAGE_IR ? COMPILE_IR : COMPILE_ASM, &result);
+        status = run_compiler(translation, &clang, &text, bitcode_key(translation, &text, &clang), &order,
+                              &result);
     text_free(&text);
     image_free(&result.image);
     if (status == SMELT_OK) *out = result.text;

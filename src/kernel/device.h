@@ -8,7 +8,23 @@ struct executable; /* the device's own */
 
 #define LAUNCH_MAX_BUFFERS 400
 
-/* One launch, checked and complete. */
+/* Where a device gets an entry's code from. An entry has several codes, made when a launch first needs them:
+ * see struct code_shape. */
+struct code_source {
+    /* Compiles the entry for a shape of launch. *cache_hit: no compiler ran. Called from several threads. */
+    smelt_status (*compile)(void *context, const struct code_shape *shape, struct image *image,
+                            bool *cache_hit);
+    void *context;     /* must live as long as what is loaded from here */
+    bool barrier_hint; /* the entry's text has barriers */
+};
+
+/* What had to be done before a launch could run. */
+struct preparation {
+    bool compiled;  /* code was missing */
+    bool cache_hit; /* and no compiler ran for it */
+};
+
+/* One launch, checked and complete; for `prepare` only its sizes and time-out matter. */
 struct launch {
     void *const *buffers;             /* by buffer index: address of element 0 */
     const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index */
@@ -23,10 +39,15 @@ struct device {
     const char *target;         /* what code is made for; part of cache keys; NULL: this machine's CPU */
     uint64_t threadgroup_limit; /* bytes of threadgroup memory */
     uint32_t thread_limit;      /* threads a group */
-    /* Makes an image runnable under `name` (for messages). Takes the image over on success. */
-    smelt_status (*load)(struct image *image, const char *name, struct executable **executable);
+    /* An entry under `name` (for messages), with no code yet. */
+    smelt_status (*load)(const struct code_source *source, const char *name, struct executable **executable);
     void (*unload)(struct executable *executable);
-    const struct image *(*image)(const struct executable *executable);
+    /* Makes the codes the launch needs where they are missing; *image is that of its full groups' code, if it
+     * has any, and lives as long as the executable. */
+    smelt_status (*prepare)(struct executable *executable, const struct launch *launch,
+                            const struct image **image, struct preparation *preparation);
+    /* What its full groups would be compiled for, if there were any. */
+    void (*shape)(const struct launch *launch, bool barrier_hint, struct code_shape *shape);
     int (*threads)(void); /* (optional) threads of this machine that work on a launch */
     /* Runs and waits. */
     smelt_status (*run)(struct executable *executable, const struct launch *launch);

@@ -67,7 +67,7 @@ smelt_status settings_check(const char *what, const struct device *device, const
 }
 
 static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *total) {
-    const struct image *image = dispatch->device->image(dispatch->executable);
+    const struct image *image = dispatch->image;
     uint64_t limit;
     TRY(profile_threadgroup_limit(dispatch->profile, dispatch->device, &limit));
     *total = image->threadgroup_bytes;
@@ -90,16 +90,34 @@ static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *tota
     return SMELT_OK;
 }
 
+static struct launch launch_of(const struct extent *extent, double timeout) {
+    struct launch launch = {.timeout = timeout};
+    for (int d = 0; d < 3; d++) {
+        launch.grid[d] = extent->grid[d];
+        launch.group_size[d] = extent->group[d];
+    }
+    return launch;
+}
+
+smelt_status dispatch_prepare(struct dispatch *dispatch) {
+    struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
+    struct preparation preparation;
+    double start = dispatch->info ? clock_seconds() : 0;
+    smelt_status status =
+        dispatch->device->prepare(dispatch->executable, &launch, &dispatch->image, &preparation);
+    if (dispatch->info && (preparation.compiled || status != SMELT_OK)) {
+        dispatch->info->compile_seconds += clock_seconds() - start;
+        dispatch->info->cache_hit = preparation.cache_hit;
+    }
+    return status;
+}
+
 smelt_status dispatch_run(const struct dispatch *dispatch) {
     uint64_t threadgroup_bytes;
     TRY(check_memory(dispatch, &threadgroup_bytes));
-    struct launch launch = {.buffers = dispatch->buffers,
-                            .threadgroup_memory = dispatch->threadgroup_memory,
-                            .timeout = dispatch->timeout};
-    for (int d = 0; d < 3; d++) {
-        launch.grid[d] = dispatch->extent->grid[d];
-        launch.group_size[d] = dispatch->extent->group[d];
-    }
+    struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
+    launch.buffers = dispatch->buffers;
+    launch.threadgroup_memory = dispatch->threadgroup_memory;
     if (!dispatch->info) return dispatch->device->run(dispatch->executable, &launch);
     double start = clock_seconds();
     smelt_status status = dispatch->device->run(dispatch->executable, &launch);
@@ -112,6 +130,22 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
         info->threads_per_group[d] = dispatch->extent->group[d];
     }
     info->threadgroup_bytes = threadgroup_bytes;
-    info->private_bytes = dispatch->device->image(dispatch->executable)->private_bytes;
+    info->private_bytes = dispatch->image->private_bytes;
     return status;
+}
+
+smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
+                             smelt_stage stage, struct code_shape *shape) {
+    static const int64_t usual[3] = {256, 1, 1};
+    struct extent extent;
+    const int64_t *group = desc->group[0] ? desc->group : usual;
+    TRY(extent_check(what, device, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual,
+                     &extent));
+    struct launch launch = launch_of(&extent, desc->timeout);
+    device->shape(&launch, desc->barrier_hint, shape);
+    if ((stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY) && shape->engine != ENGINE_SIMD)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': stages simd and why are of the SIMD engine; device '%s' runs another", what,
+                    device->name);
+    return SMELT_OK;
 }

@@ -31,12 +31,31 @@ struct dispatch {
     const char *profile;
     struct executable *executable;
     const struct extent *extent;
+    double timeout;
+    smelt_run_info *info; /* may be NULL */
+    /* Set between preparing and running. */
     void *const *buffers;
     const size_t *threadgroup_memory; /* may be NULL */
-    double timeout;
-    smelt_run_info *info; /* may be NULL; compile_seconds and cache_hit are the caller's */
+    /* Filled by preparing: what is known of the entry. */
+    const struct image *image;
 };
 
+/* Compiles what the launch needs and what is missing, and says so in `info`. */
+smelt_status dispatch_prepare(struct dispatch *dispatch);
+
 smelt_status dispatch_run(const struct dispatch *dispatch);
+
+/* A launch that is shown, not run. */
+struct shape_desc {
+    const int64_t *grid;  /* three, threads; 0: one full group */
+    const int64_t *group; /* three, threads; 0: 256 */
+    bool clamp;           /* body form: groups are no larger than the grid */
+    double timeout;
+    bool barrier_hint;
+};
+
+/* What the launch's full groups are compiled for. INVALID_ARGUMENT for a stage the device has not. */
+smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
+                             smelt_stage stage, struct code_shape *shape);
 
 #endif

@@ -1,5 +1,4 @@
-/* Kernels from bodies: checks, variants (one compiled entry for each combination of dtypes and templates),
- * runs. */
+/* Kernels from bodies: checks, variants (one entry for each combination of dtypes and templates), runs. */
 #include "array/array.h"
 #include "array/dtype.h"
 #include "base/arena.h"
@@ -31,8 +30,12 @@ struct variant {
     struct variant *next;
     struct variant_key key;
     const char *template_names[SMELT_MAX_TEMPLATES]; /* in the kernel's arena, kept under its lock */
+    struct signature signature;                      /* text and meaning of each buffer */
+    struct translation translation;
+    bool translated;
+    const struct entry *entry;
+    const char *name; /* the kernel's, for messages */
     struct executable *executable;
-    struct signature signature; /* text and meaning of each buffer */
 };
 
 struct smelt_kernel {
@@ -141,6 +144,7 @@ smelt_kernel *smelt_kernel_retain(smelt_kernel *kernel) {
 
 static void variant_free(struct variant *variant) {
     if (variant->executable) variant->key.device->unload(variant->executable);
+    if (variant->translated) translation_free(&variant->translation);
     signature_free(&variant->signature);
     free(variant);
 }
@@ -311,27 +315,33 @@ static smelt_status only_entry(const struct translation *translation, const stru
                 text_string(&signature->host_name));
 }
 
+static smelt_status compile_variant(void *context, const struct code_shape *shape, struct image *image,
+                                    bool *cache_hit) {
+    const struct variant *variant = context;
+    struct compile_options options = {.name = variant->name, .shape = *shape};
+    return compile_entry(&variant->translation, variant->entry, &options, image, cache_hit);
+}
+
+/* Ready to be compiled for what launches need. */
 static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_desc *desc,
-                                  const struct variant_key *key, struct variant **out, bool *cache_hit) {
+                                  const struct variant_key *key, struct variant **out) {
     struct variant *variant = calloc(1, sizeof *variant);
     if (!variant) return fail_out_of_memory(sizeof *variant);
     variant->key = *key;
-    struct translation translation;
+    variant->name = kernel->desc.name;
     smelt_status status = make_signature(kernel, desc, key->template_count, &variant->signature);
     if (status != SMELT_OK) {
         free(variant);
         return status;
     }
-    status = translate(kernel, &variant->signature, &translation);
+    status = translate(kernel, &variant->signature, &variant->translation);
+    variant->translated = status == SMELT_OK;
+    if (status == SMELT_OK) status = only_entry(&variant->translation, &variant->signature, &variant->entry);
     if (status == SMELT_OK) {
-        const struct entry *entry;
-        struct image image = {0};
-        struct compile_options options = {.name = kernel->desc.name};
-        status = only_entry(&translation, &variant->signature, &entry);
-        if (status == SMELT_OK) status = compile_entry(&translation, entry, &options, &image, cache_hit);
-        if (status == SMELT_OK) status = key->device->load(&image, kernel->desc.name, &variant->executable);
-        image_free(&image);
-        translation_free(&translation);
+        struct code_source source = {.compile = compile_variant,
+                                     .context = variant,
+                                     .barrier_hint = compile_has_barrier(&variant->translation)};
+        status = key->device->load(&source, kernel->desc.name, &variant->executable);
     }
     if (status != SMELT_OK) {
         variant_free(variant);
@@ -366,7 +376,7 @@ static smelt_status add_variant(smelt_kernel *kernel, struct variant *variant, c
     return SMELT_OK;
 }
 
-/* Compiles outside the lock: two threads may compile the same variant, one result is kept. */
+/* Translates outside the lock: two threads may make the same variant, one result is kept. */
 static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc,
                                 const struct variant_key *key, struct variant **out) {
     smelt_status status = SMELT_OK;
@@ -375,9 +385,8 @@ static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc
     pthread_mutex_unlock(&kernel->lock);
     if (!found) {
         double start = clock_seconds();
-        bool cache_hit = false;
         struct variant *made = NULL;
-        TRY(build_variant(kernel, desc, key, &made, &cache_hit));
+        TRY(build_variant(kernel, desc, key, &made));
         pthread_mutex_lock(&kernel->lock);
         found = find_variant(kernel, key, desc);
         if (!found) {
@@ -389,10 +398,7 @@ static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc
         }
         pthread_mutex_unlock(&kernel->lock);
         if (made) variant_free(made);
-        if (desc->info) {
-            desc->info->compile_seconds = clock_seconds() - start;
-            desc->info->cache_hit = cache_hit;
-        }
+        if (desc->info) desc->info->compile_seconds = clock_seconds() - start;
     }
     *out = found;
     return status;
@@ -501,6 +507,14 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     TRY(check_run(kernel, desc, &device, &key));
     TRY(extent_check(kernel->desc.name, device, desc->grid, desc->threadgroup, true, &extent));
     TRY(get_variant(kernel, desc, &key, &variant));
+    struct dispatch dispatch = {.what = kernel->desc.name,
+                                .device = device,
+                                .profile = desc->profile,
+                                .executable = variant->executable,
+                                .extent = &extent,
+                                .timeout = desc->timeout,
+                                .info = desc->info};
+    TRY(dispatch_prepare(&dispatch));
     struct bound bound;
     memset(bound.inputs, 0, sizeof bound.inputs);
     memset(bound.outputs, 0, sizeof bound.outputs);
@@ -508,14 +522,7 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     if (status == SMELT_OK) status = make_outputs(kernel, desc, &bound);
     if (status == SMELT_OK) {
         fill_buffers(variant, &bound);
-        struct dispatch dispatch = {.what = kernel->desc.name,
-                                    .device = device,
-                                    .profile = desc->profile,
-                                    .executable = variant->executable,
-                                    .extent = &extent,
-                                    .buffers = bound.buffers,
-                                    .timeout = desc->timeout,
-                                    .info = desc->info};
+        dispatch.buffers = bound.buffers;
         status = dispatch_run(&dispatch);
     }
     if (status == SMELT_OK)
@@ -534,7 +541,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                     !kernel ? "kernel"
                     : !desc ? "desc"
                             : "text");
-    if ((unsigned)stage > SMELT_STAGE_ASM)
+    if ((unsigned)stage > SMELT_STAGE_WHY)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage",
                     kernel->desc.name, (int)stage);
     const struct device *device;
@@ -552,7 +559,14 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
         if (status == SMELT_OK) {
             const struct entry *entry;
             struct compile_options options = {.name = kernel->desc.name};
+            struct shape_desc shape = {.grid = desc->grid,
+                                       .group = desc->threadgroup,
+                                       .clamp = true,
+                                       .timeout = desc->timeout,
+                                       .barrier_hint = compile_has_barrier(&translation)};
             status = only_entry(&translation, &signature, &entry);
+            if (status == SMELT_OK)
+                status = shape_for_stage(kernel->desc.name, device, &shape, stage, &options.shape);
             if (status == SMELT_OK) status = compile_show(&translation, entry, &options, stage, text);
             translation_free(&translation);
         }

@@ -1,6 +1,5 @@
 /* Whole .metal files: functions by host name, buffers by index. */
 #include "array/array.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "kernel/dispatch.h"
 
@@ -143,31 +142,27 @@ void smelt_function_release(smelt_function *function) {
     free(function);
 }
 
+static smelt_status compile_function(void *context, const struct code_shape *shape, struct image *image,
+                                     bool *cache_hit) {
+    const smelt_function *function = context;
+    struct compile_options options = {
+        .name = function->entry->host_name, .constants = function->constants, .shape = *shape};
+    return compile_entry(&function->library->translation, function->entry, &options, image, cache_hit);
+}
+
 static smelt_status get_executable(smelt_function *function, const struct device *device,
-                                   smelt_run_info *info, struct executable **out) {
+                                   struct executable **out) {
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&function->lock);
     *out = NULL;
     for (int i = 0; i < function->loaded_count; i++)
         if (function->loaded[i].device == device) *out = function->loaded[i].executable;
     if (!*out) {
-        double start = clock_seconds();
-        bool cache_hit = false;
-        struct image image = {0};
-        struct compile_options options = {.name = function->entry->host_name,
-                                          .constants = function->constants};
-        status =
-            compile_entry(&function->library->translation, function->entry, &options, &image, &cache_hit);
-        if (status == SMELT_OK) status = device->load(&image, function->entry->host_name, out);
-        image_free(&image);
-        if (status == SMELT_OK) {
-            function->loaded[function->loaded_count].device = device;
-            function->loaded[function->loaded_count++].executable = *out;
-        }
-        if (info) {
-            info->compile_seconds = clock_seconds() - start;
-            info->cache_hit = cache_hit;
-        }
+        struct code_source source = {.compile = compile_function,
+                                     .context = function,
+                                     .barrier_hint = compile_has_barrier(&function->library->translation)};
+        status = device->load(&source, function->entry->host_name, out);
+        if (status == SMELT_OK) function->loaded[function->loaded_count++] = (struct loaded){device, *out};
     }
     pthread_mutex_unlock(&function->lock);
     return status;
@@ -258,18 +253,43 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     TRY(settings_check(function->entry->host_name, device, desc->profile, desc->timeout));
     TRY(grid_of(function, desc, grid));
     TRY(extent_check(function->entry->host_name, device, grid, desc->threadgroup, false, &extent));
-    TRY(get_executable(function, device, desc->info, &executable));
-    TRY(bind(function, device->image(executable), desc, buffers));
+    TRY(get_executable(function, device, &executable));
     struct dispatch dispatch = {.what = function->entry->host_name,
                                 .device = device,
                                 .profile = desc->profile,
                                 .executable = executable,
                                 .extent = &extent,
-                                .buffers = buffers,
-                                .threadgroup_memory = desc->threadgroup_memory,
                                 .timeout = desc->timeout,
-                                .info = desc->info};
+                                .info = desc->info,
+                                .buffers = buffers,
+                                .threadgroup_memory = desc->threadgroup_memory};
+    TRY(dispatch_prepare(&dispatch));
+    TRY(bind(function, dispatch.image, desc, buffers));
     return dispatch_run(&dispatch);
+}
+
+static smelt_status show(smelt_function *function, const smelt_dispatch_desc *desc, smelt_stage stage,
+                         char **text) {
+    const char *name = function->entry->host_name;
+    if ((unsigned)stage > SMELT_STAGE_WHY)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage", name,
+                    (int)stage);
+    const struct device *device;
+    TRY(device_find(desc->device, &device));
+    if (stage == SMELT_STAGE_SOURCE) {
+        *text = string_copy(text_string(&function->library->source), function->library->source.length);
+        return *text ? SMELT_OK : fail_out_of_memory(function->library->source.length);
+    }
+    const struct translation *translation = &function->library->translation;
+    struct compile_options options = {.name = name, .constants = function->constants};
+    int64_t grid[3] = {0, 0, 0};
+    if (desc->grid[0] || desc->groups[0]) TRY(grid_of(function, desc, grid));
+    struct shape_desc shape = {.grid = grid,
+                               .group = desc->threadgroup,
+                               .timeout = desc->timeout,
+                               .barrier_hint = compile_has_barrier(translation)};
+    TRY(shape_for_stage(name, device, &shape, stage, &options.shape));
+    return compile_show(translation, function->entry, &options, stage, text);
 }
 
 smelt_status smelt_function_show(smelt_function *function, const char *device_name, smelt_stage stage,
@@ -277,15 +297,15 @@ smelt_status smelt_function_show(smelt_function *function, const char *device_na
     if (!function || !text)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "function show: %s is NULL",
                     function ? "text" : "function");
-    if ((unsigned)stage > SMELT_STAGE_ASM)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage",
-                    function->entry->host_name, (int)stage);
-    const struct device *device;
-    TRY(device_find(device_name, &device));
-    if (stage == SMELT_STAGE_SOURCE) {
-        *text = string_copy(text_string(&function->library->source), function->library->source.length);
-        return *text ? SMELT_OK : fail_out_of_memory(function->library->source.length);
-    }
-    struct compile_options options = {.name = function->entry->host_name, .constants = function->constants};
-    return compile_show(&function->library->translation, function->entry, &options, stage, text);
+    return show(function, &(smelt_dispatch_desc){.device = device_name}, stage, text);
+}
+
+smelt_status smelt_function_show_run(smelt_function *function, const smelt_dispatch_desc *desc,
+                                     smelt_stage stage, char **text) {
+    if (!function || !desc || !text)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "function show: %s is NULL",
+                    !function ? "function"
+                    : !desc   ? "desc"
+                              : "text");
+    return show(function, desc, stage, text);
 }

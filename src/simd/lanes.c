@@ -159,7 +159,7 @@ static LLVMValueRef fold(struct simd *s, enum simd_operation operation, LLVMValu
 
 LLVMValueRef reduce_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
                           int count) {
-    LLVMValueRef vectors[GANG_MAX_LANES];
+    LLVMValueRef vectors[GANG_MAX_LANES] = {chunks[0]};
     struct tree tree = {.span = 1, .extent = s->chunk_lanes};
     for (int i = 0; i < count; i++) vectors[i] = chunks[i];
     for (int i = 0; i < s->chunk_lanes; i++) tree.leaf[i] = i;

@@ -171,7 +171,7 @@ static int shape_of_call(struct simd *s, LLVMValueRef call) {
 }
 
 static int shape_of_binary(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int a, int b) {
-    int64_t constant;
+    int64_t constant = 0;
     unsigned width = width_of(i);
     bool by_constant = constant_of(LLVMGetOperand(i, 1), &constant);
     switch (opcode) {
