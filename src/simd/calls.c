@@ -183,30 +183,30 @@ static LLVMValueRef vector_form(struct simd *s, LLVMValueRef call, LLVMTypeRef *
     return result;
 }
 
-/* Through float, which holds every half: LLVM 19 loses NaNs beside zeros where it promotes vectors of half
- * itself. */
-static LLVMValueRef extreme_of_halves(struct simd *s, LLVMValueRef call, bool least, int chunk) {
+/* LLVM 19 loses NaNs beside zeros in vectors of half where the CPU has no arithmetic on half. */
+static LLVMValueRef keep_nan(struct simd *s, LLVMValueRef call, LLVMValueRef extreme, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef wide = chunk_type(s, LLVMFloatTypeInContext(s->unit->context));
-    LLVMValueRef arguments[2];
-    for (unsigned i = 0; i < 2; i++)
-        arguments[i] = LLVMBuildFPExt(b, chunk_of(s, LLVMGetOperand(call, i), chunk), wide, "");
-    LLVMValueRef extreme = call_intrinsic(s, least ? "llvm.minimum" : "llvm.maximum", &wide, 1, arguments, 2);
-    return LLVMBuildFPTrunc(b, extreme, chunk_type(s, LLVMTypeOf(call)), "");
+    LLVMValueRef x = chunk_of(s, LLVMGetOperand(call, 0), chunk),
+                 y = chunk_of(s, LLVMGetOperand(call, 1), chunk);
+    LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, x, y, "");
+    return LLVMBuildSelect(b, nan, LLVMBuildFAdd(b, x, y, ""), extreme, "");
+}
+
+static bool loses_nan(LLVMValueRef call, const char *name) {
+    return LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMHalfTypeKind &&
+           (is_intrinsic(name, "llvm.minimum") || is_intrinsic(name, "llvm.maximum"));
 }
 
 static LLVMValueRef intrinsic_call(struct simd *s, LLVMValueRef call, const char *name, int chunk) {
-    bool least = is_intrinsic(name, "llvm.minimum");
-    if ((least || is_intrinsic(name, "llvm.maximum")) &&
-        LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMHalfTypeKind)
-        return extreme_of_halves(s, call, least, chunk);
     for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++) {
         if (!is_intrinsic(name, intrinsics[i].name)) continue;
         enum overload overload = intrinsics[i].overload;
         LLVMTypeRef first = chunk_type(s, LLVMTypeOf(LLVMGetOperand(call, 0)));
         LLVMTypeRef types[2] = {overload == BY_OPERAND ? first : chunk_type(s, LLVMTypeOf(call)), first};
         if (overload == BY_RESULT_AND_SECOND) types[1] = chunk_type(s, LLVMTypeOf(LLVMGetOperand(call, 1)));
-        return vector_form(s, call, types, overload == BY_RESULT || overload == BY_OPERAND ? 1 : 2, chunk);
+        unsigned type_count = overload == BY_RESULT || overload == BY_OPERAND ? 1 : 2;
+        LLVMValueRef result = vector_form(s, call, types, type_count, chunk);
+        return loses_nan(call, name) ? keep_nan(s, call, result, chunk) : result;
     }
     return NULL;
 }
