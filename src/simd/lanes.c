@@ -114,26 +114,37 @@ struct tree {
     int span, extent; /* extent: leaves of one vector */
 };
 
-/* Two vectors become one: neighbours combined, side by side within blocks of four lanes, because shuffles
- * that stay inside 128 bits are the cheapest. All pairs of vectors are built alike. */
-static LLVMValueRef merge_pair(struct simd *s, enum simd_operation operation, LLVMValueRef a,
-                               LLVMValueRef b) {
-    int lanes = s->chunk_lanes, block = lanes < 4 ? lanes : 4, left[GANG_MAX_LANES], right[GANG_MAX_LANES];
-    if (lanes == 1) return combine_lanes(s, operation, a, b);
-    for (int i = 0; i < lanes; i++) {
-        bool second = i % block >= block / 2;
-        left[i] = (second ? lanes : 0) + i - i % block + 2 * (i % (block / 2));
-        right[i] = left[i] + 1;
-    }
-    return combine_lanes(s, operation, shuffle_lanes(s, a, b, left, lanes),
-                         shuffle_lanes(s, a, b, right, lanes));
+/* The lane with the right neighbour of the node in lane i, if that is a left one; or -1. */
+static int partner_of(const struct simd *s, const struct tree *tree, int i) {
+    int leaf = tree->leaf[i];
+    if (leaf < 0 || leaf % (2 * tree->span) != 0) return -1;
+    for (int j = 0; j < s->chunk_lanes; j++)
+        if (tree->leaf[j] == leaf + tree->span) return j;
+    return -1;
 }
 
-static void merge_leaves(struct simd *s, struct tree *tree) {
-    int lanes = s->chunk_lanes, block = lanes < 4 ? lanes : 4, leaf[GANG_MAX_LANES];
+/* Pairs of vectors become one each, all alike: neighbours combined. Both vectors' results alternate within
+ * blocks of four lanes, so that the first two steps need no shuffle that leaves its 128 bits. */
+static void merge_pairs(struct simd *s, enum simd_operation operation, LLVMValueRef *vectors, int count,
+                        struct tree *tree) {
+    int lanes = s->chunk_lanes, half = lanes < 4 ? lanes / 2 : 2, pairs = 0;
+    int left[GANG_MAX_LANES], right[GANG_MAX_LANES], leaf[GANG_MAX_LANES];
     for (int i = 0; i < lanes && lanes > 1; i++) {
-        bool second = i % block >= block / 2;
-        leaf[i] = tree->leaf[i - i % block + 2 * (i % (block / 2))] + (second ? tree->extent : 0);
+        int partner = partner_of(s, tree, i);
+        if (partner < 0) continue;
+        int place = pairs / half * 2 * half + pairs % half;
+        for (int second = 0; second < 2; second++) {
+            left[place + second * half] = i + second * lanes;
+            right[place + second * half] = partner + second * lanes;
+            leaf[place + second * half] = tree->leaf[i] + second * tree->extent;
+        }
+        pairs++;
+    }
+    for (int i = 0; i < count; i += 2) {
+        LLVMValueRef a = vectors[i], b = vectors[i + 1];
+        vectors[i / 2] = lanes == 1 ? combine_lanes(s, operation, a, b)
+                                    : combine_lanes(s, operation, shuffle_lanes(s, a, b, left, lanes),
+                                                    shuffle_lanes(s, a, b, right, lanes));
     }
     for (int i = 0; i < lanes && lanes > 1; i++) tree->leaf[i] = leaf[i];
     tree->span *= 2;
@@ -144,13 +155,7 @@ static void merge_leaves(struct simd *s, struct tree *tree) {
 static LLVMValueRef fold(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
                          struct tree *tree) {
     int lanes = s->chunk_lanes, partner[GANG_MAX_LANES];
-    for (int i = 0; i < lanes; i++) {
-        partner[i] = -1;
-        for (int j = 0; j < lanes; j++)
-            if (tree->leaf[i] >= 0 && tree->leaf[i] % (2 * tree->span) == 0 &&
-                tree->leaf[j] == tree->leaf[i] + tree->span)
-                partner[i] = j;
-    }
+    for (int i = 0; i < lanes; i++) partner[i] = partner_of(s, tree, i);
     for (int i = 0; i < lanes; i++)
         if (partner[i] < 0) tree->leaf[i] = -1;
     tree->span *= 2;
@@ -163,11 +168,7 @@ LLVMValueRef reduce_lanes(struct simd *s, enum simd_operation operation, LLVMVal
     struct tree tree = {.span = 1, .extent = s->chunk_lanes};
     for (int i = 0; i < count; i++) vectors[i] = chunks[i];
     for (int i = 0; i < s->chunk_lanes; i++) tree.leaf[i] = i;
-    for (; count > 1; count /= 2) {
-        for (int i = 0; i < count / 2; i++)
-            vectors[i] = merge_pair(s, operation, vectors[2 * i], vectors[2 * i + 1]);
-        merge_leaves(s, &tree);
-    }
+    for (; count > 1; count /= 2) merge_pairs(s, operation, vectors, count, &tree);
     while (tree.span < tree.extent) vectors[0] = fold(s, operation, vectors[0], &tree);
     return LLVMBuildExtractElement(s->unit->builder, vectors[0], const_i32(s, 0), "");
 }
