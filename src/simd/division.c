@@ -106,7 +106,12 @@ static LLVMValueRef multiply_shift(struct simd *s, LLVMValueRef a, LLVMValueRef 
     }
     a = LLVMBuildFreeze(b, a, "");
     LLVMValueRef pairs = LLVMBuildBitCast(b, a, LLVMVectorType(i64, (unsigned)lanes / 2), "");
-    LLVMValueRef factors = splat_to(s, factor, lanes / 2), shifts = splat_to(s, shift, lanes / 2);
+    LLVMValueRef shifts = splat_to(s, shift, lanes / 2);
+    /* The mask beside the multiplication tells the code generator that 32 bits are enough: it keeps such a
+     * mask there when the factor is made outside a loop. The cast keeps it from becoming a scalar's. */
+    LLVMValueRef low_factor = LLVMBuildTrunc(b, factor, type_i32(s->unit), "");
+    LLVMValueRef factors = LLVMBuildBitCast(b, splat_to(s, low_factor, lanes), LLVMTypeOf(pairs), "");
+    factors = LLVMBuildAnd(b, factors, constant_like(s, pairs, 0xffffffff), "");
     LLVMValueRef thirty_two = constant_like(s, pairs, 32);
     LLVMValueRef even = LLVMBuildAnd(b, pairs, constant_like(s, pairs, 0xffffffff), "");
     LLVMValueRef odd = LLVMBuildLShr(b, pairs, thirty_two, "");
