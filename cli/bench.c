@@ -24,7 +24,9 @@ struct bench {
     int exit_status; /* of the first failure */
 };
 
-bool bench_quick(const struct bench *bench) { return bench->quick; }
+bool bench_quick(const struct bench *bench) {
+    return bench->quick;
+}
 
 int bench_repeats(const struct bench *bench, int usual) {
     if (bench->repeats) return (int)bench->repeats;
@@ -40,8 +42,7 @@ bool bench_wants(const struct bench *bench, const char *job) {
 /* ---- Results. */
 
 static smelt_status add_result(struct bench *bench, struct bench_result result) {
-    struct bench_result *grown =
-        realloc(bench->results, (size_t)(bench->count + 1) * sizeof *bench->results);
+    struct bench_result *grown = realloc(bench->results, (size_t)(bench->count + 1) * sizeof *bench->results);
     if (!grown) return SMELT_ERROR_OUT_OF_MEMORY;
     bench->results = grown;
     bench->results[bench->count++] = result;
@@ -128,16 +129,15 @@ static smelt_status record(struct bench *bench, const struct bench_case *one, st
         return add_failure(bench, one->job, one->variant, exit_status_of(timing->status),
                            timing->message ? timing->message : smelt_status_meaning(timing->status));
     qsort(timing->times, (size_t)timing->rounds, sizeof *timing->times, compare_reals);
-    return add_result(bench,
-                      (struct bench_result){.job = one->job,
-                                            .variant = one->variant,
-                                            .anchor = one->anchor,
-                                            .median = quantile(timing->times, timing->rounds, 0.5),
-                                            .spread = quantile(timing->times, timing->rounds, 0.75) -
-                                                      quantile(timing->times, timing->rounds, 0.25),
-                                            .work = one->work,
-                                            .work_unit = one->work_unit,
-                                            .bar = one->bar});
+    return add_result(bench, (struct bench_result){.job = one->job,
+                                                   .variant = one->variant,
+                                                   .anchor = one->anchor,
+                                                   .median = quantile(timing->times, timing->rounds, 0.5),
+                                                   .spread = quantile(timing->times, timing->rounds, 0.75) -
+                                                             quantile(timing->times, timing->rounds, 0.25),
+                                                   .work = one->work,
+                                                   .work_unit = one->work_unit,
+                                                   .bar = bench->quick ? (struct bench_bar){0} : one->bar});
 }
 
 /* The time the result is compared with: stated, or measured among the results since `first`. */
@@ -158,7 +158,8 @@ smelt_status bench_measure(struct bench *bench, const struct bench_case *cases, 
     double *times = calloc((size_t)count * (size_t)rounds, sizeof *times);
     struct timing *timings = calloc((size_t)count, sizeof *timings);
     smelt_status status = times && timings ? SMELT_OK : SMELT_ERROR_OUT_OF_MEMORY;
-    for (int i = 0; i < count && status == SMELT_OK; i++) timings[i].times = times + (size_t)i * (size_t)rounds;
+    for (int i = 0; i < count && status == SMELT_OK; i++)
+        timings[i].times = times + (size_t)i * (size_t)rounds;
     for (int round = -1; round < rounds && status == SMELT_OK; round++)
         measure_round(cases, count, timings, round);
     for (int i = 0, source = 0; i < count && status == SMELT_OK; i++) {

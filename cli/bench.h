@@ -11,7 +11,7 @@ struct bench; /* one run of the command: what was asked for, and the results */
 struct bench_bar {
     enum {
         BENCH_NO_BAR = 0,
-        BENCH_TIME_AT_MOST, /* value times the anchor's time */
+        BENCH_TIME_AT_MOST,  /* value times the anchor's time */
         BENCH_SPEED_AT_LEAST /* value times the anchor's speed */
     } kind;
     double value;
@@ -26,12 +26,12 @@ struct bench_case {
                     ("target"); NULL: nothing */
     double anchor_seconds; /* the stated figure; 0: the median of the variant named by `anchor` */
     /* Does the job once and gives its time. The function times itself, so that preparing costs nothing; for
-     * very short jobs it does many and divides. On failure smelt_error() tells. NULL: the figures are those of
-     * the case before, compared with something else. */
+     * very short jobs it does many and divides. On failure smelt_error() tells. NULL: the figures are those
+     * of the case before, compared with something else. */
     smelt_status (*measure)(void *context, double *seconds);
     void *context;
-    int most_rounds; /* slow cases need not take part in every round; 0: all */
-    double work;     /* bytes or operations of the job, for the rate; 0: no rate is shown */
+    int most_rounds;       /* slow cases need not take part in every round; 0: all */
+    double work;           /* bytes or operations of the job, for the rate; 0: no rate is shown */
     const char *work_unit; /* "B" or "FLOP" */
     struct bench_bar bar;
 };

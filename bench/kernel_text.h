@@ -1,0 +1,15 @@
+/* The text of the benchmark's kernels, embedded by kernels/embed.py: one string a file, named after it. */
+#ifndef SMELT_BENCH_KERNEL_TEXT_H
+#define SMELT_BENCH_KERNEL_TEXT_H
+
+extern const char kernel_text_elementwise_exp[];
+extern const char kernel_text_softmax_tree[];
+extern const char kernel_text_softmax_simd[];
+extern const char kernel_text_matmul_tiled[];
+extern const char kernel_text_matmul_register[];
+extern const char kernel_text_chunk_inverse[];
+extern const char kernel_text_sample_grid[];
+extern const char kernel_text_divergent[];
+extern const char kernel_text_gelu_chain[];
+
+#endif
