@@ -10,6 +10,7 @@
 #include "simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
+#include <string.h>
 
 static int place_of_block(struct simd *s, LLVMBasicBlockRef block) {
     return value_of(s, LLVMBasicBlockAsValue(block))->block;
@@ -300,33 +301,45 @@ static void write_guard(struct simd *s, struct block *block) {
     LLVMBuildCondBr(b, any_lane(s, masks, s->chunk_count), block->head, start_of_item(s, next));
 }
 
+/* The mask of the round that starts: for blocks of the loop that have it, too. */
+static void hold_mask(struct simd *s, struct block *header) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (!header->held_slots) return;
+    for (int c = 0; c < s->chunk_count; c++) {
+        LLVMBuildStore(b, header->mask[c] ? header->mask[c] : all_lanes(s), header->held_slots[c]);
+        LLVMBuildStore(b, LLVMConstNull(mask_type(s)), header->mask_slots[c]);
+    }
+}
+
 static void write_head(struct simd *s, int place) {
     LLVMBuilderRef b = s->unit->builder;
     struct block *block = &s->blocks[place];
     LLVMPositionBuilderAtEnd(b, block->head);
     load_mask(s, block);
     if (is_header(s, place)) {
-        if (block->held_slots)
-            for (int c = 0; c < s->chunk_count; c++) {
-                LLVMBuildStore(b, block->mask[c], block->held_slots[c]);
-                LLVMBuildStore(b, LLVMConstNull(mask_type(s)), block->mask_slots[c]);
-            }
+        hold_mask(s, block);
         clear_masks(s, block->loop);
     }
     LLVMBuildBr(b, block->body);
 }
 
+static void end_full_round(struct simd *s, int loop);
+
 static void write_block(struct simd *s, int place) {
     struct block *block = &s->blocks[place];
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
     s->current = place;
+    s->serial++;
     if (block->guard) write_guard(s, block);
     write_head(s, place);
     LLVMPositionBuilderAtEnd(s->unit->builder, block->body);
     emit_instructions(s, block->original);
     LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(terminator));
     if (s->refused) return;
-    if (block->divergent)
+    int loop = block->loop;
+    if (loop >= 0 && s->loops[loop].full_rounds && s->loops[loop].last == place)
+        end_full_round(s, loop);
+    else if (block->divergent)
         end_divergently(s, place, terminator);
     else
         end_uniformly(s, place, terminator);
@@ -369,29 +382,155 @@ static LLVMValueRef *mask_slots(struct simd *s) {
     return slots;
 }
 
+static LLVMBasicBlockRef append_block(struct simd *s, const char *name) {
+    return LLVMAppendBasicBlockInContext(s->unit->context, s->gang, name);
+}
+
+static void make_new_blocks(struct simd *s, struct block *block) {
+    if (block->mask_slots && !block->held_slots) block->guard = append_block(s, "guard");
+    block->head = append_block(s, "head");
+    block->body = append_block(s, "body");
+}
+
 static void make_blocks(struct simd *s) {
     for (int place = 0; place < s->block_count; place++) {
         struct block *block = &s->blocks[place];
-        bool header = is_header(s, place);
         block->mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *block->mask);
         if (owns_mask(s, place)) {
             block->mask_slots = mask_slots(s);
-            if (header)
-                block->held_slots = mask_slots(s);
-            else
-                block->guard = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, "guard");
+            if (is_header(s, place)) block->held_slots = mask_slots(s);
         }
-        block->head = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, "head");
-        block->body = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, "body");
+        make_new_blocks(s, block);
     }
     for (int i = 0; i < s->loop_count; i++)
-        if (s->loops[i].divergent)
-            s->loops[i].end = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, "end");
+        if (s->loops[i].divergent) s->loops[i].end = append_block(s, "end");
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(phi, block) {
         if (!LLVMIsAPHINode(phi)) break;
         make_phi_slots(s, phi);
     }
+}
+
+/* ---- Full rounds. A loop that lanes leave by comparing neighbours with a bound (`i < n`) is written twice:
+ * first with the mask it is entered with, for as long as a comparison of scalars shows that all lanes stay;
+ * then with masks, for the last round or two. */
+
+#define MAX_FULL_ROUND_BLOCKS 12
+
+static bool is_monotone(LLVMIntPredicate predicate) {
+    return predicate != LLVMIntEQ && predicate != LLVMIntNE;
+}
+
+/* The comparison that decides whether the latch goes on, and the predicate that says yes; NULL: another. */
+static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate *predicate) {
+    struct block *latch = &s->blocks[s->loops[loop].last], *header = &s->blocks[s->loops[loop].header];
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch->original);
+    if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return NULL;
+    LLVMValueRef condition = LLVMGetCondition(branch);
+    bool stays = LLVMGetSuccessor(branch, 0) == header->original;
+    if (!LLVMIsAICmpInst(condition) || (!stays && LLVMGetSuccessor(branch, 1) != header->original))
+        return NULL;
+    static const LLVMIntPredicate inverse[] = {LLVMIntNE,  LLVMIntEQ,  LLVMIntULE, LLVMIntULT, LLVMIntUGE,
+                                               LLVMIntUGT, LLVMIntSLE, LLVMIntSLT, LLVMIntSGE, LLVMIntSGT};
+    *predicate = LLVMGetICmpPredicate(condition);
+    if (!stays) *predicate = inverse[*predicate - LLVMIntEQ];
+    int left = shape_of(s, LLVMGetOperand(condition, 0)), right = shape_of(s, LLVMGetOperand(condition, 1));
+    bool suits = is_monotone(*predicate) && left > 0 && right == SHAPE_UNIFORM &&
+                 LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
+    return suits ? condition : NULL;
+}
+
+static bool has_full_rounds(struct simd *s, int loop) {
+    const struct loop *l = &s->loops[loop];
+    LLVMIntPredicate predicate;
+    if (!l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS) return false;
+    for (int place = l->header; place <= l->last; place++) {
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
+        for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)
+            if (!is_within(s, place_of_block(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
+        if (s->blocks[place].loop != loop) return false;
+    }
+    return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
+}
+
+/* i1: the comparison holds for all lanes, also for those that are off. */
+static LLVMValueRef all_stay(struct simd *s, LLVMValueRef condition, LLVMIntPredicate predicate) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef number = scalar_of(s, LLVMGetOperand(condition, 0));
+    LLVMValueRef bound = scalar_of(s, LLVMGetOperand(condition, 1));
+    LLVMTypeRef type = LLVMTypeOf(number);
+    const int64_t *offsets = shape_offsets(s, shape_of(s, LLVMGetOperand(condition, 0)));
+    int64_t low = 0, high = 0;
+    for (int i = 0; i < s->lanes; i++) {
+        if (offsets[i] < low) low = offsets[i];
+        if (offsets[i] > high) high = offsets[i];
+    }
+    bool below = predicate == LLVMIntULT || predicate == LLVMIntULE || predicate == LLVMIntSLT ||
+                 predicate == LLVMIntSLE;
+    bool is_signed = predicate == LLVMIntSGT || predicate == LLVMIntSGE || predicate == LLVMIntSLT ||
+                     predicate == LLVMIntSLE;
+    LLVMValueRef lowest = LLVMBuildAdd(b, number, LLVMConstInt(type, (uint64_t)low, true), "");
+    LLVMValueRef highest = LLVMBuildAdd(b, number, LLVMConstInt(type, (uint64_t)high, true), "");
+    /* Neither end wraps around. */
+    LLVMIntPredicate order = is_signed ? LLVMIntSLE : LLVMIntULE;
+    LLVMValueRef straight = LLVMBuildAnd(b, LLVMBuildICmp(b, order, lowest, number, ""),
+                                         LLVMBuildICmp(b, order, number, highest, ""), "");
+    LLVMValueRef worst = LLVMBuildICmp(b, predicate, below ? highest : lowest, bound, "");
+    return LLVMBuildAnd(b, straight, worst, "all_stay");
+}
+
+/* The latch of a full round: another full one, or the masked ones. */
+static void end_full_round(struct simd *s, int loop) {
+    LLVMBuilderRef b = s->unit->builder;
+    int place = s->loops[loop].last, header = s->loops[loop].header;
+    LLVMIntPredicate predicate;
+    LLVMValueRef condition = staying_condition(s, loop, &predicate);
+    LLVMBasicBlockRef all = new_block(s, "all"), some = new_block(s, "some");
+    LLVMBuildCondBr(b, all_stay(s, condition, predicate), all, some);
+    LLVMPositionBuilderAtEnd(b, all);
+    take_edge(s, place, header, s->blocks[place].mask, false);
+    poll(s);
+    LLVMBuildBr(b, s->blocks[header].head);
+    LLVMPositionBuilderAtEnd(b, some);
+    int entered = s->blocks[header].mask_of;
+    s->blocks[header].mask_of = header; /* the masked rounds' */
+    end_divergently(s, place, LLVMGetBasicBlockTerminator(s->blocks[place].original));
+    s->blocks[header].mask_of = entered;
+}
+
+static void write_full_rounds(struct simd *s, int loop) {
+    struct loop *l = &s->loops[loop];
+    size_t words = (size_t)(s->item_count + 63) / 64;
+    int entered = s->blocks[s->blocks[l->header].dominator].mask_of;
+    int first = s->blocks[l->header].item;
+    uint64_t *pending = arena_alloc(&s->arena, words * 8);
+    if (!pending) return;
+    memcpy(pending, s->items[first].pending, words * 8);
+    for (int place = l->header; place <= l->last; place++)
+        if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = entered;
+    l->full_rounds = true;
+    for (int item = first; item < l->item && !s->refused; item++) write_block(s, s->items[item].block);
+    l->full_rounds = false;
+    /* The masked rounds are written next, with blocks of their own. */
+    for (int place = l->header; place <= l->last; place++) {
+        struct block *block = &s->blocks[place];
+        memset(s->items[block->item].pending, 0, words * 8);
+        if (block->mask_of == entered) block->mask_of = l->header;
+        make_new_blocks(s, block);
+    }
+    memcpy(s->items[first].pending, pending, words * 8);
+}
+
+static void write_item(struct simd *s, int number) {
+    const struct item *item = &s->items[number];
+    if (item->block < 0) {
+        if (s->loops[item->loop].divergent) write_loop_end(s, item->loop);
+        return;
+    }
+    int loop = s->blocks[item->block].loop;
+    bool header = loop >= 0 && s->loops[loop].header == item->block;
+    if (header && has_full_rounds(s, loop)) write_full_rounds(s, loop);
+    if (!s->refused) write_block(s, item->block);
 }
 
 smelt_status simd_emit(struct simd *s) {
@@ -412,12 +551,7 @@ smelt_status simd_emit(struct simd *s) {
         return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");
     clear_masks(s, -1);
     LLVMBuildBr(b, s->blocks[0].head);
-    for (int item = 0; item < s->item_count && !s->refused; item++) {
-        if (s->items[item].block >= 0)
-            write_block(s, s->items[item].block);
-        else if (s->loops[s->items[item].loop].divergent)
-            write_loop_end(s, s->items[item].loop);
-    }
+    for (int item = 0; item < s->item_count && !s->refused; item++) write_item(s, item);
     LLVMSetCurrentDebugLocation2(b, NULL);
     if (s->arena.failed)
         return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");

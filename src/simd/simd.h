@@ -31,7 +31,7 @@ struct value {
     LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;  /* … of the chunks */
     int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
-    int loaded;           /* the block whose code `scalar` and `chunks` may be used in; -1: any */
+    int loaded;           /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
     struct value *next;   /* in the table */
 };
 
@@ -58,6 +58,7 @@ struct loop {
     int parent;
     int item;              /* the place in the layout where its rounds end */
     bool divergent;        /* lanes leave it at different times or by different ways */
+    bool full_rounds;      /* being emitted for the rounds in which all lanes stay */
     LLVMBasicBlockRef end; /* divergent: where the next round is decided */
 };
 
@@ -99,7 +100,8 @@ struct simd {
     int item_count;
     int region_words, region_count;
     /* Emission. */
-    int current;                   /* block being emitted */
+    int current;                   /* block being emitted … */
+    int serial;                    /* … and the number of this emission: some blocks are emitted twice */
     LLVMBasicBlockRef slots_block; /* where stack slots are made */
     LLVMValueRef *entry_mask;      /* chunk_count; entries NULL: all lanes */
     struct remark *remarks, **remark_end;

@@ -124,7 +124,7 @@ static bool needs_slot(struct simd *s, const struct value *v) {
 void set_scalar(struct simd *s, LLVMValueRef original, LLVMValueRef scalar) {
     struct value *v = value_of(s, original);
     v->scalar = scalar;
-    v->loaded = s->current;
+    v->loaded = s->serial;
     if (!v->slot && needs_slot(s, v)) v->slot = make_slot(s, LLVMTypeOf(scalar));
     if (v->slot) LLVMBuildStore(s->unit->builder, scalar, v->slot);
 }
@@ -140,20 +140,20 @@ void set_chunk(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef ve
         }
     }
     v->chunks[chunk] = vector;
-    v->loaded = s->current;
+    v->loaded = s->serial;
     if (v->slots) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
 }
 
 /* Loads stand in the head of the current block, so that all its code may use them. */
 static void load_from_slots(struct simd *s, struct value *v) {
-    if (v->loaded == s->current || (!v->slot && !v->slots)) return;
+    if (v->loaded == s->serial || (!v->slot && !v->slots)) return;
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->blocks[s->current].head));
     if (v->slot) v->scalar = LLVMBuildLoad2(b, LLVMGetAllocatedType(v->slot), v->slot, "");
     for (int i = 0; v->slots && i < s->chunk_count; i++)
         v->chunks[i] = LLVMBuildLoad2(b, LLVMGetAllocatedType(v->slots[i]), v->slots[i], "");
-    v->loaded = s->current;
+    v->loaded = s->serial;
     LLVMPositionBuilderAtEnd(b, here);
 }
 

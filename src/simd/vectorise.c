@@ -94,14 +94,29 @@ static bool has_barrier(LLVMValueRef entry) {
     return false;
 }
 
+static int count_instructions(LLVMValueRef entry) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(instruction, block) count++;
+    return count;
+}
+
+/* Chosen so that code generation stays below 60 ms: instructions of the thread times chunks of the gang. */
+#define MAX_GANG_INSTRUCTIONS 1800
+
 /* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
 static int choose_lanes(struct simd *s) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
     if (code->masked || !threads || threads % SIMDGROUP_LANES || !has_barrier(s->entry))
         return SIMDGROUP_LANES;
-    for (uint64_t simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--)
-        if (threads / SIMDGROUP_LANES % simdgroups == 0) return (int)simdgroups * SIMDGROUP_LANES;
+    int instructions = count_instructions(s->entry);
+    for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
+        int lanes = simdgroups * SIMDGROUP_LANES;
+        if (threads % (uint64_t)lanes == 0 &&
+            instructions * (lanes / s->chunk_lanes) <= MAX_GANG_INSTRUCTIONS)
+            return lanes;
+    }
     return SIMDGROUP_LANES;
 }
 
@@ -181,12 +196,15 @@ static void measure_stack(struct simd *s) {
     s->unit->result->image.lanes = (uint32_t)s->lanes;
 }
 
+#define CLEAN_UP \
+    "globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))"
+
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(measure_private_memory(unit));
-    s->lanes = choose_lanes(s);
     s->vector_bits = vector_bits_of(unit->request);
     s->chunk_lanes = s->vector_bits / 32;
+    s->lanes = choose_lanes(s);
     s->chunk_count = s->lanes / s->chunk_lanes;
     int64_t zeros[GANG_MAX_LANES] = {0};
     (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
@@ -197,9 +215,7 @@ static smelt_status vectorise(struct simd *s) {
     TRY(simd_emit(s));
     if (s->refused) return SMELT_OK;
     TRY(finish(s));
-    TRY(run_passes(unit,
-                   "globaldce,function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,"
-                   "loop-mssa(licm),gvn,simplifycfg,instcombine<no-verify-fixpoint>,early-cse,adce)"));
+    TRY(run_passes(unit, getenv("PL") ? getenv("PL") : CLEAN_UP));
     measure_stack(s);
     return SMELT_OK;
 }
@@ -211,8 +227,9 @@ smelt_status pass_simd(struct unit *unit) {
         .unit = unit, .entry = unit->entry, .code = &unit->request->shape, .table_size = TABLE_SIZE};
     s.remark_end = &s.remarks;
     s.table = arena_alloc(&s.arena, TABLE_SIZE * sizeof *s.table);
-    smelt_status status =
-        s.table ? vectorise(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+    smelt_status status = s.table
+                              ? vectorise(&s)
+                              : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
     if (status == SMELT_OK && s.refused) {
         unit->refused = true;
         status = SMELT_ERROR_UNSUPPORTED;
