@@ -1,0 +1,44 @@
+#include "cpu/shape.h"
+
+#include "cpu/context.h"
+
+/* Positions of threads that are not there, in the last gang of a masked group, must fit in 31 bits too. */
+#define SMALL_GRID ((uint32_t)INT32_MAX - 1023)
+
+static struct code_shape any_size(const uint32_t size[3], bool masked) {
+    bool line = size[1] == 1 && size[2] == 1;
+    return (struct code_shape){.engine = ENGINE_SIMD, .masked = masked, .size = {0, line, line}};
+}
+
+static struct code_shape exact_size(const uint32_t size[3]) {
+    return (struct code_shape){.engine = ENGINE_SIMD, .size = {size[0], size[1], size[2]}};
+}
+
+static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
+    if (size[0] * size[1] * size[2] % SIMDGROUP_LANES) return any_size(size, true);
+    if (barrier_hint) return exact_size(size);
+    if (size[1] == 1 && size[2] == 1) return any_size(size, false);
+    if (size[0] % SIMDGROUP_LANES == 0) return (struct code_shape){.engine = ENGINE_SIMD, .rows = 1};
+    if (SIMDGROUP_LANES % size[0] == 0) return exact_size(size);
+    return any_size(size, false);
+}
+
+void launch_shapes(const struct shape_request *request, struct launch_shapes *shapes) {
+    bool small = true;
+    *shapes = (struct launch_shapes){.has_full = true};
+    for (int d = 0; d < 3; d++) {
+        if (request->grid[d] < request->group_size[d]) shapes->has_full = false;
+        if (request->grid[d] % request->group_size[d]) shapes->has_edge = true;
+        small &= request->grid[d] < SMALL_GRID;
+    }
+    if (shapes->has_full) {
+        shapes->full = full_shape(request->group_size, request->barrier_hint);
+        shapes->full.polled = request->polled;
+        shapes->full.small = small;
+    }
+    if (shapes->has_edge) {
+        shapes->edge = any_size(request->group_size, true);
+        shapes->edge.polled = request->polled;
+        shapes->edge.small = small;
+    }
+}

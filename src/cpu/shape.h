@@ -1,0 +1,33 @@
+/* Which codes a launch needs. */
+#ifndef SMELT_CPU_SHAPE_H
+#define SMELT_CPU_SHAPE_H
+
+#include "ir/image.h"
+
+struct shape_request {
+    uint32_t grid[3];       /* threads */
+    uint32_t group_size[3]; /* threads of a full group */
+    bool polled;            /* a time-out is set */
+    bool
+        barrier_hint; /* the kernel's text has a barrier: sizes known to the compiler are worth a code each */
+};
+
+/* A grid has full groups, or groups cut off at its edge, or both. Groups of different kind run different
+ * codes, unless the shapes come out equal. */
+struct launch_shapes {
+    bool has_full, has_edge;
+    struct code_shape full, edge; /* all 0 where there is no such group */
+};
+
+/* Codes of the SIMD engine for a launch. With T threads a full group:
+ *
+ *  full groups, T a multiple of 32
+ *      with barriers       code for exactly this size: gangs can span simdgroups
+ *      one-dimensional     code for any such size: {0, 1, 1}
+ *      x a multiple of 32  code in which a simdgroup stays in its row
+ *      x 1, 2, 4, 8 or 16  code for exactly this size: a simdgroup is some whole rows
+ *      otherwise           code for any size
+ *  all others              masked code for any size, or for any one-dimensional one */
+void launch_shapes(const struct shape_request *request, struct launch_shapes *shapes);
+
+#endif
