@@ -19,12 +19,22 @@ static int address_operand(LLVMValueRef instruction) {
     return LLVMGetInstructionOpcode(instruction) == LLVMStore ? 1 : 0;
 }
 
+/* What metadata says of one thread's accesses need not hold between threads. */
+static void drop_metadata(LLVMValueRef instruction) {
+    size_t count;
+    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(instruction, &count);
+    for (unsigned i = 0; i < count; i++)
+        LLVMSetMetadata(instruction, LLVMValueMetadataEntriesGetKind(entries, i), NULL);
+    LLVMDisposeValueMetadataEntries(entries);
+}
+
 /* `operands` as many as the instruction has. */
 static LLVMValueRef build_copy(struct simd *s, LLVMValueRef instruction, LLVMValueRef const *operands) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef copy = LLVMInstructionClone(instruction);
     int count = LLVMGetNumOperands(instruction);
     for (int i = 0; i < count; i++) LLVMSetOperand(copy, (unsigned)i, operands[i]);
+    drop_metadata(copy);
     LLVMInstructionSetDebugLoc(copy, LLVMGetCurrentDebugLocation2(b));
     LLVMInsertIntoBuilder(b, copy);
     return copy;
@@ -358,10 +368,18 @@ static LLVMTypeRef part_type(LLVMValueRef exchange, unsigned part) {
     return LLVMStructGetTypeAtIndex(LLVMTypeOf(exchange), part);
 }
 
+/* A block may be emitted more than once: all its codes share the slots. */
+static void keep_part(struct simd *s, LLVMValueRef exchange, int place, LLVMValueRef vector) {
+    struct value *v = value_of(s, exchange);
+    if (!v->chunks) v->chunks = arena_alloc(&s->arena, 2 * (size_t)s->chunk_count * sizeof(LLVMValueRef));
+    if (!v->chunks) return;
+    if (!v->chunks[place]) v->chunks[place] = make_slot(s, LLVMTypeOf(vector));
+    LLVMBuildStore(s->unit->builder, vector, v->chunks[place]);
+}
+
 static void emit_exchange(struct simd *s, LLVMValueRef exchange) {
     remark(s, exchange, "atomic: one lane after the other, as always when values are compared");
     struct lane_loop loop = {.instruction = exchange};
-    struct value *v = value_of(s, exchange);
     LLVMTypeRef byte = LLVMInt8TypeInContext(s->unit->context);
     bool used = is_used(exchange);
     if (used) {
@@ -370,16 +388,12 @@ static void emit_exchange(struct simd *s, LLVMValueRef exchange) {
     }
     run_lanes(s, &loop);
     if (!used) return;
-    int count = s->chunk_count;
-    if (!v->chunks) v->chunks = arena_alloc(&s->arena, 2 * (size_t)count * sizeof(LLVMValueRef));
-    for (int k = 0; v->chunks && k < count; k++) {
+    for (int k = 0; k < s->chunk_count; k++) {
         LLVMValueRef old = load_chunk(s, loop.results[0], loop.result_slots[0], k);
         LLVMValueRef done = load_chunk(s, byte, loop.result_slots[1], k);
         done = LLVMBuildTrunc(s->unit->builder, done, mask_type(s), "");
-        v->chunks[k] = make_slot(s, LLVMTypeOf(old));
-        v->chunks[count + k] = make_slot(s, LLVMTypeOf(done));
-        LLVMBuildStore(s->unit->builder, old, v->chunks[k]);
-        LLVMBuildStore(s->unit->builder, done, v->chunks[count + k]);
+        keep_part(s, exchange, k, old);
+        keep_part(s, exchange, s->chunk_count + k, done);
     }
 }
 
