@@ -13,6 +13,12 @@ static void set_function_target(struct unit *unit, const char *cpu, const char *
         LLVMAddTargetDependentFunctionAttr(f, "target-features", features);
         LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                          "min-legal-vector-width", 22);
+        /* Else fast division is an estimate in vectors and exact in scalars. */
+        LLVMAddTargetDependentFunctionAttr(f, "reciprocal-estimates", "none");
+        if (unit->engine != ENGINE_SIMD) continue;
+        /* Left to itself LLVM prefers half registers on many CPUs. */
+        LLVMAddTargetDependentFunctionAttr(f, "prefer-vector-width", "512");
+        LLVMAddTargetDependentFunctionAttr(f, "min-legal-vector-width", "512");
     }
 }
 

@@ -320,7 +320,12 @@ static LLVMValueRef spread_addresses(struct simd *s, LLVMValueRef base, const in
 }
 
 static void explain(struct simd *s, LLVMValueRef access, int chunk, const char *what) {
-    if (chunk == 0) remark(s, access, "%s", what);
+    if (chunk != 0) return;
+    LLVMValueRef address = LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
+    if (shape_of(s, address) == SHAPE_VARYING)
+        remark(s, access, "%s; %s", what, why_varying(s, address));
+    else
+        remark(s, access, "%s", what);
 }
 
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
@@ -329,8 +334,7 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     int align = (int)LLVMGetAlignment(load), shape = shape_of(s, address);
     if (shape < 0) {
         explain(s, load, chunk,
-                "load: the lanes' addresses are known only when it runs; looked at there, and gathered "
-                "unless they are neighbours or the same");
+                "gather, unless the addresses turn out to be neighbours or the same when it runs");
         set_chunk(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
         return;
     }
@@ -357,9 +361,7 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef mask = mask_chunk(s, chunk), vector = chunk_of(s, value, chunk);
     int align = (int)LLVMGetAlignment(store), shape = shape_of(s, address);
     if (shape < 0) {
-        explain(s, store, chunk,
-                "store: the lanes' addresses are known only when it runs; looked at there, and scattered "
-                "unless they are neighbours");
+        explain(s, store, chunk, "scatter, unless the addresses turn out to be neighbours when it runs");
         store_unknown(s, vector, chunk_of(s, address, chunk), mask, align);
         return;
     }

@@ -104,8 +104,8 @@ struct simd {
     int serial;                    /* … and the number of this emission: some blocks are emitted twice */
     LLVMBasicBlockRef slots_block; /* where stack slots are made */
     LLVMValueRef *entry_mask;      /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks, **remark_end;
-    bool refused; /* the message in the unit's result says why */
+    struct remark *remarks;        /* by line */
+    bool refused;                  /* the message in the unit's result says why */
 };
 
 /* ---- Types and constants (values.c). */
@@ -172,7 +172,7 @@ int known_zero_bits(struct simd *s, LLVMValueRef lane0);
 /* Refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is one. */
 void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A line for --why. */
+/* A line for --why; costs nothing when that is not asked for. */
 void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -214,6 +214,15 @@ void stop_gang(struct simd *s);         /* calls the runtime, which does not ret
 
 /* instructions.c — the instructions of one block, each by its family. */
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
+
+/* ---- Reports (report.c). */
+/* "it depends on what is loaded from memory in line 7", or "" when --why is not asked for. */
+const char *why_varying(struct simd *s, LLVMValueRef value);
+void remark_control_flow(struct simd *s);
+/* Into the result's text: the remarks; the thread's code with shapes; the gang's code. */
+void write_why(struct simd *s);
+void write_shapes(struct simd *s);
+void write_gang(struct simd *s);
 
 /* ---- Passes. */
 smelt_status simd_prepare(struct simd *s);

@@ -7,56 +7,7 @@
 
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/TargetMachine.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- Messages. */
-
-static void place_of(LLVMValueRef instruction, const char **file, unsigned *line, unsigned *column) {
-    LLVMMetadataRef location = instruction ? LLVMInstructionGetDebugLoc(instruction) : NULL;
-    unsigned length;
-    *file = NULL;
-    *line = *column = 0;
-    if (!location) return;
-    LLVMMetadataRef scope = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-    *file = scope ? LLVMDIFileGetFilename(scope, &length) : NULL;
-    *line = LLVMDILocationGetLine(location);
-    *column = LLVMDILocationGetColumn(location);
-}
-
-void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
-    char text[700];
-    const char *file;
-    unsigned line, column;
-    va_list arguments;
-    if (s->refused) return;
-    s->refused = true;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    place_of(instruction, &file, &line, &column);
-    if (file && line)
-        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", file, line, text);
-    else
-        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
-}
-
-void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
-    va_list arguments;
-    char text[500];
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    struct remark *one = arena_alloc(&s->arena, sizeof *one);
-    if (!one) return;
-    *one = (struct remark){.text = arena_copy(&s->arena, text, strlen(text))};
-    place_of(instruction, &one->file, &one->line, &one->column);
-    if (one->file) one->file = arena_copy(&s->arena, one->file, strlen(one->file));
-    *s->remark_end = one;
-    s->remark_end = &one->next;
-}
 
 /* ---- Sizes. */
 
@@ -102,7 +53,7 @@ static int count_instructions(LLVMValueRef entry) {
 }
 
 /* Chosen so that code generation stays below 60 ms: instructions of the thread times chunks of the gang. */
-#define MAX_GANG_INSTRUCTIONS 1800
+#define MAX_GANG_INSTRUCTIONS 1000
 
 /* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
 static int choose_lanes(struct simd *s) {
@@ -212,11 +163,15 @@ static smelt_status vectorise(struct simd *s) {
     if (s->refused) return SMELT_OK;
     TRY(analyse(s));
     if (s->refused) return SMELT_OK;
+    if (unit->request->output == COMPILE_SIMD) write_shapes(s);
+    if (unit->request->output == COMPILE_WHY) remark_control_flow(s);
     TRY(simd_emit(s));
     if (s->refused) return SMELT_OK;
     TRY(finish(s));
-    TRY(run_passes(unit, getenv("PL") ? getenv("PL") : CLEAN_UP));
+    TRY(run_passes(unit, CLEAN_UP));
     measure_stack(s);
+    if (unit->request->output == COMPILE_SIMD) write_gang(s);
+    if (unit->request->output == COMPILE_WHY) write_why(s);
     return SMELT_OK;
 }
 
@@ -225,19 +180,12 @@ static smelt_status vectorise(struct simd *s) {
 smelt_status pass_simd(struct unit *unit) {
     struct simd s = {
         .unit = unit, .entry = unit->entry, .code = &unit->request->shape, .table_size = TABLE_SIZE};
-    s.remark_end = &s.remarks;
     s.table = arena_alloc(&s.arena, TABLE_SIZE * sizeof *s.table);
-    smelt_status status = s.table
-                              ? vectorise(&s)
-                              : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+    smelt_status status =
+        s.table ? vectorise(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
     if (status == SMELT_OK && s.refused) {
         unit->refused = true;
         status = SMELT_ERROR_UNSUPPORTED;
-    }
-    if (status == SMELT_OK && unit->request->output == COMPILE_SIMD) {
-        char *text = LLVMPrintModuleToString(unit->module);
-        unit->result->text = strdup(text);
-        LLVMDisposeMessage(text);
     }
     arena_free(&s.arena);
     return status;
