@@ -336,7 +336,7 @@ static bool make_arrays(struct options *o, bool contents, int *status) {
 }
 
 int options_parse(int count, char **arguments, bool showing, struct options *o) {
-    *o = (struct options){.timeout = 60, .repeat = 1};
+    *o = (struct options){.timeout = showing ? 0 : 60, .repeat = 1};
     struct parser parser = {
         .count = count, .arguments = arguments, .options = o, .command = showing ? SHOW : RUN};
     if (!parse_arguments(&parser)) return EXIT_USAGE;

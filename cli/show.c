@@ -11,35 +11,44 @@ static const struct {
     const char *name;
     smelt_stage stage;
 } stages[] = {
-    {"source", SMELT_STAGE_SOURCE},
-    {"rewritten", SMELT_STAGE_REWRITTEN},
-    {"ir", SMELT_STAGE_IR},
+    {"source", SMELT_STAGE_SOURCE}, {"rewritten", SMELT_STAGE_REWRITTEN},
+    {"ir", SMELT_STAGE_IR},         {"simd", SMELT_STAGE_SIMD},
     {"asm", SMELT_STAGE_ASM},
 };
 #define STAGE_COUNT (sizeof stages / sizeof *stages)
 
 static bool find_stage(const struct options *o, smelt_stage *stage) {
-    if (o->why) return complain("--why is of the simd engine, which does not exist yet");
+    if (o->why) {
+        *stage = SMELT_STAGE_WHY;
+        return !o->stage || complain("--why and --stage are both given; one says what is shown");
+    }
     const char *name = o->stage ? o->stage : "source";
     for (size_t i = 0; i < STAGE_COUNT; i++) {
         if (strcmp(name, stages[i].name) != 0) continue;
         *stage = stages[i].stage;
         return true;
     }
-    if (strcmp(name, "simd") == 0 || strcmp(name, "ptx") == 0)
-        return complain("stage '%s' does not exist yet; there are source, rewritten, ir, asm", name);
-    return complain("stage '%s' is unknown; expected source, rewritten, ir or asm", name);
+    if (strcmp(name, "ptx") == 0)
+        return complain("stage 'ptx' does not exist yet; there are source, rewritten, ir, simd, asm");
+    return complain("stage '%s' is unknown; expected source, rewritten, ir, simd or asm", name);
 }
 
 static void print_help(void) {
-    printf("usage: smelt show SOURCE [FUNCTION] [--stage STAGE] OPTIONS\n\n"
+    printf("usage: smelt show SOURCE [FUNCTION] [--stage STAGE | --why] OPTIONS\n\n"
            "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and "
            "shape only,\n"
-           "so that --grid may be left out.\n\n"
+           "so that --grid may be left out. Code is made for sizes of launch: what is shown is the code of "
+           "full\n"
+           "threadgroups (--threadgroup, default 256), without looks at the clock unless --timeout is "
+           "given.\n\n"
            "  --stage source             the Metal text, with the generated signature (the default)\n"
            "  --stage rewritten          what clang is given\n"
            "  --stage ir                 LLVM IR after optimisation\n"
-           "  --stage asm                machine code of the device, as text\n\n%s",
+           "  --stage simd               vector IR of the SIMD engine, with the shape of each value\n"
+           "  --stage asm                machine code of the device, as text\n"
+           "  --why                      for each gather, scatter, masked loop or refusal of the SIMD "
+           "engine: the line\n"
+           "                             that caused it, and why\n\n%s",
            options_help);
 }
 

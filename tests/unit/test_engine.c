@@ -1,5 +1,5 @@
-/* The scalar engine's promises (DESIGN section 2): thrown-away loads, faults, time-outs, barriers, reuse
- * after errors. */
+/* What both engines of the CPU promise (DESIGN section 2): thrown-away loads, faults, time-outs, barriers,
+ * reuse after errors. A test's state is the name of the device it runs on. */
 #include "unit.h"
 
 #include "smelt/smelt.h"
@@ -26,6 +26,18 @@ struct job {
     double timeout;
 };
 
+/* What the test at hand runs on. */
+static const char *device = "cpu";
+
+static bool on_scalar_engine(void) {
+    return strcmp(device, "cpu-scalar") == 0;
+}
+
+static int choose_device(void **state) {
+    device = *state;
+    return 0;
+}
+
 static smelt_status run_job(const struct job *job, smelt_array **out) {
     smelt_kernel *kernel;
     smelt_kernel_desc desc = {
@@ -39,6 +51,7 @@ static smelt_status run_job(const struct job *job, smelt_array **out) {
                           .output_dtypes = {SMELT_FLOAT32},
                           .initialise = true,
                           .init_value = NAN,
+                          .device = device,
                           .timeout = job->timeout};
     status = smelt_kernel_run(kernel, &run, out);
     smelt_kernel_release(kernel);
@@ -177,9 +190,10 @@ static void a_load_outside_is_a_fault_naming_kernel_and_line(void **state) {
     assert_null(out);
     char expected[256];
     snprintf(expected, sizeof expected,
-             "kernel 'reader' accessed address %p, which it may not, at reader.body:3 (thread 15 of "
+             "kernel 'reader' accessed address %p, which it may not, at reader.body:3 (%s of "
              "threadgroup (0, 0, 0))",
-             (void *)((float *)smelt_array_data(fenced.array) + 16));
+             (void *)((float *)smelt_array_data(fenced.array) + 16),
+             on_scalar_engine() ? "thread 15" : "threads 0 to 15");
     assert_string_equal(smelt_error(), expected);
     smelt_array_release(fenced.array);
     assert_still_usable();
@@ -217,9 +231,11 @@ static void running_past_a_private_array_is_a_fault(void **state) {
     for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
         struct job job = {.name = "past", .body = bodies[k], .a = a, .n = 64, .grid = 64, .threadgroup = 64};
         assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
-        assert_string_equal(
-            smelt_error(),
-            "kernel 'past' ran past its private arrays at past.body:2 (thread 0 of threadgroup (0, 0, 0))");
+        char expected[256];
+        snprintf(expected, sizeof expected,
+                 "kernel 'past' ran past its private arrays at past.body:2 (%s of threadgroup (0, 0, 0))",
+                 on_scalar_engine() ? "thread 0" : "threads 0 to 31");
+        assert_string_equal(smelt_error(), expected);
         assert_still_usable();
     }
     smelt_array_release(a);
@@ -357,18 +373,30 @@ static void launches_from_several_threads_do_not_disturb_each_other(void **state
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 }
 
+#define ON(device_name, test) \
+    { #test " on " device_name, test, choose_device, NULL, (void *)(device_name) }
+
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "--own-fault") == 0) return own_fault();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loads_that_are_thrown_away_may_lie_outside),
-        cmocka_unit_test(a_load_outside_is_a_fault_naming_kernel_and_line),
-        cmocka_unit_test(a_store_through_null_is_a_fault),
-        cmocka_unit_test(running_past_a_private_array_is_a_fault),
-        cmocka_unit_test(faults_outside_kernels_reach_the_previous_handler),
-        cmocka_unit_test(a_kernel_that_never_ends_is_stopped),
-        cmocka_unit_test(a_barrier_some_threads_miss_names_both),
-        cmocka_unit_test(a_barrier_in_a_loop_of_different_trips_is_an_error_or_met),
-        cmocka_unit_test(launches_from_several_threads_do_not_disturb_each_other),
+        ON("cpu", loads_that_are_thrown_away_may_lie_outside),
+        ON("cpu-scalar", loads_that_are_thrown_away_may_lie_outside),
+        ON("cpu", a_load_outside_is_a_fault_naming_kernel_and_line),
+        ON("cpu-scalar", a_load_outside_is_a_fault_naming_kernel_and_line),
+        ON("cpu", a_store_through_null_is_a_fault),
+        ON("cpu-scalar", a_store_through_null_is_a_fault),
+        ON("cpu", running_past_a_private_array_is_a_fault),
+        ON("cpu-scalar", running_past_a_private_array_is_a_fault),
+        ON("cpu", faults_outside_kernels_reach_the_previous_handler),
+        ON("cpu-scalar", faults_outside_kernels_reach_the_previous_handler),
+        ON("cpu", a_kernel_that_never_ends_is_stopped),
+        ON("cpu-scalar", a_kernel_that_never_ends_is_stopped),
+        ON("cpu", a_barrier_some_threads_miss_names_both),
+        ON("cpu-scalar", a_barrier_some_threads_miss_names_both),
+        ON("cpu", a_barrier_in_a_loop_of_different_trips_is_an_error_or_met),
+        ON("cpu-scalar", a_barrier_in_a_loop_of_different_trips_is_an_error_or_met),
+        ON("cpu", launches_from_several_threads_do_not_disturb_each_other),
+        ON("cpu-scalar", launches_from_several_threads_do_not_disturb_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
