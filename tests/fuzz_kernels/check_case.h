@@ -1,0 +1,39 @@
+/* Runs a case on two devices and compares what comes out. */
+#ifndef SMELT_FUZZ_CHECK_CASE_H
+#define SMELT_FUZZ_CHECK_CASE_H
+
+#include "kernel_case.h"
+
+enum outcome {
+    AGREES,
+    INVALID, /* it does not compile: the generator made what it must not */
+    UNSOUND, /* the oracle itself fails: the generator or the oracle is wrong */
+    DIFFERS, /* an output is not the oracle's */
+    FAILS,   /* an error on the device under test */
+    CRASHES, /* the process died */
+    HANGS
+};
+extern const char *const outcome_names[];
+
+struct check_options {
+    const char *device, *oracle;
+    /* A difference planted to test the tester: in the text the device under test is given, `from` becomes
+     * `to`. */
+    const char *plant_from, *plant_to;
+    /* Floats may differ by this much, relative to the larger; 0: bit by bit (a NaN is like any other NaN). */
+    double tolerance;
+    double timeout; /* seconds for the device under test; 0: none, which is other code than with one */
+};
+
+struct verdict {
+    enum outcome outcome;
+    int launch;     /* the first that fails */
+    unsigned notes; /* lines logged: the device under test may have refused something */
+    char note[300]; /* the last of them */
+    char message[1200];
+};
+
+void check_case(const struct kernel_case *kernel, const struct check_options *options,
+                struct verdict *verdict);
+
+#endif
