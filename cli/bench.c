@@ -109,11 +109,12 @@ static double quantile(const double *sorted, int count, double part) {
     return sorted[low] + (at - low) * (sorted[high] - sorted[low]);
 }
 
-/* One round of every case, in turn. Round -1 is not recorded. */
+/* One round of every case, in turn. Round -1 is not recorded, and left out by cases that take part once. */
 static void measure_round(const struct bench_case *cases, int count, struct timing *timings, int round) {
     for (int i = 0; i < count; i++) {
         struct timing *timing = &timings[i];
-        bool enough = cases[i].most_rounds && round >= cases[i].most_rounds;
+        bool enough = cases[i].most_rounds &&
+                      (round >= cases[i].most_rounds || (round < 0 && cases[i].most_rounds == 1));
         if (!cases[i].measure || timing->status != SMELT_OK || enough) continue;
         double seconds = 0;
         timing->status = cases[i].measure(cases[i].context, &seconds);

@@ -30,8 +30,9 @@ struct bench_case {
      * of the case before, compared with something else. */
     smelt_status (*measure)(void *context, double *seconds);
     void *context;
-    int most_rounds;       /* slow cases need not take part in every round; 0: all */
-    double work;           /* bytes or operations of the job, for the rate; 0: no rate is shown */
+    int most_rounds; /* slow cases need not take part in every round; 0: all; 1: one, and not the unrecorded
+                        one */
+    double work;     /* bytes or operations of the job, for the rate; 0: no rate is shown */
     const char *work_unit; /* "B" or "FLOP" */
     struct bench_bar bar;
 };

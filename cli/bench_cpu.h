@@ -38,7 +38,8 @@ struct contest {
     const char *work_unit;
     smelt_array *output;         /* float32: where every variant puts its result */
     const smelt_array *expected; /* float32, the same shape */
-    double tolerance;            /* relative, and absolute for values below 1 */
+    double tolerance;            /* relative … */
+    double smallest;             /* … to values of at least this size; 0: 1 */
     int repeats;
     /* Filled by the functions below. */
     smelt_status status; /* of what the contest itself needs */
@@ -81,11 +82,18 @@ struct cold_kernel {
     const char *file, *text, *name;
     smelt_dispatch_desc desc;
     unsigned made;
+    /* Of the last compile. */
+    double code_seconds;
+    smelt_status status;
 };
 
 /* A case's measure: the seconds from text no cache has seen to code (clang, passes, code generation,
  * loading). */
 smelt_status cold_kernel_measure(void *cold_kernel, double *seconds);
+
+/* The part of the compile measured last that is not clang's: its seconds less the processor time of child
+ * processes. So it holds what starting and waiting for clang takes beside, and is more on busy machines. */
+smelt_status cold_kernel_code_measure(void *cold_kernel, double *seconds);
 
 /* The usual rivals of one kernel: smelt's engines, entered as "smelt cpu" and "smelt cpu-scalar", and its
  * cold compile. `standard` must live until contest_run; it is released with standard_release. */
