@@ -218,7 +218,7 @@ static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
 /* ---- Barriers and returns. */
 
 /* Mask bits of a gang, one word for 32 lanes, in a slot. */
-static LLVMValueRef lanes_in_memory(struct simd *s) {
+static LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef word = type_i32(s->unit);
     LLVMValueRef slot = make_slot(s, LLVMArrayType2(word, GANG_MAX_LANES / 32));
@@ -228,7 +228,8 @@ static LLVMValueRef lanes_in_memory(struct simd *s) {
         for (int c = 0; c < s->chunk_count; c++) {
             int first = c * s->chunk_lanes - 32 * w;
             if (first < 0 || first >= 32) continue;
-            LLVMValueRef bits = LLVMBuildZExtOrBitCast(b, mask_bits(s, mask_or_ones(s, c)), word, "");
+            LLVMValueRef bits =
+                LLVMBuildZExtOrBitCast(b, mask_bits(s, masks[c] ? masks[c] : all_lanes(s)), word, "");
             all = LLVMBuildOr(b, all, LLVMBuildShl(b, bits, const_i32(s, first), ""), "");
         }
         LLVMBuildStore(b, all, field_address(s, slot, 4 * (size_t)w));
@@ -251,15 +252,15 @@ static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     s->unit->result->image.has_barrier = true;
     LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
-                                 lanes_in_memory(s)};
+                                 lanes_in_memory(s, s->blocks[s->current].mask)};
     LLVMValueRef passes = call_runtime(s, "smelt_runtime_gang_arrive", type_i32(s->unit), arguments, 4);
     LLVMValueRef yes = splat(s, LLVMBuildICmp(b, LLVMIntNE, passes, const_i32(s, 0), ""));
     for (int c = 0; c < s->chunk_count; c++) set_chunk(s, call, c, yes);
 }
 
-static void emit_return(struct simd *s) {
+void mark_returned(struct simd *s, LLVMValueRef const *masks) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef lanes = lanes_in_memory(s);
+    LLVMValueRef lanes = lanes_in_memory(s, masks);
     for (int w = 0; w < (s->lanes + 31) / 32; w++) {
         LLVMValueRef word = field_address(s, s->context, GANG_FIELD(returned) + 4 * (size_t)w);
         LLVMValueRef before = LLVMBuildLoad2(b, type_i32(s->unit), word, "");
@@ -307,7 +308,8 @@ bool emit_context(struct simd *s, LLVMValueRef call, const char *name) {
     } else if (strcmp(name, "__smelt_barrier_passes") == 0) {
         emit_arrival(s, call);
     } else if (strcmp(name, "__smelt_thread_return") == 0) {
-        emit_return(s);
+        /* Otherwise the edge that leads here has said so. */
+        if (!s->blocks[s->current].returns || s->current == 0) mark_returned(s, s->blocks[s->current].mask);
     } else if (strcmp(name, "__smelt_max_threads") == 0) {
         uint64_t threads;
         if (is_constant_integer(LLVMGetOperand(call, 0), &threads))

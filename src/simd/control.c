@@ -120,6 +120,8 @@ static void add_incoming(struct simd *s, struct incoming **list, LLVMValueRef sl
 static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *masks, bool divergent) {
     LLVMBuilderRef b = s->unit->builder;
     struct block *target = &s->blocks[to];
+    /* Now, not when their turn comes: a barrier may stand in between. */
+    if (target->returns && !s->blocks[from].returns) mark_returned(s, masks);
     if (owns_mask(s, to))
         for (int c = 0; c < s->chunk_count; c++) {
             LLVMValueRef slot = target->mask_slots[c], on = masks[c] ? masks[c] : all_lanes(s);

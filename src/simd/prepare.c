@@ -151,6 +151,17 @@ static void expand_vector_casts(struct simd *s) {
     }
 }
 
+/* What cmpxchg gives is never poison: its users are to see it itself. */
+static void drop_pair_freezes(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(freeze, block) {
+        if (LLVMGetInstructionOpcode(freeze) != LLVMFreeze) continue;
+        if (!LLVMIsAAtomicCmpXchgInst(LLVMGetOperand(freeze, 0))) continue;
+        LLVMReplaceAllUsesWith(freeze, LLVMGetOperand(freeze, 0));
+        LLVMInstructionEraseFromParent(freeze);
+    }
+}
+
 static void check_types(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
@@ -176,7 +187,7 @@ smelt_status simd_prepare(struct simd *s) {
     TRY(run_passes(unit,
                    "function(scalarizer,early-cse,adce,"
                    "mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
-    s->entry = unit->entry;
+    drop_pair_freezes(s);
     check_types(s);
     return SMELT_OK;
 }

@@ -115,12 +115,12 @@ int private_shape(struct simd *s, LLVMValueRef alloca) {
 /* The memory of all lanes, made once. */
 static LLVMValueRef memory_of(struct simd *s, LLVMValueRef alloca) {
     struct value *v = value_of(s, alloca);
-    if (!v->slot) {
+    if (!v->memory) {
         LLVMTypeRef bytes = LLVMInt8TypeInContext(s->unit->context);
-        v->slot = make_slot(s, LLVMArrayType2(bytes, bytes_of(s, alloca) * (uint64_t)s->lanes));
-        LLVMSetAlignment(v->slot, 64);
+        v->memory = make_slot(s, LLVMArrayType2(bytes, bytes_of(s, alloca) * (uint64_t)s->lanes));
+        LLVMSetAlignment(v->memory, 64);
     }
-    return v->slot;
+    return v->memory;
 }
 
 static LLVMValueRef as_i64(struct simd *s, LLVMValueRef index, LLVMTypeRef type) {

@@ -157,7 +157,7 @@ static int element_shape(struct simd *s, LLVMValueRef gep) {
 
 static int shape_of_call(struct simd *s, LLVMValueRef call) {
     const char *name = called_name(call);
-    if (strncmp(name, "__smelt_simd", 12) == 0) return simdgroup_shape(s, call, name);
+    if (strncmp(name, "__smelt_simd_", 13) == 0) return simdgroup_shape(s, call, name);
     if (strncmp(name, "__smelt_", 8) == 0) return context_shape(s, call, name);
     bool unknown = false;
     for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {

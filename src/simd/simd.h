@@ -31,6 +31,7 @@ struct value {
     LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;  /* … of the chunks */
     int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
+    LLVMValueRef memory;  /* alloca: that of all lanes */
     int loaded;           /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
     struct value *next;   /* in the table */
 };
@@ -44,6 +45,7 @@ struct block {
     int item;          /* its place in the layout */
     bool divergent;    /* its branch goes different ways for different lanes */
     bool join;         /* lanes meet here that went different ways, or left a loop at different times */
+    bool returns;      /* all ways from here lead to an explicit return, and to no barrier */
     uint64_t *regions; /* bit set: the divergent branches and loops between whose paths it lies */
     int mask_of;       /* the block whose mask this one has, too; itself: it keeps one */
     /* Emission. */
@@ -209,8 +211,9 @@ int context_shape(struct simd *s, LLVMValueRef call, const char *name);
 void expand_positions(struct simd *s);
 /* The gang's first code: loads what all else needs, makes the mask of the lanes that hold a thread. */
 void start_gang(struct simd *s);
-LLVMValueRef stop_flag(struct simd *s); /* its address */
-void stop_gang(struct simd *s);         /* calls the runtime, which does not return */
+LLVMValueRef stop_flag(struct simd *s);                        /* its address */
+void mark_returned(struct simd *s, LLVMValueRef const *masks); /* they count as arrived at barriers */
+void stop_gang(struct simd *s);                                /* calls the runtime, which does not return */
 
 /* instructions.c — the instructions of one block, each by its family. */
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
