@@ -1,0 +1,112 @@
+/* Compiled entries as blocks of bytes: everything comes back, and what is damaged is refused. */
+#include "unit.h"
+
+#include "ir/image.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1}, {BINDING_ATTRIBUTE, 0, 12, 4, 0}};
+static struct site sites[] = {{.depth = 1, .position = {2, 7}, .loop = {5}}};
+static char object[] = "not machine code, but bytes";
+static char refusal[] = "a sentence";
+
+static const struct image example = {.bindings = bindings,
+                                     .binding_count = 2,
+                                     .sites = sites,
+                                     .site_count = 1,
+                                     .threadgroup_bytes = 1000,
+                                     .private_bytes = 72,
+                                     .max_threads = 512,
+                                     .has_barrier = true,
+                                     .engine = ENGINE_SIMD,
+                                     .lanes = 128,
+                                     .stack_bytes = UINT64_C(5) << 32,
+                                     .refusal = refusal,
+                                     .object = object,
+                                     .object_size = sizeof object};
+
+static void assert_same(const struct image *a, const struct image *b) {
+    assert_int_equal(a->binding_count, b->binding_count);
+    assert_memory_equal(a->bindings, b->bindings, sizeof bindings);
+    assert_int_equal(a->site_count, b->site_count);
+    assert_memory_equal(a->sites, b->sites, sizeof sites);
+    assert_int_equal(a->threadgroup_bytes, b->threadgroup_bytes);
+    assert_int_equal(a->private_bytes, b->private_bytes);
+    assert_int_equal(a->max_threads, b->max_threads);
+    assert_int_equal(a->has_barrier, b->has_barrier);
+    assert_int_equal(a->engine, b->engine);
+    assert_int_equal(a->lanes, b->lanes);
+    assert_int_equal(a->stack_bytes, b->stack_bytes);
+    assert_int_equal(a->object_size, b->object_size);
+    assert_memory_equal(a->object, b->object, sizeof object);
+    assert_int_equal(a->refusal == NULL, b->refusal == NULL);
+    if (a->refusal) assert_string_equal(a->refusal, b->refusal);
+}
+
+static void everything_comes_back(void **state) {
+    (void)state;
+    for (int refused = 0; refused < 2; refused++) {
+        struct image written = example, read;
+        char *bytes;
+        size_t size;
+        if (!refused) written.refusal = NULL;
+        assert_int_equal(image_write(&written, &bytes, &size), SMELT_OK);
+        assert_int_equal(image_read(bytes, size, &read), SMELT_OK);
+        assert_same(&written, &read);
+        image_free(&read);
+        free(bytes);
+    }
+}
+
+static void refuse(const char *bytes, size_t size) {
+    struct image read = {.max_threads = 99};
+    assert_int_equal(image_read(bytes, size, &read), SMELT_ERROR_FORMAT);
+    assert_int_equal(read.max_threads, 99);
+}
+
+static void no_cut_is_read(void **state) {
+    (void)state;
+    char *bytes;
+    size_t size;
+    assert_int_equal(image_write(&example, &bytes, &size), SMELT_OK);
+    for (size_t cut = 0; cut < size; cut++) refuse(bytes, cut);
+    free(bytes);
+}
+
+static void no_flipped_bit_behind_the_header_is_read(void **state) {
+    (void)state;
+    char *bytes;
+    size_t size, behind = sizeof bindings + sizeof sites + sizeof object + strlen(refusal);
+    assert_int_equal(image_write(&example, &bytes, &size), SMELT_OK);
+    for (size_t at = size - behind; at < size; at++) {
+        bytes[at] ^= (char)(1 << at % 8);
+        refuse(bytes, size);
+        bytes[at] ^= (char)(1 << at % 8);
+    }
+    free(bytes);
+}
+
+static void gangs_of_impossible_size_are_refused(void **state) {
+    (void)state;
+    static const uint32_t wrong[] = {0, 3, 31, 33, 48};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct image image = example;
+        char *bytes;
+        size_t size;
+        image.lanes = wrong[i];
+        assert_int_equal(image_write(&image, &bytes, &size), SMELT_OK);
+        refuse(bytes, size);
+        free(bytes);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(no_cut_is_read),
+        cmocka_unit_test(no_flipped_bit_behind_the_header_is_read),
+        cmocka_unit_test(gangs_of_impossible_size_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,129 @@
+/* Which codes a launch needs (cpu/shape.h). */
+#include "unit.h"
+
+#include "cpu/shape.h"
+
+#include <string.h>
+
+struct case_of {
+    const char *what;
+    uint32_t grid[3], group_size[3];
+    bool barrier_hint;
+    bool has_full, has_edge;
+    struct code_shape full, edge;
+};
+
+#define SIMD .engine = ENGINE_SIMD, .small = 1
+#define NONE \
+    { 0 }
+
+static const struct case_of cases[] = {
+    {"a line", {1024, 1, 1}, {256, 1, 1}, false, true, false, {SIMD, .size = {0, 1, 1}}, NONE},
+    {"a line with an edge",
+     {1000, 1, 1},
+     {256, 1, 1},
+     false,
+     true,
+     true,
+     {SIMD, .size = {0, 1, 1}},
+     {SIMD, .masked = 1, .size = {0, 1, 1}}},
+    {"an edge only",
+     {100, 1, 1},
+     {256, 1, 1},
+     false,
+     false,
+     true,
+     NONE,
+     {SIMD, .masked = 1, .size = {0, 1, 1}}},
+    {"a line of groups with a rest",
+     {1000, 1, 1},
+     {250, 1, 1},
+     false,
+     true,
+     false,
+     {SIMD, .masked = 1, .size = {0, 1, 1}},
+     NONE},
+    {"a line with barriers", {1024, 1, 1}, {256, 1, 1}, true, true, false, {SIMD, .size = {256, 1, 1}}, NONE},
+    {"a line with barriers and an edge",
+     {1000, 1, 1},
+     {256, 1, 1},
+     true,
+     true,
+     true,
+     {SIMD, .size = {256, 1, 1}},
+     {SIMD, .masked = 1, .size = {0, 1, 1}}},
+    {"barriers and a rest",
+     {100, 1, 1},
+     {50, 1, 1},
+     true,
+     true,
+     false,
+     {SIMD, .masked = 1, .size = {0, 1, 1}},
+     NONE},
+    {"rows of simdgroups", {256, 8, 1}, {64, 4, 1}, false, true, false, {SIMD, .rows = 1}, NONE},
+    {"rows in a simdgroup", {256, 8, 8}, {8, 4, 2}, false, true, false, {SIMD, .size = {8, 4, 2}}, NONE},
+    {"columns", {256, 64, 1}, {1, 32, 1}, false, true, false, {SIMD, .size = {1, 32, 1}}, NONE},
+    {"neither", {120, 96, 1}, {12, 32, 1}, false, true, false, {SIMD}, NONE},
+    {"a plane with barriers",
+     {128, 128, 1},
+     {16, 16, 1},
+     true,
+     true,
+     false,
+     {SIMD, .size = {16, 16, 1}},
+     NONE},
+    {"a plane with an edge in y only",
+     {64, 63, 1},
+     {32, 4, 1},
+     false,
+     true,
+     true,
+     {SIMD, .rows = 1},
+     {SIMD, .masked = 1}},
+    {"a plane smaller than its group", {64, 3, 1}, {32, 4, 1}, false, false, true, NONE, {SIMD, .masked = 1}},
+    {"a plane with a rest", {40, 40, 1}, {20, 10, 1}, false, true, false, {SIMD, .masked = 1}, NONE},
+    /* Many threads, but 31 bits hold each coordinate, also of the lanes behind the last thread. */
+    {"the largest small grid",
+     {2147482623, 1, 1},
+     {1, 1, 1},
+     false,
+     true,
+     false,
+     {SIMD, .masked = 1, .size = {0, 1, 1}},
+     NONE},
+    {"the first that is not",
+     {1, 2147482624, 1},
+     {1, 32, 1},
+     false,
+     true,
+     false,
+     {.engine = ENGINE_SIMD, .size = {1, 32, 1}},
+     NONE},
+};
+
+static void codes_fit_the_groups(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint32_t polled = 0; polled < 2; polled++) {
+            const struct case_of *c = &cases[i];
+            struct shape_request request = {.polled = polled, .barrier_hint = c->barrier_hint};
+            memcpy(request.grid, c->grid, sizeof c->grid);
+            memcpy(request.group_size, c->group_size, sizeof c->group_size);
+            struct launch_shapes shapes, wanted = {c->has_full, c->has_edge, c->full, c->edge};
+            if (wanted.has_full) wanted.full.polled = polled;
+            if (wanted.has_edge) wanted.edge.polled = polled;
+            launch_shapes(&request, &shapes);
+            if (shapes.has_full != wanted.has_full || shapes.has_edge != wanted.has_edge ||
+                memcmp(&shapes.full, &wanted.full, sizeof wanted.full) != 0 ||
+                memcmp(&shapes.edge, &wanted.edge, sizeof wanted.edge) != 0)
+                FAIL_TEST("%s: full %d masked %u rows %u size %u %u %u, edge %d masked %u size %u %u %u",
+                          c->what, shapes.has_full, shapes.full.masked, shapes.full.rows, shapes.full.size[0],
+                          shapes.full.size[1], shapes.full.size[2], shapes.has_edge, shapes.edge.masked,
+                          shapes.edge.size[0], shapes.edge.size[1], shapes.edge.size[2]);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(codes_fit_the_groups)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
