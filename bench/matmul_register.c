@@ -105,7 +105,9 @@ static void group_of_lanes(void *context, int64_t index) {
     const struct job *job = context;
     int64_t n = job->n, row = index / (n / TILE) * TILE, column = index % (n / TILE) * TILE;
     struct lane_tiles t;
-    for (int s = 0; s < 4 * 8 * 8; s++) (&t.sum[0][0][0])[s] = _mm512_setzero_ps();
+    for (int threads = 0; threads < 4; threads++)
+        for (int i = 0; i < 8; i++)
+            for (int j = 0; j < 8; j++) t.sum[threads][i][j] = _mm512_setzero_ps();
     for (int64_t k = 0; k < n; k += STEP) {
         load_lanes(&t, job, row, column, k);
         for (int threads = 0; threads < 4; threads++)

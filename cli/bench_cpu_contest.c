@@ -148,7 +148,7 @@ smelt_status launches_create(const char *file, const char *text, const char *con
     smelt_library *library;
     smelt_status status = smelt_library_create(&(smelt_library_desc){.path = file, .source = text}, &library);
     if (status != SMELT_OK) return status;
-    for (int i = 0; names[i] && i < MAX_LAUNCHES && status == SMELT_OK; i++) {
+    for (int i = 0; i < MAX_LAUNCHES && names[i] && status == SMELT_OK; i++) {
         launches->descs[i] = descs[i];
         launches->descs[i].device = device;
         status = smelt_library_function(library, &(smelt_function_desc){.name = names[i]},
