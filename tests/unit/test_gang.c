@@ -116,7 +116,10 @@ static void visit_in_full_group(struct gang_context *context) {
 }
 
 static void visit_in_edge_group(struct gang_context *context) {
-    uint32_t left = threads_of(context->group->size) - context->first;
+    const struct group_context *group = context->group;
+    bool full = memcmp(group->size, group->dispatch_size, sizeof group->size) == 0;
+    require(!full || threads_of(group->dispatch_size) % 32 != 0);
+    uint32_t left = threads_of(group->size) - context->first;
     require(context->count == (left < edge_lanes ? left : edge_lanes) && context->first % edge_lanes == 0);
     visit(context);
     memset(context->returned, 0xff, sizeof context->returned);
@@ -367,6 +370,7 @@ static const struct {
      HERE "3, but thread 32 waits at the one in fake:4; " MIXED},
     {other_file, 128, SMELT_ERROR_BARRIER, HERE "4, but thread 32 waits at the one in other:4; " MIXED},
     {nine_lanes_arrive_alone, 128, SMELT_ERROR_BARRIER, HERE "7, but thread 9 " MISSED},
+    {gang_2_ends, 128, SMELT_ERROR_BARRIER, HERE "3, but thread 64 " MISSED},
     {nine_lanes_arrive_alone, 32, SMELT_ERROR_BARRIER, HERE "7, but thread 9 " MISSED},
     {upper_lanes_arrive_alone, 64, SMELT_ERROR_BARRIER, HERE "9, but thread 32 " MISSED},
     {halves_at_two_barriers, 64, SMELT_ERROR_BARRIER,
@@ -426,21 +430,27 @@ static void store_outside_behind_a_barrier(struct gang_context *context) {
     smelt_runtime_gang_barrier(context, 1, "fake");
 }
 
+static void first_gang_stores_outside_behind_a_barrier(struct gang_context *context) {
+    smelt_runtime_gang_barrier(context, 1, "fake");
+    if (context->group->position[0] == 5 && context->first == 0) *(volatile char *)(forbidden + 8) = 1;
+}
+
 static void faults_name_the_gang(void **state) {
     (void)state;
     static gang_function *const functions[] = {second_gang_of_group_5_stores_outside,
-                                               store_outside_behind_a_barrier};
+                                               store_outside_behind_a_barrier,
+                                               first_gang_stores_outside_behind_a_barrier};
+    static const char *const gangs[] = {"32 to 44", "32 to 44", "0 to 31"};
     forbidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(forbidden != MAP_FAILED);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         char expected[256];
-        struct fake fake = {.full = functions[i], .full_lanes = 32, .edge_lanes = 32, .has_barrier = i == 1};
+        struct fake fake = {.full = functions[i], .full_lanes = 32, .edge_lanes = 32, .has_barrier = i > 0};
         struct launch launch = {.grid = {45 * 6, 1, 1}, .group_size = {45, 1, 1}};
-        snprintf(
-            expected, sizeof expected,
-            "kernel 'fake' accessed address %p, which it may not, at a line the code does not tell (threads "
-            "32 to 44 of threadgroup (5, 0, 0))",
-            (void *)(forbidden + 8));
+        snprintf(expected, sizeof expected,
+                 "kernel 'fake' accessed address %p, which it may not, at a line the code does not tell "
+                 "(threads %s of threadgroup (5, 0, 0))",
+                 (void *)(forbidden + 8), gangs[i]);
         assert_int_equal(launch_fake(&fake, &launch), SMELT_ERROR_FAULT);
         assert_string_equal(smelt_error(), expected);
         assert_still_usable();
@@ -450,12 +460,14 @@ static void faults_name_the_gang(void **state) {
 
 #define LARGE_STACK ((uint64_t)20 << 20)
 
+static volatile bool had_what_was_promised;
+
 /* Touches what its image promised it, then more. */
 __attribute__((no_sanitize("address"))) static void walk_down(struct gang_context *context) {
     char here = 0, *volatile base = &here;
     volatile char *low = base;
     for (uint64_t step = 0; step < LARGE_STACK; step += 1024) low[-(int64_t)step] = 1;
-    require(context->first == 0);
+    had_what_was_promised = context->first == 0;
     for (uint64_t step = 0; step < LARGE_STACK; step += 1024) low[-(int64_t)(LARGE_STACK + step)] = 1;
     require(false);
 }
@@ -468,6 +480,7 @@ static void stacks_are_as_large_as_asked_for_and_guarded(void **state) {
     assert_string_equal(smelt_error(),
                         "kernel 'fake' ran past its private arrays at a line the code does not "
                         "tell (threads 0 to 31 of threadgroup (0, 0, 0))");
+    assert_true(had_what_was_promised);
     assert_still_usable();
 }
 
@@ -489,8 +502,10 @@ static void for_ever_in_turns(struct gang_context *context) {
 }
 
 /* Code without polls ends at a group's end. */
+static _Atomic int begun_too_late;
+
 static void a_group_at_a_time(struct gang_context *context) {
-    (void)context;
+    if (stopped(context)) atomic_fetch_add(&begun_too_late, 1);
     struct timespec pause = {0, 1000000};
     nanosleep(&pause, NULL);
 }
@@ -506,6 +521,8 @@ static void time_outs_stop_gangs(void **state) {
                             "kernel 'fake' ran longer than the time-out of 0.05 seconds and was stopped");
         assert_still_usable();
     }
+    /* At most the groups, of four gangs, that the four threads were about to begin. */
+    assert_true(begun_too_late <= 16);
 }
 
 int main(void) {
