@@ -162,6 +162,36 @@ static void drop_pair_freezes(struct simd *s) {
     }
 }
 
+/* A phi of pairs becomes a phi of what is taken from them. */
+static void split_pair_phi(struct simd *s, LLVMValueRef phi, LLVMValueRef extract) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMPositionBuilderBefore(b, phi);
+    LLVMValueRef member = LLVMBuildPhi(b, LLVMTypeOf(extract), "");
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef pair = LLVMGetIncomingValue(phi, i);
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+        bool made = LLVMIsAInstruction(pair) && !LLVMIsAPHINode(pair);
+        LLVMPositionBuilderBefore(b, made ? LLVMGetNextInstruction(pair) : LLVMGetBasicBlockTerminator(from));
+        LLVMValueRef value = LLVMBuildExtractValue(b, pair, LLVMGetIndices(extract)[0], "");
+        LLVMAddIncoming(member, &value, &from, 1);
+    }
+    LLVMReplaceAllUsesWith(extract, member);
+    LLVMInstructionEraseFromParent(extract);
+}
+
+static bool split_pair_phis_once(struct simd *s) {
+    bool found = false;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(extract, block) {
+        if (!LLVMIsAExtractValueInst(extract) || LLVMGetNumIndices(extract) != 1) continue;
+        LLVMValueRef phi = LLVMGetOperand(extract, 0);
+        if (!LLVMIsAPHINode(phi)) continue;
+        split_pair_phi(s, phi, extract);
+        found = true;
+    }
+    return found;
+}
+
 static void check_types(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
@@ -188,6 +218,10 @@ smelt_status simd_prepare(struct simd *s) {
                    "function(scalarizer,early-cse,adce,"
                    "mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
     drop_pair_freezes(s);
+    if (split_pair_phis_once(s)) {
+        while (split_pair_phis_once(s)) continue;
+        TRY(run_passes(unit, "function(adce)"));
+    }
     check_types(s);
     return SMELT_OK;
 }
