@@ -171,7 +171,7 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
     size_t size;
     for (int f = 0; f < FEATURE_COUNT; f++) {
         counts[f] = 0;
-        g.enabled[f] = !without[f] && random_chance(&g.random, 70);
+        g.enabled[f] = random_chance(&g.random, 70) && !without[f];
     }
     g.enabled[FEATURE_INTEGER] = g.enabled[FEATURE_REAL] = true;
     g.dimensions = g.enabled[FEATURE_THREE_DIMENSIONS] && random_chance(&g.random, 15) ? 3

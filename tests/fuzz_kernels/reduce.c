@@ -99,22 +99,23 @@ static int whole_run(const struct lines *lines, int first, int length) {
     return end;
 }
 
+/* From the end: what stands there declares nothing that others need. */
 static bool remove_runs(struct reducer *r, int length) {
     bool any = false;
-    for (int first = 0; now() < r->end; first++) {
+    struct lines all = split(*r->text);
+    int first = all.count - 1;
+    free_lines(&all);
+    for (; first >= 0 && now() < r->end; first--) {
         struct lines lines = split(*r->text);
-        bool more = first < lines.count;
-        int end = more ? whole_run(&lines, first, length) : 0;
-        if (more && end > first) {
+        int end = first < lines.count ? whole_run(&lines, first, length) : first;
+        if (end > first && end - first >= length) {
             for (int i = first; i < end; i++) lines.gone[i] = true;
             complete_exchanges(&lines);
             bool taken = try_text(r, join(&lines));
             any |= taken;
-            /* What follows now stands here; what failed is not tried again in shorter steps of this pass. */
-            first = taken ? first - 1 : length > 1 ? first + length / 2 - 1 : first;
+            if (!taken && length > 2) first -= length / 2 - 1;
         }
         free_lines(&lines);
-        if (!more) break;
     }
     return any;
 }
