@@ -104,7 +104,7 @@ static const struct rule rules[] = {
     R(INT, INTEGER, 3, ANYWHERE, "(int($s) * int($s))"),
     R(INT, INTEGER, 4, ANYWHERE, "($i $[&`|`^] $i)"),
     R(INT, INTEGER, 3, ANYWHERE, "$[min`max](int($i), int($i))"),
-    R(INT, INTEGER, 2, ANYWHERE, "$[abs`~](int($i))"),
+    R(INT, INTEGER, 2, ANYWHERE, "$[abs(int($i))`(~$i)]"),
     R(INT, INTEGER, 2, ANYWHERE, "clamp(int($i), -$#20., $#99.)"),
     R(INT, DIVISION, 5, ANYWHERE, "($i $[/`%] $i)"),
     R(INT, DIVISION, 3, ANYWHERE, "($i $[/`%] $[2`3`-1`-3`7`10`16`-32`33`127])"),
