@@ -104,6 +104,11 @@ static void drop_promises(LLVMValueRef i) {
 }
 
 static void emit_once(struct simd *s, LLVMValueRef i) {
+    if (value_of(s, i)->signed_index && shape_of(s, i) > SHAPE_UNIFORM) {
+        LLVMValueRef index = scalar_of(s, LLVMGetOperand(i, 0));
+        set_scalar(s, i, LLVMBuildSExt(s->unit->builder, index, LLVMTypeOf(i), ""));
+        return;
+    }
     LLVMValueRef copy = LLVMInstructionClone(i);
     for (int o = 0; o < LLVMGetNumOperands(i); o++) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);

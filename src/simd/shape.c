@@ -136,6 +136,27 @@ static int widen(struct simd *s, LLVMValueRef operand, int shape, bool is_signed
     return fits ? shape : SHAPE_VARYING;
 }
 
+/* An index into memory that is used for nothing else. */
+static bool is_index_only(LLVMValueRef widened) {
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(widened)) != 64) return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(widened); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (!LLVMIsAGetElementPtrInst(user) || LLVMGetOperand(user, 0) == widened) return false;
+    }
+    return true;
+}
+
+/* Widening an index. In launches whose buffers are all smaller than 2^31 bytes an index that is used lies
+ * below 2^31, of whatever lane. If lane 0's is not, lane 0 is off, and lanes whose indexes are used have
+ * wrapped around from it: its index, taken as a signed number, is the one their offsets count from. */
+static int widen_index(struct simd *s, LLVMValueRef i, int shape, bool is_signed) {
+    int proven = widen(s, LLVMGetOperand(i, 0), shape, is_signed);
+    if (proven != SHAPE_VARYING) return proven;
+    if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !is_index_only(i)) return SHAPE_VARYING;
+    value_of(s, i)->signed_index = true;
+    return shape;
+}
+
 static int element_shape(struct simd *s, LLVMValueRef gep) {
     int shape = shape_of(s, LLVMGetOperand(gep, 0));
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
@@ -149,7 +170,8 @@ static int element_shape(struct simd *s, LLVMValueRef gep) {
         }
         if (i > 1) type = LLVMGetElementType(type);
         /* Indexes are signed numbers: one of 32 bits may wrap between lanes. */
-        if (own > 0 && width_of(index) < 64) own = widen(s, index, own, true);
+        if (own > 0 && width_of(index) < 64 && !(s->code->small && width_of(index) == 32))
+            own = widen(s, index, own, true);
         shape = combine(s, shape, 1, own, (int64_t)LLVMABISizeOfType(s->unit->layout, type), 64);
     }
     return shape;
@@ -214,7 +236,7 @@ int shape_transfer(struct simd *s, LLVMValueRef i) {
     switch (opcode) {
     case LLVMSExt:
     case LLVMZExt:
-        return shapes[0] > 0 ? widen(s, LLVMGetOperand(i, 0), shapes[0], opcode == LLVMSExt) : SHAPE_VARYING;
+        return shapes[0] > 0 ? widen_index(s, i, shapes[0], opcode == LLVMSExt) : SHAPE_VARYING;
     case LLVMTrunc:
         return combine(s, shapes[0], 1, SHAPE_UNIFORM, 0, width_of(i));
     case LLVMPtrToInt:

@@ -30,6 +30,7 @@ struct value {
     LLVMValueRef *chunks; /* varying: chunk_count vectors */
     LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;  /* … of the chunks */
+    bool signed_index;    /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
     int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
     LLVMValueRef memory;  /* alloca: that of all lanes */
     int loaded;           /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
