@@ -159,14 +159,19 @@ static smelt_status compile_on_own_stack(const struct compiler *compiler,
     return call.status;
 }
 
-/* From the cache or from clang, which may be asked for more than one shape of launch. */
+/* From the cache or from clang, which has nothing to do for a second shape of launch. */
 static smelt_status get_bitcode(const struct translation *translation, const struct clang *clang,
-                                const struct text *text, struct hash key, struct text *bitcode) {
-    if (cache_read(key, "bitcode", bitcode)) return SMELT_OK;
-    TRY(run_clang(translation, clang, text, bitcode));
+                                const struct text *text, struct hash key, struct text *bitcode,
+                                bool *cached) {
+    *cached = cache_read(key, "bitcode", bitcode);
+    return *cached ? SMELT_OK : run_clang(translation, clang, text, bitcode);
+}
+
+/* Only what the compiler library could read is kept: a compiler may say yes and write nothing. */
+static void keep_bitcode(struct hash key, const struct text *bitcode, bool cached, smelt_status status) {
     struct bytes piece = {bitcode->data, bitcode->length};
-    cache_write(key, "bitcode", &piece, 1);
-    return SMELT_OK;
+    if (!cached && status == SMELT_OK) cache_write(key, "bitcode", &piece, 1);
+    if (cached && status == SMELT_ERROR_INTERNAL) cache_remove(key, "bitcode");
 }
 
 /* What the compiler library is asked for. */
@@ -180,9 +185,10 @@ static smelt_status run_compiler(const struct translation *translation, const st
                                  const struct text *text, struct hash key, const struct order *order,
                                  struct compile_result *result) {
     struct text bitcode = {0};
+    bool cached;
     const struct compiler *compiler;
     TRY(compiler_open(&compiler));
-    TRY(get_bitcode(translation, clang, text, key, &bitcode));
+    TRY(get_bitcode(translation, clang, text, key, &bitcode, &cached));
     struct compile_request request = {.bitcode = bitcode.data,
                                       .bitcode_size = bitcode.length,
                                       .cpu = order->cpu,
@@ -191,6 +197,7 @@ static smelt_status run_compiler(const struct translation *translation, const st
                                       .shape = order->options->shape,
                                       .output = order->output};
     smelt_status status = compile_on_own_stack(compiler, &request, result);
+    keep_bitcode(key, &bitcode, cached, status);
     text_free(&bitcode);
     if (status != SMELT_OK) {
         image_free(&result->image);

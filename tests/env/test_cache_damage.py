@@ -55,6 +55,22 @@ def test_image_and_preprocessed_text(scratch):
         whole_again(scratch, f"damage to .{kind}")
 
 
+def test_bitcode(scratch):
+    random.seed(3)
+    warm(scratch)
+    path, = entries(scratch, "bitcode")
+    size = os.path.getsize(path)
+    damages = [(f"a flipped bit at {position}", lambda position=position: flip(path, position))
+               for position in (0, 40, size // 2, size - 1)]
+    damages += [(f"a cut to {length} bytes", lambda length=length: os.truncate(path, length)) for length in (0, 33, size - 1)]
+    for what, damage in damages:
+        damage()
+        for image in entries(scratch, "image"):
+            os.unlink(image)
+        whole_again(scratch, what)
+        expect_equal(os.path.getsize(path), size, f"the size of the bitcode after {what}")
+
+
 def test_precompiled_prelude(scratch):
     random.seed(2)
     warm(scratch)
@@ -66,8 +82,8 @@ def test_precompiled_prelude(scratch):
                 for length in (0, 10, size // 2, size - 1)]
     for what, damage in damages:
         damage()
-        for image in entries(scratch, "image"):
-            os.unlink(image)
+        for made in entries(scratch, "image") + entries(scratch, "bitcode"):
+            os.unlink(made)
         whole_again(scratch, what)
 
 
@@ -86,7 +102,7 @@ def test_an_entry_under_another_name_is_not_used(scratch):
 
 def test_removed_while_in_use(scratch):
     warm(scratch)
-    for kind in ("pch", "image", "pre"):
+    for kind in ("pch", "image", "bitcode", "pre"):
         for path in entries(scratch, kind):
             os.unlink(path)
         whole_again(scratch, f"removing .{kind}")

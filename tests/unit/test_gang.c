@@ -18,6 +18,9 @@ struct fake {
     uint32_t full_lanes, edge_lanes;
     bool has_barrier, barrier_hint;
     uint64_t stack_bytes;
+    /* A code the SIMD engine refused is this, of the scalar engine. */
+    kernel_function *thread;
+    bool full_refused, edge_refused;
 };
 
 static smelt_status no_compiler(void *context, const struct code_shape *shape, struct image *image,
@@ -41,6 +44,10 @@ static void add_code(struct executable *executable, const struct fake *fake, con
                                  .has_barrier = fake->has_barrier,
                                  .stack_bytes = fake->stack_bytes,
                                  .threadgroup_bytes = MAX_THREADS_PER_GROUP * sizeof(uint32_t)};
+    if (edge ? fake->edge_refused : fake->full_refused) {
+        code->image.engine = ENGINE_SCALAR;
+        code->thread = fake->thread;
+    }
     executable_add(executable, code, &kept);
 }
 
@@ -187,6 +194,46 @@ static void every_thread_runs_once_at_its_place(void **state) {
                     complaints);
         free(visits);
     }
+}
+
+static void visit_as_thread(struct thread_context *context) {
+    const struct group_context *group = context->group;
+    uint64_t at = 0;
+    for (int d = 2; d >= 0; d--)
+        at = at * group->grid[d] + (uint64_t)group->position[d] * group->dispatch_size[d] +
+             context->position[d];
+    atomic_fetch_add(&visits[at], 1);
+}
+
+static void run_no_gang(struct gang_context *context) {
+    (void)context;
+    require(false);
+}
+
+/* Whichever code is refused: all groups run on the scalar engine, so that a launch has one engine. */
+static void a_refused_code_takes_the_launch_to_the_scalar_engine(void **state) {
+    (void)state;
+    static const uint32_t grids[][3] = {{70, 9, 1}, {64, 8, 1}, {20, 3, 1}};
+    for (int refused = 1; refused < 4; refused++)
+        for (size_t g = 0; g < sizeof grids / sizeof *grids; g++) {
+            struct fake fake = {.full = run_no_gang,
+                                .full_lanes = 32,
+                                .edge_lanes = 32,
+                                .thread = visit_as_thread,
+                                .full_refused = refused & 1,
+                                .edge_refused = refused & 2};
+            struct launch launch = {.group_size = {32, 4, 1}};
+            memcpy(launch.grid, grids[g], sizeof launch.grid);
+            bool has_refused = (g < 2 && fake.full_refused) || (g != 1 && fake.edge_refused);
+            if (!has_refused) continue;
+            uint32_t total = threads_of(launch.grid);
+            visits = calloc(total, sizeof *visits);
+            assert_non_null(visits);
+            assert_int_equal(launch_fake(&fake, &launch), SMELT_OK);
+            for (uint32_t i = 0; i < total; i++) assert_int_equal(visits[i], 1);
+            assert_int_equal(complaints, 0);
+            free(visits);
+        }
 }
 
 /* ---- Barriers. Each round every thread writes a word of threadgroup memory, and adds the word of another
@@ -530,6 +577,7 @@ int main(void) {
     setenv("SMELT_THREADS", "4", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_thread_runs_once_at_its_place),
+        cmocka_unit_test(a_refused_code_takes_the_launch_to_the_scalar_engine),
         cmocka_unit_test(barriers_hold_between_gangs_and_returns_count),
         cmocka_unit_test(barriers_that_are_not_met_are_told),
         cmocka_unit_test(faults_name_the_gang),
