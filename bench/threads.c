@@ -50,12 +50,12 @@ static void *worker(void *unused) {
     return NULL;
 }
 
-/* Worker i takes the (i+1)th CPU the process may use; the caller stays where it likes. */
+/* Binds the thread to the CPU of this index among those the process may use. */
 static void pin(pthread_t thread, int index) {
     cpu_set_t allowed, one;
     CPU_ZERO(&allowed);
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) == 0) return;
-    int wanted = (index + 1) % CPU_COUNT(&allowed);
+    int wanted = index % CPU_COUNT(&allowed);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, &allowed) || wanted-- > 0) continue;
         CPU_ZERO(&one);
@@ -65,6 +65,10 @@ static void pin(pthread_t thread, int index) {
     }
 }
 
+void team_pin_caller(void) {
+    pin(pthread_self(), 0);
+}
+
 void team_start(int threads) {
     if (team.started) return;
     team.started = true;
@@ -72,7 +76,7 @@ void team_start(int threads) {
     for (int i = 0; i < threads - 1; i++) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, worker, NULL) != 0) return;
-        pin(thread, i);
+        pin(thread, i + 1);
         pthread_detach(thread);
         team.workers++;
     }

@@ -11,6 +11,10 @@ typedef void team_piece(void *job, int64_t index);
 /* Starts the team, of `threads` threads with the caller. The first call decides; not from two threads. */
 void team_start(int threads);
 
+/* Binds the calling thread to the first CPU it may use, which no worker has unless there are more workers
+ * than other CPUs. Threads it starts afterwards are bound alike: start those that shall not be before. */
+void team_pin_caller(void);
+
 /* The threads there are, the caller included; at least 1. */
 int team_size(void);
 
