@@ -53,7 +53,7 @@ static int count_instructions(LLVMValueRef entry) {
 }
 
 /* Chosen so that code generation stays below 60 ms: instructions of the thread times chunks of the gang. */
-#define MAX_GANG_INSTRUCTIONS 1000
+#define MAX_GANG_INSTRUCTIONS 1800
 
 /* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
 static int choose_lanes(struct simd *s) {
