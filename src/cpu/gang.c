@@ -17,7 +17,10 @@
 struct gang {
     struct gang_context context;
     struct gang_state *state;
-    struct fiber *fiber; /* where gangs take turns */
+    /* Where gangs take turns. A switch is a chain of loads: from here to the next one's stack there are two.
+     */
+    struct fiber fiber;
+    struct gang *next; /* that has not ended; NULL behind the last */
     bool ended;
     /* Where its lanes wait together, while it has not ended. */
     uint32_t line;
@@ -31,7 +34,7 @@ struct gang_state {
     struct worker *worker;
     struct gang gangs[MAX_THREADS_PER_GROUP];
     struct standing in_vain[MAX_THREADS_PER_GROUP]; /* by thread: where it waits in vain */
-    struct fiber *fibers;
+    struct fiber *fibers;                           /* as they were made; the first gangs have copies */
     int fiber_count;
     /* The stretch: groups of one size that are left, the running one included. */
     uint64_t groups_left;
@@ -41,12 +44,11 @@ struct gang_state {
     uint32_t laid_out_size[3], laid_out_lanes;
     /* The running group. */
     struct gang *running;
-    struct gang *ring[MAX_THREADS_PER_GROUP]; /* gangs that have not ended, in order */
-    int ring_count, turn;                     /* how many; which comes next */
-    int waiting;                              /* how many of this round's stand at a barrier: ring's first */
-    bool uneven;                              /* they do not stand at one barrier */
-    bool left_over;                           /* a thread reached the end of the kernel without a return */
-    bool vain;                                /* a thread waits in vain */
+    struct gang *first;        /* that has not ended */
+    struct gang *last_waiting; /* of this round; NULL: none waits yet */
+    bool uneven;               /* they do not stand at one barrier */
+    bool left_over;            /* a thread reached the end of the kernel without a return */
+    bool vain;                 /* a thread waits in vain */
 };
 
 static smelt_status state_of(struct worker *worker, struct gang_state **state) {
@@ -87,6 +89,7 @@ static smelt_status have_fibers(struct gang_state *state, int count, size_t stac
         return status;
     }
     state->fiber_count = count;
+    for (int i = 0; i < count; i++) state->gangs[i].fiber = state->fibers[i];
     return SMELT_OK;
 }
 
@@ -177,45 +180,51 @@ static NOT_COUNTED void run_in_order(void *argument) {
 static void begin_turns(struct gang_state *state) {
     for (int g = 0; g < state->gang_count; g++) {
         state->gangs[g].ended = false;
-        state->ring[g] = &state->gangs[g];
+        state->gangs[g].next = &state->gangs[g + 1];
     }
-    state->ring_count = state->gang_count;
-    state->turn = state->waiting = 0;
+    state->gangs[state->gang_count - 1].next = NULL;
+    state->first = &state->gangs[0];
+    state->last_waiting = NULL;
     state->left_over = false;
 }
 
-/* The gang whose turn it is; NULL: the stretch is over. */
-static struct gang *next_in_turn(struct gang_state *state) {
-    if (state->turn == state->ring_count) {
-        bool met = !state->vain && !(state->waiting && (state->uneven || state->left_over));
-        if (!met) {
-            state->worker->ended = ENDED_BY_BARRIER;
-            return NULL;
-        }
-        if (state->waiting) {
-            state->ring_count = state->waiting;
-            state->turn = state->waiting = 0;
-        } else if (next_group(state)) {
-            begin_turns(state);
-        } else {
-            return NULL;
-        }
+/* All gangs have had their turn: the one that begins the next round, or the next group; NULL: the stretch is
+ * over. */
+static struct gang *next_round(struct gang_state *state) {
+    bool met = !state->vain && !(state->last_waiting && (state->uneven || state->left_over));
+    if (!met) {
+        state->worker->ended = ENDED_BY_BARRIER;
+        return NULL;
     }
-    return state->ring[state->turn++];
+    if (!state->last_waiting) {
+        if (!next_group(state)) return NULL;
+        begin_turns(state);
+    }
+    state->last_waiting = NULL;
+    return state->first;
 }
 
 /* The gang at hand has nothing more to do until it has the turn again. */
 static NOT_COUNTED void pass_turn(struct gang_state *state, struct gang *gang) {
     struct worker *worker = state->worker;
-    struct gang *next = next_in_turn(state);
+    struct gang *next = gang->next ? gang->next : next_round(state);
     if (next == gang) return;
     if (!next) {
-        fiber_leave(gang->fiber, &worker->home);
+        fiber_leave(&gang->fiber, &worker->home);
         return;
     }
-    worker->running = next->fiber;
-    fiber_switch(gang->fiber, next->fiber, &worker->home);
+    worker->running = &next->fiber;
+    fiber_switch(&gang->fiber, &next->fiber, &worker->home);
     state->running = gang;
+}
+
+static void leave_ring(struct gang_state *state, struct gang *gang) {
+    gang->ended = true;
+    if (!all_returned(gang)) state->left_over = true;
+    if (state->last_waiting)
+        state->last_waiting->next = gang->next;
+    else
+        state->first = gang->next;
 }
 
 static NOT_COUNTED void run_in_turns(void *argument) {
@@ -224,8 +233,7 @@ static NOT_COUNTED void run_in_turns(void *argument) {
     fiber_started(&state->worker->home);
     for (;;) {
         run_gang(state, gang);
-        gang->ended = true;
-        if (!all_returned(gang)) state->left_over = true;
+        leave_ring(state, gang);
         pass_turn(state, gang);
     }
 }
@@ -243,13 +251,11 @@ void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, con
         if (state->vain || state->gang_count > 1) end(state, ENDED_BY_BARRIER);
         return;
     }
-    if (state->waiting == 0) {
+    if (!state->last_waiting)
         state->uneven = false;
-    } else {
-        const struct gang *first = state->ring[0];
-        if (!same_barrier(line, file, first->line, first->file)) state->uneven = true;
-    }
-    state->ring[state->waiting++] = gang;
+    else if (!same_barrier(line, file, state->last_waiting->line, state->last_waiting->file))
+        state->uneven = true;
+    state->last_waiting = gang;
     pass_turn(state, gang);
 }
 
@@ -372,15 +378,12 @@ static smelt_status run_stretch(struct gang_state *state) {
     state->vain = false;
     if (state->in_turns) {
         begin_turns(state);
-        for (int g = 0; g < fibers; g++) {
-            state->gangs[g].fiber = &state->fibers[g];
-            fiber_prepare(&state->fibers[g], run_in_turns, &state->gangs[g], g);
-        }
-        (void)next_in_turn(state); /* the first gang */
+        for (int g = 0; g < fibers; g++)
+            fiber_prepare(&state->gangs[g].fiber, run_in_turns, &state->gangs[g], g);
     } else {
-        fiber_prepare(&state->fibers[0], run_in_order, state, 0);
+        fiber_prepare(&state->gangs[0].fiber, run_in_order, state, 0);
     }
-    worker_enter(worker, &state->fibers[0]);
+    worker_enter(worker, &state->gangs[0].fiber);
     smelt_status status = report(state);
     /* Lanes that wait in vain are noted in the gangs. */
     if (status != SMELT_OK) state->laid_out_lanes = 0;
