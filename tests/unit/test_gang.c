@@ -157,10 +157,11 @@ static void random_sizes(uint32_t grid[3], uint32_t group[3]) {
     }
 }
 
-static uint32_t random_lanes(uint32_t threads) {
+/* Of a gang: some simdgroups, or a part of one; for code that is not masked the groups hold whole gangs. */
+static uint32_t random_lanes(uint32_t threads, bool masked) {
     uint32_t lanes;
-    do lanes = UINT32_C(8) << random_below(6);
-    while (threads % lanes);
+    do lanes = random_below(2) ? UINT32_C(8) << random_below(6) : 32 * (1 + random_below(8));
+    while (!masked && threads % lanes);
     return lanes;
 }
 
@@ -171,8 +172,8 @@ static void every_thread_runs_once_at_its_place(void **state) {
         struct launch launch = {.buffers = NULL};
         random_sizes(launch.grid, launch.group_size);
         uint32_t threads = threads_of(launch.group_size), total = threads_of(launch.grid);
-        edge_lanes = random_lanes(256);
-        full_lanes = threads % 32 ? edge_lanes : random_lanes(threads);
+        edge_lanes = random_lanes(0, true);
+        full_lanes = threads % 32 ? edge_lanes : random_lanes(threads, false);
         visits = calloc(total, sizeof *visits);
         assert_non_null(visits);
         struct fake fake = {.full = visit_in_full_group,
@@ -321,8 +322,8 @@ static void barriers_hold_between_gangs_and_returns_count(void **state) {
         if (random_below(2)) threads = 32 * (1 + random_below(32));
         struct launch launch = {.grid = {total, 1, 1}, .group_size = {threads, 1, 1}};
         struct fake fake = {.full = exchange_from_zero, .has_barrier = true, .barrier_hint = true};
-        fake.edge_lanes = random_lanes(256);
-        fake.full_lanes = threads % 32 ? fake.edge_lanes : random_lanes(threads);
+        fake.edge_lanes = random_lanes(0, true);
+        fake.full_lanes = threads % 32 ? fake.edge_lanes : random_lanes(threads, false);
         uint32_t *expected = calloc(total, sizeof *expected);
         sums = calloc(total, sizeof *sums);
         assert_true(expected && sums);
