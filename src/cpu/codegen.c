@@ -1,7 +1,9 @@
 /* From lowered IR to an object file, or to assembler text. */
 #include "ir/pass.h"
 
+#include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,48 +24,76 @@ static void set_function_target(struct unit *unit, const char *cpu, const char *
     }
 }
 
-smelt_status pass_codegen(struct unit *unit) {
-    char *host_cpu = LLVMGetHostCPUName(), *host_features = LLVMGetHostCPUFeatures();
-    const char *cpu = unit->request->cpu ? unit->request->cpu : host_cpu;
-    const char *features = unit->request->features ? unit->request->features
-                           : unit->request->cpu    ? ""
-                                                   : host_features;
-    char *message = NULL;
+/* The machine code is made for: what the request names, or this one. */
+struct target {
+    LLVMTargetMachineRef machine; /* NULL: `message` says why */
+    char *message, *host_cpu, *host_features;
+};
+
+static struct target open_target(struct unit *unit) {
+    struct target t = {.host_cpu = LLVMGetHostCPUName(), .host_features = LLVMGetHostCPUFeatures()};
+    const struct compile_request *request = unit->request;
+    const char *cpu = request->cpu ? request->cpu : t.host_cpu;
+    const char *features = request->features ? request->features : request->cpu ? "" : t.host_features;
     LLVMTargetRef target = NULL;
-    LLVMTargetMachineRef machine = NULL;
+    set_function_target(unit, cpu, features);
+    if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &t.message) == 0)
+        t.machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, features,
+                                            LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+    return t;
+}
+
+static void close_target(struct target *t) {
+    if (t->machine) LLVMDisposeTargetMachine(t->machine);
+    if (t->message) LLVMDisposeMessage(t->message);
+    LLVMDisposeMessage(t->host_cpu);
+    LLVMDisposeMessage(t->host_features);
+}
+
+smelt_status run_target_passes(struct unit *unit, const char *passes) {
+    struct target t = open_target(unit);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    smelt_status status = SMELT_OK;
+    LLVMErrorRef error = t.machine ? LLVMRunPasses(unit->module, passes, t.machine, options) : NULL;
+    if (error) {
+        char *message = LLVMGetErrorMessage(error);
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "LLVM passes '%s': %s", passes, message);
+        LLVMDisposeErrorMessage(message);
+    }
+    LLVMDisposePassBuilderOptions(options);
+    close_target(&t);
+    return status;
+}
+
+/* Into the image, or as text. */
+static smelt_status keep(struct unit *unit, LLVMMemoryBufferRef buffer) {
+    size_t size = LLVMGetBufferSize(buffer);
+    char *copy = malloc(size + 1);
+    if (!copy) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
+    memcpy(copy, LLVMGetBufferStart(buffer), size);
+    copy[size] = 0;
+    if (unit->request->output == COMPILE_ASM) {
+        unit->result->text = copy;
+    } else {
+        unit->result->image.object = copy;
+        unit->result->image.object_size = size;
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_codegen(struct unit *unit) {
+    struct target t = open_target(unit);
     LLVMMemoryBufferRef buffer = NULL;
     smelt_status status = SMELT_OK;
-    bool assembler = unit->request->output == COMPILE_ASM;
-    set_function_target(unit, cpu, features);
-    if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &message) == 0)
-        machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, features,
-                                          LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
-    if (!machine) {
+    LLVMCodeGenFileType kind = unit->request->output == COMPILE_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+    if (!t.machine)
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator: %s",
-                           message ? message : "unknown reason");
-    } else if (LLVMTargetMachineEmitToMemoryBuffer(
-                   machine, unit->module, assembler ? LLVMAssemblyFile : LLVMObjectFile, &message, &buffer)) {
-        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", message);
-    } else {
-        size_t size = LLVMGetBufferSize(buffer);
-        char *copy = malloc(size + 1);
-        if (!copy) {
-            status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
-        } else {
-            memcpy(copy, LLVMGetBufferStart(buffer), size);
-            copy[size] = 0;
-            if (assembler) {
-                unit->result->text = copy;
-            } else {
-                unit->result->image.object = copy;
-                unit->result->image.object_size = size;
-            }
-        }
-    }
+                           t.message ? t.message : "unknown reason");
+    else if (LLVMTargetMachineEmitToMemoryBuffer(t.machine, unit->module, kind, &t.message, &buffer))
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
+    else
+        status = keep(unit, buffer);
     if (buffer) LLVMDisposeMemoryBuffer(buffer);
-    if (machine) LLVMDisposeTargetMachine(machine);
-    if (message) LLVMDisposeMessage(message);
-    LLVMDisposeMessage(host_cpu);
-    LLVMDisposeMessage(host_features);
+    close_target(&t);
     return status;
 }

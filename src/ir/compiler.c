@@ -48,11 +48,11 @@ static void start_llvm(void) {
         /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
         "-assume-default-is-flat-addrspace",
         /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
-        "-vectorize-slp=false",
         "-vectorize-loops=false",
         "-scalarize-load-store",
         /* Vector code has work enough in a round; unrolled, it takes long to compile. */
         "-unroll-full-max-count=16",
+        "-unroll-threshold=600",
     };
     LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }
@@ -102,7 +102,7 @@ static smelt_status print_module(struct unit *unit) {
                               : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
 }
 
-static smelt_status verify(struct unit *unit) {
+smelt_status verify_module(struct unit *unit) {
 #ifndef NDEBUG
     char *message = NULL;
     if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message)) {
@@ -121,7 +121,7 @@ static smelt_status run(struct unit *unit) {
     TRY(read_bitcode(unit));
     TRY(pass_specialise(unit));
     TRY(optimise(unit));
-    TRY(verify(unit));
+    TRY(verify_module(unit));
     if (output == COMPILE_IR) return print_module(unit);
     TRY(pass_bfloat(unit));
     if (unit->engine == ENGINE_SIMD) {
@@ -130,7 +130,7 @@ static smelt_status run(struct unit *unit) {
     } else {
         TRY(pass_lower_scalar(unit));
     }
-    TRY(verify(unit));
+    TRY(verify_module(unit));
     unit->result->image.engine = unit->engine;
     return output == COMPILE_SIMD ? SMELT_OK : pass_codegen(unit);
 }

@@ -52,6 +52,9 @@ LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef ty
 /* Runs LLVM passes by their textual names on the whole module. */
 smelt_status run_passes(struct unit *unit, const char *passes);
 
+/* In debug builds: INTERNAL if LLVM's verifier finds the module wrong. */
+smelt_status verify_module(struct unit *unit);
+
 /* ---- The passes, in the order they run. Each is one file. */
 
 /* declare.c — gives intrinsics their attributes, makes all but the entry internal and inlined. */
@@ -79,10 +82,12 @@ smelt_status pass_simd(struct unit *unit);
 /* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime.
  */
 smelt_status pass_lower_scalar(struct unit *unit);
-/* cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context *) names;
- * image.private_bytes is measured, LIMIT if it is too much. */
+/* cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context *)
+ * names; image.private_bytes is measured, LIMIT if it is too much. */
 smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
 smelt_status measure_private_memory(struct unit *unit);
+/* cpu/codegen.c — LLVM passes that ask what the target can do. */
+smelt_status run_target_passes(struct unit *unit, const char *passes);
 /* cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);
 

@@ -132,7 +132,25 @@ static void emit_lanes(struct simd *s, LLVMValueRef i) {
     if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not know", name);
 }
 
+/* A chunk of one lane: the thread's own instruction. */
+static void emit_copy(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMValueRef copy = LLVMInstructionClone(i);
+    for (int o = 0; o < LLVMGetNumOperands(i); o++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
+        if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, chunk_of(s, operand, chunk));
+    }
+    drop_metadata(s, copy);
+    LLVMInsertIntoBuilder(s->unit->builder, copy);
+    LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) set_chunk(s, i, chunk, copy);
+}
+
 static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
+    bool memory = LLVMIsALoadInst(i) || LLVMIsAStoreInst(i) || LLVMIsAAllocaInst(i);
+    if (s->chunk_lanes == 1 && !memory) {
+        emit_copy(s, i, chunk);
+        return;
+    }
     if (emit_private(s, i, chunk) || emit_memory(s, i, chunk) || emit_arithmetic(s, i, chunk)) return;
     if (s->refused) return;
     char *text = LLVMPrintValueToString(i);

@@ -328,6 +328,23 @@ static void explain(struct simd *s, LLVMValueRef access, int chunk, const char *
         remark(s, access, "%s", what);
 }
 
+/* A chunk of one lane, which is on: an access as in the thread's own code. */
+static LLVMValueRef lane_address(struct simd *s, LLVMValueRef address, int chunk) {
+    int shape = shape_of(s, address);
+    if (shape < 0) return chunk_of(s, address, chunk);
+    return byte_address(s, scalar_of(s, address), shape_offsets(s, shape)[chunk]);
+}
+
+static void emit_lane_access(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    bool load = LLVMIsALoadInst(i) != NULL;
+    LLVMValueRef address = lane_address(s, LLVMGetOperand(i, load ? 0 : 1), chunk);
+    LLVMValueRef access = load ? LLVMBuildLoad2(b, LLVMTypeOf(i), address, "")
+                               : LLVMBuildStore(b, chunk_of(s, LLVMGetOperand(i, 0), chunk), address);
+    LLVMSetAlignment(access, LLVMGetAlignment(i));
+    if (load) set_chunk(s, i, chunk, access);
+}
+
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result;
     LLVMTypeRef element = LLVMTypeOf(load);
@@ -407,10 +424,13 @@ bool emit_memory(struct simd *s, LLVMValueRef i, int chunk) {
         emit_address(s, i, chunk);
         return true;
     case LLVMLoad:
-        emit_load(s, i, chunk);
-        return true;
     case LLVMStore:
-        emit_store(s, i, chunk);
+        if (s->chunk_lanes == 1)
+            emit_lane_access(s, i, chunk);
+        else if (LLVMIsALoadInst(i))
+            emit_load(s, i, chunk);
+        else
+            emit_store(s, i, chunk);
         return true;
     default:
         return false;

@@ -210,7 +210,6 @@ smelt_status simd_prepare(struct simd *s) {
     const char *scalars = "function(scalarizer,"
                           "instcombine<no-verify-fixpoint>,early-cse,adce)";
     expand_memory_calls(s);
-    expand_positions(s);
     if (s->refused) return SMELT_OK;
     TRY(run_passes(unit, scalars));
     expand_vector_casts(s);

@@ -94,7 +94,8 @@ void find_private_layouts(struct simd *s) {
         if (!LLVMIsAAllocaInst(instruction)) continue;
         int bytes = 0;
         int64_t step_bits = 0;
-        bool suits = uses_suit(s, instruction, &bytes, &step_bits) && bytes;
+        /* Within a thread neighbours of one array are to stay neighbours. */
+        bool suits = s->chunk_lanes > 1 && uses_suit(s, instruction, &bytes, &step_bits) && bytes;
         value_of(s, instruction)->element = suits && step_bits % bytes == 0 ? bytes : 0;
     }
 }

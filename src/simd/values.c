@@ -7,7 +7,9 @@
 
 /* ---- Types and constants. */
 
+/* Chunks of one lane are scalars: see vectorise.c, "In the thread". */
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element) {
+    if (s->chunk_lanes == 1) return element;
     return LLVMVectorType(element, (unsigned)s->chunk_lanes);
 }
 
@@ -29,13 +31,14 @@ LLVMValueRef all_lanes(struct simd *s) {
 
 LLVMValueRef constant_lanes(struct simd *s, LLVMTypeRef element, const int64_t *values, int count) {
     LLVMValueRef lanes[GANG_MAX_LANES];
-    (void)s;
+    if (s->chunk_lanes == 1 && count == 1) return LLVMConstInt(element, (unsigned long long)values[0], true);
     for (int i = 0; i < count; i++) lanes[i] = LLVMConstInt(element, (unsigned long long)values[i], true);
     return LLVMConstVector(lanes, (unsigned)count);
 }
 
 LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes) {
     LLVMBuilderRef b = s->unit->builder;
+    if (s->chunk_lanes == 1 && lanes == 1) return scalar;
     LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)lanes);
     if (LLVMIsUndef(scalar) || LLVMIsPoison(scalar)) return LLVMGetUndef(type);
     if (LLVMIsAConstantInt(scalar) || LLVMIsAConstantFP(scalar) || LLVMIsAConstantPointerNull(scalar)) {

@@ -71,6 +71,42 @@ static int choose_lanes(struct simd *s) {
     return SIMDGROUP_LANES;
 }
 
+/* Values a thread carries around its fullest loop. */
+static int carried_values(LLVMValueRef entry) {
+    int most = 0;
+    FOR_EACH_BLOCK(block, entry) {
+        int count = 0;
+        FOR_EACH_INSTRUCTION(phi, block) {
+            if (!LLVMIsAPHINode(phi)) break;
+            count++;
+        }
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+static bool has_simdgroup_operations(LLVMValueRef entry) {
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (strncmp(called_name(i), "__smelt_simd_", 13) == 0 || LLVMIsAAtomicRMWInst(i) ||
+            LLVMIsAAtomicCmpXchgInst(i))
+            return true;
+    }
+    return false;
+}
+
+#define TILE_VALUES 24 /* of 32 lanes: 48 registers of 512 bits, of 32 there are */
+
+/* For vectors within the thread: as many lanes as fill half of the registers with what they carry; 0: use
+ * vectors across lanes. */
+static int lanes_in_thread(struct simd *s) {
+    int carried = carried_values(s->entry), registers = s->vector_bits == 512 ? 32 : 16;
+    if (carried < TILE_VALUES || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
+    int room = registers / 2 * (s->vector_bits / 32), lanes = 4;
+    while (lanes > 1 && carried * lanes > room) lanes /= 2;
+    return lanes;
+}
+
 /* ---- Barriers some lanes may miss. */
 
 /* A barrier in a block that runs for some lanes only becomes a question: lanes that must wait in vain leave
@@ -114,6 +150,8 @@ static bool question_barriers(struct simd *s) {
 
 static smelt_status analyse(struct simd *s) {
     for (;;) {
+        memset(s->table, 0, s->table_size * sizeof *s->table);
+        expand_positions(s);
         TRY(simd_order(s));
         if (s->refused) return SMELT_OK;
         find_private_layouts(s);
@@ -121,7 +159,6 @@ static smelt_status analyse(struct simd *s) {
         if (s->refused || !question_barriers(s)) return SMELT_OK;
         /* Edges to the end may leave loops: bring them into form again. */
         TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
-        memset(s->table, 0, s->table_size * sizeof *s->table);
     }
 }
 
@@ -149,26 +186,64 @@ static void measure_stack(struct simd *s) {
 
 #define CLEAN_UP \
     "globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))"
+/* After a gang's lanes became scalars side by side: neighbours become vectors. */
+#define JOIN_NEIGHBOURS "function(slp-vectorizer,instcombine<no-verify-fixpoint>,early-cse)"
+
+/* ---- The size of a gang and of its chunks. */
+
+static void set_lanes(struct simd *s, int lanes, int chunk_lanes) {
+    int64_t zeros[GANG_MAX_LANES] = {0};
+    s->lanes = lanes;
+    s->chunk_lanes = chunk_lanes;
+    s->chunk_count = lanes / chunk_lanes;
+    s->shape_count = 0;
+    (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
+}
+
+static bool all_lanes_run_all(const struct simd *s) {
+    for (int place = 0; place < s->block_count; place++)
+        if (s->blocks[place].mask_of != 0 || s->blocks[place].divergent) return false;
+    return true;
+}
+
+/* In the thread: a few threads side by side, each lane's values scalars of their own, which LLVM joins to
+ * vectors along the thread's own rows. For threads that keep so much that 32 lanes of it would not fit the
+ * registers; only where no lane ever waits for another. */
+static smelt_status try_in_thread(struct simd *s, bool *done) {
+    int lanes = lanes_in_thread(s);
+    *done = false;
+    if (!lanes) return SMELT_OK;
+    set_lanes(s, lanes, 1);
+    TRY(analyse(s));
+    *done = !s->refused && all_lanes_run_all(s);
+    return SMELT_OK;
+}
+
+static smelt_status configure(struct simd *s) {
+    bool in_thread;
+    s->vector_bits = vector_bits_of(s->unit->request);
+    TRY(try_in_thread(s, &in_thread));
+    if (in_thread || s->refused) return SMELT_OK;
+    s->chunk_lanes = s->vector_bits / 32;
+    set_lanes(s, choose_lanes(s), s->vector_bits / 32);
+    return analyse(s);
+}
 
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(measure_private_memory(unit));
-    s->vector_bits = vector_bits_of(unit->request);
-    s->chunk_lanes = s->vector_bits / 32;
-    s->lanes = choose_lanes(s);
-    s->chunk_count = s->lanes / s->chunk_lanes;
-    int64_t zeros[GANG_MAX_LANES] = {0};
-    (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
     TRY(simd_prepare(s));
     if (s->refused) return SMELT_OK;
-    TRY(analyse(s));
+    TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) write_shapes(s);
     if (unit->request->output == COMPILE_WHY) remark_control_flow(s);
     TRY(simd_emit(s));
     if (s->refused) return SMELT_OK;
     TRY(finish(s));
+    TRY(verify_module(unit));
     TRY(run_passes(unit, CLEAN_UP));
+    if (s->chunk_lanes == 1) TRY(run_target_passes(unit, JOIN_NEIGHBOURS));
     measure_stack(s);
     if (unit->request->output == COMPILE_SIMD) write_gang(s);
     if (unit->request->output == COMPILE_WHY) write_why(s);
