@@ -48,11 +48,8 @@ static void start_llvm(void) {
         /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
         "-assume-default-is-flat-addrspace",
         /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
-        "-vectorize-loops=false",
-        "-scalarize-load-store",
+        "-vectorize-loops=false", "-scalarize-load-store", "-unroll-full-max-count=16",
         /* Vector code has work enough in a round; unrolled, it takes long to compile. */
-        "-unroll-full-max-count=16",
-        "-unroll-threshold=600",
     };
     LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }
@@ -68,6 +65,17 @@ static smelt_status read_bitcode(struct unit *unit) {
     unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
     if (!unit->entry) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no function " ENTRY_NAME);
     return SMELT_OK;
+}
+
+/* LLVM joins neighbouring scalars of a thread to vectors in default<O3>, whatever the pass builder's options
+ * say, but not in functions that must not use floating-point registers on their own account. */
+static void set_joining(struct unit *unit, bool allowed) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("noimplicitfloat", 15);
+    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    if (allowed)
+        LLVMRemoveEnumAttributeAtIndex(unit->entry, function, kind);
+    else
+        LLVMAddAttributeAtIndex(unit->entry, function, LLVMCreateEnumAttribute(unit->context, kind, 0));
 }
 
 /* Passes in the order of DESIGN's data flow; what each requires and maintains stands at its head. */
@@ -86,8 +94,10 @@ static smelt_status optimise(struct unit *unit) {
                          "simplifycfg)"));
     TRY(pass_constants_evaluated(unit));
     TRY(pass_sink(unit));
+    set_joining(unit, false);
     TRY(run_passes(unit,
                    "default<O3>,function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
+    set_joining(unit, true);
     TRY(pass_sink(unit));
     TRY(pass_constants_used(unit));
     TRY(pass_lines(unit));

@@ -103,7 +103,7 @@ static int lanes_in_thread(struct simd *s) {
     int carried = carried_values(s->entry), registers = s->vector_bits == 512 ? 32 : 16;
     if (carried < TILE_VALUES || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
     int room = registers / 2 * (s->vector_bits / 32), lanes = 4;
-    while (lanes > 1 && carried * lanes > room) lanes /= 2;
+    while (lanes > 1 && carried * lanes > room + room / 8) lanes /= 2;
     return lanes;
 }
 
