@@ -22,7 +22,8 @@ static smelt_status prepare(struct executable *executable, const struct launch *
 }
 
 static void shape_simd(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
-    struct shape_request request = {.polled = launch->timeout > 0, .barrier_hint = barrier_hint};
+    struct shape_request request = {
+        .polled = launch->timeout > 0, .large = launch->large, .barrier_hint = barrier_hint};
     struct launch_shapes shapes;
     for (int d = 0; d < 3; d++) {
         request.group_size[d] = launch->group_size[d];

@@ -126,6 +126,7 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
 smelt_status executable_codes(struct executable *executable, const struct launch *launch,
                               struct launch_codes *codes, struct preparation *preparation) {
     struct shape_request request = {.polled = launch->timeout > 0,
+                                    .large = launch->large,
                                     .barrier_hint = executable->source.barrier_hint};
     struct launch_shapes shapes = {.has_full = true};
     for (int d = 0; d < 3; d++) {

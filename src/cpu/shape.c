@@ -24,7 +24,7 @@ static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
 }
 
 void launch_shapes(const struct shape_request *request, struct launch_shapes *shapes) {
-    bool small = true;
+    bool small = !request->large;
     *shapes = (struct launch_shapes){.has_full = true};
     for (int d = 0; d < 3; d++) {
         if (request->grid[d] < request->group_size[d]) shapes->has_full = false;

@@ -8,6 +8,7 @@ struct shape_request {
     uint32_t grid[3];       /* threads */
     uint32_t group_size[3]; /* threads of a full group */
     bool polled;            /* a time-out is set */
+    bool large;             /* a buffer is too large for struct code_shape's `small` */
     bool
         barrier_hint; /* the kernel's text has a barrier: sizes known to the compiler are worth a code each */
 };

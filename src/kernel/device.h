@@ -24,13 +24,14 @@ struct preparation {
     bool cache_hit; /* and no compiler ran for it */
 };
 
-/* One launch, checked and complete; for `prepare` only its sizes and time-out matter. */
+/* One launch, checked and complete; for `prepare` only its sizes, `large` and time-out matter. */
 struct launch {
     void *const *buffers;             /* by buffer index: address of element 0 */
     const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index */
     uint32_t grid[3];                 /* threads, all > 0 */
     uint32_t group_size[3];           /* threads of a full group, product <= 1024 */
     double timeout;                   /* seconds; 0: none */
+    bool large;                       /* a buffer has 2^31 bytes or nearly (array_is_large) */
 };
 
 struct device {

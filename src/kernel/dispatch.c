@@ -1,6 +1,7 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -99,8 +100,18 @@ static struct launch launch_of(const struct extent *extent, double timeout) {
     return launch;
 }
 
+bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *strides) {
+    double span = 1, elements = 1; /* as reals: sizes have not been multiplied before */
+    for (int d = 0; d < shape->ndim; d++) {
+        elements *= (double)shape->size[d];
+        if (strides) span += (double)(shape->size[d] - 1) * fabs((double)strides[d]);
+    }
+    return (strides ? span : elements) * (double)smelt_dtype_bytes(dtype) >= 0x1p31 - SMALL_REACH;
+}
+
 smelt_status dispatch_prepare(struct dispatch *dispatch) {
     struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
+    launch.large = dispatch->large;
     struct preparation preparation;
     double start = dispatch->info ? clock_seconds() : 0;
     smelt_status status =
@@ -116,6 +127,7 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     uint64_t threadgroup_bytes;
     TRY(check_memory(dispatch, &threadgroup_bytes));
     struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
+    launch.large = dispatch->large;
     launch.buffers = dispatch->buffers;
     launch.threadgroup_memory = dispatch->threadgroup_memory;
     if (!dispatch->info) return dispatch->device->run(dispatch->executable, &launch);

@@ -25,6 +25,10 @@ smelt_status settings_check(const char *what, const struct device *device, const
 /* Limits a profile puts on a device: NULL is the device itself, "apple" 32 KiB of threadgroup memory. */
 smelt_status profile_threadgroup_limit(const char *profile, const struct device *device, uint64_t *bytes);
 
+/* Has an array of this dtype, shape and these strides (elements; NULL: row-contiguous) 2^31 bytes, or so
+ * nearly that code for small launches must not run? */
+bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *strides);
+
 struct dispatch {
     const char *what;
     const struct device *device;
@@ -32,6 +36,7 @@ struct dispatch {
     struct executable *executable;
     const struct extent *extent;
     double timeout;
+    bool large;           /* any buffer is (array_is_large) */
     smelt_run_info *info; /* may be NULL */
     /* Set between preparing and running. */
     void *const *buffers;

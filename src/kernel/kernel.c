@@ -480,6 +480,17 @@ static void fill_buffers(const struct variant *variant, struct bound *bound) {
     }
 }
 
+static bool has_large_array(const smelt_kernel *kernel, const smelt_run_desc *desc) {
+    bool large = false;
+    for (int i = 0; i < kernel->input_count; i++) {
+        const smelt_array *input = desc->inputs[i];
+        large |= array_is_large(input->dtype, &input->shape, kernel->desc.strided ? input->strides : NULL);
+    }
+    for (int i = 0; i < kernel->output_count; i++)
+        large |= array_is_large(desc->output_dtypes[i], &desc->output_shapes[i], NULL);
+    return large;
+}
+
 /* What run and show check in common, and the key of the variant they mean. */
 static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc,
                               const struct device **device, struct variant_key *key) {
@@ -513,6 +524,7 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
                                 .executable = variant->executable,
                                 .extent = &extent,
                                 .timeout = desc->timeout,
+                                .large = has_large_array(kernel, desc),
                                 .info = desc->info};
     TRY(dispatch_prepare(&dispatch));
     struct bound bound;

@@ -219,6 +219,18 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
     return SMELT_OK;
 }
 
+static bool has_large_array(const smelt_dispatch_desc *desc) {
+    bool large = false;
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+        const smelt_array *array = desc->buffers[i].array;
+        if (array)
+            large |= array_is_large(array->dtype, &array->shape, NULL);
+        else if (desc->buffers[i].bytes)
+            large |= desc->buffers[i].size >= (size_t)INT32_MAX - SMALL_REACH;
+    }
+    return large;
+}
+
 /* Groups times threads a group, for dispatch by threadgroups. */
 static smelt_status grid_of(const smelt_function *function, const smelt_dispatch_desc *desc,
                             int64_t grid[3]) {
@@ -260,6 +272,7 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
                                 .executable = executable,
                                 .extent = &extent,
                                 .timeout = desc->timeout,
+                                .large = has_large_array(desc),
                                 .info = desc->info,
                                 .buffers = buffers,
                                 .threadgroup_memory = desc->threadgroup_memory};

@@ -535,19 +535,32 @@ static void write_item(struct simd *s, int number) {
     if (!s->refused) write_block(s, item->block);
 }
 
-smelt_status simd_emit(struct simd *s) {
+/* An empty function, and in it what all code of the gang needs. */
+static void start_function(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef pointer = type_pointer(s->unit);
     LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(s->unit->context), &pointer, 1, false);
     s->gang = LLVMAddFunction(s->unit->module, "gang", type);
     s->context = LLVMGetParam(s->gang, 0);
-    s->slots_block = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, "entry");
-    LLVMBasicBlockRef start = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, "start");
+    s->slots_block = append_block(s, "entry");
+    s->start = append_block(s, "start");
     LLVMPositionBuilderAtEnd(b, s->slots_block);
-    LLVMBuildBr(b, start);
-    LLVMPositionBuilderAtEnd(b, start);
+    LLVMBuildBr(b, s->start);
+    LLVMPositionBuilderAtEnd(b, s->start);
     LLVMSetCurrentDebugLocation2(b, NULL);
     start_gang(s);
+}
+
+/* Once, or a second time in front of what was written the first time. */
+smelt_status simd_emit(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    if (!s->gang) {
+        start_function(s);
+    } else {
+        LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(s->start));
+        LLVMPositionBuilderAtEnd(b, s->start);
+    }
     make_blocks(s);
     if (s->arena.failed)
         return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");

@@ -104,6 +104,10 @@ static void drop_promises(LLVMValueRef i) {
 }
 
 static void emit_once(struct simd *s, LLVMValueRef i) {
+    if (value_of(s, i)->speculated && shape_of(s, i) != SHAPE_VARYING) {
+        emit_speculated(s, i);
+        return;
+    }
     if (value_of(s, i)->signed_index && shape_of(s, i) > SHAPE_UNIFORM) {
         LLVMValueRef index = scalar_of(s, LLVMGetOperand(i, 0));
         set_scalar(s, i, LLVMBuildSExt(s->unit->builder, index, LLVMTypeOf(i), ""));

@@ -146,13 +146,23 @@ static bool is_index_only(LLVMValueRef widened) {
     return true;
 }
 
-/* Widening an index. In launches whose buffers are all smaller than 2^31 bytes an index that is used lies
- * below 2^31, of whatever lane. If lane 0's is not, lane 0 is off, and lanes whose indexes are used have
- * wrapped around from it: its index, taken as a signed number, is the one their offsets count from. */
+/* Offsets that cannot carry an index from one end of the 32-bit numbers to another one that is used. */
+static bool near_lane_0(struct simd *s, int shape) {
+    const int64_t *x = shape_offsets(s, shape);
+    for (int i = 0; i < s->lanes; i++)
+        if (x[i] < -SMALL_REACH || x[i] > SMALL_REACH) return false;
+    return true;
+}
+
+/* Widening an index. In small launches (struct code_shape) an index that is used lies below
+ * 2^31 - SMALL_REACH, of whatever lane. If lane 0's is not, lane 0 is off, and lanes whose indexes are used
+ * have wrapped around from it: its index, taken as a signed number, is the one their offsets count from. */
 static int widen_index(struct simd *s, LLVMValueRef i, int shape, bool is_signed) {
     int proven = widen(s, LLVMGetOperand(i, 0), shape, is_signed);
     if (proven != SHAPE_VARYING) return proven;
-    if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !is_index_only(i)) return SHAPE_VARYING;
+    if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !near_lane_0(s, shape) ||
+        !is_index_only(i))
+        return SHAPE_VARYING;
     value_of(s, i)->signed_index = true;
     return shape;
 }
@@ -170,7 +180,8 @@ static int element_shape(struct simd *s, LLVMValueRef gep) {
         }
         if (i > 1) type = LLVMGetElementType(type);
         /* Indexes are signed numbers: one of 32 bits may wrap between lanes. */
-        if (own > 0 && width_of(index) < 64 && !(s->code->small && width_of(index) == 32))
+        if (own > 0 && width_of(index) < 64 &&
+            !(s->code->small && width_of(index) == 32 && near_lane_0(s, own)))
             own = widen(s, index, own, true);
         shape = combine(s, shape, 1, own, (int64_t)LLVMABISizeOfType(s->unit->layout, type), 64);
     }
@@ -213,7 +224,8 @@ static int shape_of_binary(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, in
     default:
         break;
     }
-    return by_constant && a > 0 && width > 1 ? bit_operation(s, i, opcode, a, constant) : SHAPE_VARYING;
+    int shape = by_constant && a > 0 && width > 1 ? bit_operation(s, i, opcode, a, constant) : SHAPE_VARYING;
+    return shape == SHAPE_VARYING ? speculated_shape(s, i) : shape;
 }
 
 int shape_transfer(struct simd *s, LLVMValueRef i) {

@@ -31,6 +31,7 @@ struct value {
     LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
     LLVMValueRef *slots;  /* … of the chunks */
     bool signed_index;    /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
+    bool speculated;      /* a division whose lanes are taken to share the quotient (speculation.c) */
     int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
     LLVMValueRef memory;  /* alloca: that of all lanes */
     int loaded;           /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
@@ -82,8 +83,11 @@ struct remark {
 struct simd {
     struct unit *unit;
     struct arena arena;
-    LLVMValueRef entry;   /* the original */
-    LLVMValueRef gang;    /* the function being written */
+    LLVMValueRef entry;        /* the original */
+    LLVMValueRef gang;         /* the function being written */
+    LLVMBasicBlockRef start;   /* the gang's first code */
+    LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
+    bool speculating;
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
     int lanes, chunk_lanes, chunk_count;
@@ -183,6 +187,10 @@ void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
 bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
 /* division.c — a chunk of 32-bit numbers, none above 2^31, by a scalar that is not 0, all unsigned. */
 LLVMValueRef divide_by_uniform(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder);
+/* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
+int speculated_shape(struct simd *s, LLVMValueRef division);
+bool speculation_pays(struct simd *s); /* after an analysis without it */
+void emit_speculated(struct simd *s, LLVMValueRef division);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
 /* Accesses of one chunk; mask NULL: all lanes; align in bytes. */

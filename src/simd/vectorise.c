@@ -229,6 +229,14 @@ static smelt_status configure(struct simd *s) {
     return analyse(s);
 }
 
+/* The general code has been written; now, in front of it, the one that speculates. */
+static smelt_status write_speculating(struct simd *s) {
+    s->general = s->blocks[0].head;
+    s->speculating = true;
+    TRY(analyse(s));
+    return s->refused ? SMELT_OK : simd_emit(s);
+}
+
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(measure_private_memory(unit));
@@ -238,7 +246,9 @@ static smelt_status vectorise(struct simd *s) {
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) write_shapes(s);
     if (unit->request->output == COMPILE_WHY) remark_control_flow(s);
+    bool speculate = s->chunk_lanes > 1 && speculation_pays(s);
     TRY(simd_emit(s));
+    if (speculate && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
     TRY(finish(s));
     TRY(verify_module(unit));
