@@ -123,7 +123,19 @@ static void codes_fit_the_groups(void **state) {
         }
 }
 
+static void large_buffers_make_a_launch_no_small_one(void **state) {
+    (void)state;
+    struct shape_request request = {.grid = {100, 1, 1}, .group_size = {32, 1, 1}};
+    struct launch_shapes shapes;
+    launch_shapes(&request, &shapes);
+    assert_true(shapes.full.small && shapes.edge.small);
+    request.large = true;
+    launch_shapes(&request, &shapes);
+    assert_false(shapes.full.small || shapes.edge.small);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(codes_fit_the_groups)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(codes_fit_the_groups),
+                                       cmocka_unit_test(large_buffers_make_a_launch_no_small_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
