@@ -99,7 +99,8 @@ static void make_phi_slots(struct simd *s, LLVMValueRef phi) {
     }
     v->chunks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
     v->slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
-    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = make_slot(s, chunk_type(s, LLVMTypeOf(phi)));
+    LLVMTypeRef type = v->piece >= 0 ? LLVMTypeOf(phi) : chunk_type(s, LLVMTypeOf(phi));
+    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = make_slot(s, type);
 }
 
 struct incoming {
@@ -138,8 +139,11 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
         make_phi_slots(s, phi);
         const struct value *v = value_of(s, phi);
         if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
-        for (int c = 0; v->slots && c < s->chunk_count; c++)
-            add_incoming(s, &list, v->slots[c], chunk_of(s, value, c), all ? NULL : masks[c]);
+        for (int c = 0; v->slots && c < s->chunk_count; c++) {
+            bool piece = is_piece(s, phi);
+            LLVMValueRef own = piece ? first_lane_of(s, value, c) : chunk_of(s, value, c);
+            add_incoming(s, &list, v->slots[c], own, all || piece ? NULL : masks[c]);
+        }
     }
     for (; list; list = list->next) {
         LLVMValueRef value = list->value;

@@ -138,14 +138,28 @@ static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct block *bl
     return shape;
 }
 
+/* Of a value known to be varying. Moves from unknown over a shape to none. */
+static bool update_piece(struct simd *s, struct value *v, LLVMValueRef instruction, int place) {
+    if (v->piece == NO_PIECE) return false;
+    bool phi = LLVMIsAPHINode(instruction) != NULL;
+    int piece = phi && s->blocks[place].join ? NO_PIECE
+                : phi                        ? piece_of_phi(s, instruction)
+                                             : piece_transfer(s, instruction);
+    if (v->piece != PIECE_UNKNOWN && piece != v->piece) piece = NO_PIECE;
+    if (piece == v->piece) return false;
+    v->piece = piece;
+    return true;
+}
+
 static bool update_shape(struct simd *s, LLVMValueRef instruction, int place) {
     struct value *v = value_of(s, instruction);
-    if (v->shape == SHAPE_VARYING) return false;
+    if (v->shape == SHAPE_VARYING) return update_piece(s, v, instruction, place);
     int shape = LLVMIsAPHINode(instruction) ? shape_of_phi(s, instruction, &s->blocks[place])
                                             : shape_transfer(s, instruction);
     shape = shape_join(v->shape, shape);
     if (shape == v->shape) return false;
     v->shape = shape;
+    if (shape == SHAPE_VARYING) (void)update_piece(s, v, instruction, place);
     return true;
 }
 
@@ -244,6 +258,20 @@ static void forget_divergence(struct simd *s) {
     for (int i = 0; i < s->loop_count; i++) s->loops[i].divergent = false;
 }
 
+/* A phi whose values all come from itself and from nothing (a variable that is not initialised before a loop)
+ * is still unknown in the end: it may be taken to be uniform, until what is computed from it says otherwise.
+ */
+static bool settle_unknown(struct simd *s) {
+    for (int place = 0; place < s->block_count; place++)
+        FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {
+            if (!LLVMIsAPHINode(phi)) break;
+            if (value_of(s, phi)->shape != SHAPE_UNKNOWN) continue;
+            value_of(s, phi)->shape = SHAPE_UNIFORM;
+            return true;
+        }
+    return false;
+}
+
 smelt_status simd_analyse(struct simd *s) {
     for (int place = 0; place < s->block_count; place++) {
         struct block *block = &s->blocks[place];
@@ -251,6 +279,7 @@ smelt_status simd_analyse(struct simd *s) {
         FOR_EACH_INSTRUCTION(instruction, block->original) {
             struct value *v = value_of(s, instruction);
             v->shape = SHAPE_UNKNOWN;
+            v->piece = PIECE_UNKNOWN;
             v->block = place;
         }
     }
@@ -258,6 +287,7 @@ smelt_status simd_analyse(struct simd *s) {
     for (bool changed = true; changed && !s->arena.failed;) {
         changed = false;
         for (int place = 0; place < s->block_count; place++) changed |= analyse_block(s, place);
+        if (!changed) changed = settle_unknown(s);
     }
     for (int place = 0; place < s->block_count; place++) s->blocks[place].mask_of = find_mask(s, place);
     find_returns(s);

@@ -67,7 +67,7 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
 /* ---- Once. */
 
 /* What metadata says of one thread's accesses need not hold between threads. */
-static void drop_metadata(struct simd *s, LLVMValueRef i) {
+void drop_thread_metadata(struct simd *s, LLVMValueRef i) {
     static const char *const names[] = {"tbaa",  "alias.scope", "noalias", "noalias.addrspace",
                                         "range", "noundef",     "nonnull", NULL};
     for (int n = 0; names[n]; n++)
@@ -76,7 +76,7 @@ static void drop_metadata(struct simd *s, LLVMValueRef i) {
 }
 
 /* Lane 0 may be off, or hold no thread: what the flags promise of active lanes it need not keep. */
-static void drop_promises(LLVMValueRef i) {
+void drop_promises(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMAdd:
     case LLVMSub:
@@ -118,7 +118,7 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, scalar_of(s, operand));
     }
-    drop_metadata(s, copy);
+    drop_thread_metadata(s, copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return;
@@ -143,7 +143,7 @@ static void emit_copy(struct simd *s, LLVMValueRef i, int chunk) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, chunk_of(s, operand, chunk));
     }
-    drop_metadata(s, copy);
+    drop_thread_metadata(s, copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) set_chunk(s, i, chunk, copy);
@@ -155,6 +155,7 @@ static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
         emit_copy(s, i, chunk);
         return;
     }
+    if (emit_piece(s, i, chunk)) return;
     if (emit_private(s, i, chunk) || emit_memory(s, i, chunk) || emit_arithmetic(s, i, chunk)) return;
     if (s->refused) return;
     char *text = LLVMPrintValueToString(i);

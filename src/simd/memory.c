@@ -181,8 +181,8 @@ static LLVMBasicBlockRef begin_if_any(struct simd *s, LLVMValueRef mask, LLVMBas
     return before;
 }
 
-static LLVMValueRef load_one(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
-                             int align) {
+LLVMValueRef load_scalar(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
     LLVMValueRef load = LLVMBuildLoad2(b, element, address, "");
@@ -196,7 +196,7 @@ static LLVMValueRef load_one(struct simd *s, LLVMTypeRef element, LLVMValueRef a
         LLVMAddIncoming(phi, &load, &inside, 1);
         load = phi;
     }
-    return splat(s, load);
+    return load;
 }
 
 /* The last lane that is on wins, as if the threads ran one after another. */
@@ -345,21 +345,37 @@ static void emit_lane_access(struct simd *s, LLVMValueRef i, int chunk) {
     if (load) set_chunk(s, i, chunk, access);
 }
 
+/* A scalar address and the chunk's constant offsets from it; false if only the run can tell. */
+static bool known_address(struct simd *s, LLVMValueRef address, int chunk, LLVMValueRef *base,
+                          const int64_t **offsets) {
+    int shape = shape_of(s, address);
+    if (is_piece(s, address)) {
+        *base = first_lane_of(s, address, chunk);
+        shape = value_of(s, address)->piece;
+    } else if (shape >= 0) {
+        *base = scalar_of(s, address);
+    } else {
+        return false;
+    }
+    *offsets = shape_offsets(s, shape) + chunk * s->chunk_lanes;
+    return true;
+}
+
 static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result;
     LLVMTypeRef element = LLVMTypeOf(load);
-    int align = (int)LLVMGetAlignment(load), shape = shape_of(s, address);
-    if (shape < 0) {
+    int align = (int)LLVMGetAlignment(load);
+    LLVMValueRef base;
+    const int64_t *offsets;
+    if (!known_address(s, address, chunk, &base, &offsets)) {
         explain(s, load, chunk,
                 "gather, unless the addresses turn out to be neighbours or the same when it runs");
         set_chunk(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
         return;
     }
-    const int64_t *offsets = shape_offsets(s, shape) + chunk * s->chunk_lanes;
-    LLVMValueRef base = scalar_of(s, address);
     struct pattern p = find_pattern(s, offsets, bytes_of(s, element));
     if (p.same) {
-        result = load_one(s, element, byte_address(s, base, p.low), mask, align);
+        result = splat(s, load_scalar(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
         result = load_vector(s, element, byte_address(s, base, p.low), mask, align);
     } else if (p.small && !(mask && p.repeats)) {
@@ -376,14 +392,14 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
 static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef value = LLVMGetOperand(store, 0), address = LLVMGetOperand(store, 1);
     LLVMValueRef mask = mask_chunk(s, chunk), vector = chunk_of(s, value, chunk);
-    int align = (int)LLVMGetAlignment(store), shape = shape_of(s, address);
-    if (shape < 0) {
+    int align = (int)LLVMGetAlignment(store);
+    LLVMValueRef base;
+    const int64_t *offsets;
+    if (!known_address(s, address, chunk, &base, &offsets)) {
         explain(s, store, chunk, "scatter, unless the addresses turn out to be neighbours when it runs");
         store_unknown(s, vector, chunk_of(s, address, chunk), mask, align);
         return;
     }
-    const int64_t *offsets = shape_offsets(s, shape) + chunk * s->chunk_lanes;
-    LLVMValueRef base = scalar_of(s, address);
     struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)));
     if (p.same) {
         explain(s, store, chunk, "store: all lanes write to one address; the last one's value stays");

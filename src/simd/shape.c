@@ -188,6 +188,63 @@ static int element_shape(struct simd *s, LLVMValueRef gep) {
     return shape;
 }
 
+/* ---- Within chunks (piece.c): the same rules, as far as they need no knowledge of lane 0. */
+
+static bool constant_of(LLVMValueRef value, int64_t *out);
+
+int piece_of_affine(struct simd *s, LLVMValueRef i) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    LLVMTypeRef type;
+    int a = piece_view(s, LLVMGetOperand(i, 0)), b, shape;
+    int64_t constant = 0;
+    switch (opcode) {
+    case LLVMAdd:
+    case LLVMSub:
+        b = piece_view(s, LLVMGetOperand(i, 1));
+        return combine(s, a, 1, b, opcode == LLVMAdd ? 1 : -1, width_of(i));
+    case LLVMOr:
+        b = piece_view(s, LLVMGetOperand(i, 1));
+        return LLVMGetIsDisjoint(i) ? combine(s, a, 1, b, 1, width_of(i)) : NO_PIECE;
+    case LLVMMul:
+        return constant_of(LLVMGetOperand(i, 1), &constant) ? combine(s, a, constant, 0, 0, width_of(i))
+                                                            : NO_PIECE;
+    case LLVMShl:
+        if (!constant_of(LLVMGetOperand(i, 1), &constant) || constant < 0 || constant > 62) return NO_PIECE;
+        return combine(s, a, (int64_t)1 << constant, 0, 0, width_of(i));
+    case LLVMTrunc:
+        return combine(s, a, 1, 0, 0, width_of(i));
+    case LLVMSExt:
+    case LLVMZExt:
+        if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !is_index_only(i)) return NO_PIECE;
+        value_of(s, i)->signed_index = true;
+        return a;
+    case LLVMFreeze:
+    case LLVMAddrSpaceCast:
+        return a;
+    case LLVMSelect:
+        b = piece_view(s, LLVMGetOperand(i, 1));
+        return a == SHAPE_UNIFORM && b == piece_view(s, LLVMGetOperand(i, 2)) ? b : NO_PIECE;
+    case LLVMGetElementPtr:
+        type = LLVMGetGEPSourceElementType(i);
+        shape = a;
+        for (int o = 1; o < LLVMGetNumOperands(i); o++) {
+            LLVMValueRef index = LLVMGetOperand(i, (unsigned)o);
+            if (o > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+                type = LLVMStructGetTypeAtIndex(type, (unsigned)LLVMConstIntGetZExtValue(index));
+                continue;
+            }
+            if (o > 1) type = LLVMGetElementType(type);
+            b = piece_view(s, index);
+            if (b > SHAPE_UNIFORM && width_of(index) < 64 && !(s->code->small && width_of(index) == 32))
+                return NO_PIECE;
+            shape = combine(s, shape, 1, b, (int64_t)LLVMABISizeOfType(s->unit->layout, type), 64);
+        }
+        return shape;
+    default:
+        return NO_PIECE;
+    }
+}
+
 static int shape_of_call(struct simd *s, LLVMValueRef call) {
     const char *name = called_name(call);
     if (strncmp(name, "__smelt_simd_", 13) == 0) return simdgroup_shape(s, call, name);

@@ -20,11 +20,13 @@
 #include "ir/pass.h"
 
 enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
+enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
 
 /* What is known and made of one value of the original entry. */
 struct value {
     LLVMValueRef original;
     int shape;
+    int piece;            /* varying: the shape within each chunk, if there is one (piece.c) */
     int block;            /* where it is defined, by place in the order; -1: everywhere (constants) */
     LLVMValueRef scalar;  /* uniform, affine: lane 0's value */
     LLVMValueRef *chunks; /* varying: chunk_count vectors */
@@ -129,6 +131,8 @@ struct value *value_of(struct simd *s, LLVMValueRef original); /* finds or adds 
 int shape_of(struct simd *s, LLVMValueRef original);           /* constants are uniform */
 /* Lane 0's value; only of uniform and affine values. */
 LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
+/* Of a piece (piece.c): the scalar of one chunk. */
+LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
 /* What an instruction became. Kept in stack slots where other blocks need it. */
@@ -161,6 +165,8 @@ int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when 
 int shape_stride(struct simd *s, int64_t stride);
 const int64_t *shape_offsets(struct simd *s, int shape); /* of shape >= 0 */
 int shape_join(int a, int b);
+/* For piece.c: arithmetic on offsets within chunks, all operands being pieces, affine or uniform. */
+int piece_of_affine(struct simd *s, LLVMValueRef instruction);
 /* The shape of an instruction's result from its operands' (phis: divergence.c). */
 int shape_transfer(struct simd *s, LLVMValueRef instruction);
 
@@ -187,6 +193,17 @@ void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
 bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
 /* division.c — a chunk of 32-bit numbers, none above 2^31, by a scalar that is not 0, all unsigned. */
 LLVMValueRef divide_by_uniform(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder);
+/* piece.c — values with a scalar for each chunk. */
+int piece_view(struct simd *s, LLVMValueRef original); /* the offsets within chunks, of any value */
+int piece_transfer(struct simd *s, LLVMValueRef instruction);
+int piece_of_phi(struct simd *s, LLVMValueRef phi);
+bool is_piece(struct simd *s, LLVMValueRef original);
+/* The scalar of a chunk's first lane; of values that have a view. */
+LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk);
+bool emit_piece(struct simd *s, LLVMValueRef instruction, int chunk);
+/* instructions.c — what a copy of one thread's instruction must not promise of a gang. */
+void drop_thread_metadata(struct simd *s, LLVMValueRef copy);
+void drop_promises(LLVMValueRef copy);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculated_shape(struct simd *s, LLVMValueRef division);
 bool speculation_pays(struct simd *s); /* after an analysis without it */
@@ -194,6 +211,9 @@ void emit_speculated(struct simd *s, LLVMValueRef division);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
 /* Accesses of one chunk; mask NULL: all lanes; align in bytes. */
+/* One element, if a lane of the chunk is on; else zero. */
+LLVMValueRef load_scalar(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align);
 LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                          int align);
 void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);

@@ -83,6 +83,7 @@ struct value *value_of(struct simd *s, LLVMValueRef original) {
     if (!v) return NULL;
     *v = (struct value){.original = original,
                         .shape = LLVMIsAInstruction(original) ? SHAPE_UNKNOWN : SHAPE_UNIFORM,
+                        .piece = PIECE_UNKNOWN,
                         .block = -1,
                         .loaded = -1,
                         .next = *head};
@@ -169,11 +170,20 @@ LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original) {
     return v->scalar;
 }
 
-/* Lane 0's scalar and the offsets of one chunk. */
+LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk) {
+    struct value *v = value_of(s, original);
+    load_from_slots(s, v);
+    return v->chunks[chunk];
+}
+
+/* A scalar and the offsets of one chunk. */
 static LLVMValueRef spread(struct simd *s, LLVMValueRef scalar, const int64_t *offsets, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     const int64_t *own = offsets + (size_t)chunk * (size_t)s->chunk_lanes;
     LLVMTypeRef type = LLVMTypeOf(scalar);
+    bool same = true;
+    for (int i = 0; i < s->chunk_lanes; i++) same &= own[i] == 0;
+    if (same) return splat(s, scalar);
     if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
         LLVMValueRef steps = constant_lanes(s, type_i64(s->unit), own, s->chunk_lanes);
         return LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), scalar, &steps, 1, "");
@@ -185,7 +195,9 @@ LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk) {
     if (!LLVMIsAInstruction(original)) return splat(s, original);
     struct value *v = value_of(s, original);
     load_from_slots(s, v);
-    if (v->shape == SHAPE_VARYING) return v->chunks[chunk];
+    if (v->shape == SHAPE_VARYING)
+        return v->piece < 0 ? v->chunks[chunk]
+                            : spread(s, v->chunks[chunk], shape_offsets(s, v->piece), chunk);
     if (v->shape <= SHAPE_UNIFORM) return splat(s, v->scalar);
     return spread(s, v->scalar, shape_offsets(s, v->shape), chunk);
 }
