@@ -192,35 +192,39 @@ static bool split_pair_phis_once(struct simd *s) {
     return found;
 }
 
-static void check_types(struct simd *s) {
+/* The first instruction that makes, or stores, a vector; NULL: there is none. */
+static LLVMValueRef find_vector(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
-        bool vector = is_vector(instruction) ||
-                      (LLVMIsAStoreInst(instruction) && is_vector(LLVMGetOperand(instruction, 0)));
-        if (vector && !s->refused) {
-            char *text = LLVMPrintValueToString(instruction);
-            refuse(s, instruction, "a vector within a thread is left: '%s'", text);
-            LLVMDisposeMessage(text);
-        }
+        if (is_vector(instruction)) return instruction;
+        if (LLVMIsAStoreInst(instruction) && is_vector(LLVMGetOperand(instruction, 0))) return instruction;
     }
+    return NULL;
+}
+
+static smelt_status remove_vectors(struct simd *s) {
+    if (!find_vector(s)) return SMELT_OK;
+    TRY(run_passes(s->unit, "function(scalarizer,instcombine<no-verify-fixpoint>,early-cse,adce)"));
+    expand_vector_casts(s);
+    TRY(run_passes(s->unit, "function(scalarizer,early-cse,adce)"));
+    LLVMValueRef left = find_vector(s);
+    if (!left) return SMELT_OK;
+    char *text = LLVMPrintValueToString(left);
+    refuse(s, left, "a vector within a thread is left: '%s'", text);
+    LLVMDisposeMessage(text);
+    return SMELT_OK;
 }
 
 smelt_status simd_prepare(struct simd *s) {
-    struct unit *unit = s->unit;
-    const char *scalars = "function(scalarizer,"
-                          "instcombine<no-verify-fixpoint>,early-cse,adce)";
     expand_memory_calls(s);
     if (s->refused) return SMELT_OK;
-    TRY(run_passes(unit, scalars));
-    expand_vector_casts(s);
-    TRY(run_passes(unit,
-                   "function(scalarizer,early-cse,adce,"
-                   "mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
+    TRY(remove_vectors(s));
+    if (s->refused) return SMELT_OK;
+    TRY(run_passes(
+        s->unit,
+        "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
     drop_pair_freezes(s);
-    if (split_pair_phis_once(s)) {
-        while (split_pair_phis_once(s)) continue;
-        TRY(run_passes(unit, "function(adce)"));
-    }
-    check_types(s);
-    return SMELT_OK;
+    if (!split_pair_phis_once(s)) return SMELT_OK;
+    while (split_pair_phis_once(s)) continue;
+    return run_passes(s->unit, "function(adce)");
 }

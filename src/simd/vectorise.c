@@ -53,7 +53,7 @@ static int count_instructions(LLVMValueRef entry) {
 }
 
 /* Chosen so that code generation stays below 60 ms: instructions of the thread times chunks of the gang. */
-#define MAX_GANG_INSTRUCTIONS 1800
+#define MAX_GANG_INSTRUCTIONS 2600
 
 /* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
 static int choose_lanes(struct simd *s) {
@@ -184,10 +184,12 @@ static void measure_stack(struct simd *s) {
     s->unit->result->image.lanes = (uint32_t)s->lanes;
 }
 
-#define CLEAN_UP \
-    "globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,loop-mssa(licm))"
+/* Slots become registers; what chunks have in common is done once. The thread's code was optimised before. */
+#define CLEAN_UP "globaldce,function(mem2reg,early-cse<memssa>,simplifycfg)"
 /* After a gang's lanes became scalars side by side: neighbours become vectors. */
-#define JOIN_NEIGHBOURS "function(slp-vectorizer,instcombine<no-verify-fixpoint>,early-cse)"
+#define JOIN_NEIGHBOURS                                                                                   \
+    "function(sroa,instcombine<no-verify-fixpoint>,loop-mssa(licm),slp-vectorizer,instcombine<no-verify-" \
+    "fixpoint>,early-cse)"
 
 /* ---- The size of a gang and of its chunks. */
 
