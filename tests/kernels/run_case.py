@@ -9,10 +9,14 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // expect out: f(i) for i in 16: i * i                        … or a Python expression over i = 0, 1, 2 …
     // expect-prefix out: 1 2                                     only the first values
     // let lane = lambda i: i % 32                                a name for the expressions of later lines
+    // for group: 64 96 8,8                                       runs the case for each: {group} in `run` is the word,
+                                                                  group in expressions the number or tuple of numbers
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
 
-A .body file is run with --body. The case runs on every engine; results are compared with the expectation.
+A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
+results are compared with the expectation.
 """
+import itertools
 import math
 import os
 import re
@@ -22,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 
-DEVICES = ("cpu", "cpu-scalar")
+DEVICES = "cpu,cpu-scalar"
 FORMATS = {"b1": "?", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
            "f2": "e", "f4": "f", "f8": "d"}
 
@@ -52,6 +56,10 @@ def parse_value(word):
         return complex(word) if word.endswith("j") else float(word)
 
 
+def parse_choice(word):
+    return tuple(parse_value(part) for part in word.split(",")) if "," in word else parse_value(word)
+
+
 def expected_values(text, names):
     rule = re.match(r"f\(i\) for i in (\d+):\s*(.*)", text)
     if rule:
@@ -72,27 +80,44 @@ def close(found, wanted, tolerance):
     return tolerance > 0 and math.isfinite(found) and abs(found - wanted) <= tolerance * max(1.0, abs(wanted))
 
 
+def read_lines(path):
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance)\b\s*(.*)", line)
+            if comment:
+                yield comment.groups()
+
+
+def choices(path):
+    """One dictionary from names to words for each combination of the `for` lines."""
+    names, lists = [], []
+    for word, rest in read_lines(path):
+        name, colon, values = rest.partition(":")
+        if word == "for" and colon:
+            names.append(name.strip())
+            lists.append(values.split())
+    return [dict(zip(names, words)) for words in itertools.product(*lists)]
+
+
 class Case:
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, chosen):
+        self.path, self.chosen = path, chosen
         self.arguments, self.expectations, self.tolerance = [], {}, 0.0
         names = {"math": math, **{name: getattr(math, name) for name in dir(math)}}
-        with open(path, encoding="utf-8") as file:
-            for line in file:
-                comment = re.match(r"\s*//\s*(run|let|expect-prefix|expect|tolerance)\b\s*(.*)", line)
-                if not comment:
-                    continue
-                word, rest = comment.groups()
-                if word == "run":
-                    self.arguments += shlex.split(rest.lstrip(":"))
-                elif word == "tolerance":
-                    self.tolerance = float(rest.lstrip(": "))
-                elif word == "let":
-                    name, _, value = rest.partition("=")
-                    names[name.strip()] = eval(value, names)
-                else:
-                    name, _, values = rest.partition(":")
-                    self.expectations[name.strip()] = (expected_values(values.strip(), names), word == "expect-prefix")
+        names.update({name: parse_choice(word) for name, word in chosen.items()})
+        for word, rest in read_lines(path):
+            if word == "run":
+                for name, value in chosen.items():
+                    rest = rest.replace("{" + name + "}", value)
+                self.arguments += shlex.split(rest.lstrip(":"))
+            elif word == "tolerance":
+                self.tolerance = float(rest.lstrip(": "))
+            elif word == "let":
+                name, _, value = rest.partition("=")
+                names[name.strip()] = eval(value, names)
+            elif word != "for":
+                name, _, values = rest.partition(":")
+                self.expectations[name.strip()] = (expected_values(values.strip(), names), word == "expect-prefix")
         if not self.arguments or not self.expectations:
             raise SystemExit(f"{path}: needs `// run:` and `// expect NAME:` lines")
 
@@ -137,11 +162,14 @@ class Case:
 
 def main():
     smelt, path = sys.argv[1:3]
-    case, failed = Case(path), False
-    for device in DEVICES:
-        for problem in case.check(smelt, device):
-            print(f"{os.path.basename(path)} on {device}: {problem}")
-            failed = True
+    failed = False
+    for chosen in choices(path):
+        case = Case(path, chosen)
+        with_what = "".join(f", {name} {word}" for name, word in chosen.items())
+        for device in os.environ.get("SMELT_CASE_DEVICES", DEVICES).split(","):
+            for problem in case.check(smelt, device):
+                print(f"{os.path.basename(path)} on {device}{with_what}: {problem}")
+                failed = True
     return 1 if failed else 0
 
 
