@@ -41,6 +41,9 @@ static bool is_copyable(LLVMValueRef i) {
     case LLVMExtractValue:
     case LLVMInsertValue:
         return false;
+    case LLVMSDiv:
+    case LLVMSRem:
+        return LLVMIsAConstantInt(LLVMGetOperand(i, 1)) != NULL;
     case LLVMLoad:
         return LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i);
     default:
@@ -100,6 +103,14 @@ LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk) {
     return LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), scalar, &step, 1, "");
 }
 
+/* All lanes of a chunk may be off, and its divisor 0. */
+static void make_divisor_safe(struct simd *s, LLVMValueRef division) {
+    LLVMTypeRef type = LLVMTypeOf(division);
+    LLVMValueRef divisor = LLVMBuildFreeze(s->unit->builder, LLVMGetOperand(division, 1), "");
+    LLVMValueRef arguments[2] = {divisor, LLVMConstInt(type, 1, false)};
+    LLVMSetOperand(division, 1, call_intrinsic(s, "llvm.umax", &type, 1, arguments, 2));
+}
+
 /* A scalar instruction for the chunk's first lane. */
 bool emit_piece(struct simd *s, LLVMValueRef i, int chunk) {
     if (!is_piece(s, i)) return false;
@@ -123,6 +134,9 @@ bool emit_piece(struct simd *s, LLVMValueRef i, int chunk) {
     }
     drop_thread_metadata(s, copy);
     drop_promises(copy);
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    bool divides = opcode == LLVMUDiv || opcode == LLVMURem;
+    if (divides && shape_of(s, LLVMGetOperand(i, 1)) != SHAPE_UNIFORM) make_divisor_safe(s, copy);
     LLVMInsertIntoBuilder(b, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     set_chunk(s, i, chunk, copy);

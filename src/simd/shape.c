@@ -147,7 +147,8 @@ static bool is_index_only(LLVMValueRef widened) {
 }
 
 /* Offsets that cannot carry an index from one end of the 32-bit numbers to another one that is used. */
-static bool near_lane_0(struct simd *s, int shape) {
+static bool is_near(struct simd *s, int shape) {
+    if (shape < 0) return false;
     const int64_t *x = shape_offsets(s, shape);
     for (int i = 0; i < s->lanes; i++)
         if (x[i] < -SMALL_REACH || x[i] > SMALL_REACH) return false;
@@ -160,8 +161,7 @@ static bool near_lane_0(struct simd *s, int shape) {
 static int widen_index(struct simd *s, LLVMValueRef i, int shape, bool is_signed) {
     int proven = widen(s, LLVMGetOperand(i, 0), shape, is_signed);
     if (proven != SHAPE_VARYING) return proven;
-    if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !near_lane_0(s, shape) ||
-        !is_index_only(i))
+    if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !is_near(s, shape) || !is_index_only(i))
         return SHAPE_VARYING;
     value_of(s, i)->signed_index = true;
     return shape;
@@ -180,8 +180,7 @@ static int element_shape(struct simd *s, LLVMValueRef gep) {
         }
         if (i > 1) type = LLVMGetElementType(type);
         /* Indexes are signed numbers: one of 32 bits may wrap between lanes. */
-        if (own > 0 && width_of(index) < 64 &&
-            !(s->code->small && width_of(index) == 32 && near_lane_0(s, own)))
+        if (own > 0 && width_of(index) < 64 && !(s->code->small && width_of(index) == 32 && is_near(s, own)))
             own = widen(s, index, own, true);
         shape = combine(s, shape, 1, own, (int64_t)LLVMABISizeOfType(s->unit->layout, type), 64);
     }
@@ -215,7 +214,8 @@ int piece_of_affine(struct simd *s, LLVMValueRef i) {
         return combine(s, a, 1, 0, 0, width_of(i));
     case LLVMSExt:
     case LLVMZExt:
-        if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !is_index_only(i)) return NO_PIECE;
+        if (!s->code->small || width_of(LLVMGetOperand(i, 0)) != 32 || !is_near(s, a) || !is_index_only(i))
+            return NO_PIECE;
         value_of(s, i)->signed_index = true;
         return a;
     case LLVMFreeze:
@@ -235,7 +235,8 @@ int piece_of_affine(struct simd *s, LLVMValueRef i) {
             }
             if (o > 1) type = LLVMGetElementType(type);
             b = piece_view(s, index);
-            if (b > SHAPE_UNIFORM && width_of(index) < 64 && !(s->code->small && width_of(index) == 32))
+            if (b > SHAPE_UNIFORM && width_of(index) < 64 &&
+                !(s->code->small && width_of(index) == 32 && is_near(s, b)))
                 return NO_PIECE;
             shape = combine(s, shape, 1, b, (int64_t)LLVMABISizeOfType(s->unit->layout, type), 64);
         }
