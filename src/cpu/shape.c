@@ -14,10 +14,19 @@ static struct code_shape exact_size(const uint32_t size[3]) {
     return (struct code_shape){.engine = ENGINE_SIMD, .size = {size[0], size[1], size[2]}};
 }
 
+/* Larger gangs have less to do for each thread. */
+static struct code_shape line_shape(const uint32_t size[3]) {
+    struct code_shape shape = any_size(size, false);
+    uint32_t multiple = 4 * SIMDGROUP_LANES;
+    while (size[0] % multiple) multiple /= 2;
+    shape.multiple = multiple > SIMDGROUP_LANES ? multiple : 0;
+    return shape;
+}
+
 static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
     if (size[0] * size[1] * size[2] % SIMDGROUP_LANES) return any_size(size, true);
     if (barrier_hint) return exact_size(size);
-    if (size[1] == 1 && size[2] == 1) return any_size(size, false);
+    if (size[1] == 1 && size[2] == 1) return line_shape(size);
     if (size[0] % SIMDGROUP_LANES == 0) return (struct code_shape){.engine = ENGINE_SIMD, .rows = 1};
     if (SIMDGROUP_LANES % size[0] == 0) return exact_size(size);
     return any_size(size, false);

@@ -13,12 +13,13 @@ enum engine { ENGINE_SCALAR, ENGINE_SIMD };
 /* What code of an entry was made for: one entry has several codes, made when a launch first needs them.
  * Compared and hashed as bytes: always zero-initialised. */
 struct code_shape {
-    uint32_t engine;  /* enum engine */
-    uint32_t polled;  /* SIMD: loops look at the stop flag (the scalar engine's always do) */
-    uint32_t masked;  /* SIMD: the last lanes of a gang may hold no thread */
-    uint32_t small;   /* grid and buffers stay below 2^31, buffers by SMALL_REACH */
-    uint32_t rows;    /* a group's first dimension is a multiple of 32 */
-    uint32_t size[3]; /* threads of a full group; 0: any. Codes for known sizes run full groups only. */
+    uint32_t engine;   /* enum engine */
+    uint32_t polled;   /* SIMD: loops look at the stop flag (the scalar engine's always do) */
+    uint32_t masked;   /* SIMD: the last lanes of a gang may hold no thread */
+    uint32_t small;    /* grid and buffers stay below 2^31, buffers by SMALL_REACH */
+    uint32_t rows;     /* a group's first dimension is a multiple of 32 */
+    uint32_t multiple; /* one dimension: gangs of this many threads fill full groups; 0: 32 do */
+    uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only. */
 };
 
 enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3 };

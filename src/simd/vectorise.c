@@ -221,11 +221,30 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
     return SMELT_OK;
 }
 
+/* Without barriers one simdgroup is enough; where all lanes run everything a few of them share what is done
+ * once for each gang. */
+#define MAX_SHARED_INSTRUCTIONS 600
+
+static smelt_status try_many(struct simd *s, bool *done) {
+    int chunk_lanes = s->vector_bits / 32, lanes = (int)s->code->multiple;
+    int instructions = count_instructions(s->entry);
+    *done = false;
+    while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS)
+        lanes /= 2;
+    if (lanes <= SIMDGROUP_LANES || s->code->masked || has_barrier(s->entry)) return SMELT_OK;
+    set_lanes(s, lanes, chunk_lanes);
+    TRY(analyse(s));
+    *done = !s->refused && all_lanes_run_all(s) && !speculation_pays(s);
+    return SMELT_OK;
+}
+
 static smelt_status configure(struct simd *s) {
-    bool in_thread;
+    bool done;
     s->vector_bits = vector_bits_of(s->unit->request);
-    TRY(try_in_thread(s, &in_thread));
-    if (in_thread || s->refused) return SMELT_OK;
+    TRY(try_in_thread(s, &done));
+    if (done || s->refused) return SMELT_OK;
+    TRY(try_many(s, &done));
+    if (done || s->refused) return SMELT_OK;
     s->chunk_lanes = s->vector_bits / 32;
     set_lanes(s, choose_lanes(s), s->vector_bits / 32);
     return analyse(s);
