@@ -234,7 +234,7 @@ static void running_past_a_private_array_is_a_fault(void **state) {
         char expected[256];
         snprintf(expected, sizeof expected,
                  "kernel 'past' ran past its private arrays at past.body:2 (%s of threadgroup (0, 0, 0))",
-                 on_scalar_engine() ? "thread 0" : "threads 0 to 31");
+                 on_scalar_engine() ? "thread 0" : "threads 0 to 63");
         assert_string_equal(smelt_error(), expected);
         assert_still_usable();
     }
