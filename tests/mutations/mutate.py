@@ -6,8 +6,9 @@
     tests/mutations/mutate.py --verify               only looks whether each still fits its file
 
 A developer's tool, no part of `make check`: each mutation is built (incrementally, in a copy of the sources in a folder of
-its own) and tested, which takes a minute or so. First the random kernels run (docs/fuzzing.md): they notice what the two CPU
-engines do differently. What both share is noticed by the tests of --tests only. Before the first mutation the unchanged
+its own) and tested. First the tests run that the mutation names (its `tests`: cases of tests/kernels, unit tests): seconds.
+If none of them fails, the random kernels run (docs/fuzzing.md), which notice what the two CPU engines do differently, and
+then the tests of --tests: a minute or two. With --quick it is the named ones only. Before the first mutation the unchanged
 sources must pass. Exit status: 0 all were caught, 1 some were not, 2 nothing could be said.
 """
 
@@ -79,18 +80,32 @@ class Tree:
             self.command(["cmake", "--preset", "release", "-B", str(self.build), "-DCMAKE_C_FLAGS=-w"], cwd=self.sources)
 
     def command(self, command, **arguments):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              env=self.environment, **arguments)
+        try:
+            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                  env=self.environment, **arguments)
+        except subprocess.TimeoutExpired:
+            return 1, "does not end"
         return done.returncode, done.stdout
 
-    def make(self):
+    def make(self, more=()):
         """The errors of the build; None if it succeeds."""
-        targets = ["fuzz_kernels", "smelt_command"] if not self.options.all_targets else []
+        targets = ["fuzz_kernels", "smelt_command", *more] if not self.options.all_targets else []
         status, output = self.command(["ninja", "-C", str(self.build), f"-j{self.options.jobs}", *targets])
         return None if status == 0 else "\n".join(line for line in output.splitlines() if " error: " in line) or output[-2000:]
 
+    def named_complaint(self, names):
+        """What tests/kernels/NAME.* or the program unit_NAME say against the tree as it is; None if nothing."""
+        for name in names:
+            case = next((self.sources / "tests/kernels").glob(name + ".[mb]*"), None)
+            runner = [sys.executable, str(self.sources / "tests/kernels/run_case.py"), str(self.build / "bin/smelt")]
+            command = [*runner, str(case)] if case else [str(self.build / "tests" / name)]
+            status, output = self.command(command, timeout=90)
+            if status != 0:
+                return f"{name}: {output.splitlines()[0] if output else status}"
+        return None
+
     def complaint(self):
-        """What the tests say against the tree as it is; None if nothing."""
+        """What the random kernels and the tests of --tests say; None if nothing."""
         arguments = ["--seed", str(self.options.seed), "--count", str(self.options.count), "--reduce", "0", "--output",
                      str(self.build / "fuzz" / "mutants"), "--without", self.options.without]
         fuzzer = str(self.build / "fuzz" / "fuzz_kernels")
@@ -116,13 +131,18 @@ def judge(tree, mutation):
     original = path.read_text()
     try:
         path.write_text(original.replace(mutation["text"], mutation["replacement"]))
-        errors = tree.make()
+        names = mutation.get("tests", "").split()
+        errors = tree.make([name for name in names if name.startswith("unit_")])
         if errors is not None:
             return "does not build", errors.splitlines()[0] if errors else ""
-        complaint = tree.complaint()
+        complaint = tree.named_complaint(names)
+        if not complaint and not tree.options.quick:
+            complaint = tree.complaint()
         return ("caught", complaint) if complaint else ("NOT CAUGHT", "")
     finally:
         path.write_text(original)
+        shutil.rmtree(tree.build.parent / "cache")  # each build has its own entries
+        (tree.build.parent / "cache").mkdir(mode=0o700)
 
 
 def main():
@@ -130,6 +150,7 @@ def main():
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="mutations whose name, pass or file contains it")
     parser.add_argument("--verify", action="store_true", help="only look whether each mutation fits its file")
     parser.add_argument("--list", action="store_true", help="list the mutations")
+    parser.add_argument("--quick", action="store_true", help="only the tests that the mutations name")
     parser.add_argument("--folder", default=str(ROOT / "build-mutations"), help="where sources and build go")
     parser.add_argument("--seed", type=int, default=1, help="of the first random kernel")
     parser.add_argument("--count", type=int, default=150, help="random kernels for each mutation")
@@ -150,7 +171,10 @@ def main():
         print(f"{len(mutations)} mutations fit")
         return 0
     tree = Tree(pathlib.Path(options.folder), options)
-    errors = tree.make() or tree.complaint()
+    named = sorted({name for mutation in mutations for name in mutation.get("tests", "").split()})
+    errors = tree.make([name for name in named if name.startswith("unit_")]) or tree.named_complaint(named)
+    if not errors and not options.quick:
+        errors = tree.complaint()
     if errors:
         print(f"The unchanged sources do not build or pass:\n{errors}")
         return 2
