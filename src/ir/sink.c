@@ -13,9 +13,22 @@
 
 #include <string.h>
 
-/* Casts through which a loaded value may pass on its way to the select. */
+/* What a loaded value may pass through on its way to the select: the optimiser moves what is done to either
+ * side of a select into its arms. Nothing that traps. */
 static bool is_passage(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
     case LLVMFPExt:
     case LLVMFPTrunc:
     case LLVMSExt:
@@ -27,6 +40,8 @@ static bool is_passage(LLVMValueRef i) {
     case LLVMFreeze:
     case LLVMFNeg:
         return true;
+    case LLVMCall:
+        return strncmp(called_name(i), "llvm.fma.", 9) == 0;
     default:
         return false;
     }
