@@ -225,9 +225,10 @@ static void run_lanes(struct simd *s, struct lane_loop *loop) {
     loop->count = LLVMGetNumOperands(loop->instruction);
     prepare_operands(s, loop);
     int chunks = WORD_LANES / s->chunk_lanes;
-    if (chunks > s->chunk_count) chunks = s->chunk_count;
-    for (int k = 0; k < s->chunk_count; k += chunks)
-        loop_over_word(s, loop, word_of_masks(s, k, chunks), k * s->chunk_lanes);
+    for (int k = 0; k < s->chunk_count; k += chunks) {
+        int left = s->chunk_count - k;
+        loop_over_word(s, loop, word_of_masks(s, k, left < chunks ? left : chunks), k * s->chunk_lanes);
+    }
 }
 
 /* The general way, of instructions with one result or none. */

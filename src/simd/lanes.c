@@ -164,6 +164,11 @@ static LLVMValueRef fold(struct simd *s, enum simd_operation operation, LLVMValu
 
 LLVMValueRef reduce_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
                           int count) {
+    int part = 1;
+    while (2 * part <= count) part *= 2;
+    if (part < count)
+        return combine_lanes(s, operation, reduce_lanes(s, operation, chunks, part),
+                             reduce_lanes(s, operation, chunks + part, count - part));
     LLVMValueRef vectors[GANG_MAX_LANES] = {chunks[0]};
     struct tree tree = {.span = 1, .extent = s->chunk_lanes};
     for (int i = 0; i < count; i++) vectors[i] = chunks[i];
