@@ -1,6 +1,7 @@
 /* From lowered IR to an object file, or to assembler text. */
 #include "ir/pass.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -81,7 +82,36 @@ static smelt_status keep(struct unit *unit, LLVMMemoryBufferRef buffer) {
     return SMELT_OK;
 }
 
+/* LLVM 19 may swap the operands of a masked vcmpph and keep its condition (llvm-project issue 159723):
+ * vectors of half are compared as vectors of float, which is the same. */
+static void widen_half_comparison(struct unit *unit, LLVMValueRef compare) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(compare, 0));
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return;
+    if (LLVMGetTypeKind(LLVMGetElementType(type)) != LLVMHalfTypeKind) return;
+    LLVMTypeRef wide = LLVMVectorType(LLVMFloatTypeInContext(unit->context), LLVMGetVectorSize(type));
+    LLVMPositionBuilderBefore(b, compare);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(compare));
+    LLVMValueRef left = LLVMBuildFPExt(b, LLVMGetOperand(compare, 0), wide, "");
+    LLVMValueRef right = LLVMBuildFPExt(b, LLVMGetOperand(compare, 1), wide, "");
+    LLVMValueRef result = LLVMBuildFCmp(b, LLVMGetFCmpPredicate(compare), left, right, "");
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    if (LLVMIsAFCmpInst(result)) LLVMSetFastMathFlags(result, LLVMGetFastMathFlags(compare));
+    LLVMReplaceAllUsesWith(compare, result);
+    LLVMInstructionEraseFromParent(compare);
+}
+
+static void widen_half_comparisons(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            if (LLVMIsAFCmpInst(instruction)) widen_half_comparison(unit, instruction);
+        }
+    }
+}
+
 smelt_status pass_codegen(struct unit *unit) {
+    widen_half_comparisons(unit);
     struct target t = open_target(unit);
     LLVMMemoryBufferRef buffer = NULL;
     smelt_status status = SMELT_OK;
