@@ -170,7 +170,9 @@ def main():
             for problem in case.check(smelt, device):
                 print(f"{os.path.basename(path)} on {device}{with_what}: {problem}")
                 failed = True
-    return 1 if failed else 0
+        if failed:
+            return 1
+    return 0
 
 
 sys.exit(main())

@@ -17,6 +17,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -79,13 +80,16 @@ class Tree:
             # A mistake may leave something unused: no warnings.
             self.command(["cmake", "--preset", "release", "-B", str(self.build), "-DCMAKE_C_FLAGS=-w"], cwd=self.sources)
 
-    def command(self, command, **arguments):
+    def command(self, command, timeout=None, **arguments):
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                                 env=self.environment, start_new_session=True, **arguments)
         try:
-            done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                                  env=self.environment, **arguments)
+            output, _ = child.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
             return 1, "does not end"
-        return done.returncode, done.stdout
+        return child.returncode, output
 
     def make(self, more=()):
         """The errors of the build; None if it succeeds."""
@@ -99,7 +103,7 @@ class Tree:
             case = next((self.sources / "tests/kernels").glob(name + ".[mb]*"), None)
             runner = [sys.executable, str(self.sources / "tests/kernels/run_case.py"), str(self.build / "bin/smelt")]
             command = [*runner, str(case)] if case else [str(self.build / "tests" / name)]
-            status, output = self.command(command, timeout=90)
+            status, output = self.command(command, timeout=40)
             if status != 0:
                 return f"{name}: {output.splitlines()[0] if output else status}"
         return None
