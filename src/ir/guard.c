@@ -60,11 +60,24 @@ static void fix_contraction(struct unit *unit, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
+/* clang folds what C++ leaves undefined of literals (`1 << 40`) to poison, of which anything could come: both
+ * engines take it for 0. Vectors under construction start as poison, and stay. */
+static void drop_poison(LLVMValueRef instruction) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+    if (opcode == LLVMInsertElement || opcode == LLVMInsertValue || opcode == LLVMShuffleVector) return;
+    for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
+        LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
+        if (LLVMIsPoison(operand))
+            LLVMSetOperand(instruction, (unsigned)o, LLVMConstNull(LLVMTypeOf(operand)));
+    }
+}
+
 smelt_status pass_guard(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {
             LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+            drop_poison(instruction);
             switch (opcode) {
             case LLVMSDiv:
             case LLVMUDiv:
