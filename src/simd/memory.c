@@ -51,9 +51,32 @@ void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLV
     call_intrinsic(s, "llvm.masked.store", types, 2, arguments, 4);
 }
 
+/* Only AVX-512 gathers without being asked to, and only 32 bits and more. The word at four bytes' alignment
+ * around a narrow element lies in the same page. */
+static bool gathers_words(struct simd *s, LLVMTypeRef element, int align) {
+    int64_t size = bytes_of(s, element);
+    return s->vector_bits == 512 && s->chunk_lanes > 1 && size < 4 && align >= size;
+}
+
+static LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
+                                 LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef i64 = type_i64(s->unit), word = type_i32(s->unit);
+    LLVMTypeRef bits = LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * bytes_of(s, element)));
+    LLVMValueRef numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), "");
+    LLVMValueRef in_word = splat(s, LLVMConstInt(i64, 3, false));
+    LLVMValueRef starts = LLVMBuildAnd(b, numbers, LLVMBuildNot(b, in_word, ""), "");
+    LLVMValueRef words = gather(s, word, LLVMBuildIntToPtr(b, starts, LLVMTypeOf(addresses), ""), mask, 4);
+    LLVMValueRef bytes = LLVMBuildTrunc(b, LLVMBuildAnd(b, numbers, in_word, ""), chunk_type(s, word), "");
+    LLVMValueRef shift = LLVMBuildShl(b, bytes, splat(s, const_i32(s, 3)), "");
+    LLVMValueRef found = LLVMBuildTrunc(b, LLVMBuildLShr(b, words, shift, ""), chunk_type(s, bits), "");
+    return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
+}
+
 LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                     int align) {
     LLVMTypeRef type = chunk_type(s, element);
+    if (gathers_words(s, element, align)) return gather_words(s, element, addresses, mask);
     LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};
     LLVMValueRef arguments[4] = {addresses, const_i32(s, align), mask ? mask : all_lanes(s),
                                  LLVMConstNull(type)};

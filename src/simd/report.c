@@ -9,10 +9,19 @@
 
 /* ---- Places. */
 
+static bool is_generated(LLVMMetadataRef location) {
+    unsigned length;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    const char *name = file ? LLVMDIFileGetFilename(file, &length) : NULL;
+    return name && strchr(name, '<');
+}
+
 static void place_of(LLVMValueRef instruction, struct remark *remark) {
     LLVMMetadataRef location = instruction ? LLVMInstructionGetDebugLoc(instruction) : NULL;
     unsigned length;
     if (!location) return;
+    /* The prelude's places, and generated text, mean nothing to the author. */
+    if (is_generated(location)) return;
     LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
     remark->file = file ? LLVMDIFileGetFilename(file, &length) : NULL;
     remark->line = LLVMDILocationGetLine(location);
@@ -74,27 +83,27 @@ static unsigned line_of(LLVMValueRef instruction) {
 static const char *origin_of(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMLoad:
-        return "is loaded from memory";
+        return "a value loaded from memory";
     case LLVMPHI:
-        return "comes from paths or rounds that differ by lane";
+        return "a value that comes by paths or rounds that differ by lane";
     case LLVMSExt:
     case LLVMZExt:
-        return "is widened from a narrower integer, which may wrap around between lanes";
+        return "a narrower integer, widened, which may wrap around between lanes";
     case LLVMMul:
-        return "is the lane's number times something known only at run time";
+        return "the lane's number times something known only at run time";
     case LLVMAlloca:
     case LLVMGetElementPtr:
-        return "is an address in a private array";
+        return "an address in a private array";
     case LLVMICmp:
     case LLVMFCmp:
-        return "compares what differs by lane";
+        return "a comparison of the lanes' numbers";
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg:
-        return "is the result of an atomic operation";
+        return "the result of an atomic operation";
     case LLVMCall:
-        return "is the result of an operation of the simdgroup, or of a function";
+        return "the result of a simdgroup operation or a function";
     default:
-        return "is computed from the lane's number";
+        return "arithmetic on the lane's number";
     }
 }
 
@@ -117,9 +126,8 @@ const char *why_varying(struct simd *s, LLVMValueRef value) {
     if (s->unit->request->output != COMPILE_WHY || !LLVMIsAInstruction(value)) return "";
     LLVMValueRef origin = varying_origin(s, value);
     unsigned line = line_of(origin);
-    const char *text =
-        line ? arena_printf(&s->arena, "it depends on what %s in line %u", origin_of(origin), line)
-             : arena_printf(&s->arena, "it depends on what %s", origin_of(origin));
+    const char *text = line ? arena_printf(&s->arena, "it depends on %s (line %u)", origin_of(origin), line)
+                            : arena_printf(&s->arena, "it depends on %s", origin_of(origin));
     return text ? text : "";
 }
 

@@ -129,7 +129,10 @@ static bool question_barriers(struct simd *s) {
         refuse(s, found, "a barrier stands where lanes may differ, in a kernel that never ends");
         return false;
     }
-    remark(s, found, "barrier: not all lanes need come here; who does is looked at when it runs");
+    uint64_t line = 0;
+    (void)is_constant_integer(LLVMGetOperand(found, 1), &line);
+    remark(s, found, "barrier (line %u): not all lanes need come here; who does is looked at when it runs",
+           (unsigned)line);
     LLVMTypeRef types[2] = {type_i32(s->unit), LLVMTypeOf(LLVMGetOperand(found, 2))};
     LLVMTypeRef type = LLVMFunctionType(type_i1(s), types, 2, false);
     LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, "__smelt_barrier_passes");
