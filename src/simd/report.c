@@ -150,7 +150,9 @@ void remark_control_flow(struct simd *s) {
         const struct block *block = &s->blocks[place];
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
         bool in_loop = block->loop >= 0 && s->loops[block->loop].divergent;
-        if (!block->divergent || in_loop) continue;
+        bool barrier = LLVMGetInstructionOpcode(branch) == LLVMBr && block->divergent &&
+                       strcmp(called_name(LLVMGetCondition(branch)), "__smelt_barrier_passes") == 0;
+        if (!block->divergent || in_loop || barrier) continue;
         remark(s, branch, "masked branch: both sides run where lanes differ; %s",
                why_varying(s, LLVMGetInstructionOpcode(branch) == LLVMBr ? LLVMGetCondition(branch)
                                                                          : LLVMGetOperand(branch, 0)));
