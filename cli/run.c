@@ -9,6 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With --verbose, also what is not a warning: that a kernel runs on the scalar engine, and why. */
+static void print_log(smelt_log_level level, const char *line, void *context) {
+    (void)context;
+    fprintf(stderr, "smelt: %s%s\n", level == SMELT_LOG_WARNING ? "warning: " : "", line);
+}
+
 static void print_info(const struct options *o, const smelt_run_info *info) {
     if (!o->verbose) return;
     fprintf(
@@ -131,6 +137,7 @@ int command_run(int count, char **arguments) {
         struct session session;
         smelt_run_info info = {.seconds = 0};
         double seconds = 0;
+        if (options.verbose) smelt_set_log(print_log, NULL);
         smelt_status status = session_open(&options, &session);
         if (status == SMELT_OK && options.verbose) session_print_source(&session, stderr);
         if (status == SMELT_OK) status = run_repeatedly(&session, &options, &info, &seconds);
