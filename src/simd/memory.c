@@ -27,15 +27,82 @@ static int64_t bytes_of(struct simd *s, LLVMTypeRef type) {
 
 /* ---- The plain accesses. */
 
+static LLVMValueRef neighbours_of(struct simd *s, LLVMValueRef address, LLVMTypeRef element) {
+    int64_t steps[GANG_MAX_LANES];
+    for (int i = 0; i < s->chunk_lanes; i++) steps[i] = i * bytes_of(s, element);
+    LLVMValueRef offsets = constant_lanes(s, type_i64(s->unit), steps, s->chunk_lanes);
+    return LLVMBuildGEP2(s->unit->builder, i8(s), address, &offsets, 1, "");
+}
+
+/* i1: all lanes are on. */
+static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
+    LLVMValueRef bits = mask_bits(s, mask);
+    return LLVMBuildICmp(s->unit->builder, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "all_on");
+}
+
+/* Where the target has no masked vectors: a plain one if all lanes are on, else lane by lane. The first of
+ * the two is written by the caller; the second follows in `some`, and both end at `after`. */
+struct split {
+    LLVMBasicBlockRef some, after;
+};
+
+static struct split split_by_mask(struct simd *s, LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef all = new_block(s, "all_on");
+    struct split split = {new_block(s, "some_on"), new_block(s, "accessed")};
+    LLVMBuildCondBr(b, are_all_on(s, mask), all, split.some);
+    LLVMPositionBuilderAtEnd(b, all);
+    return split;
+}
+
+static LLVMValueRef load_plain(struct simd *s, LLVMTypeRef type, LLVMValueRef address, int align) {
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, address, "");
+    LLVMSetAlignment(load, (unsigned)align);
+    return load;
+}
+
+static void store_plain(struct simd *s, LLVMValueRef vector, LLVMValueRef address, int align) {
+    LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), (unsigned)align);
+}
+
+static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                               int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = split_by_mask(s, mask);
+    LLVMValueRef values[2];
+    LLVMBasicBlockRef ends[2];
+    values[0] = load_plain(s, chunk_type(s, element), address, align);
+    ends[0] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    values[1] = load_lanes(s, element, neighbours_of(s, address, element), mask, align);
+    ends[1] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
+    LLVMAddIncoming(phi, values, ends, 2);
+    return phi;
+}
+
+static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
+                        int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = split_by_mask(s, mask);
+    store_plain(s, vector, address, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vector));
+    store_lanes(s, vector, neighbours_of(s, address, element), mask, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+}
+
 /* i1 has no memory form of its own: the front end never makes one. */
 LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                          int align) {
     LLVMTypeRef type = chunk_type(s, element);
-    if (!mask) {
-        LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, address, "");
-        LLVMSetAlignment(load, (unsigned)align);
-        return load;
-    }
+    if (!mask) return load_plain(s, type, address, align);
+    if (!LLVMIsConstant(mask) && !has_masked(s, element)) return load_split(s, element, address, mask, align);
     LLVMTypeRef types[2] = {type, LLVMTypeOf(address)};
     LLVMValueRef arguments[4] = {address, const_i32(s, align), mask, LLVMConstNull(type)};
     return call_intrinsic(s, "llvm.masked.load", types, 2, arguments, 4);
@@ -43,7 +110,11 @@ LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef addre
 
 void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align) {
     if (!mask) {
-        LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), (unsigned)align);
+        store_plain(s, vector, address, align);
+        return;
+    }
+    if (!LLVMIsConstant(mask) && !has_masked(s, LLVMGetElementType(LLVMTypeOf(vector)))) {
+        store_split(s, vector, address, mask, align);
         return;
     }
     LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(address)};
@@ -51,32 +122,10 @@ void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLV
     call_intrinsic(s, "llvm.masked.store", types, 2, arguments, 4);
 }
 
-/* Only AVX-512 gathers without being asked to, and only 32 bits and more. The word at four bytes' alignment
- * around a narrow element lies in the same page. */
-static bool gathers_words(struct simd *s, LLVMTypeRef element, int align) {
-    int64_t size = bytes_of(s, element);
-    return s->vector_bits == 512 && s->chunk_lanes > 1 && size < 4 && align >= size;
-}
-
-static LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
-                                 LLVMValueRef mask) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef i64 = type_i64(s->unit), word = type_i32(s->unit);
-    LLVMTypeRef bits = LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * bytes_of(s, element)));
-    LLVMValueRef numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), "");
-    LLVMValueRef in_word = splat(s, LLVMConstInt(i64, 3, false));
-    LLVMValueRef starts = LLVMBuildAnd(b, numbers, LLVMBuildNot(b, in_word, ""), "");
-    LLVMValueRef words = gather(s, word, LLVMBuildIntToPtr(b, starts, LLVMTypeOf(addresses), ""), mask, 4);
-    LLVMValueRef bytes = LLVMBuildTrunc(b, LLVMBuildAnd(b, numbers, in_word, ""), chunk_type(s, word), "");
-    LLVMValueRef shift = LLVMBuildShl(b, bytes, splat(s, const_i32(s, 3)), "");
-    LLVMValueRef found = LLVMBuildTrunc(b, LLVMBuildLShr(b, words, shift, ""), chunk_type(s, bits), "");
-    return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
-}
-
 LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                     int align) {
+    if (!has_gather(s, element)) return load_lanes(s, element, addresses, mask, align);
     LLVMTypeRef type = chunk_type(s, element);
-    if (gathers_words(s, element, align)) return gather_words(s, element, addresses, mask);
     LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};
     LLVMValueRef arguments[4] = {addresses, const_i32(s, align), mask ? mask : all_lanes(s),
                                  LLVMConstNull(type)};
@@ -84,6 +133,10 @@ LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
 }
 
 void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align) {
+    if (!has_scatter(s, LLVMGetElementType(LLVMTypeOf(vector)))) {
+        store_lanes(s, vector, addresses, mask, align);
+        return;
+    }
     LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(addresses)};
     LLVMValueRef arguments[4] = {vector, addresses, const_i32(s, align), mask ? mask : all_lanes(s)};
     call_intrinsic(s, "llvm.masked.scatter", types, 2, arguments, 4);
