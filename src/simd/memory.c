@@ -146,6 +146,7 @@ void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMVa
 
 struct pattern {
     int64_t low;     /* offset of the first element, bytes */
+    int align;       /* of the first element, from what the thread's access says of its own */
     int window;      /* elements from the first to the last */
     int *element;    /* of each lane, counted from the first */
     bool neighbours; /* lane i has element i */
@@ -154,8 +155,14 @@ struct pattern {
     bool small;      /* a few vectors cover it */
 };
 
-static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64_t size) {
-    struct pattern p = {.low = offsets[0], .neighbours = true, .same = true};
+/* Of an address so many bytes away from one that is aligned to `align`. */
+static int align_at(int align, int64_t bytes) {
+    while (bytes % align) align /= 2;
+    return align;
+}
+
+static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64_t size, int align) {
+    struct pattern p = {.low = offsets[0], .align = align, .neighbours = true, .same = true};
     int64_t high = offsets[0];
     bool whole = true;
     p.element = arena_alloc(&s->arena, (size_t)s->chunk_lanes * sizeof *p.element);
@@ -165,6 +172,7 @@ static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64
         p.neighbours &= offsets[i] == offsets[0] + i * size;
         p.same &= offsets[i] == offsets[0];
     }
+    for (int i = 0; i < s->chunk_lanes; i++) p.align = align_at(p.align, offsets[i] - p.low);
     p.small =
         p.element && (uint64_t)(high - p.low) / (uint64_t)size < (uint64_t)(MAX_WINDOW * s->chunk_lanes);
     for (int i = 0; p.small && i < s->chunk_lanes; i++) {
@@ -201,14 +209,15 @@ static int window_start(const struct simd *s, const struct pattern *p, int numbe
 }
 
 static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
-                                 const struct pattern *p, LLVMValueRef mask, int align) {
+                                 const struct pattern *p, LLVMValueRef mask) {
     int count = (p->window + s->chunk_lanes - 1) / s->chunk_lanes;
     int64_t size = bytes_of(s, element);
     LLVMValueRef pieces[MAX_WINDOW], result = NULL;
     for (int n = 0; n < count; n++) {
         int start = window_start(s, p, n);
         LLVMValueRef wanted = mask || p->window < s->chunk_lanes ? window_mask(s, p, start, mask) : NULL;
-        pieces[n] = load_vector(s, element, byte_address(s, base, p->low + start * size), wanted, align);
+        pieces[n] = load_vector(s, element, byte_address(s, base, p->low + start * size), wanted,
+                                align_at(p->align, start * size));
     }
     /* Each piece gives the lanes that lie in it. */
     for (int n = 0; n < count; n++) {
@@ -225,7 +234,7 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
 }
 
 static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const struct pattern *p,
-                          LLVMValueRef mask, int align) {
+                          LLVMValueRef mask) {
     int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));
     int count = (p->window + s->chunk_lanes - 1) / s->chunk_lanes;
     for (int n = 0; n < count; n++) {
@@ -239,7 +248,7 @@ static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base
         LLVMValueRef piece =
             shuffle_to(s, vector, LLVMGetPoison(LLVMTypeOf(vector)), indexes, s->chunk_lanes);
         store_vector(s, piece, byte_address(s, base, p->low + start * size), window_mask(s, p, start, mask),
-                     align);
+                     align_at(p->align, start * size));
     }
 }
 
@@ -348,7 +357,7 @@ static LLVMValueRef load_unknown(struct simd *s, LLVMTypeRef element, LLVMValueR
     LLVMValueRef values[3];
     LLVMBasicBlockRef ends[3];
     LLVMPositionBuilderAtEnd(b, w.neighbours);
-    values[0] = load_vector(s, element, w.first_address, mask, align);
+    values[0] = load_vector(s, element, w.first_address, mask, align_at(align, bytes_of(s, element)));
     ends[0] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, w.after);
     LLVMPositionBuilderAtEnd(b, w.same);
@@ -379,7 +388,7 @@ static void store_unknown(struct simd *s, LLVMValueRef vector, LLVMValueRef addr
     LLVMBuildCondBr(b, lanes_follow(s, numbers, first, mask, size), neighbours, apart);
     LLVMPositionBuilderAtEnd(b, neighbours);
     LLVMValueRef address = LLVMBuildIntToPtr(b, first, LLVMGetElementType(LLVMTypeOf(addresses)), "");
-    store_vector(s, vector, address, mask, align);
+    store_vector(s, vector, address, mask, align_at(align, size));
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, apart);
     scatter(s, vector, addresses, mask, align);
@@ -449,14 +458,14 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         set_chunk(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
         return;
     }
-    struct pattern p = find_pattern(s, offsets, bytes_of(s, element));
+    struct pattern p = find_pattern(s, offsets, bytes_of(s, element), align);
     if (p.same) {
         result = splat(s, load_scalar(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
-        result = load_vector(s, element, byte_address(s, base, p.low), mask, align);
+        result = load_vector(s, element, byte_address(s, base, p.low), mask, p.align);
     } else if (p.small && !(mask && p.repeats)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
-        result = load_pattern(s, element, base, &p, mask, align);
+        result = load_pattern(s, element, base, &p, mask);
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");
@@ -476,15 +485,15 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         store_unknown(s, vector, chunk_of(s, address, chunk), mask, align);
         return;
     }
-    struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)));
+    struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)), align);
     if (p.same) {
         explain(s, store, chunk, "store: all lanes write to one address; the last one's value stays");
         store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
-        store_vector(s, vector, byte_address(s, base, p.low), mask, align);
+        store_vector(s, vector, byte_address(s, base, p.low), mask, p.align);
     } else if (p.small && !p.repeats) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
-        store_pattern(s, vector, base, &p, mask, align);
+        store_pattern(s, vector, base, &p, mask);
     } else {
         explain(s, store, chunk,
                 "scatter: the lanes' addresses are constant steps apart that are too far for vectors");
