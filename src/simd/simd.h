@@ -227,6 +227,13 @@ int private_shape(struct simd *s, LLVMValueRef alloca);
  * in the loads and stores that use it. */
 bool private_is(struct simd *s, LLVMValueRef address);
 bool emit_private(struct simd *s, LLVMValueRef instruction, int chunk);
+/* lane_access.c — what the target has instructions for, and what is done lane by lane otherwise. */
+bool has_masked(struct simd *s, LLVMTypeRef element);
+bool has_gather(struct simd *s, LLVMTypeRef element);
+bool has_scatter(struct simd *s, LLVMTypeRef element);
+LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                        int align);
+void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
 /* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
 bool emit_atomic(struct simd *s, LLVMValueRef instruction);
 /* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */
