@@ -1,9 +1,10 @@
-/* Accesses the target has no instruction for, lane by lane: LLVM would make a branch for each lane, which is
- * slow to compile and no faster. Which these are:
+/* Accesses the target has no instruction for: LLVM would make a branch for each lane, which is slow to
+ * compile and no faster. They are done lane by lane in a loop; gathers of narrow elements take the words
+ * around them.
  *
  *                      512 bits           256 bits           128 bits
  *   masked vectors     all have one       below 32 bits      all
- *   gathers            below 32 bits      below 32 bits      all
+ *   gathers            below 32: words    below 32 bits      all
  *   scatters           below 32 bits      all                all                                      */
 #include "simd/arithmetic.h"
 
@@ -47,4 +48,25 @@ void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LL
     LLVMValueRef vectors[2] = {addresses, vector};
     LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vector));
     (void)each_lane(s, const_i32(s, align), mask, vectors, 2, element, store_lane);
+}
+
+/* The word at four bytes' alignment around a narrow element lies in the same page. */
+bool gathers_words(struct simd *s, LLVMTypeRef element, int align) {
+    int size = (int)LLVMABISizeOfType(s->unit->layout, element);
+    return s->vector_bits == 512 && size < 4 && align >= size;
+}
+
+LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef i64 = type_i64(s->unit), word = type_i32(s->unit),
+                bits = LLVMIntTypeInContext(s->unit->context,
+                                            (unsigned)(8 * LLVMABISizeOfType(s->unit->layout, element)));
+    LLVMValueRef numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), "");
+    LLVMValueRef in_word = splat(s, LLVMConstInt(i64, 3, false));
+    LLVMValueRef starts = LLVMBuildAnd(b, numbers, LLVMBuildNot(b, in_word, ""), "");
+    LLVMValueRef words = gather(s, word, LLVMBuildIntToPtr(b, starts, LLVMTypeOf(addresses), ""), mask, 4);
+    LLVMValueRef bytes = LLVMBuildTrunc(b, LLVMBuildAnd(b, numbers, in_word, ""), chunk_type(s, word), "");
+    LLVMValueRef shift = LLVMBuildShl(b, bytes, splat(s, const_i32(s, 3)), "");
+    LLVMValueRef found = LLVMBuildTrunc(b, LLVMBuildLShr(b, words, shift, ""), chunk_type(s, bits), "");
+    return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
 }

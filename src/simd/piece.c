@@ -13,7 +13,8 @@
 static int within_chunks(struct simd *s, int shape) {
     int64_t offsets[GANG_MAX_LANES];
     const int64_t *whole = shape_offsets(s, shape);
-    for (int l = 0; l < s->lanes; l++) offsets[l] = whole[l] - whole[l / s->chunk_lanes * s->chunk_lanes];
+    for (int l = 0; l < s->lanes; l++)
+        offsets[l] = (int64_t)((uint64_t)whole[l] - (uint64_t)whole[l / s->chunk_lanes * s->chunk_lanes]);
     return shape_intern(s, offsets);
 }
 

@@ -231,6 +231,8 @@ bool emit_private(struct simd *s, LLVMValueRef instruction, int chunk);
 bool has_masked(struct simd *s, LLVMTypeRef element);
 bool has_gather(struct simd *s, LLVMTypeRef element);
 bool has_scatter(struct simd *s, LLVMTypeRef element);
+bool gathers_words(struct simd *s, LLVMTypeRef element, int align);
+LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask);
 LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                         int align);
 void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
