@@ -36,10 +36,13 @@
 
 enum {
 #define COUNT_INPUT(name, dtype, dimensions, elements) INPUT_##name,
-    INPUT_TABLE(COUNT_INPUT) INPUT_COUNT,
+    INPUT_TABLE(COUNT_INPUT) INPUT_COUNT
+#undef COUNT_INPUT
+};
+
+enum {
 #define COUNT_OUTPUT(name, dtype, elements, is_atomic, before) OUTPUT_##name,
     OUTPUT_TABLE(COUNT_OUTPUT) OUTPUT_COUNT
-#undef COUNT_INPUT
 #undef COUNT_OUTPUT
 };
 

@@ -67,6 +67,10 @@ static bool compare_outputs(smelt_array *const *expected, smelt_array *const *go
         smelt_dtype dtype = smelt_array_dtype(expected[o]);
         int64_t count = smelt_array_size(expected[o]), wrong = 0, first = -1;
         const char *a = smelt_array_data(expected[o]), *b = smelt_array_data(got[o]);
+        if (!a || !b) {
+            judge(verdict, FAILS, "output %s is missing", output_names[o]);
+            return false;
+        }
         if (memcmp(a, b, (size_t)count * smelt_dtype_bytes(dtype)) == 0) continue;
         for (int64_t i = 0; i < count; i++) {
             if (equal_elements(dtype, a, b, i, tolerance)) continue;
