@@ -180,9 +180,15 @@ static void add(struct simd *s, const char *format, ...) {
 }
 
 static void describe_gang(struct simd *s, const char *mark) {
-    add(s, "%sa gang is %d threads (%d simdgroup%s) in %d vectors of %d lanes, %d-bit registers%s\n", mark,
-        s->lanes, s->lanes / SIMDGROUP_LANES, s->lanes / SIMDGROUP_LANES == 1 ? "" : "s", s->chunk_count,
-        s->chunk_lanes, s->vector_bits, s->code->masked ? ", the last lanes may be missing" : "");
+    const char *missing = s->code->masked ? ", the last lanes may be missing" : "";
+    int simdgroups = s->lanes / SIMDGROUP_LANES;
+    if (s->chunk_lanes == 1)
+        add(s, "%sa gang is %d threads side by side, with vectors along each thread's own rows\n", mark,
+            s->lanes);
+    else
+        add(s, "%sa gang is %d threads (%d simdgroup%s) in %d vectors of %d lanes, %d-bit registers%s\n",
+            mark, s->lanes, simdgroups, simdgroups == 1 ? "" : "s", s->chunk_count, s->chunk_lanes,
+            s->vector_bits, missing);
 }
 
 void write_why(struct simd *s) {

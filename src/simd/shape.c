@@ -279,6 +279,9 @@ static int shape_of_binary(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, in
     case LLVMOr:
         if (LLVMGetIsDisjoint(i)) return combine(s, a, 1, b, 1, width);
         break;
+    case LLVMXor: /* ~x = -1 - x */
+        if (by_constant && constant == -1) return combine(s, a, -1, b, 0, width);
+        break;
     default:
         break;
     }
