@@ -28,12 +28,12 @@ static void drop_metadata(LLVMValueRef instruction) {
     LLVMDisposeValueMetadataEntries(entries);
 }
 
-/* `operands` as many as the instruction has. */
+/* `operands` as many as the instruction has; NULL of one that has none. */
 static LLVMValueRef build_copy(struct simd *s, LLVMValueRef instruction, LLVMValueRef const *operands) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef copy = LLVMInstructionClone(instruction);
     int count = LLVMGetNumOperands(instruction);
-    for (int i = 0; i < count; i++) LLVMSetOperand(copy, (unsigned)i, operands[i]);
+    for (int i = 0; operands && i < count; i++) LLVMSetOperand(copy, (unsigned)i, operands[i]);
     drop_metadata(copy);
     LLVMInstructionSetDebugLoc(copy, LLVMGetCurrentDebugLocation2(b));
     LLVMInsertIntoBuilder(b, copy);

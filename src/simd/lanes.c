@@ -128,7 +128,7 @@ static int partner_of(const struct simd *s, const struct tree *tree, int i) {
 static void merge_pairs(struct simd *s, enum simd_operation operation, LLVMValueRef *vectors, int count,
                         struct tree *tree) {
     int lanes = s->chunk_lanes, half = lanes < 4 ? lanes / 2 : 2, pairs = 0;
-    int left[GANG_MAX_LANES], right[GANG_MAX_LANES], leaf[GANG_MAX_LANES];
+    int left[GANG_MAX_LANES] = {0}, right[GANG_MAX_LANES] = {0}, leaf[GANG_MAX_LANES] = {0};
     for (int i = 0; i < lanes && lanes > 1; i++) {
         int partner = partner_of(s, tree, i);
         if (partner < 0) continue;
