@@ -1,3 +1,4 @@
+/* Elementwise exp: sixteen floats at a time. */
 #include "bench/handwritten.h"
 #include "bench/threads.h"
 #include "bench/vector_math.h"

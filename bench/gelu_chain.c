@@ -1,3 +1,4 @@
+/* gelu(x · scale + bias) · residual in one pass. */
 #include "bench/handwritten.h"
 #include "bench/threads.h"
 #include "bench/vector_math.h"

@@ -1,3 +1,4 @@
+/* As many fused multiply-adds as the CPU can do, on registers. */
 #include "bench/handwritten.h"
 #include "bench/threads.h"
 

@@ -13,9 +13,8 @@
 
 #include <string.h>
 
-/* What a loaded value may pass through on its way to the select: the optimiser moves what is done to either
- * side of a select into its arms. Nothing that traps. */
-static bool is_passage(LLVMValueRef i) {
+/* No memory, no trap. */
+static bool is_plain(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMAdd:
     case LLVMSub:
@@ -29,6 +28,7 @@ static bool is_passage(LLVMValueRef i) {
     case LLVMFAdd:
     case LLVMFSub:
     case LLVMFMul:
+    case LLVMFNeg:
     case LLVMFPExt:
     case LLVMFPTrunc:
     case LLVMSExt:
@@ -38,13 +38,16 @@ static bool is_passage(LLVMValueRef i) {
     case LLVMSIToFP:
     case LLVMUIToFP:
     case LLVMFreeze:
-    case LLVMFNeg:
         return true;
-    case LLVMCall:
-        return strncmp(called_name(i), "llvm.fma.", 9) == 0;
     default:
         return false;
     }
+}
+
+/* What a loaded value may pass through on its way to the select: the optimiser moves what is done to either
+ * side of a select into its arms. */
+static bool is_passage(LLVMValueRef i) {
+    return is_plain(i) || strncmp(called_name(i), "llvm.fma.", 9) == 0;
 }
 
 #define MAX_CONDITIONS 8
@@ -85,30 +88,9 @@ static bool comes_before(LLVMValueRef a, LLVMValueRef b) {
 
 static bool is_hoistable(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMAnd:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
     case LLVMICmp:
     case LLVMFCmp:
     case LLVMSelect:
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMTrunc:
-    case LLVMFAdd:
-    case LLVMFSub:
-    case LLVMFMul:
-    case LLVMFPExt:
-    case LLVMFPTrunc:
-    case LLVMSIToFP:
-    case LLVMUIToFP:
-    case LLVMBitCast:
-    case LLVMFreeze:
         return true;
     case LLVMCall:
         /* Rounding, saturating conversion and the like: no memory, no trap. */
@@ -118,7 +100,7 @@ static bool is_hoistable(LLVMValueRef i) {
                 strstr(called_name(i), "min") || strstr(called_name(i), "max") ||
                 strstr(called_name(i), "abs") || strstr(called_name(i), "rint"));
     default:
-        return false;
+        return is_plain(i);
     }
 }
 

@@ -19,22 +19,13 @@ static int address_operand(LLVMValueRef instruction) {
     return LLVMGetInstructionOpcode(instruction) == LLVMStore ? 1 : 0;
 }
 
-/* What metadata says of one thread's accesses need not hold between threads. */
-static void drop_metadata(LLVMValueRef instruction) {
-    size_t count;
-    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(instruction, &count);
-    for (unsigned i = 0; i < count; i++)
-        LLVMSetMetadata(instruction, LLVMValueMetadataEntriesGetKind(entries, i), NULL);
-    LLVMDisposeValueMetadataEntries(entries);
-}
-
 /* `operands` as many as the instruction has; NULL of one that has none. */
 static LLVMValueRef build_copy(struct simd *s, LLVMValueRef instruction, LLVMValueRef const *operands) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef copy = LLVMInstructionClone(instruction);
     int count = LLVMGetNumOperands(instruction);
     for (int i = 0; operands && i < count; i++) LLVMSetOperand(copy, (unsigned)i, operands[i]);
-    drop_metadata(copy);
+    drop_thread_metadata(copy);
     LLVMInstructionSetDebugLoc(copy, LLVMGetCurrentDebugLocation2(b));
     LLVMInsertIntoBuilder(b, copy);
     return copy;

@@ -12,10 +12,6 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-static int place_of_block(struct simd *s, LLVMBasicBlockRef block) {
-    return value_of(s, LLVMBasicBlockAsValue(block))->block;
-}
-
 static bool owns_mask(const struct simd *s, int place) {
     return place > 0 && s->blocks[place].mask_of == place;
 }
@@ -23,10 +19,6 @@ static bool owns_mask(const struct simd *s, int place) {
 static bool is_header(const struct simd *s, int place) {
     int loop = s->blocks[place].loop;
     return loop >= 0 && s->loops[loop].header == place;
-}
-
-static bool is_within(const struct simd *s, int place, int loop) {
-    return loop < 0 || (place >= s->loops[loop].header && place <= s->loops[loop].last);
 }
 
 /* ---- Where edges lead in the layout. */

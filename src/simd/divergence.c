@@ -13,14 +13,6 @@
 
 #include <string.h>
 
-static int place_of_block(struct simd *s, LLVMBasicBlockRef block) {
-    return value_of(s, LLVMBasicBlockAsValue(block))->block;
-}
-
-static bool is_within(const struct simd *s, int place, int loop) {
-    return loop < 0 || (place >= s->loops[loop].header && place <= s->loops[loop].last);
-}
-
 static void set_bit(uint64_t *set, int bit) {
     set[bit / 64] |= UINT64_C(1) << (bit % 64);
 }

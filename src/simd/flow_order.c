@@ -12,6 +12,14 @@ static bool loop_within(const struct flow *flow, int loop, int outer) {
     return loop == outer;
 }
 
+int place_of_block(struct simd *s, LLVMBasicBlockRef original) {
+    return value_of(s, LLVMBasicBlockAsValue(original))->block;
+}
+
+bool is_within(const struct simd *s, int place, int loop) {
+    return loop < 0 || (place >= s->loops[loop].header && place <= s->loops[loop].last);
+}
+
 struct layout {
     struct simd *s;
     bool *placed; /* by flow index */

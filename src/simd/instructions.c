@@ -67,12 +67,12 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
 /* ---- Once. */
 
 /* What metadata says of one thread's accesses need not hold between threads. */
-void drop_thread_metadata(struct simd *s, LLVMValueRef i) {
-    static const char *const names[] = {"tbaa",  "alias.scope", "noalias", "noalias.addrspace",
-                                        "range", "noundef",     "nonnull", NULL};
-    for (int n = 0; names[n]; n++)
-        LLVMSetMetadata(i, LLVMGetMDKindIDInContext(s->unit->context, names[n], (unsigned)strlen(names[n])),
-                        NULL);
+void drop_thread_metadata(LLVMValueRef i) {
+    size_t count;
+    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(i, &count);
+    for (unsigned n = 0; n < count; n++)
+        LLVMSetMetadata(i, LLVMValueMetadataEntriesGetKind(entries, n), NULL);
+    LLVMDisposeValueMetadataEntries(entries);
 }
 
 /* Lane 0 may be off, or hold no thread: what the flags promise of active lanes it need not keep. */
@@ -118,7 +118,7 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, scalar_of(s, operand));
     }
-    drop_thread_metadata(s, copy);
+    drop_thread_metadata(copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return;
@@ -143,7 +143,7 @@ static void emit_copy(struct simd *s, LLVMValueRef i, int chunk) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, chunk_of(s, operand, chunk));
     }
-    drop_thread_metadata(s, copy);
+    drop_thread_metadata(copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) set_chunk(s, i, chunk, copy);

@@ -70,3 +70,65 @@ LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addr
     LLVMValueRef found = LLVMBuildTrunc(b, LLVMBuildLShr(b, words, shift, ""), chunk_type(s, bits), "");
     return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
 }
+
+/* ---- Neighbours under a mask. */
+
+static LLVMValueRef neighbours_of(struct simd *s, LLVMValueRef address, LLVMTypeRef element) {
+    int64_t steps[GANG_MAX_LANES];
+    for (int i = 0; i < s->chunk_lanes; i++)
+        steps[i] = i * (int64_t)LLVMABISizeOfType(s->unit->layout, element);
+    LLVMValueRef offsets = constant_lanes(s, type_i64(s->unit), steps, s->chunk_lanes);
+    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), address, &offsets, 1, "");
+}
+
+/* i1: all lanes are on. */
+static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
+    LLVMValueRef bits = mask_bits(s, mask);
+    return LLVMBuildICmp(s->unit->builder, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "all_on");
+}
+
+/* Where the target has no masked vectors: a plain one if all lanes are on, else lane by lane. The first of
+ * the two is written by the caller; the second follows in `some`, and both end at `after`. */
+struct split {
+    LLVMBasicBlockRef some, after;
+};
+
+static struct split split_by_mask(struct simd *s, LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef all = new_block(s, "all_on");
+    struct split split = {new_block(s, "some_on"), new_block(s, "accessed")};
+    LLVMBuildCondBr(b, are_all_on(s, mask), all, split.some);
+    LLVMPositionBuilderAtEnd(b, all);
+    return split;
+}
+
+LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                        int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = split_by_mask(s, mask);
+    LLVMValueRef values[2];
+    LLVMBasicBlockRef ends[2];
+    values[0] = load_vector(s, element, address, NULL, align);
+    ends[0] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    values[1] = load_lanes(s, element, neighbours_of(s, address, element), mask, align);
+    ends[1] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
+    LLVMAddIncoming(phi, values, ends, 2);
+    return phi;
+}
+
+void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = split_by_mask(s, mask);
+    store_vector(s, vector, address, NULL, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vector));
+    store_lanes(s, vector, neighbours_of(s, address, element), mask, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+}

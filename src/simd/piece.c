@@ -133,7 +133,7 @@ bool emit_piece(struct simd *s, LLVMValueRef i, int chunk) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, first_lane_of(s, operand, chunk));
     }
-    drop_thread_metadata(s, copy);
+    drop_thread_metadata(copy);
     drop_promises(copy);
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     bool divides = opcode == LLVMUDiv || opcode == LLVMURem;

@@ -160,6 +160,10 @@ LLVMValueRef call_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types
                             LLVMValueRef *arguments, unsigned count);
 LLVMValueRef const_i32(struct simd *s, int64_t value);
 
+/* ---- Places in the order (flow_order.c). */
+int place_of_block(struct simd *s, LLVMBasicBlockRef original);
+bool is_within(const struct simd *s, int place, int loop); /* loop -1: the function */
+
 /* ---- Shapes (shape.c). */
 int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when there are too many */
 int shape_stride(struct simd *s, int64_t stride);
@@ -202,7 +206,7 @@ bool is_piece(struct simd *s, LLVMValueRef original);
 LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk);
 bool emit_piece(struct simd *s, LLVMValueRef instruction, int chunk);
 /* instructions.c — what a copy of one thread's instruction must not promise of a gang. */
-void drop_thread_metadata(struct simd *s, LLVMValueRef copy);
+void drop_thread_metadata(LLVMValueRef copy);
 void drop_promises(LLVMValueRef copy);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculated_shape(struct simd *s, LLVMValueRef division);
@@ -233,6 +237,10 @@ bool has_gather(struct simd *s, LLVMTypeRef element);
 bool has_scatter(struct simd *s, LLVMTypeRef element);
 bool gathers_words(struct simd *s, LLVMTypeRef element, int align);
 LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask);
+/* Neighbours where the target has no masked vectors. */
+LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                        int align);
+void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
 LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                         int align);
 void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);

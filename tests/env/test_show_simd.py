@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""What the SIMD engine tells a kernel's author: shapes of values (--stage simd), and which lines are not plain vector
+code, and why (--why)."""
+from support import expect, expect_equal, run_tests
+
+FLOATS = "-i x=ones:float32:4096 -o out:float32:4096 --grid 4096 --threadgroup 64"
+FIRST = "uint i = thread_position_in_grid.x;\n"
+
+
+def show(scratch, body, arguments, *options):
+    done = scratch.run(["show", "--body", scratch.file("k.body", FIRST + body), *arguments.split(), *options])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    return done.stdout
+
+
+def expect_in(text, *pieces):
+    for piece in pieces:
+        expect(piece in text, f"'{piece}' is missing in\n{text}")
+
+
+def expect_not_in(text, *pieces):
+    for piece in pieces:
+        expect(piece not in text, f"'{piece}' stands in\n{text}")
+
+
+def test_a_plain_kernel_has_nothing_to_tell(scratch):
+    text = show(scratch, "out[i] = x[i] * 2;\n", FLOATS, "--why")
+    expect_in(text, "all accesses are plain vectors, all control flow is uniform")
+
+
+def test_each_value_has_its_shape(scratch):
+    text = show(scratch, "out[i] = x[i] * 2;\n", FLOATS, "--stage", "simd")
+    expect_in(text, "; affine, stride 1\n", "; affine, stride 4\n", "; uniform\n", "; varying\n",
+              "; ---- the code of a gang\n", "load <")
+
+
+def test_a_gather_names_its_line_and_its_cause(scratch):
+    text = show(scratch, "int j = index[i];\nout[i] = x[j];\n", "-i index=zeros:int32:4096 " + FLOATS, "--why")
+    expect_in(text, "k.body:3:", "gather", "a value loaded from memory (line 2)")
+    expect_not_in(text, "scatter", "masked")
+
+
+def test_a_scatter_names_its_line_and_its_cause(scratch):
+    text = show(scratch, "int j = index[i];\nout[j] = x[i];\n", "-i index=zeros:int32:4096 " + FLOATS, "--why")
+    expect_in(text, "k.body:3:", "scatter", "a value loaded from memory (line 2)")
+    expect_not_in(text, "gather", "masked")
+
+
+def test_a_masked_loop_is_named(scratch):
+    text = show(scratch, "float a = x[i];\nwhile (a < 10) a = a * 3 + 1;\nout[i] = a;\n", FLOATS, "--why")
+    expect_in(text, "k.body:3:", "masked loop: lanes leave it in different rounds")
+
+
+def test_speculation_is_named(scratch):
+    text = show(scratch, "out[i] = x[i / n];\n", "-i n=64 " + FLOATS, "--why")
+    expect_in(text, "k.body:2:", "speculation:")
+
+
+def test_a_stride_is_named(scratch):
+    text = show(scratch, "out[i] = x[i * 3];\n", FLOATS, "--why")
+    expect_in(text, "k.body:2:", "a pattern of constant offsets")
+
+
+def test_a_refusal_says_what_cannot_be_done(scratch):
+    header = scratch.file("h.h", "struct big { float v[3000]; };\n")
+    body = ("big t;\nfor (int k = 0; k < 3000; k++) t.v[k] = x[k];\nbig u = t;\nu.v[i] = 1;\n"
+            "out[i] = u.v[(i + 1) % 3000] + t.v[i];\n")
+    text = show(scratch, body, FLOATS, "--header", header, "--why")
+    expect_in(text, "the simd engine refuses this kernel", "copies or fills")
+
+
+run_tests(globals())
