@@ -7,20 +7,8 @@
 #include "frontend/prelude.h"
 #include "frontend/target.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Private arrays a thread may have: DESIGN section 2. */
-#define PRIVATE_LIMIT_BYTES 65536
-
-static void add_constants(struct hasher *hasher, const struct compile_options *options) {
-    for (const smelt_constant *c = options->constants; c && c->dtype != SMELT_NO_DTYPE; c++) {
-        hasher_add_integer(hasher, c->index);
-        hasher_add_integer(hasher, c->dtype);
-        hasher_add(hasher, &c->value, sizeof c->value);
-    }
-}
 
 static smelt_status check_parameters(const struct translation *translation, const struct entry *entry) {
     for (int i = 0; i < entry->parameter_count; i++) {
@@ -66,16 +54,6 @@ static struct hash bitcode_key(const struct translation *translation, const stru
     hasher_add(hasher, &prelude, sizeof prelude);
     hasher_add(hasher, &clang->identity, sizeof clang->identity);
     text_free(&flags);
-    return hasher_finish(hasher);
-}
-
-/* And what decides the code that comes of it. */
-static struct hash image_key(struct hash bitcode, const struct compile_options *options, const char *cpu) {
-    struct hasher *hasher = hasher_create();
-    hasher_add(hasher, &bitcode, sizeof bitcode);
-    hasher_add(hasher, &options->shape, sizeof options->shape);
-    add_constants(hasher, options);
-    target_add_to_key(cpu, hasher);
     return hasher_finish(hasher);
 }
 
@@ -126,39 +104,6 @@ static smelt_status run_clang(const struct translation *translation, const struc
     return status;
 }
 
-/* LLVM recurses deeply over large functions; the host's thread may have little stack. */
-#define COMPILER_STACK_BYTES ((size_t)64 << 20)
-
-struct compiler_call {
-    const struct compiler *compiler;
-    const struct compile_request *request;
-    struct compile_result *result;
-    smelt_status status;
-};
-
-static void *call_compiler(void *argument) {
-    struct compiler_call *call = argument;
-    call->status = call->compiler->compile(call->request, call->result);
-    return NULL;
-}
-
-static smelt_status compile_on_own_stack(const struct compiler *compiler,
-                                         const struct compile_request *request,
-                                         struct compile_result *result) {
-    struct compiler_call call = {compiler, request, result, SMELT_OK};
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, COMPILER_STACK_BYTES);
-    int error = pthread_create(&thread, &attributes, call_compiler, &call);
-    pthread_attr_destroy(&attributes);
-    if (error)
-        call_compiler(&call);
-    else
-        pthread_join(thread, NULL);
-    return call.status;
-}
-
 /* From the cache or from clang, which has nothing to do for a second shape of launch. */
 static smelt_status get_bitcode(const struct translation *translation, const struct clang *clang,
                                 const struct text *text, struct hash key, struct text *bitcode,
@@ -167,118 +112,68 @@ static smelt_status get_bitcode(const struct translation *translation, const str
     return *cached ? SMELT_OK : run_clang(translation, clang, text, bitcode);
 }
 
-/* Only what the compiler library could read is kept: a compiler may say yes and write nothing. */
-static void keep_bitcode(struct hash key, const struct text *bitcode, bool cached, smelt_status status) {
-    struct bytes piece = {bitcode->data, bitcode->length};
-    if (!cached && status == SMELT_OK) cache_write(key, "bitcode", &piece, 1);
-    if (cached && status == SMELT_ERROR_INTERNAL) cache_remove(key, "bitcode");
+static struct bytes bitcode_bytes(const struct entry_bitcode *bitcode) {
+    return (struct bytes){bitcode->bytes.data, bitcode->bytes.length};
 }
 
-/* What the compiler library is asked for. */
-struct order {
-    const struct compile_options *options;
-    const char *cpu;
-    enum compile_output output;
-};
-
-static smelt_status run_compiler(const struct translation *translation, const struct clang *clang,
-                                 const struct text *text, struct hash key, const struct order *order,
-                                 struct compile_result *result) {
-    struct text bitcode = {0};
-    bool cached;
+smelt_status compile_bitcode(const struct translation *translation, const struct entry *entry,
+                             struct entry_bitcode *out) {
+    struct text text = {0};
+    struct clang clang;
     const struct compiler *compiler;
-    TRY(compiler_open(&compiler));
-    TRY(get_bitcode(translation, clang, text, key, &bitcode, &cached));
-    struct compile_request request = {.bitcode = bitcode.data,
-                                      .bitcode_size = bitcode.length,
-                                      .cpu = order->cpu,
-                                      .constants = order->options->constants,
-                                      .private_limit = PRIVATE_LIMIT_BYTES,
-                                      .shape = order->options->shape,
-                                      .output = order->output};
-    smelt_status status = compile_on_own_stack(compiler, &request, result);
-    keep_bitcode(key, &bitcode, cached, status);
-    text_free(&bitcode);
-    if (status != SMELT_OK) {
-        image_free(&result->image);
-        free(result->text);
-        result->text = NULL;
-        return fail(status, "kernel '%s': %s", order->options->name, result->message);
-    }
-    return SMELT_OK;
+    TRY(clang_find(&clang));
+    TRY(complete_text(translation, entry, &text));
+    *out = (struct entry_bitcode){.key = bitcode_key(translation, &text, &clang)};
+    smelt_status status = compiler_open(&compiler);
+    if (status == SMELT_OK)
+        status = get_bitcode(translation, &clang, &text, out->key, &out->bytes, &out->cached);
+    text_free(&text);
+    return status;
 }
 
-static bool read_cached(struct hash key, struct image *image) {
-    struct text stored = {0};
-    if (!cache_read(key, "image", &stored)) return false;
-    bool good = image_read(stored.data, stored.length, image) == SMELT_OK;
-    if (!good) cache_remove(key, "image");
-    text_free(&stored);
-    return good;
-}
-
-static void write_cached(struct hash key, const struct image *image) {
-    char *bytes;
-    size_t size;
-    if (image_write(image, &bytes, &size) != SMELT_OK) return;
-    struct bytes piece = {bytes, size};
-    cache_write(key, "image", &piece, 1);
-    free(bytes);
+void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status status) {
+    struct bytes piece = {bitcode->bytes.data, bitcode->bytes.length};
+    if (!bitcode->cached && status == SMELT_OK) cache_write(bitcode->key, "bitcode", &piece, 1);
+    if (bitcode->cached && status == SMELT_ERROR_INTERNAL) cache_remove(bitcode->key, "bitcode");
 }
 
 smelt_status compile_entry(const struct translation *translation, const struct entry *entry,
-                           const struct compile_options *options, struct image *image, bool *cache_hit) {
+                           const struct code_options *options, struct image *image, bool *cache_hit) {
     struct text text = {0};
     struct clang clang;
+    const struct compiler *compiler;
+    const char *cpu = target_cpu();
     TRY(clang_find(&clang));
     TRY(complete_text(translation, entry, &text));
-    struct order order = {options, target_cpu(), COMPILE_OBJECT};
-    struct hash bitcode = bitcode_key(translation, &text, &clang);
-    struct hash key = image_key(bitcode, options, order.cpu);
-    *cache_hit = read_cached(key, image);
+    struct entry_bitcode bitcode = {.key = bitcode_key(translation, &text, &clang)};
+    *cache_hit = code_recall(bitcode.key, options, cpu, image);
     smelt_status status = SMELT_OK;
     if (!*cache_hit) {
-        struct compile_result result = {0};
-        status = run_compiler(translation, &clang, &text, bitcode, &order, &result);
+        status = compiler_open(&compiler);
+        if (status == SMELT_OK)
+            status = get_bitcode(translation, &clang, &text, bitcode.key, &bitcode.bytes, &bitcode.cached);
         if (status == SMELT_OK) {
-            write_cached(key, &result.image);
-            *image = result.image;
+            status = code_make(bitcode_bytes(&bitcode), bitcode.key, options, cpu, image);
+            compile_keep_bitcode(&bitcode, status);
         }
+        text_free(&bitcode.bytes);
     }
     text_free(&text);
     return status;
 }
 
-static enum compile_output output_of(smelt_stage stage) {
-    switch (stage) {
-    case SMELT_STAGE_SIMD:
-        return COMPILE_SIMD;
-    case SMELT_STAGE_WHY:
-        return COMPILE_WHY;
-    case SMELT_STAGE_ASM:
-        return COMPILE_ASM;
-    default:
-        return COMPILE_IR;
-    }
-}
-
 smelt_status compile_show(const struct translation *translation, const struct entry *entry,
-                          const struct compile_options *options, smelt_stage stage, char **out) {
-    struct text text = {0};
-    TRY(complete_text(translation, entry, &text));
+                          const struct code_options *options, smelt_stage stage, char **out) {
+    struct entry_bitcode bitcode;
     if (stage == SMELT_STAGE_REWRITTEN) {
+        struct text text = {0};
+        TRY(complete_text(translation, entry, &text));
         *out = text.data;
         return SMELT_OK;
     }
-    struct clang clang;
-    struct compile_result result = {0};
-    struct order order = {options, target_cpu(), output_of(stage)};
-    smelt_status status = clang_find(&clang);
-    if (status == SMELT_OK)
-        status = run_compiler(translation, &clang, &text, bitcode_key(translation, &text, &clang), &order,
-                              &result);
-    text_free(&text);
-    image_free(&result.image);
-    if (status == SMELT_OK) *out = result.text;
+    TRY(compile_bitcode(translation, entry, &bitcode));
+    smelt_status status = code_show(bitcode_bytes(&bitcode), options, target_cpu(), stage, out);
+    compile_keep_bitcode(&bitcode, status);
+    text_free(&bitcode.bytes);
     return status;
 }

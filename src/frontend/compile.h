@@ -3,24 +3,31 @@
 #ifndef SMELT_FRONTEND_COMPILE_H
 #define SMELT_FRONTEND_COMPILE_H
 
+#include "frontend/code.h"
 #include "frontend/translation.h"
-#include "ir/image.h"
-
-struct compile_options {
-    const char *name;                /* what messages call the kernel */
-    const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
-    struct code_shape shape;
-};
 
 /* Whether the program has barriers; of an entry that calls none it may say so too. */
 bool compile_has_barrier(const struct translation *translation);
 
 /* *cache_hit: no compiler ran. COMPILE with diagnostics, LIMIT, TIMEOUT, NO_COMPILER, UNSUPPORTED. */
 smelt_status compile_entry(const struct translation *translation, const struct entry *entry,
-                           const struct compile_options *options, struct image *image, bool *cache_hit);
+                           const struct code_options *options, struct image *image, bool *cache_hit);
+
+/* What clang makes of an entry, before function constants have values. The same for every shape and CPU. */
+struct entry_bitcode {
+    struct text bytes; /* the caller frees them */
+    struct hash key;   /* its name in the cache, and part of the names of its codes */
+    bool cached;
+};
+smelt_status compile_bitcode(const struct translation *translation, const struct entry *entry,
+                             struct entry_bitcode *bitcode);
+
+/* Due once the compiler library has read the bitcode, with what came of it: only what it could read is kept
+ * in the cache, as a compiler may say yes and write nothing. */
+void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status status);
 
 /* The text of a later stage than the source. *text is heap memory. */
 smelt_status compile_show(const struct translation *translation, const struct entry *entry,
-                          const struct compile_options *options, smelt_stage stage, char **text);
+                          const struct code_options *options, smelt_stage stage, char **text);
 
 #endif

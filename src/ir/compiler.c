@@ -133,6 +133,7 @@ static smelt_status run(struct unit *unit) {
     TRY(optimise(unit));
     TRY(verify_module(unit));
     if (output == COMPILE_IR) return print_module(unit);
+    if (output == COMPILE_CONSTANTS) return SMELT_OK;
     TRY(pass_bfloat(unit));
     if (unit->engine == ENGINE_SIMD) {
         TRY(pass_simd(unit));
@@ -179,6 +180,7 @@ static smelt_status compile_instead(const struct compile_request *request, struc
     free(result->image.bindings);
     free(result->image.sites);
     free(result->text);
+    free(result->constants);
     *result = (struct compile_result){0};
     smelt_status status = SMELT_OK;
     if (request->output == COMPILE_SIMD || request->output == COMPILE_WHY) {

@@ -6,14 +6,23 @@
 #include "smelt/smelt.h"
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 2
+#define COMPILER_INTERFACE 3
 
 enum compile_output {
-    COMPILE_OBJECT, /* fills `image` */
-    COMPILE_IR,     /* fills `text`: optimised IR before the engine */
-    COMPILE_SIMD,   /* fills `text`: the SIMD engine's vector IR with shapes as comments */
-    COMPILE_WHY,    /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
-    COMPILE_ASM     /* fills `text` */
+    COMPILE_OBJECT,   /* fills `image` */
+    COMPILE_IR,       /* fills `text`: optimised IR before the engine */
+    COMPILE_SIMD,     /* fills `text`: the SIMD engine's vector IR with shapes as comments */
+    COMPILE_WHY,      /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
+    COMPILE_ASM,      /* fills `text` */
+    COMPILE_CONSTANTS /* fills `constants` */
+};
+
+/* A function constant that the entry's code names. */
+struct constant_use {
+    int32_t index;
+    uint32_t dtype;    /* enum smelt_dtype of its type */
+    uint32_t required; /* with the values the request gives it is read and has none */
+    char name[116];    /* cut off if it is longer */
 };
 
 struct compile_request {
@@ -28,7 +37,9 @@ struct compile_request {
 
 struct compile_result {
     struct image image;
-    char *text;         /* heap */
+    char *text;                     /* heap */
+    struct constant_use *constants; /* heap */
+    int constant_count;
     char message[1024]; /* of a failure */
 };
 

@@ -3,7 +3,10 @@
  * The rewriter declares them as symbols "smelt_constant_<index> <name>", or "smelt_constant_#<k> <name>" with
  * the index in the integer smelt_constant_index_<k>. Those without a value stay declarations: where the
  * optimised kernel still reads one, pass_constants_used refuses it by name. Constants at namespace scope that
- * are computed from them have initialiser functions, which globalopt evaluates one by one. */
+ * are computed from them have initialiser functions, which globalopt evaluates one by one.
+ *
+ * What the entry names, and what it cannot do without, is listed in result->constants; where that list is all
+ * that is asked for, nothing is refused. */
 #include "ir/pass.h"
 
 #include <stdio.h>
@@ -36,6 +39,62 @@ static LLVMValueRef value_as(LLVMTypeRef type, const smelt_constant *constant) {
         return LLVMConstReal(type, real ? constant->value.real : (double)constant->value.integer);
     default:
         return NULL;
+    }
+}
+
+static uint32_t dtype_of(LLVMTypeRef type) {
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMHalfTypeKind:
+        return SMELT_FLOAT16;
+    case LLVMBFloatTypeKind:
+        return SMELT_BFLOAT16;
+    case LLVMFloatTypeKind:
+        return SMELT_FLOAT32;
+    case LLVMIntegerTypeKind:
+        switch (LLVMGetIntTypeWidth(type)) {
+        case 1:
+        case 8:
+            return SMELT_BOOL;
+        case 16:
+            return SMELT_INT16;
+        case 32:
+            return SMELT_INT32;
+        case 64:
+            return SMELT_INT64;
+        default:
+            return SMELT_NO_DTYPE;
+        }
+    default:
+        return SMELT_NO_DTYPE;
+    }
+}
+
+static struct constant_use *listed(struct unit *unit, long index) {
+    for (int i = 0; i < unit->result->constant_count; i++)
+        if (unit->result->constants[i].index == index) return &unit->result->constants[i];
+    return NULL;
+}
+
+/* Once an index. */
+static smelt_status list_constant(struct unit *unit, long index, const char *name, LLVMTypeRef type) {
+    struct compile_result *result = unit->result;
+    if (listed(unit, index)) return SMELT_OK;
+    size_t count = (size_t)result->constant_count + 1;
+    struct constant_use *grown = realloc(result->constants, count * sizeof *grown);
+    if (!grown) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu constants", count);
+    result->constants = grown;
+    grown += result->constant_count++;
+    *grown = (struct constant_use){.index = (int32_t)index, .dtype = dtype_of(type)};
+    snprintf(grown->name, sizeof grown->name, "%s", name);
+    return SMELT_OK;
+}
+
+/* `blamed`: "<index> <name>", several with ; between. */
+static void mark_required(struct unit *unit, const char *blamed) {
+    for (; blamed; blamed = strchr(blamed, ';')) {
+        blamed += *blamed == ';';
+        struct constant_use *use = listed(unit, strtol(blamed, NULL, 10));
+        if (use) use->required = true;
     }
 }
 
@@ -93,11 +152,12 @@ static smelt_status set_value(struct unit *unit, LLVMValueRef global) {
     const char *name = symbol_name(global) + strlen(PREFIX);
     TRY(read_index(unit, name, &index));
     const smelt_constant *constant = find(unit->request, index);
+    const char *word = strchr(name, ' ');
+    TRY(list_constant(unit, index, word ? word + 1 : "", LLVMGlobalGetValueType(global)));
     fold_defined(unit, global, constant != NULL);
     if (!constant) {
         /* Under the evaluated index, for messages. */
         char renamed[512];
-        const char *word = strchr(name, ' ');
         snprintf(renamed, sizeof renamed, PREFIX "%ld%s", index, word ? word : "");
         LLVMSetValueName2(global, renamed, strlen(renamed));
         return SMELT_OK;
@@ -148,20 +208,29 @@ smelt_status pass_constants(struct unit *unit) {
     return SMELT_OK;
 }
 
+#define BLAME_BYTES 1024
+
+/* Adds to "<index> <name>;…" what still fits. */
+static void add_blame(char blame[BLAME_BYTES], const char *blamed) {
+    size_t length = strlen(blame);
+    if (length + strlen(blamed) + 2 > BLAME_BYTES) return;
+    snprintf(blame + length, BLAME_BYTES - length, "%s%s", length ? ";" : "", blamed);
+}
+
 /* What an initialiser that could not be evaluated would have stored to becomes a declaration that names the
- * function constant to blame. */
+ * function constants to blame. */
 static void forget_stores(LLVMValueRef initialiser) {
-    const char *blame = "";
+    char blame[BLAME_BYTES] = "";
     FOR_EACH_BLOCK(block, initialiser)
     FOR_EACH_INSTRUCTION(instruction, block)
     for (int i = 0; i < LLVMGetNumOperands(instruction); i++) {
         LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)i);
         if (!LLVMIsAGlobalVariable(operand) || !LLVMIsDeclaration(operand)) continue;
-        if (is_function_constant(operand)) blame = symbol_name(operand) + strlen(PREFIX);
+        if (is_function_constant(operand)) add_blame(blame, symbol_name(operand) + strlen(PREFIX));
         if (has_prefix(symbol_name(operand), UNSET_PREFIX))
-            blame = symbol_name(operand) + strlen(UNSET_PREFIX);
+            add_blame(blame, symbol_name(operand) + strlen(UNSET_PREFIX));
     }
-    char name[512];
+    char name[BLAME_BYTES + sizeof UNSET_PREFIX];
     snprintf(name, sizeof name, UNSET_PREFIX "%s", blame);
     FOR_EACH_BLOCK(block, initialiser)
     FOR_EACH_INSTRUCTION(instruction, block) {
@@ -201,9 +270,12 @@ smelt_status pass_constants_used(struct unit *unit) {
         if (word == name)
             return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
                              "a constant at namespace scope has a value that is not known when compiling");
+        mark_required(unit, name);
+        if (unit->request->output == COMPILE_CONSTANTS) continue;
+        word += *word == ' ';
         return unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT,
-                         "function constant %ld ('%s') has no value, and the kernel uses it", index,
-                         *word == ' ' ? word + 1 : word);
+                         "function constant %ld ('%.*s') has no value, and the kernel uses it", index,
+                         (int)strcspn(word, ";"), word);
     }
     return SMELT_OK;
 }

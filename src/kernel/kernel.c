@@ -318,7 +318,7 @@ static smelt_status only_entry(const struct translation *translation, const stru
 static smelt_status compile_variant(void *context, const struct code_shape *shape, struct image *image,
                                     bool *cache_hit) {
     const struct variant *variant = context;
-    struct compile_options options = {.name = variant->name, .shape = *shape};
+    struct code_options options = {.name = variant->name, .shape = *shape};
     return compile_entry(&variant->translation, variant->entry, &options, image, cache_hit);
 }
 
@@ -570,7 +570,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
         status = translate(kernel, &signature, &translation);
         if (status == SMELT_OK) {
             const struct entry *entry;
-            struct compile_options options = {.name = kernel->desc.name};
+            struct code_options options = {.name = kernel->desc.name};
             struct shape_desc shape = {.grid = desc->grid,
                                        .group = desc->threadgroup,
                                        .clamp = true,

@@ -145,7 +145,7 @@ void smelt_function_release(smelt_function *function) {
 static smelt_status compile_function(void *context, const struct code_shape *shape, struct image *image,
                                      bool *cache_hit) {
     const smelt_function *function = context;
-    struct compile_options options = {
+    struct code_options options = {
         .name = function->entry->host_name, .constants = function->constants, .shape = *shape};
     return compile_entry(&function->library->translation, function->entry, &options, image, cache_hit);
 }
@@ -294,7 +294,7 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
         return *text ? SMELT_OK : fail_out_of_memory(function->library->source.length);
     }
     const struct translation *translation = &function->library->translation;
-    struct compile_options options = {.name = name, .constants = function->constants};
+    struct code_options options = {.name = name, .constants = function->constants};
     int64_t grid[3] = {0, 0, 0};
     if (desc->grid[0] || desc->groups[0]) TRY(grid_of(function, desc, grid));
     struct shape_desc shape = {.grid = grid,

@@ -1,0 +1,146 @@
+#include "frontend/code.h"
+#include "frontend/build_id.h"
+#include "frontend/cache.h"
+#include "frontend/compiler_library.h"
+#include "frontend/target.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Private arrays a thread may have: DESIGN section 2. */
+#define PRIVATE_LIMIT_BYTES 65536
+
+static void add_constants(struct hasher *hasher, const struct code_options *options) {
+    for (const smelt_constant *c = options->constants; c && c->dtype != SMELT_NO_DTYPE; c++) {
+        hasher_add_integer(hasher, c->index);
+        hasher_add_integer(hasher, c->dtype);
+        hasher_add(hasher, &c->value, sizeof c->value);
+    }
+}
+
+/* Everything that decides what code comes of bitcode. */
+static struct hash image_key(struct hash bitcode, const struct code_options *options, const char *cpu) {
+    struct hasher *hasher = hasher_create();
+    hasher_add_string(hasher, build_id);
+    hasher_add(hasher, &bitcode, sizeof bitcode);
+    hasher_add(hasher, &options->shape, sizeof options->shape);
+    add_constants(hasher, options);
+    target_add_to_key(cpu, hasher);
+    return hasher_finish(hasher);
+}
+
+bool code_recall(struct hash bitcode, const struct code_options *options, const char *cpu,
+                 struct image *image) {
+    struct text stored = {0};
+    struct hash key = image_key(bitcode, options, cpu);
+    if (!cache_read(key, "image", &stored)) return false;
+    bool good = image_read(stored.data, stored.length, image) == SMELT_OK;
+    if (!good) cache_remove(key, "image");
+    text_free(&stored);
+    return good;
+}
+
+static void keep(struct hash key, const struct image *image) {
+    char *bytes;
+    size_t size;
+    if (image_write(image, &bytes, &size) != SMELT_OK) return;
+    struct bytes piece = {bytes, size};
+    cache_write(key, "image", &piece, 1);
+    free(bytes);
+}
+
+/* LLVM recurses deeply over large functions; the host's thread may have little stack. */
+#define COMPILER_STACK_BYTES ((size_t)64 << 20)
+
+struct compiler_call {
+    const struct compiler *compiler;
+    const struct compile_request *request;
+    struct compile_result *result;
+    smelt_status status;
+};
+
+static void *call_compiler(void *argument) {
+    struct compiler_call *call = argument;
+    call->status = call->compiler->compile(call->request, call->result);
+    return NULL;
+}
+
+static smelt_status compile_on_own_stack(const struct compiler *compiler,
+                                         const struct compile_request *request,
+                                         struct compile_result *result) {
+    struct compiler_call call = {compiler, request, result, SMELT_OK};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, COMPILER_STACK_BYTES);
+    int error = pthread_create(&thread, &attributes, call_compiler, &call);
+    pthread_attr_destroy(&attributes);
+    if (error)
+        call_compiler(&call);
+    else
+        pthread_join(thread, NULL);
+    return call.status;
+}
+
+/* On success the parts of `result` are the caller's. */
+static smelt_status run_compiler(struct bytes bitcode, const struct code_options *options, const char *cpu,
+                                 enum compile_output output, struct compile_result *result) {
+    const struct compiler *compiler;
+    TRY(compiler_open(&compiler));
+    struct compile_request request = {.bitcode = bitcode.data,
+                                      .bitcode_size = bitcode.size,
+                                      .cpu = cpu,
+                                      .constants = options->constants,
+                                      .private_limit = PRIVATE_LIMIT_BYTES,
+                                      .shape = options->shape,
+                                      .output = output};
+    smelt_status status = compile_on_own_stack(compiler, &request, result);
+    if (status == SMELT_OK) return SMELT_OK;
+    image_free(&result->image);
+    free(result->text);
+    free(result->constants);
+    return fail(status, "kernel '%s': %s", options->name, result->message);
+}
+
+smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_options *options,
+                       const char *cpu, struct image *image) {
+    struct compile_result result = {0};
+    TRY(run_compiler(bitcode, options, cpu, COMPILE_OBJECT, &result));
+    keep(image_key(key, options, cpu), &result.image);
+    *image = result.image;
+    free(result.constants);
+    return SMELT_OK;
+}
+
+static enum compile_output output_of(smelt_stage stage) {
+    switch (stage) {
+    case SMELT_STAGE_SIMD:
+        return COMPILE_SIMD;
+    case SMELT_STAGE_WHY:
+        return COMPILE_WHY;
+    case SMELT_STAGE_ASM:
+        return COMPILE_ASM;
+    default:
+        return COMPILE_IR;
+    }
+}
+
+smelt_status code_show(struct bytes bitcode, const struct code_options *options, const char *cpu,
+                       smelt_stage stage, char **text) {
+    struct compile_result result = {0};
+    TRY(run_compiler(bitcode, options, cpu, output_of(stage), &result));
+    image_free(&result.image);
+    free(result.constants);
+    *text = result.text;
+    return SMELT_OK;
+}
+
+smelt_status code_constants(struct bytes bitcode, const struct code_options *options,
+                            struct constant_use **constants, int *count) {
+    struct compile_result result = {0};
+    TRY(run_compiler(bitcode, options, NULL, COMPILE_CONSTANTS, &result));
+    image_free(&result.image);
+    *constants = result.constants;
+    *count = result.constant_count;
+    return SMELT_OK;
+}

@@ -1,0 +1,35 @@
+/* From an entry's bitcode to code for one shape of launch: from the disk cache, or through the compiler
+ * library. clang is not needed. */
+#ifndef SMELT_FRONTEND_CODE_H
+#define SMELT_FRONTEND_CODE_H
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "ir/compiler.h"
+
+struct code_options {
+    const char *name;                /* what messages call the kernel */
+    const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
+    struct code_shape shape;
+};
+
+/* `key` names the bitcode: what it was made from, or its own hash. `cpu` as LLVM calls it; NULL: this
+ * machine's own. */
+
+/* The code, if the cache has it. */
+bool code_recall(struct hash key, const struct code_options *options, const char *cpu, struct image *image);
+
+/* Makes it, and keeps it in the cache. COMPILE, LIMIT, NO_COMPILER, UNSUPPORTED; INVALID_ARGUMENT for a
+ * function constant without a value; INTERNAL if this is no bitcode. */
+smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_options *options,
+                       const char *cpu, struct image *image);
+
+/* The text of a stage behind `rewritten`. *text is heap memory. */
+smelt_status code_show(struct bytes bitcode, const struct code_options *options, const char *cpu,
+                       smelt_stage stage, char **text);
+
+/* The function constants the entry reads when those of `options` have values. *constants is heap memory. */
+smelt_status code_constants(struct bytes bitcode, const struct code_options *options,
+                            struct constant_use **constants, int *count);
+
+#endif
