@@ -7,6 +7,8 @@
 #define __smelt_device __attribute__((opencl_global_device))
 #define __smelt_constant const __attribute__((opencl_global_host))
 #define __smelt_threadgroup __attribute__((opencl_local))
+// A string literal, in the address space that Metal's lie in.
+#define __smelt_text(...) (*(__smelt_constant char(*)[sizeof(__VA_ARGS__)]) & __VA_ARGS__)
 // One more makes an overload preferred: see the rewriter's method qualifiers.
 #define __smelt_rank __attribute__((enable_if(true, "")))
 typedef unsigned char uchar;

@@ -10,8 +10,11 @@
  *   1.0h, 2bf                                → half and bfloat literals
  *   static_cast                              → __smelt_cast, which also goes between half and bfloat
  *   c ? p[i] : x                             → arms that are elements are copied out of their address space
+ *   "text" as a value                        → __smelt_text("text"), in the constant address space
+ *   coherent(device), coherent               → removed: the CPU's memory always is
  */
 #include "source/conditional.h"
+#include "source/literal.h"
 #include "source/program.h"
 #include "source/rewrite.h"
 #include "source/structure.h"
@@ -377,14 +380,39 @@ static void rewrite_conditional(struct rewriter *r, uint32_t i) {
     }
 }
 
+/* A run of literals; returns its last token. */
+static uint32_t rewrite_literal(struct rewriter *r, uint32_t i, uint32_t last) {
+    put_before(r, i, "__smelt_text(");
+    put_after(r, last, ")");
+    return last;
+}
+
+/* The last token of `coherent` or `coherent(device)`, a qualifier beside an address space; NO_PLACE where the
+ * word is somebody's name. */
+static uint32_t coherent_end(const struct rewriter *r, uint32_t i) {
+    if (!is(r, i, "coherent")) return NO_PLACE;
+    bool scoped = is(r, i + 1, "(") && partner(r, i + 1) == i + 3 &&
+                  (is(r, i + 2, "device") || is(r, i + 2, "threadgroup") || is(r, i + 2, "thread"));
+    if (scoped) return i + 3;
+    bool before_space = is(r, i + 1, "device") || is(r, i + 1, "const") || is(r, i + 1, "volatile");
+    bool behind_space = i > 0 && is(r, i - 1, "device") && token_is_identifier(r->tokens, i + 1);
+    return before_space || behind_space ? i : NO_PLACE;
+}
+
 static void rewrite_tokens(struct rewriter *r) {
     for (uint32_t i = 0; i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
         bool bracketed = token->outer != NO_PLACE && partner(r, token->outer) > i;
         uint32_t open = bracketed && is(r, token->outer, "(") ? token->outer : 0;
         uint32_t list = attribute_list_end(r->tokens, i);
+        uint32_t literal = literal_value_end(r->tokens, i), coherent = coherent_end(r, i);
         if (token->kind == TOKEN_DIRECTIVE) {
             rewrite_directive(r, i);
+        } else if (literal != NO_PLACE) {
+            i = rewrite_literal(r, i, literal);
+        } else if (coherent != NO_PLACE) {
+            erase(r, i, coherent + 1);
+            i = coherent;
         } else if (list) {
             i = rewrite_attribute_list(r, i, list, open != 0);
         } else if (token->kind == TOKEN_NUMBER) {

@@ -21,7 +21,7 @@ template <typename D, typename A, typename B> struct products {
     simdgroup_matrix<B, 8, 8> b;
     simdgroup_matrix<D, 8, 8> d, e, f;
     simdgroup_load(a, left, 20);
-    simdgroup_load(b, right, 20, ulong2(8, 3), true);
+    simdgroup_load(b, right, 20, ulong2(3, 8), true);
     simdgroup_multiply(d, a, b);
     simdgroup_multiply_accumulate(e, a, b, simdgroup_matrix<D, 8, 8>(D(3)));
     simdgroup_multiply_accumulate(f, a, b, make_filled_simdgroup_matrix<D, 8, 8>(D(2)));
@@ -60,7 +60,7 @@ kernel void matrices(device const float *index [[buffer(0)]], device float *copy
   simdgroup_load(h, in_half, 20, ulong2(0, 5));
   simdgroup_float8x8 w;
   w.thread_elements() = float2(h.thread_elements());
-  simdgroup_store(w, turned, 20, ulong2(0, 5), true);
+  simdgroup_store(w, turned, 20, ulong2(5, 0), true);
   // The lane writes the elements of its position.
   thread float2 &mine = m.thread_elements();
   uint quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
@@ -74,7 +74,7 @@ kernel void matrices(device const float *index [[buffer(0)]], device float *copy
   simdgroup_load(left, in_float, 20);
   simdgroup_load(right, in_float + 8 * 20 + 3, 20, 0, true);
   simdgroup_load(part, in_float, 20, ulong2(1, 2));
-  simdgroup_load(back, in_float, 20, ulong2(2, 1), true);
+  simdgroup_load(back, in_float, 20, ulong2(1, 2), true);
   simdgroup_float8x8 wide;
   wide.thread_elements() = float2(filled.thread_elements());
   simdgroup_store(wide, made, 8);

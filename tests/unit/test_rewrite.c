@@ -48,6 +48,40 @@ static void address_spaces_become_attributes(void **state) {
     CHECK(rules);
 }
 
+static void literals_lie_in_constant_memory(void **state) {
+    (void)state;
+    static const struct rule rules[] = {
+        {IN_FUNCTION("log(\"a\" \"b\", 1);"), IN_FUNCTION("log(__smelt_text(\"a\" \"b\"), 1);")},
+        {"constant char *a = \"x\", *b[] = {\"y\", R\"(z)\"};",
+         C " char *a = __smelt_text(\"x\"), *b[] = {__smelt_text(\"y\"), __smelt_text(R\"(z)\")};"},
+        {"S t[] = {{\"a\", 1}};", "S t[] = {{__smelt_text(\"a\"), 1}};"},
+        {IN_FUNCTION("f(__func__);"), IN_FUNCTION("f(__smelt_text(__func__));")},
+        /* Arrays of characters are initialised by the literal itself. */
+        {"constant char a[] = \"x\";", C " char a[] = \"x\";"},
+        {"char a[2][4] = {\"x\", \"y\"};", "char a[2][4] = {\"x\", \"y\"};"},
+        {"char const a[]{\"x\"};", "char const a[]{\"x\"};"},
+        /* The language's own. */
+        {"void f() __asm(\"x\"); static_assert(true, \"y\"); extern \"C\" int g();",
+         "void f() __asm(\"x\"); static_assert(true, \"y\"); extern \"C\" int g();"},
+        {"int f() __attribute__((annotate(\"x\"))); auto s = u8\"x\" \"y\";",
+         "int f() __attribute__((annotate(\"x\"))); auto s = u8\"x\" \"y\";"},
+    };
+    CHECK(rules);
+}
+
+static void coherence_is_no_qualifier(void **state) {
+    (void)state;
+    static const struct rule rules[] = {
+        {"coherent(device) device int *a;", " " D " int *a;"},
+        {"device coherent(device) int *a;", D "  int *a;"},
+        {"void f(const coherent device int *a, device coherent int *b);",
+         "void f(const  " D " int *a, " D "  int *b);"},
+        {"int coherent = 1, b = coherent(device_index), c = a.coherent;",
+         "int coherent = 1, b = coherent(device_index), c = a.coherent;"},
+    };
+    CHECK(rules);
+}
+
 static void variables_in_functions_become_static(void **state) {
     (void)state;
     static const struct rule rules[] = {
@@ -253,6 +287,8 @@ static void every_line_stays_where_it_is(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(address_spaces_become_attributes),
+        cmocka_unit_test(literals_lie_in_constant_memory),
+        cmocka_unit_test(coherence_is_no_qualifier),
         cmocka_unit_test(variables_in_functions_become_static),
         cmocka_unit_test(array_parameters_become_pointers),
         cmocka_unit_test(method_qualifiers_become_ranks),

@@ -1,0 +1,100 @@
+#include "source/literal.h"
+
+#include <stddef.h>
+
+static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
+    return token_is(t, i, spelling);
+}
+
+static bool is_one_of(const struct tokens *t, uint32_t i, const char *const *words) {
+    for (; *words; words++)
+        if (is(t, i, *words)) return true;
+    return false;
+}
+
+/* u8"…", L"…": the prefix is a token of its own. */
+static bool has_prefix(const struct tokens *t, uint32_t i) {
+    static const char *const prefixes[] = {"u8", "u", "U", "L", NULL};
+    const struct token *before = &t->items[i > 0 ? i - 1 : 0];
+    return i > 0 && before->start + before->length == t->items[i].start && is_one_of(t, i - 1, prefixes);
+}
+
+/* A literal of plain characters: "…" or R"(…)". */
+static bool is_plain(const struct tokens *t, uint32_t i) {
+    if (i >= t->count || t->items[i].kind != TOKEN_STRING || has_prefix(t, i)) return false;
+    const char *text = t->text + t->items[i].start;
+    return text[0] == '"' || (text[0] == 'R' && text[1] == '"');
+}
+
+static bool stands_for_literal(const struct tokens *t, uint32_t i) {
+    static const char *const names[] = {"__FILE__", "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__", NULL};
+    return token_is_identifier(t, i) && is_one_of(t, i, names);
+}
+
+/* Whether the parentheses opened at `open` belong to the language: what is in them is no expression. */
+static bool is_language_call(const struct tokens *t, uint32_t open) {
+    static const char *const words[] = {"asm",
+                                        "__asm",
+                                        "__asm__",
+                                        "static_assert",
+                                        "_Static_assert",
+                                        "__attribute__",
+                                        "__declspec",
+                                        "_Pragma",
+                                        "__pragma",
+                                        "__has_include",
+                                        NULL};
+    if (open == 0) return false;
+    if (is_one_of(t, open - 1, words)) return true;
+    /* asm volatile ("…" : …) */
+    if (open > 1 && is(t, open - 1, "volatile") && is_one_of(t, open - 2, words)) return true;
+    const struct token *name = &t->items[open - 1];
+    static const char builtin[] = "__builtin_";
+    if (name->kind != TOKEN_IDENTIFIER || name->length < sizeof builtin) return false;
+    for (size_t c = 0; builtin[c]; c++)
+        if (t->text[name->start + c] != builtin[c]) return false;
+    return true;
+}
+
+/* Whether a declarator `name[…][…]` that ends at token `last` declares an array of characters, not of
+ * pointers. */
+static bool declares_characters(const struct tokens *t, uint32_t last) {
+    static const char *const types[] = {"char", "uchar", "int8_t", "uint8_t", NULL};
+    uint32_t i = last;
+    while (i > 0 && is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
+    if (!token_is_identifier(t, i) || i == last) return false;
+    if (i > 0 && is(t, i - 1, "const")) i--;
+    return i > 0 && is_one_of(t, i - 1, types);
+}
+
+/* The initialiser of an array: `char s[] = "…"`, `char s[2][4] = {"…", "…"}`. */
+static bool initialises_characters(const struct tokens *t, uint32_t first) {
+    uint32_t at = first;
+    while (t->items[at].outer != NO_PLACE && is(t, t->items[at].outer, "{") && at > 0 &&
+           (is(t, at - 1, "{") || is(t, at - 1, ",")))
+        at = t->items[at].outer;
+    if (at > 1 && is(t, at - 1, "=")) return declares_characters(t, at - 2);
+    return at != first && at > 0 && declares_characters(t, at - 1);
+}
+
+static bool is_bare(const struct tokens *t, uint32_t first) {
+    if (first > 0 && (is(t, first - 1, "extern") || is(t, first - 1, "operator"))) return true;
+    for (uint32_t open = t->items[first].outer; open != NO_PLACE; open = t->items[open].outer) {
+        if (is(t, open, "{")) break;
+        if (is(t, open, "(") && is_language_call(t, open)) return true;
+    }
+    return initialises_characters(t, first);
+}
+
+uint32_t literal_value_end(const struct tokens *t, uint32_t first) {
+    if (stands_for_literal(t, first)) return is_bare(t, first) ? NO_PLACE : first;
+    if (!is_plain(t, first)) return NO_PLACE;
+    uint32_t last = first;
+    while (is_plain(t, last + 1)) last++;
+    /* Joined to a literal of another kind: u8"…" "…". */
+    bool joined = (first > 0 && t->items[first - 1].kind == TOKEN_STRING) ||
+                  (last + 1 < t->count && t->items[last + 1].kind == TOKEN_STRING) ||
+                  (last + 2 < t->count && has_prefix(t, last + 2));
+    if (joined) return NO_PLACE;
+    return is_bare(t, first) ? NO_PLACE : last;
+}
