@@ -244,6 +244,9 @@ static smelt_status judge(const struct process_result *result) {
     if (result->signal)
         return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)", result->signal,
                     strsignal(result->signal));
+    if (result->exit_code > 1 && strstr(messages, "too big for FPTrunc"))
+        return fail(SMELT_ERROR_COMPILE, "an expression of the source mixes half and bfloat, which have no "
+                                         "common type; convert one of them, as in half(x)");
     if (result->exit_code > 1)
         return fail(SMELT_ERROR_COMPILE, "clang broke down over the source: exit status %d, \"%.*s\"",
                     result->exit_code, (int)strcspn(messages, "\n"), messages);

@@ -17,11 +17,16 @@ static bool is_closer(const struct tokens *t, uint32_t i) {
     return t->items[i].partner < i;
 }
 
+/* Whether the brace makes a value: T{…}, vec<T, 4>{…}. */
+static bool is_value(const struct tokens *t, uint32_t brace) {
+    return brace > 0 && (token_is_identifier(t, brace - 1) || is(t, brace - 1, ">"));
+}
+
 /* The : that belongs to the ? at `question`, or 0. */
 static uint32_t colon_of(const struct tokens *t, uint32_t question) {
     int nested = 0;
     for (uint32_t i = question + 1; i < t->count && i < question + LONGEST_ARM; i++) {
-        if (is_closer(t, i) || is(t, i, ";") || is(t, i, "{")) return 0;
+        if (is_closer(t, i) || is(t, i, ";") || (is(t, i, "{") && !is_value(t, i))) return 0;
         if (token_pair(t, i, ':', ':'))
             i++;
         else if (is(t, i, "?"))
@@ -39,7 +44,7 @@ static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
     for (uint32_t i = first; i < t->count && i < first + LONGEST_ARM; i++) {
         if (is_closer(t, i) || is(t, i, ";") || is(t, i, ",")) return i;
         /* Another conditional, or an assignment: not an access. */
-        if (is(t, i, "?") || is(t, i, "=") || is(t, i, "{")) return first;
+        if (is(t, i, "?") || is(t, i, "=") || (is(t, i, "{") && !is_value(t, i))) return first;
         if (token_pair(t, i, ':', ':'))
             i++;
         else if (is(t, i, ":"))
@@ -50,31 +55,46 @@ static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
     return first;
 }
 
-/* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a subscript or a
- * member, or begins with a dereference. */
+/* Words that look like names of objects. */
+static bool is_no_object(const struct tokens *t, uint32_t i) {
+    static const char *const words[] = {"nullptr",  "true",    "false",    "this",  "NULL",
+                                        "sizeof",   "alignof", "noexcept", "throw", "typename",
+                                        "template", "new",     "delete"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (is(t, i, words[w])) return true;
+    return false;
+}
+
+/* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a name or a
+ * subscript, or begins with a dereference. A call at its end is none: it may give nothing. */
 static bool is_access(const struct tokens *t, uint32_t first, uint32_t end) {
-    bool dereference = first < end && is(t, first, "*"), ends_in_element = false;
+    /* Parentheses around it. */
+    while (end > first + 2 && is(t, first, "(") && t->items[first].partner == end - 1) {
+        first++;
+        end--;
+    }
+    bool dereference = first < end && is(t, first, "*"), ends_in_object = false;
     for (uint32_t i = first + dereference; i < end; i++) {
         bool arrow = token_pair(t, i, '-', '>');
         if (is(t, i, ".") || arrow) {
             i += arrow;
-            if (!token_is_identifier(t, i + 1)) return false;
-            ends_in_element = true;
+            if (i == first || !token_is_identifier(t, i + 1)) return false;
+            ends_in_object = true;
             i++;
         } else if (token_pair(t, i, ':', ':')) {
             i++;
         } else if (is(t, i, "[") || is(t, i, "(")) {
-            ends_in_element = is(t, i, "[");
+            ends_in_object = is(t, i, "[");
             i = group_end(t, i);
         } else if (token_is_identifier(t, i)) {
-            /* Two names in a row are no chain: sizeof x, new T. */
-            if (i > first && token_is_identifier(t, i - 1)) return false;
-            ends_in_element = false;
+            /* Two names in a row are no chain. */
+            if (is_no_object(t, i) || (i > first && token_is_identifier(t, i - 1))) return false;
+            ends_in_object = true;
         } else {
             return false;
         }
     }
-    return ends_in_element || (dereference && end > first + 1);
+    return ends_in_object || (dereference && end > first + 1);
 }
 
 int conditional_arms(const struct tokens *t, uint32_t question, struct conditional_arm arms[2]) {

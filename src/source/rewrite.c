@@ -8,11 +8,13 @@
  *   kernel, explicit instantiations          → removed; one entry point is appended for the entry asked for
  *   return in a kernel                       → marks the thread as gone, for barriers
  *   1.0h, 2bf                                → half and bfloat literals
- *   static_cast                              → __smelt_cast, which also goes between half and bfloat
- *   c ? p[i] : x                             → arms that are elements are copied out of their address space
+ *   casts between half and bfloat            → see cast.h
+ *   c ? p[i] : x                             → arms that are objects are copied out of their address space
  *   "text" as a value                        → __smelt_text("text"), in the constant address space
  *   coherent(device), coherent               → removed: the CPU's memory always is
  */
+#include "source/cast.h"
+#include "source/change.h"
 #include "source/conditional.h"
 #include "source/literal.h"
 #include "source/program.h"
@@ -24,16 +26,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What happens to each token: text put before it, and text in its place (NULL: itself). */
-struct change {
-    const char *before, *instead;
-};
-
 struct rewriter {
     const struct tokens *tokens;
     const struct structure *structure;
     struct arena *arena;
-    struct change *changes;
+    struct changes changes;
     uint32_t last_constant; /* 1 + the start of the last statement with function constants */
 };
 
@@ -51,18 +48,13 @@ static bool in_function(const struct rewriter *r, uint32_t i) {
 }
 
 static void put_before(struct rewriter *r, uint32_t i, const char *text) {
-    const char *old = r->changes[i].before;
-    r->changes[i].before = old ? arena_printf(r->arena, "%s%s", text, old) : text;
+    change_before(&r->changes, i, text);
 }
-
 static void put_instead(struct rewriter *r, uint32_t i, const char *text) {
-    r->changes[i].instead = text;
+    change_instead(&r->changes, i, text);
 }
-
 static void put_after(struct rewriter *r, uint32_t i, const char *text) {
-    put_instead(r, i,
-                arena_printf(r->arena, "%.*s%s", (int)r->tokens->items[i].length,
-                             r->tokens->text + r->tokens->items[i].start, text));
+    change_after(&r->changes, i, text);
 }
 
 static bool is_line_directive(const struct tokens *tokens, const struct token *token) {
@@ -76,8 +68,8 @@ static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last && i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
         if (token->kind == TOKEN_DIRECTIVE && is_line_directive(r->tokens, token)) continue;
-        r->changes[i].instead = "";
-        r->changes[i].before = NULL;
+        r->changes.items[i].instead = "";
+        r->changes.items[i].before = NULL;
     }
 }
 
@@ -370,11 +362,24 @@ static void rewrite_directive(struct rewriter *r, uint32_t i) {
     put_instead(r, i, contract ? arena_printf(r->arena, "#pragma clang fp %s", text + used) : "");
 }
 
+/* Whether the token at `last` is the name of a bit-field anywhere: no reference can be bound to one. */
+static bool is_bit_field(const struct rewriter *r, uint32_t last) {
+    const struct token *token = &r->tokens->items[last];
+    for (int i = 0; i < r->structure->bit_field_count; i++) {
+        const struct token *name = &r->tokens->items[r->structure->bit_fields[i]];
+        if (name->length == token->length &&
+            memcmp(r->tokens->text + name->start, r->tokens->text + token->start, name->length) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* c ? p[i] : float4(0) → c ? __smelt_arm(p[i]) : float4(0) */
 static void rewrite_conditional(struct rewriter *r, uint32_t i) {
     struct conditional_arm arms[2];
     int count = conditional_arms(r->tokens, i, arms);
     for (int a = 0; a < count; a++) {
+        if (is_bit_field(r, arms[a].last)) continue;
         put_before(r, arms[a].first, "__smelt_arm(");
         put_before(r, arms[a].last + 1, ")");
     }
@@ -425,8 +430,6 @@ static void rewrite_tokens(struct rewriter *r) {
                 rewrite_address_space(r, i, macro, open);
             else if (is(r, i, "return") && scope_of(r, i) == SCOPE_KERNEL)
                 rewrite_return(r, i);
-            else if (is(r, i, "static_cast") && is(r, i + 1, "<"))
-                put_instead(r, i, "__smelt_cast");
         }
     }
 }
@@ -450,7 +453,7 @@ static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *si
     const char *instead = site->is_template ? "" : "inline";
     for (uint32_t i = site->start; i < site->open; i++) {
         uint32_t list = attribute_list_end(r->tokens, i);
-        bool erased = r->changes[i].instead && !*r->changes[i].instead;
+        bool erased = r->changes.items[i].instead && !*r->changes.items[i].instead;
         if (is(r, i, "kernel") || (list && erased)) {
             put_instead(r, i, instead);
             instead = "";
@@ -482,10 +485,10 @@ static void write_text(const struct rewriter *r, struct text *out, uint32_t *pos
     for (uint32_t i = 0; i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
         text_append(out, r->tokens->text + at, token->start - at);
-        if (r->changes[i].before) text_add(out, r->changes[i].before);
+        if (r->changes.items[i].before) text_add(out, r->changes.items[i].before);
         positions[i] = (uint32_t)out->length;
-        if (r->changes[i].instead)
-            text_add(out, r->changes[i].instead);
+        if (r->changes.items[i].instead)
+            text_add(out, r->changes.items[i].instead);
         else
             text_append(out, r->tokens->text + token->start, token->length);
         at = token->start + token->length;
@@ -497,8 +500,10 @@ static void write_text(const struct rewriter *r, struct text *out, uint32_t *pos
 smelt_status rewrite(const struct tokens *tokens, const struct structure *structure, struct arena *arena,
                      struct text *out, uint32_t *positions) {
     struct rewriter r = {.tokens = tokens, .structure = structure, .arena = arena};
-    r.changes = arena_alloc(arena, (tokens->count + 1) * sizeof *r.changes);
-    if (!r.changes) return fail_out_of_memory(tokens->count * sizeof *r.changes);
+    r.changes = (struct changes){.tokens = tokens, .arena = arena};
+    r.changes.items = arena_alloc(arena, (tokens->count + 1) * sizeof *r.changes.items);
+    if (!r.changes.items) return fail_out_of_memory(tokens->count * sizeof *r.changes.items);
+    casts_rewrite(&r.changes);
     rewrite_tokens(&r);
     rewrite_kernels(&r);
     write_text(&r, out, positions);

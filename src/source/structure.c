@@ -408,6 +408,19 @@ static void scan_declaration(struct finder *f, const struct declaration *d, cons
         scan_class(f, d->brace + 1, close, path);
 }
 
+/* `uint name : 3;` or `name : 3, other : 4;` */
+static void note_bit_fields(struct finder *f, const struct declaration *d) {
+    if (d->open || d->brace || d->class_word) return;
+    for (uint32_t i = d->start + 1; i < d->end && f->out->bit_field_count < MOST_BIT_FIELDS; i++) {
+        bool colon = is(f, i + 1, ":") && !token_pair(f->tokens, i + 1, ':', ':') &&
+                     !token_pair(f->tokens, i, ':', ':');
+        if (!colon || !token_is_identifier(f->tokens, i)) continue;
+        if (!f->out->bit_fields)
+            f->out->bit_fields = arena_alloc(f->arena, MOST_BIT_FIELDS * sizeof *f->out->bit_fields);
+        if (f->out->bit_fields) f->out->bit_fields[f->out->bit_field_count++] = i;
+    }
+}
+
 static void scan_class(struct finder *f, uint32_t first, uint32_t last, const char *path) {
     mark(f, first, last, SCOPE_CLASS);
     if (f->depth >= DEEPEST_SCOPE) return;
@@ -419,6 +432,7 @@ static void scan_class(struct finder *f, uint32_t first, uint32_t last, const ch
             continue;
         }
         struct declaration d = read_declaration(f, i, last);
+        note_bit_fields(f, &d);
         scan_declaration(f, &d, path, true);
         i = d.end;
     }

@@ -45,7 +45,11 @@ struct structure {
     int kernel_count;
     struct instantiation_site *instantiations;
     int instantiation_count;
+    uint32_t *bit_fields; /* the tokens that name one: no more than MOST_BIT_FIELDS */
+    int bit_field_count;
 };
+
+#define MOST_BIT_FIELDS 256
 
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure);
 

@@ -234,10 +234,26 @@ static void literals_of_half_and_bfloat(void **state) {
     CHECK(rules);
 }
 
+#define FROM(type) "(__smelt_from_t<" type ">)"
 static void casts_includes_and_pragmas(void **state) {
     (void)state;
     static const struct rule rules[] = {
-        {"a = static_cast<half>(b);", "a = __smelt_cast<half>(b);"},
+        /* Casts to what may be half or bfloat, in a text that has both. */
+        {"a = static_cast<half>(b) + half(b);", "a = static_cast<half>(b) + half(b);"},
+        {"bfloat a = static_cast<half>(b);", "bfloat a = static_cast<half>(" FROM("half") "(b));"},
+        {"bfloat a = half(b) + bfloat(x, y) + half(2) + half();",
+         "bfloat a = half(" FROM("half") "(b)) + bfloat(x, y) + half(2) + half();"},
+        {"bfloat a = (half)b + (half)(bfloat)-c;",
+         "bfloat a = (half)" FROM("half") "b + (half)" FROM("half") "(bfloat)" FROM("bfloat") "-c;"},
+        {"template <class U> bfloat f(U x) { return U(x) + sizeof(U) + (U)x + (V)x; } int b = (U)x;",
+         "template <class U> bfloat f(U x) { return U(" FROM("U") "(x)) + sizeof(U) + (U)" FROM(
+             "U") "x + (V)x; } int b = (U)x;"},
+        {"using t = bfloat; typedef int u; int a = t(b) + (u)c;",
+         "using t = bfloat; typedef int u; int a = t(" FROM("t") "(b)) + (u)" FROM("u") "c;"},
+        {"bfloat a = static_cast<float>(b) + static_cast<device half *>(c) + static_cast<vec<half, 2>>(d);",
+         "bfloat a = static_cast<float>(b) + static_cast<" D " half *>(c) + static_cast<vec<half, 2>>(d);"},
+        {"bfloat a(half); half (*p)[4]; f<half>(x); S<bfloat(int)> s; auto g = [](half) { return 1; };",
+         "bfloat a(half); half (*p)[4]; f<half>(x); S<bfloat(int)> s; auto g = [](half) { return 1; };"},
         {"#include <metal_stdlib>\n#include <simd/simd.h>\nint a;", "\n\nint a;"},
         {"#pragma METAL fp contract(off)\n#pragma METAL fp math_mode(fast)\n#pragma unroll\nint a;",
          "#pragma clang fp contract(off)\n\n#pragma unroll\nint a;"},
