@@ -1,0 +1,96 @@
+/* What the tests of the ML kernels share: random tensors in memory that ends at an inaccessible page, a
+ * launch on both CPU engines with poisoned outputs, and comparison with float64 references. What a test makes
+ * is freed at its end (ml_end). */
+#ifndef SMELT_TESTS_ML_H
+#define SMELT_TESTS_ML_H
+
+#include "../unit/unit.h"
+#include <smelt/smelt.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* `count` elements that end, but for what rounding to 16 bytes needs, at an inaccessible page. */
+struct tensor {
+    smelt_dtype dtype;
+    int64_t count;
+    void *data;    /* inputs: the values; outputs: what `cpu` wrote */
+    double *value; /* `data` as float64 */
+    void *other;   /* outputs: what `cpu-scalar` wrote */
+    smelt_array *array;
+    void *mapping;
+    size_t bytes, inner;
+};
+
+/* Uniform in [low, high); integers in low … high - 1. Each call gives other values. */
+struct tensor *uniform(smelt_dtype dtype, int64_t count, double low, double high);
+/* Normal values, rounded to `dtype`. */
+struct tensor *normal(smelt_dtype dtype, int64_t count, double scale);
+/* `count` elements of `dtype` at `elements`. */
+struct tensor *copy_of(smelt_dtype dtype, int64_t count, const void *elements);
+/* The values given as float64, rounded to `dtype`. */
+struct tensor *rounded(smelt_dtype dtype, int64_t count, const double *values);
+/* Every element `value`. */
+struct tensor *constant_of(smelt_dtype dtype, int64_t count, double value);
+/* For outputs: poisoned before each run. */
+struct tensor *room(smelt_dtype dtype, int64_t count);
+/* Takes up changes a test made to `data`. */
+void changed(struct tensor *tensor);
+
+/* Memory of float64 for a reference, zeroed; of any kind. */
+double *doubles(int64_t count);
+void *scratch(size_t bytes);
+
+/* A random integer in 0 … bound - 1, and a random number in [0, 1). */
+uint32_t random_below(uint32_t bound);
+double random_unit(void);
+
+struct bytes {
+    const void *data;
+    size_t size;
+};
+#define BYTES(type, ...) \
+    { (type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) }
+
+struct launch {
+    const char *file, *entry;
+    smelt_constant constants[SMELT_MAX_CONSTANTS];
+    struct tensor *in[SMELT_MAX_BUFFERS];     /* unwritable while the kernel runs */
+    struct tensor *out[SMELT_MAX_BUFFERS];    /* poisoned before */
+    struct tensor *update[SMELT_MAX_BUFFERS]; /* both engines find what stands there now */
+    struct bytes bytes[SMELT_MAX_BUFFERS];
+    size_t threadgroup_memory[SMELT_MAX_BUFFERS];
+    int64_t grid[3], groups[3], threadgroup[3];
+    smelt_math_mode math;
+    bool open; /* the engines' results may differ: float atomics, or a math mode other than safe */
+};
+
+/* Runs on `cpu-scalar` and on `cpu`; the SIMD engine must not refuse, and unless `open` all written bits must
+ * be equal. With ML_TIMES in the environment prints how long both took. */
+void launch(struct launch launch);
+#define RUN(...) launch((struct launch){__VA_ARGS__})
+
+/* The unit roundoff of a float dtype. */
+double roundoff(smelt_dtype dtype);
+
+/* Each element, of both engines, within relative · |expected| + absolute. NaN is only near NaN, an infinity
+ * only near itself. */
+void check(const char *what, const struct tensor *actual, const double *expected, double relative,
+           double absolute);
+/* Each within a bound of its own. */
+void check_bounds(const char *what, const struct tensor *actual, const double *expected, const double *bound);
+/* Bit for bit. */
+void check_exact(const char *what, const struct tensor *actual, const void *expected);
+
+int ml_end(void **state);
+/* Runs the tests of one family; prints the seed, which ML_SEED sets. */
+int ml_main(const struct CMUnitTest *tests, size_t count, const char *name);
+#define ML_TEST(name) cmocka_unit_test_teardown(name, ml_end)
+#define ML_MAIN(...)                                                        \
+    int main(void) {                                                        \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};                    \
+        return ml_main(tests, sizeof tests / sizeof *tests, SMELT_ML_NAME); \
+    }
+
+#endif
