@@ -10,18 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A failure that a token of the source is the reason for. */
+static smelt_status fail_at(const struct translation *translation, uint32_t token, smelt_status status,
+                            const char *message) {
+    struct text described = {0};
+    diagnostics_add(translation, translation->program.input.items[token].start, message, &described);
+    status = fail(status, "%s", text_string(&described));
+    text_free(&described);
+    return status;
+}
+
 static smelt_status check_parameters(const struct translation *translation, const struct entry *entry) {
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *parameter = &entry->parameters[i];
         if (parameter->kind != PARAMETER_UNSUPPORTED) continue;
-        struct text message = {0}, described = {0};
+        struct text message = {0};
         text_addf(&message, "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
                   entry->host_name, parameter->name, parameter->attribute);
-        diagnostics_add(translation, translation->program.input.items[parameter->token].start,
-                        text_string(&message), &described);
-        smelt_status status = fail(SMELT_ERROR_UNSUPPORTED, "%s", text_string(&described));
+        smelt_status status =
+            fail_at(translation, parameter->token, SMELT_ERROR_UNSUPPORTED, text_string(&message));
         text_free(&message);
-        text_free(&described);
         return status;
     }
     return SMELT_OK;
@@ -30,6 +38,8 @@ static smelt_status check_parameters(const struct translation *translation, cons
 /* The text clang is given: rewritten program and entry point. */
 static smelt_status complete_text(const struct translation *translation, const struct entry *entry,
                                   struct text *text) {
+    const struct refusal *refusal = &translation->program.refusal;
+    if (refusal->message) return fail_at(translation, refusal->token, SMELT_ERROR_COMPILE, refusal->message);
     TRY(check_parameters(translation, entry));
     text_append(text, text_string(&translation->program.text), translation->program.text.length);
     smelt_status status = program_add_entry_point(&translation->program, entry, text);

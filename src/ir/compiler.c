@@ -101,7 +101,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_sink(unit));
     TRY(pass_constants_used(unit));
     TRY(pass_lines(unit));
-    return SMELT_OK;
+    return pass_refuse(unit);
 }
 
 static smelt_status print_module(struct unit *unit) {

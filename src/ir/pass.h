@@ -74,6 +74,8 @@ smelt_status pass_sink(struct unit *unit);
 smelt_status pass_bfloat(struct unit *unit);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
+/* refuse.c — what no engine can run is refused by name, with the user's line. */
+smelt_status pass_refuse(struct unit *unit);
 /* specialise.c — what the code shape says about sizes becomes constants. */
 smelt_status pass_specialise(struct unit *unit);
 /* simd/vectorise.c — the entry becomes code of a gang. Sets unit->refused, with a message, where it cannot.

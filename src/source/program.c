@@ -209,6 +209,7 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
         status =
             p.positions ? structure_find(&p.input, &p.arena, &structure) : fail_out_of_memory(p.input.count);
     }
+    if (status == SMELT_OK) p.refusal = refusal_find(&p.input, &structure, &p.arena);
     if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
     if (status == SMELT_OK) status = find_entries(&p, &structure);
     if (status == SMELT_OK && p.arena.failed)

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
+#include "source/refuse.h"
 #include "source/token.h"
 
 enum parameter_kind {
@@ -44,6 +45,7 @@ struct program {
     uint32_t *positions; /* byte in `text` where each input token's replacement starts */
     struct entry *entries;
     int entry_count;
+    struct refusal refusal; /* what keeps every entry from being compiled */
 };
 
 /* COMPILE with a located message for text whose structure cannot be followed. Free with program_free, on

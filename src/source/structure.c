@@ -490,6 +490,50 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
     site->host_name = host_name ? host_name : site->name;
 }
 
+/* Words of declarations that are no variables, or whose variables have a place. */
+static bool names_no_variable(const struct finder *f, uint32_t i) {
+    static const char *const words[] = {"constant", "threadgroup", "device",   "sampler",
+                                        "operator", "friend",      "template", "concept",
+                                        "requires", "asm",         "__asm__",  "typedef"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (is(f, i, words[w])) return true;
+    return false;
+}
+
+static bool is_specifier(const struct finder *f, uint32_t i) {
+    static const char *const words[] = {"static", "const", "constexpr", "inline", "volatile", "extern"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (is(f, i, words[w])) return true;
+    return false;
+}
+
+/* `static const T<4> name = …`, `int name[2];`: the simple forms, so that nothing else is taken for one. */
+static void note_variable(struct finder *f, const struct declaration *d) {
+    if (f->out->loose_variable || d->is_template || d->open || d->class_word) return;
+    uint32_t name = 0;
+    int types = 0;
+    for (uint32_t i = d->start; i < d->end; i++) {
+        uint32_t angle = is(f, i, "<") ? tokens_angle_end(f->tokens, i, d->end) : 0;
+        if (names_no_variable(f, i)) return;
+        if (attribute_list_end(f->tokens, i)) {
+            i = attribute_list_end(f->tokens, i);
+        } else if (is(f, i, "=") || is(f, i, "[") || is(f, i, "{") || is(f, i, ",")) {
+            break;
+        } else if (token_pair(f->tokens, i, ':', ':')) {
+            i++;
+            types--;
+        } else if (angle) {
+            i = angle - 1;
+        } else if (!token_is_identifier(f->tokens, i)) {
+            return;
+        } else if (!is_specifier(f, i)) {
+            name = i;
+            types++;
+        }
+    }
+    if (name && types >= 2 && is(f, d->end, ";")) f->out->loose_variable = name;
+}
+
 static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, const char *path) {
     mark(f, first, last, SCOPE_NAMESPACE);
     if (f->depth >= DEEPEST_SCOPE) return;
@@ -524,6 +568,7 @@ static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, cons
             i = statement_end(f, i, last);
         } else {
             struct declaration d = read_declaration(f, i, last);
+            note_variable(f, &d);
             scan_declaration(f, &d, path, false);
             i = d.end;
         }

@@ -47,6 +47,8 @@ struct structure {
     int instantiation_count;
     uint32_t *bit_fields; /* the tokens that name one: no more than MOST_BIT_FIELDS */
     int bit_field_count;
+    uint32_t
+        loose_variable; /* the name of the first variable at namespace scope that no address space owns; 0 */
 };
 
 #define MOST_BIT_FIELDS 256

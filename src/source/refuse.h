@@ -1,0 +1,16 @@
+/* Constructs of C++ that Metal does not have and clang would take: found by their words, before clang. */
+#ifndef SMELT_SOURCE_REFUSE_H
+#define SMELT_SOURCE_REFUSE_H
+
+#include "source/structure.h"
+
+struct refusal {
+    uint32_t token;
+    const char *message; /* a sentence; NULL: nothing is refused */
+};
+
+/* The first of them, outside the functions of other stages. The message is constant or in the arena. */
+struct refusal refusal_find(const struct tokens *tokens, const struct structure *structure,
+                            struct arena *arena);
+
+#endif
