@@ -58,7 +58,7 @@ static_assert(is_same_v<make_scalar_t<half4>, half> && is_same_v<make_scalar_t<i
 static_assert(as_type<uint>(1.0f) == 0x3f800000 && as_type<ushort>(1.0h) == 0x3c00 && as_type<float>(0xbf800000u) == -1.0f, "");
 static_assert(as_type<uint>(half2(1, -2)) == 0xc0003c00 && as_type<half2>(0xc0003c00u).y == -2.0h && as_type<uchar4>(0x04030201u).z == 3, "");
 static_assert(as_type<ulong>(uint2(1, 2)) == 0x200000001ul && as_type<bfloat>(ushort(0x4040)) == bfloat(3) && as_type<int4>(float4(1)).w == 0x3f800000, "");
-constexpr metal::array<int, 3> triple = {1, 2, 3};
+constexpr constant metal::array<int, 3> triple = {1, 2, 3};
 static_assert(triple[1] == 2 && triple.size() == 3 && triple.back() == 3 && triple.front() == 1 && !triple.empty(), "");
 
 kernel void checks(device uint *o [[buffer(0)]], constant int *index [[buffer(1)]]) {
