@@ -25,10 +25,10 @@ template <class T> struct complex_t {
 
   complex_t() = default;
   constexpr complex_t(T real, T imag) : real(real), imag(imag) {}
-  template <class U, enable_if_t<is_arithmetic_v<U>, int> = 0> constexpr complex_t(U x) : real((T)x), imag((T)0) {}
+  template <class U, enable_if_t<__is_number<U>, int> = 0> constexpr complex_t(U x) : real((T)x), imag((T)0) {}
   template <class U, enable_if_t<!is_same_v<T, U>, int> = 0>
   constexpr complex_t(complex_t<U> z) : real((T)z.real), imag((T)z.imag) {}
-  template <class U, enable_if_t<is_arithmetic_v<U>, int> = 0> constexpr operator U() const { return (U)real; }
+  template <class U, enable_if_t<__is_number<U>, int> = 0> constexpr operator U() const { return (U)real; }
   // Members: these work in every address space.
   template <class U> METAL_FUNC constexpr complex_t &operator+=(U b) { return *this = *this + complex_t(b); }
   template <class U> METAL_FUNC constexpr complex_t &operator-=(U b) { return *this = *this - complex_t(b); }
@@ -83,11 +83,11 @@ template <class T> METAL_FUNC constexpr bool operator>=(complex_t<T> a, complex_
 
 // With a number on one side: without these, the conversions in both directions would be ambiguous.
 #define __SMELT_COMPLEX_MIXED(type, op)                                                                      \
-  template <class T, class U, enable_if_t<is_arithmetic_v<U>, int> = 0>                                      \
+  template <class T, class U, enable_if_t<__is_number<U>, int> = 0>                                      \
   METAL_FUNC constexpr type operator op(complex_t<T> a, U b) {                                               \
     return a op complex_t<T>(b);                                                                             \
   }                                                                                                          \
-  template <class T, class U, enable_if_t<is_arithmetic_v<U>, int> = 0>                                      \
+  template <class T, class U, enable_if_t<__is_number<U>, int> = 0>                                      \
   METAL_FUNC constexpr type operator op(U a, complex_t<T> b) {                                               \
     return complex_t<T>(a) op b;                                                                             \
   }
@@ -156,7 +156,7 @@ template <class T> METAL_FUNC complex_t<T> log1p(complex_t<T> z) {
 
 // max and min of floating point are the infinities.
 template <class T> struct Limits {
-  static_assert(is_arithmetic_v<T>);
+  static_assert(__is_number<T>);
   static constexpr int __bits = 8 * sizeof(T);
   static constexpr T __highest = is_signed_v<T> ? (T)(~0ul >> (65 - __bits)) : (T)~0ul;
   static constexpr T max = __highest, min = (T)~__highest, finite_max = __highest, finite_min = (T)~__highest;
@@ -209,7 +209,7 @@ METAL_FUNC IdxT offset_of(E element, Shape shape, Strides strides, int ndim) {
 } // namespace __smelt
 
 // Of the element with this number in row-major order.
-template <class IdxT = int64_t, class E, class Shape, class Strides, enable_if_t<is_arithmetic_v<E>, int> = 0>
+template <class IdxT = int64_t, class E, class Shape, class Strides, enable_if_t<__is_number<E>, int> = 0>
 METAL_FUNC IdxT elem_to_loc(E elem, Shape shape, Strides strides, int ndim) {
   return __smelt::offset_of<IdxT>(elem, shape, strides, ndim);
 }

@@ -100,6 +100,21 @@
 #define HALF_EPSILON ((half)0x1.0p-10f)
 #define MAXHALF HALF_MAX
 #define HUGE_VALH ((half)__builtin_inff())
+#define BFLT_DIG 2
+#define BFLT_MANT_DIG 8
+#define BFLT_MAX_10_EXP 38
+#define BFLT_MAX_EXP 128
+#define BFLT_MIN_10_EXP (-37)
+#define BFLT_MIN_EXP (-125)
+#define BFLT_RADIX 2
+#define BFLT_MAX ((bfloat)0x1.fep127f)
+#define BFLT_MIN ((bfloat)0x1.0p-126f)
+#define BFLT_EPSILON ((bfloat)0x1.0p-7f)
+#define MAXBFLOAT BFLT_MAX
+#define HUGE_VALBF ((bfloat)__builtin_inff())
+
+// Apple's metal_assert; assertions are off.
+#define assert(condition) ((void)0)
 
 #define MLX_MTL_CONST static constant constexpr const
 #define MLX_MTL_PRAGMA_UNROLL _Pragma("clang loop unroll(full)")

@@ -14,6 +14,7 @@ template <class T> struct shape {
   static constexpr int size = 0;
   using element = T;
 };
+template <> struct shape<bool> : shape<uchar> { using element = bool; };
 template <class T, int N> struct shape<metal::vec<T, N>> : shape<T> { static constexpr int size = N; };
 template <class T, int N> struct shape<metal::packed_vec<T, N>> : shape<T> { static constexpr int size = N; };
 
@@ -62,6 +63,17 @@ template <class A, class... R> struct first_vector<A, R...> : metal::conditional
 template <class V, class A> inline constexpr bool fits = shape<A>::size == 0 ? shape<A>::mask == 8 : shape<A>::size == shape<V>::size && __is_same(typename shape<A>::element, typename shape<V>::element);
 template <class V, class... A> struct whole_vector : metal::enable_if<shape<V>::size != 0 && shape<V>::mask == 8 && (fits<V, A> && ...), metal::vec<typename shape<V>::element, shape<V>::size ? shape<V>::size : 2>> {};
 template <class... A> using integers_t = typename whole_vector<typename first_vector<A...>::type, A...>::type;
+
+// The floating vector type of a call: absent for scalars and for vectors of integers.
+template <class... A> struct vector_of : metal::enable_if<shape<real_t<A...>>::size != 0, real_t<A...>> {};
+template <class... A> using vector_t = typename vector_of<A...>::type;
+
+// What select(a, b, c) chooses from: a vector of any type, or scalars, and a bool or one for each component.
+template <class V, class A> inline constexpr bool spreads = shape<A>::size == 0 ? shape<A>::mask < 16 : shape<A>::size == shape<V>::size && __is_same(typename shape<A>::element, typename shape<V>::element);
+template <class V, class C> inline constexpr bool chooses = __is_same(typename shape<C>::element, bool) && (shape<C>::size == 0 || shape<C>::size == shape<V>::size);
+template <class V, class A, class B, class C, bool ok = shape<V>::size != 0 && spreads<V, A> && spreads<V, B> && chooses<V, C>> struct selected {};
+template <class V, class A, class B, class C> struct selected<V, A, B, C, true> { using type = metal::vec<typename shape<V>::element, shape<V>::size>; };
+template <class A, class B, class C> using selected_t = typename selected<typename first_vector<A, B>::type, A, B, C>::type;
 
 // F(float...) for a scalar of any floating type, rounded once, or for each component of a vector.
 template <auto F, class R> METAL_FUNC R apply(const R &a) {
