@@ -13,6 +13,18 @@
 #define METAL_INTERNAL METAL_FUNC
 #define METAL_CONST static constant constexpr
 
+// Checked nowhere: a GPU has nobody to tell. The condition is compiled, not evaluated.
+#define assert(...) ((void)sizeof((__VA_ARGS__) ? 1 : 0))
+
+// How math functions are asked for below the library (smelt_internals.h).
+#define __METAL_PRECISE_MATH__ 0
+#define __METAL_FAST_MATH__ 1
+#ifdef __FAST_MATH__
+#define __METAL_MAYBE_FAST_MATH__ __METAL_FAST_MATH__
+#else
+#define __METAL_MAYBE_FAST_MATH__ __METAL_PRECISE_MATH__
+#endif
+
 #define INFINITY __builtin_inff()
 #define NAN __builtin_nanf("")
 #define HUGE_VALF __builtin_inff()
