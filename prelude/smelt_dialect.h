@@ -54,6 +54,8 @@ __smelt_together void __smelt_threadgroup_barrier(uint flags, uint line, const c
 __smelt_together void __smelt_simdgroup_barrier(uint flags);
 void __smelt_thread_return(void);
 void __smelt_max_threads(uint count);
+// The words of a log line: metal_logging says which (src/cpu/log.c reads them).
+void __smelt_log(ulong level, ...);
 __smelt_pure bool __smelt_constant_defined(const void *constant);
 // A macro: src/ir/constants.c wants to see the constant itself.
 #define is_function_constant_defined(constant) __smelt_constant_defined((const void *)&(constant))

@@ -78,6 +78,37 @@ typedef void smelt_log_callback(smelt_log_level level, const char *line, void *c
 /* Replaces the log callback; NULL restores the default (warnings to standard error, info nowhere). */
 SMELT_API void smelt_set_log(smelt_log_callback *callback, void *context);
 
+/* The level of a line that a kernel logs: os_log's log_debug, log_info, log, log_error, log_fault. */
+typedef enum smelt_kernel_log_level {
+    SMELT_KERNEL_LOG_DEBUG = 0,
+    SMELT_KERNEL_LOG_INFO,
+    SMELT_KERNEL_LOG_DEFAULT,
+    SMELT_KERNEL_LOG_ERROR,
+    SMELT_KERNEL_LOG_FAULT
+} smelt_kernel_log_level;
+
+/* One line logged by one thread of a kernel. Its strings live until the callback returns. */
+typedef struct smelt_kernel_line {
+    smelt_kernel_log_level level;
+    const char *kernel;    /* its name */
+    uint32_t thread[3];    /* the thread's position in the grid */
+    const char *subsystem; /* of the os_log object; "" for os_log_default */
+    const char *category;
+    const char *text; /* formatted, without a line end at its end; at most 4096 bytes */
+} smelt_kernel_line;
+
+/* Receives the lines of a launch on the thread that runs it, when it has ended, well or not: by threadgroup, in it
+ * by thread, and each thread's own in the order in which it logged them. Launches of several threads may call it
+ * at the same time. It may call smelt. */
+typedef void smelt_kernel_log_callback(const smelt_kernel_line *line, void *context);
+
+/* Replaces the receiver of kernels' lines; NULL restores the default, which writes
+ * "kernel 'name' thread (3, 0, 0): text" to standard error. */
+SMELT_API void smelt_set_kernel_log(smelt_kernel_log_callback *callback, void *context);
+
+/* As many lines of one launch are kept; how many more there were is logged as a warning. */
+#define SMELT_MAX_LOG_LINES 10000
+
 /* The library's version, "0.1.0". */
 SMELT_API const char *smelt_version(void);
 
@@ -225,6 +256,8 @@ typedef struct smelt_run_info {
     bool cache_hit;                /* the code came from the disk cache */
     uint64_t threadgroup_bytes;    /* threadgroup memory of one group */
     uint64_t private_bytes;        /* private arrays of one thread */
+    uint64_t log_lines;            /* that the kernel logged and the receiver got */
+    uint64_t dropped_log_lines;    /* beyond SMELT_MAX_LOG_LINES */
 } smelt_run_info;
 
 /* Names of the devices on this machine, one at a time: NULL past the last. `reason` (may be NULL) receives ""

@@ -126,3 +126,25 @@ void log_line(smelt_log_level level, const char *format, ...) {
     else if (level == SMELT_LOG_WARNING)
         fprintf(stderr, "smelt: warning: %s\n", line);
 }
+
+static smelt_kernel_log_callback *kernel_log_callback;
+static void *kernel_log_context;
+
+void smelt_set_kernel_log(smelt_kernel_log_callback *callback, void *context) {
+    pthread_mutex_lock(&log_lock);
+    kernel_log_callback = callback;
+    kernel_log_context = context;
+    pthread_mutex_unlock(&log_lock);
+}
+
+void log_kernel_line(const smelt_kernel_line *line) {
+    pthread_mutex_lock(&log_lock);
+    smelt_kernel_log_callback *callback = kernel_log_callback;
+    void *context = kernel_log_context;
+    pthread_mutex_unlock(&log_lock);
+    if (callback)
+        callback(line, context);
+    else
+        fprintf(stderr, "kernel '%s' thread (%u, %u, %u): %s\n", line->kernel, line->thread[0],
+                line->thread[1], line->thread[2], line->text);
+}

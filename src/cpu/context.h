@@ -65,6 +65,8 @@ void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const 
 uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
                                  uint32_t argument, uint64_t value);
 void smelt_runtime_stop(struct thread_context *context);
+/* `count` words of a log call: see cpu/log.h. */
+void smelt_runtime_log(struct thread_context *context, uint32_t count, const uint64_t *words);
 
 /* A compiled entry: runs one thread. */
 typedef void kernel_function(struct thread_context *context);
@@ -93,6 +95,10 @@ void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, con
  * vain, and the code must end them while the other lanes go on. */
 uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
                                    const uint32_t *lanes);
+/* The log call of some lanes (bit a lane). Word w is the same for all lanes, shared[w], unless bit w of
+ * `varies` is set: then that of a lane is by_lane[v * gang's lanes + lane], v counting such words. */
+void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
+                            const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane);
 /* The stop flag was seen: leaves the gang for good. */
 void smelt_runtime_gang_stop(struct gang_context *context);
 

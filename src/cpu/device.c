@@ -1,5 +1,6 @@
 /* The CPU as a device: loading of images, launches over the pool. */
 #include "cpu/gang.h"
+#include "cpu/log.h"
 #include "cpu/pool.h"
 #include "cpu/scalar.h"
 #include "cpu/shape.h"
@@ -77,7 +78,8 @@ static void measure(const struct launch *request, struct cpu_launch *launch) {
 
 static smelt_status run(struct executable *executable, const struct launch *request) {
     static _Atomic uint64_t launches;
-    struct cpu_launch launch = {.name = executable->name, .buffers = request->buffers};
+    struct launch_log log;
+    struct cpu_launch launch = {.name = executable->name, .buffers = request->buffers, .log = &log};
     TRY(executable_codes(executable, request, &launch.codes, NULL));
     measure(request, &launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
@@ -86,8 +88,12 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     struct alarm *alarm = NULL;
     fault_install();
     if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
+    launch_log_open(&log);
     smelt_status status = groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups);
     alarm_disarm(alarm);
+    launch_log_deliver(&log, &launch);
+    if (request->log_lines) *request->log_lines = log.kept;
+    if (request->dropped_log_lines) *request->dropped_log_lines = log.dropped;
     if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
         status = fail(SMELT_ERROR_TIMEOUT,
                       "kernel '%s' ran longer than the time-out of %g seconds and was stopped",

@@ -137,6 +137,22 @@ static void lower_return(struct lowering *l, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
+/* The words of a log call, in memory. */
+static void lower_log(struct lowering *l, LLVMValueRef call) {
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeRef word = type_i64(l->unit);
+    unsigned count = LLVMGetNumArgOperands(call);
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(l->unit->entry);
+    LLVMPositionBuilder(b, entry, LLVMGetFirstInstruction(entry));
+    LLVMValueRef words = LLVMBuildAlloca(b, LLVMArrayType2(word, count), "log");
+    LLVMPositionBuilderBefore(b, call);
+    for (unsigned i = 0; i < count; i++)
+        LLVMBuildStore(b, LLVMGetOperand(call, i), field_address(l, words, 8 * (size_t)i));
+    LLVMValueRef arguments[3] = {l->context, constant_i32(l->unit, count), words};
+    call_runtime(l, "smelt_runtime_log", type_void(l), arguments, 3);
+    LLVMInstructionEraseFromParent(call);
+}
+
 /* ---- Simdgroup operations. */
 
 static const struct {
@@ -339,6 +355,8 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
         lower_barrier(l, call);
     } else if (strcmp(name, "__smelt_thread_return") == 0) {
         lower_return(l, call);
+    } else if (strcmp(name, "__smelt_log") == 0) {
+        lower_log(l, call);
     } else if (strcmp(name, "__smelt_max_threads") == 0) {
         uint64_t threads;
         TRY(constant_argument(l, call, 0, UINT32_MAX, &threads));

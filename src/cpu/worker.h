@@ -21,6 +21,7 @@ struct cpu_launch {
     uint64_t threadgroup_total; /* static and dynamic */
     uint32_t stop;              /* atomic: a worker failed, or time is over; generated code polls it */
     uint32_t timed_out;         /* atomic */
+    struct launch_log *log;
 };
 
 /* A thread of the pool, or a caller. */

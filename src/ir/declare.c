@@ -23,9 +23,10 @@ static void drop(LLVMValueRef function, const char *name) {
  * other. */
 #define MEMORY_INACCESSIBLE (3u << 2)
 
-/* Operations that bring lanes together do not touch the kernel's memory; a barrier orders it and so does. */
+/* Operations that bring lanes together do not touch the kernel's memory; a barrier orders it and so does, and
+ * a log call reads the texts it is given. */
 static bool orders_memory(const char *name) {
-    return strstr(name, "_barrier") != NULL;
+    return strstr(name, "_barrier") != NULL || strcmp(name, "__smelt_log") == 0;
 }
 
 static bool is_pure(LLVMValueRef function) {

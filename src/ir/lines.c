@@ -9,8 +9,11 @@ static bool is_prelude(LLVMMetadataRef location) {
     if (!file) return true;
     unsigned length;
     const char *name = LLVMDIFileGetFilename(file, &length);
-    /* The prelude's own places, and generated text, have names in angle brackets. */
-    return length == 0 || name[0] == '<';
+    /* The prelude's own places, and generated text, have names in angle brackets; out of a precompiled
+     * prelude they come with clang's working directory before them. */
+    unsigned base = length;
+    while (base > 0 && name[base - 1] != '/') base--;
+    return length == 0 || (base < length && name[base] == '<' && name[length - 1] == '>');
 }
 
 smelt_status pass_lines(struct unit *unit) {

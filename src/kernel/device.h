@@ -32,6 +32,8 @@ struct launch {
     uint32_t group_size[3];           /* threads of a full group, product <= 1024 */
     double timeout;                   /* seconds; 0: none */
     bool large;                       /* a buffer has 2^31 bytes or nearly (array_is_large) */
+    /* (optional) Receive how many lines the kernel logged, and how many of them were too many. */
+    uint64_t *log_lines, *dropped_log_lines;
 };
 
 struct device {

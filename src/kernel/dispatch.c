@@ -132,8 +132,10 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     launch.threadgroup_memory = dispatch->threadgroup_memory;
     if (!dispatch->info) return dispatch->device->run(dispatch->executable, &launch);
     double start = clock_seconds();
-    smelt_status status = dispatch->device->run(dispatch->executable, &launch);
     smelt_run_info *info = dispatch->info;
+    launch.log_lines = &info->log_lines;
+    launch.dropped_log_lines = &info->dropped_log_lines;
+    smelt_status status = dispatch->device->run(dispatch->executable, &launch);
     info->seconds = clock_seconds() - start;
     snprintf(info->device, sizeof info->device, "%s", dispatch->device->name);
     for (int d = 0; d < 3; d++) {

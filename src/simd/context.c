@@ -36,9 +36,9 @@ LLVMValueRef stop_flag(struct simd *s) {
     return read_field(s, type_pointer(s->unit), s->group, GROUP_FIELD(stop));
 }
 
-static LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result,
-                                 LLVMValueRef *arguments, unsigned count) {
-    LLVMTypeRef types[4];
+LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                          unsigned count) {
+    LLVMTypeRef types[8];
     for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
     LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, name);
@@ -217,8 +217,7 @@ static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
 
 /* ---- Barriers and returns. */
 
-/* Mask bits of a gang, one word for 32 lanes, in a slot. */
-static LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
+LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef word = type_i32(s->unit);
     LLVMValueRef slot = make_slot(s, LLVMArrayType2(word, GANG_MAX_LANES / 32));
@@ -307,6 +306,8 @@ bool emit_context(struct simd *s, LLVMValueRef call, const char *name) {
         emit_barrier(s, call);
     } else if (strcmp(name, "__smelt_barrier_passes") == 0) {
         emit_arrival(s, call);
+    } else if (strcmp(name, "__smelt_log") == 0) {
+        emit_log(s, call);
     } else if (strcmp(name, "__smelt_thread_return") == 0) {
         /* Otherwise the edge that leads here has said so. */
         if (!s->blocks[s->current].returns || s->current == 0) mark_returned(s, s->blocks[s->current].mask);

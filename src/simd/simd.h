@@ -8,8 +8,8 @@
  * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
  * order they are laid out), divergence.c with shape.c and range.c (what is uniform, affine, varying; which
  * blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each family of
- * instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c), vectorise.c (all of
- * it).
+ * instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c), vectorise.c (all
+ * of it).
  */
 #ifndef SMELT_SIMD_SIMD_H
 #define SMELT_SIMD_SIMD_H
@@ -260,6 +260,13 @@ void start_gang(struct simd *s);
 LLVMValueRef stop_flag(struct simd *s);                        /* its address */
 void mark_returned(struct simd *s, LLVMValueRef const *masks); /* they count as arrived at barriers */
 void stop_gang(struct simd *s);                                /* calls the runtime, which does not return */
+/* A function of the runtime; at most 8 arguments. */
+LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                          unsigned count);
+/* The address of mask bits of a gang, one word for 32 lanes. */
+LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks);
+/* log.c — log calls: all lanes at once. */
+void emit_log(struct simd *s, LLVMValueRef call);
 
 /* instructions.c — the instructions of one block, each by its family. */
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);

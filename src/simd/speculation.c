@@ -17,7 +17,9 @@ static bool has_effects(LLVMValueRef i) {
         return true;
     if (!LLVMIsACallInst(i)) return false;
     const char *name = called_name(i);
-    if (strstr(name, "_barrier") || strcmp(name, "__smelt_thread_return") == 0) return true;
+    if (strstr(name, "_barrier") || strcmp(name, "__smelt_thread_return") == 0 ||
+        strcmp(name, "__smelt_log") == 0)
+        return true;
     for (int n = 0; harmless[n]; n++)
         if (strncmp(name, harmless[n], strlen(harmless[n])) == 0) return false;
     return strncmp(name, "__smelt_", 8) != 0;
