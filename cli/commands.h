@@ -13,6 +13,7 @@ enum exit_status {
 
 int command_run(int count, char **arguments);
 int command_show(int count, char **arguments);
+int command_build(int count, char **arguments);
 int command_bench(int count, char **arguments);
 int command_devices(int count, char **arguments);
 int command_cache(int count, char **arguments);

@@ -14,6 +14,7 @@ static const struct command {
 } commands[] = {
     {"run", command_run, "run a kernel"},
     {"show", command_show, "print what a kernel becomes: source, rewritten, ir, asm"},
+    {"build", command_build, "compile a file's kernels ahead of time into a package"},
     {"bench", command_bench, "run benchmarks"},
     {"devices", command_devices, "list what kernels can run on here"},
     {"cache", command_cache, "show or clear the cache of compiled kernels"},

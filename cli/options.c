@@ -1,8 +1,8 @@
 #include "options.h"
 #include "commands.h"
+#include "source.h"
 #include "values.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 const char options_help[] =
     "Source\n"
-    "  SOURCE                     a .metal file; `-` is standard input\n"
+    "  SOURCE                     a .metal file, or a package of smelt build; `-` is standard input\n"
     "  --body                     SOURCE is the body of a kernel: the signature is generated\n"
     "  FUNCTION                   whole file: host name of the kernel function, if there are several\n"
     "  --name NAME                body: name of the kernel (default: the file's stem)\n"
@@ -120,7 +120,7 @@ static char *option_value(struct parser *p, const char *option) {
     return NULL;
 }
 
-static bool set_math(struct options *o, const char *text) {
+bool option_set_math(struct options *o, const char *text) {
     static const char *const names[] = {"safe", "relaxed", "fast"};
     for (int i = 0; i < 3; i++)
         if (strcmp(text, names[i]) == 0) {
@@ -156,7 +156,7 @@ static bool apply(struct parser *p, const struct option *option) {
         o->initialise = true;
         return parse_real(option->name, value, true, &o->init_value);
     case SET_MATH:
-        return set_math(o, value);
+        return option_set_math(o, value);
     case SET_FLAG:
     case ADD:
         break;
@@ -205,44 +205,6 @@ static bool parse_arguments(struct parser *p) {
     return true;
 }
 
-/* ---- Files. */
-
-/* No kernel is this long; an endless device file is. */
-#define MAX_SOURCE_BYTES ((size_t)64 << 20)
-
-static bool read_text(const char *path, char **text) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
-    if (!file) return complain("file '%s' cannot be opened: %s", path, strerror(errno));
-    size_t size = 0, capacity = 65536;
-    char *data = malloc(capacity);
-    errno = 0;
-    for (size_t count; data && (count = fread(data + size, 1, capacity - size - 1, file)) > 0;) {
-        size += count;
-        if (capacity - size > 1) continue;
-        if (size > MAX_SOURCE_BYTES) break;
-        char *grown = realloc(data, capacity *= 2);
-        if (!grown) free(data);
-        data = grown;
-    }
-    int reason = ferror(file) ? errno : 0;
-    if (file != stdin) fclose(file);
-    if (!data) return complain("file '%s' does not fit in memory", path);
-    bool good = true;
-    if (reason)
-        good = complain("file '%s' cannot be read: %s", path, strerror(reason));
-    else if (size > MAX_SOURCE_BYTES)
-        good = complain("file '%s' is longer than 64 MiB, which no kernel source is", path);
-    else if (memchr(data, 0, size))
-        good = complain("file '%s' is not text: it holds a zero byte", path);
-    if (!good) {
-        free(data);
-        return false;
-    }
-    data[size] = 0;
-    *text = data;
-    return true;
-}
-
 /* "dir/my-exp.body" → "my_exp". */
 static char *stem_of(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -284,6 +246,18 @@ static bool check_form(const struct options *o) {
             return complain("-o goes with --body; a whole file takes -b INDEX:out:DTYPE:SHAPE");
     if (o->header_path && strcmp(o->header_path, "-") == 0 && strcmp(o->source_path, "-") == 0)
         return complain("SOURCE and --header cannot both be standard input");
+    return true;
+}
+
+/* What only text has. */
+static bool check_package(const struct parser *p) {
+    const struct options *o = p->options;
+    if (!o->package_size) return true;
+    if (o->body) return complain("'%s' is a package, not the body of a kernel", o->source_path);
+    bool math = false;
+    for (size_t i = 0; i < OPTION_COUNT; i++) math |= p->seen[i] && table[i].action == SET_MATH;
+    if (math || o->include_count)
+        return complain("'%s' is a package: --math and -I were given when it was built", o->source_path);
     return true;
 }
 
@@ -347,9 +321,10 @@ int options_parse(int count, char **arguments, bool showing, struct options *o) 
     }
     if (!check_form(o) || !check_files(o) || !(showing || check_run(o))) return EXIT_USAGE;
     if (o->device && !smelt_device_description(o->device)) return report(SMELT_ERROR_NO_DEVICE);
-    if (!read_text(o->source_path, &o->source)) return EXIT_USAGE;
-    if (o->header_path && !read_text(o->header_path, &o->header)) return EXIT_USAGE;
-    o->source_label = strcmp(o->source_path, "-") == 0 ? "standard input" : o->source_path;
+    if (!source_read(o->source_path, &o->source, &o->package_size)) return EXIT_USAGE;
+    if (o->header_path && !source_read(o->header_path, &o->header, NULL)) return EXIT_USAGE;
+    if (!check_package(&parser)) return EXIT_USAGE;
+    o->source_label = source_label(o->source_path);
     if (!o->name) o->name = o->stem = stem_of(o->source_path);
     int status = EXIT_USAGE;
     return make_arrays(o, !showing, &status) ? EXIT_OK : status;

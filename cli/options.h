@@ -16,7 +16,8 @@ struct output_option {
 struct options {
     char *source_path;        /* "-": standard input */
     const char *source_label; /* its name in messages */
-    char *source;             /* its text */
+    char *source;             /* its text, or … */
+    size_t package_size;      /* … a package of so many bytes; 0: it is text */
     char *function;           /* whole-file form */
     bool body;
     char *name; /* of the kernel, body form: --name or … */
@@ -72,6 +73,7 @@ bool option_add_buffer(struct options *options, const char *text);
 bool option_add_bytes(struct options *options, const char *text);
 bool option_add_threadgroup_memory(struct options *options, const char *text);
 bool option_add_constant(struct options *options, const char *text);
+bool option_set_math(struct options *options, const char *text);
 bool option_add_include(struct options *options, const char *text);
 
 /* The help text shared by run and show. */

@@ -26,7 +26,10 @@ static void print_info(const struct options *o, const smelt_run_info *info) {
     if (info->threadgroup_bytes)
         fprintf(stderr, ", %llu bytes of threadgroup memory", (unsigned long long)info->threadgroup_bytes);
     if (info->compile_seconds > 0)
-        fprintf(stderr, "; %s in %.1f ms", info->cache_hit ? "loaded from the cache" : "compiled",
+        fprintf(stderr, "; %s in %.1f ms",
+                !info->cache_hit  ? "compiled"
+                : o->package_size ? "loaded without compiling"
+                                  : "loaded from the cache",
                 1e3 * info->compile_seconds);
     fputc('\n', stderr);
 }
@@ -124,7 +127,8 @@ static void print_help(void) {
         "\n"
         "Examples\n"
         "  smelt run --body exp.body -i inp=normal:float16:4x16 -o out:float16:4x16 -t T=float16 --grid 64\n"
-        "  smelt run sums.metal row_sum -b 0=x.npy -b 1:out:float32:8=sums.npy --groups 8 --threadgroup 32\n",
+        "  smelt run sums.metal row_sum -b 0=x.npy -b 1:out:float32:8=sums.npy --groups 8 --threadgroup 32\n"
+        "  smelt run sums.smeltlib row_sum -b 0=x.npy -b 1:out:float32:8 --groups 8 --threadgroup 32\n",
         options_help);
 }
 

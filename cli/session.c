@@ -40,7 +40,13 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
 }
 
 static smelt_status open_function(const struct options *o, struct session *s) {
-    smelt_library_desc desc = {.path = o->source_label, .source = o->source, .math = o->math};
+    smelt_library_desc desc = {.path = o->source_label, .math = o->math};
+    if (o->package_size) {
+        desc.package = o->source;
+        desc.package_size = o->package_size;
+    } else {
+        desc.source = o->source;
+    }
     memcpy(desc.include_paths, o->include_paths, sizeof desc.include_paths);
     smelt_status status = smelt_library_create(&desc, &s->library);
     if (status != SMELT_OK) return status;

@@ -253,7 +253,7 @@ typedef struct smelt_run_info {
     uint32_t threads_per_group[3]; /* of a full group */
     double seconds;                /* the launch alone, on the wall clock */
     double compile_seconds;        /* 0 when the kernel was at hand in memory */
-    bool cache_hit;                /* the code came from the disk cache */
+    bool cache_hit;                /* no compiler ran: the code came from the disk cache, or a package */
     uint64_t threadgroup_bytes;    /* threadgroup memory of one group */
     uint64_t private_bytes;        /* private arrays of one thread */
     uint64_t log_lines;            /* that the kernel logged and the receiver got */
@@ -358,13 +358,18 @@ typedef struct smelt_library smelt_library;
 typedef struct smelt_function smelt_function;
 
 typedef struct smelt_library_desc {
-    const char *path;   /* a .metal file, or … */
-    const char *source; /* … its text (then `path`, if given, is only the name in messages) */
+    const char *path;    /* a .metal file or a package (told apart by what is in it), or … */
+    const char *source;  /* … its text (then `path`, if given, is only the name in messages), or … */
+    const void *package; /* … the bytes of a package, copied (`path` as above) … */
+    size_t package_size; /* … and how many */
+    /* Of text only; a package has its own. */
     smelt_math_mode math;
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
 } smelt_library_desc;
 
-/* Reads the text and finds its kernel functions; compiles nothing. */
+/* Reads the text and finds its kernel functions; compiles nothing. Or reads a package: FORMAT for one that is
+ * damaged, of a newer format, or of another build of smelt. Packages hold machine code, which is run as it
+ * is: load only those whose maker is trusted. */
 SMELT_API smelt_status smelt_library_create(const smelt_library_desc *desc, smelt_library **library);
 SMELT_API smelt_library *smelt_library_retain(smelt_library *library);
 SMELT_API void smelt_library_release(smelt_library *library);
@@ -424,6 +429,55 @@ SMELT_API smelt_status smelt_function_show(smelt_function *function, const char 
 /* As smelt_kernel_show, for what smelt_function_run would run with `desc`. */
 SMELT_API smelt_status smelt_function_show_run(smelt_function *function, const smelt_dispatch_desc *desc,
                                                smelt_stage stage, char **text);
+
+/* ---- Packages: kernel functions compiled ahead of time, in one file ------------------------- */
+
+/* What the bytes of a package begin with. */
+#define SMELT_PACKAGE_MAGIC "smeltlib"
+
+#define SMELT_MAX_BUILD_TARGETS 8
+#define SMELT_MAX_BUILD_THREADGROUPS 8
+
+/* How the build of one entry ended. */
+typedef struct smelt_build_report {
+    const char *entry;   /* its host name */
+    const char *targets; /* what code was made for: "cpu,x86-64-v3" */
+    double seconds;
+    smelt_status status;
+    const char *message; /* why it failed; or what is to be known of a good one: "", or which function
+                            constants are given when it is loaded */
+    int number, total;   /* it is the number-th of total, from 1 */
+} smelt_build_report;
+
+/* Called for one entry after another, in their order, from any thread. The report is valid during the call.
+ */
+typedef void smelt_build_callback(const smelt_build_report *report, void *context);
+
+typedef struct smelt_build_desc {
+    const char *path; /* required: the file to write, FILE.smeltlib by custom */
+    /* "cpu": this machine's own; "x86-64", "x86-64-v3", "x86-64-v4": any machine of that level. Ended by
+     * NULL; none: "cpu". */
+    const char *targets[SMELT_MAX_BUILD_TARGETS];
+    const char *const *entries; /* host names, ended by NULL; NULL: all */
+    /* Values of function constants. An entry that reads one without a value is packaged without code: it is
+     * compiled (by the compiler library, without clang) when it is loaded and all have values. */
+    smelt_constant constants[SMELT_MAX_CONSTANTS];
+    /* Threads of threadgroups to make code for beside that for any: kernels with barriers gain by it. Ended
+     * by x 0. */
+    int64_t threadgroups[SMELT_MAX_BUILD_THREADGROUPS][3];
+    bool keep_going;              /* go on when an entry fails */
+    int jobs;                     /* entries compiled at once; 0: one a CPU */
+    smelt_build_callback *report; /* may be NULL */
+    void *context;
+} smelt_build_desc;
+
+/* Compiles a library's functions into a package that smelt_library_create loads, without clang and, where it
+ * holds code for the machine, without the compiler library. `library` must be one of text. The same text,
+ * options, compiler and machine give the same bytes. Without keep_going it fails at the first entry that
+ * does, and nothing is written; with it the others are written (unless there are none) and the failure of the
+ * first is returned. INVALID_ARGUMENT, UNSUPPORTED for a target; IO; NO_COMPILER; and what compiling entries
+ * fails with. */
+SMELT_API smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc);
 
 /* ---- The disk cache ------------------------------------------------------------------------- */
 

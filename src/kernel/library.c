@@ -1,7 +1,9 @@
-/* Whole .metal files: functions by host name, buffers by index. */
+/* Whole .metal files, and packages made of them: functions by host name, buffers by index. */
 #include "array/array.h"
 #include "base/file.h"
 #include "kernel/dispatch.h"
+#include "package/build.h"
+#include "package/code.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,15 +11,20 @@
 
 struct smelt_library {
     atomic_int references;
-    char *label; /* its name in messages */
-    struct text source;
-    struct translation translation;
+    char *label;        /* its name in messages */
+    struct text source; /* the text, or the package's bytes */
+    bool packaged;
+    struct translation translation; /* where it is not packaged */
+    struct package package;         /* where it is */
 };
 
 struct smelt_function {
     atomic_int references;
     smelt_library *library;
     const struct entry *entry;
+    const struct package_entry *packaged;              /* NULL: compiled from text */
+    bool constants_changed;                            /* from those of the package's code */
+    atomic_flag noted;                                 /* that its code is not the best there could be */
     smelt_constant constants[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE */
     pthread_mutex_t lock;
     struct loaded {
@@ -36,23 +43,42 @@ static smelt_status translate(smelt_library *library, const smelt_library_desc *
     return translation_create(&request, &library->translation);
 }
 
-smelt_status smelt_library_create(const smelt_library_desc *desc, smelt_library **out) {
+static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **out) {
     if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: the address for the new library is NULL");
-    if (!desc || (!desc->path && !desc->source))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: neither path nor source is given");
+    if (!desc || (!desc->path && !desc->source && !desc->package))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: neither path nor source nor package is given");
+    if (desc->source && desc->package)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "library: source and package are both given; one is loaded");
+    return SMELT_OK;
+}
+
+/* From where the descriptor says, as text or package. */
+static smelt_status read_source(smelt_library *library, const smelt_library_desc *desc) {
+    if (desc->source)
+        text_add(&library->source, desc->source);
+    else if (desc->package)
+        text_append(&library->source, desc->package, desc->package_size);
+    else
+        TRY(file_read(desc->path, &library->source));
+    library->packaged = !desc->source && (desc->package || package_begins(text_string(&library->source),
+                                                                          library->source.length));
+    return library->source.failed ? fail_out_of_memory(library->source.length) : SMELT_OK;
+}
+
+smelt_status smelt_library_create(const smelt_library_desc *desc, smelt_library **out) {
+    TRY(check_desc(desc, out));
     smelt_library *library = calloc(1, sizeof *library);
     if (!library) return fail_out_of_memory(sizeof *library);
-    const char *label = desc->path ? desc->path : "library.metal";
+    const char *label = desc->path ? desc->path : desc->package ? "package" : "library.metal";
     atomic_init(&library->references, 1);
     library->label = string_copy(label, strlen(label));
     smelt_status status = library->label ? SMELT_OK : fail_out_of_memory(strlen(label));
-    if (status == SMELT_OK && desc->source) {
-        text_add(&library->source, desc->source);
-        if (library->source.failed) status = fail_out_of_memory(strlen(desc->source));
-    } else if (status == SMELT_OK) {
-        status = file_read(desc->path, &library->source);
-    }
-    if (status == SMELT_OK) status = translate(library, desc);
+    if (status == SMELT_OK) status = read_source(library, desc);
+    if (status == SMELT_OK)
+        status = library->packaged
+                     ? package_read(label, library->source.data, library->source.length, &library->package)
+                     : translate(library, desc);
     if (status != SMELT_OK) {
         text_free(&library->source);
         free(library->label);
@@ -70,26 +96,42 @@ smelt_library *smelt_library_retain(smelt_library *library) {
 
 void smelt_library_release(smelt_library *library) {
     if (!library || atomic_fetch_sub(&library->references, 1) != 1) return;
-    translation_free(&library->translation);
+    if (library->packaged)
+        package_free(&library->package);
+    else
+        translation_free(&library->translation);
     text_free(&library->source);
     free(library->label);
     free(library);
 }
 
 int smelt_library_function_count(const smelt_library *library) {
-    return library ? library->translation.program.entry_count : 0;
+    if (!library) return 0;
+    return library->packaged ? library->package.entry_count : library->translation.program.entry_count;
+}
+
+static const struct entry *entry_at(const smelt_library *library, int index) {
+    return library->packaged ? &library->package.entries[index].entry
+                             : &library->translation.program.entries[index];
+}
+
+/* The index of the function called `name`, or -1. */
+static int find_entry(const smelt_library *library, const char *name) {
+    for (int i = 0; i < smelt_library_function_count(library); i++)
+        if (strcmp(entry_at(library, i)->host_name, name) == 0) return i;
+    return -1;
 }
 
 const char *smelt_library_function_name(const smelt_library *library, int index) {
-    if (!library || index < 0 || index >= library->translation.program.entry_count) return NULL;
-    return library->translation.program.entries[index].host_name;
+    if (index < 0 || index >= smelt_library_function_count(library)) return NULL;
+    return entry_at(library, index)->host_name;
 }
 
 static smelt_status no_such_function(const smelt_library *library, const char *name) {
     struct text names = {0};
-    int count = library->translation.program.entry_count;
+    int count = smelt_library_function_count(library);
     for (int i = 0; i < count && i < 20; i++)
-        text_addf(&names, "%s%s", i ? ", " : "", library->translation.program.entries[i].host_name);
+        text_addf(&names, "%s%s", i ? ", " : "", entry_at(library, i)->host_name);
     if (count > 20) text_addf(&names, " and %d more", count - 20);
     smelt_status status;
     if (!count)
@@ -111,19 +153,23 @@ smelt_status smelt_library_function(smelt_library *library, const smelt_function
                     !library ? "library"
                     : !desc  ? "desc"
                              : "the address for the function");
-    const struct entry *entry = NULL;
-    if (desc->name)
-        entry = translation_entry(&library->translation, desc->name);
-    else if (library->translation.program.entry_count == 1)
-        entry = &library->translation.program.entries[0];
-    if (!entry) return no_such_function(library, desc->name);
+    int index = desc->name                                   ? find_entry(library, desc->name)
+                : smelt_library_function_count(library) == 1 ? 0
+                                                             : -1;
+    if (index < 0) return no_such_function(library, desc->name);
     smelt_function *function = calloc(1, sizeof *function);
     if (!function) return fail_out_of_memory(sizeof *function);
     atomic_init(&function->references, 1);
     pthread_mutex_init(&function->lock, NULL);
     function->library = smelt_library_retain(library);
-    function->entry = entry;
+    function->entry = entry_at(library, index);
     memcpy(function->constants, desc->constants, sizeof desc->constants);
+    if (library->packaged) {
+        smelt_constant values[SMELT_MAX_CONSTANTS + 1];
+        function->packaged = &library->package.entries[index];
+        package_constants(function->packaged, function->constants, values, &function->constants_changed);
+        memcpy(function->constants, values, sizeof values);
+    }
     *out = function;
     return SMELT_OK;
 }
@@ -150,6 +196,25 @@ static smelt_status compile_function(void *context, const struct code_shape *sha
     return compile_entry(&function->library->translation, function->entry, &options, image, cache_hit);
 }
 
+static smelt_status load_function(void *context, const struct code_shape *shape, struct image *image,
+                                  bool *ready) {
+    smelt_function *function = context;
+    struct code_options options = {
+        .name = function->entry->host_name, .constants = function->constants, .shape = *shape};
+    char *note;
+    smelt_status status = package_code(&function->library->package, function->packaged, &options,
+                                       function->constants_changed, image, ready, &note);
+    if (status == SMELT_OK && note && !atomic_flag_test_and_set(&function->noted))
+        log_line(SMELT_LOG_INFO, "kernel '%s' %s", options.name, note);
+    free(note);
+    return status;
+}
+
+static bool barrier_hint(const smelt_function *function) {
+    return function->packaged ? function->packaged->has_barrier
+                              : compile_has_barrier(&function->library->translation);
+}
+
 static smelt_status get_executable(smelt_function *function, const struct device *device,
                                    struct executable **out) {
     smelt_status status = SMELT_OK;
@@ -158,9 +223,9 @@ static smelt_status get_executable(smelt_function *function, const struct device
     for (int i = 0; i < function->loaded_count; i++)
         if (function->loaded[i].device == device) *out = function->loaded[i].executable;
     if (!*out) {
-        struct code_source source = {.compile = compile_function,
+        struct code_source source = {.compile = function->packaged ? load_function : compile_function,
                                      .context = function,
-                                     .barrier_hint = compile_has_barrier(&function->library->translation)};
+                                     .barrier_hint = barrier_hint(function)};
         status = device->load(&source, function->entry->host_name, out);
         if (status == SMELT_OK) function->loaded[function->loaded_count++] = (struct loaded){device, *out};
     }
@@ -289,20 +354,21 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
                     (int)stage);
     const struct device *device;
     TRY(device_find(desc->device, &device));
-    if (stage == SMELT_STAGE_SOURCE) {
+    if (stage == SMELT_STAGE_SOURCE && !function->packaged) {
         *text = string_copy(text_string(&function->library->source), function->library->source.length);
         return *text ? SMELT_OK : fail_out_of_memory(function->library->source.length);
     }
-    const struct translation *translation = &function->library->translation;
     struct code_options options = {.name = name, .constants = function->constants};
     int64_t grid[3] = {0, 0, 0};
     if (desc->grid[0] || desc->groups[0]) TRY(grid_of(function, desc, grid));
     struct shape_desc shape = {.grid = grid,
                                .group = desc->threadgroup,
                                .timeout = desc->timeout,
-                               .barrier_hint = compile_has_barrier(translation)};
+                               .barrier_hint = barrier_hint(function)};
     TRY(shape_for_stage(name, device, &shape, stage, &options.shape));
-    return compile_show(translation, function->entry, &options, stage, text);
+    return function->packaged
+               ? package_show(function->packaged, &options, stage, text)
+               : compile_show(&function->library->translation, function->entry, &options, stage, text);
 }
 
 smelt_status smelt_function_show(smelt_function *function, const char *device_name, smelt_stage stage,
@@ -321,4 +387,69 @@ smelt_status smelt_function_show_run(smelt_function *function, const smelt_dispa
                     : !desc   ? "desc"
                               : "text");
     return show(function, desc, stage, text);
+}
+
+/* ---- Packages. */
+
+static smelt_status check_build(const smelt_library *library, const smelt_build_desc *desc) {
+    if (!library || !desc || !desc->path)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library build: %s is NULL",
+                    !library ? "library"
+                    : !desc  ? "desc"
+                             : "path");
+    if (library->packaged)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is a package already; packages are built from text",
+                    library->label);
+    if (!smelt_library_function_count(library)) return no_such_function(library, NULL);
+    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++) {
+        int64_t product = 1;
+        for (int d = 0; d < 3; d++) {
+            int64_t size = desc->threadgroups[i][d] || d == 0 ? desc->threadgroups[i][d] : 1;
+            if (size < 1 || __builtin_mul_overflow(product, size, &product) ||
+                product > cpu_device.thread_limit)
+                return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                            "library build: threadgroup %lld x %lld x %lld is none; expected 1 to %u threads",
+                            (long long)desc->threadgroups[i][0], (long long)desc->threadgroups[i][1],
+                            (long long)desc->threadgroups[i][2], cpu_device.thread_limit);
+        }
+    }
+    return SMELT_OK;
+}
+
+/* The entries of these names (NULL: all) in the order of the text, each once. */
+static smelt_status choose_entries(const smelt_library *library, const char *const *names,
+                                   const struct entry **entries, int *count) {
+    *count = 0;
+    for (const char *const *name = names; name && *name; name++)
+        if (find_entry(library, *name) < 0) return no_such_function(library, *name);
+    for (int i = 0; i < smelt_library_function_count(library); i++) {
+        bool wanted = !names;
+        for (const char *const *name = names; name && *name; name++)
+            wanted |= strcmp(*name, entry_at(library, i)->host_name) == 0;
+        if (wanted) entries[(*count)++] = entry_at(library, i);
+    }
+    if (!*count) return fail(SMELT_ERROR_INVALID_ARGUMENT, "library build: the list of entries is empty");
+    return SMELT_OK;
+}
+
+smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc) {
+    TRY(check_build(library, desc));
+    size_t most = (size_t)smelt_library_function_count(library);
+    const struct entry **entries = calloc(most, sizeof *entries);
+    if (!entries) return fail_out_of_memory(most * sizeof *entries);
+    struct package_request request = {.translation = &library->translation,
+                                      .source_name = library->label,
+                                      .entries = entries,
+                                      .desc = desc};
+    struct text bytes = {0};
+    smelt_status status = choose_entries(library, desc->entries, entries, &request.entry_count);
+    if (status == SMELT_OK) status = package_build(&request, &bytes);
+    if (bytes.length) {
+        struct bytes piece = {bytes.data, bytes.length};
+        smelt_status written = file_write(desc->path, &piece, 1);
+        if (written != SMELT_OK) status = written;
+    }
+    text_free(&bytes);
+    free(entries);
+    return status;
 }

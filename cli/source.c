@@ -1,0 +1,60 @@
+#include "source.h"
+#include "values.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* No kernel is this long, no package so large; an endless device file is. */
+#define MAX_SOURCE_BYTES ((size_t)64 << 20)
+#define MAX_PACKAGE_BYTES ((size_t)4 << 30)
+
+static bool is_package(const char *data, size_t size) {
+    size_t length = strlen(SMELT_PACKAGE_MAGIC);
+    return size >= length && memcmp(data, SMELT_PACKAGE_MAGIC, length) == 0;
+}
+
+static bool too_long(const char *data, size_t size, bool text_only) {
+    return size > (!text_only && is_package(data, size) ? MAX_PACKAGE_BYTES : MAX_SOURCE_BYTES);
+}
+
+bool source_read(const char *path, char **contents, size_t *package_size) {
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
+    if (!file) return complain("file '%s' cannot be opened: %s", path, strerror(errno));
+    size_t size = 0, capacity = 65536;
+    char *data = malloc(capacity);
+    errno = 0;
+    for (size_t count; data && (count = fread(data + size, 1, capacity - size - 1, file)) > 0;) {
+        size += count;
+        if (capacity - size > 1) continue;
+        if (too_long(data, size, !package_size)) break;
+        char *grown = realloc(data, capacity *= 2);
+        if (!grown) free(data);
+        data = grown;
+    }
+    int reason = ferror(file) ? errno : 0;
+    if (file != stdin) fclose(file);
+    if (!data) return complain("file '%s' does not fit in memory", path);
+    bool package = package_size && is_package(data, size), good = true;
+    if (reason)
+        good = complain("file '%s' cannot be read: %s", path, strerror(reason));
+    else if (too_long(data, size, !package_size))
+        good = complain(package ? "file '%s' is longer than 4 GiB, which no package is"
+                                : "file '%s' is longer than 64 MiB, which no kernel source is",
+                        path);
+    else if (!package && memchr(data, 0, size))
+        good = complain("file '%s' is not text: it holds a zero byte", path);
+    if (!good) {
+        free(data);
+        return false;
+    }
+    data[size] = 0;
+    *contents = data;
+    if (package_size) *package_size = package ? size : 0;
+    return true;
+}
+
+const char *source_label(const char *path) {
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}

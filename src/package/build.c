@@ -1,0 +1,363 @@
+#include "package/build.h"
+#include "base/clock.h"
+#include "cpu/shape.h"
+#include "frontend/build_id.h"
+#include "frontend/compile.h"
+#include "frontend/compiler_library.h"
+#include "package/features.h"
+#include "package/package.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Targets. */
+
+static smelt_status read_target(const char *name, struct arena *arena, struct package_target *target) {
+    static const char sm[] = "sm_";
+    *target = (struct package_target){.kind = PACKAGE_TARGET_CPU, .name = name, .processor = ""};
+    const char *level = features_of_level(name);
+    if (strcmp(name, "cpu") == 0) {
+        struct text features = {0};
+        features_of_machine(&features);
+        target->features = arena_copy(arena, text_string(&features), features.length);
+        text_free(&features);
+    } else if (level) {
+        target->processor = name;
+        target->features = level;
+    } else if (strncmp(name, sm, sizeof sm - 1) == 0) {
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "target '%s': code for NVIDIA GPUs cannot be packaged yet; there are cpu, x86-64, "
+                    "x86-64-v3, x86-64-v4",
+                    name);
+    } else {
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "target '%s' is unknown; expected cpu, x86-64, x86-64-v3 or x86-64-v4", name);
+    }
+    return target->features ? SMELT_OK : fail_out_of_memory(1);
+}
+
+/* ---- The build at work. */
+
+struct slot {
+    bool done;
+    smelt_status status;
+    char *message; /* heap: of a failure, or the note of a good one */
+    double seconds;
+    struct package_entry entry;
+    struct text bitcode;
+    struct package_code *codes; /* heap, and their images */
+    struct package_constant *constants;
+    struct constant_use *uses; /* the names of the constants */
+};
+
+struct work {
+    const struct package_request *request;
+    const struct package_target *targets;
+    int target_count;
+    const char *target_names;
+    smelt_constant given[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE */
+    struct slot *slots;
+    atomic_int next;
+    pthread_mutex_t lock;
+    int reported;     /* slots reported so far */
+    int first_failed; /* -1: none */
+};
+
+static void slot_free(struct slot *slot) {
+    for (int i = 0; i < slot->entry.code_count; i++) free((void *)slot->codes[i].image.data);
+    free(slot->codes);
+    free(slot->constants);
+    free(slot->uses);
+    free(slot->message);
+    text_free(&slot->bitcode);
+}
+
+/* The shapes an entry gets code for, the one that serves every launch first. docs/packages.md has the
+ * reasons. */
+#define MAX_SHAPES (3 + SMELT_MAX_BUILD_THREADGROUPS)
+
+static const struct code_shape any_shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1};
+
+static void add_shape(struct code_shape shapes[MAX_SHAPES], int *count, struct code_shape shape) {
+    for (int i = 0; i < *count; i++)
+        if (memcmp(&shapes[i], &shape, sizeof shape) == 0) return;
+    shapes[(*count)++] = shape;
+}
+
+static int choose_shapes(const smelt_build_desc *desc, bool has_barrier,
+                         struct code_shape shapes[MAX_SHAPES]) {
+    int count = 0;
+    add_shape(shapes, &count, any_shape);
+    add_shape(shapes, &count,
+              (struct code_shape){.engine = ENGINE_SIMD, .polled = 1, .small = 1, .size = {0, 1, 1}});
+    if (!has_barrier)
+        add_shape(shapes, &count, (struct code_shape){.engine = ENGINE_SIMD, .polled = 1, .small = 1});
+    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++) {
+        struct shape_request request = {.polled = true, .barrier_hint = has_barrier};
+        struct launch_shapes wanted;
+        for (int d = 0; d < 3; d++)
+            request.grid[d] = request.group_size[d] =
+                (uint32_t)(desc->threadgroups[i][d] ? desc->threadgroups[i][d] : 1);
+        launch_shapes(&request, &wanted);
+        add_shape(shapes, &count, wanted.full);
+    }
+    return count;
+}
+
+static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitcode,
+                             struct code_options *options, const struct work *work, int target) {
+    struct package_code code = {.target = (uint32_t)target, .shape = options->shape};
+    const char *processor = work->targets[target].processor;
+    struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
+    struct image image = {0};
+    char *written;
+    if (!*processor) processor = NULL;
+    if (!code_recall(bitcode->key, options, processor, &image))
+        TRY(code_make(bytes, bitcode->key, options, processor, &image));
+    code.engine = image.engine;
+    slot->entry.max_threads = image.max_threads;
+    slot->entry.has_barrier = image.has_barrier;
+    smelt_status status = image_write(&image, &written, &code.image.size);
+    image_free(&image);
+    if (status != SMELT_OK) return status;
+    code.image.data = written;
+    slot->codes[slot->entry.code_count++] = code;
+    return SMELT_OK;
+}
+
+static smelt_status make_codes(const struct work *work, struct slot *slot,
+                               const struct entry_bitcode *bitcode, const smelt_constant *constants) {
+    const smelt_build_desc *desc = work->request->desc;
+    struct code_options options = {.name = slot->entry.entry.host_name, .constants = constants};
+    slot->codes = calloc((size_t)work->target_count * MAX_SHAPES, sizeof *slot->codes);
+    if (!slot->codes) return fail_out_of_memory(MAX_SHAPES * sizeof *slot->codes);
+    for (int t = 0; t < work->target_count; t++) {
+        struct code_shape shapes[MAX_SHAPES];
+        options.shape = any_shape;
+        TRY(add_code(slot, bitcode, &options, work, t));
+        /* The scalar engine has one code for all. */
+        if (slot->codes[slot->entry.code_count - 1].engine == ENGINE_SCALAR) continue;
+        int count = choose_shapes(desc, slot->entry.has_barrier, shapes);
+        for (int i = 1; i < count; i++) {
+            options.shape = shapes[i];
+            TRY(add_code(slot, bitcode, &options, work, t));
+        }
+    }
+    return SMELT_OK;
+}
+
+/* ---- Function constants. */
+
+static const smelt_constant *given_value(const struct work *work, int index) {
+    for (const smelt_constant *c = work->given; c->dtype != SMELT_NO_DTYPE; c++)
+        if (c->index == index) return c;
+    return NULL;
+}
+
+/* Whether bitcode has a symbol of this name, or that begins so: names stand in it as they are. */
+static bool mentions(const struct entry_bitcode *bitcode, const char *name) {
+    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, strlen(name)) != NULL;
+}
+
+/* Lists what the entry names; those with values go to `values`. *missing says which must have one and have
+ * not. */
+static smelt_status list_constants(const struct work *work, struct slot *slot,
+                                   const struct entry_bitcode *bitcode,
+                                   smelt_constant values[SMELT_MAX_CONSTANTS + 1], struct text *missing) {
+    int count = 0, set = 0;
+    values[0] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
+    if (!mentions(bitcode, "smelt_constant_")) return SMELT_OK;
+    struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
+    struct code_options options = {.name = slot->entry.entry.host_name, .constants = work->given};
+    TRY(code_constants(bytes, &options, &slot->uses, &count));
+    slot->constants = calloc((size_t)count + 1, sizeof *slot->constants);
+    if (!slot->constants) return fail_out_of_memory((size_t)count * sizeof *slot->constants);
+    for (int i = 0; i < count; i++) {
+        const struct constant_use *use = &slot->uses[i];
+        const smelt_constant *value = given_value(work, use->index);
+        struct package_constant *constant = &slot->constants[i];
+        *constant =
+            (struct package_constant){.name = use->name, .required = use->required, .set = value != NULL};
+        constant->value = (smelt_constant){.index = use->index, .dtype = (smelt_dtype)use->dtype};
+        if (value) constant->value = *value;
+        if (value && set < SMELT_MAX_CONSTANTS) values[set++] = *value;
+        if (use->required)
+            text_addf(missing, "%s%d ('%s')", missing->length ? ", " : "", use->index, use->name);
+    }
+    values[set] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
+    slot->entry.constants = slot->constants;
+    slot->entry.constant_count = count;
+    return SMELT_OK;
+}
+
+/* ---- One entry. */
+
+static smelt_status build_entry(const struct work *work, const struct entry *entry, struct slot *slot) {
+    struct entry_bitcode bitcode = {0};
+    smelt_constant values[SMELT_MAX_CONSTANTS + 1];
+    struct text missing = {0}, note = {0};
+    slot->entry.entry = *entry;
+    smelt_status status = compile_bitcode(work->request->translation, entry, &bitcode);
+    if (status == SMELT_OK) {
+        slot->entry.has_barrier = mentions(&bitcode, "__smelt_threadgroup_barrier");
+        status = list_constants(work, slot, &bitcode, values, &missing);
+        if (status == SMELT_OK && !missing.length) status = make_codes(work, slot, &bitcode, values);
+        compile_keep_bitcode(&bitcode, status);
+    }
+    slot->bitcode = bitcode.bytes;
+    slot->entry.bitcode = (struct bytes){slot->bitcode.data, slot->bitcode.length};
+    slot->entry.codes = slot->codes;
+    if (missing.length)
+        text_addf(&note, "constant%s %s given at load", strchr(text_string(&missing), ',') ? "s" : "",
+                  text_string(&missing));
+    slot->message = strdup(status == SMELT_OK ? text_string(&note) : smelt_error());
+    text_free(&missing);
+    text_free(&note);
+    return status;
+}
+
+/* Reports what is finished in the entries' order. */
+static void finish(struct work *work, int index, smelt_status status, double seconds) {
+    const struct package_request *request = work->request;
+    pthread_mutex_lock(&work->lock);
+    work->slots[index].status = status;
+    work->slots[index].seconds = seconds;
+    work->slots[index].done = true;
+    if (status != SMELT_OK && (work->first_failed < 0 || index < work->first_failed))
+        work->first_failed = index;
+    while (work->reported < request->entry_count && work->slots[work->reported].done) {
+        const struct slot *slot = &work->slots[work->reported++];
+        smelt_build_report report = {.entry = slot->entry.entry.host_name,
+                                     .targets = work->target_names,
+                                     .seconds = slot->seconds,
+                                     .status = slot->status,
+                                     .message = slot->message ? slot->message : "",
+                                     .number = work->reported,
+                                     .total = request->entry_count};
+        if (request->desc->report) request->desc->report(&report, request->desc->context);
+        if (slot->status != SMELT_OK && !request->desc->keep_going) work->reported = request->entry_count;
+    }
+    pthread_mutex_unlock(&work->lock);
+}
+
+static bool wanted(struct work *work, int index) {
+    pthread_mutex_lock(&work->lock);
+    bool yes = work->request->desc->keep_going || work->first_failed < 0 || index < work->first_failed;
+    pthread_mutex_unlock(&work->lock);
+    return yes;
+}
+
+static void *work_on(void *argument) {
+    struct work *work = argument;
+    for (int i; (i = atomic_fetch_add(&work->next, 1)) < work->request->entry_count;) {
+        if (!wanted(work, i)) continue;
+        double start = clock_seconds();
+        smelt_status status = build_entry(work, work->request->entries[i], &work->slots[i]);
+        finish(work, i, status, clock_seconds() - start);
+    }
+    return NULL;
+}
+
+#define MAX_JOBS 64
+
+static int job_count(const struct package_request *request) {
+    cpu_set_t set;
+    int jobs = request->desc->jobs;
+    if (jobs <= 0) jobs = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    if (jobs > request->entry_count) jobs = request->entry_count;
+    return jobs > MAX_JOBS ? MAX_JOBS : jobs;
+}
+
+static void run_jobs(struct work *work) {
+    pthread_t threads[MAX_JOBS];
+    int started = 0, jobs = job_count(work->request);
+    while (started < jobs - 1 && pthread_create(&threads[started], NULL, work_on, work) == 0) started++;
+    work_on(work);
+    for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
+}
+
+/* ---- The package of what came out. */
+
+static void warn_of_unknown_constants(const struct work *work) {
+    for (const smelt_constant *given = work->given; given->dtype != SMELT_NO_DTYPE; given++) {
+        bool known = false;
+        for (int s = 0; s < work->request->entry_count; s++)
+            for (int c = 0; c < work->slots[s].entry.constant_count; c++)
+                known |= work->slots[s].constants[c].value.index == given->index;
+        if (!known)
+            log_line(SMELT_LOG_WARNING,
+                     "function constant %d has a value, and no entry that was built has it", given->index);
+    }
+}
+
+static smelt_status collect(const struct work *work, const char *llvm_version, struct text *bytes) {
+    const struct package_request *request = work->request;
+    struct package package = {.smelt_version = smelt_version(),
+                              .llvm_version = llvm_version,
+                              .bitcode_interface = bitcode_interface,
+                              .code_interface = code_interface,
+                              .source_name = request->source_name,
+                              .math = request->translation->math,
+                              .metal_version = 320,
+                              .targets = work->targets,
+                              .target_count = work->target_count};
+    struct package_entry *entries = calloc((size_t)request->entry_count + 1, sizeof *entries);
+    if (!entries) return fail_out_of_memory(sizeof *entries);
+    for (int i = 0; i < request->entry_count; i++)
+        if (work->slots[i].status == SMELT_OK) entries[package.entry_count++] = work->slots[i].entry;
+    package.entries = entries;
+    smelt_status status = package.entry_count ? package_write(&package, bytes) : SMELT_OK;
+    free(entries);
+    return status;
+}
+
+static smelt_status conclude(const struct work *work, struct text *bytes) {
+    const struct package_request *request = work->request;
+    const struct slot *first = work->first_failed < 0 ? NULL : &work->slots[work->first_failed];
+    const struct compiler *compiler;
+    int failed = 0;
+    for (int i = 0; i < request->entry_count; i++) failed += work->slots[i].status != SMELT_OK;
+    if (first && !request->desc->keep_going)
+        return fail(first->status, "entry '%s' does not compile: %s", first->entry.entry.host_name,
+                    first->message ? first->message : "");
+    TRY(compiler_open(&compiler));
+    TRY(collect(work, compiler->llvm_version, bytes));
+    warn_of_unknown_constants(work);
+    if (!first) return SMELT_OK;
+    return fail(first->status, "%d of %d entries do not compile; the first, '%s': %s", failed,
+                request->entry_count, first->entry.entry.host_name, first->message ? first->message : "");
+}
+
+smelt_status package_build(const struct package_request *request, struct text *bytes) {
+    static const char *const usual[] = {"cpu", NULL};
+    const smelt_build_desc *desc = request->desc;
+    const char *const *names = desc->targets[0] ? desc->targets : usual;
+    struct package_target targets[SMELT_MAX_BUILD_TARGETS];
+    struct arena arena = {0};
+    struct text joined = {0};
+    struct work work = {.request = request, .targets = targets, .first_failed = -1};
+    smelt_status status = SMELT_OK;
+    for (; work.target_count < SMELT_MAX_BUILD_TARGETS && names[work.target_count] && status == SMELT_OK;
+         work.target_count++) {
+        status = read_target(names[work.target_count], &arena, &targets[work.target_count]);
+        text_addf(&joined, "%s%s", work.target_count ? "," : "", names[work.target_count]);
+    }
+    work.target_names = text_string(&joined);
+    memcpy(work.given, desc->constants, sizeof desc->constants);
+    work.slots = calloc((size_t)request->entry_count + 1, sizeof *work.slots);
+    if (status == SMELT_OK && !work.slots) status = fail_out_of_memory(sizeof *work.slots);
+    if (status == SMELT_OK) {
+        pthread_mutex_init(&work.lock, NULL);
+        run_jobs(&work);
+        pthread_mutex_destroy(&work.lock);
+        status = conclude(&work, bytes);
+    }
+    for (int i = 0; i < request->entry_count && work.slots; i++) slot_free(&work.slots[i]);
+    free(work.slots);
+    text_free(&joined);
+    arena_free(&arena);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* Makes packages: every entry asked for, through clang and the compiler library, several at once. */
+#ifndef SMELT_PACKAGE_BUILD_H
+#define SMELT_PACKAGE_BUILD_H
+
+#include "frontend/translation.h"
+
+struct package_request {
+    const struct translation *translation;
+    const char *source_name;
+    const struct entry *const *entries;
+    int entry_count;
+    const smelt_build_desc *desc; /* the rest of what is wanted */
+};
+
+/* The package's bytes. Fails at the first entry, in their order, that does not compile; with desc->keep_going
+ * at the end, with *bytes holding the others' package unless there are none. */
+smelt_status package_build(const struct package_request *request, struct text *bytes);
+
+#endif

@@ -1,0 +1,142 @@
+#include "package/code.h"
+#include "frontend/compiler_library.h"
+#include "frontend/target.h"
+#include "package/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Function constants. */
+
+static bool is_real(smelt_dtype dtype) {
+    return dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16 || dtype == SMELT_FLOAT32 ||
+           dtype == SMELT_FLOAT64;
+}
+
+/* What a value is in code, where a constant has `width` bytes: equal values have equal bits. */
+static uint64_t bits_of(const smelt_constant *c, size_t width) {
+    uint64_t bits = 0;
+    if (is_real(c->dtype)) {
+        memcpy(&bits, &c->value.real, sizeof bits);
+        return bits;
+    }
+    bits = (uint64_t)c->value.integer;
+    if (c->dtype == SMELT_BOOL) return bits != 0;
+    return width && width < 8 ? bits & ((UINT64_C(1) << 8 * width) - 1) : bits;
+}
+
+static bool same_value(const smelt_constant *a, const smelt_constant *b) {
+    size_t width = smelt_dtype_bytes(a->dtype);
+    return is_real(a->dtype) == is_real(b->dtype) && bits_of(a, width) == bits_of(b, width);
+}
+
+static const smelt_constant *find(const smelt_constant *given, int index) {
+    for (; given && given->dtype != SMELT_NO_DTYPE; given++)
+        if (given->index == index) return given;
+    return NULL;
+}
+
+void package_constants(const struct package_entry *entry, const smelt_constant *given,
+                       smelt_constant constants[SMELT_MAX_CONSTANTS + 1], bool *changed) {
+    int count = 0;
+    *changed = false;
+    for (int i = 0; i < entry->constant_count && count < SMELT_MAX_CONSTANTS; i++) {
+        const struct package_constant *own = &entry->constants[i];
+        const smelt_constant *value = find(given, own->value.index);
+        *changed |= value && !(own->set && same_value(value, &own->value));
+        if (!value && own->set) value = &own->value;
+        if (value) constants[count++] = *value;
+    }
+    constants[count] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
+}
+
+/* ---- Code. */
+
+static smelt_status read_code(const char *name, const struct package_code *code, struct image *image) {
+    smelt_status status = image_read(code->image.data, code->image.size, image);
+    return status == SMELT_OK ? status : fail_within(status, "kernel '%s'", name);
+}
+
+static smelt_status make_code(const struct package_entry *entry, const struct code_options *options,
+                              struct image *image, bool *ready) {
+    const char *cpu = target_cpu();
+    struct hash key = hash_bytes(entry->bitcode.data, entry->bitcode.size);
+    *ready = code_recall(key, options, cpu, image);
+    return *ready ? SMELT_OK : code_make(entry->bitcode, key, options, cpu, image);
+}
+
+/* Why the package's codes cannot be used, as the start of a sentence; "" if they can. */
+static void reason_against(const struct package *package, const struct package_entry *entry, bool changed,
+                           struct text *reason) {
+    struct text why = {0};
+    if (!entry->code_count)
+        text_add(reason, "the package has no code for it, as function constants get their values only now");
+    else if (changed)
+        text_add(reason, "the package's code was made with other values of function constants");
+    else if (!package_code_fits(package))
+        text_addf(reason, "the package's code was made by another build of smelt (version %s)",
+                  package->smelt_version);
+    else if (package_target_here(package, &why) < 0)
+        text_addf(reason, "the package's code does not run here: %s",
+                  why.length ? text_string(&why) : "there is none for CPUs");
+    text_free(&why);
+}
+
+static void describe_shape(const struct code_shape *shape, struct text *out) {
+    if (shape->engine == ENGINE_SCALAR)
+        text_add(out, "the scalar engine");
+    else if (shape->size[0])
+        text_addf(out, "threadgroups of %u x %u x %u", shape->size[0], shape->size[1], shape->size[2]);
+    else
+        text_addf(out, "%s threadgroups%s", shape->masked ? "any" : "whole simdgroups in",
+                  shape->size[1] ? " of one dimension" : "");
+}
+
+static char *note_of(const struct package_target *target, const struct package_code *code,
+                     const struct code_shape *wanted) {
+    struct text note = {0};
+    text_addf(&note, "runs the package's code for '%s', made for ", target->name);
+    describe_shape(&code->shape, &note);
+    text_add(&note, "; code for ");
+    describe_shape(wanted, &note);
+    text_add(&note, " would be faster, and needs the compiler library");
+    return note.data;
+}
+
+smelt_status package_code(const struct package *package, const struct package_entry *entry,
+                          const struct code_options *options, bool changed, struct image *image, bool *ready,
+                          char **note) {
+    struct text reason = {0}, ignored = {0};
+    const struct code_shape *wanted = &options->shape;
+    const struct package_code *code = NULL;
+    *note = NULL;
+    *ready = true;
+    reason_against(package, entry, changed, &reason);
+    int target = reason.length ? -1 : package_target_here(package, &ignored);
+    text_free(&ignored);
+    if (target >= 0) code = package_find_code(entry, target, wanted);
+    if (code && (code->engine == ENGINE_SCALAR || shape_serves_well(&code->shape, wanted))) {
+        text_free(&reason);
+        return read_code(options->name, code, image);
+    }
+    smelt_status status = make_code(entry, options, image, ready);
+    if (status == SMELT_ERROR_NO_COMPILER && code) {
+        *note = note_of(&package->targets[target], code, wanted);
+        *ready = true;
+        status = read_code(options->name, code, image);
+    } else if (status == SMELT_ERROR_NO_COMPILER) {
+        if (!reason.length) text_add(&reason, "the package has no code of the scalar engine");
+        status = fail_within(status, "kernel '%s': %s", options->name, text_string(&reason));
+    }
+    text_free(&reason);
+    return status;
+}
+
+smelt_status package_show(const struct package_entry *entry, const struct code_options *options,
+                          smelt_stage stage, char **text) {
+    if (stage == SMELT_STAGE_SOURCE || stage == SMELT_STAGE_REWRITTEN)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': a package holds no source text; there are the stages ir, simd, asm and why",
+                    options->name);
+    return code_show(entry->bitcode, options, target_cpu(), stage, text);
+}

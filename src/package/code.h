@@ -1,0 +1,25 @@
+/* Code of a package's entry for a launch: the package's own, or made of its bitcode where there is a
+ * compiler. */
+#ifndef SMELT_PACKAGE_CODE_H
+#define SMELT_PACKAGE_CODE_H
+
+#include "frontend/code.h"
+#include "package/package.h"
+
+/* The values an entry runs with: those of the package, under those `given` (ended by SMELT_NO_DTYPE). Ended
+ * the same way; *changed: they differ from those the package's code was made with. */
+void package_constants(const struct package_entry *entry, const smelt_constant *given,
+                       smelt_constant constants[SMELT_MAX_CONSTANTS + 1], bool *changed);
+
+/* Code for options->shape with options->constants as above; *note: a sentence (heap) if it is slower than it
+ * could be here, or NULL. *ready: nothing was compiled. NO_COMPILER says why the package's own codes do not
+ * do; further errors as code_make. */
+smelt_status package_code(const struct package *package, const struct package_entry *entry,
+                          const struct code_options *options, bool changed, struct image *image, bool *ready,
+                          char **note);
+
+/* The text of a stage behind `rewritten`. */
+smelt_status package_show(const struct package_entry *entry, const struct code_options *options,
+                          smelt_stage stage, char **text);
+
+#endif

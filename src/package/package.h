@@ -1,0 +1,79 @@
+/* What a .smeltlib file holds: kernel entries as clang made them, code for some machines, and everything
+ * needed to run them without their source. docs/packages.md is the description for users. */
+#ifndef SMELT_PACKAGE_PACKAGE_H
+#define SMELT_PACKAGE_PACKAGE_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "ir/image.h"
+#include "source/program.h"
+
+/* Raise it with every change of what format.c writes. */
+#define PACKAGE_FORMAT 1
+
+/* A kind of machine code is made for. Readers leave kinds they do not know alone. */
+enum package_target_kind { PACKAGE_TARGET_CPU = 1 };
+
+struct package_target {
+    uint32_t kind;
+    const char *name;      /* as it was asked for: "cpu", "x86-64-v3" */
+    const char *processor; /* LLVM's name of what code was made for; "" for the machine it was made on */
+    const char *features;  /* what a machine must have: features.h */
+};
+
+/* Code for one target and shape. */
+struct package_code {
+    uint32_t target; /* index into the package's */
+    struct code_shape shape;
+    uint32_t engine;    /* whose code it came to be: the scalar engine's where the SIMD engine refused */
+    struct bytes image; /* image_write */
+};
+
+/* A function constant that the entry's code names. */
+struct package_constant {
+    const char *name;
+    bool required;        /* the entry reads it, and it has no value in the package */
+    bool set;             /* it has one: `value` */
+    smelt_constant value; /* index always; dtype is that of the value, or of the constant's type */
+};
+
+struct package_entry {
+    struct entry entry;   /* host name and parameters; no tokens, no expression */
+    uint32_t max_threads; /* max_total_threads_per_threadgroup; 0: not given, or no code was made */
+    bool has_barrier;
+    const struct package_constant *constants;
+    int constant_count;
+    struct bytes bitcode; /* before function constants have values */
+    const struct package_code *codes;
+    int code_count; /* 0: constants are missing */
+};
+
+struct package {
+    struct arena arena;                       /* strings and lists below; blocks of bytes lie elsewhere */
+    const char *smelt_version, *llvm_version; /* what made it */
+    const char *bitcode_interface, *code_interface; /* what its bitcode and code expect: interface_id.h */
+    const char *source_name;
+    smelt_math_mode math;
+    uint32_t metal_version; /* 320 is 3.2 */
+    const struct package_target *targets;
+    int target_count;
+    const struct package_entry *entries;
+    int entry_count;
+};
+
+/* Whether the bytes begin as a package does. */
+bool package_begins(const char *bytes, size_t size);
+
+/* The same contents give the same bytes. */
+smelt_status package_write(const struct package *package, struct text *bytes);
+
+/* `bytes` must outlive the package: blocks lie in them. `label` names them in messages. FORMAT with a
+ * sentence for what is no package, of a newer format, cut off, damaged, or made for another smelt's prelude.
+ */
+smelt_status package_read(const char *label, const char *bytes, size_t size, struct package *package);
+void package_free(struct package *package);
+
+/* Whether its machine code was made for this build of smelt's engines. */
+bool package_code_fits(const struct package *package);
+
+#endif

@@ -1,0 +1,22 @@
+/* Which of an entry's codes a machine and a launch may use. */
+#ifndef SMELT_PACKAGE_SELECT_H
+#define SMELT_PACKAGE_SELECT_H
+
+#include "package/package.h"
+
+/* The target whose code this machine runs, the one that asks for most of those it can run; -1: none, and
+ * `why` says of each what is missing here. */
+int package_target_here(const struct package *package, struct text *why);
+
+/* Whether code of shape `made` does what a launch needs for which code of shape `wanted` was asked. */
+bool shape_serves(const struct code_shape *made, const struct code_shape *wanted);
+
+/* Whether it does so as fast, or so nearly that making another is not worth the time: docs/packages.md has
+ * figures. */
+bool shape_serves_well(const struct code_shape *made, const struct code_shape *wanted);
+
+/* The entry's best code of the target for a launch, or NULL. */
+const struct package_code *package_find_code(const struct package_entry *entry, int target,
+                                             const struct code_shape *wanted);
+
+#endif
