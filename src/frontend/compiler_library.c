@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,6 +57,9 @@ static smelt_status open_library(const struct compiler **compiler) {
 }
 
 smelt_status compiler_open(const struct compiler **compiler) {
+    const char *setting = getenv("SMELT_COMPILE");
+    if (setting && strcmp(setting, "0") == 0)
+        return fail(SMELT_ERROR_NO_COMPILER, "SMELT_COMPILE is 0: nothing is compiled");
     pthread_mutex_lock(&lock);
     smelt_status status = opened ? SMELT_OK : open_library(&opened);
     if (status == SMELT_OK) *compiler = opened;

@@ -75,36 +75,48 @@ static void slot_free(struct slot *slot) {
     text_free(&slot->bitcode);
 }
 
-/* The shapes an entry gets code for, the one that serves every launch first. docs/packages.md has the
- * reasons. */
-#define MAX_SHAPES (3 + SMELT_MAX_BUILD_THREADGROUPS)
+/* ---- Shapes. Code that serves every launch, code for those that stay small, and what is common: measured in
+ * docs/packages.md. All of it looks at the clock, which costs next to nothing. */
+
+#define MAX_SHAPES (6 + SMELT_MAX_BUILD_THREADGROUPS)
 
 static const struct code_shape any_shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1};
 
-static void add_shape(struct code_shape shapes[MAX_SHAPES], int *count, struct code_shape shape) {
-    for (int i = 0; i < *count; i++)
-        if (memcmp(&shapes[i], &shape, sizeof shape) == 0) return;
-    shapes[(*count)++] = shape;
+struct shapes {
+    struct code_shape items[MAX_SHAPES];
+    int count;
+};
+
+static void add_shape(struct shapes *shapes, struct code_shape shape) {
+    shape.engine = ENGINE_SIMD;
+    shape.polled = 1;
+    shape.small = 1;
+    for (int i = 0; i < shapes->count; i++)
+        if (memcmp(&shapes->items[i], &shape, sizeof shape) == 0) return;
+    shapes->items[shapes->count++] = shape;
 }
 
-static int choose_shapes(const smelt_build_desc *desc, bool has_barrier,
-                         struct code_shape shapes[MAX_SHAPES]) {
-    int count = 0;
-    add_shape(shapes, &count, any_shape);
-    add_shape(shapes, &count,
-              (struct code_shape){.engine = ENGINE_SIMD, .polled = 1, .small = 1, .size = {0, 1, 1}});
-    if (!has_barrier)
-        add_shape(shapes, &count, (struct code_shape){.engine = ENGINE_SIMD, .polled = 1, .small = 1});
-    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++) {
-        struct shape_request request = {.polled = true, .barrier_hint = has_barrier};
-        struct launch_shapes wanted;
-        for (int d = 0; d < 3; d++)
-            request.grid[d] = request.group_size[d] =
-                (uint32_t)(desc->threadgroups[i][d] ? desc->threadgroups[i][d] : 1);
-        launch_shapes(&request, &wanted);
-        add_shape(shapes, &count, wanted.full);
-    }
-    return count;
+static void add_threadgroup(struct shapes *shapes, const int64_t size[3], bool has_barrier) {
+    struct shape_request request = {.polled = true, .barrier_hint = has_barrier};
+    struct launch_shapes wanted;
+    for (int d = 0; d < 3; d++) request.grid[d] = request.group_size[d] = (uint32_t)(size[d] ? size[d] : 1);
+    launch_shapes(&request, &wanted);
+    add_shape(shapes, wanted.full);
+}
+
+/* Beside any_shape. */
+static void choose_shapes(const smelt_build_desc *desc, const struct package_entry *entry,
+                          struct shapes *shapes) {
+    static const int64_t usual[3] = {256, 1, 1};
+    const int64_t most[3] = {entry->max_threads, 1, 1};
+    *shapes = (struct shapes){.count = 0};
+    add_shape(shapes, (struct code_shape){.masked = 1});
+    add_shape(shapes, (struct code_shape){.masked = 1, .size = {0, 1, 1}});
+    add_shape(shapes, (struct code_shape){.rows = 1});
+    add_threadgroup(shapes, usual, entry->has_barrier);
+    if (most[0] && entry->has_barrier) add_threadgroup(shapes, most, true);
+    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++)
+        add_threadgroup(shapes, desc->threadgroups[i], entry->has_barrier);
 }
 
 static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitcode,
@@ -132,17 +144,17 @@ static smelt_status make_codes(const struct work *work, struct slot *slot,
                                const struct entry_bitcode *bitcode, const smelt_constant *constants) {
     const smelt_build_desc *desc = work->request->desc;
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = constants};
-    slot->codes = calloc((size_t)work->target_count * MAX_SHAPES, sizeof *slot->codes);
+    slot->codes = calloc((size_t)work->target_count * (MAX_SHAPES + 1), sizeof *slot->codes);
     if (!slot->codes) return fail_out_of_memory(MAX_SHAPES * sizeof *slot->codes);
     for (int t = 0; t < work->target_count; t++) {
-        struct code_shape shapes[MAX_SHAPES];
+        struct shapes shapes;
         options.shape = any_shape;
         TRY(add_code(slot, bitcode, &options, work, t));
         /* The scalar engine has one code for all. */
         if (slot->codes[slot->entry.code_count - 1].engine == ENGINE_SCALAR) continue;
-        int count = choose_shapes(desc, slot->entry.has_barrier, shapes);
-        for (int i = 1; i < count; i++) {
-            options.shape = shapes[i];
+        choose_shapes(desc, &slot->entry, &shapes);
+        for (int i = 0; i < shapes.count; i++) {
+            options.shape = shapes.items[i];
             TRY(add_code(slot, bitcode, &options, work, t));
         }
     }
@@ -162,6 +174,11 @@ static bool mentions(const struct entry_bitcode *bitcode, const char *name) {
     return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, strlen(name)) != NULL;
 }
 
+static int by_index(const void *a, const void *b) {
+    const struct constant_use *p = a, *q = b;
+    return (p->index > q->index) - (p->index < q->index);
+}
+
 /* Lists what the entry names; those with values go to `values`. *missing says which must have one and have
  * not. */
 static smelt_status list_constants(const struct work *work, struct slot *slot,
@@ -173,6 +190,7 @@ static smelt_status list_constants(const struct work *work, struct slot *slot,
     struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = work->given};
     TRY(code_constants(bytes, &options, &slot->uses, &count));
+    qsort(slot->uses, (size_t)count, sizeof *slot->uses, by_index);
     slot->constants = calloc((size_t)count + 1, sizeof *slot->constants);
     if (!slot->constants) return fail_out_of_memory((size_t)count * sizeof *slot->constants);
     for (int i = 0; i < count; i++) {

@@ -1,6 +1,7 @@
 #include "package/code.h"
 #include "frontend/compiler_library.h"
 #include "frontend/target.h"
+#include "package/features.h"
 #include "package/select.h"
 
 #include <stdlib.h>
@@ -83,23 +84,35 @@ static void reason_against(const struct package *package, const struct package_e
 }
 
 static void describe_shape(const struct code_shape *shape, struct text *out) {
-    if (shape->engine == ENGINE_SCALAR)
-        text_add(out, "the scalar engine");
-    else if (shape->size[0])
+    if (!shape->small) text_add(out, "buffers of any size, ");
+    if (shape->size[0])
         text_addf(out, "threadgroups of %u x %u x %u", shape->size[0], shape->size[1], shape->size[2]);
     else
-        text_addf(out, "%s threadgroups%s", shape->masked ? "any" : "whole simdgroups in",
-                  shape->size[1] ? " of one dimension" : "");
+        text_addf(out, "%sthreadgroups%s", shape->masked ? "any " : "",
+                  shape->size[1]  ? " in a line"
+                  : shape->rows   ? " with rows of whole simdgroups"
+                  : shape->masked ? ""
+                                  : " of whole simdgroups");
 }
 
+/* Where the code runs though better could be had. */
 static char *note_of(const struct package_target *target, const struct package_code *code,
-                     const struct code_shape *wanted) {
-    struct text note = {0};
-    text_addf(&note, "runs the package's code for '%s', made for ", target->name);
-    describe_shape(&code->shape, &note);
-    text_add(&note, "; code for ");
-    describe_shape(wanted, &note);
-    text_add(&note, " would be faster, and needs the compiler library");
+                     const struct code_shape *wanted, bool well) {
+    struct text note = {0}, here = {0};
+    features_allowed(&here);
+    bool wider = features_level(text_string(&here)) > features_level(target->features);
+    if (!well || wider) text_addf(&note, "runs the package's code for %s", target->name);
+    if (wider) text_addf(&note, ", which leaves wider registers of this machine unused");
+    if (!well) {
+        text_add(&note, ", made for ");
+        describe_shape(&code->shape, &note);
+        text_add(&note, "; code for ");
+        describe_shape(wanted, &note);
+        text_add(
+            &note,
+            " would be faster, and needs the compiler library, or --threadgroup when the package is built");
+    }
+    text_free(&here);
     return note.data;
 }
 
@@ -115,13 +128,15 @@ smelt_status package_code(const struct package *package, const struct package_en
     int target = reason.length ? -1 : package_target_here(package, &ignored);
     text_free(&ignored);
     if (target >= 0) code = package_find_code(entry, target, wanted);
-    if (code && (code->engine == ENGINE_SCALAR || shape_serves_well(&code->shape, wanted))) {
+    bool well = code && (code->engine == ENGINE_SCALAR || shape_serves_well(&code->shape, wanted));
+    if (well) {
         text_free(&reason);
+        *note = note_of(&package->targets[target], code, wanted, true);
         return read_code(options->name, code, image);
     }
     smelt_status status = make_code(entry, options, image, ready);
     if (status == SMELT_ERROR_NO_COMPILER && code) {
-        *note = note_of(&package->targets[target], code, wanted);
+        *note = note_of(&package->targets[target], code, wanted, false);
         *ready = true;
         status = read_code(options->name, code, image);
     } else if (status == SMELT_ERROR_NO_COMPILER) {

@@ -139,6 +139,12 @@ bool features_missing(const char *needed, const char *had, char missing[64]) {
     return false;
 }
 
+int features_level(const char *list) {
+    char missing[64];
+    if (!features_missing(features_of_level("x86-64-v4"), list, missing)) return 4;
+    return features_missing(features_of_level("x86-64-v3"), list, missing) ? 1 : 3;
+}
+
 int features_count(const char *list) {
     int count = 0;
     for (; *list; list += strcspn(list, " "), list += *list == ' ') count++;

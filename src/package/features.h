@@ -17,6 +17,9 @@ const char *features_of_level(const char *cpu);
 /* The first of `needed` that `had` is without, in `missing`; false if there is none. */
 bool features_missing(const char *needed, const char *had, char missing[64]);
 
+/* 4: all of x86-64-v4, 3: of x86-64-v3, 1: less. */
+int features_level(const char *features);
+
 int features_count(const char *features);
 
 #endif

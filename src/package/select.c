@@ -1,6 +1,8 @@
 #include "package/select.h"
 #include "package/features.h"
 
+#include <string.h>
+
 int package_target_here(const struct package *package, struct text *why) {
     struct text here = {0};
     int best = -1, most = -1;
@@ -25,12 +27,18 @@ static bool one_dimensional(const struct code_shape *shape) {
     return shape->size[1] == 1 && shape->size[2] == 1;
 }
 
+/* Groups of one dimension, of whole simdgroups. */
+static bool whole_line(const struct code_shape *shape) {
+    return !shape->masked && !shape->size[0] && one_dimensional(shape);
+}
+
 bool shape_serves(const struct code_shape *made, const struct code_shape *wanted) {
     if (made->engine != wanted->engine) return false;
     if (wanted->polled && !made->polled) return false;
     if (made->small && !wanted->small) return false;
     if (wanted->masked && !made->masked) return false;
-    if (made->rows && !wanted->rows && (!wanted->size[0] || wanted->size[0] % 32)) return false;
+    bool rows = wanted->rows || whole_line(wanted) || (wanted->size[0] && wanted->size[0] % 32 == 0);
+    if (made->rows && !rows) return false;
     uint32_t multiple = wanted->multiple  ? wanted->multiple
                         : wanted->size[0] ? wanted->size[0]
                         : !wanted->masked ? 32
@@ -44,7 +52,9 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
 bool shape_serves_well(const struct code_shape *made, const struct code_shape *wanted) {
     struct code_shape same = *made;
     same.polled = wanted->polled;
-    return shape_serves(made, wanted) && shape_serves(wanted, &same) && shape_serves(&same, wanted);
+    if (!shape_serves(made, wanted) || made->small != wanted->small) return false;
+    if (whole_line(wanted) && (whole_line(made) || made->rows)) return true;
+    return memcmp(&same, wanted, sizeof same) == 0;
 }
 
 /* Of two codes that serve, the one made for more of what is known is the faster. */

@@ -14,7 +14,8 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
 
 A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
-results are compared with the expectation.
+results are compared with the expectation. With SMELT_CASE_PACKAGE set a .metal case is built into a package first, and
+what runs is the package, on device cpu, where nothing can be compiled.
 """
 import itertools
 import math
@@ -137,11 +138,34 @@ class Case:
         form = ["--body"] if self.path.endswith(".body") else []
         return [smelt, "run", *form, self.path, *arguments, "--device", device], files
 
+    def package(self, smelt, command, folder):
+        """Builds, and returns the command that runs the package, and its environment."""
+        path, source = os.path.join(folder, "case.smeltlib"), command.index(self.path)
+        build, run = [smelt, "build", self.path, "-o", path], command[:source] + [path]
+        if not command[source + 1].startswith("-"):
+            build += ["--entry", command[source + 1]]
+        at = source + 1
+        while at < len(command):
+            if command[at] in ("-I", "--math", "--constant"):
+                build += command[at:at + 2]
+                at += 2
+            else:
+                run.append(command[at])
+                at += 1
+        done = subprocess.run(build, capture_output=True, text=True, timeout=300, check=False)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(build)}: exit status {done.returncode}: {done.stdout}{done.stderr}")
+        nothing = {"SMELT_COMPILE": "0", "SMELT_CLANG": "/nonexistent", "SMELT_CACHE_DIR": os.path.join(folder, "cache")}
+        return run, {**os.environ, **nothing}
+
     def check(self, smelt, device):
         problems = []
         with tempfile.TemporaryDirectory() as folder:
             command, files = self.command(smelt, device, folder)
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+            environment = None
+            if "SMELT_CASE_PACKAGE" in os.environ:
+                command, environment = self.package(smelt, command, folder)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
             if done.returncode != 0:
                 return [f"exit status {done.returncode}: {done.stderr.strip()}"]
             for name, (wanted, prefix) in self.expectations.items():

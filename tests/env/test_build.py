@@ -1,0 +1,258 @@
+#!/usr/bin/env python3
+"""smelt build: the lines it prints, its exit status, and packages that run without clang and without the compiler."""
+import os
+import re
+import shutil
+
+from support import SMELT, entries, expect, expect_equal, expect_failure, read_floats, run_tests
+
+FILE = """kernel void add(device const float *a [[buffer(0)]], constant float &b [[buffer(1)]],
+                device float *c [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    c[i] = a[i] + b;
+}
+constant bool flip [[function_constant(3)]];
+constant float scale [[function_constant(7)]];
+constant float scale_or_2 = is_function_constant_defined(scale) ? scale : 2.0f;
+kernel void turn(device const float *a [[buffer(0)]], device float *c [[buffer(2)]],
+                 uint i [[thread_position_in_grid]], uint n [[threads_per_grid]]) {
+    c[flip ? n - 1 - i : i] = scale_or_2 * a[i];
+}
+kernel void part_sums(device const float *a [[buffer(0)]], device float *c [[buffer(2)]],
+                      uint i [[thread_position_in_grid]], uint t [[thread_position_in_threadgroup]],
+                      uint n [[threads_per_threadgroup]], uint group [[threadgroup_position_in_grid]]) {
+    threadgroup float part[1024];
+    part[t] = a[i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    if (t == 0) {
+        float sum = 0;
+        for (uint k = 0; k < n; k++) sum += part[k];
+        c[group] = sum;
+    }
+}
+template <typename T> kernel void count(device T *c [[buffer(2)]], uint i [[thread_position_in_grid]]) { c[i] = T(i); }
+template [[host_name("count_f")]] kernel void count<float>(device float *, uint);
+template [[host_name("count_h")]] kernel void count<half>(device half *, uint);
+"""
+NAMES = ["add", "turn", "part_sums", "count_f", "count_h"]
+BAD = """kernel void first(device float *x [[buffer(0)]]) { x[0] = 1; }
+kernel void wrong(device float *x [[buffer(0)]]) { x[0] = nothing; }
+kernel void last(device float *x [[buffer(0)]]) { x[0] = 3; }
+kernel void also_wrong(device float *x [[buffer(0)]]) { y[0] = 3; }
+"""
+WITHOUT = {"SMELT_CLANG": "/no/such/clang", "SMELT_COMPILE": "0"}
+LINE = re.compile(r"^(\w+) +([\w,-]+) +[\d.]+ ms  (.*)$")
+
+
+def build(scratch, text=FILE, extra=(), name="lib", **changes):
+    package = os.path.join(scratch.path, name + ".smeltlib")
+    return scratch.run(["build", scratch.file("file.metal", text), "-o", package, *extra], **changes), package
+
+
+def built(scratch, *arguments, **changes):
+    done, package = build(scratch, *arguments, **changes)
+    expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages of the build")
+    return package
+
+
+def lines(done):
+    found = [LINE.match(line) for line in done.stdout.splitlines()]
+    expect(all(found), f"lines are\n{done.stdout}")
+    return [line.groups() for line in found]
+
+
+def run(scratch, package, function, length, extra=(), smelt=SMELT, **changes):
+    output = os.path.join(scratch.out, "c.npy")
+    if os.path.exists(output):
+        os.unlink(output)
+    buffers = [] if function.startswith("count") else ["-b", "0=arange:float32:1000"]
+    buffers += ["--bytes", "1=float32:0.5"] if function == "add" else []
+    return scratch.run(["run", package, function, *buffers, "-b", f"2:out:float32:{length}={output}", "--verbose", *extra],
+                       smelt=smelt, **changes), output
+
+
+def expect_run(done, output, wanted, what):
+    expect_equal(done.returncode, 0, f"exit status of {what}: {done.stderr}")
+    expect_equal(list(read_floats(output)), list(wanted), f"the output of {what}")
+
+
+SIZES = [("--grid", "1000", "--threadgroup", "256"), ("--grid", "1000", "--threadgroup", "1000"),
+         ("--grid", "1000", "--threadgroup", "96"), ("--grid", "1000", "--threadgroup", "7"),
+         ("--grid", "1000", "--threadgroup", "128", "--timeout", "0"), ("--grid", "1000", "--threadgroup", "1")]
+
+
+def expect_all_run(scratch, package, **changes):
+    for size in SIZES:
+        group = int(size[3])
+        done, output = run(scratch, package, "add", 1000, size, **changes)
+        expect_run(done, output, [i + 0.5 for i in range(1000)], f"add {size}")
+        expect("compiled" not in done.stderr, f"add {size} was compiled: {done.stderr}")
+        groups = [range(first, min(first + group, 1000)) for first in range(0, 1000, group)]
+        done, output = run(scratch, package, "part_sums", len(groups), size, **changes)
+        expect_run(done, output, [float(sum(part)) for part in groups], f"part_sums {size}")
+        done, output = run(scratch, package, "count_f", 1000, size, **changes)
+        expect_run(done, output, map(float, range(1000)), f"count_f {size}")
+
+
+def test_list_entries(scratch):
+    source = scratch.file("file.metal", FILE)
+    for changes in ({}, WITHOUT):
+        done = scratch.run(["build", source, "--list-entries"], **changes)
+        expect_equal((done.returncode, done.stdout.split(), done.stderr), (0, NAMES, ""), "the list")
+    expect_equal(entries(scratch, "bitcode") + entries(scratch, "image"), [], "what was compiled")
+    preprocessed = scratch.file("p.metal", "#include <metal_stdlib>\n#if 1\n" + FILE + "#endif\n")
+    done = scratch.run(["build", preprocessed, "--list-entries"])
+    expect_equal((done.returncode, done.stdout.split()), (0, NAMES), "the list of a file with directives")
+    expect_equal(entries(scratch, "bitcode") + entries(scratch, "image"), [], "what was compiled")
+
+
+def test_lines_and_constants(scratch):
+    done, package = build(scratch)
+    expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages")
+    expect_equal([(name, end) for name, _, end in lines(done)],
+                 [(name, "ok (constant 3 ('flip') given at load)" if name == "turn" else "ok") for name in NAMES], "the lines")
+    done, output = run(scratch, package, "turn", 4, ["--grid", "4"])
+    expect_failure(done, 1, "smelt: kernel 'turn': function constant 3 ('flip') has no value, and the kernel uses it")
+    for constants, wanted in ((["3=true"], [6, 4, 2, 0]), (["3=false"], [0, 2, 4, 6]), (["3=true", "7=0.5"], [1.5, 1, 0.5, 0])):
+        words = [word for constant in constants for word in ("--constant", constant)]
+        done, output = run(scratch, package, "turn", 4, ["--grid", "4", *words], SMELT_CLANG="/no/such/clang")
+        expect_run(done, output, wanted, f"turn with {constants}")
+    done, output = run(scratch, package, "turn", 4, ["--grid", "4", "--constant", "3=true"], **WITHOUT,
+                       SMELT_CACHE_DIR=scratch.path + "/other")
+    expect_failure(done, 3, "smelt: kernel 'turn': the package has no code for it, as function constants get their values "
+                            "only now: SMELT_COMPILE is 0: nothing is compiled")
+
+
+def test_constants_of_the_build(scratch):
+    package = built(scratch, FILE, ("--constant", "3=true", "--entry", "turn"))
+    changes = {**WITHOUT, "SMELT_CACHE_DIR": scratch.path + "/other"}
+    for words in ([], ["--constant", "3=true"], ["--constant", "3=uint8:1"], ["--constant", "99=1"]):
+        done, output = run(scratch, package, "turn", 4, ["--grid", "4", *words], **changes)
+        expect_run(done, output, [6, 4, 2, 0], f"turn with {words}")
+    for words in (["--constant", "3=false"], ["--constant", "7=2.0"]):
+        done, output = run(scratch, package, "turn", 4, ["--grid", "4", *words], **changes)
+        expect_failure(done, 3, "smelt: kernel 'turn': the package's code was made with other values of function constants: "
+                                "SMELT_COMPILE is 0: nothing is compiled")
+        done, output = run(scratch, package, "turn", 4, ["--grid", "4", *words], SMELT_CLANG="/no/such/clang")
+        expect_run(done, output, [0, 2, 4, 6] if "3=false" in words else [6, 4, 2, 0], f"turn with {words}, compiled")
+    done, _ = build(scratch, FILE, ("--constant", "99=1"))
+    expect("warning: function constant 99 has a value, and no entry that was built has it" in done.stderr, done.stderr)
+
+
+def test_runs_without_clang_and_compiler(scratch):
+    package = built(scratch)
+    expect_all_run(scratch, package, **WITHOUT)
+    # And where there is no compiler library to be found, nor a source, nor a cache.
+    os.unlink(os.path.join(scratch.path, "file.metal"))
+    shutil.rmtree(scratch.cache)
+    folder = os.path.join(scratch.path, "installed")
+    for part in ("bin", "lib"):
+        os.makedirs(os.path.join(folder, part))
+    command = shutil.copy(SMELT, os.path.join(folder, "bin"))
+    shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", "libsmelt.so"), os.path.join(folder, "lib"))
+    expect_all_run(scratch, package, smelt=command, SMELT_CLANG="/no/such/clang")
+    done, _ = run(scratch, package, "add", 1000, (*SIZES[0], "--device", "cpu-scalar"), smelt=command)
+    expect(done.returncode == 3 and "kernel 'add': the package has no code of the scalar engine: the compiler library cannot"
+           in done.stderr, f"the scalar engine: {done.returncode} {done.stderr}")
+
+
+def test_general_code_is_said_to_be_general(scratch):
+    package = built(scratch)
+    size = ("--grid", "1024", "--threadgroup", "64")
+    done, _ = run(scratch, package, "part_sums", 16, size, **WITHOUT)
+    expect("kernel 'part_sums' runs the package's code for cpu, made for threadgroups with rows of whole simdgroups; code for "
+           "threadgroups of 64 x 1 x 1 would be faster" in done.stderr, done.stderr)
+    done, _ = run(scratch, package, "part_sums", 4, SIZES[0], **WITHOUT)
+    # With a compiler there is code for the size, made once.
+    done, _ = run(scratch, package, "part_sums", 16, size, SMELT_CLANG="/no/such/clang")
+    expect("compiled" in done.stderr and "runs the package's code" not in done.stderr, done.stderr)
+    done, _ = run(scratch, package, "part_sums", 16, size, SMELT_CLANG="/no/such/clang")
+    expect("loaded without compiling" in done.stderr and "runs the package's code" not in done.stderr, done.stderr)
+    package = built(scratch, FILE, ("--threadgroup", "64"))
+    done, _ = run(scratch, package, "part_sums", 16, size, **WITHOUT, SMELT_CACHE_DIR=scratch.path + "/other")
+    expect("loaded without compiling" in done.stderr and "runs the package's code" not in done.stderr, done.stderr)
+
+
+def test_targets(scratch):
+    package = built(scratch, FILE, ("--entry", "add", "--entry", "part_sums", "--entry", "count_f", "--target",
+                                    "x86-64,x86-64-v3"))
+    for cpu, name in (("sse2", "x86-64"), ("avx2", "x86-64-v3")):
+        done, output = run(scratch, package, "part_sums", 16, ("--grid", "1024", "--threadgroup", "64"), SMELT_CPU=cpu, **WITHOUT)
+        if "which this machine cannot run" in done.stderr:
+            return f"passed as far as {cpu}, which this machine cannot run"
+        expect(f"runs the package's code for {name}, made" in done.stderr, f"on {cpu}: {done.stderr}")
+        expect_all_run(scratch, package, SMELT_CPU=cpu, **WITHOUT)
+    done, _ = run(scratch, built(scratch, FILE, ("--target", "x86-64-v3")), "add", 1000, SIZES[0], SMELT_CPU="sse2", **WITHOUT)
+    expect_equal(done.returncode, 3, "exit status on a lesser machine")
+    expect("the package's code does not run here: 'x86-64-v3' needs sse3, which this machine has not: SMELT_COMPILE is 0"
+           in done.stderr, done.stderr)
+    package = built(scratch)
+    done, _ = run(scratch, package, "add", 1000, SIZES[0], SMELT_CPU="sse2", **WITHOUT)
+    expect(done.returncode == 3 and "the package's code does not run here: 'cpu' needs" in done.stderr, done.stderr)
+    done, output = run(scratch, package, "add", 1000, SIZES[0], SMELT_CPU="sse2")
+    expect_run(done, output, [i + 0.5 for i in range(1000)], "add, compiled for the lesser machine")
+
+
+def test_the_same_build_gives_the_same_bytes(scratch):
+    first = built(scratch, FILE, (), "first")
+    shutil.rmtree(scratch.cache)
+    second = built(scratch, FILE, ("--jobs", "1"), "second")
+    with open(first, "rb") as a, open(second, "rb") as b:
+        expect(a.read() == b.read(), "two builds differ")
+
+
+def test_failures(scratch):
+    done, package = build(scratch, BAD)
+    wrong = f"{scratch.path}/file.metal:2:59: error: use of undeclared identifier 'nothing'"
+    expect_equal([(name, end) for name, _, end in lines(done)], [("first", "ok"), ("wrong", wrong)], "the lines")
+    expect_failure(done, 1, "smelt: 1 entry does not compile; no package is written")
+    expect(not os.path.exists(package), "a package was written")
+    done, package = build(scratch, BAD, ("--keep-going", "--jobs", "4"))
+    expect_equal([name for name, _, end in lines(done) if end == "ok"], ["first", "last"], "the good entries")
+    expect_equal([name for name, _, end in lines(done)], ["first", "wrong", "last", "also_wrong"], "the entries' order")
+    expect_failure(done, 1, "smelt: 2 entries do not compile; the others are in the package")
+    done = scratch.run(["run", package, "last", "-b", "0:out:float32:1", "--grid", "1"], **WITHOUT)
+    expect_equal((done.returncode, done.stdout), (0, "buffer 0 float32 1: min 3, max 3, mean 3: [3]\n"), "a good entry")
+    done = scratch.run(["run", package, "wrong", "-b", "0:out:float32:1", "--grid", "1"])
+    expect_failure(done, 1, f"smelt: {package} has no kernel function 'wrong'; there are: first, last")
+    done, package = build(scratch, BAD, ("--keep-going", "--entry", "wrong"), "none")
+    expect_equal(done.returncode, 1, "exit status where nothing is good")
+    expect(not os.path.exists(package), "a package of nothing was written")
+
+
+def test_environment(scratch):
+    done, package = build(scratch, FILE, (), SMELT_CLANG="/no/such/clang")
+    expect_failure(done, 3, "smelt: entry 'add' does not compile: SMELT_CLANG is '/no/such/clang', which is not a program that "
+                            "can be run")
+    done = scratch.run(["build", scratch.file("a.metal", FILE), "-o", scratch.path + "/no/such/folder/a.smeltlib"])
+    expect_equal(done.returncode, 3, "exit status where the package cannot be written")
+
+
+def test_show(scratch):
+    package = built(scratch)
+    for stage, word in (("ir", "__smelt_entry"), ("simd", "varying"), ("asm", "__smelt_entry:")):
+        done = scratch.run(["show", package, "add", "--stage", stage], SMELT_CLANG="/no/such/clang")
+        expect(done.returncode == 0 and word in done.stdout, f"stage {stage}: {done.stdout[:200]}{done.stderr}")
+    done = scratch.run(["show", package, "add"])
+    expect_failure(done, 1, "smelt: kernel 'add': a package holds no source text; there are the stages ir, simd, asm and why")
+
+
+def test_faults_name_the_line_of_the_source(scratch):
+    text = "kernel void f(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n    a[i * 4000000000ul] = 1;\n}\n"
+    package = built(scratch, text)
+    done = scratch.run(["run", package, "-b", "0:out:float32:4", "--grid", "4"], **WITHOUT)
+    expect(done.returncode == 1 and f"at {scratch.path}/file.metal:2 (thread" in done.stderr, done.stderr)
+
+
+def test_damage(scratch):
+    package = built(scratch, FILE, ("--entry", "count_f"))
+    with open(package, "rb") as file:
+        whole = file.read()
+    damages = {"is cut off": whole[:-1], "its checksum": whole[:300] + b"?" + whole[301:], "is damaged": whole + b"x",
+               "is of format 2; this smelt": whole[:8] + b"\2" + whole[9:], "less than its header": whole[:20]}
+    for words, content in damages.items():
+        path = scratch.file("damaged.smeltlib", content)
+        done = scratch.run(["run", path, "-b", "2:out:float32:4", "--grid", "4"])
+        expect(done.returncode == 2 and words in done.stderr and path in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+
+
+run_tests(globals())
