@@ -93,8 +93,9 @@ __smelt_together float __smelt_simd_scan_f32(uint operation, uint width, float v
 namespace __smelt {
 
 template <class F> struct signature;
-template <class... A> struct signature<void (*)(A...)> {
+template <class R, class... A> struct signature<R (*)(A...)> {
   template <int I> using argument = __type_pack_element<I, A...>;
+  static constexpr bool gives_nothing = __is_same(R, void);
 };
 
 // Read by src/ir/ from the constant array __smelt_bindings, ended by kind 0.
@@ -117,6 +118,25 @@ template <> struct size_of<__smelt_threadgroup void> { static constexpr int size
 template <class P> struct pointee;
 template <class T> struct pointee<T *> { using type = T; };
 template <class T> struct pointee<T &> { using type = T; };
+
+// What may be bound: a buffer lies in device or constant memory, threadgroup memory in its own.
+template <class T> struct lies_in { static constexpr bool buffer = false, threadgroup = false; };
+template <class T> struct lies_in<__smelt_device T> { static constexpr bool buffer = true, threadgroup = false; };
+template <class T> struct lies_in<__attribute__((opencl_global_host)) T> { static constexpr bool buffer = true, threadgroup = false; };
+template <class T> struct lies_in<__smelt_threadgroup T> { static constexpr bool buffer = false, threadgroup = true; };
+
+template <class P> constexpr bool is_buffer() {
+  if constexpr (__is_pointer(P) || __is_reference(P))
+    return lies_in<__remove_cv(typename pointee<P>::type)>::buffer;
+  else
+    return true; // a value in a buffer
+}
+template <class P> constexpr bool is_threadgroup() {
+  if constexpr (__is_pointer(P) || __is_reference(P))
+    return lies_in<__remove_cv(typename pointee<P>::type)>::threadgroup;
+  else
+    return false;
+}
 
 template <class P> constexpr binding describe(int kind, int index) {
   if constexpr (__is_pointer(P) || __is_reference(P)) {

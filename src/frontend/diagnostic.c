@@ -42,6 +42,7 @@ static bool parse(const char *line, size_t length, struct message *out) {
 /* clang may put its working folder in front of a name. */
 static bool is_ours(const char *file) {
     const char *slash = strrchr(file, '/');
+    if (strstr(file, "<at ")) return false;
     return !*file || file[0] == '<' || (slash && slash[1] == '<');
 }
 
@@ -240,8 +241,31 @@ static void add_described(const char *file, int line_number, int column, const c
     text_add(out, "^");
 }
 
+/* Lines of the entry point are named after the byte of the source that they are about: "<at 120>". */
+static bool is_about_byte(const char *file, uint32_t *position) {
+    const char *name = strstr(file, "<at ");
+    return name && sscanf(name, "<at %u>", position) == 1;
+}
+
+/* What a static_assert of ours says is behind the condition. */
+static const char *said(const char *text, size_t length) {
+    static const char start[] = "static assertion failed";
+    const char *end = length > strlen(start) && memcmp(text, start, strlen(start)) == 0
+                          ? memmem(text, length, "': ", 3)
+                          : NULL;
+    return end ? end + 3 : text;
+}
+
 static void describe(const struct translation *t, const struct message *m, const char *text, size_t length,
                      struct text *out) {
+    uint32_t position;
+    if (is_about_byte(m->file, &position)) {
+        const char *words = said(text, length);
+        char *message = string_copy(words, useful_length(words, length - (size_t)(words - text)));
+        if (message) diagnostics_add(t, position, message, out);
+        free(message);
+        return;
+    }
     struct text storage = {0};
     size_t line_length = 0;
     const char *line = line_of(user_text(t, m->file, &storage), m->line, &line_length);

@@ -186,6 +186,8 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
                 add_entry(p, kernel->host_name ? kernel->host_name : last_part(kernel->name), kernel->start);
             if (!entry) continue;
             set_name(p, entry, kernel->name);
+            entry->definition = kernel->scope;
+            entry->types = kernel->types;
             read_parameters(p, kernel, entry);
         } else {
             n++;
@@ -194,6 +196,9 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
             if (!entry) continue;
             entry->scope = site->scope;
             entry->expression = site->expression;
+            entry->definition = definition->scope;
+            bool deduced = site->argument_count == 0 || site->argument_count < definition->least_arguments;
+            if (deduced || definition->overloaded) entry->types = site->types;
             read_parameters(p, definition, entry);
         }
     }
@@ -240,21 +245,84 @@ static void open_namespace(const char *scope, struct text *text) {
     if (length) text_addf(text, "namespace %.*s {\n", (int)(length - 2), scope);
 }
 
-smelt_status program_add_entry_point(const struct program *program, const struct entry *entry,
-                                     struct text *text) {
-    (void)program;
-    text_add(text, "#line 1 \"<entry point>\"\n");
-    open_namespace(entry->scope, text);
-    text_addf(text, "using __smelt_signature = __smelt::signature<decltype(&%s)>;\n", entry->expression);
+static void close_namespace(const char *scope, struct text *text) {
+    if (*scope) text_add(text, "}\n");
+}
+
+/* clang's messages about the lines that follow belong to a token of the source: see diagnostic.c. */
+static void place_at(const struct program *program, uint32_t token, struct text *text) {
+    text_addf(text, "#line 1 \"<at %u>\"\n", program->input.items[token].start);
+}
+
+/* Indices, evaluated where the kernel is defined: __smelt_index_<parameter>. */
+static void add_indices(const struct program *program, const struct entry *entry, struct text *text) {
+    open_namespace(entry->definition, text);
+    for (int i = 0; i < entry->parameter_count; i++) {
+        const struct parameter *p = &entry->parameters[i];
+        if (!p->index) continue;
+        place_at(program, p->token, text);
+        text_addf(text, "constexpr int __smelt_index_%d = int(%s);\n", i, p->index);
+    }
+    close_namespace(entry->definition, text);
+}
+
+/* The function itself: __smelt_function is its address. */
+static void add_function(const struct program *program, const struct entry *entry, struct text *text) {
+    place_at(program, entry->token, text);
+    if (entry->types) {
+        text_add(text, "namespace __smelt_types {\n");
+        if (*entry->definition)
+            text_addf(text, "using namespace ::%.*s;\n", (int)strlen(entry->definition) - 2,
+                      entry->definition);
+        text_addf(text, "using type = void (*)(%s);\n}\n", entry->types);
+        text_addf(text, "constexpr auto __smelt_function = static_cast<__smelt_types::type>(&%s);\n",
+                  entry->expression);
+    } else {
+        text_addf(text, "constexpr auto __smelt_function = &%s;\n", entry->expression);
+    }
+    text_add(text, "using __smelt_signature = __smelt::signature<decltype(&*__smelt_function)>;\n"
+                   "static_assert(__smelt_signature::gives_nothing, \"a kernel must return void\");\n");
+}
+
+static void add_checks(const struct program *program, const struct entry *entry, struct text *text) {
+    for (int i = 0; i < entry->parameter_count; i++) {
+        const struct parameter *p = &entry->parameters[i];
+        const struct attribute *attribute =
+            p->attribute ? attribute_find(p->attribute, strlen(p->attribute)) : NULL;
+        place_at(program, p->token, text);
+        if (attribute)
+            text_addf(text,
+                      "static_assert(__smelt::is_attribute<__smelt_signature::argument<%d>, %d>, \"argument "
+                      "'%s' has a type that [[%s]] cannot have; expected %s\");\n",
+                      i, attribute->dimensions, p->name, p->attribute,
+                      attribute->dimensions == 3 ? "ushort, ushort2, ushort3, uint, uint2 or uint3"
+                                                 : "ushort or uint");
+        else
+            text_addf(text,
+                      "static_assert(__smelt::is_%s<__smelt_signature::argument<%d>>(), \"argument '%s' must "
+                      "point to the %s address space\");\n",
+                      p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup", i, p->name,
+                      p->kind == PARAMETER_BUFFER ? "device or constant" : "threadgroup");
+    }
+}
+
+static void add_bindings(const struct entry *entry, struct text *text) {
     text_add(text, "extern \"C\" __attribute__((used)) const __smelt::binding __smelt_bindings[] = {\n");
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
-        text_addf(text, "  __smelt::describe<__smelt_signature::argument<%d>>(%s, %s),\n", i,
-                  binding_kind(p->kind), p->kind == PARAMETER_ATTRIBUTE ? "0" : p->index);
+        text_addf(text, "  __smelt::describe<__smelt_signature::argument<%d>>(%s, ", i,
+                  binding_kind(p->kind));
+        if (p->index)
+            text_addf(text, "::%s__smelt_index_%d),\n", entry->definition, i);
+        else
+            text_add(text, "0),\n");
     }
     text_add(text, "  {}};\n");
-    text_addf(text, "extern \"C\" __attribute__((used)) void __smelt_entry(void *__smelt_context) {\n  %s(",
-              entry->expression);
+}
+
+static void add_call(const struct entry *entry, struct text *text) {
+    text_add(text, "extern \"C\" __attribute__((used)) void __smelt_entry(void *__smelt_context) {\n"
+                   "  __smelt_function(");
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
         text_addf(text, "%s\n    ", i ? "," : "");
@@ -262,11 +330,22 @@ smelt_status program_add_entry_point(const struct program *program, const struct
             text_addf(text, "__smelt::attribute<__smelt_signature::argument<%d>>(__smelt_%s())", i,
                       p->attribute);
         else
-            text_addf(text, "__smelt::%s<__smelt_signature::argument<%d>>(%s)",
-                      p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup_memory", i, p->index);
+            text_addf(text, "__smelt::%s<__smelt_signature::argument<%d>>(::%s__smelt_index_%d)",
+                      p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup_memory", i, entry->definition, i);
     }
     text_add(text, ");\n}\n");
-    if (*entry->scope) text_add(text, "}\n");
+}
+
+smelt_status program_add_entry_point(const struct program *program, const struct entry *entry,
+                                     struct text *text) {
+    add_indices(program, entry, text);
+    open_namespace(entry->scope, text);
+    add_function(program, entry, text);
+    add_checks(program, entry, text);
+    text_add(text, "#line 1 \"<entry point>\"\n");
+    add_bindings(entry, text);
+    add_call(entry, text);
+    close_namespace(entry->scope, text);
     return text->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the entry point does not fit in memory")
                         : SMELT_OK;
 }

@@ -33,6 +33,8 @@ struct entry {
     const char *host_name;
     const char *scope;      /* the namespace it stands in: "" or "ns::" */
     const char *expression; /* how C++ names the function there: "f<float, 4>" */
+    const char *definition; /* the namespace of its definition, where indices and guards are looked up */
+    const char *types; /* its parameters, where the expression alone may name several functions; or NULL */
     const struct parameter *parameters;
     int parameter_count;
     uint32_t token; /* where it is declared */

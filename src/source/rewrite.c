@@ -462,19 +462,46 @@ static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *si
     }
 }
 
+/* The rewritten tokens [first, last) on one line, without defaults of parameters. NULL: no memory. */
+static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint32_t last) {
+    struct text list = {0};
+    bool in_default = false;
+    for (uint32_t i = first; i < last; i++) {
+        const struct token *token = &r->tokens->items[i];
+        const struct change *change = &r->changes.items[i];
+        bool top = token->outer != NO_PLACE && token->outer + 1 == first;
+        if (top && (is(r, i, "=") || is(r, i, ","))) in_default = is(r, i, "=");
+        if (token->kind == TOKEN_DIRECTIVE || in_default) continue;
+        if (change->before) text_add(&list, change->before);
+        if (change->instead)
+            text_add(&list, change->instead);
+        else
+            text_append(&list, r->tokens->text + token->start, token->length);
+        /* Tokens that touch, as ::, stay together. */
+        if (i + 1 < last && r->tokens->items[i + 1].start > token->start + token->length)
+            text_add(&list, " ");
+    }
+    r->arena->failed |= list.failed;
+    const char *copy = arena_copy(r->arena, text_string(&list), list.length);
+    text_free(&list);
+    return copy;
+}
+
 static void rewrite_kernels(struct rewriter *r) {
     for (int k = 0; k < r->structure->kernel_count; k++) {
-        const struct kernel_site *site = &r->structure->kernels[k];
+        struct kernel_site *site = &r->structure->kernels[k];
         if (site->graphics || has_unsupported_parameter(r, site)) {
             erase(r, site->start, site->end + 1);
             continue;
         }
         rewrite_kernel_word(r, site);
+        if (site->overloaded) site->types = rewritten_list(r, site->open + 1, site->close);
         if (site->max_threads && site->body)
             put_after(r, site->body, arena_printf(r->arena, " __smelt_max_threads(%s);", site->max_threads));
     }
     for (int k = 0; k < r->structure->instantiation_count; k++) {
-        const struct instantiation_site *site = &r->structure->instantiations[k];
+        struct instantiation_site *site = &r->structure->instantiations[k];
+        if (site->open) site->types = rewritten_list(r, site->open + 1, site->close);
         erase(r, site->start, site->end);
     }
 }

@@ -11,7 +11,7 @@ struct finder {
     const struct tokens *tokens;
     struct arena *arena;
     struct structure *out;
-    int kernel_capacity, instantiation_capacity;
+    int kernel_capacity, instantiation_capacity, function_capacity;
     int depth; /* of scopes within scopes */
 };
 
@@ -383,7 +383,21 @@ static uint32_t name_before(const struct finder *f, uint32_t open) {
     return open - 1;
 }
 
+static void add_function(struct finder *f, const struct declaration *d) {
+    if (f->out->function_count == f->function_capacity) {
+        int capacity = f->function_capacity ? 2 * f->function_capacity : 64;
+        uint32_t *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
+        if (!grown) return;
+        if (f->out->function_count)
+            memcpy(grown, f->out->functions, (size_t)f->out->function_count * sizeof *grown);
+        f->out->functions = grown;
+        f->function_capacity = capacity;
+    }
+    f->out->functions[f->out->function_count++] = name_before(f, d->open);
+}
+
 static void scan_declaration(struct finder *f, const struct declaration *d, const char *path, bool in_class) {
+    if (d->open && !in_class) add_function(f, d);
     if (d->open && !in_class) {
         struct kernel_site site = {.start = d->start, .open = d->open, .close = d->close, .body = d->brace};
         if (read_kernel_attributes(f, d, &site)) {
@@ -392,6 +406,7 @@ static void scan_declaration(struct finder *f, const struct declaration *d, cons
             char *text = tokens_text(f->tokens, name, name + 1, f->arena);
             site.name = arena_printf(f->arena, "%s%s", path, text ? text : "");
             site.end = d->end;
+            site.scope = path;
             int optional;
             site.parameter_count = count_list(f, d->open + 1, d->close, &optional);
             struct kernel_site *kept = add_kernel(f);
@@ -485,6 +500,8 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
     int optional;
     site->argument_count = name < last ? count_list(f, name + 1, last - 1, &optional) : 0;
     site->parameter_count = open ? count_list(f, open + 1, partner(f, open), &optional) : -1;
+    site->open = open;
+    site->close = open ? partner(f, open) : 0;
     site->name = tokens_text(f->tokens, first, name, f->arena);
     site->expression = tokens_text(f->tokens, first, last, f->arena);
     site->host_name = host_name ? host_name : site->name;
@@ -576,11 +593,46 @@ static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, cons
     f->depth--;
 }
 
+struct named {
+    const char *start;
+    uint32_t length, token;
+};
+
+static int compare_names(const void *a, const void *b) {
+    const struct named *x = a, *y = b;
+    if (x->length != y->length) return x->length < y->length ? -1 : 1;
+    return memcmp(x->start, y->start, x->length);
+}
+
+static struct named named_at(const struct finder *f, uint32_t i) {
+    const struct token *token = &f->tokens->items[i];
+    return (struct named){f->tokens->text + token->start, token->length, i};
+}
+
+/* Which kernels share their name with another function: a kernel, or a helper. */
+static void note_overloads(struct finder *f) {
+    size_t count = (size_t)f->out->function_count;
+    struct named *names = arena_alloc(f->arena, (count + 1) * sizeof *names);
+    if (!names) return;
+    for (size_t i = 0; i < count; i++) names[i] = named_at(f, f->out->functions[i]);
+    qsort(names, count, sizeof *names, compare_names);
+    for (int k = 0; k < f->out->kernel_count; k++) {
+        struct kernel_site *site = &f->out->kernels[k];
+        struct named wanted = named_at(f, name_before(f, site->open));
+        const struct named *found = bsearch(&wanted, names, count, sizeof *names, compare_names);
+        if (!found) continue;
+        bool more = found > names && compare_names(found - 1, found) == 0;
+        more |= found + 1 < names + count && compare_names(found, found + 1) == 0;
+        site->overloaded = more;
+    }
+}
+
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure) {
     *structure = (struct structure){.scopes = arena_alloc(arena, tokens->count + 1)};
     if (!structure->scopes) return fail_out_of_memory(tokens->count);
     struct finder finder = {.tokens = tokens, .arena = arena, .out = structure};
     scan_namespace(&finder, 0, tokens->count, "");
+    note_overloads(&finder);
     return arena->failed ? fail(SMELT_ERROR_OUT_OF_MEMORY, "the source's structure does not fit in memory")
                          : SMELT_OK;
 }

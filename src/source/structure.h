@@ -25,6 +25,9 @@ struct kernel_site {
     bool graphics;                       /* a vertex or fragment function: not run, left out of the text */
     const char *host_name;               /* from [[host_name("…")]], or NULL */
     struct parameter *parameters;        /* once read: src/source/program.c */
+    const char *scope;                   /* the namespace it stands in: "" or "ns::" */
+    bool overloaded;                     /* other functions have its name */
+    const char *types;                   /* once rewritten: its parameters' declarations, as a list */
     const char *max_threads;             /* the expression of max_total_threads_per_threadgroup, or NULL */
 };
 
@@ -36,6 +39,8 @@ struct instantiation_site {
     const char *scope;      /* the namespace it stands in: "" or "ns::" */
     int argument_count;     /* inside <> */
     int parameter_count;    /* of the list that follows, -1 where there is none */
+    uint32_t open, close;   /* the parentheses of that list, 0 where there is none */
+    const char *types;      /* once rewritten: that list */
     uint32_t start, end;    /* `template` and `;` */
 };
 
@@ -45,6 +50,8 @@ struct structure {
     int kernel_count;
     struct instantiation_site *instantiations;
     int instantiation_count;
+    uint32_t *functions; /* the names of functions at namespace scope, declared or defined */
+    int function_count;
     uint32_t *bit_fields; /* the tokens that name one: no more than MOST_BIT_FIELDS */
     int bit_field_count;
     uint32_t
