@@ -125,9 +125,6 @@
 #define MAXBFLOAT BFLT_MAX
 #define HUGE_VALBF ((bfloat)__builtin_inff())
 
-// Apple's metal_assert; assertions are off.
-#define assert(condition) ((void)0)
-
 #define MLX_MTL_CONST static constant constexpr const
 #define MLX_MTL_PRAGMA_UNROLL _Pragma("clang loop unroll(full)")
 #define MLX_MTL_LOOP_UNROLL _Pragma("clang loop unroll(full)")

@@ -1,4 +1,5 @@
-/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. */
+/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. Once
+ * function constants are folded, __smelt_guards says which of them are there. */
 #include "ir/pass.h"
 
 #include <stdlib.h>
@@ -27,6 +28,20 @@ smelt_status pass_bindings(struct unit *unit) {
     /* llvm.compiler.used holds it and the entry: neither needs holding from here on. */
     LLVMValueRef used = LLVMGetNamedGlobal(unit->module, "llvm.compiler.used");
     if (used) LLVMDeleteGlobal(used);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
+}
+
+smelt_status pass_guarded_bindings(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, GUARDS_NAME);
+    if (!table) return SMELT_OK;
+    LLVMValueRef values = LLVMGetInitializer(table);
+    struct image *image = &unit->result->image;
+    for (int32_t i = 0; values && i < image->binding_count; i++) {
+        LLVMValueRef guard = LLVMGetAggregateElement(values, (unsigned)i);
+        bool absent = guard && LLVMIsAConstantInt(guard) && LLVMConstIntGetZExtValue(guard) == 0;
+        if (absent && image->bindings[i].kind != BINDING_ATTRIBUTE) image->bindings[i].kind = BINDING_ABSENT;
+    }
     LLVMSetLinkage(table, LLVMInternalLinkage);
     return SMELT_OK;
 }

@@ -93,6 +93,7 @@ static smelt_status optimise(struct unit *unit) {
                          "instcombine<no-verify-fixpoint>,"
                          "simplifycfg)"));
     TRY(pass_constants_evaluated(unit));
+    TRY(pass_guarded_bindings(unit));
     TRY(pass_sink(unit));
     set_joining(unit, false);
     TRY(run_passes(unit,

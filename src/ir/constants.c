@@ -217,9 +217,24 @@ static void add_blame(char blame[BLAME_BYTES], const char *blamed) {
     snprintf(blame + length, BLAME_BYTES - length, "%s%s", length ? ";" : "", blamed);
 }
 
+/* `blamed`: "<index> <name>", several with ; between, or "" where it is no function constant's fault. */
+static smelt_status refuse_unset(struct unit *unit, const char *blamed) {
+    char *word;
+    long index = strtol(blamed, &word, 10);
+    if (word == blamed)
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
+                         "a constant at namespace scope has a value that is not known when compiling");
+    mark_required(unit, blamed);
+    if (unit->request->output == COMPILE_CONSTANTS) return SMELT_OK;
+    word += *word == ' ';
+    return unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT,
+                     "function constant %ld ('%.*s') has no value, and the kernel uses it", index,
+                     (int)strcspn(word, ";"), word);
+}
+
 /* What an initialiser that could not be evaluated would have stored to becomes a declaration that names the
  * function constants to blame. */
-static void forget_stores(LLVMValueRef initialiser) {
+static smelt_status forget_stores(struct unit *unit, LLVMValueRef initialiser) {
     char blame[BLAME_BYTES] = "";
     FOR_EACH_BLOCK(block, initialiser)
     FOR_EACH_INSTRUCTION(instruction, block)
@@ -239,10 +254,16 @@ static void forget_stores(LLVMValueRef initialiser) {
         while (LLVMIsAConstantExpr(target) || LLVMIsAGetElementPtrInst(target))
             target = LLVMGetOperand(target, 0);
         if (!LLVMIsAGlobalVariable(target) || LLVMIsDeclaration(target)) continue;
+        if (strcmp(symbol_name(target), GUARDS_NAME) == 0) {
+            TRY(refuse_unset(unit, blame));
+            LLVMSetInitializer(target, LLVMGetUndef(LLVMGlobalGetValueType(target)));
+            continue;
+        }
         LLVMSetValueName2(target, name, strlen(name));
         LLVMSetLinkage(target, LLVMExternalLinkage);
         LLVMSetInitializer(target, NULL);
     }
+    return SMELT_OK;
 }
 
 smelt_status pass_constants_evaluated(struct unit *unit) {
@@ -252,7 +273,7 @@ smelt_status pass_constants_evaluated(struct unit *unit) {
     unsigned count = (unsigned)LLVMGetArrayLength2(LLVMTypeOf(values));
     for (unsigned i = 0; i < count; i++) {
         LLVMValueRef initialiser = LLVMGetAggregateElement(LLVMGetAggregateElement(values, i), 1);
-        if (LLVMIsAFunction(initialiser)) forget_stores(initialiser);
+        if (LLVMIsAFunction(initialiser)) TRY(forget_stores(unit, initialiser));
     }
     LLVMDeleteGlobal(table);
     return run_passes(unit, "globaldce");
@@ -264,18 +285,7 @@ smelt_status pass_constants_used(struct unit *unit) {
         const char *name = symbol_name(g);
         bool unset = has_prefix(name, UNSET_PREFIX);
         if (!LLVMIsDeclaration(g) || !LLVMGetFirstUse(g) || (!unset && !is_function_constant(g))) continue;
-        char *word;
-        name += strlen(unset ? UNSET_PREFIX : PREFIX);
-        long index = strtol(name, &word, 10);
-        if (word == name)
-            return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
-                             "a constant at namespace scope has a value that is not known when compiling");
-        mark_required(unit, name);
-        if (unit->request->output == COMPILE_CONSTANTS) continue;
-        word += *word == ' ';
-        return unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT,
-                         "function constant %ld ('%.*s') has no value, and the kernel uses it", index,
-                         (int)strcspn(word, ";"), word);
+        TRY(refuse_unset(unit, name + strlen(unset ? UNSET_PREFIX : PREFIX)));
     }
     return SMELT_OK;
 }

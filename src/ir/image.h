@@ -22,7 +22,8 @@ struct code_shape {
     uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only. */
 };
 
-enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3 };
+/* ABSENT: the function constant that guards the argument is false. */
+enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3, BINDING_ABSENT = 4 };
 
 /* One parameter of the kernel. The layout is that of __smelt::binding in the prelude. */
 struct binding {

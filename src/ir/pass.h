@@ -61,6 +61,9 @@ smelt_status verify_module(struct unit *unit);
 smelt_status pass_declare(struct unit *unit);
 /* bindings.c — reads __smelt_bindings into the image and removes it. */
 smelt_status pass_bindings(struct unit *unit);
+/* … and, once function constants have their values, marks those that are absent. */
+smelt_status pass_guarded_bindings(struct unit *unit);
+#define GUARDS_NAME "__smelt_guards"
 /* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
  * them, the rest is marked; at the end those that are read without having a value are refused. */
 smelt_status pass_constants(struct unit *unit);

@@ -239,7 +239,7 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
     const char *name = function->entry->host_name;
     for (int i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
-        if (binding->kind == BINDING_ATTRIBUTE) continue;
+        if (binding->kind == BINDING_ATTRIBUTE || binding->kind == BINDING_ABSENT) continue;
         const char *what = binding->kind == BINDING_BUFFER ? "buffer" : "threadgroup memory";
         const char *parameter =
             i < function->entry->parameter_count ? function->entry->parameters[i].name : "?";
@@ -254,12 +254,9 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
             continue;
         }
         const smelt_buffer *buffer = &desc->buffers[binding->index];
-        bool guarded = function->entry->parameters[i].guard != NULL;
-        if (!buffer->array && !buffer->bytes) {
-            if (guarded) continue;
+        if (!buffer->array && !buffer->bytes)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') is missing", name,
                         binding->index, parameter);
-        }
         if (buffer->array && !smelt_array_is_contiguous(buffer->array))
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
                         "kernel '%s': the array of buffer %d ('%s') is not row-contiguous", name,

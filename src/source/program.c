@@ -254,6 +254,20 @@ static void place_at(const struct program *program, uint32_t token, struct text 
     text_addf(text, "#line 1 \"<at %u>\"\n", program->input.items[token].start);
 }
 
+/* Which arguments there are, by the function constants that guard them: read by src/ir/bindings.c. */
+static void add_guards(const struct program *program, const struct entry *entry, struct text *text) {
+    bool guarded = false;
+    for (int i = 0; i < entry->parameter_count; i++) guarded |= entry->parameters[i].guard != NULL;
+    if (!guarded) return;
+    text_add(text, "extern \"C\" __attribute__((used)) const bool __smelt_guards[] = {\n");
+    for (int i = 0; i < entry->parameter_count; i++) {
+        const struct parameter *p = &entry->parameters[i];
+        place_at(program, p->token, text);
+        text_addf(text, "bool(%s),\n", p->guard ? p->guard : "true");
+    }
+    text_add(text, "};\n");
+}
+
 /* Indices, evaluated where the kernel is defined: __smelt_index_<parameter>. */
 static void add_indices(const struct program *program, const struct entry *entry, struct text *text) {
     open_namespace(entry->definition, text);
@@ -263,6 +277,7 @@ static void add_indices(const struct program *program, const struct entry *entry
         place_at(program, p->token, text);
         text_addf(text, "constexpr int __smelt_index_%d = int(%s);\n", i, p->index);
     }
+    add_guards(program, entry, text);
     close_namespace(entry->definition, text);
 }
 

@@ -296,9 +296,9 @@ static const char metal[] =
 static void libraries_need_a_text(void **state) {
     (void)state;
     smelt_library *library = NULL;
-    refused(smelt_library_create(NULL, &library), wrong, "library: neither path nor source is given");
+    refused(smelt_library_create(NULL, &library), wrong, "library: neither path nor source nor package is given");
     refused(smelt_library_create(&(smelt_library_desc){.path = NULL}, &library), wrong,
-            "library: neither path nor source is given");
+            "library: neither path nor source nor package is given");
     refused(smelt_library_create(&(smelt_library_desc){.source = metal}, NULL), wrong,
             "library: the address for the new library is NULL");
     refused(smelt_library_create(&(smelt_library_desc){.path = "/no/such.metal"}, &library), SMELT_ERROR_IO,

@@ -172,14 +172,16 @@ static void the_entry_point_stands_in_the_kernels_namespace(void **state) {
                "[[thread_index_in_simdgroup]]) {} }",
                &program);
     assert_int_equal(program_add_entry_point(&program, &program.entries[0], &text), SMELT_OK);
-    static const char *const parts[] = {"namespace a::b {",
-                                        "decltype(&k)",
-                                        "(__SMELT_BIND_BUFFER, 0)",
-                                        "(__SMELT_BIND_THREADGROUP, 0)",
-                                        "(__SMELT_BIND_ATTRIBUTE, 0)",
-                                        "__smelt::buffer<__smelt_signature::argument<0>>(0)",
-                                        "__smelt::threadgroup_memory<__smelt_signature::argument<1>>(0)",
-                                        "(__smelt_thread_index_in_simdgroup())"};
+    static const char *const parts[] = {
+        "namespace a::b {",
+        "__smelt_function = &k;",
+        "#line 1 \"<at 31>\"\nconstexpr int __smelt_index_0 = int(0);",
+        "(__SMELT_BIND_BUFFER, ::a::b::__smelt_index_0)",
+        "(__SMELT_BIND_THREADGROUP, ::a::b::__smelt_index_1)",
+        "(__SMELT_BIND_ATTRIBUTE, 0)",
+        "__smelt::buffer<__smelt_signature::argument<0>>(::a::b::__smelt_index_0)",
+        "__smelt::threadgroup_memory<__smelt_signature::argument<1>>(::a::b::__smelt_index_1)",
+        "(__smelt_thread_index_in_simdgroup())"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (!strstr(text_string(&text), parts[i]))
             FAIL_TEST("no \"%s\" in\n%s", parts[i], text_string(&text));
