@@ -25,7 +25,18 @@ METAL_FUNC bool is_nan(float x) { return x != x; }
 METAL_FUNC float fabs(float x) { return __builtin_fabsf(x); }
 METAL_FUNC float copysign(float x, float y) { return __builtin_copysignf(x, y); }
 METAL_FUNC float sqrt(float x) { return __builtin_elementwise_sqrt(x); }
-METAL_FUNC float rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
+// 1 / (s + e / 2s), where s is the root and e what its square lacks, about y = 1 / s: all but the last step's rounding
+// is far below an ULP. Of 0, infinity and NaN y is right; small numbers are scaled up, so that e is exact.
+METAL_FUNC float rsqrt(float x) {
+  bool small = x < 0x1p-100f;
+  float scaled = x * 0x1p24f, v = small ? scaled : x, s = __builtin_elementwise_sqrt(v), y = 1.0f / s;
+  float lacks = __builtin_fmaf(-s, s, v), rest = __builtin_fmaf(-y, s, 1.0f);
+  float better = __builtin_fmaf(y, __builtin_fmaf(-0.5f * lacks * y, y, rest), y);
+  y = (y > 0.0f) & (y < __SMELT_INFINITY) ? better : y;
+  float up = y * 0x1p12f;
+  return small ? up : y;
+}
+METAL_FUNC float fast_rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
 METAL_FUNC float divide(float x, float y) { return x / y; }
 METAL_FUNC float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 METAL_FUNC float ceil(float x) { return __builtin_ceilf(x); }
@@ -136,7 +147,12 @@ METAL_FUNC float fmod(float x, float y) {
   float result = copysign((float)r, x);
   return valid ? result : __SMELT_QUIET_NAN;
 }
-METAL_FUNC float fast_fmod(float x, float y) { return __builtin_fmaf(-__builtin_truncf(x / y), y, x); }
+// Where |x / y| < 2^23 the rounded quotient is at most one too large, if it lies next to a whole number; then the rest is
+// negative, and y brings it back. All three steps are exact there.
+METAL_FUNC float fast_fmod(float x, float y) {
+  float a = fabs(x), d = fabs(y), r = __builtin_fmaf(-__builtin_truncf(a / d), d, a), up = r + d;
+  return copysign(r < 0.0f ? up : r, x);
+}
 
 } // namespace __smelt_float
 

@@ -101,7 +101,8 @@ METAL_FUNC float fast_exp2(float x) {
   return fast_scale(exp2_near_zero(t - (z - __SMELT_ROUNDER)), (int)(bits(z) - bits(__SMELT_ROUNDER)), x < -126.0f);
 }
 METAL_FUNC float fast_exp10(float x) {
-  float y = x * 0x1.a934fp1f, low = __builtin_fmaf(x, 0x1.a934fp1f, -y) + x * 0x1.2f346ep-24f;
+  float t = limit(x, -46.0f, 39.0f), y = t * 0x1.a934fp1f;
+  float low = __builtin_fmaf(t, 0x1.a934fp1f, -y) + t * 0x1.2f346ep-24f;
   float e = fast_exp2(y), corrected = __builtin_fmaf(e, low * __SMELT_LN2_HIGH, e);
   return e < __SMELT_INFINITY ? corrected : e;
 }

@@ -126,13 +126,17 @@ static double overflow(smelt_dtype dtype) {
     return dtype == SMELT_FLOAT16 ? 65536 : 0x1p128;
 }
 double largest(smelt_dtype dtype) {
-    return overflow(dtype) * (1 - ldexp(1, -digits(dtype)));
+    return overflow(dtype) - overflow(dtype) / (double)(1 << digits(dtype));
 }
 
 double ulp_of(smelt_dtype dtype, double value) {
-    int exponent = value == 0 ? smallest_exponent(dtype) : ilogb(value);
+    uint64_t bits;
+    memcpy(&bits, &value, 8);
+    int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     if (exponent < smallest_exponent(dtype)) exponent = smallest_exponent(dtype);
-    return ldexp(1, exponent - digits(dtype) + 1);
+    bits = (uint64_t)(exponent - digits(dtype) + 1 + 1023) << 52;
+    memcpy(&value, &bits, 8);
+    return value;
 }
 
 double ulp_error(smelt_dtype dtype, double got, double expected) {

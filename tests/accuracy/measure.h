@@ -1,0 +1,29 @@
+/* Measuring: every function in every form, type, math mode and engine. */
+#ifndef SMELT_TESTS_ACCURACY_MEASURE_H
+#define SMELT_TESTS_ACCURACY_MEASURE_H
+
+#include "compare.h"
+#include "kernels.h"
+
+#define MODES 3   /* smelt_math_mode */
+#define ENGINES 2 /* cpu, cpu-scalar */
+#define TYPES 3
+extern const smelt_dtype measured_types[TYPES];
+extern const char *const engine_names[ENGINES], *const mode_names[MODES];
+
+/* One form in one mode on one engine. That of mode safe on cpu is measured over the whole sweep. Of the
+ * others, and of the plain form, those that gave the same bits as it (in mode fast: as its fast form, for the
+ * plain one) have its figures; the others their own. */
+struct measurement {
+    bool same;
+    struct worst worst;
+};
+struct measurements {
+    struct measurement of[MODES][ENGINES][FORMS];
+    int64_t swept, compared; /* arguments in all; those at which modes and engines were compared */
+};
+
+/* measurements[type][function]. Failures are counted and reported as they come up. */
+void measure_all(bool full, const char *only, struct measurements (*measurements)[TYPES]);
+
+#endif

@@ -1,0 +1,189 @@
+#include "report.h"
+
+#include "../prelude/support.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Cells. */
+static void add_error(struct body *text, const struct worst *worst) {
+    body_add(text, worst->error >= 1000 ? "> 1000" : "%.2f", worst->error);
+}
+static void add_place(struct body *text, const struct function *function, const struct worst *worst) {
+    if (worst->error == 0) return;
+    for (int k = 0; k < function->arguments; k++) body_add(text, k ? ", %.9g" : "%.9g", worst->argument[k]);
+}
+/* The plain form in the three modes; one figure where all are the same. */
+static void add_plain(struct body *text, const struct measurements *m, int engine) {
+    double first = m->of[0][engine][PLAIN].worst.error;
+    bool same = first == m->of[1][engine][PLAIN].worst.error && first == m->of[2][engine][PLAIN].worst.error;
+    for (int math = 0; math < (same ? 1 : MODES); math++) {
+        if (math) body_add(text, " / ");
+        add_error(text, &m->of[math][engine][PLAIN].worst);
+    }
+}
+/* Forms that are others in modes relaxed and fast, and what cpu-scalar computes otherwise than cpu. */
+static void add_others(struct body *text, const struct measurements *m, bool operation) {
+    bool said = false;
+    for (int math = 0; math < MODES; math++)
+        for (int engine = 0; engine < ENGINES; engine++)
+            for (int form = operation ? PLAIN : PRECISE; form < FORMS; form++) {
+                const struct measurement *of = &m->of[math][engine][form];
+                if (of->same || (engine == 0 && form == PLAIN)) continue;
+                body_add(text, "%s%s %s %s ", said ? "; " : "", engine_names[engine], mode_names[math],
+                         form == PRECISE ? "precise"
+                         : form == FAST  ? "fast"
+                                         : "plain");
+                add_error(text, &of->worst);
+                said = true;
+            }
+    if (!said) body_add(text, "same bits");
+}
+
+static const char *const table_names[TYPES] = {"float", "half", "bfloat"};
+
+static void add_count(struct body *text, int64_t count) {
+    int power = 0;
+    while ((int64_t)1 << power < count) power++;
+    if ((int64_t)1 << power == count)
+        body_add(text, "2^%d", power);
+    else
+        body_add(text, "%lld", (long long)count);
+}
+
+static void add_row(struct body *text, int type, const struct function *function,
+                    const struct measurements *m) {
+    const struct worst *precise = &m->of[0][0][PRECISE].worst, *fast = &m->of[0][0][FAST].worst;
+    if (function->operation) precise = &m->of[0][0][PLAIN].worst, fast = &m->of[2][0][PLAIN].worst;
+    double bar = bar_of(function, measured_types[type]);
+    body_add(text, "| %s | ", function->name);
+    add_count(text, m->swept);
+    body_add(text, " | %g | ", bar == 0.51 ? 0.5 : bar);
+    add_error(text, precise);
+    body_add(text, " | ");
+    add_place(text, function, precise);
+    if (measured_types[type] == SMELT_FLOAT32)
+        body_add(text, " | %s | ", function->allowed ? function->allowed : "as precise");
+    else
+        body_add(text, " | %lld | ", (long long)precise->misrounded);
+    add_error(text, fast);
+    body_add(text, " | ");
+    add_place(text, function, fast);
+    body_add(text, " | ");
+    add_plain(text, m, 0);
+    body_add(text, " | ");
+    add_others(text, m, function->operation);
+    body_add(text, " |\n");
+}
+
+/* Rows of what was not measured stay as they are in `old`, the table's text so far (NULL: they are left out).
+ */
+static void add_table(struct body *text, int type, struct measurements (*measurements)[TYPES],
+                      const char *old) {
+    body_add(text,
+             "| function | arguments | bar | `precise::` | at | %s | `fast::` | at | plain: safe / relaxed / "
+             "fast | "
+             "`cpu-scalar`, other modes |\n|---|---|---|---|---|---|---|---|---|---|\n",
+             measured_types[type] == SMELT_FLOAT32 ? "allowed when fast" : "not correctly rounded");
+    for (int f = 0; f < accuracy_function_count; f++) {
+        const struct function *function = &accuracy_functions[f];
+        const struct measurements *m = &measurements[f][type];
+        char begin[64];
+        snprintf(begin, sizeof begin, "\n| %s |", function->name);
+        const char *row = old ? strstr(old, begin) : NULL;
+        if (m->swept)
+            add_row(text, type, function, m);
+        else if (row)
+            body_add(text, "%.*s\n", (int)strcspn(row + 1, "\n"), row + 1);
+    }
+}
+
+void report_print(struct measurements (*measurements)[TYPES]) {
+    for (int type = 0; type < TYPES; type++) {
+        struct body text = {0};
+        add_table(&text, type, measurements, NULL);
+        printf("%s\n\n%s\n", table_names[type], text.text);
+        body_free(&text);
+    }
+}
+
+/* ---- The document. */
+static char *read_text(const char *path) {
+    FILE *file = fopen(path, "rb");
+    struct body text = {0};
+    char line[1000];
+    body_add(&text, "%s", "");
+    while (file && fgets(line, sizeof line, file)) body_add(&text, "%s", line);
+    if (!file) {
+        failed("%s cannot be read", path);
+        body_free(&text);
+        return NULL;
+    }
+    fclose(file);
+    return text.text;
+}
+/* The text between a table's markers; false, and a failure, if it has none. */
+static bool find_table(const char *document, const char *name, const char **begin, const char **end) {
+    char first[64], last[64];
+    snprintf(first, sizeof first, "<!-- %s -->\n", name);
+    snprintf(last, sizeof last, "<!-- end of %s -->", name);
+    *begin = strstr(document, first);
+    *end = strstr(document, last);
+    if (!*begin || !*end || *end < *begin) {
+        failed("no table between <!-- %s --> and <!-- end of %s -->", name, name);
+        return false;
+    }
+    *begin += strlen(first);
+    return true;
+}
+
+void report_write(const char *path, struct measurements (*measurements)[TYPES]) {
+    char *document = read_text(path);
+    for (int type = 0; document && type < TYPES; type++) {
+        struct body table = {0};
+        const char *begin, *end;
+        if (find_table(document, table_names[type], &begin, &end)) {
+            char *old = strndup(begin, (size_t)(end - begin));
+            if (!old) abort();
+            add_table(&table, type, measurements, old);
+            free(old);
+            size_t head = (size_t)(begin - document), size = strlen(table.text), tail = strlen(end);
+            char *next = malloc(head + size + tail + 1);
+            if (!next) abort();
+            memcpy(next, document, head);
+            memcpy(next + head, table.text, size);
+            memcpy(next + head + size, end, tail + 1);
+            free(document);
+            document = next;
+        }
+        body_free(&table);
+    }
+    FILE *file = document ? fopen(path, "wb") : NULL;
+    if (!file || fputs(document, file) < 0 || fclose(file)) failed("%s cannot be written", path);
+    free(document);
+}
+
+bool report_check(const char *path) {
+    char *document = read_text(path);
+    for (int type = 0; document && type < TYPES; type++) {
+        const char *line, *end;
+        if (!find_table(document, table_names[type], &line, &end)) continue;
+        int row = -2; /* the head has two lines */
+        for (; line < end; line = strchr(line, '\n') + 1, row++) {
+            if (row < 0) continue;
+            char expected[64] = "no further row";
+            if (row < accuracy_function_count)
+                snprintf(expected, sizeof expected, "| %s |", accuracy_functions[row].name);
+            if (strncmp(line, expected, strlen(expected)))
+                failed("%s: row %d of table %s should begin with %s: write the tables again", path, row,
+                       table_names[type], expected);
+        }
+        if (row < accuracy_function_count)
+            failed("%s: table %s lacks %s and what follows: write the tables again", path, table_names[type],
+                   accuracy_functions[row < 0 ? 0 : row].name);
+    }
+    free(document);
+    return !failures;
+}

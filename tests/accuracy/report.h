@@ -1,0 +1,13 @@
+/* The tables of docs/accuracy.md, which stand there between <!-- NAME --> and <!-- end of NAME -->. */
+#ifndef SMELT_TESTS_ACCURACY_REPORT_H
+#define SMELT_TESTS_ACCURACY_REPORT_H
+
+#include "measure.h"
+
+void report_print(struct measurements (*measurements)[TYPES]);
+/* Replaces the rows of what was measured in a file; a failure where it cannot. */
+void report_write(const char *path, struct measurements (*measurements)[TYPES]);
+/* Whether the file's tables have the rows they should have; says what is wrong. */
+bool report_check(const char *path);
+
+#endif
