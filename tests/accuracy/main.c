@@ -1,4 +1,4 @@
-/* How accurate Metal's math library is here. accuracy [--full] [--only FUNCTION] [--write FILE] [--check
+/* How accurate Metal's math library is here. measure_accuracy [--full] [--only FUNCTION] [--write FILE] [--check
  * FILE] */
 #include "measure.h"
 #include "report.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "accuracy [--quick | --full] [--only FUNCTION] [--write FILE]   measure; fail if a bar is exceeded\n"
-    "accuracy --check FILE                                          does FILE list the functions there are?\n"
+    "measure_accuracy [--quick | --full] [--only FUNCTION] [--write FILE]   measure; fail if a bar is exceeded\n"
+    "measure_accuracy --check FILE                                          does FILE list the functions there are?\n"
     "  --full   sweeps every float, and more tuples (an hour); --only FUNCTION with it: one row of the "
     "tables\n"
     "  --write  puts the tables between the markers of FILE, in the place of those there\n";
