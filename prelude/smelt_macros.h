@@ -8,6 +8,23 @@
 
 // bfloat is a type of the language.
 #define __HAVE_BFLOAT__ 1
+// What devices have that public headers ask for. Not here: textures, ray tracing, meshes, tensors.
+#define __HAVE_FUNCTION_CONSTANTS__ 1
+#define __HAVE_LAMBDAS__ 1
+#define __HAVE_COHERENT__ 1
+#define __HAVE_ATOMIC_TEMPLATE__ 1
+#define __HAVE_ATOMIC_BOOL__ 1
+#define __HAVE_ATOMIC_FLOAT__ 1
+#define __HAVE_ATOMIC_ULONG__ 1
+#define __HAVE_ATOMIC_ULONG_MIN_MAX__ 1
+#define __HAVE_ATOMIC_FENCE__ 1
+#define __HAVE_SIMDGROUP__ 1
+#define __HAVE_SIMDGROUP_BALLOT__ 1
+#define __HAVE_SIMDGROUP_REDUCTION__ 1
+#define __HAVE_SIMDGROUP_MATRIX__ 1
+#define __HAVE_QUADGROUP__ 1
+#define __HAVE_QUADGROUP_BALLOT__ 1
+#define __HAVE_QUADGROUP_REDUCTION__ 1
 
 #define METAL_FUNC inline __attribute__((always_inline))
 #define METAL_INTERNAL METAL_FUNC

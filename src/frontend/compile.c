@@ -23,9 +23,12 @@ static smelt_status fail_at(const struct translation *translation, uint32_t toke
 static smelt_status check_parameters(const struct translation *translation, const struct entry *entry) {
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *parameter = &entry->parameters[i];
-        if (parameter->kind != PARAMETER_UNSUPPORTED) continue;
+        if (parameter->kind != PARAMETER_UNSUPPORTED && parameter->kind != PARAMETER_RESOURCE) continue;
         struct text message = {0};
-        text_addf(&message, "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
+        text_addf(&message,
+                  parameter->kind == PARAMETER_RESOURCE
+                      ? "kernel '%s': argument '%s' is of type %s, which is not supported"
+                      : "kernel '%s': argument '%s' has the attribute [[%s]], which is not supported",
                   entry->host_name, parameter->name, parameter->attribute);
         smelt_status status =
             fail_at(translation, parameter->token, SMELT_ERROR_UNSUPPORTED, text_string(&message));

@@ -1,6 +1,7 @@
 /* Whole .metal files, and packages made of them: functions by host name, buffers by index. */
 #include "array/array.h"
 #include "base/file.h"
+#include "frontend/diagnostic.h"
 #include "kernel/dispatch.h"
 #include "package/build.h"
 #include "package/code.h"
@@ -127,8 +128,28 @@ const char *smelt_library_function_name(const smelt_library *library, int index)
     return entry_at(library, index)->host_name;
 }
 
+/* A function of another stage is named with its place. */
+static bool is_other_function(const smelt_library *library, const char *name) {
+    const struct program *program = &library->translation.program;
+    for (int i = 0; name && !library->packaged && i < program->other_count; i++) {
+        const struct other_function *other = &program->others[i];
+        if (strcmp(other->name, name) != 0) continue;
+        struct text message = {0}, described = {0};
+        text_addf(&message, "'%s' is %s %s function; render functions are not supported", name,
+                  strchr("aeiou", *other->stage) ? "an" : "a", other->stage);
+        diagnostics_add(&library->translation, program->input.items[other->token].start,
+                        text_string(&message), &described);
+        error_record("%s", text_string(&described));
+        text_free(&message);
+        text_free(&described);
+        return true;
+    }
+    return false;
+}
+
 static smelt_status no_such_function(const smelt_library *library, const char *name) {
     struct text names = {0};
+    if (is_other_function(library, name)) return SMELT_ERROR_UNSUPPORTED;
     int count = smelt_library_function_count(library);
     for (int i = 0; i < count && i < 20; i++)
         text_addf(&names, "%s%s", i ? ", " : "", entry_at(library, i)->host_name);

@@ -1,5 +1,6 @@
 #include "source/program.h"
 #include "source/attribute.h"
+#include "source/resource.h"
 #include "source/rewrite.h"
 #include "source/structure.h"
 
@@ -89,7 +90,13 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
         }
         i = list;
     }
-    if (!bound) {
+    uint32_t resource = resource_type(&p->input, first, last);
+    if (resource != NO_PLACE && out.kind != PARAMETER_UNSUPPORTED) {
+        out.kind = PARAMETER_RESOURCE;
+        out.attribute = tokens_text(&p->input, resource, resource + 1, &p->arena);
+        out.token = resource;
+        out.index = NULL;
+    } else if (!bound) {
         out.kind = threadgroup_pointer ? PARAMETER_THREADGROUP : PARAMETER_BUFFER;
         out.index = next_index(p, threadgroup_pointer ? threadgroups : buffers);
     } else if (out.index) {
@@ -170,6 +177,19 @@ static void set_name(struct program *p, struct entry *entry, const char *qualifi
     entry->expression = name;
 }
 
+static smelt_status find_others(struct program *p, const struct structure *s) {
+    p->others = arena_alloc(&p->arena, ((size_t)s->kernel_count + 1) * sizeof *p->others);
+    if (!p->others) return fail_out_of_memory((size_t)s->kernel_count * sizeof *p->others);
+    for (int k = 0; k < s->kernel_count; k++) {
+        const struct kernel_site *site = &s->kernels[k];
+        if (!site->graphics || !site->body) continue;
+        p->others[p->other_count++] = (struct other_function){
+            site->host_name ? site->host_name : last_part(site->name),
+            tokens_text(&p->input, site->stage, site->stage + 1, &p->arena), site->start};
+    }
+    return SMELT_OK;
+}
+
 static smelt_status find_entries(struct program *p, const struct structure *s) {
     size_t most = (size_t)s->kernel_count + (size_t)s->instantiation_count + 1;
     p->entries = arena_alloc(&p->arena, most * sizeof *p->entries);
@@ -217,6 +237,7 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
     if (status == SMELT_OK) p.refusal = refusal_find(&p.input, &structure, &p.arena);
     if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
     if (status == SMELT_OK) status = find_entries(&p, &structure);
+    if (status == SMELT_OK) status = find_others(&p, &structure);
     if (status == SMELT_OK && p.arena.failed)
         status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the source's entries do not fit in memory");
     if (status != SMELT_OK) {

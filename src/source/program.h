@@ -16,7 +16,8 @@ enum parameter_kind {
     PARAMETER_BUFFER,      /* [[buffer(index)]] */
     PARAMETER_THREADGROUP, /* [[threadgroup(index)]] */
     PARAMETER_ATTRIBUTE,   /* [[thread_position_in_grid]] … */
-    PARAMETER_UNSUPPORTED  /* [[texture(0)]] …: the entry is refused when it is asked for */
+    PARAMETER_UNSUPPORTED, /* [[texture(0)]] …: the entry is refused when it is asked for */
+    PARAMETER_RESOURCE     /* of a type that is not supported; `attribute` is the type */
 };
 
 struct parameter {
@@ -40,6 +41,12 @@ struct entry {
     uint32_t token; /* where it is declared */
 };
 
+/* A function of another stage: not an entry. */
+struct other_function {
+    const char *name, *stage;
+    uint32_t token;
+};
+
 struct program {
     struct arena arena;
     struct tokens input; /* over the text handed in, which must outlive the program */
@@ -47,6 +54,8 @@ struct program {
     uint32_t *positions; /* byte in `text` where each input token's replacement starts */
     struct entry *entries;
     int entry_count;
+    struct other_function *others;
+    int other_count;
     struct refusal refusal; /* what keeps every entry from being compiled */
 };
 

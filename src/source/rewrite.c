@@ -18,6 +18,7 @@
 #include "source/conditional.h"
 #include "source/literal.h"
 #include "source/program.h"
+#include "source/resource.h"
 #include "source/rewrite.h"
 #include "source/structure.h"
 
@@ -434,18 +435,16 @@ static void rewrite_tokens(struct rewriter *r) {
     }
 }
 
-/* Whether a parameter has an attribute that no entry can bind, as [[texture(0)]]: such a kernel is left out,
- * so that the others of its file compile. */
+/* Whether a parameter is something that no entry can bind, as a texture: such a kernel is left out, so that
+ * the others of its file compile. */
 static bool has_unsupported_parameter(const struct rewriter *r, const struct kernel_site *site) {
     for (uint32_t i = site->open; i < site->close; i++) {
         uint32_t list = attribute_list_end(r->tokens, i), cursor = 0;
         struct attribute_use use;
         while (list && attribute_list_next(r->tokens, i, &cursor, &use))
-            if (is(r, use.name, "texture") || is(r, use.name, "sampler") || is(r, use.name, "stage_in") ||
-                is(r, use.name, "imageblock_data"))
-                return true;
+            if (resource_attribute(r->tokens, use.name)) return true;
     }
-    return false;
+    return resource_type(r->tokens, site->open + 1, site->close) != NO_PLACE;
 }
 
 /* `kernel` or [[kernel]] becomes `inline`: clang then makes code only for the kernel that is asked for. */

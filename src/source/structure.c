@@ -313,14 +313,20 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
         if (!list) {
             /* `kernel` is a keyword of Metal; anywhere before the name it can be nothing else. */
             if (is(f, i, "kernel") && i + 1 < d->open) kernel = true;
-            if (is_graphics_word(f, i, false) && i + 1 < d->open) site->graphics = true;
+            if (is_graphics_word(f, i, false) && i + 1 < d->open) {
+                site->graphics = true;
+                site->stage = i;
+            }
             continue;
         }
         uint32_t cursor = 0;
         struct attribute_use use;
         while (attribute_list_next(f->tokens, i, &cursor, &use)) {
             if (is(f, use.name, "kernel")) kernel = true;
-            if (is_graphics_word(f, use.name, true)) site->graphics = true;
+            if (is_graphics_word(f, use.name, true)) {
+                site->graphics = true;
+                site->stage = use.name;
+            }
             if (is(f, use.name, "host_name"))
                 site->host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
             if (is(f, use.name, "max_total_threads_per_threadgroup"))

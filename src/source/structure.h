@@ -22,7 +22,8 @@ struct kernel_site {
     int parameter_count;
     bool is_template;
     int least_arguments, most_arguments; /* of the template */
-    bool graphics;                       /* a vertex or fragment function: not run, left out of the text */
+    bool graphics;                       /* of another stage: not run, left out of the text */
+    uint32_t stage;                      /* the word that says which */
     const char *host_name;               /* from [[host_name("…")]], or NULL */
     struct parameter *parameters;        /* once read: src/source/program.c */
     const char *scope;                   /* the namespace it stands in: "" or "ns::" */

@@ -1,0 +1,53 @@
+#include "source/resource.h"
+#include "source/structure.h"
+
+static const char *const types[] = {"texture1d",
+                                    "texture1d_array",
+                                    "texture2d",
+                                    "texture2d_array",
+                                    "texture2d_ms",
+                                    "texture2d_ms_array",
+                                    "texture3d",
+                                    "texturecube",
+                                    "texturecube_array",
+                                    "texture_buffer",
+                                    "depth2d",
+                                    "depth2d_array",
+                                    "depth2d_ms",
+                                    "depth2d_ms_array",
+                                    "depthcube",
+                                    "depthcube_array",
+                                    "sampler",
+                                    "acceleration_structure",
+                                    "primitive_acceleration_structure",
+                                    "instance_acceleration_structure",
+                                    "intersection_function_table",
+                                    "visible_function_table",
+                                    "imageblock",
+                                    "command_buffer",
+                                    "mesh_grid_properties"};
+
+static const char *const attributes_of_others[] = {"texture", "sampler", "stage_in", "imageblock_data",
+                                                   "payload", "color",   "patch"};
+
+uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last) {
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t list = attribute_list_end(tokens, i);
+        if (list) {
+            i = list;
+            continue;
+        }
+        /* A type is followed by its arguments or by a name; a name is not. */
+        bool type = token_is(tokens, i + 1, "<") || token_is_identifier(tokens, i + 1) ||
+                    token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
+        for (size_t t = 0; type && t < sizeof types / sizeof *types; t++)
+            if (token_is(tokens, i, types[t])) return i;
+    }
+    return NO_PLACE;
+}
+
+bool resource_attribute(const struct tokens *tokens, uint32_t name) {
+    for (size_t a = 0; a < sizeof attributes_of_others / sizeof *attributes_of_others; a++)
+        if (token_is(tokens, name, attributes_of_others[a])) return true;
+    return false;
+}
