@@ -9,8 +9,8 @@ constant bool flag [[function_constant(0)]];
 constant int amount [[function_constant(1)]];
 constant bool other [[function_constant(kOtherIndex)]], last [[function_constant(9)]];
 constant bool both = flag && other;
-constant int level = is_function_constant_defined(amount) ? amount : 7;
-constant float scale = float(level) * 0.5f;
+constant int steps = is_function_constant_defined(amount) ? amount : 7;
+constant float scale = float(steps) * 0.5f;
 constant bool use_extra = is_function_constant_defined(last) && last;
 
 #if __METAL_VERSION__ >= 310
