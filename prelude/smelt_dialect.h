@@ -69,6 +69,9 @@ __smelt_together float __smelt_simd_reduce_f32(uint operation, uint width, float
 __smelt_together uint __smelt_simd_scan_i32(uint operation, uint width, uint value);
 __smelt_together ulong __smelt_simd_scan_i64(uint operation, uint width, ulong value);
 __smelt_together float __smelt_simd_scan_f32(uint operation, uint width, float value);
+// Of 8×8 matrices laid out as in metal_simdgroup_matrix: the lane's element of the product A B, plus `sum`, where
+// `right` are the elements of B in the columns wanted: the even or the odd ones.
+__smelt_together float __smelt_simd_matrix_product(float left_even, float left_odd, float right, float sum);
 }
 
 // Operations of __smelt_simd_reduce and __smelt_simd_scan; scans add EXCLUSIVE.

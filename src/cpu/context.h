@@ -34,7 +34,7 @@ struct thread_context {
 };
 
 /* What a simdgroup operation is, packed into 32 bits for the call. */
-enum simd_kind { SIMD_SHUFFLE, SIMD_BALLOT, SIMD_REDUCE, SIMD_SCAN, SIMD_BARRIER };
+enum simd_kind { SIMD_SHUFFLE, SIMD_BALLOT, SIMD_REDUCE, SIMD_SCAN, SIMD_MATRIX, SIMD_BARRIER };
 enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 
 #define SIMD_CODE(kind, type, operation, width) \

@@ -170,6 +170,7 @@ static const struct {
     {"__smelt_simd_scan_i32", SIMD_SCAN, SIMD_I32},
     {"__smelt_simd_scan_i64", SIMD_SCAN, SIMD_I64},
     {"__smelt_simd_scan_f32", SIMD_SCAN, SIMD_F32},
+    {"__smelt_simd_matrix_product", SIMD_MATRIX, SIMD_F32},
 };
 
 static int simd_operation_index(const char *name) {
@@ -192,6 +193,20 @@ static LLVMValueRef from_bits(struct lowering *l, LLVMValueRef bits, LLVMTypeRef
     return LLVMBuildTruncOrBitCast(b, bits, type, "");
 }
 
+/* Four floats are too many for the call: they lie on the thread's stack, which stays while it waits. */
+static LLVMValueRef store_operands(struct lowering *l, LLVMValueRef call) {
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeRef element = LLVMTypeOf(call);
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->unit->entry)));
+    LLVMValueRef slot = LLVMBuildAlloca(b, LLVMArrayType2(element, 4), "");
+    LLVMPositionBuilderBefore(b, call);
+    for (unsigned i = 0; i < 4; i++) {
+        LLVMValueRef index = constant_i32(l->unit, i);
+        LLVMBuildStore(b, LLVMGetOperand(call, i), LLVMBuildInBoundsGEP2(b, element, slot, &index, 1, ""));
+    }
+    return LLVMBuildPtrToInt(b, slot, type_i64(l->unit), "");
+}
+
 static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operation, int site) {
     enum simd_kind kind = simd_operations[operation].kind;
     uint64_t what = 0, width = SIMDGROUP_LANES;
@@ -209,6 +224,9 @@ static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operat
         break;
     case SIMD_BALLOT:
         value = LLVMGetOperand(call, 0);
+        break;
+    case SIMD_MATRIX:
+        value = store_operands(l, call);
         break;
     case SIMD_BARRIER:
         break;

@@ -179,6 +179,26 @@ static void scan(const struct lanes *lanes, uint32_t code) {
     }
 }
 
+/* One element of each lane of a product of 8×8 matrices: simd/matrix.c. A value is the address of four
+ * floats: the lane's two elements of A's row, its element of B, what is added. */
+static void matrix_product(const struct lanes *lanes) {
+    float operands[SIMDGROUP_LANES][4] = {{0}};
+    for (int i = 0; i < SIMDGROUP_LANES; i++)
+        if (lanes->thread[i])
+            memcpy(operands[i], (const void *)(uintptr_t)lanes->thread[i]->value, sizeof operands[i]);
+    for (int i = 0; i < SIMDGROUP_LANES; i++) {
+        if (!lanes->thread[i]) continue;
+        int row = i & 0x16, columns = i & 9;
+        float sum = operands[i][3];
+        for (int k = 0; k < 8; k++) {
+            int left = row | (k & 4) << 1 | (k >> 1 & 1), right = columns | (k & 4) << 2 | (k & 3) << 1;
+            sum = fmaf(operands[left][k % 2], operands[right][2], sum);
+        }
+        lanes->thread[i]->value = 0;
+        memcpy(&lanes->thread[i]->value, &sum, sizeof sum);
+    }
+}
+
 bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites) {
     struct thread *earliest = NULL;
     for (int i = first; i < last; i++) {
@@ -206,6 +226,9 @@ bool simdgroup_step(struct thread *threads, int first, int last, const struct si
         break;
     case SIMD_SCAN:
         scan(&lanes, earliest->code);
+        break;
+    case SIMD_MATRIX:
+        matrix_product(&lanes);
         break;
     case SIMD_BARRIER:
         break;

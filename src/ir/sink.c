@@ -109,23 +109,26 @@ static bool is_hoistable(LLVMValueRef i) {
 static bool available(const struct flow *flow, LLVMValueRef value, LLVMValueRef place, bool move, int depth) {
     if (!LLVMIsAInstruction(value)) return true;
     LLVMBasicBlockRef block = LLVMGetInstructionParent(value), here = LLVMGetInstructionParent(place);
-    if (block == here) {
-        if (value != place && comes_before(value, place)) return true;
-        if (value == place || depth > 24 || !is_hoistable(value)) return false;
-        int operands = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
-        for (int o = 0; o < operands; o++)
-            if (!available(flow, LLVMGetOperand(value, (unsigned)o), place, move, depth + 1)) return false;
-        if (move) {
-            LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(value)));
-            LLVMInstructionRemoveFromParent(value);
-            LLVMPositionBuilderBefore(builder, place);
-            LLVMInsertIntoBuilder(builder, value);
-            LLVMDisposeBuilder(builder);
-        }
-        return true;
+    int theirs = flow_index(flow, block), own = flow_index(flow, here);
+    if (theirs < 0 || own < 0) return false;
+    bool before =
+        block == here ? value != place && comes_before(value, place) : flow_dominates(flow, theirs, own);
+    if (before) return true;
+    /* From a block that is reached only by way of this one: the optimiser puts conditions next to their use.
+     */
+    bool after = block == here || flow_dominates(flow, own, theirs);
+    if (!after || value == place || depth > 24 || !is_hoistable(value)) return false;
+    int operands = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
+    for (int o = 0; o < operands; o++)
+        if (!available(flow, LLVMGetOperand(value, (unsigned)o), place, move, depth + 1)) return false;
+    if (move) {
+        LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(value)));
+        LLVMInstructionRemoveFromParent(value);
+        LLVMPositionBuilderBefore(builder, place);
+        LLVMInsertIntoBuilder(builder, value);
+        LLVMDisposeBuilder(builder);
     }
-    int above = flow_index(flow, block), below = flow_index(flow, here);
-    return above >= 0 && below >= 0 && flow_dominates(flow, above, below);
+    return true;
 }
 
 static bool may_write(LLVMValueRef i) {

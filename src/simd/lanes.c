@@ -13,6 +13,22 @@ LLVMValueRef shuffle_lanes(struct simd *s, LLVMValueRef a, LLVMValueRef b, const
                                   LLVMConstVector(lanes, (unsigned)count), "");
 }
 
+LLVMValueRef gather_lanes(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes) {
+    int lowest = indexes[0] / s->chunk_lanes, highest = lowest, moved[GANG_MAX_LANES];
+    for (int i = 1; i < s->chunk_lanes; i++) {
+        int chunk = indexes[i] / s->chunk_lanes;
+        if (chunk < lowest) lowest = chunk;
+        if (chunk > highest) highest = chunk;
+    }
+    int joined = 1;
+    while (lowest % joined + highest - lowest >= joined) joined *= 2;
+    lowest -= lowest % joined;
+    if (lowest + joined > count) lowest = 0, joined = count;
+    for (int i = 0; i < s->chunk_lanes; i++) moved[i] = indexes[i] - lowest * s->chunk_lanes;
+    if (joined == 2) return shuffle_lanes(s, chunks[lowest], chunks[lowest + 1], moved, s->chunk_lanes);
+    return shuffle_lanes(s, join_chunks(s, chunks + lowest, joined), NULL, moved, s->chunk_lanes);
+}
+
 /* ---- One operation. */
 
 static LLVMTypeRef element_of(LLVMValueRef value) {

@@ -27,5 +27,14 @@ LLVMValueRef reduce_groups(struct simd *s, enum simd_operation operation, LLVMVa
 void scan_lanes(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count);
 /* A shuffle of one vector, or two of the same type (b may be NULL). Index -1: anything. */
 LLVMValueRef shuffle_lanes(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count);
+/* A chunk of the lanes of `count` chunks, a power of two, that stand in `indexes`; only chunks that are
+ * needed are joined. */
+LLVMValueRef gather_lanes(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes);
+
+/* known.c — the value of an integer expression in the lane of a simdgroup with this number, where that is the
+ * same in every simdgroup. */
+bool known_in_lane(struct simd *s, LLVMValueRef value, int lane, uint64_t *out);
+/* matrix.c — one half of the elements of a product of 8×8 matrices; the gang has whole simdgroups. */
+void emit_matrix_product(struct simd *s, LLVMValueRef call);
 
 #endif

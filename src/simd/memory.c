@@ -2,6 +2,7 @@
  *   uniform            one scalar access
  *   neighbours         one vector access
  *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle
+ *   a few rows         (loads) a vector each, and shuffles: rows.c
  *   other offsets      gather or scatter from lane 0's address
  *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
@@ -394,6 +395,11 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef base;
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
+        if (load_rows(s, load, chunk, &result)) {
+            explain(s, load, chunk, "load: a vector for each of a few rows, brought together by shuffles");
+            set_chunk(s, load, chunk, result);
+            return;
+        }
         explain(s, load, chunk,
                 "gather, unless the addresses turn out to be neighbours or the same when it runs");
         set_chunk(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
@@ -407,6 +413,8 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     } else if (p.small && !(mask && p.repeats)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
+    } else if (load_rows(s, load, chunk, &result)) {
+        explain(s, load, chunk, "load: a vector for each of a few rows, brought together by shuffles");
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");

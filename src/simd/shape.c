@@ -136,8 +136,7 @@ static int widen(struct simd *s, LLVMValueRef operand, int shape, bool is_signed
     return fits ? shape : SHAPE_VARYING;
 }
 
-/* An index into memory that is used for nothing else. */
-static bool is_index_only(LLVMValueRef widened) {
+bool is_index_only(LLVMValueRef widened) {
     if (LLVMGetIntTypeWidth(LLVMTypeOf(widened)) != 64) return false;
     for (LLVMUseRef use = LLVMGetFirstUse(widened); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);

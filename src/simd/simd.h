@@ -171,6 +171,8 @@ const int64_t *shape_offsets(struct simd *s, int shape); /* of shape >= 0 */
 int shape_join(int a, int b);
 /* For piece.c: arithmetic on offsets within chunks, all operands being pieces, affine or uniform. */
 int piece_of_affine(struct simd *s, LLVMValueRef instruction);
+/* A widened integer that is an index into memory and used for nothing else. */
+bool is_index_only(LLVMValueRef widened);
 /* The shape of an instruction's result from its operands' (phis: divergence.c). */
 int shape_transfer(struct simd *s, LLVMValueRef instruction);
 
@@ -224,6 +226,8 @@ void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLV
 LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                     int align);
 void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
+/* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
+bool load_rows(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* private.c — allocas: one copy for each lane. */
 void find_private_layouts(struct simd *s); /* before the analysis */
 int private_shape(struct simd *s, LLVMValueRef alloca);
@@ -270,6 +274,9 @@ void emit_log(struct simd *s, LLVMValueRef call);
 
 /* instructions.c — the instructions of one block, each by its family. */
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
+
+/* settle.c — the gang's code as LLVM's code generator does not misread it. */
+void settle_lanes(struct simd *s);
 
 /* ---- Reports (report.c). */
 /* "it depends on what is loaded from memory in line 7", or "" when --why is not asked for. */

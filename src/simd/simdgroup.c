@@ -13,11 +13,12 @@ static const struct {
     const char *name;
     enum simd_kind kind;
 } operations[] = {
-    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE}, {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
-    {"__smelt_simd_ballot", SIMD_BALLOT},       {"__smelt_simdgroup_barrier", SIMD_BARRIER},
-    {"__smelt_simd_reduce_i32", SIMD_REDUCE},   {"__smelt_simd_reduce_i64", SIMD_REDUCE},
-    {"__smelt_simd_reduce_f32", SIMD_REDUCE},   {"__smelt_simd_scan_i32", SIMD_SCAN},
-    {"__smelt_simd_scan_i64", SIMD_SCAN},       {"__smelt_simd_scan_f32", SIMD_SCAN},
+    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE},   {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
+    {"__smelt_simd_ballot", SIMD_BALLOT},         {"__smelt_simdgroup_barrier", SIMD_BARRIER},
+    {"__smelt_simd_reduce_i32", SIMD_REDUCE},     {"__smelt_simd_reduce_i64", SIMD_REDUCE},
+    {"__smelt_simd_reduce_f32", SIMD_REDUCE},     {"__smelt_simd_scan_i32", SIMD_SCAN},
+    {"__smelt_simd_scan_i64", SIMD_SCAN},         {"__smelt_simd_scan_f32", SIMD_SCAN},
+    {"__smelt_simd_matrix_product", SIMD_MATRIX},
 };
 
 static bool find_kind(const char *name, enum simd_kind *kind) {
@@ -41,136 +42,7 @@ static bool is_idempotent(uint64_t operation) {
     return operation != SIMD_SUM && operation != SIMD_PRODUCT && operation != SIMD_XOR;
 }
 
-/* ---- Indexes known for each lane before the code runs. */
-
-#define EXPRESSION_DEPTH 8
-
-static uint64_t cut(LLVMValueRef value, uint64_t bits) {
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
-    return width >= 64 ? bits : bits & ((UINT64_C(1) << width) - 1);
-}
-
-static int64_t signed_value(LLVMValueRef value, uint64_t bits) {
-    unsigned unused = 64 - LLVMGetIntTypeWidth(LLVMTypeOf(value));
-    return (int64_t)(bits << unused) >> unused;
-}
-
-static bool compare(LLVMIntPredicate predicate, LLVMValueRef operand, uint64_t a, uint64_t b) {
-    int64_t p = signed_value(operand, a), q = signed_value(operand, b);
-    switch (predicate) {
-    case LLVMIntEQ:
-        return a == b;
-    case LLVMIntNE:
-        return a != b;
-    case LLVMIntUGT:
-        return a > b;
-    case LLVMIntUGE:
-        return a >= b;
-    case LLVMIntULT:
-        return a < b;
-    case LLVMIntULE:
-        return a <= b;
-    case LLVMIntSGT:
-        return p > q;
-    case LLVMIntSGE:
-        return p >= q;
-    case LLVMIntSLT:
-        return p < q;
-    default:
-        return p <= q;
-    }
-}
-
-static bool apply(LLVMValueRef i, uint64_t a, uint64_t b, uint64_t *out) {
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(i));
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-        *out = a + b;
-        return true;
-    case LLVMSub:
-        *out = a - b;
-        return true;
-    case LLVMMul:
-        *out = a * b;
-        return true;
-    case LLVMAnd:
-        *out = a & b;
-        return true;
-    case LLVMOr:
-        *out = a | b;
-        return true;
-    case LLVMXor:
-        *out = a ^ b;
-        return true;
-    case LLVMShl:
-        *out = b < width ? a << b : 0;
-        return b < width;
-    case LLVMLShr:
-        *out = b < width ? a >> b : 0;
-        return b < width;
-    case LLVMICmp:
-        *out = compare(LLVMGetICmpPredicate(i), LLVMGetOperand(i, 0), a, b);
-        return true;
-    default:
-        return false;
-    }
-}
-
-static bool known_in_lane(struct simd *s, LLVMValueRef value, int lane, int depth, uint64_t *out);
-
-static bool known_call(struct simd *s, LLVMValueRef call, int lane, int depth, uint64_t *out) {
-    const char *name = called_name(call);
-    uint64_t a, b;
-    if (strcmp(name, "__smelt_lane") == 0) {
-        *out = (uint64_t)lane;
-        return true;
-    }
-    bool smaller = strncmp(name, "llvm.umin.", 10) == 0, greater = strncmp(name, "llvm.umax.", 10) == 0;
-    if ((!smaller && !greater) || !known_in_lane(s, LLVMGetOperand(call, 0), lane, depth, &a) ||
-        !known_in_lane(s, LLVMGetOperand(call, 1), lane, depth, &b))
-        return false;
-    *out = (a < b) == smaller ? a : b;
-    return true;
-}
-
-static bool known_select(struct simd *s, LLVMValueRef select, int lane, int depth, uint64_t *out) {
-    uint64_t condition;
-    return known_in_lane(s, LLVMGetOperand(select, 0), lane, depth, &condition) &&
-           known_in_lane(s, LLVMGetOperand(select, condition ? 1 : 2), lane, depth, out);
-}
-
-/* The value of an integer expression in the lane of a simdgroup with this number. */
-static bool known_in_lane(struct simd *s, LLVMValueRef value, int lane, int depth, uint64_t *out) {
-    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind ||
-        LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64)
-        return false;
-    if (LLVMIsAConstantInt(value)) {
-        *out = LLVMConstIntGetZExtValue(value);
-        return true;
-    }
-    if (!LLVMIsAInstruction(value) || depth == 0) return false;
-    uint64_t a, b;
-    bool known = false;
-    switch (LLVMGetInstructionOpcode(value)) {
-    case LLVMCall:
-        known = known_call(s, value, lane, depth - 1, out);
-        break;
-    case LLVMSelect:
-        known = known_select(s, value, lane, depth - 1, out);
-        break;
-    case LLVMZExt:
-    case LLVMTrunc:
-    case LLVMFreeze:
-        known = known_in_lane(s, LLVMGetOperand(value, 0), lane, depth - 1, out);
-        break;
-    default:
-        known = LLVMIsABinaryOperator(value) || LLVMIsAICmpInst(value);
-        known = known && known_in_lane(s, LLVMGetOperand(value, 0), lane, depth - 1, &a) &&
-                known_in_lane(s, LLVMGetOperand(value, 1), lane, depth - 1, &b) && apply(value, a, b, out);
-    }
-    if (known) *out = cut(value, *out);
-    return known;
-}
+/* ---- Sources of shuffles. */
 
 #define OWN_VALUE (-1)
 
@@ -183,7 +55,7 @@ static bool known_sources(struct simd *s, LLVMValueRef index, int *sources) {
             int first = parts > 1 ? part * s->lanes : lane & ~(SIMDGROUP_LANES - 1);
             int here = parts > 1 ? first + lane : lane - first;
             uint64_t from;
-            if (!known_in_lane(s, index, here, EXPRESSION_DEPTH, &from)) return false;
+            if (!known_in_lane(s, index, here, &from)) return false;
             int source = OWN_VALUE;
             if (from < SIMDGROUP_LANES) source = parts > 1 ? (int)from - first : (int)from + first;
             if (from < SIMDGROUP_LANES && (source < 0 || source >= s->lanes)) return false;
@@ -200,7 +72,7 @@ static bool known_sources(struct simd *s, LLVMValueRef index, int *sources) {
 static bool is_zero(struct simd *s, LLVMValueRef value) {
     for (int lane = 0; lane < SIMDGROUP_LANES; lane++) {
         uint64_t known;
-        if (!known_in_lane(s, value, lane, EXPRESSION_DEPTH, &known) || known) return false;
+        if (!known_in_lane(s, value, lane, &known) || known) return false;
     }
     return true;
 }
@@ -241,7 +113,7 @@ static int shuffle_shape(struct simd *s, LLVMValueRef call) {
     /* From a lane that is off every lane would get its own value. */
     LLVMBasicBlockRef block = LLVMGetInstructionParent(call);
     uint64_t lane;
-    bool exists = known_in_lane(s, index, 0, EXPRESSION_DEPTH, &lane) && lane < SIMDGROUP_LANES;
+    bool exists = known_in_lane(s, index, 0, &lane) && lane < SIMDGROUP_LANES;
     bool active = is_first_active(s, index, block) || (exists && all_lanes_run(s, block));
     return active ? SHAPE_UNIFORM : SHAPE_VARYING;
 }
@@ -265,6 +137,7 @@ int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name) {
     case SIMD_REDUCE:
         return reduce_shape(s, call);
     case SIMD_SCAN:
+    case SIMD_MATRIX:
         return SHAPE_VARYING;
     case SIMD_BARRIER:
         break;
@@ -405,23 +278,6 @@ static void finish_chunk(struct simd *s, const struct shuffle *shuffle, int k, L
     set_chunk(s, shuffle->call, shuffle->first + k, result);
 }
 
-/* A vector of the lanes of all chunks that stand in `indexes`; only chunks that are needed are joined. */
-static LLVMValueRef gather_known(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes) {
-    int lowest = indexes[0] / s->chunk_lanes, highest = lowest, moved[GANG_MAX_LANES];
-    for (int i = 1; i < s->chunk_lanes; i++) {
-        int chunk = indexes[i] / s->chunk_lanes;
-        if (chunk < lowest) lowest = chunk;
-        if (chunk > highest) highest = chunk;
-    }
-    int joined = 1;
-    while (lowest % joined + highest - lowest >= joined) joined *= 2;
-    lowest -= lowest % joined;
-    if (lowest + joined > count) lowest = 0, joined = count;
-    for (int i = 0; i < s->chunk_lanes; i++) moved[i] = indexes[i] - lowest * s->chunk_lanes;
-    if (joined == 2) return shuffle_lanes(s, chunks[lowest], chunks[lowest + 1], moved, s->chunk_lanes);
-    return shuffle_lanes(s, join_chunks(s, chunks + lowest, joined), NULL, moved, s->chunk_lanes);
-}
-
 static void shuffle_known(struct simd *s, struct shuffle *shuffle, const int *sources) {
     int lanes = s->chunk_lanes, indexes[GANG_MAX_LANES];
     for (int k = 0; k < shuffle->count; k++) {
@@ -434,9 +290,9 @@ static void shuffle_known(struct simd *s, struct shuffle *shuffle, const int *so
             LLVMValueRef masks[SIMDGROUP_LANES];
             for (int j = 0; j < shuffle->count; j++)
                 masks[j] = shuffle->masks[j] ? shuffle->masks[j] : all_lanes(s);
-            active = gather_known(s, masks, shuffle->count, indexes);
+            active = gather_lanes(s, masks, shuffle->count, indexes);
         }
-        finish_chunk(s, shuffle, k, active, gather_known(s, shuffle->values, shuffle->count, indexes));
+        finish_chunk(s, shuffle, k, active, gather_lanes(s, shuffle->values, shuffle->count, indexes));
     }
 }
 
@@ -591,6 +447,12 @@ bool emit_simdgroup(struct simd *s, LLVMValueRef call, const char *name) {
     case SIMD_REDUCE:
     case SIMD_SCAN:
         emit_collective(s, call, kind);
+        break;
+    case SIMD_MATRIX:
+        if (s->lanes < SIMDGROUP_LANES)
+            refuse_call(s, call, "a matrix product in a gang that is a part of a simdgroup");
+        else
+            emit_matrix_product(s, call);
         break;
     case SIMD_BARRIER:
         break;

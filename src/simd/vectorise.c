@@ -279,6 +279,7 @@ static smelt_status vectorise(struct simd *s) {
     TRY(verify_module(unit));
     TRY(run_passes(unit, CLEAN_UP));
     if (s->chunk_lanes == 1) TRY(run_target_passes(unit, JOIN_NEIGHBOURS));
+    settle_lanes(s);
     measure_stack(s);
     if (unit->request->output == COMPILE_SIMD) write_gang(s);
     if (unit->request->output == COMPILE_WHY) write_why(s);

@@ -14,7 +14,14 @@ static const char header_start[] =
     "};\n"
     "// What of a float's bits is defined: not a NaN's sign and payload.\n"
     "inline uint bits_of(float x) { return isnan(x) ? 0x7fc00000u : as_type<uint>(x); }\n"
-    "inline float number_of(float x) { return isnan(x) ? 1.5f : x; }\n";
+    "inline float number_of(float x) { return isnan(x) ? 1.5f : x; }\n"
+    "inline float product_of(float a, float b, float c, float d, float e) {\n"
+    "  simdgroup_float8x8 left, right, sum(e);\n"
+    "  left.thread_elements()[0] = a; left.thread_elements()[1] = b;\n"
+    "  right.thread_elements()[0] = c; right.thread_elements()[1] = d;\n"
+    "  simdgroup_multiply_accumulate(sum, left, right, sum);\n"
+    "  return sum.thread_elements()[0] - 3 * sum.thread_elements()[1];\n"
+    "}\n";
 
 /* The variables every function has, by type, with the feature they belong to. */
 static const struct {

@@ -58,6 +58,7 @@
     X(SIMD_FLOAT, simd_float, "float sums and products, reduced and scanned")                    \
     X(SIMD_SCAN, simd_scan, "prefix sums and products")                                          \
     X(SIMD_SHUFFLE, simd_shuffle, "shuffles and broadcasts")                                     \
+    X(SIMD_MATRIX, simd_matrix, "products of 8×8 matrices")                                      \
     X(SIMD_VOTE, simd_vote, "ballot, all, any, is_first")                                        \
     X(QUAD, quad, "the same of quads")                                                           \
     X(SIMD_DIVERGENT, simd_divergent, "simdgroup operations where lanes may be missing")         \

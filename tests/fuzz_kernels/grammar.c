@@ -219,6 +219,7 @@ static const struct rule rules[] = {
       "(simd_$[min`max](float($f)) + 0.0f)"), /* of -0 and 0 either is the least */
     R(FLOAT, SIMD_SHUFFLE, 3, ANYWHERE, "simd_shuffle$[`_up`_down`_xor](float($f), ushort($u & 31u))"),
     R(FLOAT, SIMD_SHUFFLE, 1, ANYWHERE, "simd_shuffle_$[up`down`xor](float($f), ushort($[1`2`4`8`16]))"),
+    R(FLOAT, SIMD_MATRIX, 2, ANYWHERE, "product_of($f, $f, $f, $f, $f)"),
     R(FLOAT, QUAD, 1, ANYWHERE, "(quad_$[min`max](float($f)) + 0.0f)"),
     R(FLOAT, QUAD, 1, ANYWHERE, "quad_shuffle_xor(float($f), ushort($#3.))"),
     /* ---- half */
@@ -301,6 +302,12 @@ static const struct rule rules[] = {
       "$[i * 2u`i * 3u`i * 4u`int(i) * 2`size_t(i) * 3`tid * 4u`lane * 32u`lane * 33u] + $#3."),
     R(INDEX, LOAD_STRIDED, 2, KERNEL, "i * $[2`3`4]u + ($u $[& 1u`% 3u`& 3u])"),
     R(INDEX, LOAD_STRIDED, 2, KERNEL, "($k * 64u + i)"),
+    R(INDEX, LOAD_STRIDED, 3, KERNEL,
+      "$[(lane >> 3) * ($V & 255u) + (lane & 7u) * 2u`((lane >> 2 & 4u) | (lane >> 1 & 3u)) * ($V & 511u) + "
+      "((lane "
+      ">> 1 & 4u) | (lane << 1 & 2u))`tid / 16u * ($V & 127u) + tid % 16u`int(tid >> 2) * int($V & 31u) + "
+      "int(tid & "
+      "3u) * $#5.`(31u - lane) / 8u * ($V & 63u) + ($k & 3u) + lane % 8u`(tid >> 4) * ($V & 63u)] + $#9.u"),
     R(INDEX, LOAD_REVERSED, 3, KERNEL,
       "$[threads - 1u - i`4095u - i`4100 - int(i)`size - 1u - tid`31u - lane`8191u - 2u * i]"),
     R(INDEX, LOAD_UNIFORM, 2, KERNEL, "($V & 16383u)"),

@@ -143,6 +143,11 @@ static void loads_that_are_thrown_away_may_lie_outside(void **state) {
         "int i = thread_position_in_grid.x; int n = a_shape[0]; float l = float(a[i - 1]); float r = "
         "float(a[i + 1]);"
         "if (i == 0) l = 0; if (i == n - 1) r = 0; out[i] = l + r;",
+        /* The choice is used in another block, which the optimiser moves it to; what is read may change
+           before. */
+        "int i = thread_position_in_grid.x; int n = a_shape[0]; float l = a[i - 1], r = a[i + 1];"
+        "l = (i > 0 ? l : 0.0f) + 1.0f; r = i < n - 1 ? r : 0; out[i] = -1; if (a[0] < 3) out[i] = l + r - "
+        "1.0f;",
     };
     static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_INT32, SMELT_BFLOAT16,
                                          SMELT_UINT8};
