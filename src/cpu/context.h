@@ -1,5 +1,8 @@
 /* What generated code sees of the scalar engine: the contexts of a thread and of its threadgroup, and the
- * functions it calls. lower.c compiles these offsets into code: the layout is part of the image version. */
+ * functions it calls. lower.c compiles these offsets into code: the layout is part of the image version.
+ *
+ * Packages hold code of other builds of smelt. It runs where this file, log.h, runtime_symbols.c and the
+ * image are the same to the letter: a change of what code may rely on must show in one of them. */
 #ifndef SMELT_CPU_CONTEXT_H
 #define SMELT_CPU_CONTEXT_H
 

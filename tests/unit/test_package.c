@@ -1,0 +1,385 @@
+/* Packages as bytes: everything comes back, and what is damaged is refused. Which code serves which launch.
+ */
+#include "unit.h"
+
+#include "base/hash.h"
+#include "cpu/shape.h"
+#include "frontend/build_id.h"
+#include "package/features.h"
+#include "package/package.h"
+#include "package/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct package_target targets[] = {
+    {PACKAGE_TARGET_CPU, "cpu", "", "sse3 avx2"},
+    {PACKAGE_TARGET_CPU, "x86-64-v3", "x86-64-v3", "avx2"},
+    {77, "of a later kind", "", "whatever"},
+};
+static const struct parameter parameters[] = {
+    {.name = "x", .kind = PARAMETER_BUFFER, .index = "0"},
+    {.name = "", .kind = PARAMETER_ATTRIBUTE, .attribute = "thread_position_in_grid"},
+    {.name = "mask", .kind = PARAMETER_BUFFER, .index = "N + 1", .guard = "has_mask"},
+};
+static const struct package_constant constants[] = {
+    {.name = "scale", .set = true, .value = {.index = 3, .dtype = SMELT_FLOAT32, .value = {.real = -0.5}}},
+    {.name = "flip", .required = true, .value = {.index = 65535, .dtype = SMELT_BOOL}},
+};
+static const struct package_code codes[] = {
+    {.target = 1,
+     .shape = {.engine = ENGINE_SIMD, .masked = 1, .size = {0, 1, 1}},
+     .engine = ENGINE_SIMD,
+     .image = {"code", 4}},
+    {.target = 0,
+     .shape = {.engine = ENGINE_SIMD, .rows = 1, .multiple = 64},
+     .engine = ENGINE_SCALAR,
+     .image = {"", 0}},
+};
+static const struct package_entry package_entries[] = {
+    {.entry = {.host_name = "first", .parameters = parameters, .parameter_count = 3},
+     .max_threads = 512,
+     .has_barrier = true,
+     .constants = constants,
+     .constant_count = 2,
+     .bitcode = {"BC\xC0\xDE", 4},
+     .codes = codes,
+     .code_count = 2},
+    {.entry = {.host_name = "second"}, .bitcode = {"bits", 4}},
+};
+
+static struct package example(void) {
+    return (struct package){.smelt_version = "1.2.3",
+                            .llvm_version = "19.1.7",
+                            .bitcode_interface = bitcode_interface,
+                            .code_interface = code_interface,
+                            .source_name = "kernels.metal",
+                            .math = SMELT_MATH_FAST,
+                            .metal_version = 400,
+                            .targets = targets,
+                            .target_count = 3,
+                            .entries = package_entries,
+                            .entry_count = 2};
+}
+
+static struct text written(const struct package *package) {
+    struct text bytes = {0};
+    assert_int_equal(package_write(package, &bytes), SMELT_OK);
+    return bytes;
+}
+
+static void same_bytes(struct bytes a, struct bytes b) {
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+}
+
+static void same_string(const char *a, const char *b) {
+    assert_int_equal(a == NULL, b == NULL);
+    if (a) assert_string_equal(a, b);
+}
+
+static void everything_comes_back(void **state) {
+    (void)state;
+    struct package one = example(), other;
+    struct text bytes = written(&one), again;
+    assert_true(package_begins(bytes.data, bytes.length));
+    assert_int_equal(package_read("p", bytes.data, bytes.length, &other), SMELT_OK);
+    assert_string_equal(other.smelt_version, "1.2.3");
+    assert_string_equal(other.llvm_version, "19.1.7");
+    assert_string_equal(other.source_name, "kernels.metal");
+    assert_int_equal(other.math, SMELT_MATH_FAST);
+    assert_int_equal(other.metal_version, 400);
+    assert_true(package_code_fits(&other));
+    assert_int_equal(other.target_count, 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(other.targets[i].kind, targets[i].kind);
+        assert_string_equal(other.targets[i].name, targets[i].name);
+        assert_string_equal(other.targets[i].processor, targets[i].processor);
+        assert_string_equal(other.targets[i].features, targets[i].features);
+    }
+    assert_int_equal(other.entry_count, 2);
+    const struct package_entry *entry = &other.entries[0];
+    assert_string_equal(entry->entry.host_name, "first");
+    assert_int_equal(entry->max_threads, 512);
+    assert_true(entry->has_barrier);
+    assert_int_equal(entry->entry.parameter_count, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct parameter *parameter = &entry->entry.parameters[i];
+        assert_int_equal(parameter->kind, parameters[i].kind);
+        same_string(parameter->name, parameters[i].name);
+        same_string(parameter->index, parameters[i].index);
+        same_string(parameter->attribute, parameters[i].attribute);
+        same_string(parameter->guard, parameters[i].guard);
+    }
+    assert_int_equal(entry->constant_count, 2);
+    assert_true(entry->constants[0].set && !entry->constants[0].required && entry->constants[1].required);
+    assert_true(entry->constants[0].value.value.real == -0.5 &&
+                entry->constants[0].value.dtype == SMELT_FLOAT32);
+    assert_int_equal(entry->constants[1].value.index, 65535);
+    same_bytes(entry->bitcode, package_entries[0].bitcode);
+    assert_int_equal(entry->code_count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(entry->codes[i].target, codes[i].target);
+        assert_int_equal(entry->codes[i].engine, codes[i].engine);
+        assert_memory_equal(&entry->codes[i].shape, &codes[i].shape, sizeof codes[i].shape);
+        same_bytes(entry->codes[i].image, codes[i].image);
+    }
+    assert_string_equal(other.entries[1].entry.host_name, "second");
+    assert_int_equal(other.entries[1].code_count, 0);
+    again = written(&other);
+    same_bytes((struct bytes){bytes.data, bytes.length}, (struct bytes){again.data, again.length});
+    package_free(&other);
+    text_free(&bytes);
+    text_free(&again);
+}
+
+static void refuse(const char *bytes, size_t size, const char *words) {
+    struct package package = {.metal_version = 99};
+    assert_int_equal(package_read("p", bytes, size, &package), SMELT_ERROR_FORMAT);
+    assert_int_equal(package.metal_version, 99);
+    if (!strstr(smelt_error(), words))
+        FAIL_TEST("the message is \"%s\", expected \"%s\"", smelt_error(), words);
+}
+
+static void no_cut_is_read(void **state) {
+    (void)state;
+    struct package one = example();
+    struct text bytes = written(&one);
+    for (size_t cut = 0; cut < bytes.length; cut++) {
+        /* Memory of just that size, for tools that look. */
+        char *copy = malloc(cut + !cut);
+        memcpy(copy, bytes.data, cut);
+        refuse(copy, cut, cut < 8 ? "is not a package of smelt" : "is cut off");
+        free(copy);
+    }
+    text_free(&bytes);
+}
+
+static void no_flipped_bit_is_read(void **state) {
+    (void)state;
+    struct package one = example();
+    struct text bytes = written(&one);
+    for (size_t bit = 0; bit < 8 * bytes.length; bit++) {
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+        refuse(bytes.data, bytes.length, "");
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    bytes.data[8]++;
+    refuse(bytes.data, bytes.length, "is of format 2; this smelt (0.1.0) reads format 1: build it again");
+    text_free(&bytes);
+}
+
+static void packages_of_another_prelude_are_refused(void **state) {
+    (void)state;
+    struct package one = example();
+    one.bitcode_interface = "bitcode of another";
+    struct text bytes = written(&one);
+    refuse(bytes.data, bytes.length, "was made by another build of smelt (version 1.2.3, this is 0.1.0)");
+    text_free(&bytes);
+}
+
+static void code_of_other_engines_does_not_fit(void **state) {
+    (void)state;
+    struct package one = example(), other;
+    one.code_interface = "code of another";
+    struct text bytes = written(&one);
+    assert_int_equal(package_read("p", bytes.data, bytes.length, &other), SMELT_OK);
+    assert_false(package_code_fits(&other));
+    package_free(&other);
+    text_free(&bytes);
+}
+
+/* ---- Machines. */
+
+static void the_richest_target_that_runs_here_is_taken(void **state) {
+    (void)state;
+    struct text why = {0};
+    setenv("SMELT_CPU", "sse2", 1);
+    const struct package_target some[] = {{77, "sm_99", "", ""},
+                                          {PACKAGE_TARGET_CPU, "x86-64", "x86-64", ""},
+                                          {PACKAGE_TARGET_CPU, "cpu", "", "sse3 no-such-set"}};
+    struct package package = {.targets = some, .target_count = 3};
+    assert_int_equal(package_target_here(&package, &why), 1);
+    assert_string_equal(text_string(&why), "'cpu' needs sse3, which this machine has not");
+    package.target_count = 1;
+    text_free(&why);
+    assert_int_equal(package_target_here(&package, &why), -1);
+    assert_string_equal(text_string(&why), "");
+    unsetenv("SMELT_CPU");
+    const struct package_target levels[] = {
+        {PACKAGE_TARGET_CPU, "x86-64", "x86-64", ""},
+        {PACKAGE_TARGET_CPU, "x86-64-v4", "x86-64-v4", features_of_level("x86-64-v4")},
+        {PACKAGE_TARGET_CPU, "x86-64-v3", "x86-64-v3", features_of_level("x86-64-v3")}};
+    package = (struct package){.targets = levels, .target_count = 3};
+    /* The compiler's own opinion of this machine. */
+    int best = __builtin_cpu_supports("x86-64-v4") ? 1 : __builtin_cpu_supports("x86-64-v3") ? 2 : 0;
+    assert_int_equal(package_target_here(&package, &why), best);
+    text_free(&why);
+}
+
+static void feature_lists(void **state) {
+    (void)state;
+    char missing[64];
+    assert_false(features_missing("", "", missing));
+    assert_false(features_missing("avx avx2", "sse3 avx2 avx", missing));
+    assert_true(features_missing("avx2", "avx avx512f", missing));
+    assert_string_equal(missing, "avx2");
+    assert_true(features_missing("avx", "avx2", missing));
+    assert_int_equal(features_count(""), 0);
+    assert_int_equal(features_count("a b c"), 3);
+    assert_int_equal(features_level(features_of_level("x86-64-v4")), 4);
+    assert_int_equal(features_level(features_of_level("x86-64-v3")), 3);
+    assert_int_equal(features_level("sse3"), 1);
+    assert_null(features_of_level("x86-64-v5"));
+}
+
+/* ---- Shapes. */
+
+struct launch_case {
+    struct shape_request request;
+    uint32_t edge[3]; /* threads of the smallest group at the edge */
+};
+
+static uint32_t below(uint32_t limit) {
+    return (uint32_t)(random() % limit);
+}
+
+static struct launch_case random_launch(void) {
+    static const uint32_t sizes[] = {1, 1, 2, 3, 4, 7, 8, 16, 20, 32, 33, 64, 96, 128, 256, 1000, 1024};
+    struct launch_case l = {
+        .request = {.polled = below(2), .large = below(4) == 0, .barrier_hint = below(2)}};
+    uint32_t threads = 1;
+    for (int d = 0; d < 3; d++) {
+        uint32_t size = d && below(2) ? 1 : sizes[below(sizeof sizes / sizeof *sizes)];
+        if (threads * size > 1024) size = 1;
+        threads *= size;
+        uint32_t grid = below(2) ? size * (1 + below(5)) : 1 + below(3000);
+        if (below(20) == 0) grid = 0xfffffff0u + below(16);
+        l.request.group_size[d] = size;
+        l.request.grid[d] = grid;
+        l.edge[d] = grid % size ? grid % size : size;
+    }
+    return l;
+}
+
+static void expect(bool truth, const char *what, const struct code_shape *made, const struct launch_case *l) {
+    if (truth) return;
+    const uint32_t *g = l->request.group_size;
+    FAIL_TEST("%s: code {polled %u masked %u small %u rows %u multiple %u size %u %u %u} for groups of %u x "
+              "%u x %u, edge %u %u %u",
+              what, made->polled, made->masked, made->small, made->rows, made->multiple, made->size[0],
+              made->size[1], made->size[2], g[0], g[1], g[2], l->edge[0], l->edge[1], l->edge[2]);
+}
+
+/* What the code takes for granted holds of a group of `size` threads. */
+static void expect_safe(const struct code_shape *made, const struct launch_case *l, const uint32_t size[3]) {
+    const uint32_t *full = l->request.group_size;
+    uint32_t threads = size[0] * size[1] * size[2];
+    expect(made->polled || !l->request.polled, "the clock is not looked at", made, l);
+    bool small = !l->request.large;
+    for (int d = 0; d < 3; d++) small &= l->request.grid[d] < INT32_MAX - 1023;
+    expect(small || !made->small, "the launch is not small", made, l);
+    expect(made->masked || threads % 32 == 0, "lanes without a thread", made, l);
+    expect(!made->rows || size[0] % 32 == 0, "rows of broken simdgroups", made, l);
+    if (made->multiple)
+        expect(size[1] == 1 && size[2] == 1 && size[0] % made->multiple == 0, "gangs do not divide", made, l);
+    for (int d = 0; d < 3 && !made->masked; d++)
+        expect(!made->size[d] || made->size[d] == size[d], "another size", made, l);
+    /* Masked code knows sizes of full groups; only 1 is the same at the edge, and nothing else may be known
+     * of it. */
+    for (int d = 0; d < 3 && made->masked; d++)
+        expect(!made->size[d] || (made->size[d] == full[d] && (d == 0 || full[d] == 1)), "another full size",
+               made, l);
+}
+
+#define ROUNDS 300
+#define MAX_SHAPES (4 * ROUNDS + 2)
+
+static void code_serves_only_launches_it_is_right_for(void **state) {
+    (void)state;
+    static struct code_shape made[MAX_SHAPES];
+    int count = 0, served = 0, well = 0;
+    srandom(5);
+    /* All that is ever asked for, and what packages hold beside. */
+    for (int i = 0; i < ROUNDS; i++) {
+        struct launch_case l = random_launch();
+        struct launch_shapes shapes;
+        launch_shapes(&l.request, &shapes);
+        if (shapes.has_full) made[count++] = shapes.full;
+        if (shapes.has_edge) made[count++] = shapes.edge;
+    }
+    const struct code_shape any = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1};
+    made[count++] = any;
+    made[count++] = (struct code_shape){.engine = ENGINE_SIMD, .polled = 1, .small = 1};
+    for (int i = 0; i < ROUNDS; i++) {
+        struct launch_case l = random_launch();
+        struct launch_shapes wanted;
+        launch_shapes(&l.request, &wanted);
+        for (int edge = 0; edge < 2; edge++) {
+            const struct code_shape *shape = edge ? &wanted.edge : &wanted.full;
+            if (!(edge ? wanted.has_edge : wanted.has_full)) continue;
+            assert_true(shape_serves(shape, shape));
+            assert_true(shape_serves_well(shape, shape));
+            assert_true(shape_serves(&any, shape));
+            for (int m = 0; m < count; m++) {
+                if (!shape_serves(&made[m], shape)) {
+                    assert_false(shape_serves_well(&made[m], shape));
+                    continue;
+                }
+                served++;
+                well += shape_serves_well(&made[m], shape);
+                expect_safe(&made[m], &l, edge ? l.edge : l.request.group_size);
+            }
+        }
+    }
+    assert_true(served > ROUNDS && well > ROUNDS && well < served);
+}
+
+static void the_best_code_that_serves_is_found(void **state) {
+    (void)state;
+    const struct package_code some[] = {
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1}, .engine = ENGINE_SIMD},
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1, .small = 1}, .engine = ENGINE_SIMD},
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .small = 1, .rows = 1}, .engine = ENGINE_SIMD},
+        {.shape = {.engine = ENGINE_SIMD, .polled = 1, .small = 1, .size = {64, 1, 1}},
+         .engine = ENGINE_SIMD},
+        {.target = 1,
+         .shape = {.engine = ENGINE_SIMD, .small = 1, .size = {128, 1, 1}},
+         .engine = ENGINE_SIMD},
+    };
+    struct package_entry entry = {.codes = some, .code_count = 5};
+    struct code_shape wanted = {.engine = ENGINE_SIMD, .small = 1, .size = {64, 1, 1}};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[3]);
+    wanted.size[0] = 128;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[2]);
+    assert_ptr_equal(package_find_code(&entry, 1, &wanted), &some[4]);
+    wanted = (struct code_shape){.engine = ENGINE_SIMD, .small = 1, .masked = 1};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[1]);
+    wanted.small = 0;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[0]);
+    assert_null(package_find_code(&entry, 1, &wanted));
+    wanted.engine = ENGINE_SCALAR;
+    assert_null(package_find_code(&entry, 0, &wanted));
+    /* What the SIMD engine refused the scalar engine's code does, for every launch and on both devices. */
+    const struct package_code refused = {.shape = {.engine = ENGINE_SIMD, .masked = 1},
+                                         .engine = ENGINE_SCALAR};
+    entry = (struct package_entry){.codes = &refused, .code_count = 1};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &refused);
+    wanted = (struct code_shape){.engine = ENGINE_SIMD, .polled = 1};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &refused);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(no_cut_is_read),
+        cmocka_unit_test(no_flipped_bit_is_read),
+        cmocka_unit_test(packages_of_another_prelude_are_refused),
+        cmocka_unit_test(code_of_other_engines_does_not_fit),
+        cmocka_unit_test(the_richest_target_that_runs_here_is_taken),
+        cmocka_unit_test(feature_lists),
+        cmocka_unit_test(code_serves_only_launches_it_is_right_for),
+        cmocka_unit_test(the_best_code_that_serves_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
