@@ -24,37 +24,38 @@ struct build {
 };
 
 static void print_help(void) {
-    printf("usage: smelt build FILE.metal -o FILE.smeltlib OPTIONS\n"
-           "       smelt build FILE.metal --list-entries\n\n"
-           "Compiles the kernel functions of a whole file into a package, which smelt run, smelt show and "
-           "the C API "
-           "load\n"
-           "without clang, and without the compiler library on machines it holds code for. Prints a line for "
-           "each\n"
-           "entry: name, targets, milliseconds, and ok or the first error. Exit status 1 if one failed; then "
-           "nothing is\n"
-           "written, unless --keep-going is given.\n\n"
-           "  -o FILE                    the package\n"
-           "  --list-entries             print the host names instead, one a line; compiles nothing (clang "
-           "is run only\n"
-           "                             to preprocess a file that has directives)\n"
-           "  --entry NAME               only this entry (may be repeated)\n"
-           "  --target LIST              what to make code for, with commas between: cpu (this machine's "
-           "own, the\n"
-           "                             default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512)\n"
-           "  --threadgroup X[,Y[,Z]]    make code for threadgroups of this size too (may be repeated): "
-           "kernels with\n"
-           "                             barriers gain by it where there is no compiler library\n"
-           "  --constant INDEX=VALUE     a function constant: true, 3, 2.5 or DTYPE:VALUE (may be repeated); "
-           "entries that\n"
-           "                             need another one are compiled when they are loaded with it\n"
-           "  --keep-going               go on after a failure, and write the others\n"
-           "  --jobs N                   compile N entries at once (default: one a CPU)\n"
-           "  -I DIR                     folder for #include (may be repeated)\n"
-           "  --math safe|relaxed|fast   floating point mode (default safe)\n"
-           "  --verbose                  print the whole of each error, and what went into the package\n\n"
-           "Example\n"
-           "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3\n");
+    printf(
+        "usage: smelt build FILE.metal -o FILE.smeltlib OPTIONS\n"
+        "       smelt build FILE.metal --list-entries\n\n"
+        "Compiles the kernel functions of a whole file into a package, which smelt run, smelt show and "
+        "the C API "
+        "load\n"
+        "without clang, and without the compiler library on machines it holds code for. Prints a line for "
+        "each\n"
+        "entry: name, targets, milliseconds, and ok or the first error. Exit status 1 if one failed; then "
+        "nothing is\n"
+        "written, unless --keep-going is given.\n\n"
+        "  -o FILE                    the package\n"
+        "  --list-entries             print the host names instead, one a line; compiles nothing (clang "
+        "is run only\n"
+        "                             to preprocess a file that has directives)\n"
+        "  --entry NAME               only this entry (may be repeated)\n"
+        "  --target LIST              what to make code for, with commas between: cpu (this machine's "
+        "own, the\n"
+        "                             default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512)\n"
+        "  --threadgroup X[,Y[,Z]]    make code for threadgroups of this size too (may be repeated): "
+        "kernels with\n"
+        "                             barriers gain by it where there is no compiler library\n"
+        "  --constant INDEX=VALUE     a function constant: true, 3, 2.5 or DTYPE:VALUE (may be repeated); "
+        "entries that\n"
+        "                             need another one are compiled when they are loaded with it\n"
+        "  --keep-going               go on after a failure, and write the others\n"
+        "  --jobs N                   compile N entries at once (default: one a CPU)\n"
+        "  -I DIR                     folder for #include (may be repeated)\n"
+        "  --math safe|relaxed|fast   floating point mode (default safe)\n"
+        "  --verbose                  print the whole of each error, and how much went into the package\n\n"
+        "Example\n"
+        "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3\n");
 }
 
 /* ---- The command line. */
@@ -187,7 +188,11 @@ static void print_report(const smelt_build_report *report, void *context) {
         printf("%.*s\n", (int)strcspn(report->message, "\n"), report->message);
     (void)fflush(stdout);
     b->failed += report->status != SMELT_OK;
-    if (report->status != SMELT_OK && b->verbose) fprintf(stderr, "smelt: %s\n", report->message);
+    if (b->verbose && report->status != SMELT_OK)
+        fprintf(stderr, "smelt: %s\n", report->message);
+    else if (b->verbose)
+        fprintf(stderr, "smelt: %s: %d codes; %llu bytes with its bitcode\n", report->entry, report->codes,
+                (unsigned long long)report->bytes);
     if (b->progress) fprintf(stderr, "%d of %d entries", report->number, report->total);
 }
 

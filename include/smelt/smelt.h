@@ -97,9 +97,9 @@ typedef struct smelt_kernel_line {
     const char *text; /* formatted, without a line end at its end; at most 4096 bytes */
 } smelt_kernel_line;
 
-/* Receives the lines of a launch on the thread that runs it, when it has ended, well or not: by threadgroup, in it
- * by thread, and each thread's own in the order in which it logged them. Launches of several threads may call it
- * at the same time. It may call smelt. */
+/* Receives the lines of a launch on the thread that runs it, when it has ended, well or not: by threadgroup,
+ * in it by thread, and each thread's own in the order in which it logged them. Launches of several threads
+ * may call it at the same time. It may call smelt. */
 typedef void smelt_kernel_log_callback(const smelt_kernel_line *line, void *context);
 
 /* Replaces the receiver of kernels' lines; NULL restores the default, which writes
@@ -447,6 +447,8 @@ typedef struct smelt_build_report {
     const char *message; /* why it failed; or what is to be known of a good one: "", or which function
                             constants are given when it is loaded */
     int number, total;   /* it is the number-th of total, from 1 */
+    int codes;           /* how many the package has of it, and … */
+    uint64_t bytes;      /* … what they and its bitcode take */
 } smelt_build_report;
 
 /* Called for one entry after another, in their order, from any thread. The report is valid during the call.

@@ -254,7 +254,10 @@ static void finish(struct work *work, int index, smelt_status status, double sec
                                      .status = slot->status,
                                      .message = slot->message ? slot->message : "",
                                      .number = work->reported,
-                                     .total = request->entry_count};
+                                     .total = request->entry_count,
+                                     .codes = slot->entry.code_count,
+                                     .bytes = slot->entry.bitcode.size};
+        for (int i = 0; i < slot->entry.code_count; i++) report.bytes += slot->codes[i].image.size;
         if (request->desc->report) request->desc->report(&report, request->desc->context);
         if (slot->status != SMELT_OK && !request->desc->keep_going) work->reported = request->entry_count;
     }
