@@ -193,6 +193,10 @@ void emit_instructions(struct simd *s, LLVMBasicBlockRef block) {
         case KIND_NOTHING:
             continue;
         case KIND_CHUNK:
+            if (LLVMIsAAllocaInst(i)) { /* addresses in it are made once, and ahead of the run */
+                flush(s, &(struct run){.instructions = &i, .count = 1});
+                continue;
+            }
             run.instructions[run.count++] = i;
             run.writes |= LLVMIsAStoreInst(i) != NULL;
             continue;
