@@ -52,14 +52,14 @@ def checks_of(t):
     for op, f in arithmetic.items():
         count = f" & T({top})" if op in ("<<", ">>") else ""
         g = lambda x, y, f=f: wrap(f(x, y))
-        checks += [Check(f"x {op} (y{count})", t, g, (2, 3, 4)),
+        checks += [Check(f"x {op} (y{count})", t, g, (next(turn),)),
                    Check(f"x {op} T(y0{count})", t, lambda x, y, c, g=g: g(x[c], y[0]), (next(turn),), whole=True),
                    Check(f"T(x0) {op} (y{count})", t, lambda x, y, c, g=g: g(x[0], y[c]), (next(turn),), whole=True),
                    Check(f"assigned(x, [&](thread V &v) {{ v {op}= (y{count}); }})", t, g, (next(turn),)),
                    Check(f"assigned(x, [&](thread V &v) {{ v {op}= T(y0{count}); }})", t,
                          lambda x, y, c, g=g: g(x[c], y[0]), (next(turn),), whole=True)]
     for op, f in COMPARISONS.items():
-        checks += [Check(f"x {op} y", BOOL, f, (2, 3, 4)),
+        checks += [Check(f"x {op} y", BOOL, f, (next(turn),)),
                    Check(f"x {op} y0", BOOL, lambda x, y, c, f=f: f(x[c], y[0]), (next(turn),), whole=True),
                    Check(f"x0 {op} y", BOOL, lambda x, y, c, f=f: f(x[0], y[c]), (next(turn),), whole=True)]
     one = 1.0 if real else 1
