@@ -201,6 +201,28 @@ smelt_status file_write(const char *path, const struct bytes *pieces, int count)
     return SMELT_OK;
 }
 
+smelt_status file_check_writable(const char *path) {
+    struct stat status;
+    int reason = 0;
+    if (descriptor_named(path) >= 0) return SMELT_OK;
+    if (stat(path, &status) == 0) {
+        if (S_ISDIR(status.st_mode))
+            reason = EISDIR;
+        else if (access(path, W_OK) != 0)
+            reason = errno;
+    } else {
+        const char *slash = strrchr(path, '/');
+        char *folder = slash ? string_copy(path, (size_t)(slash - path) + 1) : string_copy(".", 1);
+        if (!folder)
+            reason = ENOMEM;
+        else if (access(folder, W_OK | X_OK) != 0)
+            reason = errno;
+        free(folder);
+    }
+    if (reason) return fail(SMELT_ERROR_IO, "file '%s' cannot be written: %s", path, strerror(reason));
+    return SMELT_OK;
+}
+
 smelt_status file_make_folder(const char *path) {
     struct stat there;
     if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return SMELT_OK;

@@ -22,6 +22,11 @@ struct bytes {
  * is an open file named as /dev/stdout or /dev/fd/N. SMELT_ERROR_IO names the path and why. */
 smelt_status file_write(const char *path, const struct bytes *pieces, int count);
 
+/* What can be known of a later file_write before the work that leads to it: the same failure, if it is
+ * certain.
+ */
+smelt_status file_check_writable(const char *path);
+
 /* Makes a folder and its parents with mode 0700. */
 smelt_status file_make_folder(const char *path);
 

@@ -461,6 +461,7 @@ smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc 
                                       .desc = desc};
     struct text bytes = {0};
     smelt_status status = choose_entries(library, desc->entries, entries, &request.entry_count);
+    if (status == SMELT_OK) status = file_check_writable(desc->path);
     if (status == SMELT_OK) status = package_build(&request, &bytes);
     if (bytes.length) {
         struct bytes piece = {bytes.data, bytes.length};

@@ -64,6 +64,7 @@ struct work {
     pthread_mutex_t lock;
     int reported;     /* slots reported so far */
     int first_failed; /* -1: none */
+    int last;         /* no entry behind this one is begun: its failure ends the build */
 };
 
 static void slot_free(struct slot *slot) {
@@ -237,6 +238,13 @@ static smelt_status build_entry(const struct work *work, const struct entry *ent
     return status;
 }
 
+/* Not the entry's fault, and every other's: going on is of no use. */
+static bool ends_the_build(const struct work *work, smelt_status status) {
+    if (status == SMELT_OK) return false;
+    return !work->request->desc->keep_going || status == SMELT_ERROR_NO_COMPILER ||
+           status == SMELT_ERROR_IO || status == SMELT_ERROR_OUT_OF_MEMORY;
+}
+
 /* Reports what is finished in the entries' order. */
 static void finish(struct work *work, int index, smelt_status status, double seconds) {
     const struct package_request *request = work->request;
@@ -246,6 +254,7 @@ static void finish(struct work *work, int index, smelt_status status, double sec
     work->slots[index].done = true;
     if (status != SMELT_OK && (work->first_failed < 0 || index < work->first_failed))
         work->first_failed = index;
+    if (ends_the_build(work, status) && index < work->last) work->last = index;
     while (work->reported < request->entry_count && work->slots[work->reported].done) {
         const struct slot *slot = &work->slots[work->reported++];
         smelt_build_report report = {.entry = slot->entry.entry.host_name,
@@ -259,14 +268,14 @@ static void finish(struct work *work, int index, smelt_status status, double sec
                                      .bytes = slot->entry.bitcode.size};
         for (int i = 0; i < slot->entry.code_count; i++) report.bytes += slot->codes[i].image.size;
         if (request->desc->report) request->desc->report(&report, request->desc->context);
-        if (slot->status != SMELT_OK && !request->desc->keep_going) work->reported = request->entry_count;
+        if (ends_the_build(work, slot->status)) work->reported = request->entry_count;
     }
     pthread_mutex_unlock(&work->lock);
 }
 
 static bool wanted(struct work *work, int index) {
     pthread_mutex_lock(&work->lock);
-    bool yes = work->request->desc->keep_going || work->first_failed < 0 || index < work->first_failed;
+    bool yes = index < work->last;
     pthread_mutex_unlock(&work->lock);
     return yes;
 }
@@ -341,9 +350,11 @@ static smelt_status conclude(const struct work *work, struct text *bytes) {
     const struct compiler *compiler;
     int failed = 0;
     for (int i = 0; i < request->entry_count; i++) failed += work->slots[i].status != SMELT_OK;
-    if (first && !request->desc->keep_going)
-        return fail(first->status, "entry '%s' does not compile: %s", first->entry.entry.host_name,
-                    first->message ? first->message : "");
+    if (work->last < request->entry_count) {
+        const struct slot *last = &work->slots[work->last];
+        return fail(last->status, "entry '%s' does not compile: %s", last->entry.entry.host_name,
+                    last->message ? last->message : "");
+    }
     TRY(compiler_open(&compiler));
     TRY(collect(work, compiler->llvm_version, bytes));
     warn_of_unknown_constants(work);
@@ -359,7 +370,8 @@ smelt_status package_build(const struct package_request *request, struct text *b
     struct package_target targets[SMELT_MAX_BUILD_TARGETS];
     struct arena arena = {0};
     struct text joined = {0};
-    struct work work = {.request = request, .targets = targets, .first_failed = -1};
+    struct work work = {
+        .request = request, .targets = targets, .first_failed = -1, .last = request->entry_count};
     smelt_status status = SMELT_OK;
     for (; work.target_count < SMELT_MAX_BUILD_TARGETS && names[work.target_count] && status == SMELT_OK;
          work.target_count++) {
