@@ -53,6 +53,7 @@ static void print_help(void) {
         "  --jobs N                   compile N entries at once (default: one a CPU)\n"
         "  -I DIR                     folder for #include (may be repeated)\n"
         "  --math safe|relaxed|fast   floating point mode (default safe)\n"
+        "  --metal-version VERSION    the version of the language: 3.2 (default), 4.0, 3.1, …\n"
         "  --verbose                  print the whole of each error, and how much went into the package\n\n"
         "Example\n"
         "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3\n");
@@ -107,6 +108,7 @@ static bool take_value(struct build *b, const char *option, char *value, bool *k
     if (strcmp(option, "--jobs") == 0) return set_jobs(b, value);
     if (strcmp(option, "-I") == 0) return option_add_include(&b->options, value);
     if (strcmp(option, "--math") == 0) return option_set_math(&b->options, value);
+    if (strcmp(option, "--metal-version") == 0) return option_set_metal_version(&b->options, value);
     if (strcmp(option, "--constant") == 0) return option_add_constant(&b->options, value);
     if (strcmp(option, "--entry") == 0) {
         b->entries[b->entry_count++] = value;
@@ -116,8 +118,8 @@ static bool take_value(struct build *b, const char *option, char *value, bool *k
     return false;
 }
 
-static const char *const with_value[] = {"-o", "--target", "--threadgroup", "--jobs",
-                                         "-I", "--math",   "--constant",    "--entry"};
+static const char *const with_value[] = {"-o",     "--target",   "--threadgroup", "--jobs",         "-I",
+                                         "--math", "--constant", "--entry",       "--metal-version"};
 
 static bool takes_value(const char *option) {
     for (size_t i = 0; i < sizeof with_value / sizeof *with_value; i++)
@@ -243,7 +245,9 @@ static int work(struct build *b) {
     smelt_library *library;
     size_t package_size;
     if (!source_read(b->source_path, &b->source, &package_size)) return EXIT_USAGE;
-    smelt_library_desc desc = {.path = source_label(b->source_path), .math = b->options.math};
+    smelt_library_desc desc = {.path = source_label(b->source_path),
+                               .math = b->options.math,
+                               .metal_version = b->options.metal_version};
     if (package_size) {
         desc.package = b->source;
         desc.package_size = package_size;

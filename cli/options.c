@@ -17,6 +17,7 @@ const char options_help[] =
     "  --header FILE              body: text put before the function\n"
     "  -I DIR                     folder for #include (may be repeated)\n"
     "  --math safe|relaxed|fast   floating point mode (default safe)\n"
+    "  --metal-version VERSION    the version of the language: 3.2 (default), 4.0, 3.1, …\n"
     "\n"
     "Body form\n"
     "  -i NAME=VALUE              an input: FILE.npy, FILE.npy:bfloat16, rand:DTYPE:4x16[:SEED]\n"
@@ -57,6 +58,7 @@ enum action {
     SET_COUNT,
     SET_INIT,
     SET_MATH,
+    SET_METAL_VERSION,
     ADD /* may be repeated */
 };
 
@@ -75,6 +77,7 @@ static const struct option {
     {"--header", SET_TEXT, FIELD(header_path), NULL, BOTH},
     {"-I", ADD, 0, option_add_include, BOTH},
     {"--math", SET_MATH, 0, NULL, BOTH},
+    {"--metal-version", SET_METAL_VERSION, 0, NULL, BOTH},
     {"-i", ADD, 0, option_add_input, BOTH},
     {"-o", ADD, 0, option_add_output, BOTH},
     {"-t", ADD, 0, option_add_template, BOTH},
@@ -130,6 +133,17 @@ bool option_set_math(struct options *o, const char *text) {
     return complain("--math is '%s', expected safe, relaxed or fast", text);
 }
 
+bool option_set_metal_version(struct options *o, const char *text) {
+    static const char *const names[] = {"1.0", "1.1", "1.2", "2.0", "2.1", "2.2",
+                                        "2.3", "2.4", "3.0", "3.1", "3.2", "4.0"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i]) == 0) {
+            o->metal_version = 100 * (text[0] - '0') + 10 * (text[2] - '0');
+            return true;
+        }
+    return complain("--metal-version is '%s', expected 3.2, 4.0 or an earlier version of Metal", text);
+}
+
 static bool apply(struct parser *p, const struct option *option) {
     struct options *o = p->options;
     void *field = (char *)o + option->offset;
@@ -157,6 +171,8 @@ static bool apply(struct parser *p, const struct option *option) {
         return parse_real(option->name, value, true, &o->init_value);
     case SET_MATH:
         return option_set_math(o, value);
+    case SET_METAL_VERSION:
+        return option_set_metal_version(o, value);
     case SET_FLAG:
     case ADD:
         break;
@@ -256,8 +272,9 @@ static bool check_package(const struct parser *p) {
     if (o->body) return complain("'%s' is a package, not the body of a kernel", o->source_path);
     bool math = false;
     for (size_t i = 0; i < OPTION_COUNT; i++) math |= p->seen[i] && table[i].action == SET_MATH;
-    if (math || o->include_count)
-        return complain("'%s' is a package: --math and -I were given when it was built", o->source_path);
+    if (math || o->include_count || o->metal_version)
+        return complain("'%s' is a package: --math, --metal-version and -I were given when it was built",
+                        o->source_path);
     return true;
 }
 

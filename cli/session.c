@@ -15,6 +15,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
                               .strided = o->strided,
                               .atomic_outputs = o->atomic_outputs,
                               .math = o->math,
+                              .metal_version = o->metal_version,
                               .source_label = o->source_label,
                               .header_label = o->header_path};
     for (int i = 0; i < o->input_count; i++) desc.inputs[i] = o->input_names[i];
@@ -40,7 +41,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
 }
 
 static smelt_status open_function(const struct options *o, struct session *s) {
-    smelt_library_desc desc = {.path = o->source_label, .math = o->math};
+    smelt_library_desc desc = {.path = o->source_label, .math = o->math, .metal_version = o->metal_version};
     if (o->package_size) {
         desc.package = o->source;
         desc.package_size = o->package_size;

@@ -54,6 +54,7 @@ __smelt_together void __smelt_threadgroup_barrier(uint flags, uint line, const c
 __smelt_together void __smelt_simdgroup_barrier(uint flags);
 void __smelt_thread_return(void);
 void __smelt_max_threads(uint count);
+void __smelt_required_threads(uint x, uint y = 1, uint z = 1); // src/ir/bindings.c reads it
 // The words of a log line: metal_logging says which (src/cpu/log.c reads them).
 void __smelt_log(ulong level, ...);
 __smelt_pure bool __smelt_constant_defined(const void *constant);

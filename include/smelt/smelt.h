@@ -287,6 +287,7 @@ typedef struct smelt_kernel_desc {
     bool atomic_outputs; /* every output is `device atomic<T>*` */
     bool atomic_output[SMELT_MAX_ARGUMENTS]; /* or only these */
     smelt_math_mode math;
+    int metal_version;  /* __METAL_VERSION__: 320 for Metal 3.2, the default; 400 for Metal 4.0; 310 … */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
     const char *source_label; /* file name for messages about the body; default "<name>.body" */
     const char *header_label; /* file name for messages about the header; default "<name>.header" */
@@ -364,6 +365,7 @@ typedef struct smelt_library_desc {
     size_t package_size; /* … and how many */
     /* Of text only; a package has its own. */
     smelt_math_mode math;
+    int metal_version; /* as in smelt_kernel_desc */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
 } smelt_library_desc;
 

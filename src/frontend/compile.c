@@ -44,6 +44,9 @@ static smelt_status complete_text(const struct translation *translation, const s
     const struct refusal *refusal = &translation->program.refusal;
     if (refusal->message) return fail_at(translation, refusal->token, SMELT_ERROR_COMPILE, refusal->message);
     TRY(check_parameters(translation, entry));
+    if (entry->required_token && translation->metal_version < 400)
+        return fail_at(translation, entry->required_token, SMELT_ERROR_COMPILE,
+                       "[[required_threads_per_threadgroup]] requires Metal 4.0 or higher");
     text_append(text, text_string(&translation->program.text), translation->program.text.length);
     smelt_status status = program_add_entry_point(&translation->program, entry, text);
     if (status != SMELT_OK) text_free(text);

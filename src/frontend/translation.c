@@ -21,6 +21,7 @@ static struct hash preprocess_key(const struct translation_request *request, con
     for (const char *const *p = request->include_paths; p && *p; p++) hasher_add_string(hasher, *p);
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) hasher_add_string(hasher, request->texts[i].name);
     hasher_add_integer(hasher, request->math);
+    hasher_add_integer(hasher, request->metal_version);
     hasher_add_string(hasher, prelude_macros);
     hasher_add(hasher, &clang->identity, sizeof clang->identity);
     return hasher_finish(hasher);
@@ -109,6 +110,7 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
                                      struct translation *out) {
     struct text whole = {0}, messages = {0}, overlay = {0};
     TRY(prelude_header_overlay(&overlay));
+    text_addf(&whole, "#define __METAL_VERSION__ %d\n", out->metal_version);
     text_add(&whole, prelude_macros);
     text_addf(&whole, "#line 1 \"%s\"\n", request->texts[0].name ? request->texts[0].name : "source.metal");
     text_append(&whole, request->text, request->length);
@@ -155,6 +157,9 @@ static smelt_status needs_preprocessor(const struct translation_request *request
     struct tokens tokens;
     TRY(tokens_read(request->text, request->length, &tokens));
     *needed = !directives_are_plain(&tokens);
+    /* The precompiled prelude has the usual version's number. */
+    bool other = request->metal_version && request->metal_version != METAL_VERSION_USUAL;
+    *needed |= other && tokens_contain(&tokens, "__METAL_VERSION__");
     for (size_t i = 0; i < sizeof rewritten_macros / sizeof *rewritten_macros; i++)
         *needed |= tokens_contain(&tokens, rewritten_macros[i]);
     tokens_free(&tokens);
@@ -191,11 +196,25 @@ static smelt_status check_balance(const struct translation *translation) {
     return status;
 }
 
+smelt_status metal_version_check(const char *what, int version) {
+    static const int versions[] = {0, 100, 110, 120, 200, 210, 220, 230, 240, 300, 310, 320, 400};
+    for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
+        if (version == versions[v]) return SMELT_OK;
+    return fail(
+        SMELT_ERROR_INVALID_ARGUMENT,
+        "%s: metal_version is %d, expected a version of Metal as __METAL_VERSION__ has it: 100, 110, 120, "
+        "200, 210, 220, 230, 240, 300, 310, 320 or 400 (0: 320)",
+        what, version);
+}
+
 smelt_status translation_create(const struct translation_request *given, struct translation *translation) {
     struct translation_request without_mark = *given, *request = &without_mark;
     request->text = text_behind_mark(given->text);
     request->length -= (size_t)(request->text - given->text);
-    struct translation out = {.prelude = request->prelude, .math = request->math};
+    struct translation out = {.prelude = request->prelude,
+                              .math = request->math,
+                              .metal_version =
+                                  request->metal_version ? request->metal_version : METAL_VERSION_USUAL};
     find_search_paths(request, &out);
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
         const struct named_text *text = &request->texts[i];

@@ -17,6 +17,7 @@ struct translation_request {
     size_t length;
     enum prelude prelude;
     smelt_math_mode math;
+    int metal_version;                              /* as __METAL_VERSION__; 0: METAL_VERSION_USUAL */
     const char *const *include_paths;               /* ended by NULL; may be NULL */
     struct named_text texts[TRANSLATION_MAX_TEXTS]; /* the pieces as the user wrote them, for messages */
 };
@@ -26,10 +27,15 @@ struct translation {
     struct program program;
     enum prelude prelude;
     smelt_math_mode math;
+    int metal_version;
     const char **search_paths; /* for #include, in order; ended by NULL */
     struct named_text texts[TRANSLATION_MAX_TEXTS];
     struct arena arena; /* the strings above */
 };
+
+#define METAL_VERSION_USUAL 320
+/* INVALID_ARGUMENT for a version (as __METAL_VERSION__) that is none; 0 means the usual one. */
+smelt_status metal_version_check(const char *what, int version);
 
 /* Preprocesses (with a cache: see translation.c) and rewrites. COMPILE with diagnostics. */
 smelt_status translation_create(const struct translation_request *request, struct translation *translation);

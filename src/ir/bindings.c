@@ -3,6 +3,7 @@
 #include "ir/pass.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int32_t field(LLVMValueRef record, unsigned index) {
     LLVMValueRef value = LLVMGetAggregateElement(record, index);
@@ -43,5 +44,22 @@ smelt_status pass_guarded_bindings(struct unit *unit) {
         if (absent && image->bindings[i].kind != BINDING_ATTRIBUTE) image->bindings[i].kind = BINDING_ABSENT;
     }
     LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
+}
+
+smelt_status pass_required_threads(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (strcmp(called_name(instruction), "__smelt_required_threads") != 0) continue;
+        for (unsigned d = 0; d < 3; d++) {
+            uint64_t count;
+            if (!is_constant_integer(LLVMGetOperand(instruction, d), &count) || count == 0)
+                return unit_fail(
+                    unit, SMELT_ERROR_UNSUPPORTED,
+                    "an argument of required_threads_per_threadgroup is not a constant of at least 1");
+            unit->result->image.required_threads[d] = (uint32_t)count;
+        }
+        LLVMInstructionEraseFromParent(instruction);
+    }
     return SMELT_OK;
 }

@@ -102,6 +102,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_sink(unit));
     TRY(pass_constants_used(unit));
     TRY(pass_lines(unit));
+    TRY(pass_required_threads(unit));
     return pass_refuse(unit);
 }
 

@@ -11,11 +11,11 @@ struct header {
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, private_bytes, stack_bytes, object_size, refusal_size;
-    uint32_t max_threads, has_barrier, engine, lanes;
+    uint32_t max_threads, required_threads[3], has_barrier, engine, lanes;
     int32_t binding_count, site_count;
 };
 
-static const char magic[8] = "smelt02";
+static const char magic[8] = "smelt03";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -40,6 +40,8 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .object_size = image->object_size,
                             .refusal_size = refusal_size,
                             .max_threads = image->max_threads,
+                            .required_threads = {image->required_threads[0], image->required_threads[1],
+                                                 image->required_threads[2]},
                             .has_barrier = image->has_barrier,
                             .engine = image->engine,
                             .lanes = image->lanes,
@@ -98,6 +100,8 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .private_bytes = header.private_bytes,
                         .stack_bytes = header.stack_bytes,
                         .max_threads = header.max_threads,
+                        .required_threads = {header.required_threads[0], header.required_threads[1],
+                                             header.required_threads[2]},
                         .has_barrier = header.has_barrier != 0,
                         .engine = header.engine,
                         .lanes = header.lanes,

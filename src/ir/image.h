@@ -52,9 +52,10 @@ struct image {
     int32_t binding_count;
     struct site *sites;
     int32_t site_count;
-    uint64_t threadgroup_bytes; /* static threadgroup memory */
-    uint64_t private_bytes;     /* of one thread */
-    uint32_t max_threads;       /* max_total_threads_per_threadgroup; 0: not given */
+    uint64_t threadgroup_bytes;   /* static threadgroup memory */
+    uint64_t private_bytes;       /* of one thread */
+    uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
+    uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */
     bool has_barrier;
     uint32_t engine;      /* whose code it is: the scalar engine's, too, where the SIMD engine refused */
     uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */

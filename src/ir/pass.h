@@ -64,6 +64,8 @@ smelt_status pass_bindings(struct unit *unit);
 /* … and, once function constants have their values, marks those that are absent. */
 smelt_status pass_guarded_bindings(struct unit *unit);
 #define GUARDS_NAME "__smelt_guards"
+/* … and reads what required_threads_per_threadgroup says, once template arguments are folded. */
+smelt_status pass_required_threads(struct unit *unit);
 /* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
  * them, the rest is marked; at the end those that are read without having a value are refused. */
 smelt_status pass_constants(struct unit *unit);

@@ -88,6 +88,12 @@ static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *tota
                     "kernel '%s': the threadgroup has %u threads; the kernel's "
                     "max_total_threads_per_threadgroup is %u",
                     dispatch->what, threads, image->max_threads);
+    const uint32_t *required = image->required_threads;
+    if (required[0] && (group[0] != required[0] || group[1] != required[1] || group[2] != required[2]))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': the threadgroup is %u x %u x %u; the kernel's "
+                    "required_threads_per_threadgroup is %u x %u x %u",
+                    dispatch->what, group[0], group[1], group[2], required[0], required[1], required[2]);
     return SMELT_OK;
 }
 

@@ -105,6 +105,7 @@ smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **o
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': math mode %d is not one of safe, relaxed, fast", desc->name,
                     (int)desc->math);
+    TRY(metal_version_check("kernel", desc->metal_version));
     int inputs = 0, outputs = 0;
     TRY(check_names(desc, &inputs, &outputs));
     smelt_kernel *kernel = calloc(1, sizeof *kernel);
@@ -297,6 +298,7 @@ static smelt_status translate(const smelt_kernel *kernel, const struct signature
         .length = signature->text.length,
         .prelude = PRELUDE_MLX,
         .math = kernel->desc.math,
+        .metal_version = kernel->desc.metal_version,
         .include_paths = kernel->desc.include_paths,
         .texts = {{kernel->desc.source_label, kernel->desc.source},
                   {kernel->desc.header ? kernel->desc.header_label : NULL, kernel->desc.header},

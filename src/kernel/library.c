@@ -39,6 +39,7 @@ static smelt_status translate(smelt_library *library, const smelt_library_desc *
     struct translation_request request = {.text = text_string(&library->source),
                                           .length = library->source.length,
                                           .math = desc->math,
+                                          .metal_version = desc->metal_version,
                                           .include_paths = desc->include_paths,
                                           .texts = {{library->label, text_string(&library->source)}}};
     return translation_create(&request, &library->translation);
@@ -51,7 +52,7 @@ static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **o
     if (desc->source && desc->package)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "library: source and package are both given; one is loaded");
-    return SMELT_OK;
+    return metal_version_check("library", desc->metal_version);
 }
 
 /* From where the descriptor says, as text or package. */

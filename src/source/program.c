@@ -207,6 +207,7 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
             if (!entry) continue;
             set_name(p, entry, kernel->name);
             entry->definition = kernel->scope;
+            entry->required_token = kernel->required_threads ? kernel->required_token : 0;
             entry->types = kernel->types;
             read_parameters(p, kernel, entry);
         } else {
@@ -217,6 +218,7 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
             entry->scope = site->scope;
             entry->expression = site->expression;
             entry->definition = definition->scope;
+            entry->required_token = definition->required_threads ? definition->required_token : 0;
             bool deduced = site->argument_count == 0 || site->argument_count < definition->least_arguments;
             if (deduced || definition->overloaded) entry->types = site->types;
             read_parameters(p, definition, entry);

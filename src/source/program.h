@@ -38,7 +38,8 @@ struct entry {
     const char *types; /* its parameters, where the expression alone may name several functions; or NULL */
     const struct parameter *parameters;
     int parameter_count;
-    uint32_t token; /* where it is declared */
+    uint32_t token;          /* where it is declared */
+    uint32_t required_token; /* its attribute required_threads_per_threadgroup, 0: it has none */
 };
 
 /* A function of another stage: not an entry. */

@@ -27,11 +27,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* No text has more pragmas about contraction. */
+#define MOST_PRAGMAS 128
+
 struct rewriter {
     const struct tokens *tokens;
     const struct structure *structure;
     struct arena *arena;
     struct changes changes;
+    uint32_t pragmas[MOST_PRAGMAS]; /* those about contraction so far */
+    int pragma_count;
     uint32_t last_constant; /* 1 + the start of the last statement with function constants */
 };
 
@@ -346,7 +351,62 @@ static void rewrite_unroll(struct rewriter *r, uint32_t i, const char *count) {
         put_instead(r, i, "#pragma unroll");
 }
 
-/* #pragma METAL fp contract(…) is clang's; the other pragmas of Metal's have no meaning here. */
+/* Of #pragma METAL fp: the word behind it and what stands in its parentheses. */
+static bool read_pragma(const struct tokens *tokens, const struct token *token, char word[32],
+                        char value[32]) {
+    char text[200];
+    int used = 0;
+    snprintf(text, sizeof text, "%.*s", (int)token->length, tokens->text + token->start);
+    word[0] = value[0] = 0;
+    if (sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return false;
+    return sscanf(text + used, "%31[a-z_] ( %31[a-z] )", word, value) == 2;
+}
+
+/* Whether what pragma `other` says holds at token `i`: to the end of its block, or of the text. */
+static bool is_within(const struct rewriter *r, uint32_t other, uint32_t i) {
+    uint32_t outer = r->tokens->items[other].outer;
+    return !in_function(r, other) || outer == NO_PLACE || partner(r, outer) > i;
+}
+
+/* Contraction is clang's, but for `fast`, which allows more than is done: what is fused stays the same on
+ * every engine. */
+static const char *contraction_name(const char *value) {
+    return strcmp(value, "off") == 0 ? "off" : "on";
+}
+
+/* What the pragmas before `i` in its brackets and those around them say about contraction. */
+static const char *contraction_at(const struct rewriter *r, uint32_t i) {
+    char word[32], value[32];
+    const char *name = "on";
+    for (int p = 0; p < r->pragma_count; p++)
+        if (is_within(r, r->pragmas[p], i) &&
+            read_pragma(r->tokens, &r->tokens->items[r->pragmas[p]], word, value))
+            name = contraction_name(value);
+    return name;
+}
+
+/* #pragma METAL fp math_mode(…): float_control is the one way to have or not have special values for a part
+ * of the text; it sets contraction, too. */
+static const char *math_mode(struct rewriter *r, uint32_t i, const char *value) {
+    bool fast = strcmp(value, "fast") == 0, relaxed = strcmp(value, "relaxed") == 0;
+    if (!fast && !relaxed && strcmp(value, "safe") != 0) return "";
+    return arena_printf(
+        r->arena, "_Pragma(\"float_control(precise, %s)\") _Pragma(\"clang fp contract(%s)%s\")",
+        fast ? "off" : "on", contraction_at(r, i), relaxed ? " reassociate(on) reciprocal(on)" : "");
+}
+
+/* The other pragmas of Metal's have no meaning here. */
+static void rewrite_fp_pragma(struct rewriter *r, uint32_t i) {
+    char word[32], value[32];
+    bool known = read_pragma(r->tokens, &r->tokens->items[i], word, value);
+    if (known && strcmp(word, "contract") == 0) {
+        if (r->pragma_count < MOST_PRAGMAS) r->pragmas[r->pragma_count++] = i;
+        put_instead(r, i, arena_printf(r->arena, "#pragma clang fp contract(%s)", contraction_name(value)));
+    } else {
+        put_instead(r, i, known && strcmp(word, "math_mode") == 0 ? math_mode(r, i, value) : "");
+    }
+}
+
 static void rewrite_directive(struct rewriter *r, uint32_t i) {
     const struct token *token = &r->tokens->items[i];
     if (is_metal_include(r->tokens, token)) {
@@ -358,9 +418,7 @@ static void rewrite_directive(struct rewriter *r, uint32_t i) {
     if (!text) return;
     if (sscanf(text, "# pragma unroll%n", &used) == 0 && used) rewrite_unroll(r, i, text + used);
     used = 0;
-    if (sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return;
-    bool contract = strncmp(text + used, "contract", strlen("contract")) == 0;
-    put_instead(r, i, contract ? arena_printf(r->arena, "#pragma clang fp %s", text + used) : "");
+    if (sscanf(text, "# pragma METAL %n", &used) == 0 && used) rewrite_fp_pragma(r, i);
 }
 
 /* Whether the token at `last` is the name of a bit-field anywhere: no reference can be bound to one. */
@@ -497,6 +555,9 @@ static void rewrite_kernels(struct rewriter *r) {
         if (site->overloaded) site->types = rewritten_list(r, site->open + 1, site->close);
         if (site->max_threads && site->body)
             put_after(r, site->body, arena_printf(r->arena, " __smelt_max_threads(%s);", site->max_threads));
+        if (site->required_threads && site->body)
+            put_after(r, site->body,
+                      arena_printf(r->arena, " __smelt_required_threads(%s);", site->required_threads));
     }
     for (int k = 0; k < r->structure->instantiation_count; k++) {
         struct instantiation_site *site = &r->structure->instantiations[k];

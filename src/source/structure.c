@@ -329,6 +329,10 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
             }
             if (is(f, use.name, "host_name"))
                 site->host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
+            if (is(f, use.name, "required_threads_per_threadgroup")) {
+                site->required_threads = tokens_text(f->tokens, use.first, use.last, f->arena);
+                site->required_token = use.name;
+            }
             if (is(f, use.name, "max_total_threads_per_threadgroup"))
                 site->max_threads = tokens_text(f->tokens, use.first, use.last, f->arena);
         }

@@ -29,6 +29,8 @@ struct kernel_site {
     const char *scope;                   /* the namespace it stands in: "" or "ns::" */
     bool overloaded;                     /* other functions have its name */
     const char *types;                   /* once rewritten: its parameters' declarations, as a list */
+    const char *required_threads;        /* of required_threads_per_threadgroup: "8, 8, 1"; or NULL */
+    uint32_t required_token;             /* that attribute */
     const char *max_threads;             /* the expression of max_total_threads_per_threadgroup, or NULL */
 };
 

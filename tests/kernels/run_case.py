@@ -10,7 +10,7 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // expect-prefix out: 1 2                                     only the first values
     // let lane = lambda i: i % 32                                a name for the expressions of later lines
     // for group: 64 96 8,8                                       runs the case for each: {group} in `run` is the word,
-                                                                  group in expressions the number or tuple of numbers
+                                                                  group in expressions the number, tuple of numbers or word
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
 
 A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
@@ -58,7 +58,11 @@ def parse_value(word):
 
 
 def parse_choice(word):
-    return tuple(parse_value(part) for part in word.split(",")) if "," in word else parse_value(word)
+    """A number, a tuple of numbers, or the word itself where it is neither."""
+    try:
+        return tuple(parse_value(part) for part in word.split(",")) if "," in word else parse_value(word)
+    except ValueError:
+        return word
 
 
 def expected_values(text, names):

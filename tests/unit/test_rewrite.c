@@ -234,6 +234,9 @@ static void literals_of_half_and_bfloat(void **state) {
     CHECK(rules);
 }
 
+#define MODE(precise, contract)                         \
+    "_Pragma(\"float_control(precise, " precise ")\") " \
+    "_Pragma(\"clang fp contract(" contract ")\")"
 #define FROM(type) "(__smelt_from_t<" type ">)"
 static void casts_includes_and_pragmas(void **state) {
     (void)state;
@@ -256,7 +259,14 @@ static void casts_includes_and_pragmas(void **state) {
          "bfloat a(half); half (*p)[4]; f<half>(x); S<bfloat(int)> s; auto g = [](half) { return 1; };"},
         {"#include <metal_stdlib>\n#include <simd/simd.h>\nint a;", "\n\nint a;"},
         {"#pragma METAL fp contract(off)\n#pragma METAL fp math_mode(fast)\n#pragma unroll\nint a;",
-         "#pragma clang fp contract(off)\n\n#pragma unroll\nint a;"},
+         "#pragma clang fp contract(off)\n" MODE("off", "off") "\n#pragma unroll\nint a;"},
+        {"#pragma METAL fp contract(fast)\n#pragma METAL internals : enable\nint a;",
+         "#pragma clang fp contract(on)\n\nint a;"},
+        {"void f() {\n#pragma METAL fp contract(off)\n}\n#pragma METAL fp math_mode(safe)\nint a;",
+         "void f() {\n#pragma clang fp contract(off)\n}\n" MODE("on", "on") "\nint a;"},
+        {"#  pragma   METAL fp math_mode( relaxed )\nint a;",
+         "_Pragma(\"float_control(precise, on)\") _Pragma(\"clang fp contract(on) reassociate(on) "
+         "reciprocal(on)\")\nint a;"},
     };
     CHECK(rules);
 }
