@@ -29,8 +29,24 @@ template <typename T> struct tagged {
   uint tag;
 };
 
-// The limits of a type of one's own.
+// Constructors and methods for objects in thread memory and in threadgroup memory, one without a qualifier.
+struct Pair {
+  float first, second;
+  constexpr Pair(float a, float b) : first(a), second(b) {};
+  constexpr Pair() : first(1), second(2) {};
+  constexpr Pair() threadgroup : first(0), second(0) {};
+  float sum() const { return first + second; }
+  float sum() const threadgroup { return first + second; }
+  template <typename T> constexpr Pair(T both) thread : Pair(both, both) {}
+  template <typename T> constexpr Pair(T both) threadgroup : Pair(both, both) {}
+};
+
+// The limits of a type of one's own, and what C++ has and Metal's namespace lacks.
 namespace metal {
+template <typename T> struct is_empty : bool_constant<__is_empty(T)> {};
+template <typename T> constexpr constant bool is_empty_v = is_empty<T>::value;
+template <typename... Ts> struct make_void { typedef void type; };
+template <typename... Ts> using void_t = typename make_void<Ts...>::type;
 template <typename T> struct _numeric_limits_impl<tagged<T>> {
   static constexpr tagged<T> max() { return tagged<T>{numeric_limits<T>::max(), 7}; }
 };
@@ -43,7 +59,10 @@ kernel void manner(device const float *in [[buffer(0)]], device float *out [[buf
   threadgroup_barrier(mem_flags::mem_threadgroup);
   Running<float> r = joined<float>(shared[i], {2, 0});
   simdgroup_float8x8 m = make_filled_simdgroup_matrix<float, 8>(0.f);
-  float sum = 0;
+  static_assert(is_empty_v<true_type> && is_same_v<void_t<int>, void>, "added to metal");
+  threadgroup Pair pairs[16];
+  pairs[i] = Pair();
+  float sum = pairs[i].sum() + Pair(3.0f).sum() - 9;
 #pragma unroll (SMALLER(4, 2 * 1))
   for (int k = 0; k < 2; k++) sum += 1;
   out[i] = r.total + r.count + sum + m.thread_elements()[0] + numeric_limits<tagged<float>>::max().tag + (flag && i < 8 ? 1 : 0);

@@ -130,19 +130,25 @@ static void array_parameters_become_pointers(void **state) {
 static void method_qualifiers_become_ranks(void **state) {
     (void)state;
 #define RANK " __smelt_rank"
+#define THREAD RANK RANK RANK RANK
     static const struct rule rules[] = {
         {"struct S { int f() const device { return 1; } };",
-         "struct S { int f() const " RANK RANK " { return 1; } };"},
+         "struct S { int f() const " RANK RANK RANK " { return 1; } };"},
         {"struct S { int f() const thread; int f() const constant; int f() threadgroup; };",
-         "struct S { int f() const " RANK RANK RANK "; int f() const " RANK "; int f() ; };"},
+         "struct S { int f() const " THREAD "; int f() const " RANK RANK "; int f() " RANK "; };"},
         {"struct S { S() thread : a(1) {} operator int() const thread { return a; } };",
-         "struct S { S() " RANK RANK RANK " : a(1) {} operator int() const " RANK RANK RANK
-         " { return a; } };"},
-        {"struct S { S() thread = default; };", "struct S { S() " RANK RANK RANK " = default; };"},
+         "struct S { S() " THREAD " : a(1) {} operator int() const " THREAD " { return a; } };"},
+        {"struct S { S() thread = default; };", "struct S { S() " THREAD " = default; };"},
         {"struct S { auto f() const device -> int { return 1; } };",
-         "struct S { auto f() const  -> int " RANK RANK "{ return 1; } };"},
+         "struct S { auto f() const  -> int " RANK RANK RANK "{ return 1; } };"},
         {"struct S { T operator()(int i) const device { return 1; } };",
-         "struct S { T operator()(int i) const " RANK RANK " { return 1; } };"},
+         "struct S { T operator()(int i) const " RANK RANK RANK " { return 1; } };"},
+        /* One without a qualifier is the one of thread memory, if another of its name has one. */
+        {"struct S { public: S() : S(0) {} S() threadgroup : S(1) {} int g() { return 1; } };",
+         "struct S { public: S() " THREAD " : S(0) {} S() " RANK " : S(1) {} int g() { return 1; } };"},
+        {"struct S { int f() device; struct T { int f(); }; int f() const { return f(); } };",
+         "struct S { int f() " RANK RANK RANK "; struct T { int f(); }; int f() const " THREAD
+         " { return f(); } };"},
         /* Behind a parenthesis in a function it is a cast or a statement. */
         {IN_FUNCTION("if (a) device int *p = b;"), IN_FUNCTION("if (a) " D " int *p = b;")},
     };
