@@ -43,7 +43,7 @@ static long limit_of(const char *variable, long usual) {
     return !*end && value >= 1 && value <= usual ? value : usual;
 }
 
-static long limit_seconds(void) {
+long clang_limit_seconds(void) {
     return limit_of("SMELT_CLANG_SECONDS", CLANG_SECONDS);
 }
 static long limit_mib(void) {
@@ -53,7 +53,7 @@ static long limit_mib(void) {
 /* What the program says to --version, its first line; "" if it cannot be run. */
 static void ask_version(const char *path, char line[256]) {
     const char *const arguments[] = {path, "--version", NULL};
-    long seconds = limit_seconds();
+    long seconds = clang_limit_seconds();
     struct process_request request = {.arguments = arguments,
                                       .seconds = seconds < 10 ? (double)seconds : 10,
                                       .memory_bytes = (size_t)limit_mib() << 20};
@@ -233,7 +233,7 @@ static smelt_status judge(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
     if (result->timed_out)
         return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
-                    limit_seconds());
+                    clang_limit_seconds());
     if ((strstr(messages, "out of memory") || strstr(messages, "bad_alloc")) &&
         (result->signal || result->exit_code > 1))
         return fail(SMELT_ERROR_LIMIT,
@@ -263,7 +263,7 @@ smelt_status clang_run(const struct clang *clang, const struct clang_request *re
                                       .extra = request->header_overlay,
                                       .extra_size =
                                           request->header_overlay ? strlen(request->header_overlay) : 0,
-                                      .seconds = (double)limit_seconds(),
+                                      .seconds = (double)clang_limit_seconds(),
                                       .memory_bytes = (size_t)limit_mib() << 20,
                                       .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};
     struct process_result result;

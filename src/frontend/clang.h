@@ -35,6 +35,9 @@ struct clang_request {
 smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
                        struct text *messages, bool *ok);
 
+/* What the compiler, clang and then LLVM, may take over one source. */
+long clang_limit_seconds(void);
+
 /* The arguments that decide what the output is, as one string for cache keys. */
 void clang_add_flags(smelt_math_mode math, struct text *flags);
 

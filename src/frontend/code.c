@@ -1,10 +1,11 @@
 #include "frontend/code.h"
 #include "frontend/build_id.h"
 #include "frontend/cache.h"
+#include "frontend/clang.h"
+#include "frontend/compile_thread.h"
 #include "frontend/compiler_library.h"
 #include "frontend/target.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 /* Private arrays a thread may have: DESIGN section 2. */
@@ -49,39 +50,6 @@ static void keep(struct hash key, const struct image *image) {
     free(bytes);
 }
 
-/* LLVM recurses deeply over large functions; the host's thread may have little stack. */
-#define COMPILER_STACK_BYTES ((size_t)64 << 20)
-
-struct compiler_call {
-    const struct compiler *compiler;
-    const struct compile_request *request;
-    struct compile_result *result;
-    smelt_status status;
-};
-
-static void *call_compiler(void *argument) {
-    struct compiler_call *call = argument;
-    call->status = call->compiler->compile(call->request, call->result);
-    return NULL;
-}
-
-static smelt_status compile_on_own_stack(const struct compiler *compiler,
-                                         const struct compile_request *request,
-                                         struct compile_result *result) {
-    struct compiler_call call = {compiler, request, result, SMELT_OK};
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, COMPILER_STACK_BYTES);
-    int error = pthread_create(&thread, &attributes, call_compiler, &call);
-    pthread_attr_destroy(&attributes);
-    if (error)
-        call_compiler(&call);
-    else
-        pthread_join(thread, NULL);
-    return call.status;
-}
-
 /* On success the parts of `result` are the caller's. */
 static smelt_status run_compiler(struct bytes bitcode, const struct code_options *options, const char *cpu,
                                  enum compile_output output, struct compile_result *result) {
@@ -94,7 +62,7 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
                                       .private_limit = PRIVATE_LIMIT_BYTES,
                                       .shape = options->shape,
                                       .output = output};
-    smelt_status status = compile_on_own_stack(compiler, &request, result);
+    smelt_status status = compile_on_thread(compiler, &request, clang_limit_seconds(), result);
     if (status == SMELT_OK) return SMELT_OK;
     image_free(&result->image);
     free(result->text);

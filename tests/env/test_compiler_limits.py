@@ -90,6 +90,26 @@ def test_source_that_takes_too_much_memory(scratch):
     expect_failure(done, 1, "smelt: clang needed more than 300 MiB of memory for the source and was stopped")
 
 
+# Little for clang to read, much for LLVM to unroll.
+LARGE_BODY = """float x = inp[0];
+#pragma clang loop unroll(full)
+for (int k = 0; k < 3000; k++) {
+  x = precise::sin(x) + precise::pow(x, float(k));
+  if (x > 3) x -= inp[k % 4];
+}
+out[0] = x;
+"""
+
+
+def test_code_that_takes_too_long(scratch):
+    done, output = scratch.run_exp()
+    expect_exp(done, output)
+    start = time.monotonic()
+    done, _ = scratch.run_exp(body=LARGE_BODY, SMELT_CLANG_SECONDS=4)
+    expect_failure(done, 1, "smelt: kernel 'probe': LLVM took longer than 4 seconds over it")
+    expect(time.monotonic() - start < 30, "the end took too long")
+
+
 def test_limits_can_only_be_lowered(scratch):
     for value in ("0", "-1", "61", "many", ""):
         done, output = scratch.run_exp(SMELT_CLANG_SECONDS=value, SMELT_CLANG_MEMORY=value if value != "61" else "4097")

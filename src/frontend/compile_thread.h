@@ -1,0 +1,13 @@
+/* The compiler library at work on a thread of its own, with stack enough and a limit on time. */
+#ifndef SMELT_FRONTEND_COMPILE_THREAD_H
+#define SMELT_FRONTEND_COMPILE_THREAD_H
+
+#include "ir/compiler.h"
+
+/* compiler->compile(request, result), for at most `seconds`. TIMEOUT after that, with the sentence in
+ * result->message: LLVM cannot be stopped from outside, so its thread works on, and what it makes is thrown
+ * away. */
+smelt_status compile_on_thread(const struct compiler *compiler, const struct compile_request *request,
+                               double seconds, struct compile_result *result);
+
+#endif
