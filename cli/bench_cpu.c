@@ -7,17 +7,18 @@
 #include <string.h>
 
 /* Name as on the command line, function. */
-#define JOBS(X)                                     \
-    X("machine", bench_cpu_machine)                 \
-    X("exp", bench_cpu_exp)                         \
-    X("softmax-tree", bench_cpu_softmax_tree)       \
-    X("softmax-simd", bench_cpu_softmax_simd)       \
-    X("matmul-tiled", bench_cpu_matmul_tiled)       \
-    X("matmul-register", bench_cpu_matmul_register) \
-    X("inverse", bench_cpu_inverse)                 \
-    X("grid-sample", bench_cpu_grid_sample)         \
-    X("divergent", bench_cpu_divergent)             \
-    X("gelu-chain", bench_cpu_chain)                \
+#define JOBS(X)                                       \
+    X("machine", bench_cpu_machine)                   \
+    X("exp", bench_cpu_exp)                           \
+    X("softmax-tree", bench_cpu_softmax_tree)         \
+    X("softmax-simd", bench_cpu_softmax_simd)         \
+    X("matmul-tiled", bench_cpu_matmul_tiled)         \
+    X("matmul-register", bench_cpu_matmul_register)   \
+    X("matmul-simdgroup", bench_cpu_matmul_simdgroup) \
+    X("inverse", bench_cpu_inverse)                   \
+    X("grid-sample", bench_cpu_grid_sample)           \
+    X("divergent", bench_cpu_divergent)               \
+    X("gelu-chain", bench_cpu_chain)                  \
     X("launch", bench_cpu_launch)
 
 #define JOB(job_name, function) {.name = job_name, .run = function},

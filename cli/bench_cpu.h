@@ -130,6 +130,7 @@ smelt_status bench_cpu_softmax_tree(struct bench *bench, const char *job);
 smelt_status bench_cpu_softmax_simd(struct bench *bench, const char *job);
 smelt_status bench_cpu_matmul_tiled(struct bench *bench, const char *job);
 smelt_status bench_cpu_matmul_register(struct bench *bench, const char *job);
+smelt_status bench_cpu_matmul_simdgroup(struct bench *bench, const char *job);
 smelt_status bench_cpu_inverse(struct bench *bench, const char *job);
 smelt_status bench_cpu_grid_sample(struct bench *bench, const char *job);
 smelt_status bench_cpu_divergent(struct bench *bench, const char *job);

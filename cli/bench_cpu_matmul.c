@@ -1,4 +1,6 @@
-/* Matrix products: tiles in threadgroup memory, one output a thread and 8 x 8 outputs a thread. */
+/* Matrix products: tiles in threadgroup memory, one output a thread and 8 x 8 outputs a thread; simdgroup
+ * matrices.
+ */
 #include "bench_cpu.h"
 #include "bench/handwritten.h"
 #include "bench/kernel_text.h"
@@ -100,6 +102,23 @@ static smelt_status measure_register(struct bench *bench, const char *name, stru
     return status;
 }
 
+static smelt_status measure_simdgroup(struct bench *bench, const char *name, struct matmul_job *job) {
+    uint32_t n = (uint32_t)job->n;
+    struct contest contest = contest_of(bench, name, job);
+    smelt_dispatch_desc desc = {
+        .buffers = {{.array = job->a}, {.array = job->b}, {.array = job->c}, {.bytes = &n, .size = sizeof n}},
+        .groups = {n / 64, n / 64, 1},
+        .threadgroup = {128}};
+    struct standard standard;
+    struct product blas = {openblas_matmul, job};
+    enter_openblas(&contest, &blas);
+    standard_enter(&contest, &standard, "matmul_simdgroup.metal", kernel_text_matmul_simdgroup,
+                   "matmul_simdgroup", &desc, OPENBLAS, (struct bench_bar){0});
+    smelt_status status = contest_run(&contest);
+    standard_release(&standard);
+    return status;
+}
+
 static smelt_status run(struct bench *bench, const char *name,
                         smelt_status (*measure)(struct bench *, const char *, struct matmul_job *)) {
     struct matmul_job job = {.n = bench_quick(bench) ? 128 : 1024};
@@ -122,4 +141,8 @@ smelt_status bench_cpu_matmul_tiled(struct bench *bench, const char *name) {
 
 smelt_status bench_cpu_matmul_register(struct bench *bench, const char *name) {
     return run(bench, name, measure_register);
+}
+
+smelt_status bench_cpu_matmul_simdgroup(struct bench *bench, const char *name) {
+    return run(bench, name, measure_simdgroup);
 }

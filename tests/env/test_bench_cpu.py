@@ -6,8 +6,8 @@ import math
 
 from support import expect, expect_equal, run_tests
 
-JOBS = {"exp", "softmax-tree", "softmax-simd", "matmul-tiled", "matmul-register", "inverse", "grid-sample", "divergent",
-        "gelu-chain"}
+JOBS = {"exp", "softmax-tree", "softmax-simd", "matmul-tiled", "matmul-register", "matmul-simdgroup", "inverse", "grid-sample",
+        "divergent", "gelu-chain"}
 BY_HAND = {"exp": 1, "softmax-tree": 1, "softmax-simd": 1, "matmul-tiled": 1, "matmul-register": 2, "inverse": 2,
            "grid-sample": 1, "gelu-chain": 1}
 
