@@ -3,6 +3,7 @@
  * functions are called. */
 #include "ir/pass.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static LLVMAttributeRef enum_attribute(struct unit *unit, const char *name, uint64_t value) {
@@ -49,6 +50,20 @@ static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const ch
     }
 }
 
+/* What a kernel declares as __asm("air.…") is a function of prelude/smelt_air.h, if that has it. */
+static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
+    size_t length;
+    const char *name = LLVMGetValueName2(declaration, &length);
+    char own[128];
+    name += *name == 1;
+    if (strncmp(name, "air.", 4) != 0) return;
+    snprintf(own, sizeof own, "__smelt_%s", name);
+    for (char *c = own; *c; c++)
+        if (*c == '.') *c = '_';
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, own);
+    if (function && !LLVMIsDeclaration(function)) LLVMReplaceAllUsesWith(declaration, function);
+}
+
 static void clean_calls(LLVMValueRef function) {
     unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
     FOR_EACH_BLOCK(block, function)
@@ -67,6 +82,7 @@ smelt_status pass_declare(struct unit *unit) {
         const char *name = LLVMGetValueName2(f, &length);
         if (LLVMIsDeclaration(f)) {
             if (strncmp(name, "__smelt_", 8) == 0) declare_intrinsic(unit, f, name);
+            replace_air_function(unit, f);
             continue;
         }
         if (f != unit->entry) {

@@ -107,6 +107,9 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
             if (*c == '_') *c = ' ';
         return fail_at(unit, call, "%s are not supported", words);
     }
+    if (strncmp(name + (*name == 1), "air.", 4) == 0)
+        return fail_at(unit, call, "'%s', a function below Metal's library, is not supported",
+                       name + (*name == 1));
     if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || strncmp(name, "_Z", 2) != 0)
         return SMELT_OK;
     char word[200];

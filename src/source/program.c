@@ -227,6 +227,20 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
     return SMELT_OK;
 }
 
+/* __asm("air.simdgroup_async_copy_1d.p3i8.p1i8"); some write "\\01air.…". */
+static bool has_air_labels(const struct tokens *tokens) {
+    for (uint32_t i = 2; i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->kind != TOKEN_STRING || !token_is(tokens, i - 1, "(")) continue;
+        const char *text = tokens->text + token->start + 1;
+        if (token->length > 6 && strncmp(text, "\\01", 3) == 0) text += 3;
+        bool label = token_is(tokens, i - 2, "__asm") || token_is(tokens, i - 2, "__asm__") ||
+                     token_is(tokens, i - 2, "asm");
+        if (label && token->length > 8 && strncmp(text, "air.", 4) == 0) return true;
+    }
+    return false;
+}
+
 smelt_status program_create(const char *text, size_t length, struct program *program) {
     struct program p = {0};
     struct structure structure;
@@ -236,6 +250,7 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
         status =
             p.positions ? structure_find(&p.input, &p.arena, &structure) : fail_out_of_memory(p.input.count);
     }
+    if (status == SMELT_OK) p.air_functions = has_air_labels(&p.input);
     if (status == SMELT_OK) p.refusal = refusal_find(&p.input, &structure, &p.arena);
     if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
     if (status == SMELT_OK) status = find_entries(&p, &structure);
@@ -381,6 +396,7 @@ smelt_status program_add_entry_point(const struct program *program, const struct
     add_function(program, entry, text);
     add_checks(program, entry, text);
     text_add(text, "#line 1 \"<entry point>\"\n");
+    if (program->air_functions) text_add(text, "__SMELT_AIR_FUNCTIONS\n");
     add_bindings(entry, text);
     add_call(entry, text);
     close_namespace(entry->scope, text);

@@ -58,6 +58,7 @@ struct program {
     struct other_function *others;
     int other_count;
     struct refusal refusal; /* what keeps every entry from being compiled */
+    bool air_functions;     /* it declares functions by labels "air.…" (prelude: smelt_air.h) */
 };
 
 /* COMPILE with a located message for text whose structure cannot be followed. Free with program_free, on
