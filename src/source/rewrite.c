@@ -176,6 +176,8 @@ static bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
         while (end < r->tokens->count && end < after + FARTHEST_LOOK && !is(r, end, "{") && !is(r, end, ";"))
             end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
         if (end < r->tokens->count) put_before(r, end, rank);
+    } else if (after > i + 1) {
+        put_after(r, after - 1, rank); /* threadgroup const {: attributes come behind */
     } else {
         put_instead(r, i, rank);
     }
