@@ -139,7 +139,7 @@ static void method_qualifiers_become_ranks(void **state) {
         {"struct S { S() thread : a(1) {} operator int() const thread { return a; } };",
          "struct S { S() " THREAD " : a(1) {} operator int() const " THREAD " { return a; } };"},
         {"struct S { int f() threadgroup const { return 1; } };",
-         "struct S { int f()  const " RANK "{ return 1; } };"},
+         "struct S { int f()  const" RANK " { return 1; } };"},
         {"struct S { S() thread = default; };", "struct S { S() " THREAD " = default; };"},
         {"struct S { int f() device const { return 1; } };",
          "struct S { int f()  const" RANK RANK RANK " { return 1; } };"},
