@@ -82,4 +82,17 @@ def test_names_are_checked(scratch):
                      " ".join(arguments))
 
 
+def test_the_cost_of_compiling_is_measured(scratch):
+    done = scratch.run(["bench", "compile", "--quick", "--json"])
+    rows = json.loads(done.stdout) if done.stdout else []
+    expect(done.returncode == 0 and not done.stderr, f"status {done.returncode}: {done.stderr}{done.stdout}")
+    for row in rows:
+        expect_row(row)
+    found = [(row["job"], row["variant"]) for row in rows]
+    expect_equal(found, [("cold compile", "exp kernel, warm prelude"), ("disk hit", "exp kernel"),
+                         ("look-up and launch", "exp kernel, 64 threads"), ("one entry of 200", "reading the file"),
+                         ("one entry of 200", "compiling the entry"), ("one entry of 200", "clang, processor time"),
+                         ("one entry of 200", "all but code generation")], "the rows")
+
+
 run_tests(globals())
