@@ -3,6 +3,7 @@
 #include "../prelude/support.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,15 +37,15 @@ static const double special[] = {0.0,
                                  100.5,
                                  -7};
 
-struct sweep sweep_of(smelt_dtype dtype, int arguments, bool full) {
-    struct sweep sweep = {dtype, arguments, full, .chunks = 1, .compared = 1};
+struct sweep sweep_of(smelt_dtype dtype, int arguments, enum density density) {
+    struct sweep sweep = {dtype, arguments, .chunks = 1, .compared = 1, .step = density == FULL ? 1 : 16};
     bool single = dtype == SMELT_FLOAT32;
     if (arguments == 1) {
-        sweep.size = !single ? 1 << 16 : full ? 1 << 20 : 1 << 17;
-        if (single && full) sweep.chunks = 4 + (1 << 12), sweep.compared = 4;
+        sweep.size = !single ? 1 << 16 : density ? 1 << 20 : 1 << 17;
+        if (single && density) sweep.chunks = 4 + (1 << 12) / sweep.step, sweep.compared = 4;
     } else {
-        sweep.size = full ? 1 << 20 : 1 << 16;
-        if (full) sweep.chunks = single ? 64 : 4, sweep.compared = 2;
+        sweep.size = density ? 1 << 20 : 1 << 16;
+        if (density) sweep.chunks = single ? 64 : 4, sweep.compared = 2;
     }
     return sweep;
 }
@@ -77,10 +78,11 @@ static double between(double low, double high) {
     return low + (high - low) * (double)(draw() >> 11) * 0x1p-53;
 }
 
-/* Every float of a stretch of bit patterns. */
-static void fill_stretch(float *x, int64_t count, uint32_t first) {
+/* One float of each `step` bit patterns. */
+static void fill_stretch(float *x, int64_t count, uint32_t first, int step) {
     for (int64_t i = 0; i < count; i++) {
-        uint32_t bits = first + (uint32_t)i;
+        uint32_t bits = first + (uint32_t)i * (uint32_t)step;
+        if (step > 1) bits += (uint32_t)(draw() % (uint64_t)step);
         memcpy(&x[i], &bits, 4);
     }
 }
@@ -156,7 +158,8 @@ void arguments_fill(struct arguments *arguments, const struct sweep *sweep, int 
         for (int64_t i = 0; i < sweep->size; i++)
             ((uint16_t *)arguments->typed[0])[i] = (uint16_t)(i * 40503);
     else if (chunk < sweep->chunks - sweep->compared)
-        fill_stretch(arguments->typed[0], sweep->size, (uint32_t)chunk * (uint32_t)sweep->size);
+        fill_stretch(arguments->typed[0], sweep->size,
+                     (uint32_t)chunk * (uint32_t)sweep->size * (uint32_t)sweep->step, sweep->step);
     else
         fill_floats(arguments->typed[0], sweep->size);
     for (int input = 0; input < sweep->arguments; input++) {

@@ -4,19 +4,23 @@
 
 #include <smelt/smelt.h>
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* How a type's functions of so many arguments are swept: `chunks` of `size` arguments; in the last `compared`
  * of them every math mode and engine is looked at, in the others the precise and fast forms only. */
+enum density {
+    QUICK,
+    DENSE,
+    FULL
+}; /* FULL: every float for functions of one argument, as DENSE for the others */
 struct sweep {
     smelt_dtype dtype;
     int arguments;
-    bool full;
     int64_t size;
     int chunks, compared;
+    int step; /* float, one argument: of each stretch of so many bit patterns one is taken */
 };
-struct sweep sweep_of(smelt_dtype dtype, int arguments, bool full);
+struct sweep sweep_of(smelt_dtype dtype, int arguments, enum density density);
 
 /* One chunk: the numbers as the type and as double. The special values and a mixture of everything stand
  * first. */

@@ -184,9 +184,10 @@ static void fill_in(const struct group *group) {
     }
 }
 
-static void measure_group(int type, bool full, int first, int count,
+static void measure_group(int type, enum density density, int first, int count,
                           struct measurements (*measurements)[TYPES]) {
-    struct group group = {.sweep = sweep_of(measured_types[type], accuracy_functions[first].arguments, full),
+    struct group group = {.sweep =
+                              sweep_of(measured_types[type], accuracy_functions[first].arguments, density),
                           .first = first,
                           .count = count};
     group.arguments = arguments_new(&group.sweep);
@@ -202,23 +203,23 @@ static void measure_group(int type, bool full, int first, int count,
     for (int chunk = 0; chunk < group.sweep.chunks; chunk++) measure_chunk(&group, chunk);
     /* In short all widths of float, and one of each other type: what differs between types is the scalar. */
     for (int width = 2; width <= 4; width++)
-        if (full || type == 0 || width == type + 1) check_vectors(&group, width);
+        if (density || type == 0 || width == type + 1) check_vectors(&group, width);
     fill_in(&group);
     for (int math = 0; math < MODES; math++) program_free(&group.programs[math]);
     arguments_free(&group.arguments);
     free(group.expected);
 }
 
-void measure_all(bool full, const char *only, struct measurements (*measurements)[TYPES]) {
+void measure_all(enum density density, const char *only, struct measurements (*measurements)[TYPES]) {
     for (int type = 0; type < TYPES; type++)
         for (int first = 0, count; first < accuracy_function_count; first += count) {
             count = 1;
-            while (!full && first + count < accuracy_function_count && count < 32 &&
+            while (!density && first + count < accuracy_function_count && count < 32 &&
                    accuracy_functions[first + count].arguments == accuracy_functions[first].arguments)
                 count++;
             if (only && strcmp(only, accuracy_functions[first].name)) continue;
-            if (full)
+            if (density)
                 fprintf(stderr, "%s %s\n", type_name(measured_types[type]), accuracy_functions[first].name);
-            measure_group(type, full, first, count, measurements);
+            measure_group(type, density, first, count, measurements);
         }
 }

@@ -24,6 +24,6 @@ struct measurements {
 };
 
 /* measurements[type][function]. Failures are counted and reported as they come up. */
-void measure_all(bool full, const char *only, struct measurements (*measurements)[TYPES]);
+void measure_all(enum density density, const char *only, struct measurements (*measurements)[TYPES]);
 
 #endif

@@ -44,13 +44,13 @@ static void add_others(struct body *text, const struct measurements *m, bool ope
 
 static const char *const table_names[TYPES] = {"float", "half", "bfloat"};
 
+/* As a sum of powers of two, which all sweeps are. */
 static void add_count(struct body *text, int64_t count) {
-    int power = 0;
-    while ((int64_t)1 << power < count) power++;
-    if ((int64_t)1 << power == count)
-        body_add(text, "2^%d", power);
-    else
-        body_add(text, "%lld", (long long)count);
+    for (int power = 62, first = 1; power >= 0; power--)
+        if (count >> power & 1) {
+            body_add(text, first ? "2^%d" : " + 2^%d", power);
+            first = 0;
+        }
 }
 
 static void add_row(struct body *text, int type, const struct function *function,
@@ -100,13 +100,15 @@ static void add_table(struct body *text, int type, struct measurements (*measure
     }
 }
 
-void report_print(struct measurements (*measurements)[TYPES]) {
+void report_print(struct measurements (*measurements)[TYPES], const struct table *others) {
     for (int type = 0; type < TYPES; type++) {
         struct body text = {0};
         add_table(&text, type, measurements, NULL);
         printf("%s\n\n%s\n", table_names[type], text.text);
         body_free(&text);
     }
+    for (int i = 0; i < OTHER_TABLES; i++)
+        if (others[i].text) printf("%s\n\n%s\n", others[i].name, others[i].text);
 }
 
 /* ---- The document. */
@@ -124,6 +126,7 @@ static char *read_text(const char *path) {
     fclose(file);
     return text.text;
 }
+
 /* The text between a table's markers; false, and a failure, if it has none. */
 static bool find_table(const char *document, const char *name, const char **begin, const char **end) {
     char first[64], last[64];
@@ -139,50 +142,69 @@ static bool find_table(const char *document, const char *name, const char **begi
     return true;
 }
 
-void report_write(const char *path, struct measurements (*measurements)[TYPES]) {
+/* The document with another text between two places of it; the old one is freed. */
+static char *replaced(char *document, const char *begin, const char *end, const char *text) {
+    size_t head = (size_t)(begin - document), size = strlen(text), tail = strlen(end);
+    char *joined = malloc(head + size + tail + 1);
+    if (!joined) abort();
+    memcpy(joined, document, head);
+    memcpy(joined + head, text, size);
+    memcpy(joined + head + size, end, tail + 1);
+    free(document);
+    return joined;
+}
+
+void report_write(const char *path, struct measurements (*measurements)[TYPES], const struct table *others) {
     char *document = read_text(path);
+    const char *begin, *end;
     for (int type = 0; document && type < TYPES; type++) {
+        if (!find_table(document, table_names[type], &begin, &end)) continue;
         struct body table = {0};
-        const char *begin, *end;
-        if (find_table(document, table_names[type], &begin, &end)) {
-            char *old = strndup(begin, (size_t)(end - begin));
-            if (!old) abort();
-            add_table(&table, type, measurements, old);
-            free(old);
-            size_t head = (size_t)(begin - document), size = strlen(table.text), tail = strlen(end);
-            char *next = malloc(head + size + tail + 1);
-            if (!next) abort();
-            memcpy(next, document, head);
-            memcpy(next + head, table.text, size);
-            memcpy(next + head + size, end, tail + 1);
-            free(document);
-            document = next;
-        }
+        char *old = strndup(begin, (size_t)(end - begin));
+        if (!old) abort();
+        add_table(&table, type, measurements, old);
+        document = replaced(document, begin, end, table.text);
+        free(old);
         body_free(&table);
     }
+    for (int i = 0; document && i < OTHER_TABLES; i++)
+        if (others[i].text && find_table(document, others[i].name, &begin, &end))
+            document = replaced(document, begin, end, others[i].text);
     FILE *file = document ? fopen(path, "wb") : NULL;
     if (!file || fputs(document, file) < 0 || fclose(file)) failed("%s cannot be written", path);
     free(document);
 }
 
-bool report_check(const char *path) {
+/* A table's rows begin with these names, in order. */
+static void check_rows(const char *path, const char *document, const char *name, const char *const *rows,
+                       int count) {
+    const char *line, *end;
+    if (!find_table(document, name, &line, &end)) return;
+    int row = -2; /* the head has two lines */
+    for (; line < end; line = strchr(line, '\n') + 1, row++) {
+        if (row < 0) continue;
+        char expected[64] = "no further row";
+        if (row < count) snprintf(expected, sizeof expected, "| %s |", rows[row]);
+        if (strncmp(line, expected, strlen(expected)))
+            failed("%s: row %d of table %s should begin with %s: write the tables again", path, row, name,
+                   expected);
+    }
+    if (row < count)
+        failed("%s: table %s lacks %s and what follows: write the tables again", path, name,
+               rows[row < 0 ? 0 : row]);
+}
+
+bool report_check(const char *path, const struct table *others) {
     char *document = read_text(path);
-    for (int type = 0; document && type < TYPES; type++) {
-        const char *line, *end;
-        if (!find_table(document, table_names[type], &line, &end)) continue;
-        int row = -2; /* the head has two lines */
-        for (; line < end; line = strchr(line, '\n') + 1, row++) {
-            if (row < 0) continue;
-            char expected[64] = "no further row";
-            if (row < accuracy_function_count)
-                snprintf(expected, sizeof expected, "| %s |", accuracy_functions[row].name);
-            if (strncmp(line, expected, strlen(expected)))
-                failed("%s: row %d of table %s should begin with %s: write the tables again", path, row,
-                       table_names[type], expected);
-        }
-        if (row < accuracy_function_count)
-            failed("%s: table %s lacks %s and what follows: write the tables again", path, table_names[type],
-                   accuracy_functions[row < 0 ? 0 : row].name);
+    const char *names[128];
+    if (accuracy_function_count > 128) abort();
+    for (int f = 0; f < accuracy_function_count; f++) names[f] = accuracy_functions[f].name;
+    for (int type = 0; document && type < TYPES; type++)
+        check_rows(path, document, table_names[type], names, accuracy_function_count);
+    for (int i = 0; document && i < OTHER_TABLES; i++) {
+        int count = 0;
+        while (others[i].rows[count]) count++;
+        check_rows(path, document, others[i].name, others[i].rows, count);
     }
     free(document);
     return !failures;

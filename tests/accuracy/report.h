@@ -4,10 +4,18 @@
 
 #include "measure.h"
 
-void report_print(struct measurements (*measurements)[TYPES]);
+/* A table made elsewhere: its text is NULL where it was not measured. */
+struct table {
+    const char *name;
+    const char *const *rows; /* the first cells, ended by NULL */
+    const char *text;
+};
+#define OTHER_TABLES 3
+
+void report_print(struct measurements (*measurements)[TYPES], const struct table *others);
 /* Replaces the rows of what was measured in a file; a failure where it cannot. */
-void report_write(const char *path, struct measurements (*measurements)[TYPES]);
+void report_write(const char *path, struct measurements (*measurements)[TYPES], const struct table *others);
 /* Whether the file's tables have the rows they should have; says what is wrong. */
-bool report_check(const char *path);
+bool report_check(const char *path, const struct table *others);
 
 #endif

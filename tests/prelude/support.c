@@ -148,8 +148,12 @@ double ulp_error(smelt_dtype dtype, double got, double expected) {
     return fabs(got - expected) / ulp_of(dtype, scale);
 }
 
+static uint64_t state = 0x9e3779b97f4a7c15;
+
+void random_restart(void) {
+    state = 0x9e3779b97f4a7c15;
+}
 uint64_t random_bits(void) {
-    static uint64_t state = 0x9e3779b97f4a7c15;
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;

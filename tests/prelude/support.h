@@ -48,8 +48,9 @@ double ulp_error(smelt_dtype dtype, double got, double expected);
 double ulp_of(smelt_dtype dtype, double value);
 double largest(smelt_dtype dtype);
 
-/* xorshift: the same numbers on every machine. */
+/* xorshift: the same numbers on every machine; and from the first one again. */
 uint64_t random_bits(void);
+void random_restart(void);
 double random_between(double low, double high);
 /* `value` stored as the dtype, rounded. */
 void store(smelt_dtype dtype, void *data, int64_t i, double value);
