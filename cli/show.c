@@ -33,6 +33,26 @@ static bool find_stage(const struct options *o, smelt_stage *stage) {
     return complain("stage '%s' is unknown; expected source, rewritten, ir, simd or asm", name);
 }
 
+/* Not a stage of one function: what the file itself holds. */
+static int show_contents(const struct options *o) {
+    smelt_library *library;
+    char *text;
+    if (!o->package_size) {
+        complain("'%s' is no package; --stage contents is of packages", o->source_path);
+        return EXIT_USAGE;
+    }
+    smelt_library_desc desc = {
+        .path = o->source_label, .package = o->source, .package_size = o->package_size};
+    smelt_status status = smelt_library_create(&desc, &library);
+    if (status != SMELT_OK) return report(status);
+    status = smelt_library_describe(library, o->function, &text);
+    smelt_library_release(library);
+    if (status != SMELT_OK) return report(status);
+    fputs(text, stdout);
+    smelt_free(text);
+    return EXIT_OK;
+}
+
 static void print_help(void) {
     printf("usage: smelt show SOURCE [FUNCTION] [--stage STAGE | --why] OPTIONS\n\n"
            "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and "
@@ -46,6 +66,7 @@ static void print_help(void) {
            "  --stage ir                 LLVM IR after optimisation\n"
            "  --stage simd               vector IR of the SIMD engine, with the shape of each value\n"
            "  --stage asm                machine code of the device, as text\n"
+           "  --stage contents           of a package: what made it, its targets, entries and codes\n"
            "  --why                      for each gather, scatter, masked loop or refusal of the SIMD "
            "engine: the line\n"
            "                             that caused it, and why\n\n%s",
@@ -58,6 +79,8 @@ int command_show(int count, char **arguments) {
     int exit_status = options_parse(count, arguments, true, &options);
     if (exit_status == EXIT_OK && options.help) {
         print_help();
+    } else if (exit_status == EXIT_OK && options.stage && strcmp(options.stage, "contents") == 0) {
+        exit_status = show_contents(&options);
     } else if (exit_status == EXIT_OK && !find_stage(&options, &stage)) {
         exit_status = EXIT_USAGE;
     } else if (exit_status == EXIT_OK) {

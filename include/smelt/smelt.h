@@ -483,6 +483,11 @@ typedef struct smelt_build_desc {
  * fails with. */
 SMELT_API smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc);
 
+/* What a package holds, in lines for people: what made it, its targets, and of each function parameters,
+ * function constants and codes. `name`: only this function; NULL: all. *text is the caller's: free it with
+ * smelt_free. INVALID_ARGUMENT for a library of text. */
+SMELT_API smelt_status smelt_library_describe(const smelt_library *library, const char *name, char **text);
+
 /* ---- The disk cache ------------------------------------------------------------------------- */
 
 /* The cache folder in use, or NULL when there is none; the reason then is in smelt_error(). */

@@ -5,6 +5,7 @@
 #include "kernel/dispatch.h"
 #include "package/build.h"
 #include "package/code.h"
+#include "package/describe.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -472,4 +473,20 @@ smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc 
     text_free(&bytes);
     free(entries);
     return status;
+}
+
+smelt_status smelt_library_describe(const smelt_library *library, const char *name, char **text) {
+    if (!library || !text)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library describe: %s is NULL",
+                    library ? "text" : "library");
+    if (!library->packaged)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is no package: its contents are its text",
+                    library->label);
+    int index = name ? find_entry(library, name) : -1;
+    if (name && index < 0) return no_such_function(library, name);
+    struct text out = {0};
+    describe_package(&library->package, index, &out);
+    if (out.failed) return fail_out_of_memory(out.length);
+    *text = out.data;
+    return SMELT_OK;
 }

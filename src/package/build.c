@@ -4,6 +4,7 @@
 #include "frontend/build_id.h"
 #include "frontend/compile.h"
 #include "frontend/compiler_library.h"
+#include "package/constants.h"
 #include "package/features.h"
 #include "package/package.h"
 
@@ -164,20 +165,9 @@ static smelt_status make_codes(const struct work *work, struct slot *slot,
 
 /* ---- Function constants. */
 
-static const smelt_constant *given_value(const struct work *work, int index) {
-    for (const smelt_constant *c = work->given; c->dtype != SMELT_NO_DTYPE; c++)
-        if (c->index == index) return c;
-    return NULL;
-}
-
 /* Whether bitcode has a symbol of this name, or that begins so: names stand in it as they are. */
 static bool mentions(const struct entry_bitcode *bitcode, const char *name) {
     return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, strlen(name)) != NULL;
-}
-
-static int by_index(const void *a, const void *b) {
-    const struct constant_use *p = a, *q = b;
-    return (p->index > q->index) - (p->index < q->index);
 }
 
 /* Lists what the entry names; those with values go to `values`. *missing says which must have one and have
@@ -191,20 +181,15 @@ static smelt_status list_constants(const struct work *work, struct slot *slot,
     struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = work->given};
     TRY(code_constants(bytes, &options, &slot->uses, &count));
-    qsort(slot->uses, (size_t)count, sizeof *slot->uses, by_index);
     slot->constants = calloc((size_t)count + 1, sizeof *slot->constants);
     if (!slot->constants) return fail_out_of_memory((size_t)count * sizeof *slot->constants);
+    constants_of_uses(&work->request->translation->program.input, slot->uses, count, work->given,
+                      slot->constants);
     for (int i = 0; i < count; i++) {
-        const struct constant_use *use = &slot->uses[i];
-        const smelt_constant *value = given_value(work, use->index);
-        struct package_constant *constant = &slot->constants[i];
-        *constant =
-            (struct package_constant){.name = use->name, .required = use->required, .set = value != NULL};
-        constant->value = (smelt_constant){.index = use->index, .dtype = (smelt_dtype)use->dtype};
-        if (value) constant->value = *value;
-        if (value && set < SMELT_MAX_CONSTANTS) values[set++] = *value;
-        if (use->required)
-            text_addf(missing, "%s%d ('%s')", missing->length ? ", " : "", use->index, use->name);
+        const struct package_constant *c = &slot->constants[i];
+        if (c->set && set < SMELT_MAX_CONSTANTS) values[set++] = c->value;
+        if (c->required)
+            text_addf(missing, "%s%d ('%s')", missing->length ? ", " : "", c->value.index, c->name);
     }
     values[set] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
     slot->entry.constants = slot->constants;

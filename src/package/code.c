@@ -1,57 +1,12 @@
 #include "package/code.h"
 #include "frontend/compiler_library.h"
 #include "frontend/target.h"
+#include "package/describe.h"
 #include "package/features.h"
 #include "package/select.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Function constants. */
-
-static bool is_real(smelt_dtype dtype) {
-    return dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16 || dtype == SMELT_FLOAT32 ||
-           dtype == SMELT_FLOAT64;
-}
-
-/* What a value is in code, where a constant has `width` bytes: equal values have equal bits. */
-static uint64_t bits_of(const smelt_constant *c, size_t width) {
-    uint64_t bits = 0;
-    if (is_real(c->dtype)) {
-        memcpy(&bits, &c->value.real, sizeof bits);
-        return bits;
-    }
-    bits = (uint64_t)c->value.integer;
-    if (c->dtype == SMELT_BOOL) return bits != 0;
-    return width && width < 8 ? bits & ((UINT64_C(1) << 8 * width) - 1) : bits;
-}
-
-static bool same_value(const smelt_constant *a, const smelt_constant *b) {
-    size_t width = smelt_dtype_bytes(a->dtype);
-    return is_real(a->dtype) == is_real(b->dtype) && bits_of(a, width) == bits_of(b, width);
-}
-
-static const smelt_constant *find(const smelt_constant *given, int index) {
-    for (; given && given->dtype != SMELT_NO_DTYPE; given++)
-        if (given->index == index) return given;
-    return NULL;
-}
-
-void package_constants(const struct package_entry *entry, const smelt_constant *given,
-                       smelt_constant constants[SMELT_MAX_CONSTANTS + 1], bool *changed) {
-    int count = 0;
-    *changed = false;
-    for (int i = 0; i < entry->constant_count && count < SMELT_MAX_CONSTANTS; i++) {
-        const struct package_constant *own = &entry->constants[i];
-        const smelt_constant *value = find(given, own->value.index);
-        *changed |= value && !(own->set && same_value(value, &own->value));
-        if (!value && own->set) value = &own->value;
-        if (value) constants[count++] = *value;
-    }
-    constants[count] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
-}
-
-/* ---- Code. */
 
 static smelt_status read_code(const char *name, const struct package_code *code, struct image *image) {
     smelt_status status = image_read(code->image.data, code->image.size, image);
@@ -81,18 +36,6 @@ static void reason_against(const struct package *package, const struct package_e
         text_addf(reason, "the package's code does not run here: %s",
                   why.length ? text_string(&why) : "there is none for CPUs");
     text_free(&why);
-}
-
-static void describe_shape(const struct code_shape *shape, struct text *out) {
-    if (!shape->small) text_add(out, "buffers of any size, ");
-    if (shape->size[0])
-        text_addf(out, "threadgroups of %u x %u x %u", shape->size[0], shape->size[1], shape->size[2]);
-    else
-        text_addf(out, "%sthreadgroups%s", shape->masked ? "any " : "",
-                  shape->size[1]  ? " in a line"
-                  : shape->rows   ? " with rows of whole simdgroups"
-                  : shape->masked ? ""
-                                  : " of whole simdgroups");
 }
 
 /* Where the code runs though better could be had. */

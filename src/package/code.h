@@ -4,12 +4,7 @@
 #define SMELT_PACKAGE_CODE_H
 
 #include "frontend/code.h"
-#include "package/package.h"
-
-/* The values an entry runs with: those of the package, under those `given` (ended by SMELT_NO_DTYPE). Ended
- * the same way; *changed: they differ from those the package's code was made with. */
-void package_constants(const struct package_entry *entry, const smelt_constant *given,
-                       smelt_constant constants[SMELT_MAX_CONSTANTS + 1], bool *changed);
+#include "package/constants.h"
 
 /* Code for options->shape with options->constants as above; *note: a sentence (heap) if it is slower than it
  * could be here, or NULL. *ready: nothing was compiled. NO_COMPILER says why the package's own codes do not

@@ -18,7 +18,7 @@ static const char magic[] = SMELT_PACKAGE_MAGIC;
 #define MAGIC_BYTES (sizeof magic - 1)
 
 /* The least bytes an item of a list takes. */
-enum { LEAST_TARGET = 16, LEAST_ENTRY = 24, LEAST_PARAMETER = 20, LEAST_CONSTANT = 28, LEAST_CODE = 52 };
+enum { LEAST_TARGET = 16, LEAST_ENTRY = 24, LEAST_PARAMETER = 20, LEAST_CONSTANT = 32, LEAST_CODE = 52 };
 
 bool package_begins(const char *bytes, size_t size) {
     return size >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
@@ -61,6 +61,7 @@ static void write_entry(struct text *out, const struct package_entry *e) {
     for (int i = 0; i < e->constant_count; i++) {
         const struct package_constant *c = &e->constants[i];
         write_string(out, c->name);
+        write_u32(out, (uint32_t)c->type);
         write_u32(out, c->required);
         write_u32(out, c->set);
         write_u32(out, (uint32_t)c->value.index);
@@ -147,6 +148,7 @@ static void read_constants(struct reader *r, struct arena *arena, struct package
     struct package_constant *list = list_of(arena, count, sizeof *list);
     for (int i = 0; i < count && list; i++) {
         list[i].name = read_name(r, arena);
+        list[i].type = (smelt_dtype)read_u32(r);
         list[i].required = read_u32(r) != 0;
         list[i].set = read_u32(r) != 0;
         list[i].value.index = (int)read_u32(r);

@@ -32,9 +32,10 @@ struct package_code {
 /* A function constant that the entry's code names. */
 struct package_constant {
     const char *name;
+    smelt_dtype type;
     bool required;        /* the entry reads it, and it has no value in the package */
     bool set;             /* it has one: `value` */
-    smelt_constant value; /* index always; dtype is that of the value, or of the constant's type */
+    smelt_constant value; /* its index always */
 };
 
 struct package_entry {

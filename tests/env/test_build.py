@@ -272,6 +272,25 @@ def test_show(scratch):
     expect_failure(done, 1, "smelt: kernel 'add': a package holds no source text; there are the stages ir, simd, asm and why")
 
 
+def test_contents(scratch):
+    package = built(scratch, FILE, ("--constant", "7=0.25", "--entry", "turn", "--entry", "add", "--target", "x86-64-v3"))
+    done = scratch.run(["show", package, "--stage", "contents"], **WITHOUT)
+    expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages")
+    wanted = [r"package of \S*file.metal: smelt [\d.]+, LLVM 19[\d.]+, Metal 3.2, math safe", "target x86-64-v3: needs .*avx2.*",
+              r"entry add: \d+ bytes of bitcode, 5 codes", "  buffer 0 'a'", "  buffer 1 'b'", "  buffer 2 'c'",
+              "  thread_position_in_grid 'i'", *[r"  code for x86-64-v3, \d+ bytes: .*threadgroups.*"] * 5,
+              r"entry turn: \d+ bytes of bitcode, 0 codes", "  buffer 0 'a'", "  buffer 2 'c'", "  thread_position_in_grid 'i'",
+              "  threads_per_grid 'n'", "  function constant 3 'flip', bool: must be given",
+              "  function constant 7 'scale', float32: 0.25"]
+    for wanted_line, line in zip(wanted, done.stdout.splitlines()):
+        expect(re.fullmatch(wanted_line, line), f"the line is {line!r}, expected {wanted_line!r}")
+    expect_equal(len(done.stdout.splitlines()), len(wanted), "the number of lines")
+    done = scratch.run(["show", package, "turn", "--stage", "contents"], **WITHOUT)
+    expect(done.returncode == 0 and "entry turn" in done.stdout and "entry add" not in done.stdout, done.stdout)
+    done = scratch.run(["show", os.path.join(scratch.path, "file.metal"), "--stage", "contents"])
+    expect_failure(done, 2, f"smelt: '{scratch.path}/file.metal' is no package; --stage contents is of packages")
+
+
 def test_faults_name_the_line_of_the_source(scratch):
     text = "kernel void f(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n    a[i * 4000000000ul] = 1;\n}\n"
     package = built(scratch, text)

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "cpu/shape.h"
 #include "frontend/build_id.h"
+#include "package/constants.h"
 #include "package/features.h"
 #include "package/package.h"
 #include "package/select.h"
@@ -23,8 +24,11 @@ static const struct parameter parameters[] = {
     {.name = "mask", .kind = PARAMETER_BUFFER, .index = "N + 1", .guard = "has_mask"},
 };
 static const struct package_constant constants[] = {
-    {.name = "scale", .set = true, .value = {.index = 3, .dtype = SMELT_FLOAT32, .value = {.real = -0.5}}},
-    {.name = "flip", .required = true, .value = {.index = 65535, .dtype = SMELT_BOOL}},
+    {.name = "scale",
+     .type = SMELT_FLOAT32,
+     .set = true,
+     .value = {.index = 3, .dtype = SMELT_FLOAT32, .value = {.real = -0.5}}},
+    {.name = "flip", .type = SMELT_BOOL, .required = true, .value = {.index = 65535, .dtype = SMELT_BOOL}},
 };
 static const struct package_code codes[] = {
     {.target = 1,
@@ -115,6 +119,8 @@ static void everything_comes_back(void **state) {
     assert_true(entry->constants[0].set && !entry->constants[0].required && entry->constants[1].required);
     assert_true(entry->constants[0].value.value.real == -0.5 &&
                 entry->constants[0].value.dtype == SMELT_FLOAT32);
+    assert_int_equal(entry->constants[0].type, SMELT_FLOAT32);
+    assert_int_equal(entry->constants[1].type, SMELT_BOOL);
     assert_int_equal(entry->constants[1].value.index, 65535);
     same_bytes(entry->bitcode, package_entries[0].bitcode);
     assert_int_equal(entry->code_count, 2);
@@ -187,6 +193,86 @@ static void code_of_other_engines_does_not_fit(void **state) {
     assert_false(package_code_fits(&other));
     package_free(&other);
     text_free(&bytes);
+}
+
+/* ---- Function constants. */
+
+static void types_are_those_of_the_source(void **state) {
+    (void)state;
+    static const char source[] =
+        "constant bool flip [[function_constant(4)]];\n"
+        "constant char small [[function_constant(1)]], tiny [[function_constant(N + 2)]];\n"
+        "namespace n { constant uint flip [[ function_constant(9) ]]; }\n"
+        "constant float scale [[function_constant(2)]]; constant Alias odd [[function_constant(3)]];\n";
+    struct constant_use uses[] = {{4, SMELT_BOOL, 1, "flip"},     {1, SMELT_BOOL, 0, "small"},
+                                  {2, SMELT_FLOAT32, 0, "scale"}, {9, SMELT_INT32, 0, "flip"},
+                                  {5, SMELT_BOOL, 0, "tiny"},     {3, SMELT_INT16, 1, "odd"}};
+    static const struct {
+        int index;
+        smelt_dtype type;
+    } wanted[] = {{1, SMELT_INT8}, {2, SMELT_FLOAT32}, {3, SMELT_INT16},
+                  {4, SMELT_BOOL}, {5, SMELT_INT8},    {9, SMELT_UINT32}};
+    const smelt_constant given[] = {{.index = 2, .dtype = SMELT_FLOAT32, .value = {.real = 0.5}},
+                                    {.index = 77, .dtype = SMELT_BOOL},
+                                    {.dtype = SMELT_NO_DTYPE}};
+    struct package_constant listed[6];
+    struct tokens tokens;
+    assert_int_equal(tokens_read(source, strlen(source), &tokens), SMELT_OK);
+    constants_of_uses(&tokens, uses, 6, given, listed);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(listed[i].value.index, wanted[i].index);
+        assert_int_equal(listed[i].type, wanted[i].type);
+        assert_int_equal(listed[i].set, wanted[i].index == 2);
+        assert_int_equal(listed[i].required, wanted[i].index == 3 || wanted[i].index == 4);
+    }
+    assert_true(listed[1].value.value.real == 0.5);
+    tokens_free(&tokens);
+}
+
+static void values_at_load_win(void **state) {
+    (void)state;
+    const struct package_constant own[] = {
+        {.name = "a",
+         .type = SMELT_BOOL,
+         .set = true,
+         .value = {.index = 1, .dtype = SMELT_BOOL, .value = {.integer = 1}}},
+        {.name = "b",
+         .type = SMELT_UINT8,
+         .set = true,
+         .value = {.index = 2, .dtype = SMELT_INT32, .value = {.integer = -1}}},
+        {.name = "c",
+         .type = SMELT_FLOAT32,
+         .set = true,
+         .value = {.index = 3, .dtype = SMELT_FLOAT32, .value = {.real = 2}}},
+        {.name = "d", .type = SMELT_INT32, .value = {.index = 4, .dtype = SMELT_INT32}},
+    };
+    const struct package_entry entry = {.constants = own, .constant_count = 4};
+    static const struct {
+        smelt_constant given;
+        bool changed;
+        int count;
+    } cases[] = {
+        {{.index = 9, .dtype = SMELT_BOOL, .value = {.integer = 1}}, false, 3},
+        {{.index = 1, .dtype = SMELT_INT32, .value = {.integer = 7}}, false, 3},
+        {{.index = 1, .dtype = SMELT_BOOL, .value = {.integer = 0}}, true, 3},
+        {{.index = 2, .dtype = SMELT_UINT8, .value = {.integer = 255}}, false, 3},
+        {{.index = 2, .dtype = SMELT_UINT8, .value = {.integer = 254}}, true, 3},
+        {{.index = 3, .dtype = SMELT_INT32, .value = {.integer = 2}}, false, 3},
+        {{.index = 3, .dtype = SMELT_FLOAT32, .value = {.real = 2.5}}, true, 3},
+        {{.index = 4, .dtype = SMELT_INT32, .value = {.integer = 0}}, true, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const smelt_constant given[2] = {cases[i].given};
+        smelt_constant values[SMELT_MAX_CONSTANTS + 1];
+        bool changed;
+        package_constants(&entry, given, values, &changed);
+        assert_int_equal(changed, cases[i].changed);
+        for (int v = 0; v < cases[i].count; v++) {
+            assert_int_equal(values[v].index, v + 1);
+            if (v + 1 == given[0].index) assert_memory_equal(&values[v], &given[0], sizeof given[0]);
+        }
+        assert_int_equal(values[cases[i].count].dtype, SMELT_NO_DTYPE);
+    }
 }
 
 /* ---- Machines. */
@@ -376,6 +462,8 @@ int main(void) {
         cmocka_unit_test(no_flipped_bit_is_read),
         cmocka_unit_test(packages_of_another_prelude_are_refused),
         cmocka_unit_test(code_of_other_engines_does_not_fit),
+        cmocka_unit_test(types_are_those_of_the_source),
+        cmocka_unit_test(values_at_load_win),
         cmocka_unit_test(the_richest_target_that_runs_here_is_taken),
         cmocka_unit_test(feature_lists),
         cmocka_unit_test(code_serves_only_launches_it_is_right_for),

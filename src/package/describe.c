@@ -1,0 +1,74 @@
+#include "package/describe.h"
+
+void describe_shape(const struct code_shape *shape, struct text *out) {
+    if (!shape->small) text_add(out, "buffers of any size, ");
+    if (shape->size[0])
+        text_addf(out, "threadgroups of %u x %u x %u", shape->size[0], shape->size[1], shape->size[2]);
+    else
+        text_addf(out, "%sthreadgroups%s", shape->masked ? "any " : "",
+                  shape->size[1]  ? " in a line"
+                  : shape->rows   ? " with rows of whole simdgroups"
+                  : shape->masked ? ""
+                                  : " of whole simdgroups");
+}
+
+static void describe_value(const smelt_constant *c, struct text *out) {
+    bool real = c->dtype == SMELT_FLOAT16 || c->dtype == SMELT_BFLOAT16 || c->dtype == SMELT_FLOAT32 ||
+                c->dtype == SMELT_FLOAT64;
+    if (real)
+        text_addf(out, "%.9g", c->value.real);
+    else if (c->dtype == SMELT_BOOL)
+        text_add(out, c->value.integer ? "true" : "false");
+    else
+        text_addf(out, "%lld", (long long)c->value.integer);
+}
+
+static void describe_parameter(const struct parameter *p, struct text *out) {
+    if (p->kind == PARAMETER_ATTRIBUTE)
+        text_addf(out, "  %s", p->attribute ? p->attribute : "?");
+    else
+        text_addf(out, "  %s %s", p->kind == PARAMETER_THREADGROUP ? "threadgroup memory" : "buffer",
+                  p->index ? p->index : "?");
+    if (*p->name) text_addf(out, " '%s'", p->name);
+    if (p->guard) text_addf(out, ", if %s", p->guard);
+    text_add(out, "\n");
+}
+
+static void describe_entry(const struct package *package, const struct package_entry *e, struct text *out) {
+    text_addf(out, "entry %s: %zu bytes of bitcode, %d codes\n", e->entry.host_name, e->bitcode.size,
+              e->code_count);
+    for (int i = 0; i < e->entry.parameter_count; i++) describe_parameter(&e->entry.parameters[i], out);
+    if (e->max_threads) text_addf(out, "  max_total_threads_per_threadgroup %u\n", e->max_threads);
+    for (int i = 0; i < e->constant_count; i++) {
+        const struct package_constant *c = &e->constants[i];
+        text_addf(out, "  function constant %d '%s', %s: ", c->value.index, c->name,
+                  smelt_dtype_name(c->type));
+        if (c->set)
+            describe_value(&c->value, out);
+        else
+            text_add(out, c->required ? "must be given" : "may be given");
+        text_add(out, "\n");
+    }
+    for (int i = 0; i < e->code_count; i++) {
+        const struct package_code *c = &e->codes[i];
+        text_addf(out, "  code for %s, %zu bytes: ", package->targets[c->target].name, c->image.size);
+        if (c->engine == ENGINE_SCALAR)
+            text_add(out, "the scalar engine");
+        else
+            describe_shape(&c->shape, out);
+        text_add(out, "\n");
+    }
+}
+
+void describe_package(const struct package *package, int entry, struct text *out) {
+    static const char *const modes[] = {"safe", "relaxed", "fast"};
+    text_addf(out, "package of %s: smelt %s, LLVM %s, Metal %u.%u, math %s\n", package->source_name,
+              package->smelt_version, package->llvm_version, package->metal_version / 100,
+              package->metal_version / 10 % 10, modes[package->math]);
+    for (int i = 0; i < package->target_count; i++) {
+        const struct package_target *t = &package->targets[i];
+        text_addf(out, "target %s%s%s\n", t->name, *t->features ? ": needs " : "", t->features);
+    }
+    for (int i = 0; i < package->entry_count; i++)
+        if (entry < 0 || entry == i) describe_entry(package, &package->entries[i], out);
+}
