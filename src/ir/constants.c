@@ -191,7 +191,7 @@ static void list_initialisers(struct unit *unit) {
                                   LLVMGetAggregateElement(record, 2)};
         items[count++] = LLVMConstStructInContext(unit->context, fields, 3, false);
     }
-    if (count < 2 || count == MAX_INITIALISERS) return;
+    if (!count || count == MAX_INITIALISERS) return;
     LLVMTypeRef type = LLVMTypeOf(items[0]);
     LLVMDeleteGlobal(table);
     table = LLVMAddGlobal(unit->module, LLVMArrayType2(type, count), INITIALISERS);
@@ -199,12 +199,69 @@ static void list_initialisers(struct unit *unit) {
     LLVMSetInitializer(table, LLVMConstArray2(type, items, count));
 }
 
+/* Whether something outside `function` uses the value, be it through constants. */
+static bool used_outside(LLVMValueRef value, LLVMValueRef function) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool outside = LLVMIsAInstruction(user)
+                           ? LLVMGetBasicBlockParent(LLVMGetInstructionParent(user)) != function
+                           : LLVMIsAGlobalVariable(user) || used_outside(user, function);
+        if (outside) return true;
+    }
+    return false;
+}
+
+static bool reaches_outside(LLVMValueRef value, LLVMValueRef function) {
+    if (LLVMIsAGlobalVariable(value)) return !LLVMIsDeclaration(value) && used_outside(value, function);
+    if (!LLVMIsAConstantExpr(value)) return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (reaches_outside(LLVMGetOperand(value, (unsigned)i), function)) return true;
+    return false;
+}
+
+/* Whether the function names a variable that others name, too. */
+static bool initialises_what_is_used(LLVMValueRef function) {
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(instruction, block)
+    for (int i = 0; i < LLVMGetNumOperands(instruction); i++)
+        if (reaches_outside(LLVMGetOperand(instruction, (unsigned)i), function)) return true;
+    return false;
+}
+
+/* Variables that only their initialisers know are another entry's: they go, and with them the function
+ * constants that they would be computed from. */
+static smelt_status drop_initialisers(struct unit *unit) {
+    for (bool dropped = true; dropped;) {
+        LLVMValueRef table = LLVMGetNamedGlobal(unit->module, INITIALISERS), items[MAX_INITIALISERS];
+        LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
+        unsigned all = values ? (unsigned)LLVMGetArrayLength2(LLVMTypeOf(values)) : 0, kept = 0;
+        if (!all || all > MAX_INITIALISERS) return SMELT_OK;
+        LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(values));
+        for (unsigned i = 0; i < all; i++) {
+            LLVMValueRef item = LLVMGetAggregateElement(values, i);
+            LLVMValueRef function = LLVMGetAggregateElement(item, 1);
+            if (!LLVMIsAFunction(function) || initialises_what_is_used(function)) items[kept++] = item;
+        }
+        dropped = kept < all;
+        if (!dropped) return SMELT_OK;
+        LLVMDeleteGlobal(table);
+        if (kept) {
+            table = LLVMAddGlobal(unit->module, LLVMArrayType2(type, kept), INITIALISERS);
+            LLVMSetLinkage(table, LLVMAppendingLinkage);
+            LLVMSetInitializer(table, LLVMConstArray2(type, items, kept));
+        }
+        TRY(run_passes(unit, "globaldce"));
+    }
+    return SMELT_OK;
+}
+
 smelt_status pass_constants(struct unit *unit) {
+    list_initialisers(unit);
+    TRY(drop_initialisers(unit));
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
         if (is_function_constant(g) && LLVMIsDeclaration(g)) TRY(set_value(unit, g));
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
         if (has_prefix(symbol_name(g), INDEX_PREFIX)) LLVMSetLinkage(g, LLVMInternalLinkage);
-    list_initialisers(unit);
     return SMELT_OK;
 }
 

@@ -110,8 +110,15 @@ static void add_threadgroup(struct shapes *shapes, const int64_t size[3], bool h
 static void choose_shapes(const smelt_build_desc *desc, const struct package_entry *entry,
                           struct shapes *shapes) {
     static const int64_t usual[3] = {256, 1, 1};
-    const int64_t most[3] = {entry->max_threads, 1, 1};
+    const int64_t most[3] = {entry->max_threads <= 1024 ? entry->max_threads : 0, 1, 1};
+    const uint32_t *required = entry->required_threads;
     *shapes = (struct shapes){.count = 0};
+    if (required[0] && required[0] <= 1024 && required[1] <= 1024 && required[2] <= 1024 &&
+        required[0] * required[1] * required[2] <= 1024) {
+        add_shape(shapes, (struct code_shape){.masked = 1});
+        add_threadgroup(shapes, (int64_t[3]){required[0], required[1], required[2]}, entry->has_barrier);
+        return;
+    }
     add_shape(shapes, (struct code_shape){.masked = 1});
     add_shape(shapes, (struct code_shape){.masked = 1, .size = {0, 1, 1}});
     add_shape(shapes, (struct code_shape){.rows = 1});
@@ -133,6 +140,7 @@ static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitc
         TRY(code_make(bytes, bitcode->key, options, processor, &image));
     code.engine = image.engine;
     slot->entry.max_threads = image.max_threads;
+    memcpy(slot->entry.required_threads, image.required_threads, sizeof image.required_threads);
     slot->entry.has_barrier = image.has_barrier;
     smelt_status status = image_write(&image, &written, &code.image.size);
     image_free(&image);
@@ -316,7 +324,7 @@ static smelt_status collect(const struct work *work, const char *llvm_version, s
                               .code_interface = code_interface,
                               .source_name = request->source_name,
                               .math = request->translation->math,
-                              .metal_version = 320,
+                              .metal_version = (uint32_t)request->translation->metal_version,
                               .targets = work->targets,
                               .target_count = work->target_count};
     struct package_entry *entries = calloc((size_t)request->entry_count + 1, sizeof *entries);

@@ -39,6 +39,9 @@ static void describe_entry(const struct package *package, const struct package_e
               e->code_count);
     for (int i = 0; i < e->entry.parameter_count; i++) describe_parameter(&e->entry.parameters[i], out);
     if (e->max_threads) text_addf(out, "  max_total_threads_per_threadgroup %u\n", e->max_threads);
+    if (e->required_threads[0])
+        text_addf(out, "  required_threads_per_threadgroup %u x %u x %u\n", e->required_threads[0],
+                  e->required_threads[1], e->required_threads[2]);
     for (int i = 0; i < e->constant_count; i++) {
         const struct package_constant *c = &e->constants[i];
         text_addf(out, "  function constant %d '%s', %s: ", c->value.index, c->name,

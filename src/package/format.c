@@ -18,7 +18,7 @@ static const char magic[] = SMELT_PACKAGE_MAGIC;
 #define MAGIC_BYTES (sizeof magic - 1)
 
 /* The least bytes an item of a list takes. */
-enum { LEAST_TARGET = 16, LEAST_ENTRY = 24, LEAST_PARAMETER = 20, LEAST_CONSTANT = 32, LEAST_CODE = 52 };
+enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 32, LEAST_CODE = 52 };
 
 bool package_begins(const char *bytes, size_t size) {
     return size >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
@@ -47,6 +47,7 @@ static void write_shape(struct text *out, const struct code_shape *shape) {
 static void write_entry(struct text *out, const struct package_entry *e) {
     write_string(out, e->entry.host_name);
     write_u32(out, e->max_threads);
+    for (int d = 0; d < 3; d++) write_u32(out, e->required_threads[d]);
     write_u32(out, e->has_barrier);
     write_u32(out, (uint32_t)e->entry.parameter_count);
     for (int i = 0; i < e->entry.parameter_count; i++) {
@@ -196,6 +197,7 @@ static void read_contents(struct reader *r, struct package *p) {
     for (int i = 0; i < count && entries && !r->failed; i++) {
         entries[i].entry.host_name = read_name(r, arena);
         entries[i].max_threads = read_u32(r);
+        for (int d = 0; d < 3; d++) entries[i].required_threads[d] = read_u32(r);
         entries[i].has_barrier = read_u32(r) != 0;
         read_parameters(r, arena, &entries[i].entry);
         read_constants(r, arena, &entries[i]);

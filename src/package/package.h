@@ -39,8 +39,9 @@ struct package_constant {
 };
 
 struct package_entry {
-    struct entry entry;   /* host name and parameters; no tokens, no expression */
-    uint32_t max_threads; /* max_total_threads_per_threadgroup; 0: not given, or no code was made */
+    struct entry entry;           /* host name and parameters; no tokens, no expression */
+    uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given, or no code was made */
+    uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0 likewise */
     bool has_barrier;
     const struct package_constant *constants;
     int constant_count;

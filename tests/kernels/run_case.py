@@ -150,7 +150,7 @@ class Case:
             build += ["--entry", command[source + 1]]
         at = source + 1
         while at < len(command):
-            if command[at] in ("-I", "--math", "--constant"):
+            if command[at] in ("-I", "--math", "--constant", "--metal-version"):
                 build += command[at:at + 2]
                 at += 2
             else:

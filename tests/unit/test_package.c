@@ -43,6 +43,7 @@ static const struct package_code codes[] = {
 static const struct package_entry package_entries[] = {
     {.entry = {.host_name = "first", .parameters = parameters, .parameter_count = 3},
      .max_threads = 512,
+     .required_threads = {16, 8, 2},
      .has_barrier = true,
      .constants = constants,
      .constant_count = 2,
@@ -105,6 +106,8 @@ static void everything_comes_back(void **state) {
     const struct package_entry *entry = &other.entries[0];
     assert_string_equal(entry->entry.host_name, "first");
     assert_int_equal(entry->max_threads, 512);
+    assert_memory_equal(entry->required_threads, package_entries[0].required_threads,
+                        sizeof entry->required_threads);
     assert_true(entry->has_barrier);
     assert_int_equal(entry->entry.parameter_count, 3);
     for (int i = 0; i < 3; i++) {
