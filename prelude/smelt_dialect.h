@@ -53,6 +53,8 @@ __smelt_pure void *__smelt_threadgroup_address(uint index);
 __smelt_together void __smelt_threadgroup_barrier(uint flags, uint line, const char *file);
 __smelt_together void __smelt_simdgroup_barrier(uint flags);
 void __smelt_thread_return(void);
+void __smelt_function_return(void); // src/ir/returns.c
+#define __smelt_leave() (__builtin_is_constant_evaluated() ? (void)0 : __smelt_function_return())
 void __smelt_max_threads(uint count);
 void __smelt_required_threads(uint x, uint y = 1, uint z = 1); // src/ir/bindings.c reads it
 // The words of a log line: metal_logging says which (src/cpu/log.c reads them).

@@ -94,6 +94,7 @@ static smelt_status optimise(struct unit *unit) {
                          "simplifycfg)"));
     TRY(pass_constants_evaluated(unit));
     TRY(pass_guarded_bindings(unit));
+    TRY(pass_returns(unit));
     TRY(pass_sink(unit));
     set_joining(unit, false);
     TRY(run_passes(unit,

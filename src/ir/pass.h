@@ -74,6 +74,7 @@ smelt_status pass_constants_used(struct unit *unit);
 /* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
 smelt_status pass_guard(struct unit *unit);
 /* sink.c — loads whose values are only selected move under the condition. */
+smelt_status pass_returns(struct unit *unit);
 smelt_status pass_sink(struct unit *unit);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
 smelt_status pass_bfloat(struct unit *unit);

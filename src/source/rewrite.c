@@ -6,12 +6,12 @@
  *   trailing `const device` of methods       → an enable_if ranking
  *   [[…]]                                    → removed, or read by the entry finder
  *   kernel, explicit instantiations          → removed; one entry point is appended for the entry asked for
- *   return in a kernel                       → marks the thread as gone, for barriers
- *   1.0h, 2bf                                → half and bfloat literals
- *   casts between half and bfloat            → see cast.h
- *   c ? p[i] : x                             → arms that are objects are copied out of their address space
- *   "text" as a value                        → __smelt_text("text"), in the constant address space
- *   coherent(device), coherent               → removed: the CPU's memory always is
+ *   return in a kernel                       → marks the thread as gone, for barriers; return; elsewhere,
+ * too, where nothing but the kernel's end follows 1.0h, 2bf                                → half and bfloat
+ * literals casts between half and bfloat            → see cast.h c ? p[i] : x                             →
+ * arms that are objects are copied out of their address space "text" as a value                        →
+ * __smelt_text("text"), in the constant address space coherent(device), coherent               → removed: the
+ * CPU's memory always is
  */
 #include "source/cast.h"
 #include "source/change.h"
@@ -356,12 +356,17 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
     return end;
 }
 
-/* A `return` in a kernel: whatever it evaluates comes first, then the thread is gone. */
+/* A `return` in a kernel: whatever it evaluates comes first, then the thread is gone. In a function that the
+ * kernel calls it may be, too: src/ir/returns.c finds out. */
 static void rewrite_return(struct rewriter *r, uint32_t i) {
+    bool kernel = scope_of(r, i) == SCOPE_KERNEL;
     if (is(r, i + 1, ";")) {
-        put_instead(r, i, "do { __smelt_thread_return(); return; } while (0)");
+        put_instead(r, i,
+                    kernel ? "do { __smelt_thread_return(); return; } while (0)"
+                           : "do { __smelt_leave(); return; } while (0)");
         return;
     }
+    if (!kernel) return;
     uint32_t end = i + 1;
     while (end < r->tokens->count && !is(r, end, ";")) {
         if (is(r, end, "return") || is(r, end, "}") || is(r, end, ")")) return;
@@ -540,7 +545,7 @@ static void rewrite_tokens(struct rewriter *r) {
             const char *macro = address_space_macro(r, i);
             if (macro)
                 rewrite_address_space(r, i, macro, open);
-            else if (is(r, i, "return") && scope_of(r, i) == SCOPE_KERNEL)
+            else if (is(r, i, "return") && in_function(r, i))
                 rewrite_return(r, i);
         }
     }

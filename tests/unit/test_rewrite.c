@@ -207,6 +207,7 @@ static void other_stages_are_left_out_line_by_line(void **state) {
 #define GONE "do { __smelt_thread_return(); return; } while (0)"
 #define GONE_WITH(value) "do { (void)( " value "); __smelt_thread_return(); return; } while (0);"
 
+#define LEAVE "do { __smelt_leave(); return; } while (0)"
 static void returns_of_kernels_are_marked(void **state) {
     (void)state;
     static const struct rule rules[] = {
@@ -217,12 +218,12 @@ static void returns_of_kernels_are_marked(void **state) {
          "inline void f() { " GONE_WITH("[](int x) { return x; }(1), void()") " }"},
         {"kernel void f() { auto g = [&](int x) -> int { if (x) return 1; return 2; }; return; }",
          "inline void f() { auto g = [&](int x) -> int { if (x) return 1; return 2; }; " GONE "; }"},
-        {"kernel void f() { if (a) [&] { return; }(); }", "inline void f() { if (a) [&] { return; }(); }"},
+        {"kernel void f() { if (a) [&] { return; }(); }", "inline void f() { if (a) [&] { " LEAVE "; }(); }"},
         {"kernel void f() { auto g = []() mutable noexcept(true) -> vec<T, 2> { return {}; }; }",
          "inline void f() { auto g = []() mutable noexcept(true) -> vec<T, 2> { return {}; }; }"},
         {"kernel void f() { struct S { int g() { return 1; } }; return; }",
          "inline void f() { struct S { int g() { return 1; } }; " GONE "; }"},
-        {"int f() { return 1; } void g() { return; }", "int f() { return 1; } void g() { return; }"},
+        {"int f() { return 1; } void g() { return; }", "int f() { return 1; } void g() { " LEAVE "; }"},
         {"template <class T, int N = (1 > 0)> [[kernel]] void f() { return; }",
          "template <class T, int N = (1 > 0)>  void f() { " GONE "; }"},
         {"struct S : B<(1)> { int f() const { return 1; } }; kernel void g() { return; }",
