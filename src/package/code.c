@@ -51,9 +51,8 @@ static char *note_of(const struct package_target *target, const struct package_c
         describe_shape(&code->shape, &note);
         text_add(&note, "; code for ");
         describe_shape(wanted, &note);
-        text_add(
-            &note,
-            " would be faster, and needs the compiler library, or --threadgroup when the package is built");
+        text_addf(&note, " would be faster, and needs the compiler library%s",
+                  wanted->small ? ", or --threadgroup when the package is built" : "");
     }
     text_free(&here);
     return note.data;
