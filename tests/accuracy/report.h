@@ -10,7 +10,7 @@ struct table {
     const char *const *rows; /* the first cells, ended by NULL */
     const char *text;
 };
-#define OTHER_TABLES 3
+#define OTHER_TABLES 4
 
 void report_print(struct measurements (*measurements)[TYPES], const struct table *others);
 /* Replaces the rows of what was measured in a file; a failure where it cannot. */
