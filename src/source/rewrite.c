@@ -514,7 +514,8 @@ static uint32_t rewrite_literal(struct rewriter *r, uint32_t i, uint32_t last) {
 static uint32_t coherent_end(const struct rewriter *r, uint32_t i) {
     if (!is(r, i, "coherent")) return NO_PLACE;
     bool scoped = is(r, i + 1, "(") && partner(r, i + 1) == i + 3 &&
-                  (is(r, i + 2, "device") || is(r, i + 2, "threadgroup") || is(r, i + 2, "thread"));
+                  (is(r, i + 2, "device") || is(r, i + 2, "threadgroup") || is(r, i + 2, "thread") ||
+                   is(r, i + 2, "system"));
     if (scoped) return i + 3;
     bool before_space = is(r, i + 1, "device") || is(r, i + 1, "const") || is(r, i + 1, "volatile");
     bool behind_space = i > 0 && is(r, i - 1, "device") && token_is_identifier(r->tokens, i + 1);

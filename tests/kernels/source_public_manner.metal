@@ -35,7 +35,8 @@ struct Pair {
   constexpr Pair(float a, float b) : first(a), second(b) {};
   constexpr Pair() : first(1), second(2) {};
   constexpr Pair() threadgroup : first(0), second(0) {};
-  float sum() const { return first + second; }
+  float sum() const noexcept { return first + second; }
+  METAL_FUNC constexpr operator float() const thread noexcept { return first; }
   float sum() const threadgroup { return first + second; }
   template <typename T> constexpr Pair(T both) thread : Pair(both, both) {}
   template <typename T> constexpr Pair(T both) threadgroup : Pair(both, both) {}
@@ -60,9 +61,11 @@ kernel void manner(device const float *in [[buffer(0)]], device float *out [[buf
   Running<float> r = joined<float>(shared[i], {2, 0});
   simdgroup_float8x8 m = make_filled_simdgroup_matrix<float, 8>(0.f);
   static_assert(is_empty_v<true_type> && is_same_v<void_t<int>, void>, "added to metal");
+  constexpr auto two = 2;
+  static_assert(is_same_v<remove_addrspace_t<device float>, float> && is_same_v<remove_addrspace_t<decltype(two)>, const int>, "");
   threadgroup Pair pairs[16];
   pairs[i] = Pair();
-  float sum = pairs[i].sum() + Pair(3.0f).sum() - 9;
+  float sum = pairs[i].sum() + Pair(3.0f).sum() + float(Pair(4.0f)) - 13;
 #pragma unroll (SMALLER(4, 2 * 1))
   for (int k = 0; k < 2; k++) sum += 1;
   out[i] = r.total + r.count + sum + m.thread_elements()[0] + numeric_limits<tagged<float>>::max().tag + (flag && i < 8 ? 1 : 0);
