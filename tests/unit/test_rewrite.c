@@ -148,7 +148,7 @@ static void method_qualifiers_become_ranks(void **state) {
         {"struct S { T operator()(int i) const device { return 1; } };",
          "struct S { T operator()(int i) const " RANK RANK RANK " { return 1; } };"},
         {"struct S { int f() const thread noexcept { return 1; } };",
-         "struct S { int f() const  noexcept " THREAD "{ return 1; } };"},
+         "struct S { int f() const  noexcept" THREAD " { return 1; } };"},
         /* One without a qualifier is the one of thread memory, if another of its name has one. */
         {"struct S { public: S() : S(0) {} S() threadgroup : S(1) {} int g() { return 1; } };",
          "struct S { public: S() " THREAD " : S(0) {} S() " RANK " : S(1) {} int g() { return 1; } };"},
