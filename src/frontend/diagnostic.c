@@ -247,6 +247,12 @@ static bool is_about_byte(const char *file, uint32_t *position) {
     return name && sscanf(name, "<at %u>", position) == 1;
 }
 
+/* A static_assert that the rewriter put among the user's lines. */
+static bool is_own_assertion(const char *text, size_t length) {
+    static const char start[] = "static assertion failed due to requirement '__smelt::is_";
+    return length > strlen(start) && memcmp(text, start, strlen(start)) == 0;
+}
+
 /* What a static_assert of ours says is behind the condition. */
 static const char *said(const char *text, size_t length) {
     static const char start[] = "static assertion failed";
@@ -265,6 +271,11 @@ static void describe(const struct translation *t, const struct message *m, const
         if (message) diagnostics_add(t, position, message, out);
         free(message);
         return;
+    }
+    if (is_own_assertion(text, length)) {
+        const char *words = said(text, length);
+        length -= (size_t)(words - text);
+        text = words;
     }
     struct text storage = {0};
     size_t line_length = 0;

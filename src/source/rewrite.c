@@ -16,6 +16,7 @@
 #include "source/cast.h"
 #include "source/change.h"
 #include "source/conditional.h"
+#include "source/global.h"
 #include "source/literal.h"
 #include "source/program.h"
 #include "source/resource.h"
@@ -651,6 +652,7 @@ smelt_status rewrite(const struct tokens *tokens, const struct structure *struct
     if (!r.changes.items) return fail_out_of_memory(tokens->count * sizeof *r.changes.items);
     casts_rewrite(&r.changes);
     rewrite_tokens(&r);
+    rewrite_globals(tokens, structure, &r.changes);
     rewrite_kernels(&r);
     write_text(&r, out, positions);
     if (arena->failed || out->failed)

@@ -1,4 +1,5 @@
 #include "source/structure.h"
+#include "source/global.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -543,6 +544,7 @@ static void note_variable(struct finder *f, const struct declaration *d) {
         uint32_t angle = is(f, i, "<") ? tokens_angle_end(f->tokens, i, d->end) : 0;
         if (names_no_variable(f, i)) return;
         if (attribute_list_end(f->tokens, i)) {
+            if (is_thread_attribute(f->tokens, i)) return;
             i = attribute_list_end(f->tokens, i);
         } else if (is(f, i, "=") || is(f, i, "[") || is(f, i, "{") || is(f, i, ",")) {
             break;

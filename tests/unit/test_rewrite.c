@@ -82,6 +82,24 @@ static void coherence_is_no_qualifier(void **state) {
     CHECK(rules);
 }
 
+static void attributes_may_be_variables_of_the_text(void **state) {
+    (void)state;
+#define LANE "__smelt::attribute<uint>(__smelt_thread_index_in_simdgroup())"
+#define LANE_CHECK                                                                     \
+    "static_assert(__smelt::is_attribute<uint, 1>, \"variable 'lane' has a type that " \
+    "[[thread_index_in_simdgroup]] cannot have; expected ushort or uint\")"
+    static const struct rule rules[] = {
+        {"uint lane [[thread_index_in_simdgroup]]; int f() { return lane + a.lane + b->lane + n::lane; }",
+         LANE_CHECK "  ; int f() { return " LANE " + a.lane + b->lane + n::lane; }"},
+        /* Where the name is declared again it is what it says there. */
+        {"uint lane [[thread_index_in_simdgroup]]; void f(int lane) { g(lane); } int h() { return lane; }",
+         LANE_CHECK "  ; void f(int lane) { g(lane); } int h() { return " LANE "; }"},
+        {"uint lane [[thread_index_in_simdgroup]]; void f() { { int lane = 1; g(lane); } g(lane); }",
+         LANE_CHECK "  ; void f() { { int lane = 1; g(lane); } g(" LANE "); }"},
+    };
+    CHECK(rules);
+}
+
 static void variables_in_functions_become_static(void **state) {
     (void)state;
     static const struct rule rules[] = {
@@ -328,6 +346,7 @@ int main(void) {
         cmocka_unit_test(address_spaces_become_attributes),
         cmocka_unit_test(literals_lie_in_constant_memory),
         cmocka_unit_test(coherence_is_no_qualifier),
+        cmocka_unit_test(attributes_may_be_variables_of_the_text),
         cmocka_unit_test(variables_in_functions_become_static),
         cmocka_unit_test(array_parameters_become_pointers),
         cmocka_unit_test(method_qualifiers_become_ranks),
