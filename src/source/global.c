@@ -119,12 +119,17 @@ static void rewrite_declaration(const struct tokens *t, const struct global *glo
                                                         : "ushort or uint"));
 }
 
+/* There are twenty attributes; each variable costs a look at all tokens. */
+#define MOST_GLOBALS 100
+
 void rewrite_globals(const struct tokens *t, const struct structure *structure, struct changes *changes) {
-    for (uint32_t i = 0; i < t->count; i++) {
+    int count = 0;
+    for (uint32_t i = 0; i < t->count && count < MOST_GLOBALS; i++) {
         struct global global;
         if (!is(t, i, "[") || structure->scopes[i] != SCOPE_NAMESPACE || t->items[i].outer != NO_PLACE)
             continue;
         if (attribute_list_end(t, i) && read_global(t, i, &global)) {
+            count++;
             rewrite_declaration(t, &global, changes);
             rewrite_uses(t, structure, &global, changes);
         }
