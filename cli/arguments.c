@@ -2,6 +2,7 @@
 #include "options.h"
 #include "values.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,15 +124,24 @@ bool option_add_threadgroup_memory(struct options *o, const char *text) {
 bool option_add_constant(struct options *o, const char *text) {
     size_t head = strcspn(text, "=");
     char what[64];
-    if (!text[head]) return complain("--constant '%s' is not of the form INDEX=VALUE", text);
+    if (!text[head] || !head) return complain("--constant '%s' is not of the form INDEX=VALUE", text);
     if (o->constant_count == SMELT_MAX_CONSTANTS - 1)
         return complain("more than %d function constants are given", SMELT_MAX_CONSTANTS - 1);
     smelt_constant *constant = &o->constants[o->constant_count];
-    if (!parse_index("--constant", text, head, 65535, &constant->index)) return false;
-    for (int i = 0; i < o->constant_count; i++)
-        if (o->constants[i].index == constant->index)
-            return complain("function constant %d is given twice", constant->index);
-    snprintf(what, sizeof what, "function constant %d", constant->index);
+    bool named = isalpha((unsigned char)*text) || *text == '_' || *text == ':';
+    char *name = named ? strndup(text, head) : NULL;
+    o->constant_names[o->constant_count] = name;
+    constant->name = name;
+    if (!named && !parse_index("--constant", text, head, 65535, &constant->index)) return false;
+    snprintf(what, sizeof what, named ? "function constant '%.40s'" : "function constant %.40s",
+             named ? name : text);
+    if (!named) what[strcspn(what, "=")] = 0;
+    for (int i = 0; i < o->constant_count; i++) {
+        const char *other = o->constants[i].name;
+        bool same = named && other ? strcmp(name, other) == 0
+                                   : !named && !other && o->constants[i].index == constant->index;
+        if (same) return complain("%s is given twice", what);
+    }
     if (!parse_constant(what, text + head + 1, constant)) return false;
     o->constant_count++;
     return true;

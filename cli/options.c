@@ -33,7 +33,7 @@ const char options_help[] =
     "  -b INDEX:out:DTYPE:SHAPE[=FILE]  an output buffer, zero-filled\n"
     "  --bytes INDEX=DTYPE:V[,V…] bytes for a constant buffer\n"
     "  --threadgroup-memory INDEX=BYTES\n"
-    "  --constant INDEX=VALUE     a function constant: true, 3, 2.5 or DTYPE:VALUE\n"
+    "  --constant INDEX=VALUE     a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…]\n"
     "  --groups X[,Y[,Z]]         threadgroups, instead of --grid\n"
     "\n"
     "Both\n"
@@ -357,6 +357,7 @@ void options_free(struct options *o) {
         smelt_array_release(o->inputs[i]);
     }
     for (int i = 0; i < o->template_count; i++) free(o->template_names[i]);
+    for (int i = 0; i < SMELT_MAX_CONSTANTS; i++) free(o->constant_names[i]);
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         array_value_free(&o->buffer_values[i]);
         smelt_array_release(o->buffers[i].array);

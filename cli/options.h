@@ -44,6 +44,7 @@ struct options {
     void *bytes[SMELT_MAX_BUFFERS];
     size_t threadgroup_memory[SMELT_MAX_BUFFERS];
     smelt_constant constants[SMELT_MAX_CONSTANTS];
+    char *constant_names[SMELT_MAX_CONSTANTS];
     int constant_count;
     int64_t groups[3];
     /* Both. */

@@ -236,24 +236,36 @@ bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size)
 
 bool parse_constant(const char *what, const char *text, smelt_constant *constant) {
     size_t head = strcspn(text, ":");
-    struct whole whole = {0};
-    double real = 0;
-    smelt_dtype dtype;
+    smelt_dtype dtype = SMELT_NO_DTYPE;
     if (text[head]) {
         if (!parse_dtype(what, text, head, &dtype)) return false;
         text += head + 1;
-    } else if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0) {
-        dtype = SMELT_BOOL;
-    } else {
-        dtype = read_whole(text, &whole) == WHOLE_NONE ? SMELT_FLOAT32 : SMELT_INT64;
     }
-    if (dtype == SMELT_COMPLEX64)
-        return complain("%s is complex64, which a function constant cannot be", what);
-    if (!parse_number(what, text, dtype, &whole, &real)) return false;
+    int count = 1;
+    for (const char *c = text; *c; c++) count += *c == ',';
+    if (count > 4) return complain("%s has %d components, expected at most 4", what, count);
+    if (count > 1 && !dtype)
+        return complain("%s is '%s': a vector needs its dtype, as float32:1,2", what, text);
+    for (int i = 0; i < count; i++) {
+        char word[64];
+        struct whole whole = {0};
+        double real = 0;
+        size_t length = strcspn(text, ",");
+        snprintf(word, sizeof word, "%.*s", (int)length, text);
+        text += length + (text[length] == ',');
+        if (!dtype)
+            dtype = strcmp(word, "true") == 0 || strcmp(word, "false") == 0 ? SMELT_BOOL
+                    : read_whole(word, &whole) == WHOLE_NONE                ? SMELT_FLOAT32
+                                                                            : SMELT_INT64;
+        if (dtype == SMELT_COMPLEX64)
+            return complain("%s is complex64, which a function constant cannot be", what);
+        if (!parse_number(what, word, dtype, &whole, &real)) return false;
+        if (is_float(dtype))
+            constant->value.reals[i] = real;
+        else
+            constant->value.integers[i] = (int64_t)whole.bits;
+    }
     constant->dtype = dtype;
-    if (is_float(dtype))
-        constant->value.real = real;
-    else
-        constant->value.integer = (int64_t)whole.bits;
+    constant->count = count;
     return true;
 }

@@ -29,7 +29,7 @@ bool parse_template(const char *what, const char *text, smelt_template *value);
  * heap memory. */
 bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size);
 
-/* A function constant's value: true, 3, 2.5, or DTYPE:VALUE. */
+/* A function constant's value: true, 3, 2.5, DTYPE:VALUE, or DTYPE:VALUE,VALUE… for a vector. */
 bool parse_constant(const char *what, const char *text, smelt_constant *constant);
 
 #endif

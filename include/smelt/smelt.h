@@ -380,15 +380,19 @@ SMELT_API void smelt_library_release(smelt_library *library);
 SMELT_API int smelt_library_function_count(const smelt_library *library);
 SMELT_API const char *smelt_library_function_name(const smelt_library *library, int index);
 
-/* The value of one function constant ([[function_constant(index)]]). The value's dtype must have the size of
- * the constant's type. */
+/* The value of one function constant, found by [[function_constant(index)]] or by its name. A value becomes the
+ * constant's type as by assignment; INVALID_ARGUMENT where an integer or bool does not hold it. */
 typedef struct smelt_constant {
     int index;
-    smelt_dtype dtype; /* SMELT_NO_DTYPE ends the list */
+    smelt_dtype dtype; /* of the value, or of each component; SMELT_NO_DTYPE ends the list */
     union {
         double real;     /* for floats */
         int64_t integer; /* for integers and bool */
+        double reals[4]; /* the same for vectors */
+        int64_t integers[4];
     } value;
+    const char *name; /* if given, what it is found by, instead of the index */
+    int count;        /* components of a vector: 2, 3 or 4; 0 and 1: a scalar */
 } smelt_constant;
 
 typedef struct smelt_function_desc {

@@ -247,6 +247,12 @@ static smelt_status judge(const struct process_result *result) {
     if (result->exit_code > 1 && strstr(messages, "too big for FPTrunc"))
         return fail(SMELT_ERROR_COMPILE, "an expression of the source mixes half and bfloat, which have no "
                                          "common type; convert one of them, as in half(x)");
+    if (result->exit_code > 1 &&
+        (strstr(messages, "Invalid bitcast") || strstr(messages, "Call parameter type does not match")))
+        return fail(
+            SMELT_ERROR_UNSUPPORTED,
+            "a structure in the constant address space has vectors or matrices that are computed from "
+            "function constants, which is not supported; make each a constant of its own");
     if (result->exit_code > 1)
         return fail(SMELT_ERROR_COMPILE, "clang broke down over the source: exit status %d, \"%.*s\"",
                     result->exit_code, (int)strcspn(messages, "\n"), messages);

@@ -13,9 +13,14 @@
 
 static void add_constants(struct hasher *hasher, const struct code_options *options) {
     for (const smelt_constant *c = options->constants; c && c->dtype != SMELT_NO_DTYPE; c++) {
-        hasher_add_integer(hasher, c->index);
+        int count = c->count > 1 ? c->count : 1;
+        if (c->name)
+            hasher_add_string(hasher, c->name);
+        else
+            hasher_add_integer(hasher, c->index);
         hasher_add_integer(hasher, c->dtype);
-        hasher_add(hasher, &c->value, sizeof c->value);
+        hasher_add_integer(hasher, count);
+        hasher_add(hasher, &c->value, (size_t)count * sizeof c->value.integer);
     }
 }
 

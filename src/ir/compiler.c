@@ -82,17 +82,16 @@ static void set_joining(struct unit *unit, bool allowed) {
 static smelt_status optimise(struct unit *unit) {
     TRY(pass_declare(unit));
     TRY(pass_bindings(unit));
+    TRY(pass_initialisers_listed(unit));
     TRY(pass_constants(unit));
     TRY(pass_guard(unit));
     /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. And small
      * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
      * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
      * kernel). */
-    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse,simplifycfg),always-inline,globalopt,globaldce,"
-                         "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,"
-                         "instcombine<no-verify-fixpoint>,"
-                         "simplifycfg)"));
-    TRY(pass_constants_evaluated(unit));
+    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse,simplifycfg),always-inline,globaldce"));
+    TRY(pass_initialisers_evaluated(unit));
+    TRY(run_passes(unit, "globalopt,globaldce," CLEAN_FUNCTIONS));
     TRY(pass_guarded_bindings(unit));
     TRY(pass_returns(unit));
     TRY(pass_sink(unit));

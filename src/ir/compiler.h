@@ -5,6 +5,8 @@
 #include "ir/image.h"
 #include "smelt/smelt.h"
 
+#include <string.h>
+
 /* Checked when the library is opened: raise it with every change here or in image.h. */
 #define COMPILER_INTERFACE 3
 
@@ -24,6 +26,14 @@ struct constant_use {
     uint32_t required; /* with the values the request gives it is read and has none */
     char name[116];    /* cut off if it is longer */
 };
+
+/* Whether a given constant is the one of this index and name: by its name if it has one, which may be
+ * qualified. */
+static inline bool constant_matches(const smelt_constant *given, long index, const char *name) {
+    if (!given->name) return given->index == index;
+    const char *colon = strrchr(given->name, ':');
+    return name && strcmp(colon ? colon + 1 : given->name, name) == 0;
+}
 
 struct compile_request {
     const char *bitcode;

@@ -38,6 +38,9 @@ smelt_status unit_fail(struct unit *unit, smelt_status status, const char *forma
 /* The name of the function a call calls directly, or "". */
 const char *called_name(LLVMValueRef instruction);
 
+/* refuse.c — the last name in a mangled symbol: _ZN2ns7counterE → counter. */
+void plain_name(LLVMValueRef value, char name[200]);
+
 bool is_constant_integer(LLVMValueRef value, uint64_t *out);
 
 LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
@@ -51,6 +54,11 @@ LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef ty
 
 /* Runs LLVM passes by their textual names on the whole module. */
 smelt_status run_passes(struct unit *unit, const char *passes);
+
+/* What makes a function fit to be looked at once others went into it. */
+#define CLEAN_FUNCTIONS                                                                         \
+    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,instcombine<" \
+    "no-verify-fixpoint>,simplifycfg)"
 
 /* In debug builds: INTERNAL if LLVM's verifier finds the module wrong. */
 smelt_status verify_module(struct unit *unit);
@@ -69,8 +77,16 @@ smelt_status pass_required_threads(struct unit *unit);
 /* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
  * them, the rest is marked; at the end those that are read without having a value are refused. */
 smelt_status pass_constants(struct unit *unit);
-smelt_status pass_constants_evaluated(struct unit *unit);
+/* initialisers.c — takes the initialiser functions of constants apart, and evaluates them when they are
+ * inlined. */
+smelt_status pass_initialisers_listed(struct unit *unit);
+smelt_status pass_initialisers_evaluated(struct unit *unit);
+/* constants.c — what the initialiser, which cannot be evaluated, would have stored to has no value: it names
+ * the function constants to blame. */
+smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser);
 smelt_status pass_constants_used(struct unit *unit);
+/* initialiser.c — whether the function only stored constants; then the variables have them from the start. */
+bool initialiser_apply(struct unit *unit, LLVMValueRef function);
 /* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
 smelt_status pass_guard(struct unit *unit);
 /* sink.c — loads whose values are only selected move under the condition. */

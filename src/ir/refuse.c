@@ -37,8 +37,7 @@ static smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const c
                      LLVMDILocationGetLine(location), text);
 }
 
-/* The last name in a mangled symbol: _ZN2ns7counterE → counter. */
-static void plain_name(LLVMValueRef value, char name[200]) {
+void plain_name(LLVMValueRef value, char name[200]) {
     size_t length;
     const char *symbol = LLVMGetValueName2(value, &length);
     snprintf(name, 200, "%s", symbol);

@@ -27,7 +27,8 @@ struct smelt_function {
     const struct package_entry *packaged;              /* NULL: compiled from text */
     bool constants_changed;                            /* from those of the package's code */
     atomic_flag noted;                                 /* that its code is not the best there could be */
-    smelt_constant constants[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE */
+    smelt_constant constants[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE; names in `arena` */
+    struct arena arena;
     pthread_mutex_t lock;
     struct loaded {
         const struct device *device;
@@ -169,6 +170,40 @@ static smelt_status no_such_function(const smelt_library *library, const char *n
     return status;
 }
 
+/* A name that no function constant of the text has is a mistake. */
+static smelt_status check_constant_name(const smelt_library *library, const smelt_constant *given) {
+    const struct program *program = &library->translation.program;
+    struct text names = {0};
+    if (library->packaged) return SMELT_OK;
+    for (int i = 0; i < program->constant_count; i++) {
+        if (constant_matches(given, -1, program->constants[i])) {
+            text_free(&names);
+            return SMELT_OK;
+        }
+        text_addf(&names, "%s%s", i ? ", " : "; there are: ", program->constants[i]);
+    }
+    smelt_status status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no function constant '%s'%s",
+                               library->label, given->name, text_string(&names));
+    text_free(&names);
+    return status;
+}
+
+static smelt_status copy_constants(smelt_function *function, const smelt_function_desc *desc) {
+    memcpy(function->constants, desc->constants, sizeof desc->constants);
+    for (int i = 0; i < SMELT_MAX_CONSTANTS && desc->constants[i].dtype != SMELT_NO_DTYPE; i++) {
+        smelt_constant *constant = &function->constants[i];
+        if (constant->count < 0 || constant->count > 4)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "function constant %d has a count of %d components, expected 0 to 4", i,
+                        constant->count);
+        if (!constant->name) continue;
+        TRY(check_constant_name(function->library, constant));
+        constant->name = arena_copy(&function->arena, constant->name, strlen(constant->name));
+        if (!constant->name) return fail_out_of_memory(sizeof *constant);
+    }
+    return SMELT_OK;
+}
+
 smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
                                     smelt_function **out) {
     if (!library || !desc || !out)
@@ -182,11 +217,16 @@ smelt_status smelt_library_function(smelt_library *library, const smelt_function
     if (index < 0) return no_such_function(library, desc->name);
     smelt_function *function = calloc(1, sizeof *function);
     if (!function) return fail_out_of_memory(sizeof *function);
+    smelt_status status;
     atomic_init(&function->references, 1);
     pthread_mutex_init(&function->lock, NULL);
     function->library = smelt_library_retain(library);
     function->entry = entry_at(library, index);
-    memcpy(function->constants, desc->constants, sizeof desc->constants);
+    status = copy_constants(function, desc);
+    if (status != SMELT_OK) {
+        smelt_function_release(function);
+        return status;
+    }
     if (library->packaged) {
         smelt_constant values[SMELT_MAX_CONSTANTS + 1];
         function->packaged = &library->package.entries[index];
@@ -207,6 +247,7 @@ void smelt_function_release(smelt_function *function) {
     for (int i = 0; i < function->loaded_count; i++)
         function->loaded[i].device->unload(function->loaded[i].executable);
     smelt_library_release(function->library);
+    arena_free(&function->arena);
     pthread_mutex_destroy(&function->lock);
     free(function);
 }

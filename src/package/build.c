@@ -191,8 +191,7 @@ static smelt_status list_constants(const struct work *work, struct slot *slot,
     TRY(code_constants(bytes, &options, &slot->uses, &count));
     slot->constants = calloc((size_t)count + 1, sizeof *slot->constants);
     if (!slot->constants) return fail_out_of_memory((size_t)count * sizeof *slot->constants);
-    constants_of_uses(&work->request->translation->program.input, slot->uses, count, work->given,
-                      slot->constants);
+    constants_of_uses(slot->uses, count, work->given, slot->constants);
     for (int i = 0; i < count; i++) {
         const struct package_constant *c = &slot->constants[i];
         if (c->set && set < SMELT_MAX_CONSTANTS) values[set++] = c->value;
@@ -309,8 +308,13 @@ static void warn_of_unknown_constants(const struct work *work) {
         bool known = false;
         for (int s = 0; s < work->request->entry_count; s++)
             for (int c = 0; c < work->slots[s].entry.constant_count; c++)
-                known |= work->slots[s].constants[c].value.index == given->index;
-        if (!known)
+                known |= constant_matches(given, work->slots[s].constants[c].value.index,
+                                          work->slots[s].constants[c].name);
+        if (known) continue;
+        if (given->name)
+            log_line(SMELT_LOG_WARNING,
+                     "function constant '%s' has a value, and no entry that was built has it", given->name);
+        else
             log_line(SMELT_LOG_WARNING,
                      "function constant %d has a value, and no entry that was built has it", given->index);
     }

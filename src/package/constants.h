@@ -6,10 +6,9 @@
 #include "package/package.h"
 
 /* The `count` constants that an entry names, in the order of their indexes (`uses` is put in it, and keeps
- * the names), with the values of `given` (ended by SMELT_NO_DTYPE). Their types are those that stand in the
- * source. */
-void constants_of_uses(const struct tokens *source, struct constant_use *uses, int count,
-                       const smelt_constant *given, struct package_constant *constants);
+ * the names), with the values of `given` (ended by SMELT_NO_DTYPE). */
+void constants_of_uses(struct constant_use *uses, int count, const smelt_constant *given,
+                       struct package_constant *constants);
 
 /* The values an entry runs with: those of the package, under those `given` (ended by SMELT_NO_DTYPE). Ended
  * the same way; *changed: they differ from those the package's code was made with. */

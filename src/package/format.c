@@ -18,7 +18,7 @@ static const char magic[] = SMELT_PACKAGE_MAGIC;
 #define MAGIC_BYTES (sizeof magic - 1)
 
 /* The least bytes an item of a list takes. */
-enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 32, LEAST_CODE = 52 };
+enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 60, LEAST_CODE = 52 };
 
 bool package_begins(const char *bytes, size_t size) {
     return size >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
@@ -67,7 +67,9 @@ static void write_entry(struct text *out, const struct package_entry *e) {
         write_u32(out, c->set);
         write_u32(out, (uint32_t)c->value.index);
         write_u32(out, (uint32_t)c->value.dtype);
-        write_u64(out, (uint64_t)c->value.value.integer);
+        write_u32(out, (uint32_t)c->value.count);
+        for (int k = 0; k < 4; k++)
+            write_u64(out, k < c->value.count || k == 0 ? (uint64_t)c->value.value.integers[k] : 0);
     }
     write_block(out, e->bitcode);
     write_u32(out, (uint32_t)e->code_count);
@@ -154,7 +156,9 @@ static void read_constants(struct reader *r, struct arena *arena, struct package
         list[i].set = read_u32(r) != 0;
         list[i].value.index = (int)read_u32(r);
         list[i].value.dtype = (smelt_dtype)read_u32(r);
-        list[i].value.value.integer = (int64_t)read_u64(r);
+        list[i].value.count = (int)read_u32(r);
+        for (int k = 0; k < 4; k++) list[i].value.value.integers[k] = (int64_t)read_u64(r);
+        if ((unsigned)list[i].value.count > 4) r->failed = true;
         if (list[i].set && !smelt_dtype_bytes(list[i].value.dtype)) r->failed = true;
     }
     entry->constants = list;

@@ -9,7 +9,7 @@
 #include "source/program.h"
 
 /* Raise it with every change of what format.c writes. */
-#define PACKAGE_FORMAT 1
+#define PACKAGE_FORMAT 2
 
 /* A kind of machine code is made for. Readers leave kinds they do not know alone. */
 enum package_target_kind { PACKAGE_TARGET_CPU = 1 };

@@ -177,6 +177,29 @@ static void set_name(struct program *p, struct entry *entry, const char *qualifi
     entry->expression = name;
 }
 
+/* constant T name [[function_constant(…)]] at namespace scope; not the guard of an argument. */
+static bool names_constant(const struct program *p, const struct structure *s, uint32_t list) {
+    struct attribute_use use;
+    uint32_t cursor = 0, outer = p->input.items[list].outer;
+    if (!attribute_list_end(&p->input, list) || !list || !token_is_identifier(&p->input, list - 1))
+        return false;
+    if (s->scopes[list] != SCOPE_NAMESPACE || (outer != NO_PLACE && is(p, outer, "("))) return false;
+    while (attribute_list_next(&p->input, list, &cursor, &use))
+        if (is(p, use.name, "function_constant")) return true;
+    return false;
+}
+
+static smelt_status find_constants(struct program *p, const struct structure *s) {
+    int count = 0;
+    for (uint32_t i = 0; i < p->input.count; i++) count += names_constant(p, s, i);
+    p->constants = arena_alloc(&p->arena, ((size_t)count + 1) * sizeof *p->constants);
+    if (!p->constants) return fail_out_of_memory((size_t)count * sizeof *p->constants);
+    for (uint32_t i = 0; i < p->input.count; i++)
+        if (names_constant(p, s, i))
+            p->constants[p->constant_count++] = tokens_text(&p->input, i - 1, i, &p->arena);
+    return SMELT_OK;
+}
+
 static smelt_status find_others(struct program *p, const struct structure *s) {
     p->others = arena_alloc(&p->arena, ((size_t)s->kernel_count + 1) * sizeof *p->others);
     if (!p->others) return fail_out_of_memory((size_t)s->kernel_count * sizeof *p->others);
@@ -255,6 +278,7 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
     if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
     if (status == SMELT_OK) status = find_entries(&p, &structure);
     if (status == SMELT_OK) status = find_others(&p, &structure);
+    if (status == SMELT_OK) status = find_constants(&p, &structure);
     if (status == SMELT_OK && p.arena.failed)
         status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the source's entries do not fit in memory");
     if (status != SMELT_OK) {

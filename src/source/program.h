@@ -55,6 +55,8 @@ struct program {
     uint32_t *positions; /* byte in `text` where each input token's replacement starts */
     struct entry *entries;
     int entry_count;
+    const char **constants; /* the names of function constants */
+    int constant_count;
     struct other_function *others;
     int other_count;
     struct refusal refusal; /* what keeps every entry from being compiled */

@@ -314,6 +314,18 @@ static bool is_digits(const char *text) {
     return digits > 0 && text[digits] == 0;
 }
 
+/* Behind the statement: smelt_constant_type_<index>_<k>, an integer that says what type the constant has. */
+static void add_constant_type(struct rewriter *r, uint32_t list, const char *index, const char *name) {
+    uint32_t end = list;
+    while (end < r->tokens->count && end < list + LONGEST_CONSTANT && !is(r, end, ";")) end++;
+    if (!is(r, end, ";") || !index) return;
+    put_after(r, end,
+              arena_printf(r->arena,
+                           " extern \"C\" __attribute__((used)) const int smelt_constant_type_%u "
+                           "__asm__(\"smelt_constant_type_%s_%u\") = __smelt::constant_code<decltype(%s)>();",
+                           list, index, list, name));
+}
+
 /* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/ir/ gives its value:
  * "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the integer
  * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
@@ -325,6 +337,7 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
     const char *index = tokens_text(r->tokens, use->first, use->last, r->arena);
     const char *name = list > first ? tokens_text(r->tokens, list - 1, list, r->arena) : "";
     if (!index || !name) return;
+    add_constant_type(r, list, is_digits(index) ? index : arena_printf(r->arena, "#%u", list), name);
     /* Several may be declared in one statement. */
     if (r->last_constant != first + 1) put_before(r, first, "extern ");
     r->last_constant = first + 1;

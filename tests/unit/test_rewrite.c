@@ -302,17 +302,24 @@ static void casts_includes_and_pragmas(void **state) {
     CHECK(rules);
 }
 
+/* What says of which type a function constant is. */
+#define TYPE(token, index, name)                                               \
+    " extern \"C\" __attribute__((used)) const int smelt_constant_type_" token \
+    " __asm__(\"smelt_constant_type_" index "_" token "\") = __smelt::constant_code<decltype(" name ")>();"
+
 static void function_constants_become_symbols(void **state) {
     (void)state;
     static const struct rule rules[] = {
         {"constant bool a [[function_constant(3)]];",
-         "extern " C " bool a  __asm__(\"smelt_constant_3 a\");"},
+         "extern " C " bool a  __asm__(\"smelt_constant_3 a\");" TYPE("3", "3", "a")},
         {"constant constexpr int a [[function_constant(3)]], b [[function_constant(4)]];",
-         "extern " C "  int a  __asm__(\"smelt_constant_3 a\"), b  __asm__(\"smelt_constant_4 b\");"},
+         "extern " C "  int a  __asm__(\"smelt_constant_3 a\"), b  __asm__(\"smelt_constant_4 b\");" TYPE(
+             "4", "3", "a") TYPE("14", "4", "b")},
         {"constant bool a [[function_constant(kA)]];",
          "extern \"C\" __attribute__((used)) const int smelt_constant_index_3 = (int)(kA); extern " C
-         " bool a  __asm__(\"smelt_constant_#3 a\");"},
-        {"constant bool c[[function_constant(5)]];", "extern " C " bool c __asm__(\"smelt_constant_5 c\");"},
+         " bool a  __asm__(\"smelt_constant_#3 a\");" TYPE("3", "#3", "a")},
+        {"constant bool c[[function_constant(5)]];",
+         "extern " C " bool c __asm__(\"smelt_constant_5 c\");" TYPE("3", "5", "c")},
         {"constant bool c = a && b;", C " bool c = a && b;"},
     };
     CHECK(rules);
