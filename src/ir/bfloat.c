@@ -1,7 +1,7 @@
 /* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
- * the native conversions differ between CPUs (some flush subnormals) and others call a library. half becomes
- * an integer by way of float. Requires: scalar code. Establishes: the only bfloat instructions left are
- * bitcasts and atomics. */
+ * the native conversions differ between CPUs (some flush subnormals) and others call a library. Floats become
+ * integers as saturate.c says, half by way of float. Requires: scalar code. Establishes: the only bfloat
+ * instructions left are bitcasts and atomics. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -162,21 +162,16 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         return narrow(unit, integer_as_float(unit, LLVMGetOperand(i, 0), opcode == LLVMSIToFP));
     case LLVMCall: {
         if (result) return lower_call(unit, i);
-        bool half = LLVMGetNumArgOperands(i) > 0 &&
-                    LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMHalfTypeKind;
-        if (!operand && !half) return NULL;
-        /* llvm.fptosi.sat.i32.bf16 and the unsigned one. Of half, too: for CPUs with instructions for half
-         * LLVM 19 makes code that goes number by number and turns NaN into -32768. */
+        /* llvm.fptosi.sat.i32.bf16 and the like, of half and float too. */
         const char *name = called_name(i);
         bool to_signed = strncmp(name, "llvm.fptosi.sat.", 16) == 0;
         if (!to_signed && strncmp(name, "llvm.fptoui.sat.", 16) != 0) return NULL;
-        LLVMTypeRef types[2] = {LLVMTypeOf(i), float_type(unit)};
-        const char *base = to_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
-        LLVMValueRef function =
-            LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(base, strlen(base)), types, 2);
-        LLVMValueRef argument = half ? LLVMBuildFPExt(b, LLVMGetOperand(i, 0), float_type(unit), "")
-                                     : operand_as_float(unit, i, 0);
-        return LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, &argument, 1, "");
+        LLVMValueRef value = LLVMGetOperand(i, 0);
+        if (operand)
+            value = operand_as_float(unit, i, 0);
+        else if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMHalfTypeKind)
+            value = LLVMBuildFPExt(b, value, float_type(unit), "");
+        return saturated(unit, value, LLVMTypeOf(i), to_signed);
     }
     case LLVMLoad: {
         /* As bits, for values that are used in another block: their register would be a float. */

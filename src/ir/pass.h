@@ -45,6 +45,8 @@ bool is_constant_integer(LLVMValueRef value, uint64_t *out);
 
 LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
 LLVMTypeRef type_i32(struct unit *unit);
+/* A float as an integer of a type, truncated and cut to its range, NaN as 0; built at the builder's place. */
+LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed);
 LLVMTypeRef type_i64(struct unit *unit);
 LLVMTypeRef type_pointer(struct unit *unit);
 

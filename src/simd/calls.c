@@ -138,8 +138,6 @@ static const struct {
     {"llvm.sshl.sat", BY_RESULT},
     {"llvm.scmp", BY_RESULT_AND_FIRST},
     {"llvm.ucmp", BY_RESULT_AND_FIRST},
-    {"llvm.fptosi.sat", BY_RESULT_AND_FIRST},
-    {"llvm.fptoui.sat", BY_RESULT_AND_FIRST},
     {"llvm.ptrmask", BY_RESULT_AND_SECOND},
     {"llvm.uadd.with.overflow", BY_OPERAND},
     {"llvm.sadd.with.overflow", BY_OPERAND},
