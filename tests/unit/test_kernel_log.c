@@ -276,7 +276,7 @@ static void lines_before_a_fault_arrive(void **state) {
  * own. */
 static void a_text_that_is_none_is_a_fault(void **state) {
     struct receiver r = {0};
-    struct job job = {.source = HEAD "KERNEL(constant char *text = (constant char *)(ulong(out[1]) << 44);"
+    struct job job = {.source = HEAD "KERNEL(constant char *text = (constant char *)(ulong(out[1]) << 60);"
                                      "os_log_default.log(\"%s\", text);)",
                       .grid = {1},
                       .threadgroup = {1}};
