@@ -19,6 +19,7 @@ static void set_function_target(struct unit *unit, const char *cpu, const char *
         /* Else fast division is an estimate in vectors and exact in scalars. */
         LLVMAddTargetDependentFunctionAttr(f, "reciprocal-estimates", "none");
         if (unit->engine != ENGINE_SIMD) continue;
+        LLVMAddTargetDependentFunctionAttr(f, "warn-stack-size", "0"); /* counted in unit->frame_bytes */
         /* Left to itself LLVM prefers half registers on many CPUs. */
         LLVMAddTargetDependentFunctionAttr(f, "prefer-vector-width", "512");
         LLVMAddTargetDependentFunctionAttr(f, "min-legal-vector-width", "512");
@@ -123,6 +124,10 @@ smelt_status pass_codegen(struct unit *unit) {
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
     else
         status = keep(unit, buffer);
+    /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
+     * spills may be more than its arrays. */
+    if (unit->result->image.stack_bytes < unit->frame_bytes)
+        unit->result->image.stack_bytes = unit->frame_bytes;
     if (buffer) LLVMDisposeMemoryBuffer(buffer);
     close_target(&t);
     return status;

@@ -28,9 +28,19 @@ static void on_fatal_error(const char *reason) {
     longjmp(escape->place, 1);
 }
 
+/* A warning that says what a function keeps on the stack, spilled registers included: pass_codegen asks for
+ * them. */
+static void count_frame(struct unit *unit, LLVMDiagnosticInfoRef info) {
+    char *text = LLVMGetDiagInfoDescription(info);
+    const char *at = strstr(text, "stack frame size (");
+    if (at) unit->frame_bytes += strtoull(at + strlen("stack frame size ("), NULL, 10);
+    LLVMDisposeMessage(text);
+}
+
 /* Without a handler an error reported to the context ends the process, too. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
     struct unit *unit = context;
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSWarning) count_frame(unit, info);
     if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || unit->diagnosed) return;
     char *text = LLVMGetDiagInfoDescription(info);
     unit->diagnosed = unit_fail(unit, SMELT_ERROR_COMPILE, "%s", text);

@@ -18,6 +18,8 @@ struct unit {
     enum engine engine;
     bool refused;           /* by the SIMD engine: the scalar engine will do it */
     smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
+    uint64_t
+        frame_bytes; /* what the functions of the machine code keep on the stack, summed by pass_codegen */
 };
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
