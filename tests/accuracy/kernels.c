@@ -16,9 +16,10 @@ static void add_call(struct body *body, const char *text, const char *prefix) {
     }
 }
 
-/* Whether the function is called in this form: an operator has one. */
-static bool has_form(const struct function *function, enum form form, int width) {
-    return width ? form != PLAIN && !function->operation : form == PLAIN || !function->operation;
+bool program_has(const struct program *program, int function, enum form form) {
+    if (accuracy_functions[function].operation) return form == PLAIN && !program->width;
+    if (program->width) return form == PRECISE || (form == FAST && program->width == 4);
+    return true;
 }
 
 static int64_t points(const struct program *program) {
@@ -29,7 +30,7 @@ static void add_function(struct body *body, const struct program *program, int i
     const struct function *function = &accuracy_functions[program->first + index];
     const char *text = program->width && function->vector ? function->vector : function->text;
     for (int form = 0; form < FORMS; form++) {
-        if (!has_form(function, (enum form)form, program->width)) continue;
+        if (!program_has(program, program->first + index, (enum form)form)) continue;
         long long place = (long long)((index * FORMS + form) * points(program));
         body_add(body, program->width ? "{ V r = " : "out[%lldul + i] = ", place);
         add_call(body, text, form_prefix[form]);

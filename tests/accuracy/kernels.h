@@ -14,7 +14,7 @@ struct program {
     smelt_kernel *kernel;
     const struct sweep *sweep;
     int first, count;
-    int width; /* 0: scalars; 2, 3, 4: vectors, which have the precise and the fast form only */
+    int width; /* 0: scalars; 2, 3, 4: vectors */
 };
 
 /* NULL kernel, and a failure, if it cannot be made. */
@@ -26,6 +26,9 @@ void program_free(struct program *program);
 smelt_array *program_run(const struct program *program, const struct arguments *arguments,
                          const char *device);
 const void *program_result(const struct program *program, smelt_array *results, int function, enum form form);
+
+/* Operators have the plain form only; vectors the precise one, those of 4 the fast one too. */
+bool program_has(const struct program *program, int function, enum form form);
 
 /* The arguments vectors are tried at: the first ones of a chunk, divisible by 2, 3 and 4. */
 #define VECTOR_POINTS 1020

@@ -156,7 +156,8 @@ static void check_vectors(struct group *group, int width) {
     smelt_array *vectors = program_run(&program, &group->arguments, engine_names[0]);
     for (int function = group->first; scalars && vectors && function < group->first + group->count;
          function++)
-        for (int form = PRECISE; !accuracy_functions[function].operation && form <= FAST; form++) {
+        for (int form = PRECISE; form <= FAST; form++) {
+            if (!program_has(&program, function, (enum form)form)) continue;
             struct rules rules = {.function = &accuracy_functions[function], .dtype = sweep->dtype};
             const void *here = program_result(&program, vectors, function, (enum form)form);
             const void *there = program_result(&group->programs[0], scalars, function, (enum form)form);
