@@ -218,7 +218,7 @@ void measure_all(enum density density, const char *only, struct measurements (*m
     for (int type = 0; type < TYPES; type++)
         for (int first = 0, count; first < accuracy_function_count; first += count) {
             count = 1;
-            while (!density && first + count < accuracy_function_count && count < 32 &&
+            while (!density && !only && first + count < accuracy_function_count && count < 32 &&
                    accuracy_functions[first + count].arguments == accuracy_functions[first].arguments)
                 count++;
             if (only && strcmp(only, accuracy_functions[first].name)) continue;
