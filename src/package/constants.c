@@ -37,27 +37,37 @@ static bool is_real(smelt_dtype dtype) {
            dtype == SMELT_FLOAT64;
 }
 
-/* What a value is in code of a constant of this type: equal values have equal bits. */
-static uint64_t bits_as(smelt_dtype type, const smelt_constant *c) {
-    bool given_real = is_real(c->dtype);
-    double real = given_real ? c->value.real : (double)c->value.integer;
-    int64_t integer = given_real ? (int64_t)c->value.real : c->value.integer;
-    size_t width = smelt_dtype_bytes(type);
-    uint64_t bits;
-    if (is_real(type)) {
-        memcpy(&bits, &real, sizeof bits);
-        return bits;
-    }
-    bits = (uint64_t)integer;
-    if (type == SMELT_BOOL || c->dtype == SMELT_BOOL) return bits != 0;
-    return width && width < 8 ? bits & ((UINT64_C(1) << 8 * width) - 1) : bits;
+static double number_of(const smelt_constant *c) {
+    if (is_real(c->dtype)) return c->value.real;
+    return c->dtype == SMELT_UINT64 ? (double)(uint64_t)c->value.integer : (double)c->value.integer;
 }
 
+/* The whole number a value is; false if it is none of 64 bits. */
+static bool whole_number(const smelt_constant *c, bool *negative, int64_t *bits) {
+    double real = c->value.real;
+    if (!is_real(c->dtype))
+        *bits = c->dtype == SMELT_BOOL ? c->value.integer != 0 : c->value.integer;
+    else if (real >= -0x1p63 && real < 0x1p63 && real == (double)(int64_t)real)
+        *bits = (int64_t)real;
+    else
+        return false;
+    *negative = c->dtype != SMELT_UINT64 && *bits < 0;
+    return true;
+}
+
+/* Whether two values make the same code of a constant of this type. Where the compiler would refuse one they
+ * are not the same, so that it does. */
 static bool same_value(smelt_dtype type, const smelt_constant *a, const smelt_constant *b) {
     if (a->count > 1 || b->count > 1)
         return a->count == b->count && a->dtype == b->dtype &&
                memcmp(&a->value, &b->value, (size_t)a->count * sizeof a->value.integer) == 0;
-    return bits_as(type, a) == bits_as(type, b);
+    double p = number_of(a), q = number_of(b);
+    if (is_real(type)) return memcmp(&p, &q, sizeof p) == 0;
+    if (type == SMELT_BOOL) return (p != 0) == (q != 0);
+    bool negative_a, negative_b;
+    int64_t bits_a, bits_b;
+    return whole_number(a, &negative_a, &bits_a) && whole_number(b, &negative_b, &bits_b) &&
+           bits_a == bits_b && negative_a == negative_b;
 }
 
 void package_constants(const struct package_entry *entry, const smelt_constant *given,

@@ -15,12 +15,20 @@ void describe_shape(const struct code_shape *shape, struct text *out) {
 static void describe_value(const smelt_constant *c, struct text *out) {
     bool real = c->dtype == SMELT_FLOAT16 || c->dtype == SMELT_BFLOAT16 || c->dtype == SMELT_FLOAT32 ||
                 c->dtype == SMELT_FLOAT64;
-    if (real)
-        text_addf(out, "%.9g", c->value.real);
-    else if (c->dtype == SMELT_BOOL)
-        text_add(out, c->value.integer ? "true" : "false");
-    else
-        text_addf(out, "%lld", (long long)c->value.integer);
+    int count = c->count > 1 ? c->count : 1;
+    for (int i = 0; i < count; i++) {
+        double number = count > 1 ? c->value.reals[i] : c->value.real;
+        int64_t integer = count > 1 ? c->value.integers[i] : c->value.integer;
+        if (i) text_add(out, ", ");
+        if (real)
+            text_addf(out, "%.9g", number);
+        else if (c->dtype == SMELT_BOOL)
+            text_add(out, integer ? "true" : "false");
+        else if (c->dtype == SMELT_UINT64)
+            text_addf(out, "%llu", (unsigned long long)integer);
+        else
+            text_addf(out, "%lld", (long long)integer);
+    }
 }
 
 static void describe_parameter(const struct parameter *p, struct text *out) {

@@ -152,6 +152,20 @@ def test_constants_of_the_build(scratch):
     expect("warning: function constant 99 has a value, and no entry that was built has it" in done.stderr, done.stderr)
 
 
+def test_constants_by_name_and_vectors(scratch):
+    text = """constant uint3 size [[function_constant(0)]];
+kernel void v(device float *c [[buffer(2)]], uint i [[thread_position_in_grid]]) { c[i] = size.x + 10 * size.y + 100 * size.z; }
+"""
+    package = built(scratch, text, ("--constant", "size=uint32:1,2,3"))
+    for words, wanted in (([], 321), (["--constant", "0=uint32:1,2,3"], 321), (["--constant", "size=uint32:3,2,1"], 123)):
+        changes = WITHOUT if wanted == 321 else {"SMELT_CLANG": "/no/such/clang"}
+        output = os.path.join(scratch.out, "v.npy")
+        done = scratch.run(["run", package, "-b", f"2:out:float32:2={output}", "--grid", "2", *words], **changes)
+        expect_run(done, output, [wanted, wanted], f"v with {words}")
+    done = scratch.run(["show", package, "--stage", "contents"], **WITHOUT)
+    expect("  function constant 0 'size', uint32: 1, 2, 3\n" in done.stdout, done.stdout)
+
+
 def test_runs_without_clang_and_compiler(scratch):
     package = built(scratch)
     expect_all_run(scratch, package, **WITHOUT)
