@@ -130,6 +130,9 @@ static bool question_barriers(struct simd *s) {
         refuse(s, found, "a barrier stands where lanes may differ, in a kernel that never ends");
         return false;
     }
+    /* Nothing but the return: the lanes that leave have no values for the code before it. */
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(end);
+    if (LLVMGetFirstInstruction(end) != last) end = split_block(s->unit, last);
     uint64_t line = 0;
     (void)is_constant_integer(LLVMGetOperand(found, 1), &line);
     remark(s, found, "barrier (line %u): not all lanes need come here; who does is looked at when it runs",
