@@ -31,6 +31,9 @@ METAL_FUNC number simd_shuffle_xor(number x, ushort mask) { return {__metal_simd
 
 using namespace metal;
 
+template <typename T> constexpr constant bool is_word = _disjunction<is_same<T, int>, _conjunction<is_same<T, uint>, _negation<is_same<T, int>>>>::value;
+static_assert(is_word<int> && is_word<uint> && !is_word<float>, "traits below the public ones");
+
 kernel void source_internals(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
                              device uint *filled [[buffer(2)]], uint i [[thread_position_in_grid]]) {
   number x{in[i]}, one{1}, half_of{0.5f}, part{in[i] / 32};
