@@ -162,6 +162,15 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         return narrow(unit, integer_as_float(unit, LLVMGetOperand(i, 0), opcode == LLVMSIToFP));
     case LLVMCall: {
         if (result) return lower_call(unit, i);
+        /* Of the same class as float: exponents, subnormal numbers and the quiet bit stand where float's do.
+         */
+        if (operand && strncmp(called_name(i), "llvm.is.fpclass.", 16) == 0) {
+            LLVMTypeRef type = float_type(unit);
+            unsigned id = LLVMLookupIntrinsicID("llvm.is.fpclass", 15);
+            LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, &type, 1);
+            LLVMValueRef arguments[2] = {widen(unit, LLVMGetOperand(i, 0)), LLVMGetOperand(i, 1)};
+            return LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, arguments, 2, "");
+        }
         /* llvm.fptosi.sat.i32.bf16 and the like, of half and float too. */
         const char *name = called_name(i);
         bool to_signed = strncmp(name, "llvm.fptosi.sat.", 16) == 0;
