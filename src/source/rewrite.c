@@ -6,12 +6,14 @@
  *   trailing `const device` of methods       → an enable_if ranking
  *   [[…]]                                    → removed, or read by the entry finder
  *   kernel, explicit instantiations          → removed; one entry point is appended for the entry asked for
- *   return in a kernel                       → marks the thread as gone, for barriers; return; elsewhere,
- * too, where nothing but the kernel's end follows 1.0h, 2bf                                → half and bfloat
- * literals casts between half and bfloat            → see cast.h c ? p[i] : x                             →
- * arms that are objects are copied out of their address space "text" as a value                        →
- * __smelt_text("text"), in the constant address space coherent(device), coherent               → removed: the
- * CPU's memory always is
+ *   return in a kernel                       → marks the thread as gone, for barriers
+ *   return; elsewhere                        → the same, where nothing but the kernel's end follows
+ *   return in a method with a qualifier      → __smelt_returned, if it gives a place in its object
+ *   1.0h, 2bf                                → half and bfloat literals
+ *   casts between half and bfloat            → see cast.h
+ *   c ? p[i] : x                             → arms that are objects are copied out of their address space
+ *   "text" as a value                        → __smelt_text("text"), in the constant address space
+ *   coherent(device), coherent               → removed: the CPU's memory always is
  */
 #include "source/cast.h"
 #include "source/change.h"
@@ -617,6 +619,33 @@ static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint
     return copy;
 }
 
+/* A return in a lambda is not the method's. */
+static bool has_lambda(const struct rewriter *r, const struct method_site *method) {
+    for (uint32_t i = method->open; i < method->close; i++)
+        if (is(r, i, "[") && !attribute_list_end(r->tokens, i) &&
+            (is(r, i + 1, "&") || is(r, i + 1, "=") || is(r, i + 1, "]")))
+            return true;
+    return false;
+}
+
+/* In a method every member lies in the default address space: `this` leads to it. A method that returns a
+ * pointer or reference into its object's space says so at its returns. */
+static void rewrite_methods(struct rewriter *r) {
+    for (int m = 0; m < r->structure->method_count; m++) {
+        const struct method_site *method = &r->structure->methods[m];
+        const char *type = has_lambda(r, method) ? NULL : rewritten_list(r, method->first, method->last);
+        for (uint32_t i = method->open; type && i < method->close; i++) {
+            uint32_t end = i + 1;
+            if (!is(r, i, "return") || is(r, end, "{") || is(r, end, ";")) continue;
+            while (end < method->close && !is(r, end, ";"))
+                end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
+            if (end >= method->close) break;
+            put_after(r, i, arena_printf(r->arena, " __smelt_returned<%s>(", type));
+            put_before(r, end, ")");
+        }
+    }
+}
+
 static void rewrite_kernels(struct rewriter *r) {
     for (int k = 0; k < r->structure->kernel_count; k++) {
         struct kernel_site *site = &r->structure->kernels[k];
@@ -665,6 +694,7 @@ smelt_status rewrite(const struct tokens *tokens, const struct structure *struct
     if (!r.changes.items) return fail_out_of_memory(tokens->count * sizeof *r.changes.items);
     casts_rewrite(&r.changes);
     rewrite_tokens(&r);
+    rewrite_methods(&r);
     rewrite_globals(tokens, structure, &r.changes);
     rewrite_kernels(&r);
     write_text(&r, out, positions);

@@ -394,6 +394,42 @@ static uint32_t name_before(const struct finder *f, uint32_t open) {
     return open - 1;
 }
 
+/* What may stand before the type that a function returns. */
+static bool is_function_specifier(const struct finder *f, uint32_t i) {
+    static const char *const words[] = {"inline", "constexpr", "static", "explicit", "friend"};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (is(f, i, words[w])) return true;
+    return false;
+}
+
+static void note_method(struct finder *f, const struct declaration *d) {
+    static const char *const spaces[] = {"threadgroup", "device", "constant"};
+    const char *space = NULL;
+    for (size_t s = 0; s < sizeof spaces / sizeof *spaces; s++)
+        if (word_in(f, d->close, d->brace, spaces[s])) space = spaces[s];
+    if (!space || d->brace - d->close > 8 || f->out->method_count == MOST_METHODS) return;
+    uint32_t first = d->start, last = d->open - 1;
+    for (; first < d->open; first++) {
+        bool attribute = is(f, first, "__attribute__") && partner(f, first + 1) > first;
+        if (is(f, first, "template") && is(f, first + 1, "<"))
+            first = angle_end(f, first + 1, d->open) - 1;
+        else if (attribute_list_end(f->tokens, first))
+            first = attribute_list_end(f->tokens, first);
+        else if (attribute)
+            first = partner(f, first + 1);
+        else if (!is_function_specifier(f, first))
+            break;
+    }
+    for (uint32_t i = first; i < d->open; i++)
+        if (is(f, i, "operator")) last = i;
+    bool refers = last > first && (is(f, last - 1, "&") || is(f, last - 1, "*"));
+    if (!refers || !word_in(f, first, last, space)) return;
+    if (!f->out->methods) f->out->methods = arena_alloc(f->arena, MOST_METHODS * sizeof *f->out->methods);
+    if (!f->out->methods) return;
+    f->out->methods[f->out->method_count++] =
+        (struct method_site){first, last, d->brace, partner(f, d->brace)};
+}
+
 static void add_function(struct finder *f, const struct declaration *d) {
     if (f->out->function_count == f->function_capacity) {
         int capacity = f->function_capacity ? 2 * f->function_capacity : 64;
@@ -409,6 +445,7 @@ static void add_function(struct finder *f, const struct declaration *d) {
 
 static void scan_declaration(struct finder *f, const struct declaration *d, const char *path, bool in_class) {
     if (d->open && !in_class) add_function(f, d);
+    if (d->open && in_class && d->brace) note_method(f, d);
     if (d->open && !in_class) {
         struct kernel_site site = {.start = d->start, .open = d->open, .close = d->close, .body = d->brace};
         if (read_kernel_attributes(f, d, &site)) {

@@ -47,7 +47,16 @@ struct instantiation_site {
     uint32_t start, end;    /* `template` and `;` */
 };
 
+/* A method that gives a pointer or reference into the address space its object lies in:
+ * `threadgroup T &at(int i) threadgroup { … }`. */
+struct method_site {
+    uint32_t first, last; /* the tokens [first, last) of what it returns */
+    uint32_t open, close; /* the braces of its body */
+};
+
 struct structure {
+    struct method_site *methods; /* no more than MOST_METHODS */
+    int method_count;
     uint8_t *scopes; /* enum scope of each token */
     struct kernel_site *kernels;
     int kernel_count;
@@ -62,6 +71,7 @@ struct structure {
 };
 
 #define MOST_BIT_FIELDS 256
+#define MOST_METHODS 1024
 
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure);
 

@@ -173,6 +173,15 @@ static void method_qualifiers_become_ranks(void **state) {
         {"struct S { int f() device; struct T { int f(); }; int f() const { return f(); } };",
          "struct S { int f() " RANK RANK RANK "; struct T { int f(); }; int f() const " THREAD
          " { return f(); } };"},
+        /* What they give into the space of their object. */
+        {";struct S { threadgroup T &at(int i) threadgroup { return v[i]; } };",
+         ";struct S { " T " T &at(int i) " RANK " { return __smelt_returned<" T " T &>( v[i]); } };"},
+        {";struct S { inline const device T *p() const device { if (a) return q; return v; } };",
+         ";struct S { inline const " D " T *p() const " RANK RANK RANK
+         " { if (a) return __smelt_returned<const " D " T *>( q); return __smelt_returned<const " D
+         " T *>( v); } };"},
+        {";struct S { threadgroup T *at(int i) device { return v[i]; } };",
+         ";struct S { " T " T *at(int i) " RANK RANK RANK " { return v[i]; } };"},
         /* Behind a parenthesis in a function it is a cast or a statement. */
         {IN_FUNCTION("if (a) device int *p = b;"), IN_FUNCTION("if (a) " D " int *p = b;")},
     };
