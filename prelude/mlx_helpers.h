@@ -14,12 +14,17 @@ METAL_FUNC constexpr bfloat16_t uint16_to_bfloat16(uint16_t x) { return __builti
 
 // ---- Complex numbers.
 
+// The operators live in a namespace of their own: see metal_vector.
+namespace __smelt_complex {
+struct operators {};
+}
+
 template <class T> struct complex_t;
 template <class T> struct __is_complex : false_type {};
 template <class T> struct __is_complex<complex_t<T>> : true_type {};
 
 // Numbers become complex ones, and a complex number becomes its real part, without a cast, as in MLX.
-template <class T> struct complex_t {
+template <class T> struct complex_t : __smelt_complex::operators {
   using value_type = T;
   T real, imag;
 
@@ -42,6 +47,8 @@ typedef complex_t<float> complex64_t;
 namespace metal::__simd {
 template <class T> struct is_data<complex_t<T>> : true_type {};
 } // namespace metal::__simd
+
+namespace __smelt_complex {
 
 template <class T> METAL_FUNC constexpr complex_t<T> operator+(complex_t<T> a, complex_t<T> b) {
   return {(T)(a.real + b.real), (T)(a.imag + b.imag)};
@@ -103,6 +110,8 @@ __SMELT_COMPLEX_MIXED(bool, <=)
 __SMELT_COMPLEX_MIXED(bool, >)
 __SMELT_COMPLEX_MIXED(bool, >=)
 #undef __SMELT_COMPLEX_MIXED
+
+} // namespace __smelt_complex
 
 // ---- log(1 + x), and functions of complex numbers. They compute in float.
 
