@@ -276,5 +276,6 @@ int command_build(int count, char **arguments) {
     for (int i = 0; i < b.target_count; i++) free(b.targets[i]);
     free(b.entries);
     free(b.source);
+    options_free(&b.options);
     return exit_status;
 }

@@ -18,7 +18,7 @@ static int by_index(const void *a, const void *b) {
 
 void constants_of_uses(struct constant_use *uses, int count, const smelt_constant *given,
                        struct package_constant *constants) {
-    qsort(uses, (size_t)count, sizeof *uses, by_index);
+    if (count) qsort(uses, (size_t)count, sizeof *uses, by_index);
     for (int i = 0; i < count; i++) {
         const smelt_constant *value = find(given, uses[i].index, uses[i].name);
         smelt_dtype type = (smelt_dtype)uses[i].dtype;
