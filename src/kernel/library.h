@@ -1,0 +1,37 @@
+/* A library and its functions, as library.c and function.c share them. */
+#ifndef SMELT_KERNEL_LIBRARY_H
+#define SMELT_KERNEL_LIBRARY_H
+
+#include "kernel/dispatch.h"
+#include "package/code.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct smelt_library {
+    atomic_int references;
+    char *label;        /* its name in messages */
+    struct text source; /* the text, or the package's bytes */
+    bool packaged;
+    struct translation translation; /* where it is not packaged */
+    struct package package;         /* where it is */
+};
+
+struct smelt_function {
+    atomic_int references;
+    smelt_library *library;
+    const struct entry *entry;
+    const struct package_entry *packaged;              /* NULL: compiled from text */
+    bool constants_changed;                            /* from those of the package's code */
+    atomic_flag noted;                                 /* that its code is not the best there could be */
+    smelt_constant constants[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE; names in `arena` */
+    struct arena arena;
+    pthread_mutex_t lock;
+    struct loaded {
+        const struct device *device;
+        struct executable *executable;
+    } loaded[4];
+    int loaded_count;
+};
+
+#endif
