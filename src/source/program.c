@@ -46,8 +46,8 @@ static void read_attribute(struct program *p, const struct attribute_use *use, s
     } else if (attribute) {
         out->kind = PARAMETER_ATTRIBUTE;
         out->attribute = attribute->name;
-    } else if (is(p, use->name, "maybe_unused")) {
-        return;
+    } else if (is(p, use->name, "maybe_unused") || is(p, use->name, "access")) {
+        return; /* access(read) says what the kernel does with a buffer anyway */
     } else {
         out->kind = PARAMETER_UNSUPPORTED;
         out->attribute = tokens_text(&p->input, use->name, use->name + 1, &p->arena);

@@ -53,7 +53,7 @@ template <typename T> struct _numeric_limits_impl<tagged<T>> {
 };
 }
 
-kernel void manner(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],
+kernel void manner(device const float *in [[buffer(0), access(read)]], device float *out [[access(write), buffer(1)]],
                    ushort i [[thread_index_in_threadgroup]]) {
   threadgroup Running<float> shared[16];
   shared[i] = Running<float>{1, in[i]};
