@@ -345,6 +345,8 @@ static void add_indices(const struct program *program, const struct entry *entry
 
 /* The function itself: __smelt_function is its address. */
 static void add_function(const struct program *program, const struct entry *entry, struct text *text) {
+    /* A kernel outside namespaces may be called like a function of metal's that a using-directive shows. */
+    const char *global = *entry->scope || *entry->expression == ':' ? "" : "::";
     place_at(program, entry->token, text);
     if (entry->types) {
         text_add(text, "namespace __smelt_types {\n");
@@ -352,10 +354,10 @@ static void add_function(const struct program *program, const struct entry *entr
             text_addf(text, "using namespace ::%.*s;\n", (int)strlen(entry->definition) - 2,
                       entry->definition);
         text_addf(text, "using type = void (*)(%s);\n}\n", entry->types);
-        text_addf(text, "constexpr auto __smelt_function = static_cast<__smelt_types::type>(&%s);\n",
-                  entry->expression);
+        text_addf(text, "constexpr auto __smelt_function = static_cast<__smelt_types::type>(&%s%s);\n",
+                  global, entry->expression);
     } else {
-        text_addf(text, "constexpr auto __smelt_function = &%s;\n", entry->expression);
+        text_addf(text, "constexpr auto __smelt_function = &%s%s;\n", global, entry->expression);
     }
     text_add(text, "using __smelt_signature = __smelt::signature<decltype(&*__smelt_function)>;\n"
                    "static_assert(__smelt_signature::gives_nothing, \"a kernel must return void\");\n");
