@@ -59,38 +59,38 @@ kernel void norm_and_dot(
     device const block_q * src0,
     device const float   * src1,
     device       char    * dst,
-    threadgroup  float   * shmem_f32 [[threadgroup(0)]],
-    uint3   tgpig[[threadgroup_position_in_grid]],
-    ushort3 tpitg[[thread_position_in_threadgroup]],
-    ushort  sgitg[[simdgroup_index_in_threadgroup]],
-    ushort  tiisg[[thread_index_in_simdgroup]],
-    ushort3   ntg[[threads_per_threadgroup]]) {
-    if (sgitg == 0) {
-        shmem_f32[tiisg] = 0.0f;
+    threadgroup  float   * scratch [[threadgroup(0)]],
+    uint3   group[[threadgroup_position_in_grid]],
+    ushort3 thread_at[[thread_position_in_threadgroup]],
+    ushort  simdgroup[[simdgroup_index_in_threadgroup]],
+    ushort  lane[[thread_index_in_simdgroup]],
+    ushort3   group_size[[threads_per_threadgroup]]) {
+    if (simdgroup == 0) {
+        scratch[lane] = 0.0f;
     }
-    device float * out = (device float *) (dst + tgpig.x*args.nb01);
+    device float * out = (device float *) (dst + group.x*args.nb01);
     device const float4 * y4 = (device const float4 *) src1;
-    threadgroup float4 * sh4 = (threadgroup float4 *) shmem_f32;
+    threadgroup float4 * sh4 = (threadgroup float4 *) scratch;
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     float4 yv[1] = { y4[0] };
     accumulator<2> acc;
-    for (int i = tpitg.x; i < args.ne00; i += ntg.x) {
+    for (int i = thread_at.x; i < args.ne00; i += group_size.x) {
         acc.add(0, dot_block<block_q, float4, dequantize_q>(src0 + i, yv));
         acc.add(1, reduce_lane(float(i)));
     }
     acc.acc[0] = simd_sum(acc.acc[0]);
     acc.acc[1] = simd_sum(acc.acc[1]);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (tiisg == 0) { shmem_f32[sgitg] = acc.get<float>(0); }
+    if (lane == 0) { scratch[simdgroup] = acc.get<float>(0); }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    const float total = shmem_f32[tiisg & 0];
-    op_kind kind = tiisg % 2 ? OP_MUL : OP_ADD;
+    const float total = scratch[lane & 0];
+    op_kind kind = lane % 2 ? OP_MUL : OP_ADD;
     for (short i0 = 0; i0 < acc.rows(); ++i0)
     {
         if (i0 == 1) continue;
         const float scale = 1.0f/(total*total + args.eps > 0 ? 1.0f : 2.0f);
-        out[tiisg] = kind == OP_ADD ? total*scale : total*lut[1][2] + sh4[0].y*0 + acc.acc[1];
+        out[lane] = kind == OP_ADD ? total*scale : total*lut[1][2] + sh4[0].y*0 + acc.acc[1];
     }
     return;
 }
