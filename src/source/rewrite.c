@@ -22,55 +22,13 @@
 #include "source/literal.h"
 #include "source/program.h"
 #include "source/resource.h"
-#include "source/rewrite.h"
+#include "source/rewriter.h"
 #include "source/structure.h"
 
 #include <stdio.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* No text has more pragmas about contraction. */
-#define MOST_PRAGMAS 128
-
-struct rewriter {
-    const struct tokens *tokens;
-    const struct structure *structure;
-    struct arena *arena;
-    struct changes changes;
-    uint32_t pragmas[MOST_PRAGMAS]; /* those about contraction so far */
-    int pragma_count;
-    uint32_t last_constant; /* 1 + the start of the last statement with function constants */
-};
-
-static bool is(const struct rewriter *r, uint32_t i, const char *spelling) {
-    return token_is(r->tokens, i, spelling);
-}
-static uint32_t partner(const struct rewriter *r, uint32_t i) {
-    return r->tokens->items[i].partner;
-}
-static enum scope scope_of(const struct rewriter *r, uint32_t i) {
-    return (enum scope)r->structure->scopes[i];
-}
-static bool in_function(const struct rewriter *r, uint32_t i) {
-    return scope_of(r, i) >= SCOPE_FUNCTION;
-}
-
-static void put_before(struct rewriter *r, uint32_t i, const char *text) {
-    change_before(&r->changes, i, text);
-}
-static void put_instead(struct rewriter *r, uint32_t i, const char *text) {
-    change_instead(&r->changes, i, text);
-}
-static void put_after(struct rewriter *r, uint32_t i, const char *text) {
-    change_after(&r->changes, i, text);
-}
-
-static bool is_line_directive(const struct tokens *tokens, const struct token *token) {
-    const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
-    while (at < end && (*at == ' ' || *at == '\t')) at++;
-    return at < end && ((*at >= '0' && *at <= '9') || (end - at > 4 && memcmp(at, "line", 4) == 0));
-}
 
 /* What says where lines come from stays. */
 static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
@@ -95,96 +53,6 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
         if (is(r, i, words[w][0])) return words[w][1];
     return NULL;
-}
-
-/* A method without a qualifier is for objects in thread memory. */
-#define THREAD_RANK " __smelt_rank __smelt_rank __smelt_rank __smelt_rank"
-
-/* The first token of the name of the function whose parameters open at `open`; `open` where there is none. */
-static uint32_t function_name_start(const struct rewriter *r, uint32_t open) {
-    for (uint32_t i = open; i-- > 0 && open - i <= 4;)
-        if (is(r, i, "operator")) return i;
-    return open && token_is_identifier(r->tokens, open - 1) ? open - 1 : open;
-}
-
-static bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b, uint32_t count) {
-    const struct token *items = r->tokens->items;
-    for (uint32_t k = 0; k < count; k++)
-        if (items[a + k].length != items[b + k].length ||
-            memcmp(r->tokens->text + items[a + k].start, r->tokens->text + items[b + k].start,
-                   items[a + k].length) != 0)
-            return false;
-    return true;
-}
-
-/* `S() : S(0) {}` names S to construct it, `public: S() {}` declares it. */
-static bool initialises_member(const struct rewriter *r, uint32_t name) {
-    if (name < 2 || is(r, name - 1, ",")) return true;
-    bool access = is(r, name - 2, "public") || is(r, name - 2, "private") || is(r, name - 2, "protected");
-    return is(r, name - 1, ":") && !access;
-}
-
-/* Beside the qualified method whose parameters end at `close`, one of the same name without a qualifier would
- * be the same function or lose against it: `S() {…} S() threadgroup {…}`. It gets the rank of `thread`. */
-static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
-    uint32_t open = partner(r, close), name = function_name_start(r, open), length = open - name;
-    if (length == 0) return;
-    uint32_t first = name;
-    /* The class's opening brace: blocks and parentheses that end before are passed over. */
-    while (first > 0 && !(is(r, first - 1, "{") && partner(r, first - 1) > close)) {
-        uint32_t other = partner(r, first - 1);
-        first = other > 0 && other < first - 1 ? other : first - 1;
-    }
-    uint32_t last = first > 0 ? partner(r, first - 1) : 0;
-    for (uint32_t i = first; i + length < last; i++) {
-        if (is(r, i, "{") && partner(r, i) > i) {
-            i = partner(r, i);
-        } else if (i != name && is(r, i + length, "(") && same_tokens(r, i, name, length) &&
-                   !initialises_member(r, i)) {
-            uint32_t end = partner(r, i + length), after = end + 1;
-            while (is(r, after, "const") || is(r, after, "noexcept")) after++;
-            bool declares = is(r, after, "{") || is(r, after, ";") || is(r, after, ":");
-            if (end > i && declares && !r->changes.items[after].before) put_before(r, after, THREAD_RANK " ");
-        }
-    }
-}
-
-/* `… ) const device {`: the qualifier of a method. It must not change the signature's look, only its ranking:
- * several enable_if attributes make an overload preferred, the default space having none. */
-static bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
-    static const char *const ranks[][2] = {{"thread", THREAD_RANK},
-                                           {"device", " __smelt_rank __smelt_rank __smelt_rank"},
-                                           {"constant", " __smelt_rank __smelt_rank"},
-                                           {"threadgroup", " __smelt_rank"}};
-    uint32_t before = i;
-    while (before > 0 &&
-           (is(r, before - 1, "const") || is(r, before - 1, "volatile") || is(r, before - 1, "noexcept")))
-        before--;
-    if (before == 0 || !is(r, before - 1, ")")) return false;
-    uint32_t after = i + 1;
-    while (is(r, after, "noexcept") || is(r, after, "const")) after++;
-    bool defaulted = is(r, after, "=") && (is(r, after + 1, "default") || is(r, after + 1, "delete"));
-    bool ends = is(r, after, "{") || is(r, after, ";") || is(r, after, ":") || defaulted ||
-                token_pair(r->tokens, after, '-', '>');
-    /* In a function body `) device …` can only be a cast or an if. */
-    if (!ends || in_function(r, i)) return false;
-    const char *rank = "";
-    for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
-        if (is(r, i, ranks[w][0])) rank = ranks[w][1];
-    if (!defaulted) rank_unqualified_siblings(r, before - 1);
-    put_instead(r, i, "");
-    if (token_pair(r->tokens, after, '-', '>')) {
-        /* Attributes come behind a trailing return type. */
-        uint32_t end = after + 2;
-        while (end < r->tokens->count && end < after + FARTHEST_LOOK && !is(r, end, "{") && !is(r, end, ";"))
-            end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
-        if (end < r->tokens->count) put_before(r, end, rank);
-    } else if (after > i + 1) {
-        put_after(r, after - 1, rank); /* threadgroup const {: attributes come behind */
-    } else {
-        put_instead(r, i, rank);
-    }
-    return true;
 }
 
 /* Whether a declaration from its type on declares a pointer or reference (then the address space is the
@@ -391,108 +259,6 @@ static void rewrite_return(struct rewriter *r, uint32_t i) {
     if (end >= r->tokens->count) return;
     put_instead(r, i, "do { (void)(");
     put_instead(r, end, "); __smelt_thread_return(); return; } while (0);");
-}
-
-/* The headers of Metal's own are in the prelude already. */
-static bool is_metal_include(const struct tokens *tokens, const struct token *token) {
-    const char *at = tokens->text + token->start, *end = at + token->length;
-    for (at++; at < end && (*at == ' ' || *at == '\t'); at++) {
-    }
-    if (end - at < 7 || memcmp(at, "include", 7) != 0) return false;
-    for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {
-    }
-    return (end - at > 7 && memcmp(at, "<metal_", 7) == 0) || (end - at > 6 && memcmp(at, "<simd/", 6) == 0);
-}
-
-bool directives_are_plain(const struct tokens *tokens) {
-    for (uint32_t i = 0; i < tokens->count; i++) {
-        const struct token *token = &tokens->items[i];
-        if (token->kind != TOKEN_DIRECTIVE || is_line_directive(tokens, token) ||
-            is_metal_include(tokens, token))
-            continue;
-        const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
-        while (at < end && (*at == ' ' || *at == '\t')) at++;
-        bool pragma = end - at >= 6 && memcmp(at, "pragma", 6) == 0;
-        if (!pragma) return false;
-    }
-    return true;
-}
-
-/* After preprocessing a macro in a pragma stands unexpanded: of a count that names something only the wish
- * remains. */
-static void rewrite_unroll(struct rewriter *r, uint32_t i, const char *count) {
-    if (strpbrk(count, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))
-        put_instead(r, i, "#pragma unroll");
-}
-
-/* Of #pragma METAL fp: the word behind it and what stands in its parentheses. */
-static bool read_pragma(const struct tokens *tokens, const struct token *token, char word[32],
-                        char value[32]) {
-    char text[200];
-    int used = 0;
-    snprintf(text, sizeof text, "%.*s", (int)token->length, tokens->text + token->start);
-    word[0] = value[0] = 0;
-    if (sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return false;
-    return sscanf(text + used, "%31[a-z_] ( %31[a-z] )", word, value) == 2;
-}
-
-/* Whether what pragma `other` says holds at token `i`: to the end of its block, or of the text. */
-static bool is_within(const struct rewriter *r, uint32_t other, uint32_t i) {
-    uint32_t outer = r->tokens->items[other].outer;
-    return !in_function(r, other) || outer == NO_PLACE || partner(r, outer) > i;
-}
-
-/* Contraction is clang's, but for `fast`, which allows more than is done: what is fused stays the same on
- * every engine. */
-static const char *contraction_name(const char *value) {
-    return strcmp(value, "off") == 0 ? "off" : "on";
-}
-
-/* What the pragmas before `i` in its brackets and those around them say about contraction. */
-static const char *contraction_at(const struct rewriter *r, uint32_t i) {
-    char word[32], value[32];
-    const char *name = "on";
-    for (int p = 0; p < r->pragma_count; p++)
-        if (is_within(r, r->pragmas[p], i) &&
-            read_pragma(r->tokens, &r->tokens->items[r->pragmas[p]], word, value))
-            name = contraction_name(value);
-    return name;
-}
-
-/* #pragma METAL fp math_mode(…): float_control is the one way to have or not have special values for a part
- * of the text; it sets contraction, too. */
-static const char *math_mode(struct rewriter *r, uint32_t i, const char *value) {
-    bool fast = strcmp(value, "fast") == 0, relaxed = strcmp(value, "relaxed") == 0;
-    if (!fast && !relaxed && strcmp(value, "safe") != 0) return "";
-    return arena_printf(
-        r->arena, "_Pragma(\"float_control(precise, %s)\") _Pragma(\"clang fp contract(%s)%s\")",
-        fast ? "off" : "on", contraction_at(r, i), relaxed ? " reassociate(on) reciprocal(on)" : "");
-}
-
-/* The other pragmas of Metal's have no meaning here. */
-static void rewrite_fp_pragma(struct rewriter *r, uint32_t i) {
-    char word[32], value[32];
-    bool known = read_pragma(r->tokens, &r->tokens->items[i], word, value);
-    if (known && strcmp(word, "contract") == 0) {
-        if (r->pragma_count < MOST_PRAGMAS) r->pragmas[r->pragma_count++] = i;
-        put_instead(r, i, arena_printf(r->arena, "#pragma clang fp contract(%s)", contraction_name(value)));
-    } else {
-        put_instead(r, i, known && strcmp(word, "math_mode") == 0 ? math_mode(r, i, value) : "");
-    }
-}
-
-static void rewrite_directive(struct rewriter *r, uint32_t i) {
-    const struct token *token = &r->tokens->items[i];
-    if (is_metal_include(r->tokens, token)) {
-        put_instead(r, i, "");
-        return;
-    }
-    const char *text = arena_copy(r->arena, r->tokens->text + token->start, token->length);
-    int used = 0;
-    if (!text) return;
-    if (sscanf(text, "# pragma unroll%n", &used) == 0 && used) rewrite_unroll(r, i, text + used);
-    used = 0;
-    if (sscanf(text, "# pragma METAL %n", &used) == 0 && used) rewrite_fp_pragma(r, i);
 }
 
 /* Whether the token at `last` is the name of a bit-field anywhere: no reference can be bound to one. */

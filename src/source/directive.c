@@ -1,0 +1,113 @@
+/* Directives that are left after preprocessing: pragmas, and includes of Metal's headers. */
+#include "source/rewriter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool is_line_directive(const struct tokens *tokens, const struct token *token) {
+    const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
+    while (at < end && (*at == ' ' || *at == '\t')) at++;
+    return at < end && ((*at >= '0' && *at <= '9') || (end - at > 4 && memcmp(at, "line", 4) == 0));
+}
+
+/* The headers of Metal's own are in the prelude already. */
+static bool is_metal_include(const struct tokens *tokens, const struct token *token) {
+    const char *at = tokens->text + token->start, *end = at + token->length;
+    for (at++; at < end && (*at == ' ' || *at == '\t'); at++) {
+    }
+    if (end - at < 7 || memcmp(at, "include", 7) != 0) return false;
+    for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {
+    }
+    return (end - at > 7 && memcmp(at, "<metal_", 7) == 0) || (end - at > 6 && memcmp(at, "<simd/", 6) == 0);
+}
+
+bool directives_are_plain(const struct tokens *tokens) {
+    for (uint32_t i = 0; i < tokens->count; i++) {
+        const struct token *token = &tokens->items[i];
+        if (token->kind != TOKEN_DIRECTIVE || is_line_directive(tokens, token) ||
+            is_metal_include(tokens, token))
+            continue;
+        const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
+        while (at < end && (*at == ' ' || *at == '\t')) at++;
+        bool pragma = end - at >= 6 && memcmp(at, "pragma", 6) == 0;
+        if (!pragma) return false;
+    }
+    return true;
+}
+
+/* After preprocessing a macro in a pragma stands unexpanded: of a count that names something only the wish
+ * remains. */
+static void rewrite_unroll(struct rewriter *r, uint32_t i, const char *count) {
+    if (strpbrk(count, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))
+        put_instead(r, i, "#pragma unroll");
+}
+
+/* Of #pragma METAL fp: the word behind it and what stands in its parentheses. */
+static bool read_pragma(const struct tokens *tokens, const struct token *token, char word[32],
+                        char value[32]) {
+    char text[200];
+    int used = 0;
+    snprintf(text, sizeof text, "%.*s", (int)token->length, tokens->text + token->start);
+    word[0] = value[0] = 0;
+    if (sscanf(text, "# pragma METAL fp %n", &used) != 0 || !used) return false;
+    return sscanf(text + used, "%31[a-z_] ( %31[a-z] )", word, value) == 2;
+}
+
+/* Whether what pragma `other` says holds at token `i`: to the end of its block, or of the text. */
+static bool is_within(const struct rewriter *r, uint32_t other, uint32_t i) {
+    uint32_t outer = r->tokens->items[other].outer;
+    return !in_function(r, other) || outer == NO_PLACE || partner(r, outer) > i;
+}
+
+/* Contraction is clang's, but for `fast`, which allows more than is done: what is fused stays the same on
+ * every engine. */
+static const char *contraction_name(const char *value) {
+    return strcmp(value, "off") == 0 ? "off" : "on";
+}
+
+/* What the pragmas before `i` in its brackets and those around them say about contraction. */
+static const char *contraction_at(const struct rewriter *r, uint32_t i) {
+    char word[32], value[32];
+    const char *name = "on";
+    for (int p = 0; p < r->pragma_count; p++)
+        if (is_within(r, r->pragmas[p], i) &&
+            read_pragma(r->tokens, &r->tokens->items[r->pragmas[p]], word, value))
+            name = contraction_name(value);
+    return name;
+}
+
+/* #pragma METAL fp math_mode(…): float_control is the one way to have or not have special values for a part
+ * of the text; it sets contraction, too. */
+static const char *math_mode(struct rewriter *r, uint32_t i, const char *value) {
+    bool fast = strcmp(value, "fast") == 0, relaxed = strcmp(value, "relaxed") == 0;
+    if (!fast && !relaxed && strcmp(value, "safe") != 0) return "";
+    return arena_printf(
+        r->arena, "_Pragma(\"float_control(precise, %s)\") _Pragma(\"clang fp contract(%s)%s\")",
+        fast ? "off" : "on", contraction_at(r, i), relaxed ? " reassociate(on) reciprocal(on)" : "");
+}
+
+/* The other pragmas of Metal's have no meaning here. */
+static void rewrite_fp_pragma(struct rewriter *r, uint32_t i) {
+    char word[32], value[32];
+    bool known = read_pragma(r->tokens, &r->tokens->items[i], word, value);
+    if (known && strcmp(word, "contract") == 0) {
+        if (r->pragma_count < MOST_PRAGMAS) r->pragmas[r->pragma_count++] = i;
+        put_instead(r, i, arena_printf(r->arena, "#pragma clang fp contract(%s)", contraction_name(value)));
+    } else {
+        put_instead(r, i, known && strcmp(word, "math_mode") == 0 ? math_mode(r, i, value) : "");
+    }
+}
+
+void rewrite_directive(struct rewriter *r, uint32_t i) {
+    const struct token *token = &r->tokens->items[i];
+    if (is_metal_include(r->tokens, token)) {
+        put_instead(r, i, "");
+        return;
+    }
+    const char *text = arena_copy(r->arena, r->tokens->text + token->start, token->length);
+    int used = 0;
+    if (!text) return;
+    if (sscanf(text, "# pragma unroll%n", &used) == 0 && used) rewrite_unroll(r, i, text + used);
+    used = 0;
+    if (sscanf(text, "# pragma METAL %n", &used) == 0 && used) rewrite_fp_pragma(r, i);
+}

@@ -1,0 +1,94 @@
+/* Methods for objects in one address space. */
+#include "source/rewriter.h"
+
+#include <string.h>
+
+/* A method without a qualifier is for objects in thread memory. */
+#define THREAD_RANK " __smelt_rank __smelt_rank __smelt_rank __smelt_rank"
+
+/* The first token of the name of the function whose parameters open at `open`; `open` where there is none. */
+static uint32_t function_name_start(const struct rewriter *r, uint32_t open) {
+    for (uint32_t i = open; i-- > 0 && open - i <= 4;)
+        if (is(r, i, "operator")) return i;
+    return open && token_is_identifier(r->tokens, open - 1) ? open - 1 : open;
+}
+
+static bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b, uint32_t count) {
+    const struct token *items = r->tokens->items;
+    for (uint32_t k = 0; k < count; k++)
+        if (items[a + k].length != items[b + k].length ||
+            memcmp(r->tokens->text + items[a + k].start, r->tokens->text + items[b + k].start,
+                   items[a + k].length) != 0)
+            return false;
+    return true;
+}
+
+/* `S() : S(0) {}` names S to construct it, `public: S() {}` declares it. */
+static bool initialises_member(const struct rewriter *r, uint32_t name) {
+    if (name < 2 || is(r, name - 1, ",")) return true;
+    bool access = is(r, name - 2, "public") || is(r, name - 2, "private") || is(r, name - 2, "protected");
+    return is(r, name - 1, ":") && !access;
+}
+
+/* Beside the qualified method whose parameters end at `close`, one of the same name without a qualifier would
+ * be the same function or lose against it: `S() {…} S() threadgroup {…}`. It gets the rank of `thread`. */
+static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
+    uint32_t open = partner(r, close), name = function_name_start(r, open), length = open - name;
+    if (length == 0) return;
+    uint32_t first = name;
+    /* The class's opening brace: blocks and parentheses that end before are passed over. */
+    while (first > 0 && !(is(r, first - 1, "{") && partner(r, first - 1) > close)) {
+        uint32_t other = partner(r, first - 1);
+        first = other > 0 && other < first - 1 ? other : first - 1;
+    }
+    uint32_t last = first > 0 ? partner(r, first - 1) : 0;
+    for (uint32_t i = first; i + length < last; i++) {
+        if (is(r, i, "{") && partner(r, i) > i) {
+            i = partner(r, i);
+        } else if (i != name && is(r, i + length, "(") && same_tokens(r, i, name, length) &&
+                   !initialises_member(r, i)) {
+            uint32_t end = partner(r, i + length), after = end + 1;
+            while (is(r, after, "const") || is(r, after, "noexcept")) after++;
+            bool declares = is(r, after, "{") || is(r, after, ";") || is(r, after, ":");
+            if (end > i && declares && !r->changes.items[after].before) put_before(r, after, THREAD_RANK " ");
+        }
+    }
+}
+
+/* `… ) const device {`: the qualifier of a method. It must not change the signature's look, only its ranking:
+ * several enable_if attributes make an overload preferred, the default space having none. */
+bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
+    static const char *const ranks[][2] = {{"thread", THREAD_RANK},
+                                           {"device", " __smelt_rank __smelt_rank __smelt_rank"},
+                                           {"constant", " __smelt_rank __smelt_rank"},
+                                           {"threadgroup", " __smelt_rank"}};
+    uint32_t before = i;
+    while (before > 0 &&
+           (is(r, before - 1, "const") || is(r, before - 1, "volatile") || is(r, before - 1, "noexcept")))
+        before--;
+    if (before == 0 || !is(r, before - 1, ")")) return false;
+    uint32_t after = i + 1;
+    while (is(r, after, "noexcept") || is(r, after, "const")) after++;
+    bool defaulted = is(r, after, "=") && (is(r, after + 1, "default") || is(r, after + 1, "delete"));
+    bool ends = is(r, after, "{") || is(r, after, ";") || is(r, after, ":") || defaulted ||
+                token_pair(r->tokens, after, '-', '>');
+    /* In a function body `) device …` can only be a cast or an if. */
+    if (!ends || in_function(r, i)) return false;
+    const char *rank = "";
+    for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
+        if (is(r, i, ranks[w][0])) rank = ranks[w][1];
+    if (!defaulted) rank_unqualified_siblings(r, before - 1);
+    put_instead(r, i, "");
+    if (token_pair(r->tokens, after, '-', '>')) {
+        /* Attributes come behind a trailing return type. */
+        uint32_t end = after + 2;
+        while (end < r->tokens->count && end < after + FARTHEST_LOOK && !is(r, end, "{") && !is(r, end, ";"))
+            end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
+        if (end < r->tokens->count) put_before(r, end, rank);
+    } else if (after > i + 1) {
+        put_after(r, after - 1, rank); /* threadgroup const {: attributes come behind */
+    } else {
+        put_instead(r, i, rank);
+    }
+    return true;
+}

@@ -1,0 +1,50 @@
+/* The rewriter's state, as the files share it that rewrite one kind of thing each. */
+#ifndef SMELT_SOURCE_REWRITER_H
+#define SMELT_SOURCE_REWRITER_H
+
+#include "source/change.h"
+#include "source/rewrite.h"
+
+/* No text has more pragmas about contraction. */
+#define MOST_PRAGMAS 128
+
+struct rewriter {
+    const struct tokens *tokens;
+    const struct structure *structure;
+    struct arena *arena;
+    struct changes changes;
+    uint32_t pragmas[MOST_PRAGMAS]; /* those about contraction so far */
+    int pragma_count;
+    uint32_t last_constant; /* 1 + the start of the last statement with function constants */
+};
+
+static inline bool is(const struct rewriter *r, uint32_t i, const char *spelling) {
+    return token_is(r->tokens, i, spelling);
+}
+static inline uint32_t partner(const struct rewriter *r, uint32_t i) {
+    return r->tokens->items[i].partner;
+}
+static inline enum scope scope_of(const struct rewriter *r, uint32_t i) {
+    return (enum scope)r->structure->scopes[i];
+}
+static inline bool in_function(const struct rewriter *r, uint32_t i) {
+    return scope_of(r, i) >= SCOPE_FUNCTION;
+}
+
+static inline void put_before(struct rewriter *r, uint32_t i, const char *text) {
+    change_before(&r->changes, i, text);
+}
+static inline void put_instead(struct rewriter *r, uint32_t i, const char *text) {
+    change_instead(&r->changes, i, text);
+}
+static inline void put_after(struct rewriter *r, uint32_t i, const char *text) {
+    change_after(&r->changes, i, text);
+}
+
+/* method.c — `) const device {` at token i: true if it was a method's address space. */
+bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);
+/* directive.c — a pragma or an include; whether one says where lines come from. */
+void rewrite_directive(struct rewriter *r, uint32_t i);
+bool is_line_directive(const struct tokens *tokens, const struct token *token);
+
+#endif
