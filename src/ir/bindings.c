@@ -1,5 +1,6 @@
 /* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. Once
- * function constants are folded, __smelt_guards says which of them are there. */
+ * function constants are folded, __smelt_guards says which of them are there; and in the end what the code does not use
+ * need not be bound. */
 #include "ir/pass.h"
 
 #include <stdlib.h>
@@ -44,6 +45,30 @@ smelt_status pass_guarded_bindings(struct unit *unit) {
         if (absent && image->bindings[i].kind != BINDING_ATTRIBUTE) image->bindings[i].kind = BINDING_ABSENT;
     }
     LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
+}
+
+/* Does the code take the address of this binding? */
+static bool is_addressed(struct unit *unit, const struct binding *binding) {
+    const char *name =
+        binding->kind == BINDING_BUFFER ? "__smelt_buffer_address" : "__smelt_threadgroup_address";
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        uint64_t index;
+        if (strcmp(called_name(call), name) == 0 &&
+            (!is_constant_integer(LLVMGetOperand(call, 0), &index) || index == (uint64_t)binding->index))
+            return true;
+    }
+    return false;
+}
+
+smelt_status pass_used_bindings(struct unit *unit) {
+    struct image *image = &unit->result->image;
+    for (int32_t i = 0; i < image->binding_count; i++) {
+        struct binding *binding = &image->bindings[i];
+        bool memory = binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
+        if (memory && !is_addressed(unit, binding)) binding->kind = BINDING_ABSENT;
+    }
     return SMELT_OK;
 }
 

@@ -111,6 +111,7 @@ static smelt_status optimise(struct unit *unit) {
     set_joining(unit, true);
     TRY(pass_sink(unit));
     TRY(pass_constants_used(unit));
+    TRY(pass_used_bindings(unit));
     TRY(pass_lines(unit));
     TRY(pass_required_threads(unit));
     return pass_refuse(unit);

@@ -76,6 +76,8 @@ smelt_status pass_bindings(struct unit *unit);
 /* … and, once function constants have their values, marks those that are absent. */
 smelt_status pass_guarded_bindings(struct unit *unit);
 #define GUARDS_NAME "__smelt_guards"
+/* … and, once the code is optimised, those it does not use. */
+smelt_status pass_used_bindings(struct unit *unit);
 /* … and reads what required_threads_per_threadgroup says, once template arguments are folded. */
 smelt_status pass_required_threads(struct unit *unit);
 /* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
