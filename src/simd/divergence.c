@@ -213,35 +213,6 @@ static int find_mask(const struct simd *s, int place) {
     return regions_equal(s, place, above) && is_compact(s, above, place) ? s->blocks[above].mask_of : place;
 }
 
-/* ---- Ways that only return. */
-
-enum mark { NO_MARK, RETURNS, WAITS };
-
-static enum mark find_mark(LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(call, block) {
-        const char *name = called_name(call);
-        if (strcmp(name, "__smelt_thread_return") == 0) return RETURNS;
-        if (strcmp(name, "__smelt_threadgroup_barrier") == 0 || strcmp(name, "__smelt_barrier_passes") == 0)
-            return WAITS;
-    }
-    return NO_MARK;
-}
-
-static void find_returns(struct simd *s) {
-    /* Backwards: successors come first, and a loop's back edge counts as a way that does not return. */
-    for (int place = s->block_count - 1; place >= 0; place--) {
-        struct block *block = &s->blocks[place];
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
-        enum mark mark = find_mark(block->original);
-        bool all = LLVMGetNumSuccessors(terminator) > 0;
-        for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
-            int to = place_of_block(s, LLVMGetSuccessor(terminator, i));
-            all &= to > place && s->blocks[to].returns;
-        }
-        block->returns = mark == RETURNS || (mark == NO_MARK && all);
-    }
-}
-
 static void forget_divergence(struct simd *s) {
     for (int i = 0; i < s->block_count; i++) {
         s->blocks[i].divergent = s->blocks[i].join = false;
@@ -282,7 +253,6 @@ smelt_status simd_analyse(struct simd *s) {
         if (!changed) changed = settle_unknown(s);
     }
     for (int place = 0; place < s->block_count; place++) s->blocks[place].mask_of = find_mask(s, place);
-    find_returns(s);
     if (s->arena.failed) return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
     return SMELT_OK;
 }
