@@ -287,7 +287,7 @@ typedef struct smelt_kernel_desc {
     bool atomic_outputs; /* every output is `device atomic<T>*` */
     bool atomic_output[SMELT_MAX_ARGUMENTS]; /* or only these */
     smelt_math_mode math;
-    int metal_version;  /* __METAL_VERSION__: 320 for Metal 3.2, the default; 400 for Metal 4.0; 310 … */
+    int metal_version; /* __METAL_VERSION__: 320 for Metal 3.2, the default; 400 for Metal 4.0; 310 … */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
     const char *source_label; /* file name for messages about the body; default "<name>.body" */
     const char *header_label; /* file name for messages about the header; default "<name>.header" */
@@ -380,8 +380,8 @@ SMELT_API void smelt_library_release(smelt_library *library);
 SMELT_API int smelt_library_function_count(const smelt_library *library);
 SMELT_API const char *smelt_library_function_name(const smelt_library *library, int index);
 
-/* The value of one function constant, found by [[function_constant(index)]] or by its name. A value becomes the
- * constant's type as by assignment; INVALID_ARGUMENT where an integer or bool does not hold it. */
+/* The value of one function constant, found by [[function_constant(index)]] or by its name. A value becomes
+ * the constant's type as by assignment; INVALID_ARGUMENT where an integer or bool does not hold it. */
 typedef struct smelt_constant {
     int index;
     smelt_dtype dtype; /* of the value, or of each component; SMELT_NO_DTYPE ends the list */

@@ -4,8 +4,9 @@
  *   level; arguments | 256 where they have four words each;
  *   address and bytes of subsystem, category and format; then, for n arguments,
  *   n tags (kind | bytes of a component << 8 | components << 16), n first words, and n second, third and
- * fourth ones where they have four. A text has its address in the first and second word, its bytes in the third.
- * Kernel code has read every byte of these texts, or the compiler has laid them out: they may be read here.
+ * fourth ones where they have four. A text has its address in the first and second word, its bytes in the
+ * third. Kernel code has read every byte of these texts, or the compiler has laid them out: they may be read
+ * here.
  */
 #ifndef SMELT_CPU_LOG_H
 #define SMELT_CPU_LOG_H

@@ -61,7 +61,7 @@ static struct job *make_job(const struct compiler *compiler, const struct compil
         free_job(job);
         return NULL;
     }
-    memcpy(job->bitcode, request->bitcode, request->bitcode_size);
+    if (request->bitcode_size) memcpy(job->bitcode, request->bitcode, request->bitcode_size);
     job->request.bitcode = job->bitcode;
     if (request->cpu) {
         snprintf(job->cpu, sizeof job->cpu, "%s", request->cpu);

@@ -1,6 +1,6 @@
 /* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. Once
- * function constants are folded, __smelt_guards says which of them are there; and in the end what the code does not use
- * need not be bound. */
+ * function constants are folded, __smelt_guards says which of them are there; and in the end what the code
+ * does not use need not be bound. */
 #include "ir/pass.h"
 
 #include <stdlib.h>

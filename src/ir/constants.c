@@ -70,7 +70,9 @@ static LLVMValueRef component_as(LLVMTypeRef type, smelt_dtype dtype, const smel
         return LLVMConstReal(type, real ? number : negative ? (double)integer : (double)(uint64_t)integer);
     if (dtype == SMELT_BOOL) return LLVMConstInt(type, real ? number != 0 : integer != 0, false);
     if (real) {
-        if (!(number >= -0x1p63 && number < 0x1p63) || number != (double)(int64_t)number) return NULL;
+        if (!(number >= -9223372036854775808.0 && number < 9223372036854775808.0) ||
+            number != (double)(int64_t)number)
+            return NULL;
         integer = (int64_t)number;
         negative = integer < 0;
     }

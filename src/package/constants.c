@@ -47,7 +47,7 @@ static bool whole_number(const smelt_constant *c, bool *negative, int64_t *bits)
     double real = c->value.real;
     if (!is_real(c->dtype))
         *bits = c->dtype == SMELT_BOOL ? c->value.integer != 0 : c->value.integer;
-    else if (real >= -0x1p63 && real < 0x1p63 && real == (double)(int64_t)real)
+    else if (real >= -9223372036854775808.0 && real < 9223372036854775808.0 && real == (double)(int64_t)real)
         *bits = (int64_t)real;
     else
         return false;

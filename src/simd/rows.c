@@ -58,7 +58,7 @@ static void from_shape(const struct finder *f, int shape, struct view *view) {
 /* Lanes stay together that are so in both; a p + b q counts from the first of them. */
 static void combine(const struct finder *f, const struct view *a, uint64_t p, const struct view *b,
                     uint64_t q, unsigned width, struct view *out) {
-    struct view result;
+    struct view result = {.leader = {0}};
     for (int i = 0; i < f->s->chunk_lanes; i++) {
         int first = 0;
         while (a->leader[first] != a->leader[i] || b->leader[first] != b->leader[i]) first++;
@@ -72,7 +72,7 @@ static void combine(const struct finder *f, const struct view *a, uint64_t p, co
 
 /* Lanes stay together that are so in both by the same offset. */
 static void intersect(const struct finder *f, const struct view *a, const struct view *b, struct view *out) {
-    struct view result;
+    struct view result = {.leader = {0}};
     for (int i = 0; i < f->s->chunk_lanes; i++) {
         int first = 0;
         while (a->leader[first] != a->leader[i] || b->leader[first] != b->leader[i] ||

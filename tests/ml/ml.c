@@ -142,7 +142,7 @@ struct tensor *constant_of(smelt_dtype dtype, int64_t count, double value) {
 /* ---- Launches. */
 
 static struct known {
-    const char *file, *entry;
+    char file[64], entry[192];
     smelt_math_mode math;
     smelt_constant constants[SMELT_MAX_CONSTANTS];
     smelt_library *library;
@@ -162,7 +162,10 @@ static smelt_function *find_function(const struct launch *l) {
     }
     assert_true(known_count < (int)(sizeof known / sizeof *known));
     struct known *new = &known[known_count];
-    *new = (struct known){.file = l->file, .entry = l->entry, .math = l->math, .library = library};
+    /* Names may be of the test that asks first: they are copied. */
+    *new = (struct known){.math = l->math, .library = library};
+    assert_true(snprintf(new->file, sizeof new->file, "%s", l->file) < (int)sizeof new->file);
+    assert_true(snprintf(new->entry, sizeof new->entry, "%s", l->entry) < (int)sizeof new->entry);
     memcpy(new->constants, l->constants, sizeof l->constants);
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", SMELT_ML_FOLDER, l->file);

@@ -1,5 +1,5 @@
-/* Counter-based generators, bit for bit against plain ones and published vectors; what is made of the bits to within
- * its functions' errors. */
+/* Counter-based generators, bit for bit against plain ones and published vectors; what is made of the bits to
+ * within its functions' errors. */
 #include "ml.h"
 
 #define FILE_ .file = "random.metal"
@@ -34,12 +34,15 @@ static void references_are_right(void **s) {
     (void)s;
     uint32_t out[4];
     philox((uint32_t[4]){0}, (uint32_t[2]){0}, out);
-    assert_true(out[0] == 0x6627e8d5u && out[1] == 0xe169c58du && out[2] == 0xbc57ac4cu && out[3] == 0x9b00dbd8u);
+    assert_true(out[0] == 0x6627e8d5u && out[1] == 0xe169c58du && out[2] == 0xbc57ac4cu &&
+                out[3] == 0x9b00dbd8u);
     threefry((uint32_t[2]){0}, 0, 0, out);
     assert_true(out[0] == 0x6b200159u && out[1] == 0x99ba4efeu);
 }
 
-static uint64_t seed64(void) { return (uint64_t)random_below(~0u) << 32 | random_below(~0u); }
+static uint64_t seed64(void) {
+    return (uint64_t)random_below(~0u) << 32 | random_below(~0u);
+}
 
 static void bits(void **s) {
     (void)s;
@@ -51,8 +54,8 @@ static void bits(void **s) {
         uint32_t *expected = scratch(16 * n), key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
         for (uint32_t k = 0; k < n; k++)
             philox((uint32_t[4]){k, 0, (uint32_t)offset, (uint32_t)(offset >> 32)}, key, expected + 4 * k);
-        RUN(FILE_, .entry = "philox_bits", .out = {[2] = y}, .bytes = {BYTES(uint64_t, seed), BYTES(uint64_t, offset)},
-            .grid = {n}, .threadgroup = {64});
+        RUN(FILE_, .entry = "philox_bits", .out = {[2] = y},
+            .bytes = {BYTES(uint64_t, seed), BYTES(uint64_t, offset)}, .grid = {n}, .threadgroup = {64});
         check_exact("philox", y, expected);
     }
 }
@@ -77,13 +80,15 @@ static void split_keys(void **s) {
             }
             memcpy(expected + n * bytes, all, bytes);
         }
-        RUN(FILE_, .entry = "threefry_fill", .in = {k}, .out = {[1] = y}, .bytes = {[2] = BYTES(uint32_t, bytes)},
-            .grid = {keys, half}, .threadgroup = {3, 8});
+        RUN(FILE_, .entry = "threefry_fill", .in = {k}, .out = {[1] = y},
+            .bytes = {[2] = BYTES(uint32_t, bytes)}, .grid = {keys, half}, .threadgroup = {3, 8});
         check_exact("threefry", y, expected);
     }
 }
 
-static double unit(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
+static double unit(uint32_t word) {
+    return (double)(word >> 8) * 0x1p-24;
+}
 
 static void normals(void **s) {
     (void)s;
@@ -93,7 +98,8 @@ static void normals(void **s) {
     for (uint32_t k = 0; k < n; k++) {
         uint32_t out[4];
         philox((uint32_t[4]){k / 4, 0, 0, 0}, seed, out);
-        double u1 = 1 - unit(out[k % 4 / 2 * 2]), u2 = unit(out[k % 4 / 2 * 2 + 1]), radius = sqrt(-2 * log(u1));
+        double u1 = 1 - unit(out[k % 4 / 2 * 2]), u2 = unit(out[k % 4 / 2 * 2 + 1]),
+               radius = sqrt(-2 * log(u1));
         double z = radius * (k & 1 ? sin(6.283185307179586 * u2) : cos(6.283185307179586 * u2));
         expected[k] = 3 * z + 0.5;
         /* An angle up to 2π carries 3 roundings; the logarithm 2 ulp, the root and the products the rest. */
@@ -102,7 +108,8 @@ static void normals(void **s) {
     }
     assert_true(fabs(sum) < 6 * sqrt(n));
     RUN(FILE_, .entry = "philox_normal", .out = {[1] = y},
-        .bytes = {BYTES(uint32_t, seed[0], seed[1]), [2] = BYTES(uint32_t, n), [3] = BYTES(float, 0.5f), [4] = BYTES(float, 3)},
+        .bytes = {BYTES(uint32_t, seed[0], seed[1]), [2] = BYTES(uint32_t, n), [3] = BYTES(float, 0.5f),
+                  [4] = BYTES(float, 3)},
         .grid = {(n + 3) / 4}, .threadgroup = {64});
     check_bounds("normal", y, expected, bound);
 }
@@ -145,7 +152,8 @@ static void dropout(void **s) {
         }
         /* A stride that is no multiple of a simdgroup. */
         RUN(FILE_, .entry = half ? "dropout_f16" : "dropout_f32", .in = {x}, .out = {[1] = y},
-            .bytes = {[2] = BYTES(float, 0.3f), [3] = BYTES(uint32_t, seed[0], seed[1]), [4] = BYTES(uint32_t, n)},
+            .bytes =
+                {[2] = BYTES(float, 0.3f), [3] = BYTES(uint32_t, seed[0], seed[1]), [4] = BYTES(uint32_t, n)},
             .grid = {333}, .threadgroup = {100});
         check("dropout", y, expected, roundoff(dtype) * 1.01, half ? 0x1p-24 : 0);
     }
@@ -181,7 +189,8 @@ static void gumbel(void **s) {
         const uint32_t seed[2] = {random_below(~0u), random_below(~0u)};
         struct tensor *x = normal(SMELT_FLOAT16, ROWS * n, 2), *y = room(SMELT_INT32, ROWS);
         RUN(FILE_, .entry = "gumbel_argmax", .in = {[1] = x}, .out = {[2] = y},
-            .bytes = {BYTES(uint32_t, seed[0], seed[1]), [3] = BYTES(int, n)}, .groups = {ROWS}, .threadgroup = {32});
+            .bytes = {BYTES(uint32_t, seed[0], seed[1]), [3] = BYTES(int, n)}, .groups = {ROWS},
+            .threadgroup = {32});
         for (int r = 0; r < ROWS; r++) {
             double top = -INFINITY, got = NAN;
             for (int k = 0; k < n; k++) {
@@ -198,5 +207,5 @@ static void gumbel(void **s) {
     }
 }
 
-ML_MAIN(ML_TEST(references_are_right), ML_TEST(bits), ML_TEST(split_keys), ML_TEST(normals), ML_TEST(integers),
-        ML_TEST(dropout), ML_TEST(bernoulli), ML_TEST(gumbel))
+ML_MAIN(ML_TEST(references_are_right), ML_TEST(bits), ML_TEST(split_keys), ML_TEST(normals),
+        ML_TEST(integers), ML_TEST(dropout), ML_TEST(bernoulli), ML_TEST(gumbel))

@@ -296,7 +296,8 @@ static const char metal[] =
 static void libraries_need_a_text(void **state) {
     (void)state;
     smelt_library *library = NULL;
-    refused(smelt_library_create(NULL, &library), wrong, "library: neither path nor source nor package is given");
+    refused(smelt_library_create(NULL, &library), wrong,
+            "library: neither path nor source nor package is given");
     refused(smelt_library_create(&(smelt_library_desc){.path = NULL}, &library), wrong,
             "library: neither path nor source nor package is given");
     refused(smelt_library_create(&(smelt_library_desc){.source = metal}, NULL), wrong,
