@@ -256,7 +256,7 @@ static smelt_status choose_entries(const smelt_library *library, const char *con
 smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc) {
     TRY(check_build(library, desc));
     size_t most = (size_t)smelt_library_function_count(library);
-    const struct entry **entries = calloc(most, sizeof *entries);
+    const struct entry **entries = calloc(most + 1, sizeof *entries);
     if (!entries) return fail_out_of_memory(most * sizeof *entries);
     struct package_request request = {.translation = &library->translation,
                                       .source_name = library->label,

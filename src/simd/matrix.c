@@ -98,19 +98,19 @@ static void end_schedule(struct simd *s) {
 void emit_matrix_product(struct simd *s, LLVMValueRef call) {
     if (is_second_half(call)) return; /* made with the first */
     LLVMValueRef calls[2] = {call, neighbour(call, true)};
-    struct product p = {.halves = are_halves(calls[0], calls[1]) ? 2 : 1};
-    int count = simdgroup_chunks(s);
+    const int halves = are_halves(calls[0], calls[1]) ? 2 : 1, count = simdgroup_chunks(s);
+    struct product p = {.halves = halves};
     for (int first = 0; first < s->chunk_count; first += count) {
         load_operand(s, LLVMGetOperand(call, 0), first, p.even);
         load_operand(s, LLVMGetOperand(call, 1), first, p.odd);
-        for (int h = 0; h < p.halves; h++) {
+        for (int h = 0; h < halves; h++) {
             load_operand(s, LLVMGetOperand(calls[h], 2), first, p.right[h]);
             for (int chunk = 0; chunk < count; chunk++)
                 p.sums[h][chunk] = chunk_of(s, LLVMGetOperand(calls[h], 3), first + chunk);
         }
         for (int k = 0; k < MATRIX_SIZE; k++) add_products(s, &p, k);
         end_schedule(s);
-        for (int h = 0; h < p.halves; h++)
+        for (int h = 0; h < halves; h++)
             for (int chunk = 0; chunk < count; chunk++)
                 set_chunk(s, calls[h], first + chunk, p.sums[h][chunk]);
     }
