@@ -152,7 +152,6 @@ static bool start(struct job *job) {
     sigset_t all, before;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, COMPILER_STACK_BYTES);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     /* The host's signals are for the host's threads; those of faults stay as they are. */
     sigfillset(&all);
     sigdelset(&all, SIGURG);
@@ -197,9 +196,11 @@ static bool wait_for(struct job *job, double seconds) {
     bool done = job->done;
     if (!done) {
         leave_behind(job);
+        pthread_detach(job->thread);
         job->abandoned = true;
     }
     pthread_mutex_unlock(&job->lock);
+    if (done) pthread_join(job->thread, NULL);
     return done;
 }
 
