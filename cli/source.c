@@ -15,6 +15,11 @@ static bool is_package(const char *data, size_t size) {
     return size >= length && memcmp(data, SMELT_PACKAGE_MAGIC, length) == 0;
 }
 
+static bool is_called_package(const char *path) {
+    size_t length = strlen(path), end = strlen(".smeltlib");
+    return length > end && strcmp(path + length - end, ".smeltlib") == 0;
+}
+
 static bool too_long(const char *data, size_t size, bool text_only) {
     return size > (!text_only && is_package(data, size) ? MAX_PACKAGE_BYTES : MAX_SOURCE_BYTES);
 }
@@ -43,6 +48,8 @@ bool source_read(const char *path, char **contents, size_t *package_size) {
         good = complain(package ? "file '%s' is longer than 4 GiB, which no package is"
                                 : "file '%s' is longer than 64 MiB, which no kernel source is",
                         path);
+    else if (!package && package_size && is_called_package(path))
+        good = complain("'%s' is not a package of smelt", path);
     else if (!package && memchr(data, 0, size))
         good = complain("file '%s' is not text: it holds a zero byte", path);
     if (!good) {

@@ -30,6 +30,11 @@ static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **o
     return metal_version_check("library", desc->metal_version);
 }
 
+static bool has_suffix(const char *path, const char *suffix) {
+    size_t length = strlen(path), end = strlen(suffix);
+    return length > end && strcmp(path + length - end, suffix) == 0;
+}
+
 /* From where the descriptor says, as text or package. */
 static smelt_status read_source(smelt_library *library, const smelt_library_desc *desc) {
     if (desc->source)
@@ -38,8 +43,10 @@ static smelt_status read_source(smelt_library *library, const smelt_library_desc
         text_append(&library->source, desc->package, desc->package_size);
     else
         TRY(file_read(desc->path, &library->source));
-    library->packaged = !desc->source && (desc->package || package_begins(text_string(&library->source),
-                                                                          library->source.length));
+    /* A file that calls itself a package is one, if a damaged one. */
+    bool named = desc->path && has_suffix(desc->path, ".smeltlib");
+    bool begins = package_begins(text_string(&library->source), library->source.length);
+    library->packaged = !desc->source && (desc->package || begins || named);
     return library->source.failed ? fail_out_of_memory(library->source.length) : SMELT_OK;
 }
 

@@ -7,12 +7,6 @@ static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
     return token_is(t, i, spelling);
 }
 
-static bool is_one_of(const struct tokens *t, uint32_t i, const char *const *words) {
-    for (; *words; words++)
-        if (is(t, i, *words)) return true;
-    return false;
-}
-
 static const struct attribute *thread_attribute(const struct tokens *t, uint32_t list) {
     struct attribute_use use;
     uint32_t cursor = 0;
@@ -42,10 +36,10 @@ static bool read_global(const struct tokens *t, uint32_t list, struct global *gl
     if (!global->attribute || list < 2 || !is(t, global->end, ";")) return false;
     global->name = list - 1;
     uint32_t at = list - 2;
-    while (at > 0 && is_one_of(t, at, specifiers) && !is(t, at, ":")) at--;
+    while (at > 0 && token_is_one_of(t, at, specifiers) && !is(t, at, ":")) at--;
     global->type = at;
     global->first = at;
-    while (global->first > 0 && is_one_of(t, global->first - 1, specifiers)) global->first--;
+    while (global->first > 0 && token_is_one_of(t, global->first - 1, specifiers)) global->first--;
     return token_is_identifier(t, global->name) && token_is_identifier(t, global->type);
 }
 
@@ -60,7 +54,7 @@ static bool same_name(const struct tokens *t, uint32_t a, uint32_t b) {
 static bool declares_again(const struct tokens *t, const struct structure *structure, uint32_t i) {
     static const char *const statements[] = {"return", "else", "case", "do",  "sizeof",
                                              "and",    "or",   "not",  "xor", NULL};
-    if (token_is_identifier(t, i - 1)) return !is_one_of(t, i - 1, statements);
+    if (token_is_identifier(t, i - 1)) return !token_is_one_of(t, i - 1, statements);
     if (!is(t, i - 1, ",")) return false;
     bool member =
         structure->scopes[i] == SCOPE_CLASS && t->items[i].outer != NO_PLACE && is(t, t->items[i].outer, "{");

@@ -6,17 +6,12 @@ static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
     return token_is(t, i, spelling);
 }
 
-static bool is_one_of(const struct tokens *t, uint32_t i, const char *const *words) {
-    for (; *words; words++)
-        if (is(t, i, *words)) return true;
-    return false;
-}
-
 /* u8"…", L"…": the prefix is a token of its own. */
 static bool has_prefix(const struct tokens *t, uint32_t i) {
     static const char *const prefixes[] = {"u8", "u", "U", "L", NULL};
     const struct token *before = &t->items[i > 0 ? i - 1 : 0];
-    return i > 0 && before->start + before->length == t->items[i].start && is_one_of(t, i - 1, prefixes);
+    return i > 0 && before->start + before->length == t->items[i].start &&
+           token_is_one_of(t, i - 1, prefixes);
 }
 
 /* A literal of plain characters: "…" or R"(…)". */
@@ -28,7 +23,7 @@ static bool is_plain(const struct tokens *t, uint32_t i) {
 
 static bool stands_for_literal(const struct tokens *t, uint32_t i) {
     static const char *const names[] = {"__FILE__", "__func__", "__FUNCTION__", "__PRETTY_FUNCTION__", NULL};
-    return token_is_identifier(t, i) && is_one_of(t, i, names);
+    return token_is_identifier(t, i) && token_is_one_of(t, i, names);
 }
 
 /* Whether the parentheses opened at `open` belong to the language: what is in them is no expression. */
@@ -45,9 +40,9 @@ static bool is_language_call(const struct tokens *t, uint32_t open) {
                                         "__has_include",
                                         NULL};
     if (open == 0) return false;
-    if (is_one_of(t, open - 1, words)) return true;
+    if (token_is_one_of(t, open - 1, words)) return true;
     /* asm volatile ("…" : …) */
-    if (open > 1 && is(t, open - 1, "volatile") && is_one_of(t, open - 2, words)) return true;
+    if (open > 1 && is(t, open - 1, "volatile") && token_is_one_of(t, open - 2, words)) return true;
     const struct token *name = &t->items[open - 1];
     static const char builtin[] = "__builtin_";
     if (name->kind != TOKEN_IDENTIFIER || name->length < sizeof builtin) return false;
@@ -64,7 +59,7 @@ static bool declares_characters(const struct tokens *t, uint32_t last) {
     while (i > 0 && is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
     if (!token_is_identifier(t, i) || i == last) return false;
     if (i > 0 && is(t, i - 1, "const")) i--;
-    return i > 0 && is_one_of(t, i - 1, types);
+    return i > 0 && token_is_one_of(t, i - 1, types);
 }
 
 /* The initialiser of an array: `char s[] = "…"`, `char s[2][4] = {"…", "…"}`. */

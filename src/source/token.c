@@ -214,6 +214,12 @@ bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling)
            memcmp(tokens->text + token->start, spelling, token->length) == 0;
 }
 
+bool token_is_one_of(const struct tokens *tokens, uint32_t index, const char *const *spellings) {
+    for (; *spellings; spellings++)
+        if (token_is(tokens, index, *spellings)) return true;
+    return false;
+}
+
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second) {
     if (index >= tokens->count || index + 1 == tokens->count) return false;
     const struct token *a = &tokens->items[index], *b = a + 1;

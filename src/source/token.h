@@ -43,6 +43,8 @@ void tokens_free(struct tokens *tokens);
 
 /* Whether token `index` is exactly `spelling`; false past either end. */
 bool token_is(const struct tokens *tokens, uint32_t index, const char *spelling);
+/* One of the spellings, which end with NULL. */
+bool token_is_one_of(const struct tokens *tokens, uint32_t index, const char *const *spellings);
 
 /* Whether tokens `index` and `index + 1` touch and spell `first` and `second`, as "[[" or "::". */
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second);

@@ -1,5 +1,6 @@
 /* The table of functions. Bars of the precise forms are this project's; allowances are those of the Metal
- * Shading Language specification's table of single-precision accuracy under fast math. */
+ * Shading Language specification's table of single-precision accuracy under fast math, from memory: they have
+ * not been compared with its text. */
 #include "functions.h"
 
 #include "../prelude/support.h"

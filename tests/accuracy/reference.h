@@ -26,7 +26,8 @@
     X(sinh)                                                                                                 \
     X(sinpi)                                                                                                \
     X(sqrt)                                                                                                 \
-    X(tan) X(tanh) X(tanpi) X(fabs) X(ceil) X(floor) X(fract) X(rint) X(round) X(trunc) X(saturate) X(sign) \
+    X(tan)                                                                                                  \
+    X(tanh) X(tanpi) X(fabs) X(ceil) X(floor) X(fract) X(rint) X(round) X(trunc) X(saturate) X(sign)        \
         X(modf_fraction) X(frexp_fraction) X(frexp_exponent) X(ilogb) X(reciprocal) X(atan2) X(pow) X(powr) \
             X(add) X(subtract) X(multiply) X(divide) X(copysign) X(fdim) X(fmod) X(nextafter) X(step)       \
                 X(fmax) X(fmin) X(ldexp) X(fma) X(clamp) X(mix) X(smoothstep) X(fmax3) X(fmin3) X(median3)

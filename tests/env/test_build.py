@@ -317,7 +317,8 @@ def test_damage(scratch):
     with open(package, "rb") as file:
         whole = file.read()
     damages = {"is cut off": whole[:-1], "its checksum": whole[:300] + b"?" + whole[301:], "is damaged": whole + b"x",
-               "is of format 99; this smelt": whole[:8] + b"c" + whole[9:], "less than its header": whole[:20]}
+               "is of format 99; this smelt": whole[:8] + b"c" + whole[9:], "less than its header": whole[:20],
+               "is not a package of smelt": b"S" + whole[1:]}
     for words, content in damages.items():
         path = scratch.file("damaged.smeltlib", content)
         done = scratch.run(["run", path, "-b", "2:out:float32:4", "--grid", "4"])

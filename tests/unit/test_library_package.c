@@ -304,6 +304,13 @@ static void wrong_calls(void **state) {
     smelt_library *library = NULL, *package = package_library(), *text = text_library();
     expect_error(smelt_library_create(&(smelt_library_desc){.package = "no", .package_size = 2}, &library),
                  SMELT_ERROR_FORMAT, "'package' is not a package of smelt");
+    FILE *file = fopen("named.smeltlib", "w");
+    assert_non_null(file);
+    fputs("kernel void f(device float *a) {}\n", file);
+    fclose(file);
+    expect_error(smelt_library_create(&(smelt_library_desc){.path = "named.smeltlib"}, &library),
+                 SMELT_ERROR_FORMAT, "'named.smeltlib' is not a package of smelt");
+    remove("named.smeltlib");
     expect_error(smelt_library_create(&(smelt_library_desc){.package = "", .source = ""}, &library),
                  SMELT_ERROR_INVALID_ARGUMENT, "source and package are both given");
     assert_null(library);

@@ -6,4 +6,6 @@
 #include <stdio.h>
 #endif
 PROGRAM_CONSTANT float kThird = 1.0;
-inline float third(float x) { return metal::exp(x) * kThird; }
+inline float third(float x) {
+    return metal::exp(x) * kThird;
+}
