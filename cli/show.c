@@ -13,7 +13,7 @@ static const struct {
 } stages[] = {
     {"source", SMELT_STAGE_SOURCE}, {"rewritten", SMELT_STAGE_REWRITTEN},
     {"ir", SMELT_STAGE_IR},         {"simd", SMELT_STAGE_SIMD},
-    {"asm", SMELT_STAGE_ASM},
+    {"asm", SMELT_STAGE_ASM},       {"ptx", SMELT_STAGE_PTX},
 };
 #define STAGE_COUNT (sizeof stages / sizeof *stages)
 
@@ -28,9 +28,7 @@ static bool find_stage(const struct options *o, smelt_stage *stage) {
         *stage = stages[i].stage;
         return true;
     }
-    if (strcmp(name, "ptx") == 0)
-        return complain("stage 'ptx' does not exist yet; there are source, rewritten, ir, simd, asm");
-    return complain("stage '%s' is unknown; expected source, rewritten, ir, simd or asm", name);
+    return complain("stage '%s' is unknown; expected source, rewritten, ir, simd, asm or ptx", name);
 }
 
 /* Not a stage of one function: what the file itself holds. */

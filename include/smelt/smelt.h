@@ -342,7 +342,8 @@ typedef enum smelt_stage {
     SMELT_STAGE_IR,         /* LLVM IR after optimisation, before an engine takes it */
     SMELT_STAGE_ASM,        /* machine code of the chosen device, as text */
     SMELT_STAGE_SIMD,       /* the SIMD engine's vector IR, with the shape of each value */
-    SMELT_STAGE_WHY /* what the SIMD engine could not make plain vector code of, line by line, and why */
+    SMELT_STAGE_WHY, /* what the SIMD engine could not make plain vector code of, line by line, and why */
+    SMELT_STAGE_PTX  /* for NVIDIA GPUs; on machines without one, too */
 } smelt_stage;
 
 /* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents). Code

@@ -112,7 +112,7 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
     struct image image = {0};
     struct code *made = NULL;
     bool cache_hit = false;
-    TRY(executable->source.compile(executable->source.context, shape, &image, &cache_hit));
+    TRY(executable->source.compile(executable->source.context, NULL, shape, &image, &cache_hit));
     TRY(code_create(executable, shape, &image, &made));
     log_refusal(executable, made);
     executable_add(executable, made, out);

@@ -1,4 +1,5 @@
 #include "frontend/code.h"
+#include "cuda/shape.h"
 #include "frontend/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
@@ -31,7 +32,7 @@ static struct hash image_key(struct hash bitcode, const struct code_options *opt
     hasher_add(hasher, &bitcode, sizeof bitcode);
     hasher_add(hasher, &options->shape, sizeof options->shape);
     add_constants(hasher, options);
-    target_add_to_key(cpu, hasher);
+    target_add_to_key(options->target ? options->target : cpu, hasher);
     return hasher_finish(hasher);
 }
 
@@ -62,7 +63,9 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
     TRY(compiler_open(&compiler));
     struct compile_request request = {.bitcode = bitcode.data,
                                       .bitcode_size = bitcode.size,
-                                      .cpu = cpu,
+                                      .cpu = options->target ? options->target : cpu,
+                                      .features =
+                                          options->target ? cuda_target_features(options->target) : NULL,
                                       .constants = options->constants,
                                       .private_limit = PRIVATE_LIMIT_BYTES,
                                       .shape = options->shape,
@@ -92,6 +95,7 @@ static enum compile_output output_of(smelt_stage stage) {
     case SMELT_STAGE_WHY:
         return COMPILE_WHY;
     case SMELT_STAGE_ASM:
+    case SMELT_STAGE_PTX:
         return COMPILE_ASM;
     default:
         return COMPILE_IR;

@@ -11,6 +11,7 @@ struct code_options {
     const char *name;                /* what messages call the kernel */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     struct code_shape shape;
+    const char *target; /* what code is made for: "sm_90a"; NULL: a CPU */
 };
 
 /* `key` names the bitcode: what it was made from, or its own hash. `cpu` as LLVM calls it; NULL: this

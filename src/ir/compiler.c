@@ -53,6 +53,10 @@ static void start_llvm(void) {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
     const char *arguments[] = {
         "smelt",
         /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
@@ -92,6 +96,7 @@ static void set_joining(struct unit *unit, bool allowed) {
 static smelt_status optimise(struct unit *unit) {
     TRY(pass_declare(unit));
     TRY(pass_bindings(unit));
+    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_math(unit));
     TRY(pass_initialisers_listed(unit));
     TRY(pass_constants(unit));
     TRY(pass_guard(unit));
@@ -148,6 +153,7 @@ static smelt_status run(struct unit *unit) {
     if (output == COMPILE_IR) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
     TRY(pass_bfloat(unit));
+    if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
     if (unit->engine == ENGINE_SIMD) {
         TRY(pass_simd(unit));
         if (output == COMPILE_WHY) return SMELT_OK;

@@ -8,14 +8,14 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 3
+#define COMPILER_INTERFACE 4
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
     COMPILE_IR,       /* fills `text`: optimised IR before the engine */
     COMPILE_SIMD,     /* fills `text`: the SIMD engine's vector IR with shapes as comments */
     COMPILE_WHY,      /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
-    COMPILE_ASM,      /* fills `text` */
+    COMPILE_ASM,      /* fills `text`: of the PTX engine, PTX */
     COMPILE_CONSTANTS /* fills `constants` */
 };
 
@@ -38,7 +38,7 @@ static inline bool constant_matches(const smelt_constant *given, long index, con
 struct compile_request {
     const char *bitcode;
     size_t bitcode_size;
-    const char *cpu, *features;      /* LLVM's names; NULL: this machine's */
+    const char *cpu, *features; /* LLVM's names; NULL: this machine's. PTX: "sm_90a", "+ptx80", both given */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     uint64_t private_limit;          /* bytes of private arrays a thread may have */
     struct code_shape shape;

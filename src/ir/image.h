@@ -5,33 +5,45 @@
 
 #include "base/error.h"
 
-enum engine { ENGINE_SCALAR, ENGINE_SIMD };
+/* PTX: code of one thread for NVIDIA GPUs, where a simdgroup is a warp. */
+enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX };
 
 /* Bytes by which the buffers of a small launch stay below 2^31. */
 #define SMALL_REACH (1 << 24)
+
+/* Buffers with higher indexes are never inlined. */
+#define SHAPE_MAX_INLINED 64
 
 /* What code of an entry was made for: one entry has several codes, made when a launch first needs them.
  * Compared and hashed as bytes: always zero-initialised. */
 struct code_shape {
     uint32_t engine;   /* enum engine */
-    uint32_t polled;   /* SIMD: loops look at the stop flag (the scalar engine's always do) */
-    uint32_t masked;   /* SIMD: the last lanes of a gang may hold no thread */
+    uint32_t polled;   /* SIMD, PTX: loops look at the stop flag (the scalar engine's always do) */
+    uint32_t masked;   /* SIMD: the last lanes of a gang may hold no thread. PTX: groups may be cut off at the
+                          grid's edge */
     uint32_t small;    /* grid and buffers stay below 2^31, buffers by SMALL_REACH */
     uint32_t rows;     /* a group's first dimension is a multiple of 32 */
     uint32_t multiple; /* one dimension: gangs of this many threads fill full groups; 0: 32 do */
-    uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only. */
+    uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only, unless
+                          they are masked. */
+    uint32_t most_threads; /* PTX: of a group, where its size is not known */
+    uint32_t folded;       /* PTX: more groups than the hardware's grid takes: they are numbered in one row */
+    uint8_t inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
+                                           (cuda/parameters.h), 8 << n bytes of them; 0: behind an address */
 };
 
 /* ABSENT: the function constant that guards the argument is false. */
 enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3, BINDING_ABSENT = 4 };
 
-/* One parameter of the kernel. The layout is that of __smelt::binding in the prelude. */
+/* One parameter of the kernel. All but the last field are those of __smelt::binding in the prelude. */
 struct binding {
     int32_t kind;
     int32_t index;
     int32_t size; /* bytes of what is pointed to */
     int32_t align;
     int32_t writable;
+    int32_t inlined; /* PTX: the bytes of its contents among the parameters: not 0 only where the shape asked
+                        for it, which the code need not follow */
 };
 
 /* Where a simdgroup operation stands in the program, as a path of alternating positions and loop numbers from
@@ -57,11 +69,12 @@ struct image {
     uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
     uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */
     bool has_barrier;
+    bool has_log;         /* PTX: kernels that log need a struct cuda_log */
     uint32_t engine;      /* whose code it is: the scalar engine's, too, where the SIMD engine refused */
     uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
     uint64_t stack_bytes; /* SIMD: what one call needs at most, private arrays of all lanes included */
     char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
-    char *object;         /* an ELF relocatable file */
+    char *object;         /* an ELF relocatable file; PTX: its text, ended by 0, which object_size counts */
     size_t object_size;
 };
 

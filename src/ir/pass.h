@@ -116,6 +116,10 @@ smelt_status pass_lower_scalar(struct unit *unit);
  * names; image.private_bytes is measured, LIMIT if it is too much. */
 smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
 smelt_status measure_private_memory(struct unit *unit);
+/* ptx/ptx.c — the entry becomes a kernel for NVIDIA GPUs, and PTX. */
+smelt_status pass_ptx(struct unit *unit);
+/* ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own approximations. */
+smelt_status pass_ptx_math(struct unit *unit);
 /* cpu/codegen.c — LLVM passes that ask what the target can do. */
 smelt_status run_target_passes(struct unit *unit, const char *passes);
 /* cpu/codegen.c — machine code, into result->image or result->text. */

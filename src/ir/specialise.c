@@ -70,7 +70,7 @@ static void limit_result(struct unit *unit, LLVMValueRef call) {
 }
 
 smelt_status pass_specialise(struct unit *unit) {
-    if (unit->engine != ENGINE_SIMD) return SMELT_OK;
+    if (unit->engine == ENGINE_SCALAR) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {

@@ -11,9 +11,10 @@ struct executable; /* the device's own */
 /* Where a device gets an entry's code from. An entry has several codes, made when a launch first needs them:
  * see struct code_shape. */
 struct code_source {
-    /* Compiles the entry for a shape of launch. *cache_hit: no compiler ran. Called from several threads. */
-    smelt_status (*compile)(void *context, const struct code_shape *shape, struct image *image,
-                            bool *cache_hit);
+    /* Compiles the entry for a shape of launch on a device's target (struct device). *cache_hit: no compiler
+     * ran. Called from several threads. */
+    smelt_status (*compile)(void *context, const char *target, const struct code_shape *shape,
+                            struct image *image, bool *cache_hit);
     void *context;     /* must live as long as what is loaded from here */
     bool barrier_hint; /* the entry's text has barriers */
 };

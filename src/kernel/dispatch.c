@@ -1,5 +1,6 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
+#include "cuda/shape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -154,15 +155,24 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     return status;
 }
 
+/* What PTX is shown for where no GPU says otherwise. */
+#define USUAL_CUDA_TARGET "sm_90a"
+
 smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
-                             smelt_stage stage, struct code_shape *shape) {
+                             smelt_stage stage, struct code_options *options) {
     static const int64_t usual[3] = {256, 1, 1};
     struct extent extent;
     const int64_t *group = desc->group[0] ? desc->group : usual;
     TRY(extent_check(what, device, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual,
                      &extent));
     struct launch launch = launch_of(&extent, desc->timeout);
+    struct code_shape *shape = &options->shape;
     device->shape(&launch, desc->barrier_hint, shape);
+    options->target = device->target;
+    if (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX) {
+        cuda_shape(&launch, desc->barrier_hint, shape);
+        options->target = USUAL_CUDA_TARGET;
+    }
     if ((stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY) && shape->engine != ENGINE_SIMD)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': stages simd and why are of the SIMD engine; device '%s' runs another", what,

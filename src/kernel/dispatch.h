@@ -59,8 +59,9 @@ struct shape_desc {
     bool barrier_hint;
 };
 
-/* What the launch's full groups are compiled for. INVALID_ARGUMENT for a stage the device has not. */
+/* What the launch's full groups are compiled for: options' shape and target. INVALID_ARGUMENT for a stage the
+ * device has not. */
 smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
-                             smelt_stage stage, struct code_shape *shape);
+                             smelt_stage stage, struct code_options *options);
 
 #endif

@@ -20,19 +20,23 @@ void smelt_function_release(smelt_function *function) {
     free(function);
 }
 
-static smelt_status compile_function(void *context, const struct code_shape *shape, struct image *image,
-                                     bool *cache_hit) {
+static smelt_status compile_function(void *context, const char *target, const struct code_shape *shape,
+                                     struct image *image, bool *cache_hit) {
     const smelt_function *function = context;
-    struct code_options options = {
-        .name = function->entry->host_name, .constants = function->constants, .shape = *shape};
+    struct code_options options = {.name = function->entry->host_name,
+                                   .constants = function->constants,
+                                   .shape = *shape,
+                                   .target = target};
     return compile_entry(&function->library->translation, function->entry, &options, image, cache_hit);
 }
 
-static smelt_status load_function(void *context, const struct code_shape *shape, struct image *image,
-                                  bool *ready) {
+static smelt_status load_function(void *context, const char *target, const struct code_shape *shape,
+                                  struct image *image, bool *ready) {
     smelt_function *function = context;
-    struct code_options options = {
-        .name = function->entry->host_name, .constants = function->constants, .shape = *shape};
+    struct code_options options = {.name = function->entry->host_name,
+                                   .constants = function->constants,
+                                   .shape = *shape,
+                                   .target = target};
     char *note;
     smelt_status status = package_code(&function->library->package, function->packaged, &options,
                                        function->constants_changed, image, ready, &note);
@@ -178,7 +182,7 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
 static smelt_status show(smelt_function *function, const smelt_dispatch_desc *desc, smelt_stage stage,
                          char **text) {
     const char *name = function->entry->host_name;
-    if ((unsigned)stage > SMELT_STAGE_WHY)
+    if ((unsigned)stage > SMELT_STAGE_PTX)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage", name,
                     (int)stage);
     const struct device *device;
@@ -194,7 +198,7 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
                                .group = desc->threadgroup,
                                .timeout = desc->timeout,
                                .barrier_hint = barrier_hint(function)};
-    TRY(shape_for_stage(name, device, &shape, stage, &options.shape));
+    TRY(shape_for_stage(name, device, &shape, stage, &options));
     return function->packaged
                ? package_show(function->packaged, &options, stage, text)
                : compile_show(&function->library->translation, function->entry, &options, stage, text);

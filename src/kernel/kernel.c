@@ -317,10 +317,10 @@ static smelt_status only_entry(const struct translation *translation, const stru
                 text_string(&signature->host_name));
 }
 
-static smelt_status compile_variant(void *context, const struct code_shape *shape, struct image *image,
-                                    bool *cache_hit) {
+static smelt_status compile_variant(void *context, const char *target, const struct code_shape *shape,
+                                    struct image *image, bool *cache_hit) {
     const struct variant *variant = context;
-    struct code_options options = {.name = variant->name, .shape = *shape};
+    struct code_options options = {.name = variant->name, .shape = *shape, .target = target};
     return compile_entry(&variant->translation, variant->entry, &options, image, cache_hit);
 }
 
@@ -555,7 +555,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                     !kernel ? "kernel"
                     : !desc ? "desc"
                             : "text");
-    if ((unsigned)stage > SMELT_STAGE_WHY)
+    if ((unsigned)stage > SMELT_STAGE_PTX)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage",
                     kernel->desc.name, (int)stage);
     const struct device *device;
@@ -580,7 +580,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                                        .barrier_hint = compile_has_barrier(&translation)};
             status = only_entry(&translation, &signature, &entry);
             if (status == SMELT_OK)
-                status = shape_for_stage(kernel->desc.name, device, &shape, stage, &options.shape);
+                status = shape_for_stage(kernel->desc.name, device, &shape, stage, &options);
             if (status == SMELT_OK) status = compile_show(&translation, entry, &options, stage, text);
             translation_free(&translation);
         }

@@ -23,9 +23,10 @@ struct fake {
     bool full_refused, edge_refused;
 };
 
-static smelt_status no_compiler(void *context, const struct code_shape *shape, struct image *image,
-                                bool *cache_hit) {
+static smelt_status no_compiler(void *context, const char *target, const struct code_shape *shape,
+                                struct image *image, bool *cache_hit) {
     (void)context;
+    (void)target;
     (void)shape;
     (void)image;
     (void)cache_hit;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1}, {BINDING_ATTRIBUTE, 0, 12, 4, 0}};
+static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1, 0}, {BINDING_ATTRIBUTE, 0, 12, 4, 0, 0}};
 static struct site sites[] = {{.depth = 1, .position = {2, 7}, .loop = {5}}};
 static char object[] = "not machine code, but bytes";
 static char refusal[] = "a sentence";

@@ -1,0 +1,41 @@
+/* What a kernel on an NVIDIA GPU is given: one block of bytes, its only parameter. Shared by src/ptx/, which
+ * makes code that reads it, and src/cuda/, which fills it at each launch. */
+#ifndef SMELT_CUDA_PARAMETERS_H
+#define SMELT_CUDA_PARAMETERS_H
+
+#include "ir/image.h"
+
+struct cuda_parameters {
+    uint32_t grid[3];       /* threads */
+    uint32_t group_size[3]; /* threads of a full group */
+    uint32_t groups[3];     /* threadgroups */
+    uint32_t reserved;
+    uint64_t
+        stop; /* polled codes: address of a uint32_t in the device's memory; not 0: the kernel is to end */
+    uint64_t log; /* codes that log: address of a struct cuda_log in the device's memory */
+    /* One for each binding of the image of kind BUFFER or THREADGROUP, in their order: the address in the
+     * device's memory, or the offset in the threadgroup's, behind image.threadgroup_bytes. An inlined
+     * buffer's is unused. */
+    uint64_t slots[];
+};
+
+/* Behind the slots, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of
+ * inlined_bytes(). */
+#define CUDA_PARAMETER_LIMIT 4096 /* bytes in all */
+
+/* Bytes a class of struct code_shape's `inlined` stands for: 16, 32 … 2048. */
+static inline uint32_t inlined_bytes(uint8_t class) {
+    return class ? 8u << class : 0;
+}
+
+/* What kernels log. A thread takes CUDA_LOG_HEADER + n words with one atomic addition to `used`, and writes
+ * them if they lie within the capacity: n, its group's number, its index in the group, then the words of the
+ * log call (cpu/log.h). Addresses among them are the device's. */
+#define CUDA_LOG_HEADER 3
+struct cuda_log {
+    uint64_t used;     /* words taken, written or not */
+    uint64_t capacity; /* words there are */
+    uint64_t words[];
+};
+
+#endif

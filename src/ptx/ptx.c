@@ -1,0 +1,46 @@
+/* The order of the passes from a thread's optimised code to PTX. */
+#include "ptx/ptx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+smelt_status pass_ptx(struct unit *unit) {
+    unit->result->image.engine = ENGINE_PTX;
+    TRY(measure_private_memory(unit));
+    TRY(pass_ptx_inline(unit));
+    TRY(pass_ptx_retarget(unit));
+    TRY(run_ptx_passes(unit, "function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
+    TRY(pass_ptx_simdgroup(unit));
+    TRY(pass_ptx_lower(unit));
+    TRY(verify_module(unit));
+    TRY(run_ptx_passes(unit, "function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
+                             "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce),globaldce"));
+    return pass_ptx_code(unit);
+}
+
+LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
+                          LLVMValueRef *arguments, unsigned count, bool effects) {
+    LLVMTypeRef types[16];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type =
+        LLVMFunctionType(result ? result : LLVMVoidTypeInContext(unit->context), types, count, false);
+    LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), effects,
+                                         false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(unit->builder, type, code, arguments, count, "");
+    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    if (effects) {
+        unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+        LLVMAddCallSiteAttribute(call, function, LLVMCreateEnumAttribute(unit->context, convergent, 0));
+    }
+    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+    LLVMAddCallSiteAttribute(call, function, LLVMCreateEnumAttribute(unit->context, nounwind, 0));
+    return call;
+}
+
+LLVMValueRef ptx_register(struct unit *unit, const char *name) {
+    char full[80] = "llvm.nvvm.read.ptx.sreg.";
+    strcat(full, name);
+    unsigned id = LLVMLookupIntrinsicID(full, strlen(full));
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, NULL, 0);
+    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, NULL, 0, "");
+}

@@ -1,0 +1,45 @@
+/* What the passes that make PTX share. They take the optimised code of one thread; a simdgroup is a warp, a
+ * threadgroup a block of one dimension. In order (ptx.c): inline, retarget, converge, simdgroup, lower, code.
+ */
+#ifndef SMELT_PTX_PTX_H
+#define SMELT_PTX_PTX_H
+
+#include "ir/pass.h"
+
+/* NVPTX's address spaces, which the module uses once it is retargeted. */
+#define PTX_GLOBAL 1
+#define PTX_SHARED 3
+
+/* parameters.c — inlined buffers that the code only loads from become parts of the kernel's parameter; the
+ * image's bindings say which. Requires: the module not yet retargeted. */
+smelt_status pass_ptx_inline(struct unit *unit);
+
+/* retarget.c — the module is NVPTX's: its triple, its data layout, its address spaces; nothing of clang's x86
+ * is left, no debug information either. */
+smelt_status pass_ptx_retarget(struct unit *unit);
+
+/* simdgroup.c — simdgroup operations become warp instructions over the lanes that are active there. */
+smelt_status pass_ptx_simdgroup(struct unit *unit);
+
+/* lower.c — what is left of intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
+ * fences; loops poll the stop flag where the shape says so. */
+smelt_status pass_ptx_lower(struct unit *unit);
+
+/* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
+LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
+/* The slot of a binding, and the place of an inlined one's contents; -1: the image has no such binding. */
+int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index);
+int64_t ptx_inlined_offset(const struct image *image, int64_t index);
+uint64_t ptx_parameter_bytes(const struct image *image);
+
+/* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
+smelt_status run_ptx_passes(struct unit *unit, const char *passes);
+smelt_status pass_ptx_code(struct unit *unit);
+
+/* Calls inline assembly: `result` NULL for none. */
+LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
+                          LLVMValueRef *arguments, unsigned count, bool effects);
+/* Reads a special register: ptx_register(unit, "tid.x"). */
+LLVMValueRef ptx_register(struct unit *unit, const char *name);
+
+#endif

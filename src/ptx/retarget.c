@@ -1,0 +1,79 @@
+/* The module becomes one of NVPTX.
+ *
+ * clang compiled it for x86-64 with SYCL's address spaces, which both back ends must read: device memory 5,
+ * constant memory 6 or 1 and 2, threadgroup memory 3. LLVM's types cannot be changed in place, so the module
+ * is printed, the numbers are replaced in its text, and it is read again. */
+#include "ptx/ptx.h"
+
+#include <llvm-c/Comdat.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/IRReader.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIPLE "nvptx64-nvidia-cuda"
+#define LAYOUT "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"
+
+static void clean_function(LLVMValueRef function, bool entry) {
+    static const char *const kinds[] = {"target-cpu",       "tune-cpu",
+                                        "target-features",  "min-legal-vector-width",
+                                        "no-trapping-math", "stack-protector-buffer-size",
+                                        "frame-pointer",    "sycl-module-id"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        LLVMRemoveStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kinds[i],
+                                         (unsigned)strlen(kinds[i]));
+    LLVMSetComdat(function, NULL);
+    if (!entry && !LLVMIsDeclaration(function)) LLVMSetLinkage(function, LLVMInternalLinkage);
+}
+
+static void clean(struct unit *unit) {
+    LLVMStripModuleDebugInfo(unit->module);
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        clean_function(f, f == unit->entry);
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+        LLVMSetComdat(g, NULL);
+        if (!LLVMIsDeclaration(g)) LLVMSetLinkage(g, LLVMInternalLinkage);
+    }
+    LLVMSetTarget(unit->module, TRIPLE);
+    LLVMSetDataLayout(unit->module, LAYOUT);
+}
+
+/* Numbers of spaces, in place: they have one digit each. What stands in quotes is not the module's own text.
+ */
+static void replace_spaces(char *text) {
+    static const char word[] = "addrspace(";
+    bool quoted = false;
+    for (char *c = text; *c; c++) {
+        if (*c == '"') quoted = !quoted; /* quotes within are written as \22 */
+        if (quoted || *c != 'a' || strncmp(c, word, sizeof word - 1) != 0) continue;
+        char *digit = c + sizeof word - 1;
+        if (digit[1] == ')' && strchr("2456", *digit)) *digit = '0' + PTX_GLOBAL;
+    }
+}
+
+/* A cast that now leads from a space to itself is its operand. */
+static smelt_status read_again(struct unit *unit, const char *text) {
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "kernel");
+    char *message = NULL;
+    LLVMModuleRef module = NULL;
+    if (LLVMParseIRInContext(unit->context, buffer, &module, &message)) {
+        smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "the retargeted module: %s", message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    LLVMDisposeModule(unit->module);
+    unit->module = module;
+    unit->layout = LLVMGetModuleDataLayout(module);
+    unit->entry = LLVMGetNamedFunction(module, ENTRY_NAME);
+    return SMELT_OK;
+}
+
+smelt_status pass_ptx_retarget(struct unit *unit) {
+    clean(unit);
+    char *text = LLVMPrintModuleToString(unit->module);
+    replace_spaces(text);
+    smelt_status status = read_again(unit, text);
+    LLVMDisposeMessage(text);
+    return status;
+}
