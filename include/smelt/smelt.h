@@ -158,9 +158,12 @@ typedef struct smelt_shape {
     int64_t size[SMELT_MAX_DIMENSIONS];
 } smelt_shape;
 
-/* An n-dimensional array in host memory: dtype, shape, strides in elements, and a reference to its
- * memory, which views share. */
+/* An n-dimensional array in the memory of the host or of a device: dtype, shape, strides in elements, and a
+ * reference to its memory, which views share. */
 typedef struct smelt_array smelt_array;
+
+/* An order in which a device works: see Streams below. */
+typedef struct smelt_stream smelt_stream;
 
 /* A new row-contiguous array with undefined contents.
  * INVALID_ARGUMENT for a dtype, ndim or size that is none; LIMIT if the bytes overflow; OUT_OF_MEMORY. */
@@ -192,8 +195,10 @@ SMELT_API smelt_shape smelt_array_shape(const smelt_array *array);
 SMELT_API const int64_t *smelt_array_strides(const smelt_array *array);
 /* The number of elements: the product of the shape, 1 for a scalar. */
 SMELT_API int64_t smelt_array_size(const smelt_array *array);
-/* The address of element (0, …). */
+/* The address of element (0, …), in the memory of the array's device: the host cannot read a GPU's. */
 SMELT_API void *smelt_array_data(const smelt_array *array);
+/* The device whose memory it lies in: "cpu", "cuda:0". */
+SMELT_API const char *smelt_array_device(const smelt_array *array);
 /* True if the elements lie in row-major order without gaps. */
 SMELT_API bool smelt_array_is_contiguous(const smelt_array *array);
 
@@ -210,6 +215,30 @@ SMELT_API smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype
 
 /* `array` itself with one more reference if it is row-contiguous, else a row-contiguous copy. */
 SMELT_API smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **result);
+
+/* ---- Arrays on devices. Without them, too, arrays go where a launch needs them; these say when.
+ *
+ * `device` is a name of smelt_device_name, "cuda" means "cuda:0", "cpu" the host's memory. NO_DEVICE if there
+ * is none. An array in flight is kept until the device has done with it; one that two streams use is used in
+ * the order of the calls. */
+
+/* A new row-contiguous array on `device` with undefined contents. OUT_OF_MEMORY names what was asked for and
+ * is free. */
+SMELT_API smelt_status smelt_array_create_on(const char *device, smelt_dtype dtype, smelt_shape shape,
+                                             smelt_array **array);
+
+/* An array over memory on `device` that is the caller's, as smelt_array_from_memory is over the host's. */
+SMELT_API smelt_status smelt_array_from_device_memory(const char *device, smelt_dtype dtype,
+                                                      smelt_shape shape, const int64_t *strides, void *data,
+                                                      void (*release)(void *context), void *context,
+                                                      smelt_array **array);
+
+/* `array` on `device`: itself with one more reference if it is there, else a copy with the same strides'
+ * order, or row-contiguous. A copy to the host has ended when the call returns; one to a device is enqueued
+ * on `stream` (NULL: the device's default) and `array` may be changed at once. Late errors of kernels that
+ * wrote it are returned here. */
+SMELT_API smelt_status smelt_array_to(smelt_array *array, const char *device, smelt_stream *stream,
+                                      smelt_array **result);
 
 /* New arrays with generated contents. The bits come from Philox4x32-10: element i takes word i % 4 of key =
  * seed, counter = (i / 4, draw), where draw is 0, and 1 for a second word (64-bit integers, imaginary parts,
@@ -271,6 +300,56 @@ SMELT_API const char *smelt_device_description(const char *name);
  * none. */
 SMELT_API int smelt_device_threads(const char *name);
 
+/* What is free of a device's memory and what there is, in bytes. INVALID_ARGUMENT for a CPU. */
+SMELT_API smelt_status smelt_device_memory(const char *name, uint64_t *free_bytes, uint64_t *total_bytes);
+
+/* Waits for everything enqueued on the device; late errors are returned. */
+SMELT_API smelt_status smelt_device_wait(const char *name);
+
+/* After DEVICE_LOST: makes the device usable again. Everything on it is destroyed, what other libraries of
+ * the process keep there too: arrays on it, streams, events and recordings made before can only be released.
+ */
+SMELT_API smelt_status smelt_device_reset(const char *name);
+
+/* ---- Streams, events, recordings ------------------------------------------------------------ */
+
+/* A stream is an order: what is enqueued on one runs one after the other, different streams may overlap. On a
+ * CPU everything has ended when its call returns; streams exist so that the same program runs. */
+SMELT_API smelt_status smelt_stream_create(const char *device, smelt_stream **stream);
+/* Over a stream of the caller's: a CUstream (NULL is CUDA's default stream), which must outlive it. */
+SMELT_API smelt_status smelt_stream_from_native(const char *device, void *native, smelt_stream **stream);
+SMELT_API void *smelt_stream_native(const smelt_stream *stream);
+SMELT_API smelt_stream *smelt_stream_retain(smelt_stream *stream);
+SMELT_API void smelt_stream_release(smelt_stream *stream);
+/* Waits for all that was enqueued. FAULT with the kernel's name if one touched memory it may not; from then
+ * on the device is lost. */
+SMELT_API smelt_status smelt_stream_wait(smelt_stream *stream);
+
+/* A point in a stream. */
+typedef struct smelt_event smelt_event;
+SMELT_API smelt_status smelt_event_create(const char *device, smelt_event **event);
+SMELT_API smelt_event *smelt_event_retain(smelt_event *event);
+SMELT_API void smelt_event_release(smelt_event *event);
+/* The event is where the stream is now: it happens when what was enqueued before has ended. */
+SMELT_API smelt_status smelt_event_record(smelt_event *event, smelt_stream *stream);
+/* What is enqueued on `stream` from now on waits for the event; the caller does not. */
+SMELT_API smelt_status smelt_stream_wait_event(smelt_stream *stream, smelt_event *event);
+/* The caller waits. */
+SMELT_API smelt_status smelt_event_wait(smelt_event *event);
+/* Seconds of the device's clock from `start` to `end`, both recorded; waits for `end`. */
+SMELT_API smelt_status smelt_event_seconds(smelt_event *start, smelt_event *end, double *seconds);
+
+/* A sequence of launches that one call enqueues again: a CUDA graph. */
+typedef struct smelt_recording smelt_recording;
+/* From here until smelt_stream_record_end launches on `stream` (not the default stream) are recorded, not
+ * run. Their code must have been compiled before, all arrays be on the device; outputs they allocate belong
+ * to the recording's launches: each replay writes them again. */
+SMELT_API smelt_status smelt_stream_record_begin(smelt_stream *stream);
+SMELT_API smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **recording);
+SMELT_API smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *stream);
+SMELT_API smelt_recording *smelt_recording_retain(smelt_recording *recording);
+SMELT_API void smelt_recording_release(smelt_recording *recording);
+
 /* ---- Kernels from bodies ------------------------------------------------------------------- */
 
 /* A kernel made from the body of a Metal function; the signature is generated from names and arrays as
@@ -327,12 +406,15 @@ typedef struct smelt_run_desc {
     const double *init_values; /* or one value an output (then initialise is implied) */
     const char *device;        /* default "cpu" */
     const char *profile;       /* device limits to apply: NULL or "apple" */
-    double timeout;            /* seconds; 0: none */
-    smelt_run_info *info;      /* may be NULL */
+    double timeout;            /* seconds; 0: none. On a GPU a launch that has one is waited for. */
+    smelt_run_info *info;      /* may be NULL. On a GPU a launch that has one is waited for. */
+    smelt_stream *stream;      /* of the device; NULL: its default */
 } smelt_run_desc;
 
-/* Compiles if needed, allocates the outputs, runs, and waits. outputs[i] receives a new reference to output
- * i, row-contiguous. Errors: every status but FORMAT. */
+/* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
+ * on the stream, and what goes wrong later is returned by the next call that waits for it. outputs[i]
+ * receives a new reference to output i, row-contiguous, in the device's memory. Inputs may be on the host or
+ * on the device. Errors: every status but FORMAT. */
 SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc,
                                         smelt_array **outputs);
 
@@ -425,9 +507,11 @@ typedef struct smelt_dispatch_desc {
     const char *profile;
     double timeout;
     smelt_run_info *info;
+    smelt_stream *stream;
 } smelt_dispatch_desc;
 
-/* Compiles if needed, runs, and waits. Arrays bound to writable buffers receive the results. */
+/* Compiles if needed and runs. Arrays bound to writable buffers receive the results: those on the host before
+ * the call returns; where all of them are on the GPU the launch is enqueued, as smelt_kernel_run's. */
 SMELT_API smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc);
 
 /* As smelt_kernel_show, for threadgroups of 256 threads. */

@@ -6,6 +6,18 @@
 
 #include <stdatomic.h>
 
+struct memory;
+
+/* Memory that is not the host's: what arrays need done there. One for each device; see cuda/memory.h. */
+struct memory_space {
+    const char *device; /* "cuda:0" */
+    /* In the order of what used the memory before; copy_out waits, copy_in may return before. Addresses are
+     * within `memory`. */
+    smelt_status (*copy_in)(struct memory *memory, char *to, const void *from, size_t bytes);
+    smelt_status (*copy_out)(struct memory *memory, void *to, const char *from, size_t bytes);
+    void (*release)(struct memory *memory); /* frees memory->start where it is not borrowed */
+};
+
 /* Memory that arrays and views share. */
 struct memory {
     atomic_int references;
@@ -14,6 +26,8 @@ struct memory {
     void (*release)(void *context); /* NULL: free(start) unless `borrowed` */
     void *context;
     bool borrowed;
+    const struct memory_space *space; /* NULL: the host's */
+    void *use;                        /* the space's own: streams that used it */
 };
 
 struct smelt_array {
