@@ -39,20 +39,44 @@ static void clean(struct unit *unit) {
     LLVMSetDataLayout(unit->module, LAYOUT);
 }
 
-/* Numbers of spaces, in place: they have one digit each. What stands in quotes is not the module's own text.
- */
-static void replace_spaces(char *text) {
-    static const char word[] = "addrspace(";
+/* The next place of `word` in the module's own text, which is what stands outside quotes. */
+static char *find_word(char *text, const char *word) {
     bool quoted = false;
     for (char *c = text; *c; c++) {
         if (*c == '"') quoted = !quoted; /* quotes within are written as \22 */
-        if (quoted || *c != 'a' || strncmp(c, word, sizeof word - 1) != 0) continue;
-        char *digit = c + sizeof word - 1;
-        if (digit[1] == ')' && strchr("2456", *digit)) *digit = '0' + PTX_GLOBAL;
+        if (!quoted && *c == *word && strncmp(c, word, strlen(word)) == 0) return c;
+    }
+    return NULL;
+}
+
+/* Numbers of spaces, in place: they have one digit each. */
+static void replace_spaces(char *text) {
+    static const char word[] = "addrspace(";
+    while ((text = find_word(text, word))) {
+        text += sizeof word - 1;
+        if (text[1] == ')' && strchr("2456", *text)) *text = '0' + PTX_GLOBAL;
     }
 }
 
-/* A cast that now leads from a space to itself is its operand. */
+/* A cast that now leads from a space to itself is none: "bitcast" says so. */
+static void replace_casts(char *text) {
+    static const char word[] = "addrspacecast ", global[] = "ptr addrspace(1)", plain[] = "bitcast       ";
+    while ((text = find_word(text, word))) {
+        char *type = text + sizeof word - 1;
+        bool constant = *type == '(';
+        int depth = 0;
+        char *to = type += constant;
+        bool from_global = strncmp(type, global, sizeof global - 1) == 0;
+        while (*to && *to != '\n' && (depth || strncmp(to, " to ", 4) != 0)) {
+            depth += (*to == '(') - (*to == ')');
+            to++;
+        }
+        if (from_global && strncmp(to, " to ", 4) == 0 && strncmp(to + 4, global, sizeof global - 1) == 0)
+            memcpy(text, plain, sizeof plain - 1);
+        text = type;
+    }
+}
+
 static smelt_status read_again(struct unit *unit, const char *text) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "kernel");
     char *message = NULL;
@@ -73,6 +97,7 @@ smelt_status pass_ptx_retarget(struct unit *unit) {
     clean(unit);
     char *text = LLVMPrintModuleToString(unit->module);
     replace_spaces(text);
+    replace_casts(text);
     smelt_status status = read_again(unit, text);
     LLVMDisposeMessage(text);
     return status;
