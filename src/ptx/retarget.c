@@ -16,10 +16,12 @@
 #define LAYOUT "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 
 static void clean_function(LLVMValueRef function, bool entry) {
-    static const char *const kinds[] = {"target-cpu",       "tune-cpu",
-                                        "target-features",  "min-legal-vector-width",
-                                        "no-trapping-math", "stack-protector-buffer-size",
-                                        "frame-pointer",    "sycl-module-id"};
+    static const char *const kinds[] = {"target-cpu", "tune-cpu", "target-features", "min-legal-vector-width",
+                                        "no-trapping-math", "stack-protector-buffer-size", "frame-pointer",
+                                        "sycl-module-id",
+                                        /* Contraction is fixed in the code; the rest is on instructions. */
+                                        "unsafe-fp-math", "no-infs-fp-math", "no-nans-fp-math",
+                                        "approx-func-fp-math", "no-signed-zeros-fp-math"};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         LLVMRemoveStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kinds[i],
                                          (unsigned)strlen(kinds[i]));
