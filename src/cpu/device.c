@@ -5,11 +5,15 @@
 #include "cpu/scalar.h"
 #include "cpu/shape.h"
 
-static smelt_status load_simd(const struct code_source *source, const char *name, struct executable **out) {
+static smelt_status load_simd(const struct device *device, const struct code_source *source, const char *name,
+                              struct executable **out) {
+    (void)device;
     return executable_create(source, name, ENGINE_SIMD, out);
 }
 
-static smelt_status load_scalar(const struct code_source *source, const char *name, struct executable **out) {
+static smelt_status load_scalar(const struct device *device, const struct code_source *source,
+                                const char *name, struct executable **out) {
+    (void)device;
     return executable_create(source, name, ENGINE_SCALAR, out);
 }
 
@@ -18,7 +22,7 @@ static smelt_status prepare(struct executable *executable, const struct launch *
     struct launch_codes codes;
     *preparation = (struct preparation){false, false};
     TRY(executable_codes(executable, launch, &codes, preparation));
-    *image = codes.full ? &codes.full->image : &codes.edge->image;
+    *image = codes.full ? &codes.full->head.image : &codes.edge->head.image;
     return SMELT_OK;
 }
 
@@ -66,9 +70,9 @@ static void measure(const struct launch *request, struct cpu_launch *launch) {
         launch->groups[d] =
             (uint32_t)(((uint64_t)request->grid[d] + request->group_size[d] - 1) / request->group_size[d]);
     }
-    if (full) launch->static_bytes = full->image.threadgroup_bytes;
-    if (edge && edge->image.threadgroup_bytes > launch->static_bytes)
-        launch->static_bytes = edge->image.threadgroup_bytes;
+    if (full) launch->static_bytes = full->head.image.threadgroup_bytes;
+    if (edge && edge->head.image.threadgroup_bytes > launch->static_bytes)
+        launch->static_bytes = edge->head.image.threadgroup_bytes;
     launch->threadgroup_total = (launch->static_bytes + 127) / 128 * 128;
     for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
         launch->threadgroup_bytes[i] = request->threadgroup_memory ? request->threadgroup_memory[i] : 0;
@@ -83,7 +87,7 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     TRY(executable_codes(executable, request, &launch.codes, NULL));
     measure(request, &launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
-    launch.scalar = launch.codes.full && launch.codes.full->image.engine == ENGINE_SCALAR;
+    launch.scalar = launch.codes.full && launch.codes.full->head.image.engine == ENGINE_SCALAR;
     uint64_t groups = (uint64_t)launch.groups[0] * launch.groups[1] * launch.groups[2];
     struct alarm *alarm = NULL;
     fault_install();

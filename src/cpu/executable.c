@@ -16,25 +16,21 @@ smelt_status executable_create(const struct code_source *source, const char *nam
     }
     executable->source = *source;
     executable->engine = engine;
-    pthread_mutex_init(&executable->lock, NULL);
-    atomic_init(&executable->codes, NULL);
+    code_list_open(&executable->codes);
     *out = executable;
     return SMELT_OK;
 }
 
-static void code_free(struct code *code) {
+static void code_free(struct code_head *head) {
+    struct code *code = (struct code *)head;
     object_unload(&code->object);
-    image_free(&code->image);
+    image_free(&head->image);
     free(code);
 }
 
 void executable_free(struct executable *executable) {
     if (!executable) return;
-    for (struct code *code = atomic_load(&executable->codes), *next; code; code = next) {
-        next = code->next;
-        code_free(code);
-    }
-    pthread_mutex_destroy(&executable->lock);
+    code_list_close(&executable->codes, code_free);
     free(executable->name);
     free(executable);
 }
@@ -47,10 +43,10 @@ static smelt_status code_create(const struct executable *executable, const struc
         image_free(image);
         return fail_out_of_memory(sizeof *code);
     }
-    code->shape = *shape;
-    code->image = *image;
+    code->head.shape = *shape;
+    code->head.image = *image;
     *image = (struct image){0};
-    const struct image *own = &code->image;
+    const struct image *own = &code->head.image;
     const char *name = executable->name;
     smelt_status status = SMELT_OK;
     if (own->engine == ENGINE_SIMD && (!own->lanes || own->lanes > GANG_MAX_LANES))
@@ -67,47 +63,28 @@ static smelt_status code_create(const struct executable *executable, const struc
         if (!entry) status = fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has no entry point", name);
     }
     if (status != SMELT_OK) {
-        code_free(code);
+        code_free(&code->head);
         return status;
     }
     *out = code;
     return SMELT_OK;
 }
 
-static struct code *find(struct executable *executable, const struct code_shape *shape) {
-    struct code *code = atomic_load_explicit(&executable->codes, memory_order_acquire);
-    while (code && memcmp(&code->shape, shape, sizeof *shape) != 0) code = code->next;
-    return code;
-}
-
 /* Once a kernel. */
 static void log_refusal(struct executable *executable, const struct code *code) {
-    if (!code->image.refusal) return;
-    pthread_mutex_lock(&executable->lock);
-    bool logged = executable->refusal_logged;
-    executable->refusal_logged = true;
-    pthread_mutex_unlock(&executable->lock);
-    if (!logged)
-        log_line(SMELT_LOG_INFO, "kernel '%s' runs on the scalar engine: %s", executable->name,
-                 code->image.refusal);
+    const char *refusal = code->head.image.refusal;
+    if (refusal && !atomic_flag_test_and_set(&executable->refusal_logged))
+        log_line(SMELT_LOG_INFO, "kernel '%s' runs on the scalar engine: %s", executable->name, refusal);
 }
 
-void executable_add(struct executable *executable, struct code *made, const struct code **code) {
-    pthread_mutex_lock(&executable->lock);
-    struct code *found = find(executable, &made->shape);
-    if (!found) {
-        made->next = atomic_load(&executable->codes);
-        atomic_store_explicit(&executable->codes, made, memory_order_release);
-    }
-    pthread_mutex_unlock(&executable->lock);
-    if (found) code_free(made);
-    *code = found ? found : made;
+const struct code *executable_add(struct executable *executable, struct code *made) {
+    return (const struct code *)code_list_add(&executable->codes, &made->head, code_free);
 }
 
 /* Compiles outside the lock: two threads may compile for the same shape, one result is kept. */
 static smelt_status get_code(struct executable *executable, const struct code_shape *shape,
                              const struct code **out, struct preparation *preparation) {
-    *out = find(executable, shape);
+    *out = (const struct code *)code_list_find(&executable->codes, shape);
     if (*out) return SMELT_OK;
     struct image image = {0};
     struct code *made = NULL;
@@ -115,11 +92,8 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
     TRY(executable->source.compile(executable->source.context, NULL, shape, &image, &cache_hit));
     TRY(code_create(executable, shape, &image, &made));
     log_refusal(executable, made);
-    executable_add(executable, made, out);
-    if (preparation) {
-        preparation->cache_hit = cache_hit && (preparation->cache_hit || !preparation->compiled);
-        preparation->compiled = true;
-    }
+    *out = executable_add(executable, made);
+    preparation_note(preparation, cache_hit);
     return SMELT_OK;
 }
 
@@ -136,10 +110,10 @@ smelt_status executable_codes(struct executable *executable, const struct launch
     if (executable->engine == ENGINE_SIMD) launch_shapes(&request, &shapes);
     *codes = (struct launch_codes){NULL, NULL};
     if (shapes.has_full) TRY(get_code(executable, &shapes.full, &codes->full, preparation));
-    bool scalar = codes->full && codes->full->image.engine == ENGINE_SCALAR;
+    bool scalar = codes->full && codes->full->head.image.engine == ENGINE_SCALAR;
     if (shapes.has_edge && !scalar) {
         TRY(get_code(executable, &shapes.edge, &codes->edge, preparation));
-        scalar = codes->edge->image.engine == ENGINE_SCALAR;
+        scalar = codes->edge->head.image.engine == ENGINE_SCALAR;
         if (scalar) codes->full = NULL;
     }
     if (scalar && !codes->full) codes->full = codes->edge;

@@ -116,7 +116,7 @@ static bool all_returned(const struct gang *gang) {
 static void lay_out(struct gang_state *state) {
     struct group_context *group = &state->worker->group;
     const uint32_t *size = group->size;
-    uint32_t lanes = state->worker->code->image.lanes, count = size[0] * size[1] * size[2];
+    uint32_t lanes = state->worker->code->head.image.lanes, count = size[0] * size[1] * size[2];
     if (state->laid_out_lanes == lanes && memcmp(state->laid_out_size, size, sizeof group->size) == 0) return;
     struct gang *gang = state->gangs;
     for (uint32_t first = 0; first < count; first += lanes, gang++) {
@@ -293,7 +293,7 @@ void smelt_runtime_gang_stop(struct gang_context *context) {
 
 /* Where a thread stands when the group cannot go on; false: it has returned. */
 static bool standing_of(const struct gang_state *state, uint32_t thread, struct standing *standing) {
-    uint32_t lanes = state->worker->code->image.lanes, lane = thread % lanes;
+    uint32_t lanes = state->worker->code->head.image.lanes, lane = thread % lanes;
     const struct gang *gang = &state->gangs[thread / lanes];
     uint32_t bit = UINT32_C(1) << lane % 32;
     *standing = (struct standing){thread, 0, NULL};
@@ -369,7 +369,7 @@ static smelt_status run_stretch(struct gang_state *state) {
     const struct group_context *group = &worker->group;
     bool full = memcmp(group->size, group->dispatch_size, sizeof group->size) == 0;
     worker->code = full ? launch->codes.full : launch->codes.edge;
-    const struct image *image = &worker->code->image;
+    const struct image *image = &worker->code->head.image;
     lay_out(state);
     state->in_turns = image->has_barrier && state->gang_count > 1;
     int fibers = state->in_turns ? state->gang_count : 1;

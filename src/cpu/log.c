@@ -141,7 +141,7 @@ void smelt_runtime_log(struct thread_context *context, uint32_t count, const uin
 void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
                             const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane) {
     uint64_t words[HEAD_WORDS + MAX_ARGUMENTS * 5];
-    uint32_t gang_lanes = worker_in_kernel()->code->image.lanes;
+    uint32_t gang_lanes = worker_in_kernel()->code->head.image.lanes;
     if (count > sizeof words / sizeof *words) return;
     for (uint32_t lane = 0; lane < context->count; lane++) {
         if (!(lanes[lane / 32] >> lane % 32 & 1)) continue;

@@ -138,7 +138,7 @@ static smelt_status run_ready(struct scalar_state *state, int first, int last) {
 
 /* Runs the threads [first, last), one simdgroup, until each is done or waits at a barrier. */
 static smelt_status run_simdgroup(struct scalar_state *state, int first, int last) {
-    const struct site *sites = state->worker->code->image.sites;
+    const struct site *sites = state->worker->code->head.image.sites;
     do {
         TRY(run_ready(state, first, last));
         if (state->worker->ended != ENDED_WELL) return SMELT_OK;
@@ -201,7 +201,7 @@ static smelt_status run_group(struct scalar_state *state) {
     int count = prepare_threads(state);
     worker->ended = ENDED_WELL;
     /* Without simdgroup operations the threads need not be kept in their simdgroups. */
-    int step = worker->code->image.site_count ? SIMDGROUP_LANES : count;
+    int step = worker->code->head.image.site_count ? SIMDGROUP_LANES : count;
     smelt_status status = SMELT_OK;
     bool finished = false;
     while (status == SMELT_OK && !finished && worker->ended == ENDED_WELL) {

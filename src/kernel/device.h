@@ -5,6 +5,8 @@
 #include "ir/image.h"
 
 struct executable; /* the device's own */
+struct memory;
+struct memory_space;
 
 #define LAUNCH_MAX_BUFFERS 400
 
@@ -25,14 +27,29 @@ struct preparation {
     bool cache_hit; /* and no compiler ran for it */
 };
 
-/* One launch, checked and complete; for `prepare` only its sizes, `large` and time-out matter. */
+/* What is behind the address of a buffer, where a device has memory of its own. */
+struct launch_buffer {
+    struct memory *memory; /* of the array, in the device's memory; NULL: the address is the host's, of bytes
+                              that the launch takes with it and the kernel only reads */
+    size_t bytes;          /* from the address on */
+};
+
+/* One launch, checked and complete; for `prepare` only its sizes, `large`, `inlined` and time-out matter. */
 struct launch {
-    void *const *buffers;             /* by buffer index: address of element 0 */
+    void *const *buffers; /* by buffer index: address of element 0 */
+    /* The same order; NULL for devices that use the host's memory. */
+    const struct launch_buffer *details;
+    /* As code_shape.inlined, for what is on the host; NULL: nothing. */
+    const uint8_t *inlined;
+    smelt_stream *stream;             /* of the device; NULL: its default */
     const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index */
     uint32_t grid[3];                 /* threads, all > 0 */
     uint32_t group_size[3];           /* threads of a full group, product <= 1024 */
     double timeout;                   /* seconds; 0: none */
     bool large;                       /* a buffer has 2^31 bytes or nearly (array_is_large) */
+    /* (optional) Receives how long the launch took, by the device's own clock, if it has one: it is then
+     * waited for. Otherwise it stays as it is. */
+    double *seconds;
     /* (optional) Receive how many lines the kernel logged, and how many of them were too many. */
     uint64_t *log_lines, *dropped_log_lines;
 };
@@ -43,8 +60,10 @@ struct device {
     const char *target;         /* what code is made for; part of cache keys; NULL: this machine's CPU */
     uint64_t threadgroup_limit; /* bytes of threadgroup memory */
     uint32_t thread_limit;      /* threads a group */
+    const struct memory_space *space; /* where arrays must lie that kernels use; NULL: the host's memory */
     /* An entry under `name` (for messages), with no code yet. */
-    smelt_status (*load)(const struct code_source *source, const char *name, struct executable **executable);
+    smelt_status (*load)(const struct device *device, const struct code_source *source, const char *name,
+                         struct executable **executable);
     void (*unload)(struct executable *executable);
     /* Makes the codes the launch needs where they are missing; *image is that of its full groups' code, if it
      * has any, and lives as long as the executable. */
@@ -53,8 +72,13 @@ struct device {
     /* What its full groups would be compiled for, if there were any. */
     void (*shape)(const struct launch *launch, bool barrier_hint, struct code_shape *shape);
     int (*threads)(void); /* (optional) threads of this machine that work on a launch */
-    /* Runs and waits. */
+    /* A CPU runs and waits; a GPU's launch is enqueued, unless there is something to wait for: a time-out,
+     * `seconds`, lines that are logged. */
     smelt_status (*run)(struct executable *executable, const struct launch *launch);
+    /* Where `space` is not NULL: a new array there, undefined or filled with *value, in the stream's order
+     * (NULL: the default stream's). */
+    smelt_status (*create_array)(const struct device *device, smelt_stream *stream, smelt_dtype dtype,
+                                 const smelt_shape *shape, const double *value, smelt_array **array);
 };
 
 /* The device called `name` (NULL: "cpu"), or NO_DEVICE with the names there are. */

@@ -62,7 +62,7 @@ static smelt_status get_executable(smelt_function *function, const struct device
         struct code_source source = {.compile = function->packaged ? load_function : compile_function,
                                      .context = function,
                                      .barrier_hint = barrier_hint(function)};
-        status = device->load(&source, function->entry->host_name, out);
+        status = device->load(device, &source, function->entry->host_name, out);
         if (status == SMELT_OK) function->loaded[function->loaded_count++] = (struct loaded){device, *out};
     }
     pthread_mutex_unlock(&function->lock);

@@ -343,7 +343,7 @@ static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_de
         struct code_source source = {.compile = compile_variant,
                                      .context = variant,
                                      .barrier_hint = compile_has_barrier(&variant->translation)};
-        status = key->device->load(&source, kernel->desc.name, &variant->executable);
+        status = key->device->load(key->device, &source, kernel->desc.name, &variant->executable);
     }
     if (status != SMELT_OK) {
         variant_free(variant);

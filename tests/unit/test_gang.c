@@ -35,21 +35,20 @@ static smelt_status no_compiler(void *context, const char *target, const struct 
 
 static void add_code(struct executable *executable, const struct fake *fake, const struct code_shape *shape,
                      bool edge) {
-    const struct code *kept;
     struct code *code = calloc(1, sizeof *code);
     assert_non_null(code);
-    code->shape = *shape;
+    code->head.shape = *shape;
     code->gang = edge && fake->edge ? fake->edge : fake->full;
-    code->image = (struct image){.engine = ENGINE_SIMD,
-                                 .lanes = edge ? fake->edge_lanes : fake->full_lanes,
-                                 .has_barrier = fake->has_barrier,
-                                 .stack_bytes = fake->stack_bytes,
-                                 .threadgroup_bytes = MAX_THREADS_PER_GROUP * sizeof(uint32_t)};
+    code->head.image = (struct image){.engine = ENGINE_SIMD,
+                                      .lanes = edge ? fake->edge_lanes : fake->full_lanes,
+                                      .has_barrier = fake->has_barrier,
+                                      .stack_bytes = fake->stack_bytes,
+                                      .threadgroup_bytes = MAX_THREADS_PER_GROUP * sizeof(uint32_t)};
     if (edge ? fake->edge_refused : fake->full_refused) {
-        code->image.engine = ENGINE_SCALAR;
+        code->head.image.engine = ENGINE_SCALAR;
         code->thread = fake->thread;
     }
-    executable_add(executable, code, &kept);
+    executable_add(executable, code);
 }
 
 static smelt_status launch_fake(const struct fake *fake, const struct launch *launch) {
@@ -60,7 +59,7 @@ static smelt_status launch_fake(const struct fake *fake, const struct launch *la
     memcpy(request.grid, launch->grid, sizeof request.grid);
     memcpy(request.group_size, launch->group_size, sizeof request.group_size);
     launch_shapes(&request, &shapes);
-    assert_int_equal(cpu_device.load(&source, "fake", &executable), SMELT_OK);
+    assert_int_equal(cpu_device.load(&cpu_device, &source, "fake", &executable), SMELT_OK);
     if (shapes.has_full) add_code(executable, fake, &shapes.full, shapes.full.masked);
     if (shapes.has_edge) add_code(executable, fake, &shapes.edge, true);
     smelt_status status = cpu_device.run(executable, launch);

@@ -1,0 +1,10 @@
+/* Launches on NVIDIA GPUs: the functions of struct device. */
+#ifndef SMELT_CUDA_LAUNCH_H
+#define SMELT_CUDA_LAUNCH_H
+
+#include "kernel/device.h"
+
+/* Sets those that load codes, prepare and run launches. */
+void cuda_device_functions(struct device *device);
+
+#endif
