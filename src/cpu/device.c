@@ -1,9 +1,9 @@
 /* The CPU as a device: loading of images, launches over the pool. */
 #include "cpu/gang.h"
-#include "cpu/log.h"
 #include "cpu/pool.h"
 #include "cpu/scalar.h"
 #include "cpu/shape.h"
+#include "kernel/log.h"
 
 static smelt_status load_simd(const struct device *device, const struct code_source *source, const char *name,
                               struct executable **out) {
@@ -95,7 +95,7 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     launch_log_open(&log);
     smelt_status status = groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups);
     alarm_disarm(alarm);
-    launch_log_deliver(&log, &launch);
+    launch_log_deliver(&log, launch.name);
     if (request->log_lines) *request->log_lines = log.kept;
     if (request->dropped_log_lines) *request->dropped_log_lines = log.dropped;
     if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))

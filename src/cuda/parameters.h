@@ -28,13 +28,14 @@ static inline uint32_t inlined_bytes(uint8_t class) {
     return class ? 8u << class : 0;
 }
 
-/* What kernels log. A thread takes CUDA_LOG_HEADER + n words with one atomic addition to `used`, and writes
- * them if they lie within the capacity: n, its group's number, its index in the group, then the words of the
- * log call (cpu/log.h). Addresses among them are the device's. */
+/* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic
+ * addition to `used`, and writes them if they lie within the capacity: n, its group's number, its index in
+ * the group, then the words of the log call (kernel/log.h). Addresses among them are the device's. */
 #define CUDA_LOG_HEADER 3
 struct cuda_log {
     uint64_t used;     /* words taken, written or not */
-    uint64_t capacity; /* words there are */
+    uint64_t capacity; /* words there are, zeros before the launch */
+    uint64_t lines;    /* calls, written or not */
     uint64_t words[];
 };
 

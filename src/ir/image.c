@@ -11,11 +11,11 @@ struct header {
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, private_bytes, stack_bytes, object_size, refusal_size;
-    uint32_t max_threads, required_threads[3], has_barrier, has_log, engine, lanes;
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes;
     int32_t binding_count, site_count;
 };
 
-static const char magic[8] = "smelt04";
+static const char magic[8] = "smelt05";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -43,7 +43,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .required_threads = {image->required_threads[0], image->required_threads[1],
                                                  image->required_threads[2]},
                             .has_barrier = image->has_barrier,
-                            .has_log = image->has_log,
+                            .log_words = image->log_words,
                             .engine = image->engine,
                             .lanes = image->lanes,
                             .binding_count = image->binding_count,
@@ -104,7 +104,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .required_threads = {header.required_threads[0], header.required_threads[1],
                                              header.required_threads[2]},
                         .has_barrier = header.has_barrier != 0,
-                        .has_log = header.has_log != 0,
+                        .log_words = header.log_words,
                         .engine = header.engine,
                         .lanes = header.lanes,
                         .object_size = header.object_size};

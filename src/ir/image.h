@@ -69,7 +69,7 @@ struct image {
     uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
     uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */
     bool has_barrier;
-    bool has_log;         /* PTX: kernels that log need a struct cuda_log */
+    uint32_t log_words;   /* PTX: of the longest log call, CUDA_LOG_HEADER included; 0: nothing is logged */
     uint32_t engine;      /* whose code it is: the scalar engine's, too, where the SIMD engine refused */
     uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
     uint64_t stack_bytes; /* SIMD: what one call needs at most, private arrays of all lanes included */

@@ -6,7 +6,7 @@
  * of leave at once.
  *
  * Requires: the retargeted module; no simdgroup operations are left. Establishes: no intrinsic of smelt is
- * left; the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, has_barrier, has_log,
+ * left; the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, has_barrier, log_words,
  * max_threads. */
 #include "cuda/parameters.h"
 #include "ir/flow.h"
@@ -244,22 +244,31 @@ static void lower_order(struct unit *unit, LLVMValueRef instruction) {
 
 /* ---- Log lines (cuda/parameters.h). */
 
+static LLVMValueRef log_field(struct lowering *l, LLVMValueRef log, size_t offset) {
+    LLVMValueRef bytes = LLVMConstInt(type_i64(l->unit), offset, false);
+    return LLVMBuildGEP2(l->unit->builder, LLVMInt8TypeInContext(l->unit->context), log, &bytes, 1, "");
+}
+
 static void lower_log(struct lowering *l, LLVMValueRef call) {
     struct unit *unit = l->unit;
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef word = type_i64(unit), pointer = LLVMPointerTypeInContext(unit->context, PTX_GLOBAL);
     unsigned count = LLVMGetNumArgOperands(call);
-    unit->result->image.has_log = true;
+    if (unit->result->image.log_words < count + CUDA_LOG_HEADER)
+        unit->result->image.log_words = count + CUDA_LOG_HEADER;
     LLVMValueRef log = ptx_parameter(unit, pointer, offsetof(struct cuda_parameters, log));
     LLVMValueRef wanted = LLVMConstInt(word, count + CUDA_LOG_HEADER, false);
     LLVMValueRef at =
         LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, log, wanted, LLVMAtomicOrderingMonotonic, false);
     LLVMValueRef one = LLVMConstInt(word, 1, false);
-    LLVMValueRef capacity = LLVMBuildLoad2(b, word, LLVMBuildGEP2(b, word, log, &one, 1, ""), "");
+    LLVMValueRef capacity =
+        LLVMBuildLoad2(b, word, log_field(l, log, offsetof(struct cuda_log, capacity)), "");
+    LLVMBuildAtomicRMW(b, LLVMAtomicRMWBinOpAdd, log_field(l, log, offsetof(struct cuda_log, lines)), one,
+                       LLVMAtomicOrderingMonotonic, false);
     LLVMValueRef end = LLVMBuildAdd(b, at, wanted, "");
     LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntULE, end, capacity, "");
     /* Without a branch of the control flow's own: each store is predicated. */
-    LLVMValueRef two = LLVMConstInt(word, 2, false), from = LLVMBuildAdd(b, at, two, "");
+    LLVMValueRef words = log_field(l, log, offsetof(struct cuda_log, words));
     LLVMValueRef group = LLVMBuildZExt(b, l->group[2], word, "");
     for (int d = 1; d >= 0; d--) {
         group = LLVMBuildMul(b, group, LLVMBuildZExt(b, l->groups[d], word, ""), "");
@@ -271,8 +280,8 @@ static void lower_log(struct lowering *l, LLVMValueRef call) {
                              : i == 1 ? group
                              : i == 2 ? LLVMBuildZExt(b, l->thread, word, "")
                                       : LLVMGetOperand(call, i - CUDA_LOG_HEADER);
-        LLVMValueRef index = LLVMBuildAdd(b, from, LLVMConstInt(word, i, false), "");
-        LLVMValueRef arguments[3] = {taken, LLVMBuildGEP2(b, word, log, &index, 1, ""), value};
+        LLVMValueRef index = LLVMBuildAdd(b, at, LLVMConstInt(word, i, false), "");
+        LLVMValueRef arguments[3] = {taken, LLVMBuildGEP2(b, word, words, &index, 1, ""), value};
         ptx_assembly(unit, "{ .reg .pred p; setp.ne.u32 p, $0, 0; @p st.global.u64 [$1], $2; }",
                      "r,l,l,~{memory}", NULL, arguments, 3, true);
     }

@@ -1,0 +1,51 @@
+/* What kernels log: lines are kept while the launch runs and handed over when it has ended.
+ *
+ * A log call arrives as words (prelude/metal_logging writes them):
+ *   level; arguments | 256 where they have four words each;
+ *   address and bytes of subsystem, category and format; then, for n arguments,
+ *   n tags (kind | bytes of a component << 8 | components << 16), n first words, and n second, third and
+ * fourth ones where they have four. A text has its address in the first and second word, its bytes in the
+ * third. Kernel code has read every byte of these texts, or the compiler has laid them out: they may be read.
+ */
+#ifndef SMELT_KERNEL_LOG_H
+#define SMELT_KERNEL_LOG_H
+
+#include "base/error.h"
+
+#include <pthread.h>
+
+struct log_record;
+
+/* The lines of a launch. Written by several threads, under the lock. */
+struct launch_log {
+    pthread_mutex_t lock;
+    struct log_record *last; /* newest first */
+    uint64_t kept, dropped;
+};
+
+/* The thread that logged. */
+struct log_place {
+    uint64_t group; /* number of its threadgroup, x fastest */
+    uint32_t index; /* in the threadgroup */
+    uint32_t thread[3];
+};
+
+/* Most words of a call. */
+#define LOG_MOST_WORDS (8 + 255 * 5)
+
+/* How texts are read that are not in the host's memory: as many of the `bytes` at `address` as lie before a
+ * zero, copied to `to`. Returns how many. */
+typedef size_t log_text_reader(void *context, char *to, uint64_t address, size_t bytes);
+
+void launch_log_open(struct launch_log *log);
+
+/* Keeps a call, or counts it as dropped. `read`: NULL for texts in the host's memory. Callable on a kernel's
+ * stack. */
+void launch_log_add(struct launch_log *log, const struct log_place *place, uint32_t count,
+                    const uint64_t *words, log_text_reader *read, void *context);
+
+/* Hands the lines to their receiver, as lines of `kernel`, says how many were dropped, and closes the log.
+ * The thread's error message stays. */
+void launch_log_deliver(struct launch_log *log, const char *kernel);
+
+#endif
