@@ -10,6 +10,7 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_inline(unit));
     TRY(pass_ptx_retarget(unit));
     TRY(run_ptx_passes(unit, "function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
+    TRY(pass_ptx_matrix(unit));
     TRY(pass_ptx_simdgroup(unit));
     TRY(pass_ptx_lower(unit));
     TRY(verify_module(unit));

@@ -1,5 +1,5 @@
 /* What the passes that make PTX share. They take the optimised code of one thread; a simdgroup is a warp, a
- * threadgroup a block of one dimension. In order (ptx.c): inline, retarget, converge, simdgroup, lower, code.
+ * threadgroup a block of one dimension. In order (ptx.c): inline, retarget, matrix, simdgroup, lower, code.
  */
 #ifndef SMELT_PTX_PTX_H
 #define SMELT_PTX_PTX_H
@@ -17,6 +17,9 @@ smelt_status pass_ptx_inline(struct unit *unit);
 /* retarget.c — the module is NVPTX's: its triple, its data layout, its address spaces; nothing of clang's x86
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
+
+/* matrix.c — products of simdgroup matrices become shuffles and multiply-adds. */
+smelt_status pass_ptx_matrix(struct unit *unit);
 
 /* simdgroup.c — simdgroup operations become warp instructions over the lanes that are active there. */
 smelt_status pass_ptx_simdgroup(struct unit *unit);

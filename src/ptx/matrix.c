@@ -1,0 +1,218 @@
+/* Products of simdgroup matrices: as shuffles and fused multiply-adds, with the bits the CPU engines give.
+ *
+ * Requires: the retargeted module, simdgroup operations not yet lowered. Establishes: no matrix product is
+ * left.
+ *
+ * The sums stay where they lie. For each k, in order, the left matrix's column k, spread along the rows,
+ * meets the right one's row k, spread down the columns. What was spread serves all products that share a
+ * matrix; to hold little of it at a time, products that do not need each other are made together, k by k.
+ * Elements of lanes that are missing or off count as 0. */
+#include "ptx/matrix.h"
+#include "ptx/uniform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PRODUCT_NAME "__smelt_simd_matrix_product"
+
+/* ---- The plain form. */
+
+/* One k of a group: what was spread already. */
+struct spread {
+    LLVMValueRef from[2 * GROUP_MOST], to[2 * GROUP_MOST];
+    bool along[2 * GROUP_MOST];
+    int count;
+};
+
+struct plain {
+    struct product_group *group;
+    LLVMValueRef lane, present; /* unless the group is whole: this lane, and which lanes are here */
+    struct spread *spread;
+};
+
+/* An intrinsic of ours, which the passes behind this one lower. */
+static LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                             unsigned count, bool together) {
+    LLVMTypeRef types[2];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
+    if (!function) {
+        function = LLVMAddFunction(unit->module, name, type);
+        if (together)
+            LLVMAddAttributeAtIndex(
+                function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
+    }
+    return LLVMBuildCall2(unit->builder, type, function, arguments, count, "");
+}
+
+/* The warp's own instruction keeps the lane's bits outside of `fixed`, and takes the others from it: no index
+ * is computed. */
+static LLVMValueRef shuffle_whole(struct unit *unit, LLVMValueRef value, unsigned kept, unsigned fixed) {
+    static const char name[] = "llvm.nvvm.shfl.sync.idx.f32";
+    LLVMValueRef function =
+        LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
+    LLVMValueRef arguments[4] = {constant_i32(unit, UINT32_MAX), value, constant_i32(unit, fixed),
+                                 constant_i32(unit, kept << 8 | 31)};
+    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, 4, "");
+}
+
+/* Any lanes, by the operations that masks were made for. */
+static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, unsigned kept,
+                                 unsigned fixed) {
+    struct unit *unit = plain->group->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
+    LLVMValueRef from = LLVMBuildOr(b, LLVMBuildAnd(b, plain->lane, constant_i32(unit, kept), ""),
+                                    constant_i32(unit, fixed), "");
+    LLVMValueRef arguments[2] = {bits, from};
+    LLVMValueRef moved = call_own(unit, "__smelt_simd_shuffle_i32", type_i32(unit), arguments, 2, true);
+    LLVMValueRef there =
+        LLVMBuildAnd(b, LLVMBuildLShr(b, plain->present, from, ""), constant_i32(unit, 1), "");
+    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntNE, there, constant_i32(unit, 0), "");
+    LLVMValueRef chosen = LLVMBuildSelect(b, is_there, moved, constant_i32(unit, 0), "");
+    return LLVMBuildBitCast(b, chosen, LLVMTypeOf(value), "");
+}
+
+/* Column k of a left matrix along its rows, or row k of a right one down its columns. */
+static LLVMValueRef spread_out(const struct plain *plain, LLVMValueRef value, bool along, unsigned k) {
+    struct spread *s = plain->spread;
+    for (int i = 0; i < s->count; i++)
+        if (s->from[i] == value && s->along[i] == along) return s->to[i];
+    unsigned kept = along ? METAL_ROW_BITS : METAL_PAIR_BITS;
+    unsigned fixed = along ? metal_lane(0, k / 2) : metal_lane(k, 0);
+    LLVMValueRef result = plain->group->whole ? shuffle_whole(plain->group->unit, value, kept, fixed)
+                                              : shuffle_some(plain, value, kept, fixed);
+    s->from[s->count] = value;
+    s->along[s->count] = along;
+    s->to[s->count++] = result;
+    return result;
+}
+
+static smelt_status make_plain(struct product_group *group) {
+    struct unit *unit = group->unit;
+    LLVMValueRef sums[GROUP_MOST];
+    struct plain plain = {.group = group, .spread = malloc(sizeof *plain.spread)};
+    if (!plain.spread) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+    if (!group->whole) {
+        LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false);
+        plain.lane = call_own(unit, "__smelt_lane", type_i32(unit), NULL, 0, false);
+        plain.present = call_own(unit, "__smelt_simd_ballot", type_i32(unit), &yes, 1, true);
+    }
+    for (int i = 0; i < group->count; i++) sums[i] = group->products[i].sum;
+    for (unsigned k = 0; k < MATRIX_SIZE; k++) {
+        plain.spread->count = 0;
+        for (int i = 0; i < group->count; i++) {
+            const struct product *p = &group->products[i];
+            LLVMValueRef factors[3] = {spread_out(&plain, k % 2 ? p->odd : p->even, true, k),
+                                       spread_out(&plain, p->right, false, k), sums[i]};
+            sums[i] = build_intrinsic(unit, "llvm.fma", LLVMTypeOf(sums[i]), factors, 3);
+        }
+    }
+    free(plain.spread);
+    for (int i = 0; i < group->count; i++) LLVMReplaceAllUsesWith(group->products[i].call, sums[i]);
+    return SMELT_OK;
+}
+
+/* ---- Groups. */
+
+/* A group being collected. What only computes with its results waits for it, so that it does not end it. */
+#define WAITING_MOST (8 * GROUP_MOST)
+struct collection {
+    struct product_group group;
+    LLVMValueRef waiting[WAITING_MOST];
+    int waiting_count;
+};
+
+static bool needs(const struct collection *c, LLVMValueRef instruction) {
+    for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
+        LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
+        if (!LLVMIsAInstruction(operand)) continue;
+        for (int i = 0; i < c->group.count; i++)
+            if (c->group.products[i].call == operand) return true;
+        for (int i = 0; i < c->waiting_count; i++)
+            if (c->waiting[i] == operand) return true;
+    }
+    return false;
+}
+
+/* May be done later in its block. */
+static bool only_computes(LLVMValueRef instruction) {
+    return LLVMIsABinaryOperator(instruction) || LLVMIsACastInst(instruction) ||
+           LLVMIsACmpInst(instruction) || LLVMIsASelectInst(instruction) ||
+           LLVMGetInstructionOpcode(instruction) == LLVMFNeg;
+}
+
+/* Other lanes may be waited for there, or left behind. */
+static bool brings_lanes_together(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction)) return false;
+    LLVMValueRef callee = LLVMGetCalledValue(instruction);
+    if (!LLVMIsAFunction(callee)) return true;
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind) ||
+           strcmp(called_name(instruction), "__smelt_thread_return") == 0;
+}
+
+/* All before `end`; what waited goes behind it. */
+static smelt_status finish(struct collection *c, LLVMValueRef end) {
+    LLVMBuilderRef b = c->group.unit->builder;
+    if (!c->group.count) return SMELT_OK;
+    LLVMPositionBuilderBefore(b, end);
+    TRY(make_plain(&c->group));
+    for (int i = 0; i < c->waiting_count; i++) {
+        LLVMInstructionRemoveFromParent(c->waiting[i]);
+        LLVMPositionBuilderBefore(b, end);
+        LLVMInsertIntoBuilder(b, c->waiting[i]);
+    }
+    for (int i = 0; i < c->group.count; i++) LLVMInstructionEraseFromParent(c->group.products[i].call);
+    c->group.count = c->waiting_count = 0;
+    return SMELT_OK;
+}
+
+static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
+    bool product = strcmp(called_name(instruction), PRODUCT_NAME) == 0;
+    bool full = c->group.count == GROUP_MOST || c->waiting_count == WAITING_MOST;
+    bool needed = needs(c, instruction);
+    if (needed && !full && only_computes(instruction)) {
+        c->waiting[c->waiting_count++] = instruction;
+        return SMELT_OK;
+    }
+    if (needed || full || LLVMIsATerminatorInst(instruction) ||
+        (!product && brings_lanes_together(instruction)))
+        TRY(finish(c, instruction));
+    if (product)
+        c->group.products[c->group.count++] = (struct product){.call = instruction,
+                                                               .even = LLVMGetOperand(instruction, 0),
+                                                               .odd = LLVMGetOperand(instruction, 1),
+                                                               .right = LLVMGetOperand(instruction, 2),
+                                                               .sum = LLVMGetOperand(instruction, 3)};
+    return SMELT_OK;
+}
+
+static smelt_status lower_products(struct collection *c, const struct uniformity *uniformity) {
+    struct unit *unit = c->group.unit;
+    bool whole = has_whole_simdgroups(&unit->request->shape);
+    FOR_EACH_BLOCK(block, unit->entry) {
+        c->group.whole = whole && is_uniform_block(uniformity, block);
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            TRY(collect(c, instruction));
+        }
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_ptx_matrix(struct unit *unit) {
+    if (!LLVMGetNamedFunction(unit->module, PRODUCT_NAME)) return SMELT_OK;
+    struct uniformity uniformity = {0};
+    struct collection *c = calloc(1, sizeof *c);
+    smelt_status status = c ? uniformity_find(unit, &uniformity)
+                            : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+    if (status == SMELT_OK) {
+        c->group.unit = unit;
+        status = lower_products(c, &uniformity);
+    }
+    uniformity_free(&uniformity);
+    free(c);
+    return status;
+}
