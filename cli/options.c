@@ -100,6 +100,7 @@ static const struct option {
     {"--verbose", SET_FLAG, FIELD(verbose), NULL, BOTH},
     {"--json", SET_FLAG, FIELD(json), NULL, RUN},
     {"--stage", SET_TEXT, FIELD(stage), NULL, SHOW},
+    {"--target", SET_TEXT, FIELD(target), NULL, SHOW},
     {"--why", SET_FLAG, FIELD(why), NULL, SHOW},
     {"--help", SET_FLAG, FIELD(help), NULL, BOTH},
     {"-h", SET_FLAG, FIELD(help), NULL, BOTH},
@@ -337,7 +338,8 @@ int options_parse(int count, char **arguments, bool showing, struct options *o) 
         return EXIT_USAGE;
     }
     if (!check_form(o) || !check_files(o) || !(showing || check_run(o))) return EXIT_USAGE;
-    if (o->device && !smelt_device_description(o->device)) return report(SMELT_ERROR_NO_DEVICE);
+    /* What is shown the device need not run. */
+    if (o->device && !showing && !smelt_device_description(o->device)) return report(SMELT_ERROR_NO_DEVICE);
     if (!source_read(o->source_path, &o->source, &o->package_size)) return EXIT_USAGE;
     if (o->header_path && !source_read(o->header_path, &o->header, NULL)) return EXIT_USAGE;
     if (!check_package(&parser)) return EXIT_USAGE;

@@ -57,7 +57,7 @@ struct options {
     double bytes_moved, flops;
     bool verbose, json, help;
     /* show */
-    char *stage;
+    char *stage, *target;
     bool why;
 };
 

@@ -37,6 +37,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     s->run.device = o->device;
     s->run.profile = o->profile;
     s->run.timeout = o->timeout;
+    s->run.target = o->target;
     return SMELT_OK;
 }
 
@@ -63,6 +64,7 @@ static smelt_status open_function(const struct options *o, struct session *s) {
     s->dispatch.device = o->device;
     s->dispatch.profile = o->profile;
     s->dispatch.timeout = o->timeout;
+    s->dispatch.target = o->target;
     return SMELT_OK;
 }
 

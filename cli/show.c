@@ -64,7 +64,11 @@ static void print_help(void) {
            "  --stage ir                 LLVM IR after optimisation\n"
            "  --stage simd               vector IR of the SIMD engine, with the shape of each value\n"
            "  --stage asm                machine code of the device, as text\n"
+           "  --stage ptx                code for an NVIDIA GPU, which need not be here\n"
            "  --stage contents           of a package: what made it, its targets, entries and codes\n"
+           "  --target NAME              the GPUs that code is shown for: sm_80, sm_86, sm_87, sm_89, sm_90, "
+           "sm_90a (default:\n"
+           "                             this machine's GPU, and sm_90a where there is none)\n"
            "  --why                      for each gather, scatter, masked loop or refusal of the SIMD "
            "engine: the line\n"
            "                             that caused it, and why\n\n%s",

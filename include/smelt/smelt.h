@@ -409,6 +409,9 @@ typedef struct smelt_run_desc {
     double timeout;            /* seconds; 0: none. On a GPU a launch that has one is waited for. */
     smelt_run_info *info;      /* may be NULL. On a GPU a launch that has one is waited for. */
     smelt_stream *stream;      /* of the device; NULL: its default */
+    /* For smelt_kernel_show: the GPUs that code is shown for, "sm_80" (SMELT_STAGE_ASM is PTX then). NULL:
+     * the device's; of SMELT_STAGE_PTX on a CPU the present GPU's, and "sm_90a" where there is none. */
+    const char *target;
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
@@ -430,7 +433,8 @@ typedef enum smelt_stage {
 
 /* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents). Code
  * is made for sizes of launch: what is shown is that of full threadgroups; grid and threadgroup may be 0, for
- * one threadgroup and for 256 threads.
+ * one threadgroup and for 256 threads. A
+ * GPU need not be there ("cuda" as the device, SMELT_STAGE_PTX).
  * *text is the caller's: free it with smelt_free. */
 SMELT_API smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
                                          char **text);
@@ -508,6 +512,7 @@ typedef struct smelt_dispatch_desc {
     double timeout;
     smelt_run_info *info;
     smelt_stream *stream;
+    const char *target; /* for smelt_function_show_run, as in smelt_run_desc */
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: those on the host before

@@ -24,33 +24,51 @@ void cuda_shape(const struct launch *launch, bool barrier_hint, struct code_shap
     while (shape->most_threads < threads) shape->most_threads *= 2;
 }
 
-/* sm_90a's code runs on 9.0 alone; sm_90's on all that is newer. */
+/* From old to new, which is from less to more. `only`: runs on devices of this capability alone; the others'
+ * runs on newer ones, too, as PTX does. */
 static const struct target {
     const char *name, *features;
     int capability;
+    bool only;
 } targets[] = {
-    {"sm_80", "+ptx74", 80}, {"sm_86", "+ptx74", 86},  {"sm_87", "+ptx74", 87},
-    {"sm_89", "+ptx80", 89}, {"sm_90a", "+ptx80", 90}, {"sm_90", "+ptx85", 0},
+    {"sm_80", "+ptx74", 80, false}, {"sm_86", "+ptx74", 86, false}, {"sm_87", "+ptx74", 87, false},
+    {"sm_89", "+ptx80", 89, false}, {"sm_90", "+ptx85", 90, false}, {"sm_90a", "+ptx80", 90, true},
 };
-#define TARGET_COUNT (sizeof targets / sizeof *targets)
+#define TARGET_COUNT ((int)(sizeof targets / sizeof *targets))
+
+static int find_target(const char *name) {
+    for (int i = 0; i < TARGET_COUNT; i++)
+        if (strcmp(targets[i].name, name) == 0) return i;
+    return -1;
+}
 
 const char *cuda_target(int capability) {
-    if (capability < targets[0].capability) return NULL;
-    if (capability > 90) return "sm_90";
-    const struct target *best = &targets[0];
-    for (size_t i = 1; i < TARGET_COUNT; i++)
-        if (targets[i].capability && targets[i].capability <= capability) best = &targets[i];
-    return best->name;
+    const char *best = NULL;
+    for (int i = 0; i < TARGET_COUNT; i++) {
+        bool runs =
+            targets[i].only ? targets[i].capability == capability : targets[i].capability <= capability;
+        if (runs) best = targets[i].name;
+    }
+    return best;
 }
 
 const char *cuda_target_named(const char *name) {
-    for (size_t i = 0; i < TARGET_COUNT; i++)
-        if (strcmp(targets[i].name, name) == 0) return targets[i].name;
-    return NULL;
+    int index = find_target(name);
+    return index < 0 ? NULL : targets[index].name;
+}
+
+const char *cuda_target_at(int index) {
+    return index < 0 || index >= TARGET_COUNT ? NULL : targets[index].name;
 }
 
 const char *cuda_target_features(const char *target) {
-    for (size_t i = 0; i < TARGET_COUNT; i++)
-        if (strcmp(targets[i].name, target) == 0) return targets[i].features;
-    return "";
+    int index = find_target(target);
+    return index < 0 ? "" : targets[index].features;
+}
+
+bool cuda_target_runs(const char *target, const char *here, int *rank) {
+    int made = find_target(target), wanted = find_target(here);
+    if (made < 0 || wanted < 0) return false;
+    *rank = made;
+    return made == wanted || (!targets[made].only && targets[made].capability <= targets[wanted].capability);
 }

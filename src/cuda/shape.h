@@ -26,7 +26,14 @@ const char *cuda_target(int capability);
 /* A name a user may give ("sm_90a"), as LLVM writes it; NULL: none that code can be made for. */
 const char *cuda_target_named(const char *name);
 
+/* The names there are, one at a time: NULL past the last. */
+const char *cuda_target_at(int index);
+
 /* LLVM's features for a target: the version of PTX it is written in. */
 const char *cuda_target_features(const char *target);
+
+/* Whether PTX for `target` runs on a device whose own is `here` (cuda_target); *rank: of two that do, the
+ * higher one's uses more of the device. */
+bool cuda_target_runs(const char *target, const char *here, int *rank);
 
 #endif

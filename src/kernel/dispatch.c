@@ -1,6 +1,5 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
-#include "cuda/shape.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -98,7 +97,7 @@ static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *tota
     return SMELT_OK;
 }
 
-static struct launch launch_of(const struct extent *extent, double timeout) {
+struct launch launch_of(const struct extent *extent, double timeout) {
     struct launch launch = {.timeout = timeout};
     for (int d = 0; d < 3; d++) {
         launch.grid[d] = extent->grid[d];
@@ -153,29 +152,4 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     info->threadgroup_bytes = threadgroup_bytes;
     info->private_bytes = dispatch->image->private_bytes;
     return status;
-}
-
-/* What PTX is shown for where no GPU says otherwise. */
-#define USUAL_CUDA_TARGET "sm_90a"
-
-smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
-                             smelt_stage stage, struct code_options *options) {
-    static const int64_t usual[3] = {256, 1, 1};
-    struct extent extent;
-    const int64_t *group = desc->group[0] ? desc->group : usual;
-    TRY(extent_check(what, device, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual,
-                     &extent));
-    struct launch launch = launch_of(&extent, desc->timeout);
-    struct code_shape *shape = &options->shape;
-    device->shape(&launch, desc->barrier_hint, shape);
-    options->target = device->target;
-    if (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX) {
-        cuda_shape(&launch, desc->barrier_hint, shape);
-        options->target = USUAL_CUDA_TARGET;
-    }
-    if ((stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY) && shape->engine != ENGINE_SIMD)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "kernel '%s': stages simd and why are of the SIMD engine; device '%s' runs another", what,
-                    device->name);
-    return SMELT_OK;
 }

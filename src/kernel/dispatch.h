@@ -50,18 +50,6 @@ smelt_status dispatch_prepare(struct dispatch *dispatch);
 
 smelt_status dispatch_run(const struct dispatch *dispatch);
 
-/* A launch that is shown, not run. */
-struct shape_desc {
-    const int64_t *grid;  /* three, threads; 0: one full group */
-    const int64_t *group; /* three, threads; 0: 256 */
-    bool clamp;           /* body form: groups are no larger than the grid */
-    double timeout;
-    bool barrier_hint;
-};
-
-/* What the launch's full groups are compiled for: options' shape and target. INVALID_ARGUMENT for a stage the
- * device has not. */
-smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
-                             smelt_stage stage, struct code_options *options);
+struct launch launch_of(const struct extent *extent, double timeout);
 
 #endif

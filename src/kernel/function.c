@@ -1,6 +1,7 @@
 /* Functions of libraries: their codes, their arguments by index, launches. */
 #include "array/array.h"
 #include "kernel/library.h"
+#include "kernel/show.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +187,7 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage", name,
                     (int)stage);
     const struct device *device;
-    TRY(device_find(desc->device, &device));
+    TRY(device_to_show(desc->device, &device));
     if (stage == SMELT_STAGE_SOURCE && !function->packaged) {
         *text = string_copy(text_string(&function->library->source), function->library->source.length);
         return *text ? SMELT_OK : fail_out_of_memory(function->library->source.length);
@@ -197,7 +198,8 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
     struct shape_desc shape = {.grid = grid,
                                .group = desc->threadgroup,
                                .timeout = desc->timeout,
-                               .barrier_hint = barrier_hint(function)};
+                               .barrier_hint = barrier_hint(function),
+                               .target = desc->target};
     TRY(shape_for_stage(name, device, &shape, stage, &options));
     return function->packaged
                ? package_show(function->packaged, &options, stage, text)

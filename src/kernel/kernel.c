@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "kernel/dispatch.h"
+#include "kernel/show.h"
 #include "source/signature.h"
 
 #include <ctype.h>
@@ -495,14 +496,13 @@ static bool has_large_array(const smelt_kernel *kernel, const smelt_run_desc *de
 
 /* What run and show check in common, and the key of the variant they mean. */
 static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc,
-                              const struct device **device, struct variant_key *key) {
+                              const struct device *device, struct variant_key *key) {
     int template_count;
-    TRY(device_find(desc->device, device));
-    TRY(settings_check(kernel->desc.name, *device, desc->profile, desc->timeout));
+    TRY(settings_check(kernel->desc.name, device, desc->profile, desc->timeout));
     TRY(check_inputs(kernel, desc));
     TRY(check_outputs(kernel, desc));
     TRY(check_templates(kernel, desc, &template_count));
-    make_key(kernel, desc, *device, template_count, key);
+    make_key(kernel, desc, device, template_count, key);
     return SMELT_OK;
 }
 
@@ -517,7 +517,8 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     struct variant *variant = NULL;
     struct extent extent;
     if (desc->info) *desc->info = (smelt_run_info){0};
-    TRY(check_run(kernel, desc, &device, &key));
+    TRY(device_find(desc->device, &device));
+    TRY(check_run(kernel, desc, device, &key));
     TRY(extent_check(kernel->desc.name, device, desc->grid, desc->threadgroup, true, &extent));
     TRY(get_variant(kernel, desc, &key, &variant));
     struct dispatch dispatch = {.what = kernel->desc.name,
@@ -562,7 +563,8 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
     struct variant_key key;
     struct signature signature;
     struct translation translation;
-    TRY(check_run(kernel, desc, &device, &key));
+    TRY(device_to_show(desc->device, &device));
+    TRY(check_run(kernel, desc, device, &key));
     TRY(make_signature(kernel, desc, key.template_count, &signature));
     smelt_status status = SMELT_OK;
     if (stage == SMELT_STAGE_SOURCE) {
@@ -577,7 +579,8 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                                        .group = desc->threadgroup,
                                        .clamp = true,
                                        .timeout = desc->timeout,
-                                       .barrier_hint = compile_has_barrier(&translation)};
+                                       .barrier_hint = compile_has_barrier(&translation),
+                                       .target = desc->target};
             status = only_entry(&translation, &signature, &entry);
             if (status == SMELT_OK)
                 status = shape_for_stage(kernel->desc.name, device, &shape, stage, &options);

@@ -92,8 +92,9 @@ smelt_status package_code(const struct package *package, const struct package_en
 smelt_status package_show(const struct package_entry *entry, const struct code_options *options,
                           smelt_stage stage, char **text) {
     if (stage == SMELT_STAGE_SOURCE || stage == SMELT_STAGE_REWRITTEN)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "kernel '%s': a package holds no source text; there are the stages ir, simd, asm and why",
-                    options->name);
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "kernel '%s': a package holds no source text; there are the stages ir, simd, asm, ptx and why",
+            options->name);
     return code_show(entry->bitcode, options, target_cpu(), stage, text);
 }

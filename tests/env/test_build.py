@@ -283,7 +283,7 @@ def test_show(scratch):
         done = scratch.run(["show", package, "add", "--stage", stage], SMELT_CLANG="/no/such/clang")
         expect(done.returncode == 0 and word in done.stdout, f"stage {stage}: {done.stdout[:200]}{done.stderr}")
     done = scratch.run(["show", package, "add"])
-    expect_failure(done, 1, "smelt: kernel 'add': a package holds no source text; there are the stages ir, simd, asm and why")
+    expect_failure(done, 1, "smelt: kernel 'add': a package holds no source text; there are the stages ir, simd, asm, ptx and why")
 
 
 def test_contents(scratch):

@@ -1,0 +1,70 @@
+#include "kernel/show.h"
+#include "cuda/shape.h"
+
+#include <string.h>
+
+/* What PTX is shown for where no GPU says otherwise. */
+#define USUAL_CUDA_TARGET "sm_90a"
+
+/* Its code can be shown, and nothing done on it. */
+static const struct device absent_gpu = {.name = "cuda",
+                                         .description = "a GPU that is not here",
+                                         .target = USUAL_CUDA_TARGET,
+                                         .threadgroup_limit = 227 * 1024,
+                                         .thread_limit = 1024,
+                                         .shape = cuda_shape};
+
+static bool names_gpu(const char *name) {
+    if (!name || strncmp(name, "cuda", 4) != 0) return false;
+    if (!name[4]) return true;
+    return name[4] == ':' && name[5] && !name[5 + strspn(name + 5, "0123456789")];
+}
+
+smelt_status device_to_show(const char *name, const struct device **device) {
+    smelt_status status = device_find(name, device);
+    if (status != SMELT_ERROR_NO_DEVICE || !names_gpu(name)) return status;
+    *device = &absent_gpu;
+    return SMELT_OK;
+}
+
+static smelt_status check_target(const char *what, const char *target) {
+    if (!target || cuda_target_named(target)) return SMELT_OK;
+    struct text names = {0};
+    for (int i = 0; cuda_target_at(i); i++)
+        text_addf(&names, "%s%s", i ? cuda_target_at(i + 1) ? ", " : " or " : "", cuda_target_at(i));
+    smelt_status status =
+        fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': target '%s' is none of a GPU; expected %s", what,
+             target, text_string(&names));
+    text_free(&names);
+    return status;
+}
+
+/* The GPU whose code PTX is shown as on a CPU. */
+static const char *present_target(void) {
+    const struct device *gpu;
+    return device_find("cuda", &gpu) == SMELT_OK && gpu->target ? gpu->target : USUAL_CUDA_TARGET;
+}
+
+smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
+                             smelt_stage stage, struct code_options *options) {
+    static const int64_t usual[3] = {256, 1, 1};
+    struct extent extent;
+    const int64_t *group = desc->group[0] ? desc->group : usual;
+    bool vectors = stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY;
+    TRY(check_target(what, desc->target));
+    TRY(extent_check(what, device, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual,
+                     &extent));
+    struct launch launch = launch_of(&extent, desc->timeout);
+    struct code_shape *shape = &options->shape;
+    device->shape(&launch, desc->barrier_hint, shape);
+    options->target = device->target;
+    if (vectors && (desc->target || shape->engine != ENGINE_SIMD))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': stages simd and why are of the SIMD engine; %s '%s' runs another", what,
+                    desc->target ? "target" : "device", desc->target ? desc->target : device->name);
+    if (desc->target || (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX)) {
+        cuda_shape(&launch, desc->barrier_hint, shape);
+        options->target = desc->target ? desc->target : present_target();
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,24 @@
+/* What is shown of a kernel: the code of a launch that is not run, on a device that need not be there. */
+#ifndef SMELT_KERNEL_SHOW_H
+#define SMELT_KERNEL_SHOW_H
+
+#include "kernel/dispatch.h"
+
+/* As device_find, but where "cuda" or "cuda:N" cannot be had it is a GPU that code can be made for. */
+smelt_status device_to_show(const char *name, const struct device **device);
+
+struct shape_desc {
+    const int64_t *grid;  /* three, threads; 0: one full group */
+    const int64_t *group; /* three, threads; 0: 256 */
+    bool clamp;           /* body form: groups are no larger than the grid */
+    double timeout;
+    bool barrier_hint;
+    const char *target; /* of a GPU; NULL: the device's */
+};
+
+/* What the launch's full groups are compiled for: options' shape and target. INVALID_ARGUMENT for a stage the
+ * device has not, and for a target that is none. */
+smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
+                             smelt_stage stage, struct code_options *options);
+
+#endif
