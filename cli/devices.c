@@ -25,7 +25,7 @@ int command_devices(int count, char **arguments) {
         int threads = smelt_device_threads(name);
         printf("%-12s %s", name, description ? description : "");
         if (threads) printf(", %d thread%s", threads, threads == 1 ? "" : "s");
-        if (reason && *reason) printf(" (not usable: %s)", reason);
+        if (reason && *reason) printf("%s(not usable: %s)", description ? " " : "", reason);
         putchar('\n');
     }
     return EXIT_OK;

@@ -2,6 +2,7 @@
 #ifndef SMELT_CUDA_CONTEXT_H
 #define SMELT_CUDA_CONTEXT_H
 
+#include "array/array.h"
 #include "cuda/driver.h"
 #include "kernel/device.h"
 
@@ -11,10 +12,12 @@
 #define CUDA_MOST_DEVICES 16
 
 struct cuda_stream;
+struct cuda_staging;
 
 /* One GPU. Never freed. */
 struct cuda_gpu {
     struct device device; /* name "cuda:0", target, limits: what the table of devices holds */
+    struct memory_space space;
     const struct cuda_driver *driver;
     int ordinal;
     CUdevice handle;
@@ -22,30 +25,45 @@ struct cuda_gpu {
     int capability; /* 90 for 9.0 */
     int multiprocessors;
     uint64_t memory_bytes;
-    pthread_mutex_t lock; /* to open, lose and reset it */
-    atomic_bool opened;
-    _Atomic uint32_t
-        epoch;       /* counts resets: what was made in an earlier one is gone (modules, memory, streams) */
-    atomic_int lost; /* a smelt_status that every call gives; 0: it works */
-    char loss[512];  /* the sentence of how it was lost */
+    pthread_rwlock_t use; /* read from cuda_enter to cuda_leave; written by a reset */
+    pthread_mutex_t opening;
+    pthread_mutex_t lock;   /* of `loss` and the list of streams */
+    atomic_bool opened;     /* context, pool and default stream are there */
+    _Atomic uint32_t epoch; /* counts resets: what was made in an earlier one is gone (modules, memory,
+                               streams) */
+    atomic_bool lost;       /* every call fails with `loss`, until it is reset */
+    char loss[768];         /* the sentence of how it was lost, written before `lost` is set */
     CUcontext context;
+    CUmemoryPool pool;
     struct cuda_stream *default_stream;
+    struct cuda_stream *streams; /* all that are in use */
+    struct cuda_staging *staging;
 };
 
-/* GPUs that can be used, found at the first call; *count 0 and a reason if there are none. */
+/* GPUs that can be used, found at the first call; *count 0 and a reason (a sentence without its end) if there
+ * are none. */
 struct cuda_gpu *cuda_gpus(int *count, const char **reason);
 
 /* The GPU behind a device of the table; NULL for others. */
 struct cuda_gpu *cuda_gpu_of(const struct device *device);
 
 /* Makes the GPU's context the calling thread's for the calls that follow, opening it at the first.
- * DEVICE_LOST after a fault, until it is reset. The thread's own context comes back with cuda_leave: callers
- * may use CUDA, too. */
+ * DEVICE_LOST after a fault, until it is reset; NO_DEVICE in a child of the process that opened it. The
+ * thread's own context comes back with cuda_leave: callers may use CUDA, too. Pairs may be nested. Until
+ * cuda_leave the GPU is not reset. */
 smelt_status cuda_enter(struct cuda_gpu *gpu, CUcontext *previous);
 void cuda_leave(struct cuda_gpu *gpu, CUcontext previous);
 
-/* The status and sentence of a driver call that failed: `what` was being done ("kernel 'x'", "an array of
- * …"). OUT_OF_MEMORY; FAULT for errors a kernel made, after which the GPU is lost; INTERNAL for others. Names
+/* The same to release what was made in `epoch`: false, without touching the thread's message, if that is gone
+ * by itself. */
+bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previous);
+
+/* What a failed call that released something says about the GPU; the thread's message stays. */
+void cuda_note(struct cuda_gpu *gpu, CUresult result);
+
+/* The status and sentence of a driver call that failed: `what` is what it was about, as a noun ("kernel 'x'",
+ * "the copy of 12 bytes"). OUT_OF_MEMORY; LIMIT for launches that need more than there is; FAULT for errors a
+ * kernel made, with the names of those that were running: the GPU is then lost; INTERNAL for others. Names
  * the driver's error. */
 smelt_status cuda_fail(struct cuda_gpu *gpu, CUresult result, const char *what, ...)
     __attribute__((format(printf, 3, 4)));

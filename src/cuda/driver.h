@@ -38,6 +38,7 @@ typedef struct CUlinkState_st *CUlinkState;
     X(context_limit, "cuCtxSetLimit", (int limit, size_t value))                                             \
     X(memory_info, "cuMemGetInfo_v2", (size_t * free_bytes, size_t * total))                                 \
     X(default_pool, "cuDeviceGetDefaultMemPool", (CUmemoryPool * pool, CUdevice device))                     \
+    X(pool_get, "cuMemPoolGetAttribute", (CUmemoryPool pool, int attribute, void *value))                    \
     X(pool_set, "cuMemPoolSetAttribute", (CUmemoryPool pool, int attribute, void *value))                    \
     X(pool_trim, "cuMemPoolTrimTo", (CUmemoryPool pool, size_t bytes))                                       \
     X(allocate, "cuMemAllocAsync", (CUdeviceptr * address, size_t bytes, CUstream stream))                   \
@@ -102,13 +103,19 @@ enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_NOT_INITIALIZED = 3,
+    CUDA_ERROR_DEINITIALIZED = 4,
     CUDA_ERROR_NO_DEVICE = 100,
+    CUDA_ERROR_INVALID_CONTEXT = 201,
     CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+    CUDA_ERROR_ECC_UNCORRECTABLE = 214,
     CUDA_ERROR_INVALID_PTX = 218,
+    CUDA_ERROR_NVLINK_UNCORRECTABLE = 220,
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
     CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
     CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+    CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
     CUDA_ERROR_ASSERT = 710,
     CUDA_ERROR_HARDWARE_STACK_ERROR = 714,
     CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
@@ -116,6 +123,27 @@ enum {
     CUDA_ERROR_INVALID_ADDRESS_SPACE = 717,
     CUDA_ERROR_INVALID_PC = 718,
     CUDA_ERROR_LAUNCH_FAILED = 719
+};
+
+/* Attributes of devices. */
+enum {
+    CUDA_MAX_THREADS_PER_BLOCK = 1,
+    CUDA_MULTIPROCESSOR_COUNT = 16,
+    CUDA_COMPUTE_CAPABILITY_MAJOR = 75,
+    CUDA_COMPUTE_CAPABILITY_MINOR = 76,
+    CUDA_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+    CUDA_MEMORY_POOLS_SUPPORTED = 115
+};
+
+/* Attributes of memory pools, each a uint64_t. */
+enum { CUDA_POOL_RELEASE_THRESHOLD = 4, CUDA_POOL_RESERVED = 5, CUDA_POOL_USED = 7 };
+
+/* Flags and modes. */
+enum {
+    CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for CUDA's default stream */
+    CUDA_EVENT_DISABLE_TIMING = 2,
+    CUDA_HOST_ALLOCATE_PORTABLE = 1, /* pinned for all contexts */
+    CUDA_CAPTURE_RELAXED = 2         /* other calls of the process are left alone */
 };
 
 /* The driver's functions, opened at the first call: SMELT_CUDA_DRIVER names the library, "libcuda.so.1"

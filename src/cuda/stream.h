@@ -1,4 +1,4 @@
-/* Streams, events and recordings behind their public handles. */
+/* Streams behind their public handles. Events are in event.c, recordings in recording.c. */
 #ifndef SMELT_CUDA_STREAM_H
 #define SMELT_CUDA_STREAM_H
 
@@ -7,12 +7,19 @@
 /* Kernels launched since the stream was last waited for: the latest of them. A fault is one of theirs. */
 #define CUDA_PENDING_NAMES 8
 
+/* Reference-counted: the public handle has one, and so has all memory that the stream used last. */
 struct cuda_stream {
     struct cuda_gpu *gpu;
+    struct cuda_stream *next, *previous; /* gpu->streams, under the GPU's lock */
+    atomic_int references;
     uint32_t epoch;
     CUstream handle;
-    bool owned; /* made here; else the caller's native stream */
-    pthread_mutex_t lock;
+    bool owned;           /* made here; else the caller's native stream */
+    pthread_mutex_t lock; /* of what follows */
+    bool closed;          /* the handle is gone; `marker` is behind the last that was enqueued */
+    CUevent marker;
+    smelt_recording *recording; /* launches are being recorded, not run; `marker` is behind what was enqueued
+                                   before */
     char pending[CUDA_PENDING_NAMES][64];
     uint64_t pending_count; /* all of them, also those whose names were pushed out */
 };
@@ -23,17 +30,50 @@ struct smelt_stream {
     struct cuda_stream *cuda; /* NULL: a CPU's, on which everything has ended when its call returns */
 };
 
+/* All that follows, but cuda_wait, is called between cuda_enter and cuda_leave. */
+
+/* A new stream, or one over the caller's `native` one (owned false). */
+smelt_status cuda_stream_open(struct cuda_gpu *gpu, CUstream native, bool owned, struct cuda_stream **stream);
+
+struct cuda_stream *cuda_stream_retain(struct cuda_stream *stream);
+/* Need not be between cuda_enter and cuda_leave. */
+void cuda_stream_release(struct cuda_stream *stream);
+
+/* Nothing more is enqueued on it; the native stream may go. */
+void cuda_stream_close(struct cuda_stream *stream);
+
 /* The GPU's own in-order stream, for calls that name none. */
 smelt_status cuda_default_stream(struct cuda_gpu *gpu, struct cuda_stream **stream);
 
-/* The stream of a launch on `device`: `stream` (INVALID_ARGUMENT if it is another device's), or the default.
- */
+/* The stream of a launch on the GPU: `stream` (INVALID_ARGUMENT if it is another device's, or from before a
+ * reset), or the default. Borrowed. */
 smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out);
 
 /* Notes a kernel that was launched, for the sentence about a fault. */
 void cuda_stream_note(struct cuda_stream *stream, const char *kernel);
 
-/* Waits until all that was enqueued has ended. FAULT names the kernel, or those it may have been. */
+/* "kernel 'a'", "one of the kernels 'a', 'b'" or "": what has been launched on the GPU and not been waited
+ * for. With the GPU's lock held. The number of kernels. */
+int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size);
+
+/* Waits for everything on the GPU, but what records. */
+smelt_status cuda_finish_all(struct cuda_gpu *gpu);
+
+/* smelt_device_wait. */
+smelt_status cuda_wait(const struct device *device);
+
+/* What is enqueued on `stream` from now on waits for what is on `other` now; the caller does not. The streams
+ * may be of different GPUs. */
+smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other);
+
+/* Waits until all that was enqueued has ended. FAULT names the kernel, or those it may have been.
+ * INVALID_ARGUMENT while it is recording. */
 smelt_status cuda_stream_finish(struct cuda_stream *stream);
+
+/* Is it recording? Only the thread that records may rely on the answer. */
+bool cuda_stream_records(struct cuda_stream *stream);
+
+/* While a stream records: what its launches use (kept until the recording is released, and used again by each
+ * replay), their names, and what they are given: host memory that stays, and memory on the GPU. */
 
 #endif

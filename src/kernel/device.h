@@ -79,6 +79,10 @@ struct device {
      * (NULL: the default stream's). */
     smelt_status (*create_array)(const struct device *device, smelt_stream *stream, smelt_dtype dtype,
                                  const smelt_shape *shape, const double *value, smelt_array **array);
+    /* Where `space` is not NULL: smelt_device_memory, _wait, _reset. */
+    smelt_status (*memory)(const struct device *device, uint64_t *free_bytes, uint64_t *total_bytes);
+    smelt_status (*wait)(const struct device *device);
+    smelt_status (*reset)(const struct device *device);
 };
 
 /* The device called `name` (NULL: "cpu"), or NO_DEVICE with the names there are. */

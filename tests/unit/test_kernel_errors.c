@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LINE(count) ((smelt_shape){1, {count}})
@@ -217,6 +218,11 @@ static void devices_profiles_and_timeouts_must_exist(void **state) {
     f->desc.device = "gpu";
     refused(smelt_kernel_run(f->kernel, &f->desc, f->outputs), SMELT_ERROR_NO_DEVICE,
             "device 'gpu' does not exist on this machine; there are: cpu, cpu-scalar");
+    f->desc.device = "cuda:0";
+    assert_int_equal(smelt_kernel_run(f->kernel, &f->desc, f->outputs), SMELT_ERROR_NO_DEVICE);
+    assert_non_null(strstr(smelt_error(),
+                           "device 'cuda:0' cannot be used on this machine: the driver library "
+                           "'/nowhere/libcuda.so.1' cannot be opened: "));
     f->desc.device = NULL;
     f->desc.profile = "sony";
     run_refused(f, wrong, "profile 'sony' is unknown; expected apple");
@@ -416,6 +422,7 @@ static void statuses_have_names_and_meanings(void **state) {
 #define RUN_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
+    setenv("SMELT_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1); /* the names of devices are compared */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_need_name_source_and_outputs),
         cmocka_unit_test(kernels_have_at_most_64_arguments),
