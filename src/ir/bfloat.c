@@ -28,6 +28,8 @@ static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
 /* Round to nearest even: add half a unit, minus one where the kept part is even; a NaN stays one, quiet. */
 static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
+    /* GPUs do it in one instruction, exactly. */
+    if (unit->engine == ENGINE_PTX) return build_function(unit, "llvm.nvvm.f2bf16.rn", &value, 1);
     LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
     LLVMValueRef sixteen = constant_i32(unit, 16);
     LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, sixteen, ""), constant_i32(unit, 1), "");

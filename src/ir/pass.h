@@ -56,6 +56,9 @@ LLVMTypeRef type_pointer(struct unit *unit);
 LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
                              unsigned count);
 
+/* Calls an intrinsic that is not overloaded, by its whole name. */
+LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count);
+
 /* Runs LLVM passes by their textual names on the whole module. */
 smelt_status run_passes(struct unit *unit, const char *passes);
 

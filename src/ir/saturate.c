@@ -9,6 +9,9 @@ static LLVMValueRef number(LLVMValueRef like, double value) {
 LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
     LLVMBuilderRef b = unit->builder;
     unsigned bits = LLVMGetIntTypeWidth(type);
+    /* A GPU's own conversion to 32 bits is just that; to 64 bits it makes other numbers of NaN. */
+    if (unit->engine == ENGINE_PTX && bits == 32 && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
+        return build_function(unit, is_signed ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz", &value, 1);
     LLVMValueRef zero = number(value, 0);
     /* Powers of two: exact as floats. The range is [least, past). */
     double past = 1;

@@ -49,6 +49,12 @@ LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef ty
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, count, "");
 }
 
+LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count) {
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, NULL, 0);
+    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, count, "");
+}
+
 smelt_status run_passes(struct unit *unit, const char *passes) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     /* A thread is scalar; vector code comes from the lanes of a simdgroup. */

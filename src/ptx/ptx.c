@@ -41,7 +41,5 @@ LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *const
 LLVMValueRef ptx_register(struct unit *unit, const char *name) {
     char full[80] = "llvm.nvvm.read.ptx.sreg.";
     strcat(full, name);
-    unsigned id = LLVMLookupIntrinsicID(full, strlen(full));
-    LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, NULL, 0);
-    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, NULL, 0, "");
+    return build_function(unit, full, NULL, 0);
 }
