@@ -1,6 +1,95 @@
-#include "ptx/ptx.h"
+/* Simdgroup operations become warp instructions over the lanes that come to them together.
+ *
+ * Requires: the retargeted module. Establishes: no simdgroup operations are left. */
+#include "ptx/warp.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum simd_kind kind;
+} kinds[] = {
+    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE},   {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
+    {"__smelt_simd_ballot", SIMD_BALLOT},         {"__smelt_simdgroup_barrier", SIMD_BARRIER},
+    {"__smelt_simd_reduce_i32", SIMD_REDUCE},     {"__smelt_simd_reduce_i64", SIMD_REDUCE},
+    {"__smelt_simd_reduce_f32", SIMD_REDUCE},     {"__smelt_simd_scan_i32", SIMD_SCAN},
+    {"__smelt_simd_scan_i64", SIMD_SCAN},         {"__smelt_simd_scan_f32", SIMD_SCAN},
+    {"__smelt_simd_matrix_product", SIMD_MATRIX},
+};
+
+static bool find_kind(LLVMValueRef instruction, enum simd_kind *kind) {
+    const char *name = called_name(instruction);
+    for (size_t i = 0; *name && i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(name, kinds[i].name) != 0) continue;
+        *kind = kinds[i].kind;
+        return true;
+    }
+    return false;
+}
+
+static smelt_status read_collective(struct unit *unit, LLVMValueRef call, uint64_t *operation,
+                                    uint64_t *width) {
+    bool known = is_constant_integer(LLVMGetOperand(call, 0), operation) &&
+                 is_constant_integer(LLVMGetOperand(call, 1), width);
+    if (known && (*operation & ~(uint64_t)SIMD_EXCLUSIVE) <= SIMD_XOR && *width >= 1 &&
+        *width <= SIMDGROUP_LANES && (*width & (*width - 1)) == 0)
+        return SMELT_OK;
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "arguments 0 and 1 of %s are not constants it knows",
+                     called_name(call));
+}
+
+static smelt_status lower_collective(struct ptx_operation *o, LLVMValueRef call, enum simd_kind kind,
+                                     LLVMValueRef *result) {
+    uint64_t code, width;
+    TRY(read_collective(o->unit, call, &code, &width));
+    enum simd_operation operation = (enum simd_operation)(code & ~(uint64_t)SIMD_EXCLUSIVE);
+    LLVMValueRef value = LLVMGetOperand(call, 2);
+    *result = kind == SIMD_REDUCE
+                  ? ptx_reduce(o, operation, (unsigned)width, value)
+                  : ptx_scan(o, operation, (code & SIMD_EXCLUSIVE) != 0, (unsigned)width, value);
+    return SMELT_OK;
+}
+
+static smelt_status lower_operation(struct ptx_operation *o, LLVMValueRef call, enum simd_kind kind) {
+    LLVMValueRef result = NULL;
+    LLVMPositionBuilderBefore(o->unit->builder, call);
+    switch (kind) {
+    case SIMD_SHUFFLE:
+        result = ptx_shuffle(o, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1));
+        break;
+    case SIMD_BALLOT:
+        result = ptx_ballot(o, LLVMGetOperand(call, 0));
+        break;
+    case SIMD_REDUCE:
+    case SIMD_SCAN:
+        TRY(lower_collective(o, call, kind, &result));
+        break;
+    case SIMD_MATRIX:
+        return unit_fail(o->unit, SMELT_ERROR_UNSUPPORTED, "products of simdgroup matrices on GPUs");
+    case SIMD_BARRIER:
+        ptx_intrinsic(o->unit, "llvm.nvvm.bar.warp.sync", &o->lanes.mask, 1);
+        break;
+    }
+    if (result) LLVMReplaceAllUsesWith(call, result);
+    LLVMInstructionEraseFromParent(call);
+    return SMELT_OK;
+}
 
 smelt_status pass_ptx_simdgroup(struct unit *unit) {
-    (void)unit;
+    FOR_EACH_BLOCK(block, unit->entry) {
+        struct ptx_operation o = {.unit = unit, .lanes.mask = constant_i32(unit, 0xffffffffu)};
+        FOR_EACH_INSTRUCTION(call, block) {
+            enum simd_kind kind;
+            if (!find_kind(call, &kind)) continue;
+            if (!o.lane) {
+                LLVMPositionBuilderBefore(unit->builder, call);
+                o.lane = ptx_lane(unit);
+                o.lanes.active = ptx_ballot(&o, LLVMConstAllOnes(LLVMInt1TypeInContext(unit->context)));
+            }
+            TRY(lower_operation(&o, call, kind));
+        }
+        if (o.lanes.active && !LLVMGetFirstUse(o.lanes.active))
+            LLVMInstructionEraseFromParent(o.lanes.active);
+    }
     return SMELT_OK;
 }
