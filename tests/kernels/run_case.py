@@ -12,9 +12,12 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // for group: 64 96 8,8                                       runs the case for each: {group} in `run` is the word,
                                                                   group in expressions the number, tuple of numbers or word
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
+    // rounded-apart: why                                         a GPU's results need not have the bits of a CPU's
+    // cpu-only: why                                              the case is none for GPUs: exit status 77 there
 
 A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
-results are compared with the expectation. With SMELT_CASE_PACKAGE set a .metal case is built into a package first, and
+results are compared with the expectation. SMELT_CASE_COMPARE names a device whose results they must equal, too, bit by bit
+(any NaN is like any other) unless the case says that they are rounded apart. With SMELT_CASE_PACKAGE set a .metal case is built into a package first, and
 what runs is the package, on device cpu, where nothing can be compiled.
 """
 import itertools
@@ -28,6 +31,7 @@ import sys
 import tempfile
 
 DEVICES = "cpu,cpu-scalar"
+SKIPPED = 77
 FORMATS = {"b1": "?", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
            "f2": "e", "f4": "f", "f8": "d"}
 
@@ -85,10 +89,18 @@ def close(found, wanted, tolerance):
     return tolerance > 0 and math.isfinite(found) and abs(found - wanted) <= tolerance * max(1.0, abs(wanted))
 
 
+def same_bits(a, b):
+    if isinstance(a, complex):
+        return same_bits(a.real, b.real) and same_bits(a.imag, b.imag)
+    if isinstance(a, float):
+        return math.isnan(b) if math.isnan(a) else a == b and math.copysign(1, a) == math.copysign(1, b)
+    return a == b
+
+
 def read_lines(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
-            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance)\b\s*(.*)", line)
+            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only)\b\s*(.*)", line)
             if comment:
                 yield comment.groups()
 
@@ -107,7 +119,7 @@ def choices(path):
 class Case:
     def __init__(self, path, chosen):
         self.path, self.chosen = path, chosen
-        self.arguments, self.expectations, self.tolerance = [], {}, 0.0
+        self.arguments, self.expectations, self.tolerance, self.rounded_apart, self.cpu_only = [], {}, 0.0, "", ""
         names = {"math": math, **{name: getattr(math, name) for name in dir(math)}}
         names.update({name: parse_choice(word) for name, word in chosen.items()})
         for word, rest in read_lines(path):
@@ -117,6 +129,10 @@ class Case:
                 self.arguments += shlex.split(rest.lstrip(":"))
             elif word == "tolerance":
                 self.tolerance = float(rest.lstrip(": "))
+            elif word == "rounded-apart":
+                self.rounded_apart = rest.lstrip(": ")
+            elif word == "cpu-only":
+                self.cpu_only = rest.lstrip(": ")
             elif word == "let":
                 name, _, value = rest.partition("=")
                 names[name.strip()] = eval(value, names)
@@ -162,8 +178,8 @@ class Case:
         nothing = {"SMELT_COMPILE": "0", "SMELT_CLANG": "/nonexistent", "SMELT_CACHE_DIR": os.path.join(folder, "cache")}
         return run, {**os.environ, **nothing}
 
-    def check(self, smelt, device):
-        problems = []
+    def run(self, smelt, device):
+        """What the outputs hold, by name; or a sentence why it does not run."""
         with tempfile.TemporaryDirectory() as folder:
             command, files = self.command(smelt, device, folder)
             environment = None
@@ -171,33 +187,75 @@ class Case:
                 command, environment = self.package(smelt, command, folder)
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
             if done.returncode != 0:
-                return [f"exit status {done.returncode}: {done.stderr.strip()}"]
-            for name, (wanted, prefix) in self.expectations.items():
-                if name not in files:
-                    problems.append(f"no output is called '{name}'")
-                    continue
-                found = read_npy(files[name])
-                if len(found) != len(wanted) and not (prefix and len(found) >= len(wanted)):
-                    problems.append(f"{name}: {len(found)} values, expected {len(wanted)}")
-                    continue
-                wrong = [i for i, value in enumerate(wanted) if not close(found[i], value, self.tolerance)]
-                for i in wrong[:4]:
-                    problems.append(f"{name}[{i}] is {found[i]!r}, expected {wanted[i]!r}")
-                if len(wrong) > 4:
-                    problems.append(f"{name}: {len(wrong)} of {len(wanted)} values differ")
+                return {}, f"exit status {done.returncode}: {done.stderr.strip()}"
+            return {name: read_npy(path) for name, path in files.items()}, None
+
+    def check(self, results):
+        problems = []
+        for name, (wanted, prefix) in self.expectations.items():
+            if name not in results:
+                problems.append(f"no output is called '{name}'")
+                continue
+            found = results[name]
+            if len(found) != len(wanted) and not (prefix and len(found) >= len(wanted)):
+                problems.append(f"{name}: {len(found)} values, expected {len(wanted)}")
+                continue
+            wrong = [i for i, value in enumerate(wanted) if not close(found[i], value, self.tolerance)]
+            for i in wrong[:4]:
+                problems.append(f"{name}[{i}] is {found[i]!r}, expected {wanted[i]!r}")
+            if len(wrong) > 4:
+                problems.append(f"{name}: {len(wrong)} of {len(wanted)} values differ")
         return problems
+
+    def compare(self, results, others, device):
+        """Bit by bit, outputs without an expectation too."""
+        problems = []
+        for name, found in results.items():
+            other = others[name]
+            wrong = [i for i, value in enumerate(other) if not same_bits(found[i], value)]
+            if wrong:
+                i = wrong[0]
+                problems.append(f"{name}[{i}] is {found[i]!r}, {other[i]!r} on {device}; {len(wrong)} of {len(other)} values "
+                                "differ")
+        return problems
+
+    def problems(self, smelt, devices, oracle):
+        """Pairs of a device and what is wrong there."""
+        results = {}
+        for device in devices:
+            found, message = self.run(smelt, device)
+            if message:
+                yield device, message
+                continue
+            results[device] = found
+            for problem in self.check(found):
+                yield device, problem
+        if not oracle or self.rounded_apart or not results:
+            return
+        if oracle not in results:
+            results[oracle], message = self.run(smelt, oracle)
+            if message:
+                yield oracle, message
+                return
+        for device in devices:
+            if device != oracle and device in results:
+                for problem in self.compare(results[device], results[oracle], oracle):
+                    yield device, problem
 
 
 def main():
     smelt, path = sys.argv[1:3]
+    devices, oracle = os.environ.get("SMELT_CASE_DEVICES", DEVICES).split(","), os.environ.get("SMELT_CASE_COMPARE")
     failed = False
     for chosen in choices(path):
         case = Case(path, chosen)
+        if case.cpu_only and all(device.startswith("cuda") for device in devices):
+            print(f"{os.path.basename(path)}: for CPUs only: {case.cpu_only}")
+            return SKIPPED
         with_what = "".join(f", {name} {word}" for name, word in chosen.items())
-        for device in os.environ.get("SMELT_CASE_DEVICES", DEVICES).split(","):
-            for problem in case.check(smelt, device):
-                print(f"{os.path.basename(path)} on {device}{with_what}: {problem}")
-                failed = True
+        for device, problem in case.problems(smelt, devices, oracle):
+            print(f"{os.path.basename(path)} on {device}{with_what}: {problem}")
+            failed = True
         if failed:
             return 1
     return 0

@@ -1,9 +1,10 @@
 /* What the tests of the ML kernels share: random tensors in memory that ends at an inaccessible page, a
- * launch on both CPU engines with poisoned outputs, and comparison with float64 references. What a test makes
- * is freed at its end (ml_end). */
+ * launch on two devices with poisoned outputs (the one under test and its oracle: device.h), and comparison
+ * with float64 references. What a test makes is freed at its end (ml_end). */
 #ifndef SMELT_TESTS_ML_H
 #define SMELT_TESTS_ML_H
 
+#include "../device.h"
 #include "../unit/unit.h"
 #include <smelt/smelt.h>
 
@@ -15,9 +16,9 @@
 struct tensor {
     smelt_dtype dtype;
     int64_t count;
-    void *data;    /* inputs: the values; outputs: what `cpu` wrote */
+    void *data;    /* inputs: the values; outputs: what the device under test wrote */
     double *value; /* `data` as float64 */
-    void *other;   /* outputs: what `cpu-scalar` wrote */
+    void *other;   /* outputs: what its oracle wrote */
     smelt_array *array;
     void *mapping;
     size_t bytes, inner;
@@ -58,23 +59,28 @@ struct launch {
     smelt_constant constants[SMELT_MAX_CONSTANTS];
     struct tensor *in[SMELT_MAX_BUFFERS];     /* unwritable while the kernel runs */
     struct tensor *out[SMELT_MAX_BUFFERS];    /* poisoned before */
-    struct tensor *update[SMELT_MAX_BUFFERS]; /* both engines find what stands there now */
+    struct tensor *update[SMELT_MAX_BUFFERS]; /* both devices find what stands there now */
     struct bytes bytes[SMELT_MAX_BUFFERS];
     size_t threadgroup_memory[SMELT_MAX_BUFFERS];
     int64_t grid[3], groups[3], threadgroup[3];
     smelt_math_mode math;
-    bool open; /* the engines' results may differ: float atomics, or a math mode other than safe */
+    bool open; /* the devices' results may differ: float atomics, or a math mode other than safe */
 };
 
-/* Runs on `cpu-scalar` and on `cpu`; the SIMD engine must not refuse, and unless `open` all written bits must
- * be equal. With ML_TIMES in the environment prints how long both took. */
+/* Runs on the oracle and on the device under test; the SIMD engine must not refuse, and unless `open` all
+ * written bits must be equal (on a GPU but for the kernels of rounding.c). With ML_TIMES in the environment
+ * prints how long both took. */
 void launch(struct launch launch);
 #define RUN(...) launch((struct launch){__VA_ARGS__})
+
+/* rounding.c — why a GPU's results of a kernel may be rounded otherwise than a CPU's; NULL if they must have
+ * the same bits. They are then compared with the reference only. */
+const char *rounded_apart(const char *file, const char *entry);
 
 /* The unit roundoff of a float dtype. */
 double roundoff(smelt_dtype dtype);
 
-/* Each element, of both engines, within relative · |expected| + absolute. NaN is only near NaN, an infinity
+/* Each element, of both devices, within relative · |expected| + absolute. NaN is only near NaN, an infinity
  * only near itself. */
 void check(const char *what, const struct tensor *actual, const double *expected, double relative,
            double absolute);

@@ -1,5 +1,7 @@
 #include "support.h"
 
+#include "../device.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +62,8 @@ smelt_array *run_body(const struct run *run) {
                            .templates = {{.name = "T", .kind = SMELT_TEMPLATE_DTYPE, .dtype = run->dtype}},
                            .output_shapes = {{1, {run->outputs}}},
                            .output_dtypes = {run->dtype},
-                           .initialise = true};
+                           .initialise = true,
+                           .device = test_device()};
     const void *data[3] = {run->x, run->y, run->z};
     int inputs = 0;
     smelt_array *out = NULL;
@@ -68,8 +71,9 @@ smelt_array *run_body(const struct run *run) {
         if (data[i] && smelt_array_from_values(run->dtype, (smelt_shape){1, {run->count}}, data[i],
                                                &desc.inputs[inputs++]) != SMELT_OK)
             abort();
-    if (smelt_kernel_run(kernel, &desc, &out) != SMELT_OK) {
+    if (smelt_kernel_run(kernel, &desc, &out) != SMELT_OK || test_to_host(&out) != SMELT_OK) {
         failed("run: %s", smelt_error());
+        smelt_array_release(out);
         out = NULL;
     }
     while (inputs) smelt_array_release(desc.inputs[--inputs]);
@@ -85,7 +89,8 @@ const char *compile_error(const char *body) {
                            .threadgroup = {1},
                            .templates = {{.name = "T", .kind = SMELT_TEMPLATE_DTYPE, .dtype = SMELT_FLOAT32}},
                            .output_shapes = {{1, {1}}},
-                           .output_dtypes = {SMELT_FLOAT32}};
+                           .output_dtypes = {SMELT_FLOAT32},
+                           .device = test_device()};
     if (smelt_array_from_values(SMELT_FLOAT32, (smelt_shape){1, {1}}, &zero, &desc.inputs[0]) != SMELT_OK)
         abort();
     smelt_array *out = NULL;

@@ -21,9 +21,9 @@ struct body {
 void body_add(struct body *body, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void body_free(struct body *body);
 
-/* Runs a body with inputs x, y, z (NULL: left out) of `count` elements and `threads` threads; returns the
- * output `out` of `outputs` elements, zeros where nothing is written; NULL, and a failure, if it does not
- * run. */
+/* Runs a body on the device under test (device.h) with inputs x, y, z (NULL: left out) of `count` elements
+ * and `threads` threads; returns the output `out` of `outputs` elements, zeros where nothing is written;
+ * NULL, and a failure, if it does not run. It lies in the host's memory. */
 struct run {
     const char *header, *body;
     smelt_dtype dtype;

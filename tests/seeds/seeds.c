@@ -27,9 +27,17 @@ smelt_array *random_points(int64_t batch, int64_t rows, int64_t columns, double 
     return points;
 }
 
+/* A new reference to the array, or to a copy of it in the host's memory. */
+static smelt_array *on_host(const smelt_array *array) {
+    smelt_array *here = smelt_array_retain((smelt_array *)(uintptr_t)array);
+    CHECK(test_to_host(&here));
+    return here;
+}
+
 double *values_of(const smelt_array *array) {
-    smelt_array *wide;
-    CHECK(smelt_array_convert(array, SMELT_FLOAT64, &wide));
+    smelt_array *wide, *here = on_host(array);
+    CHECK(smelt_array_convert(here, SMELT_FLOAT64, &wide));
+    smelt_array_release(here);
     size_t bytes = (size_t)smelt_array_size(array) * sizeof(double);
     double *values = malloc(bytes + 1);
     assert_non_null(values);
@@ -59,7 +67,11 @@ void assert_same_bits(const char *what, const smelt_array *a, const smelt_array 
     assert_int_equal(smelt_array_size(a), smelt_array_size(b));
     assert_int_equal(smelt_array_dtype(a), smelt_array_dtype(b));
     size_t bytes = (size_t)smelt_array_size(a) * smelt_dtype_bytes(smelt_array_dtype(a));
-    if (memcmp(smelt_array_data(a), smelt_array_data(b), bytes) == 0) return;
+    smelt_array *a_here = on_host(a), *b_here = on_host(b);
+    bool same = memcmp(smelt_array_data(a_here), smelt_array_data(b_here), bytes) == 0;
+    smelt_array_release(a_here);
+    smelt_array_release(b_here);
+    if (same) return;
     print_error("%s: the bits differ\n", what);
     _fail(__FILE__, __LINE__);
 }
@@ -104,8 +116,10 @@ smelt_array *between_guards(const smelt_array *array, bool at_end) {
 /* ---- The seeds' documents. */
 
 char *seed_document(const char *file) {
+    /* SMELT_TEST_SEEDS: where the folder is, on another machine than the one that built this. */
+    const char *folder = getenv("SMELT_TEST_SEEDS");
     char path[4096];
-    snprintf(path, sizeof path, "%s/%s", SMELT_SEEDS_FOLDER, file);
+    snprintf(path, sizeof path, "%s/%s", folder && *folder ? folder : SMELT_SEEDS_FOLDER, file);
     FILE *stream = fopen(path, "rb");
     if (!stream) {
         print_message("skipped: the seeds' document %s is not here\n", file);

@@ -4,6 +4,7 @@
 #ifndef SMELT_TESTS_SEEDS_H
 #define SMELT_TESTS_SEEDS_H
 
+#include "../device.h"
 #include "../unit/unit.h"
 #include <smelt/smelt.h>
 
@@ -20,7 +21,10 @@ smelt_array *random_array(smelt_dtype dtype, smelt_shape shape, uint64_t seed);
  * points outside the image. */
 smelt_array *random_points(int64_t batch, int64_t rows, int64_t columns, double reach, uint64_t seed);
 
-/* The elements in row-major order as float64; free() it. */
+/* For shipped operations: on the device under test. */
+#define ON_DEVICE (&(smelt_call){.device = test_device()})
+
+/* The elements in row-major order as float64, wherever the array lies; free() it. */
 double *values_of(const smelt_array *array);
 
 /* Each element must be within `relative` of the expected one, or within `absolute`. `what` names it in the
@@ -28,7 +32,7 @@ double *values_of(const smelt_array *array);
 void assert_close(const char *what, const smelt_array *actual, const double *expected, double relative,
                   double absolute);
 
-/* The two must have the same bits in every element. Both row-contiguous. */
+/* The two must have the same bits in every element. Both row-contiguous, wherever they lie. */
 void assert_same_bits(const char *what, const smelt_array *a, const smelt_array *b);
 
 /* Half a unit in the last place, relative: what rounding a result to `dtype` once costs. */

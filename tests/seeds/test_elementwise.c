@@ -25,7 +25,7 @@ static void assert_is_exp(const char *what, smelt_array *x, const smelt_array *y
 
 static void run_shipped(const char *what, smelt_array *x) {
     smelt_array *y;
-    CHECK(smelt_exp(x, &y, &(smelt_call){.poison = true}));
+    CHECK(smelt_exp(x, &y, &(smelt_call){.poison = true, .device = test_device()}));
     assert_is_exp(what, x, y);
     smelt_array_release(y);
 }
@@ -46,7 +46,7 @@ static void exp_of_an_empty_array_is_empty(void **state) {
     (void)state;
     smelt_array *x, *y;
     CHECK(smelt_array_create(SMELT_FLOAT32, SHAPE(3, 0), &x));
-    CHECK(smelt_exp(x, &y, NULL));
+    CHECK(smelt_exp(x, &y, ON_DEVICE));
     assert_int_equal(smelt_array_size(y), 0);
     smelt_array_release(x);
     smelt_array_release(y);
@@ -89,7 +89,7 @@ static void exp_refuses_other_dtypes(void **state) {
     (void)state;
     smelt_array *x, *y = NULL;
     CHECK(smelt_array_arange(SMELT_INT32, SHAPE(4), &x));
-    assert_int_equal(smelt_exp(x, &y, NULL), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(smelt_exp(x, &y, ON_DEVICE), SMELT_ERROR_INVALID_ARGUMENT);
     assert_null(y);
     smelt_array_release(x);
 }
@@ -109,6 +109,7 @@ static void run_seed(const char *document, int block, bool strided, smelt_array 
     CHECK(smelt_kernel_run(
         kernel,
         &(smelt_run_desc){
+            .device = test_device(),
             .inputs = {x},
             .grid = {smelt_array_size(x)},
             .threadgroup = {256},

@@ -57,7 +57,8 @@ static void forward_matches_the_reference(void **state) {
             double *x = values_of(input.x), *grid = values_of(input.grid);
             double *expected = zeros(smelt_array_size(input.cotangent));
             smelt_array *out;
-            CHECK(smelt_grid_sample(input.x, input.grid, &out, &(smelt_call){.poison = true}));
+            CHECK(smelt_grid_sample(input.x, input.grid, &out,
+                                    &(smelt_call){.poison = true, .device = test_device()}));
             assert_int_equal(smelt_array_dtype(out), dtypes[d]);
             smelt_reference_grid_sample(&sizes[s], x, grid, expected);
             assert_close("grid_sample", out, expected, 1.1 * rounding(dtypes[d]),
@@ -79,7 +80,7 @@ static void points_and_images_may_be_views_of_any_float(void **state) {
     /* Channels first in memory, rows upside down. */
     CHECK(smelt_array_view(base, SHAPE(2, 6, 5, 3), (int64_t[]){90, -5, 1, 30}, 25, &x));
     CHECK(smelt_array_convert(points, SMELT_FLOAT16, &grid));
-    CHECK(smelt_grid_sample(x, grid, &out, &(smelt_call){.poison = true}));
+    CHECK(smelt_grid_sample(x, grid, &out, &(smelt_call){.poison = true, .device = test_device()}));
     double *values = values_of(x), *where = values_of(grid), *expected = zeros(smelt_array_size(out));
     smelt_reference_grid_sample(&size, values, where, expected);
     assert_close("grid_sample of views", out, expected, 1e-6, absolute_tolerance(&size));
@@ -104,7 +105,7 @@ static void vjp_matches_the_reference(void **state) {
             double *grid_expected = zeros(smelt_array_size(input.grid));
             smelt_array *x_grad, *grid_grad;
             CHECK(smelt_grid_sample_vjp(input.x, input.grid, input.cotangent, &x_grad, &grid_grad,
-                                        &(smelt_call){.poison = true}));
+                                        &(smelt_call){.poison = true, .device = test_device()}));
             smelt_reference_grid_sample_vjp(&sizes[s], x, grid, g, x_expected, grid_expected);
             /* Sums over points and over channels: the error grows with what is added up. */
             double terms = (double)(sizes[s].rows * sizes[s].columns + sizes[s].channels);
@@ -160,15 +161,15 @@ static void grid_gradient_matches_finite_differences(void **state) {
         points[i] = (float)((2 * pixel + 1) / size - 1);
     }
     smelt_array *x_grad, *grid_grad;
-    CHECK(smelt_grid_sample_vjp(input.x, input.grid, input.cotangent, &x_grad, &grid_grad, NULL));
+    CHECK(smelt_grid_sample_vjp(input.x, input.grid, input.cotangent, &x_grad, &grid_grad, ON_DEVICE));
     double *expected = zeros(smelt_array_size(input.grid));
     for (int axis = 0; axis < 2; axis++) {
         float step = 0.3f * 2 / (float)(axis ? s.height : s.width);
         smelt_array *there = moved_points(input.grid, axis, step),
                     *back = moved_points(input.grid, axis, -step);
         smelt_array *above, *below;
-        CHECK(smelt_grid_sample(input.x, there, &above, NULL));
-        CHECK(smelt_grid_sample(input.x, back, &below, NULL));
+        CHECK(smelt_grid_sample(input.x, there, &above, ON_DEVICE));
+        CHECK(smelt_grid_sample(input.x, back, &below, ON_DEVICE));
         double *sum = change(&input, above, below);
         for (int64_t p = 0; p < smelt_array_size(input.grid) / 2; p++)
             expected[2 * p + axis] = sum[p] / (2 * (double)step);
@@ -190,16 +191,16 @@ static void image_gradient_matches_finite_differences(void **state) {
     const struct grid_sample_size s = {1, 5, 4, 3, 6, 7};
     struct input input = make_input(s, SMELT_FLOAT32, 8);
     smelt_array *x_grad, *grid_grad;
-    CHECK(smelt_grid_sample_vjp(input.x, input.grid, input.cotangent, &x_grad, &grid_grad, NULL));
+    CHECK(smelt_grid_sample_vjp(input.x, input.grid, input.cotangent, &x_grad, &grid_grad, ON_DEVICE));
     float *x = smelt_array_data(input.x);
     double *expected = zeros(smelt_array_size(input.x));
     for (int64_t i = 0; i < smelt_array_size(input.x); i++) {
         smelt_array *above, *below;
         float kept = x[i];
         x[i] = kept + 1;
-        CHECK(smelt_grid_sample(input.x, input.grid, &above, NULL));
+        CHECK(smelt_grid_sample(input.x, input.grid, &above, ON_DEVICE));
         x[i] = kept - 1;
-        CHECK(smelt_grid_sample(input.x, input.grid, &below, NULL));
+        CHECK(smelt_grid_sample(input.x, input.grid, &below, ON_DEVICE));
         x[i] = kept;
         double *sum = change(&input, above, below);
         for (int64_t p = 0; p < s.batch * s.rows * s.columns; p++) expected[i] += sum[p] / 2;
@@ -220,9 +221,9 @@ static void wrong_shapes_are_refused(void **state) {
     smelt_array *other_batch = random_points(1, 2, 2, 1, 2),
                 *no_points = random_array(SMELT_FLOAT32, SHAPE(2, 2, 2, 3), 3);
     smelt_array *points = random_points(2, 2, 2, 1, 2), *out = NULL, *other = NULL;
-    assert_int_equal(smelt_grid_sample(x, other_batch, &out, NULL), SMELT_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(smelt_grid_sample(x, no_points, &out, NULL), SMELT_ERROR_INVALID_ARGUMENT);
-    assert_int_equal(smelt_grid_sample_vjp(x, points, no_points, &out, &other, NULL),
+    assert_int_equal(smelt_grid_sample(x, other_batch, &out, ON_DEVICE), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(smelt_grid_sample(x, no_points, &out, ON_DEVICE), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(smelt_grid_sample_vjp(x, points, no_points, &out, &other, ON_DEVICE),
                      SMELT_ERROR_INVALID_ARGUMENT);
     assert_null(out);
     assert_null(other);

@@ -59,7 +59,7 @@ static void cholesky_matches_the_reference(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         smelt_array *values = positive_definite(cases[i].matrices, cases[i].n, true, i), *l;
         smelt_array *a = between_guards(values, true);
-        CHECK(smelt_cholesky(a, cases[i].block, cases[i].threads, &l, NULL));
+        CHECK(smelt_cholesky(a, cases[i].block, cases[i].threads, &l, ON_DEVICE));
         assert_is_factor("cholesky", a, l, cases[i].n);
         smelt_array_release(values);
         smelt_array_release(a);
@@ -70,8 +70,8 @@ static void cholesky_matches_the_reference(void **state) {
 static void cholesky_does_not_depend_on_threads(void **state) {
     (void)state;
     smelt_array *a = positive_definite(1, 45, false, 9), *one, *many;
-    CHECK(smelt_cholesky(a, 8, 1, &one, NULL));
-    CHECK(smelt_cholesky(a, 8, 77, &many, NULL));
+    CHECK(smelt_cholesky(a, 8, 1, &one, ON_DEVICE));
+    CHECK(smelt_cholesky(a, 8, 77, &many, ON_DEVICE));
     assert_same_bits("cholesky with 1 and with 77 threads", one, many);
     smelt_array_release(a);
     smelt_array_release(one);
@@ -83,11 +83,12 @@ static void cholesky_of_an_indefinite_matrix_is_nan_from_there_on(void **state) 
     const float values[] = {4, 0, 0, 2, -3, 0, 1, 1, 5};
     smelt_array *a, *l, *other = NULL;
     CHECK(smelt_array_from_values(SMELT_FLOAT32, SHAPE(3, 3), values, &a));
-    CHECK(smelt_cholesky(a, 2, 4, &l, NULL));
+    CHECK(smelt_cholesky(a, 2, 4, &l, ON_DEVICE));
+    CHECK(test_to_host(&l));
     const float *factor = smelt_array_data(l);
     assert_true(factor[0] == 2 && factor[3] == 1 && factor[6] == 0.5f);
     assert_true(isnan(factor[4]) && isnan(factor[7]) && isnan(factor[8]));
-    assert_int_equal(smelt_cholesky(a, 65, 4, &other, NULL), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(smelt_cholesky(a, 65, 4, &other, ON_DEVICE), SMELT_ERROR_INVALID_ARGUMENT);
     assert_null(other);
     smelt_array_release(a);
     smelt_array_release(l);
@@ -138,7 +139,8 @@ static void triangular_inverse_matches_the_reference(void **state) {
         /* A last chunk that is read as a whole one would run into the inaccessible page. */
         smelt_array *values = squares(c[0], c[1], c[2], c[3], true, i), *a = between_guards(values, true),
                     *inverse;
-        CHECK(smelt_triangular_inverse(a, (int)c[4], &inverse, &(smelt_call){.poison = true}));
+        CHECK(smelt_triangular_inverse(a, (int)c[4], &inverse,
+                                       &(smelt_call){.poison = true, .device = test_device()}));
         assert_is_inverse("triangular inverse", a, inverse);
         smelt_array_release(values);
         smelt_array_release(a);
@@ -149,8 +151,9 @@ static void triangular_inverse_matches_the_reference(void **state) {
 static void triangular_inverse_is_the_same_with_64_and_128_threads(void **state) {
     (void)state;
     smelt_array *a = squares(1, 192, 2, 64, false, 5), *with_64, *with_128;
-    CHECK(smelt_triangular_inverse(a, 64, &with_64, &(smelt_call){.poison = true}));
-    CHECK(smelt_triangular_inverse(a, 128, &with_128, &(smelt_call){.poison = true}));
+    CHECK(smelt_triangular_inverse(a, 64, &with_64, &(smelt_call){.poison = true, .device = test_device()}));
+    CHECK(
+        smelt_triangular_inverse(a, 128, &with_128, &(smelt_call){.poison = true, .device = test_device()}));
     assert_same_bits("64 and 128 threads", with_64, with_128);
     smelt_array_release(a);
     smelt_array_release(with_64);
@@ -167,6 +170,7 @@ static smelt_array *run_seed_inverse(smelt_function *function, smelt_array *a, i
     CHECK(smelt_array_fill(inverse, (double)NAN));
     CHECK(smelt_function_run(
         function, &(smelt_dispatch_desc){
+                      .device = test_device(),
                       .buffers = {{.array = a}, {.array = inverse}, {.bytes = size, .size = sizeof size}},
                       .threadgroup_memory = {2 * (size_t)(s.size[3] * s.size[3]) * sizeof(float)},
                       .groups = {s.size[1] / s.size[3], s.size[2], s.size[0]},
@@ -227,7 +231,8 @@ static void seed_block_cholesky(void **state) {
         smelt_array *block = small_uint(16), *count = small_uint((uint32_t)threads);
         CHECK(smelt_array_view(a, SHAPE(n, n), (int64_t[]){n, 1}, 0, &matrix));
         CHECK(smelt_kernel_run(kernel,
-                               &(smelt_run_desc){.inputs = {matrix, block, count},
+                               &(smelt_run_desc){.device = test_device(),
+                                                 .inputs = {matrix, block, count},
                                                  .grid = {threads},
                                                  .threadgroup = {threads},
                                                  .output_shapes = {SHAPE(n, n)},

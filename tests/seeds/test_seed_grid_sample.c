@@ -37,7 +37,8 @@ static void check_forward(smelt_kernel *kernel, const struct grid_sample_size *s
     smelt_dtype dtype = smelt_array_dtype(x);
     smelt_array *out;
     CHECK(smelt_kernel_run(kernel,
-                           &(smelt_run_desc){.inputs = {x, grid},
+                           &(smelt_run_desc){.device = test_device(),
+                                             .inputs = {x, grid},
                                              .grid = {s->batch * s->rows * s->columns * s->channels},
                                              .threadgroup = {256},
                                              .templates = {*dtype_template(dtype)},
@@ -98,8 +99,8 @@ static void shipped_kernels_stay_inside_the_image(void **state) {
     smelt_array *values = random_array(SMELT_FLOAT32, image_shape(&s), 1), *x = between_guards(values, true);
     smelt_array *grid = border_points(&s), *cotangent = random_array(SMELT_FLOAT32, out_shape(&s), 2);
     smelt_array *out, *x_grad, *grid_grad;
-    CHECK(smelt_grid_sample(x, grid, &out, NULL));
-    CHECK(smelt_grid_sample_vjp(x, grid, cotangent, &x_grad, &grid_grad, NULL));
+    CHECK(smelt_grid_sample(x, grid, &out, ON_DEVICE));
+    CHECK(smelt_grid_sample_vjp(x, grid, cotangent, &x_grad, &grid_grad, ON_DEVICE));
     smelt_array *all[] = {values, x, grid, cotangent, out, x_grad, grid_grad};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) smelt_array_release(all[i]);
 }
@@ -159,7 +160,8 @@ static void check_vjp(smelt_kernel *kernel, const struct grid_sample_size *s) {
     smelt_array *cotangent = random_array(SMELT_FLOAT32, out_shape(s), 13), *outputs[2];
     CHECK(smelt_kernel_run(
         kernel,
-        &(smelt_run_desc){.inputs = {x, grid, cotangent},
+        &(smelt_run_desc){.device = test_device(),
+                          .inputs = {x, grid, cotangent},
                           .grid = {s->batch * s->rows * s->columns * ((s->channels + 31) / 32 * 32)},
                           .threadgroup = {256},
                           .templates = {*dtype_template(SMELT_FLOAT32)},
