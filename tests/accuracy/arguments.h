@@ -6,6 +6,12 @@
 
 #include <stdint.h>
 
+/* The two devices of a measurement: the first is measured, the second compared with it. */
+#define ENGINES 2
+struct engines {
+    const char *name[ENGINES];
+};
+
 /* How a type's functions of so many arguments are swept: `chunks` of `size` arguments; in the last `compared`
  * of them every math mode and engine is looked at, in the others the precise and fast forms only. */
 enum density {

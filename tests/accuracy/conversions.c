@@ -153,12 +153,13 @@ static void add_table(struct body *text, int first, int last, int to_first, int 
     }
 }
 
-void measure_conversions(enum density density, struct body *to_real, struct body *to_integer) {
+void measure_conversions(const struct engines *engines, enum density density, struct body *to_real,
+                         struct body *to_integer) {
     static int64_t wrong[TYPES][TYPES];
     int64_t count = density ? 1 << 20 : 1 << 16;
     for (int math = 0; math < (density ? 3 : 1); math++)
         for (int engine = 0; engine < 2; engine++) {
-            const char *device = engine ? "cpu-scalar" : "cpu";
+            const char *device = engines->name[engine];
             convert(0, INTEGERS, INTEGERS, TYPES, count, (smelt_math_mode)math, device, wrong);
             convert(INTEGERS, TYPES, 0, TYPES, count, (smelt_math_mode)math, device, wrong);
         }

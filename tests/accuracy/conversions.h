@@ -7,7 +7,8 @@
 #include "arguments.h"
 
 /* Results that are wrong are failures. Two tables: to floating point, to integers. */
-void measure_conversions(enum density density, struct body *to_real, struct body *to_integer);
+void measure_conversions(const struct engines *engines, enum density density, struct body *to_real,
+                         struct body *to_integer);
 extern const char *const conversion_rows[]; /* of the first table, ended by NULL */
 extern const char *const truncation_rows[]; /* of the second */
 

@@ -178,15 +178,15 @@ static struct column measure(smelt_dtype dtype, int64_t points, smelt_math_mode 
     return column;
 }
 
-void measure_geometry(enum density density, struct body *table) {
+void measure_geometry(const struct engines *engines, enum density density, struct body *table) {
     int64_t points = density ? 12 << 16 : 12 << 9;
     struct column safe[3], others[3] = {{{0}}};
     for (int type = 0; type < 3; type++) {
-        safe[type] = measure(dtypes[type], points, SMELT_MATH_SAFE, "cpu");
+        safe[type] = measure(dtypes[type], points, SMELT_MATH_SAFE, engines->name[0]);
         for (int math = 0; math < (density || type == 0 ? 3 : 1); math++)
             for (int engine = math ? 0 : 1; engine < 2; engine++) {
                 struct column other =
-                    measure(dtypes[type], points, (smelt_math_mode)math, engine ? "cpu-scalar" : "cpu");
+                    measure(dtypes[type], points, (smelt_math_mode)math, engines->name[engine]);
                 for (int f = 0; f < FUNCTIONS; f++)
                     others[type].worst[f] = fmax(others[type].worst[f], other.worst[f]);
             }

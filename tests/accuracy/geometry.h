@@ -6,7 +6,7 @@
 #include "arguments.h"
 
 /* Fills the table; errors above the bar are failures. */
-void measure_geometry(enum density density, struct body *table);
+void measure_geometry(const struct engines *engines, enum density density, struct body *table);
 extern const char *const geometry_rows[]; /* ended by NULL */
 
 #endif

@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include "../device.h"
 #include "../prelude/support.h"
 
 bool job_run(const struct job *job, smelt_array **outputs) {
@@ -18,6 +19,7 @@ bool job_run(const struct job *job, smelt_array **outputs) {
         status = smelt_array_from_values(job->inputs[made].dtype, (smelt_shape){1, {job->inputs[made].count}},
                                          job->inputs[made].data, &run.inputs[made]);
     if (status == SMELT_OK) status = smelt_kernel_run(kernel, &run, outputs);
+    for (int i = 0; status == SMELT_OK && i < job->output_count; i++) status = test_to_host(&outputs[i]);
     if (status != SMELT_OK) failed("run on %s: %s", job->device, smelt_error());
     while (made) smelt_array_release(run.inputs[--made]);
     smelt_kernel_release(kernel);

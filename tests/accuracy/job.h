@@ -21,7 +21,7 @@ struct job {
     struct job_array inputs[12], outputs[40];
 };
 
-/* outputs[i] is the caller's; false, and a failure, if it does not run. */
+/* outputs[i] is the caller's, in the host's memory; false, and a failure, if it does not run. */
 bool job_run(const struct job *job, smelt_array **outputs);
 
 #endif

@@ -1,5 +1,6 @@
 #include "kernels.h"
 
+#include "../device.h"
 #include "../prelude/support.h"
 
 const char *const form_prefix[FORMS] = {"metal::precise::", "metal::fast::", "metal::"};
@@ -95,8 +96,10 @@ smelt_array *program_run(const struct program *program, const struct arguments *
                                     &desc.inputs[inputs]) != SMELT_OK)
             break;
     smelt_array *results = NULL;
-    if (inputs < sweep->arguments || smelt_kernel_run(program->kernel, &desc, &results) != SMELT_OK) {
+    if (inputs < sweep->arguments || smelt_kernel_run(program->kernel, &desc, &results) != SMELT_OK ||
+        test_to_host(&results) != SMELT_OK) {
         failed("run on %s: %s", device, smelt_error());
+        smelt_array_release(results);
         results = NULL;
     }
     while (inputs) smelt_array_release(desc.inputs[--inputs]);

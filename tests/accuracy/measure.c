@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const smelt_dtype measured_types[TYPES] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
-const char *const engine_names[ENGINES] = {"cpu", "cpu-scalar"};
 const char *const mode_names[MODES] = {"safe", "relaxed", "fast"};
 
-/* ---- The reference and comparisons of one chunk, on two threads where it is large. */
+/* ---- The reference and comparisons of one chunk, on several threads where it is large. */
 struct work {
     const struct rules *rules;
     const struct sweep *sweep;
@@ -35,22 +35,29 @@ static void *do_work(void *argument) {
     }
     return NULL;
 }
+#define MAX_THREADS 16
 static void share_work(struct work work, struct worst *worst) {
-    struct work halves[2] = {work, work};
-    pthread_t other;
-    int64_t middle = work.sweep->size / 2;
-    bool two = work.sweep->size >= 1 << 20;
-    halves[0].count = two ? middle : work.sweep->size;
-    halves[1].from = middle, halves[1].count = work.sweep->size - middle;
-    if (worst) halves[0].worst = halves[1].worst = (struct worst){.error = worst->error, .over = worst->over};
-    if (two && pthread_create(&other, NULL, do_work, &halves[1])) abort();
-    do_work(&halves[0]);
-    if (two) pthread_join(other, NULL);
-    for (int k = 0; worst && k <= (two ? 1 : 0); k++) worst_join(worst, &halves[k].worst);
+    struct work parts[MAX_THREADS];
+    pthread_t threads[MAX_THREADS];
+    int cpus = (int)sysconf(_SC_NPROCESSORS_ONLN), count = 1;
+    if (work.sweep->size >= 1 << 20) count = cpus < 2 ? 2 : cpus > MAX_THREADS ? MAX_THREADS : cpus;
+    for (int k = 0; k < count; k++) {
+        parts[k] = work;
+        parts[k].from = work.sweep->size * k / count;
+        parts[k].count = work.sweep->size * (k + 1) / count - parts[k].from;
+        if (worst) parts[k].worst = (struct worst){.error = worst->error, .over = worst->over};
+        if (k && pthread_create(&threads[k], NULL, do_work, &parts[k])) abort();
+    }
+    do_work(&parts[0]);
+    for (int k = 0; k < count; k++) {
+        if (k) pthread_join(threads[k], NULL);
+        if (worst) worst_join(worst, &parts[k].worst);
+    }
 }
 
 /* ---- One group of functions of one type: all that a kernel has. */
 struct group {
+    const struct engines *engines;
     struct sweep sweep;
     int first, count;
     struct program programs[MODES];
@@ -64,7 +71,8 @@ static struct rules rules_of(const struct group *group, int function, smelt_math
     const struct function *f = &accuracy_functions[function];
     bool fast =
         f->operation ? math != SMELT_MATH_SAFE : form == FAST || (form == PLAIN && math == SMELT_MATH_FAST);
-    snprintf(label, size, "%s, math mode %s, %s", form_prefix[form], mode_names[math], engine_names[engine]);
+    snprintf(label, size, "%s, math mode %s, %s", form_prefix[form], mode_names[math],
+             group->engines->name[engine]);
     return (struct rules){f, group->sweep.dtype, math, fast, label};
 }
 
@@ -81,7 +89,7 @@ static void measure_column(struct group *group, int function, int math, enum for
                worst);
 }
 
-/* The column of mode safe on cpu that another one should equal. */
+/* The column of mode safe on the first engine that another one should equal. */
 static enum form form_to_equal(const struct function *function, int math, enum form form) {
     if (function->operation) return PLAIN;
     return form != PLAIN ? form : math == SMELT_MATH_FAST ? FAST : PRECISE;
@@ -107,8 +115,8 @@ static void compare_columns(struct group *group, int function, smelt_array *resu
                 struct measurement *of = &m->of[math][engine][form];
                 if (i >= 0) of->same = false;
                 if (i >= 0 && math == SMELT_MATH_SAFE)
-                    failed("%s of %s (%s) differs from %son cpu at %a: %a, not %a", f->name,
-                           type_name(group->sweep.dtype), label, form_prefix[base],
+                    failed("%s of %s (%s) differs from %son %s at %a: %a, not %a", f->name,
+                           type_name(group->sweep.dtype), label, form_prefix[base], group->engines->name[0],
                            group->arguments.wide[0][i], number(group->sweep.dtype, here, i),
                            number(group->sweep.dtype, there, i));
                 if (!of->same)
@@ -129,7 +137,7 @@ static void measure_chunk(struct group *group, int chunk) {
             if (math != SMELT_MATH_RELAXED || sweep->dtype == SMELT_FLOAT32 || sweep->size > 1 << 17 ||
                 group->count == 1)
                 results[math][engine] =
-                    program_run(&group->programs[math], &group->arguments, engine_names[engine]);
+                    program_run(&group->programs[math], &group->arguments, group->engines->name[engine]);
     for (int function = group->first; results[0][0] && function < group->first + group->count; function++) {
         const struct function *f = &accuracy_functions[function];
         struct measurements *m = group->measurements[function - group->first];
@@ -152,8 +160,8 @@ static void check_vectors(struct group *group, int width) {
     const struct sweep *sweep = &group->sweep;
     struct program program = program_new(sweep, group->first, group->count, width, SMELT_MATH_SAFE);
     arguments_fill(&group->arguments, sweep, sweep->chunks - 1);
-    smelt_array *scalars = program_run(&group->programs[0], &group->arguments, engine_names[0]);
-    smelt_array *vectors = program_run(&program, &group->arguments, engine_names[0]);
+    smelt_array *scalars = program_run(&group->programs[0], &group->arguments, group->engines->name[0]);
+    smelt_array *vectors = program_run(&program, &group->arguments, group->engines->name[0]);
     for (int function = group->first; scalars && vectors && function < group->first + group->count;
          function++)
         for (int form = PRECISE; form <= FAST; form++) {
@@ -188,9 +196,10 @@ static void fill_in(const struct group *group) {
     }
 }
 
-static void measure_group(int type, enum density density, int first, int count,
+static void measure_group(const struct engines *engines, int type, enum density density, int first, int count,
                           struct measurements (*measurements)[TYPES]) {
-    struct group group = {.sweep =
+    struct group group = {.engines = engines,
+                          .sweep =
                               sweep_of(measured_types[type], accuracy_functions[first].arguments, density),
                           .first = first,
                           .count = count};
@@ -214,7 +223,8 @@ static void measure_group(int type, enum density density, int first, int count,
     free(group.expected);
 }
 
-void measure_all(enum density density, const char *only, struct measurements (*measurements)[TYPES]) {
+void measure_all(const struct engines *engines, enum density density, const char *only,
+                 struct measurements (*measurements)[TYPES]) {
     for (int type = 0; type < TYPES; type++)
         for (int first = 0, count; first < accuracy_function_count; first += count) {
             count = 1;
@@ -224,6 +234,6 @@ void measure_all(enum density density, const char *only, struct measurements (*m
             if (only && strcmp(only, accuracy_functions[first].name)) continue;
             if (density)
                 fprintf(stderr, "%s %s\n", type_name(measured_types[type]), accuracy_functions[first].name);
-            measure_group(type, density, first, count, measurements);
+            measure_group(engines, type, density, first, count, measurements);
         }
 }

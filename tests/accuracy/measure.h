@@ -5,15 +5,14 @@
 #include "compare.h"
 #include "kernels.h"
 
-#define MODES 3   /* smelt_math_mode */
-#define ENGINES 2 /* cpu, cpu-scalar */
+#define MODES 3 /* smelt_math_mode */
 #define TYPES 3
 extern const smelt_dtype measured_types[TYPES];
-extern const char *const engine_names[ENGINES], *const mode_names[MODES];
+extern const char *const mode_names[MODES];
 
-/* One form in one mode on one engine. That of mode safe on cpu is measured over the whole sweep. Of the
- * others, and of the plain form, those that gave the same bits as it (in mode fast: as its fast form, for the
- * plain one) have its figures; the others their own. */
+/* One form in one mode on one engine. That of mode safe on the first engine is measured over the whole sweep.
+ * Of the others, and of the plain form, those that gave the same bits as it (in mode fast: as its fast form,
+ * for the plain one) have its figures; the others their own. */
 struct measurement {
     bool same;
     struct worst worst;
@@ -24,6 +23,7 @@ struct measurements {
 };
 
 /* measurements[type][function]. Failures are counted and reported as they come up. */
-void measure_all(enum density density, const char *only, struct measurements (*measurements)[TYPES]);
+void measure_all(const struct engines *engines, enum density density, const char *only,
+                 struct measurements (*measurements)[TYPES]);
 
 #endif

@@ -139,13 +139,12 @@ static void measure(smelt_dtype dtype, int64_t count, smelt_math_mode math, cons
     free(words);
 }
 
-void measure_packing(enum density density, struct body *table) {
+void measure_packing(const struct engines *engines, enum density density, struct body *table) {
     struct errors errors[2] = {{{0}, {0}}};
     for (int type = 0; type < 2; type++)
         for (int math = 0; math < (density ? 3 : 1); math++)
             for (int engine = 0; engine < 2; engine++)
-                measure(dtypes[type], 1 << 16, (smelt_math_mode)math, engine ? "cpu-scalar" : "cpu",
-                        &errors[type]);
+                measure(dtypes[type], 1 << 16, (smelt_math_mode)math, engines->name[engine], &errors[type]);
     body_add(table, "| format | pack float, steps | pack half, steps | unpack to float, ULP | unpack to "
                     "half, ULP |\n|---|---|---|---|---|\n");
     for (int f = 0; f < FORMATS; f++)

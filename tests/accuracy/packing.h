@@ -6,7 +6,7 @@
 #include "arguments.h"
 
 /* Fills the table; errors above the bars are failures. */
-void measure_packing(enum density density, struct body *table);
+void measure_packing(const struct engines *engines, enum density density, struct body *table);
 extern const char *const packing_rows[]; /* ended by NULL */
 
 #endif

@@ -1,6 +1,6 @@
 #include "report.h"
 
-#include "../prelude/support.h"
+#include "gpu_columns.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,15 +24,17 @@ static void add_plain(struct body *text, const struct measurements *m, int engin
         add_error(text, &m->of[math][engine][PLAIN].worst);
     }
 }
-/* Forms that are others in modes relaxed and fast, and what cpu-scalar computes otherwise than cpu. */
-static void add_others(struct body *text, const struct measurements *m, bool operation) {
+/* Forms that are others in modes relaxed and fast, and what the second engine computes otherwise than the
+ * first. */
+static void add_others(struct body *text, const struct engines *engines, const struct measurements *m,
+                       bool operation) {
     bool said = false;
     for (int math = 0; math < MODES; math++)
         for (int engine = 0; engine < ENGINES; engine++)
             for (int form = operation ? PLAIN : PRECISE; form < FORMS; form++) {
                 const struct measurement *of = &m->of[math][engine][form];
                 if (of->same || (engine == 0 && form == PLAIN)) continue;
-                body_add(text, "%s%s %s %s ", said ? "; " : "", engine_names[engine], mode_names[math],
+                body_add(text, "%s%s %s %s ", said ? "; " : "", engines->name[engine], mode_names[math],
                          form == PRECISE ? "precise"
                          : form == FAST  ? "fast"
                                          : "plain");
@@ -53,10 +55,31 @@ static void add_count(struct body *text, int64_t count) {
         }
 }
 
-static void add_row(struct body *text, int type, const struct function *function,
-                    const struct measurements *m) {
-    const struct worst *precise = &m->of[0][0][PRECISE].worst, *fast = &m->of[0][0][FAST].worst;
-    if (function->operation) precise = &m->of[0][0][PLAIN].worst, fast = &m->of[2][0][PLAIN].worst;
+static const struct worst *precise_of(const struct function *function, const struct measurements *m) {
+    return &m->of[0][0][function->operation ? PLAIN : PRECISE].worst;
+}
+static const struct worst *fast_of(const struct function *function, const struct measurements *m) {
+    return function->operation ? &m->of[2][0][PLAIN].worst : &m->of[0][0][FAST].worst;
+}
+
+void report_gpu_cells(struct body *text, const struct engines *engines, const struct function *function,
+                      const struct measurements *m) {
+    body_add(text, " ");
+    add_count(text, m->swept);
+    body_add(text, " | ");
+    add_error(text, precise_of(function, m));
+    body_add(text, " | ");
+    add_error(text, fast_of(function, m));
+    body_add(text, " | ");
+    add_plain(text, m, 0);
+    body_add(text, " | ");
+    add_others(text, engines, m, function->operation);
+    body_add(text, " |\n");
+}
+
+static void add_row(struct body *text, const struct engines *engines, int type,
+                    const struct function *function, const struct measurements *m) {
+    const struct worst *precise = precise_of(function, m), *fast = fast_of(function, m);
     double bar = bar_of(function, measured_types[type]);
     body_add(text, "| %s | ", function->name);
     add_count(text, m->swept);
@@ -74,14 +97,14 @@ static void add_row(struct body *text, int type, const struct function *function
     body_add(text, " | ");
     add_plain(text, m, 0);
     body_add(text, " | ");
-    add_others(text, m, function->operation);
+    add_others(text, engines, m, function->operation);
     body_add(text, " |\n");
 }
 
 /* Rows of what was not measured stay as they are in `old`, the table's text so far (NULL: they are left out).
  */
-static void add_table(struct body *text, int type, struct measurements (*measurements)[TYPES],
-                      const char *old) {
+static void add_table(struct body *text, const struct engines *engines, int type,
+                      struct measurements (*measurements)[TYPES], const char *old) {
     body_add(text,
              "| function | arguments | bar | `precise::` | at | %s | `fast::` | at | plain: safe / relaxed / "
              "fast | "
@@ -94,16 +117,17 @@ static void add_table(struct body *text, int type, struct measurements (*measure
         snprintf(begin, sizeof begin, "\n| %s |", function->name);
         const char *row = old ? strstr(old, begin) : NULL;
         if (m->swept)
-            add_row(text, type, function, m);
+            add_row(text, engines, type, function, m);
         else if (row)
             body_add(text, "%.*s\n", (int)strcspn(row + 1, "\n"), row + 1);
     }
 }
 
-void report_print(struct measurements (*measurements)[TYPES], const struct table *others) {
+void report_print(const struct engines *engines, struct measurements (*measurements)[TYPES],
+                  const struct table *others) {
     for (int type = 0; type < TYPES; type++) {
         struct body text = {0};
-        add_table(&text, type, measurements, NULL);
+        add_table(&text, engines, type, measurements, NULL);
         printf("%s\n\n%s\n", table_names[type], text.text);
         body_free(&text);
     }
@@ -154,25 +178,41 @@ static char *replaced(char *document, const char *begin, const char *end, const 
     return joined;
 }
 
-void report_write(const char *path, struct measurements (*measurements)[TYPES], const struct table *others) {
-    char *document = read_text(path);
+/* The document with `cpu` (NULL: as it is there) and the GPU's columns as the table `name`; the old one is
+ * freed.
+ */
+static char *with_table(char *document, const char *name, const char *cpu, const char *gpu) {
+    const char *begin, *end;
+    if (!document || !find_table(document, name, &begin, &end)) return document;
+    char *old = strndup(begin, (size_t)(end - begin));
+    if (!old) abort();
+    char *joined = gpu_columns_joined(name, cpu ? cpu : old, old, gpu);
+    document = replaced(document, begin, end, joined);
+    free(joined);
+    free(old);
+    return document;
+}
+
+void report_write(const char *path, const struct engines *engines, struct measurements (*measurements)[TYPES],
+                  const struct table *others, const char *gpu) {
+    char *document = read_text(path), *results = gpu ? read_text(gpu) : NULL;
     const char *begin, *end;
     for (int type = 0; document && type < TYPES; type++) {
         if (!find_table(document, table_names[type], &begin, &end)) continue;
         struct body table = {0};
         char *old = strndup(begin, (size_t)(end - begin));
         if (!old) abort();
-        add_table(&table, type, measurements, old);
-        document = replaced(document, begin, end, table.text);
+        add_table(&table, engines, type, measurements, old);
+        document = with_table(document, table_names[type], table.text, results);
         free(old);
         body_free(&table);
     }
-    for (int i = 0; document && i < OTHER_TABLES; i++)
-        if (others[i].text && find_table(document, others[i].name, &begin, &end))
-            document = replaced(document, begin, end, others[i].text);
-    FILE *file = document ? fopen(path, "wb") : NULL;
+    for (int i = 0; i < OTHER_TABLES; i++)
+        document = with_table(document, others[i].name, others[i].text, results);
+    FILE *file = document && (results || !gpu) ? fopen(path, "wb") : NULL;
     if (!file || fputs(document, file) < 0 || fclose(file)) failed("%s cannot be written", path);
     free(document);
+    free(results);
 }
 
 /* A table's rows begin with these names, in order. */

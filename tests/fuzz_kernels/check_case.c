@@ -1,6 +1,8 @@
 #include "check_case.h"
 #include "arrays.h"
 
+#include "../device.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -61,15 +63,14 @@ static void describe_element(smelt_dtype dtype, const char *data, int64_t i, cha
                  (unsigned long long)bits);
 }
 
-static bool compare_outputs(smelt_array *const *expected, smelt_array *const *got, double tolerance,
-                            struct verdict *verdict) {
+static bool compare_outputs(smelt_array *const *expected, smelt_array *const *got, const char *device,
+                            double tolerance, struct verdict *verdict) {
     for (int o = 0; o < OUTPUT_COUNT; o++) {
         smelt_dtype dtype = smelt_array_dtype(expected[o]);
         int64_t count = smelt_array_size(expected[o]), wrong = 0, first = -1;
         const char *a = smelt_array_data(expected[o]), *b = smelt_array_data(got[o]);
         if (!a || !b) {
-            judge(verdict, FAILS, "output %s is missing", output_names[o]);
-            return false;
+            return judge(verdict, FAILS, "%s: output %s is missing", device, output_names[o]);
         }
         if (memcmp(a, b, (size_t)count * smelt_dtype_bytes(dtype)) == 0) continue;
         for (int64_t i = 0; i < count; i++) {
@@ -81,8 +82,9 @@ static bool compare_outputs(smelt_array *const *expected, smelt_array *const *go
         char want[64], have[64];
         describe_element(dtype, a, first, want);
         describe_element(dtype, b, first, have);
-        return judge(verdict, DIFFERS, "%s[%lld] is %s, expected %s; %lld of %lld elements differ",
-                     output_names[o], (long long)first, have, want, (long long)wrong, (long long)count);
+        return judge(verdict, DIFFERS, "%s: %s[%lld] is %s, expected %s; %lld of %lld elements differ",
+                     device, output_names[o], (long long)first, have, want, (long long)wrong,
+                     (long long)count);
     }
     return true;
 }
@@ -106,29 +108,40 @@ static smelt_status run(smelt_kernel *made, const struct kernel_case *kernel, in
     memcpy(desc.threadgroup, size->group, sizeof size->group);
     memcpy(desc.inputs, inputs_of(kernel->data), INPUT_COUNT * sizeof *desc.inputs);
     describe_outputs(size->grid[0] * size->grid[1] * size->grid[2], &desc);
-    return smelt_kernel_run(made, &desc, outputs);
+    smelt_status status = smelt_kernel_run(made, &desc, outputs);
+    for (int o = 0; status == SMELT_OK && o < OUTPUT_COUNT; o++) status = test_to_host(&outputs[o]);
+    return status;
 }
 
 static void release(smelt_array **outputs) {
     for (int o = 0; o < OUTPUT_COUNT; o++) smelt_array_release(outputs[o]);
 }
 
+static bool check_device(smelt_kernel *tested, const struct kernel_case *kernel, int launch,
+                         const char *device, smelt_array *const *expected,
+                         const struct check_options *options, struct verdict *verdict) {
+    smelt_array *got[OUTPUT_COUNT] = {NULL};
+    bool good;
+    if (run(tested, kernel, launch, device, options->timeout, got) != SMELT_OK)
+        good = judge(verdict, FAILS, "%s: %s", device, smelt_error());
+    else
+        good = compare_outputs(expected, got, device, options->tolerance, verdict);
+    release(got);
+    return good;
+}
+
 static bool check_launch(smelt_kernel *oracle, smelt_kernel *tested, const struct kernel_case *kernel,
                          int launch, const struct check_options *options, struct verdict *verdict) {
-    smelt_array *expected[OUTPUT_COUNT] = {NULL}, *got[OUTPUT_COUNT] = {NULL};
-    bool good = false;
+    smelt_array *expected[OUTPUT_COUNT] = {NULL};
+    bool good = true;
     verdict->launch = launch;
     smelt_status status = run(oracle, kernel, launch, options->oracle, ORACLE_SECONDS, expected);
-    if (status != SMELT_OK) {
-        judge(verdict, status == SMELT_ERROR_COMPILE ? INVALID : UNSOUND, "%s: %s", options->oracle,
-              smelt_error());
-    } else if (run(tested, kernel, launch, options->device, options->timeout, got) != SMELT_OK) {
-        judge(verdict, FAILS, "%s: %s", options->device, smelt_error());
-    } else {
-        good = compare_outputs(expected, got, options->tolerance, verdict);
-    }
+    if (status != SMELT_OK)
+        good = judge(verdict, status == SMELT_ERROR_COMPILE ? INVALID : UNSOUND, "%s: %s", options->oracle,
+                     smelt_error());
+    for (int d = 0; good && options->devices[d]; d++)
+        good = check_device(tested, kernel, launch, options->devices[d], expected, options, verdict);
     release(expected);
-    release(got);
     return good;
 }
 

@@ -1,4 +1,4 @@
-/* Runs a case on two devices and compares what comes out. */
+/* Runs a case on devices and compares what comes out. */
 #ifndef SMELT_FUZZ_CHECK_CASE_H
 #define SMELT_FUZZ_CHECK_CASE_H
 
@@ -9,26 +9,29 @@ enum outcome {
     INVALID, /* it does not compile: the generator made what it must not */
     UNSOUND, /* the oracle itself fails: the generator or the oracle is wrong */
     DIFFERS, /* an output is not the oracle's */
-    FAILS,   /* an error on the device under test */
+    FAILS,   /* an error on a device under test */
     CRASHES, /* the process died */
     HANGS
 };
 extern const char *const outcome_names[];
 
+#define MAX_DEVICES 4
+
 struct check_options {
-    const char *device, *oracle;
-    /* A difference planted to test the tester: in the text the device under test is given, `from` becomes
+    const char *devices[MAX_DEVICES + 1]; /* under test, one after the other; ended by NULL */
+    const char *oracle;
+    /* A difference planted to test the tester: in the text the devices under test are given, `from` becomes
      * `to`. */
     const char *plant_from, *plant_to;
     /* Floats may differ by this much, relative to the larger; 0: bit by bit (a NaN is like any other NaN). */
     double tolerance;
-    double timeout; /* seconds for the device under test; 0: none, which is other code than with one */
+    double timeout; /* seconds for the devices under test; 0: none, which is other code than with one */
 };
 
 struct verdict {
     enum outcome outcome;
     int launch;     /* the first that fails */
-    unsigned notes; /* lines logged: the device under test may have refused something */
+    unsigned notes; /* lines logged: a device under test may have refused something */
     char note[300]; /* the last of them */
     char message[1200];
 };

@@ -1,4 +1,4 @@
-/* Random kernels on both CPU engines: the SIMD engine's results must be the scalar engine's. See
+/* Random kernels on both CPU engines, and on a GPU: all results must be the scalar engine's. See
  * docs/fuzzing.md. */
 #include "isolate.h"
 #include "reduce.h"
@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 static const char usage[] =
-    "fuzz_kernels: random kernels on two devices; their results must be the same.\n"
+    "fuzz_kernels: random kernels on two or more devices; their results must be the same.\n"
     "  --seed N          the first kernel's seed; the next has N + 1 (default 1)\n"
     "  --count K         so many kernels (default 100)\n"
     "  --seconds S       at most so long (default: no limit)\n"
@@ -21,14 +21,14 @@ static const char usage[] =
     "  --without A,B     leave out features (--features lists them)\n"
     "  --only A,B        leave out all other features\n"
     "  --features        list the features\n"
-    "  --device NAME     the device under test (default cpu)\n"
+    "  --device A,B      the devices under test (default cpu), such as cpu,cuda\n"
     "  --oracle NAME     the device that is right (default cpu-scalar)\n"
     "  --tolerance R     floats may differ by R, relative (default 0: the same bits)\n"
-    "  --timeout S       give the device under test a time-out: it then runs the code that polls for it\n"
+    "  --timeout S       give the devices under test a time-out: they then run the code that polls for it\n"
     "  --reduce S        seconds to spend on making a failing kernel small (default 120; 0: as it is)\n"
     "  --output FOLDER   where failing kernels are written (default .)\n"
-    "  --plant FROM=TO   the device under test is given the text with FROM replaced by TO: a difference to "
-    "find\n"
+    "  --plant FROM=TO   the devices under test are given the text with FROM replaced by TO: a difference "
+    "to find\n"
     "SMELT_CPU and the other variables of docs/environment.md apply.\n"
     "Exit status: 0 all agree, 1 a failure, 2 bad command line.\n";
 
@@ -78,6 +78,15 @@ static void read_plant(struct options *options, char *text) {
     options->check.plant_to = middle + 1;
 }
 
+static void read_devices(struct options *options, char *list) {
+    int count = 0;
+    for (char *name; (name = strsep(&list, ","));) {
+        if (count == MAX_DEVICES) refuse("too many devices, at", name);
+        options->check.devices[count++] = name;
+    }
+    options->check.devices[count] = NULL;
+}
+
 static void read_value(struct options *options, const char *name, char *value) {
     if (strcmp(name, "--seed") == 0) {
         options->seed = (uint64_t)number(value);
@@ -94,7 +103,7 @@ static void read_value(struct options *options, const char *name, char *value) {
     } else if (strcmp(name, "--timeout") == 0) {
         options->check.timeout = number(value);
     } else if (strcmp(name, "--device") == 0) {
-        options->check.device = value;
+        read_devices(options, value);
     } else if (strcmp(name, "--oracle") == 0) {
         options->check.oracle = value;
     } else if (strcmp(name, "--output") == 0) {
@@ -117,7 +126,7 @@ static struct options read_options(int count, char **arguments) {
                               .failures = 1,
                               .reduce_seconds = 120,
                               .folder = ".",
-                              .check = {.device = "cpu", .oracle = "cpu-scalar"}};
+                              .check = {.devices = {"cpu"}, .oracle = "cpu-scalar"}};
     for (int i = 1; i < count; i++) {
         const char *name = arguments[i];
         if (strcmp(name, "--help") == 0) {
@@ -225,8 +234,9 @@ static int fuzz(const struct options *options) {
         failures++;
     }
     double seconds = seconds_now() - begin;
-    printf("%" PRIu64 " kernels on %s and %s, %" PRIu64 " failed; %.1f s\n", totals.kernels,
-           options->check.device, options->check.oracle, failures, seconds);
+    printf("%" PRIu64 " kernels on ", totals.kernels);
+    for (int d = 0; options->check.devices[d]; d++) printf("%s%s", d ? ", " : "", options->check.devices[d]);
+    printf(" and %s, %" PRIu64 " failed; %.1f s\n", options->check.oracle, failures, seconds);
     if (totals.noted)
         printf("Of %" PRIu64 " kernels something was logged, at last: %s\n", totals.noted, totals.note);
     if (options->statistics) print_statistics(&totals);
