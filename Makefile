@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all demo check packages configure clean format lint sanitize
+.PHONY: all demo check check-gpu packages configure clean format lint sanitize
 all: configure
 	@cmake --build $(BUILD)
 
@@ -21,6 +21,10 @@ demo: all
 
 check: all
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+# The kernel test-suite on a GPU, compared with the CPU. Options of tests/gpu/run_suite.py: make check-gpu GPU="--only ml_".
+check-gpu: all
+	@python3 tests/gpu/run_suite.py $(BUILD) $(GPU)
 
 # The whole test-suite under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer.
 sanitize: packages
