@@ -30,7 +30,7 @@ done
 # What they need beside the C library, which is every machine's own, and LLVM's.
 for file in "$out"/bin/* "$out"/tests/* "$out"/fuzz/* "$out/lib/libsmelt.so"; do
     LD_LIBRARY_PATH="$out/lib" ldd "$file"
-done | awk '$2 == "=>" && $3 ~ /^\// { print $3 }' | sort -u |
+done | sed -n 's/.* => \(\/.*\) (0x.*/\1/p' | sort -u |
     grep -vE '/(libc|libm|libmvec|libdl|libpthread|librt|ld-linux[^/]*|libsmelt[^/]*)\.so' |
     while read -r library; do
         install -m 755 "$library" "$out/lib/"

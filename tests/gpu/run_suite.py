@@ -183,7 +183,7 @@ def run(test, options):
     begin = time.monotonic()
     child = subprocess.Popen([*prefix, *test.command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                              text=True, errors="replace", start_new_session=True, env={**options.environment, **test.environment})
-    limit = test.limit * options.patience
+    limit = options.limit or test.limit * options.patience
     try:
         result.output, _ = child.communicate(timeout=limit)
         judge(test, child.returncode, result.output, result)
@@ -282,6 +282,7 @@ def read_options():
     parser.add_argument("--without", help="not these")
     parser.add_argument("--part", choices=["small"])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
+    parser.add_argument("--limit", type=float, help="seconds for each test, in the place of its own")
     parser.add_argument("--sanitizer", choices=["memcheck", "racecheck", "synccheck", "initcheck"])
     parser.add_argument("--log", help="a folder for the whole output of each failing test")
     parser.add_argument("--list", action="store_true", help="print the tests' names and end")
