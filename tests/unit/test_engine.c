@@ -1,6 +1,9 @@
 /* What both engines of the CPU promise (DESIGN section 2): thrown-away loads, faults, time-outs, barriers,
- * reuse after errors. A test's state is the name of the device it runs on. */
+ * reuse after errors; and of these what a GPU does, where SMELT_TEST_DEVICE is one. A test's state is the
+ * name of the device it runs on. */
 #include "unit.h"
+
+#include "../device.h"
 
 #include "smelt/smelt.h"
 
@@ -53,7 +56,13 @@ static smelt_status run_job(const struct job *job, smelt_array **out) {
                           .init_value = NAN,
                           .device = device,
                           .timeout = job->timeout};
-    status = smelt_kernel_run(kernel, &run, out);
+    smelt_array *made = NULL;
+    status = smelt_kernel_run(kernel, &run, &made);
+    if (status == SMELT_OK) status = test_to_host(&made);
+    if (status == SMELT_OK)
+        *out = made;
+    else
+        smelt_array_release(made);
     smelt_kernel_release(kernel);
     return status;
 }
@@ -363,6 +372,27 @@ static void a_barrier_in_a_loop_of_different_trips_is_an_error_or_met(void **sta
     assert_still_usable();
 }
 
+/* ---- A GPU's own way with faults. */
+
+static void a_fault_loses_the_gpu_until_it_is_reset(void **state) {
+    (void)state;
+    smelt_array *a = arange(SMELT_FLOAT32, 64), *out = NULL;
+    struct job job = {.name = "writer",
+                      .body = "uint i = thread_position_in_grid.x; device float* p = (device "
+                              "float*)(size_t(a[i]) * 0); p[i] = 1; out[i] = 0;",
+                      .a = a,
+                      .n = 64,
+                      .grid = 64,
+                      .threadgroup = 64};
+    assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
+    if (!strstr(smelt_error(), "kernel 'writer'")) FAIL_TEST("no kernel is named: %s", smelt_error());
+    assert_int_equal(run_job(&job, &out), SMELT_ERROR_DEVICE_LOST);
+    assert_null(out);
+    assert_int_equal(smelt_device_reset(device), SMELT_OK);
+    smelt_array_release(a);
+    assert_still_usable();
+}
+
 /* ---- Several at once. */
 
 static void *run_many(void *context) {
@@ -380,9 +410,20 @@ static void launches_from_several_threads_do_not_disturb_each_other(void **state
 
 #define ON(device_name, test) \
     { #test " on " device_name, test, choose_device, NULL, (void *)(device_name) }
+#define ON_GPU(test) \
+    { #test, test, choose_device, NULL, (void *)(uintptr_t)test_device() }
 
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "--own-fault") == 0) return own_fault();
+    if (test_device_has_memory()) {
+        const struct CMUnitTest tests[] = {
+            ON_GPU(loads_that_are_thrown_away_may_lie_outside),
+            ON_GPU(a_kernel_that_never_ends_is_stopped),
+            ON_GPU(launches_from_several_threads_do_not_disturb_each_other),
+            ON_GPU(a_fault_loses_the_gpu_until_it_is_reset),
+        };
+        return cmocka_run_group_tests(tests, NULL, NULL);
+    }
     const struct CMUnitTest tests[] = {
         ON("cpu", loads_that_are_thrown_away_may_lie_outside),
         ON("cpu-scalar", loads_that_are_thrown_away_may_lie_outside),
