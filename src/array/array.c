@@ -63,17 +63,22 @@ struct shape_text shape_print(const smelt_shape *shape) {
     return out;
 }
 
-static void memory_release(struct memory *memory) {
+void memory_retain(struct memory *memory) {
+    atomic_fetch_add(&memory->references, 1);
+}
+
+void memory_release(struct memory *memory) {
     if (atomic_fetch_sub(&memory->references, 1) != 1) return;
+    if (memory->space) memory->space->release(memory);
     if (memory->release)
         memory->release(memory->context);
-    else if (!memory->borrowed)
+    else if (!memory->borrowed && !memory->space)
         free(memory->start);
     free(memory);
 }
 
-static smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_shape *shape,
-                               const int64_t *strides, int64_t size, char *data) {
+smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_shape *shape,
+                        const int64_t *strides, int64_t size, char *data) {
     smelt_array *array = calloc(1, sizeof *array);
     if (!array) return NULL;
     atomic_init(&array->references, 1);
@@ -136,25 +141,48 @@ static bool extent(const smelt_shape *shape, const int64_t *strides, int64_t *lo
     return true;
 }
 
-smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const int64_t *strides, void *data,
-                                     void (*release)(void *), void *context, smelt_array **array) {
+size_t array_span(const smelt_array *array, char **low) {
+    int64_t first, last, width = (int64_t)smelt_dtype_bytes(array->dtype);
+    *low = array->data;
+    if (!array->size || !extent(&array->shape, array->strides, &first, &last)) return 0;
+    *low = array->data + first * width;
+    return (size_t)((last - first + 1) * width);
+}
+
+bool array_is_dense(const smelt_array *array) {
+    int64_t step = 1;
+    unsigned left = 0;
+    if (!array->size) return true;
+    for (int d = 0; d < array->shape.ndim; d++)
+        if (array->shape.size[d] > 1) left |= 1u << d;
+    while (left) {
+        int next = 0;
+        while (next < array->shape.ndim && !(left >> next & 1 && array->strides[next] == step)) next++;
+        if (next == array->shape.ndim) return false;
+        step *= array->shape.size[next];
+        left &= ~(1u << next);
+    }
+    return true;
+}
+
+smelt_status array_borrow(const char *what, smelt_dtype dtype, const smelt_shape *shape,
+                          const int64_t *strides, void *data, void (*release)(void *), void *context,
+                          smelt_array **array) {
     int64_t size, low = 0, high = 0;
     int64_t natural[SMELT_MAX_DIMENSIONS];
-    if (!array)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: the address for the new array is NULL");
-    TRY(shape_check("array from memory", dtype, &shape, &size));
-    if (!data && size) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: data is NULL");
-    shape_strides(&shape, natural);
+    if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: the address for the new array is NULL", what);
+    TRY(shape_check(what, dtype, shape, &size));
+    if (!data && size) return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: data is NULL", what);
+    shape_strides(shape, natural);
     if (!strides) strides = natural;
     int64_t bytes = (int64_t)smelt_dtype_bytes(dtype), span = 0;
     bool counted =
-        !size || (extent(&shape, strides, &low, &high) && !__builtin_sub_overflow(high, low, &span) &&
+        !size || (extent(shape, strides, &low, &high) && !__builtin_sub_overflow(high, low, &span) &&
                   span < INT64_MAX && !__builtin_mul_overflow(span + 1, bytes, &span) &&
                   !__builtin_mul_overflow(low, bytes, &low));
-    if (!counted)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from memory: strides reach beyond 63 bits");
+    if (!counted) return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: strides reach beyond 63 bits", what);
     struct memory *memory = calloc(1, sizeof *memory);
-    smelt_array *made = memory ? array_over(memory, dtype, &shape, strides, size, data) : NULL;
+    smelt_array *made = memory ? array_over(memory, dtype, shape, strides, size, data) : NULL;
     if (!made) {
         free(memory);
         return fail_out_of_memory(sizeof *made);
@@ -167,6 +195,11 @@ smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const
     memory->borrowed = true;
     *array = made;
     return SMELT_OK;
+}
+
+smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const int64_t *strides, void *data,
+                                     void (*release)(void *), void *context, smelt_array **array) {
+    return array_borrow("array from memory", dtype, &shape, strides, data, release, context, array);
 }
 
 smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data,
@@ -237,6 +270,9 @@ int64_t smelt_array_size(const smelt_array *array) {
 }
 void *smelt_array_data(const smelt_array *array) {
     return array ? array->data : NULL;
+}
+const char *smelt_array_device(const smelt_array *array) {
+    return !array ? NULL : array->memory->space ? array->memory->space->device : "cpu";
 }
 
 bool smelt_array_is_contiguous(const smelt_array *array) {

@@ -8,14 +8,31 @@
 
 struct memory;
 
-/* Memory that is not the host's: what arrays need done there. One for each device; see cuda/memory.h. */
+/* Memory that is not the host's: what arrays need done there. One for each device; see cuda/space.c. Work is
+ * enqueued on `stream` (NULL: the device's default), after all that used the memory before. Addresses are
+ * within their `memory`. */
 struct memory_space {
     const char *device; /* "cuda:0" */
-    /* In the order of what used the memory before; copy_out waits, copy_in may return before. Addresses are
-     * within `memory`. */
-    smelt_status (*copy_in)(struct memory *memory, char *to, const void *from, size_t bytes);
-    smelt_status (*copy_out)(struct memory *memory, void *to, const char *from, size_t bytes);
-    void (*release)(struct memory *memory); /* frees memory->start where it is not borrowed */
+    /* A new row-contiguous array with undefined contents. */
+    smelt_status (*create)(const struct memory_space *space, smelt_stream *stream, smelt_dtype dtype,
+                           const smelt_shape *shape, smelt_array **array);
+    /* Makes borrowed memory, with its start and bytes, the space's. */
+    smelt_status (*adopt)(const struct memory_space *space, struct memory *memory);
+    /* `from` may be changed once it returns. */
+    smelt_status (*copy_in)(struct memory *memory, smelt_stream *stream, char *to, const void *from,
+                            size_t bytes);
+    /* Waits. */
+    smelt_status (*copy_out)(struct memory *memory, smelt_stream *stream, void *to, const char *from,
+                             size_t bytes);
+    /* `source` may be in the space of another device of the same kind; the stream is of `memory`'s. */
+    smelt_status (*copy_within)(struct memory *memory, smelt_stream *stream, char *to, struct memory *source,
+                                const char *from, size_t bytes);
+    /* `count` times `width` (1, 2, 4, 8) bytes. */
+    smelt_status (*fill)(struct memory *memory, smelt_stream *stream, char *to, const void *pattern,
+                         size_t width, size_t count);
+    /* The last reference is gone: frees memory->start where it is not borrowed; waits, where it is and its
+     * owner is told so (memory->release). Leaves the thread's message. */
+    void (*release)(struct memory *memory);
 };
 
 /* Memory that arrays and views share. */
@@ -30,6 +47,9 @@ struct memory {
     void *use;                        /* the space's own: streams that used it */
 };
 
+void memory_retain(struct memory *memory);
+void memory_release(struct memory *memory);
+
 struct smelt_array {
     atomic_int references;
     smelt_dtype dtype;
@@ -39,6 +59,35 @@ struct smelt_array {
     char *data;                            /* element (0, …) */
     struct memory *memory;
 };
+
+/* A new array over `memory`, whose reference it takes; strides NULL: row-contiguous. NULL: no memory. */
+smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_shape *shape,
+                        const int64_t *strides, int64_t size, char *data);
+
+/* Checks what smelt_array_from_memory is given, and makes the array and its memory, without space. */
+smelt_status array_borrow(const char *what, smelt_dtype dtype, const smelt_shape *shape,
+                          const int64_t *strides, void *data, void (*release)(void *context), void *context,
+                          smelt_array **array);
+
+/* The bytes from an array's lowest element to the end of its highest: 0 for an empty one. */
+size_t array_span(const smelt_array *array, char **low);
+
+/* True if its elements fill their span, each once, in the order of some permutation of its dimensions. */
+bool array_is_dense(const smelt_array *array);
+
+/* A copy of a host's or a device's array in `space` (NULL: the host's memory), with the same strides if it is
+ * dense, else row-contiguous. `stream` is of the device that is not the host, of the target if both are none.
+ */
+smelt_status array_move(const smelt_array *array, const struct memory_space *space, smelt_stream *stream,
+                        smelt_array **result);
+
+/* smelt_array_fill, in the order of a stream of the array's device. */
+smelt_status array_fill_on(smelt_array *array, smelt_stream *stream, double value);
+
+/* Fills, copies and converts where at least one array is not in the host's memory; arguments are checked. */
+smelt_status space_fill(smelt_array *array, smelt_stream *stream, const void *pattern);
+smelt_status space_copy(smelt_array *to, const smelt_array *from);
+smelt_status space_convert(const smelt_array *array, smelt_dtype dtype, smelt_array **result);
 
 /* Checks dtype, ndim and sizes; gives the number of elements. The failure names `what`. */
 smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size);

@@ -190,15 +190,21 @@ smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from) {
     if (!equal)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "copy: shape %s cannot be copied into shape %s",
                     shape_print(&from->shape).text, shape_print(&to->shape).text);
+    if (to->memory->space || from->memory->space) return space_copy(to, from);
     copy_elements(to, from);
     return SMELT_OK;
 }
 
 smelt_status smelt_array_fill(smelt_array *array, double value) {
     if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "fill: array is NULL");
+    return array_fill_on(array, NULL, value);
+}
+
+smelt_status array_fill_on(smelt_array *array, smelt_stream *stream, double value) {
     char pattern[16];
     element_store(array->dtype, pattern, element_of_real(value));
     if (!array->size) return SMELT_OK;
+    if (array->memory->space) return space_fill(array, stream, pattern);
     size_t bytes = smelt_dtype_bytes(array->dtype);
     smelt_shape outer;
     struct row row = {
@@ -219,6 +225,7 @@ smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype dtype, sm
     if (!array || !result)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "convert: %s is NULL", array ? "result" : "array");
     smelt_array *made;
+    if (array->memory->space) return space_convert(array, dtype, result);
     TRY(smelt_array_create(dtype, array->shape, &made));
     copy_elements(made, array);
     *result = made;

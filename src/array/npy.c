@@ -242,6 +242,13 @@ static const char *descr_of(smelt_dtype dtype) {
 smelt_status smelt_array_write_npy(const smelt_array *array, const char *path) {
     if (!array || !path)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "write npy: %s is NULL", array ? "path" : "array");
+    if (array->memory->space) {
+        smelt_array *host;
+        TRY(array_move(array, NULL, NULL, &host));
+        smelt_status status = smelt_array_write_npy(host, path);
+        smelt_array_release(host);
+        return status;
+    }
     smelt_array *contiguous;
     TRY(smelt_array_contiguous((smelt_array *)array, &contiguous));
     struct text header = {0};

@@ -1,8 +1,7 @@
 #include "cuda/context.h"
 #include "cuda/launch.h"
-#include "cuda/memory.h"
 #include "cuda/shape.h"
-#include "cuda/staging.h"
+#include "cuda/space.h"
 #include "cuda/stream.h"
 
 #include <stdarg.h>
@@ -95,10 +94,11 @@ static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     pthread_rwlock_init(&gpu->use, NULL);
     pthread_mutex_init(&gpu->opening, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
+    cuda_staging_open(&gpu->staging);
     gpu->device.name = gpu->name;
     gpu->device.description = gpu->description;
     cuda_device_functions(&gpu->device);
-    cuda_memory_functions(gpu);
+    cuda_space_functions(gpu);
     gpu->device.wait = cuda_wait;
     gpu->device.reset = reset;
     gpu_count++;
@@ -325,7 +325,7 @@ static smelt_status reset(const struct device *device) {
         if (gpu->default_stream) cuda_stream_release(gpu->default_stream);
         gpu->default_stream = NULL;
         gpu->context = NULL;
-        cuda_staging_forget(gpu);
+        cuda_staging_forget(&gpu->staging);
         atomic_store(&gpu->opened, false);
         atomic_store(&gpu->lost, false);
     }

@@ -3,7 +3,7 @@
 #define SMELT_CUDA_CONTEXT_H
 
 #include "array/array.h"
-#include "cuda/driver.h"
+#include "cuda/staging.h"
 #include "kernel/device.h"
 
 #include <pthread.h>
@@ -12,7 +12,6 @@
 #define CUDA_MOST_DEVICES 16
 
 struct cuda_stream;
-struct cuda_staging;
 
 /* One GPU. Never freed. */
 struct cuda_gpu {
@@ -37,7 +36,7 @@ struct cuda_gpu {
     CUmemoryPool pool;
     struct cuda_stream *default_stream;
     struct cuda_stream *streams; /* all that are in use */
-    struct cuda_staging *staging;
+    struct cuda_staging staging;
 };
 
 /* GPUs that can be used, found at the first call; *count 0 and a reason (a sentence without its end) if there

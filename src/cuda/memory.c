@@ -1,24 +1,206 @@
 #include "cuda/memory.h"
+#include "cuda/recording.h"
 
-static smelt_status memory_info(const struct device *device, uint64_t *free_bytes, uint64_t *total_bytes) {
-    struct cuda_gpu *gpu = cuda_gpu_of(device);
-    CUcontext previous;
-    size_t free_now = 0, total = 0;
+#include <stdlib.h>
+
+/* ---- Blocks. */
+
+smelt_status cuda_memory_free(struct cuda_gpu *gpu, uint64_t *free_bytes, uint64_t *total) {
+    size_t unreserved = 0, all = 0;
     uint64_t reserved = 0, used = 0;
-    TRY(cuda_enter(gpu, &previous));
-    CUresult result = gpu->driver->memory_info(&free_now, &total);
-    /* What the pool holds and no array uses is free to be allocated. */
+    CUresult result = gpu->driver->memory_info(&unreserved, &all);
     if (result == CUDA_SUCCESS) result = gpu->driver->pool_get(gpu->pool, CUDA_POOL_RESERVED, &reserved);
     if (result == CUDA_SUCCESS) result = gpu->driver->pool_get(gpu->pool, CUDA_POOL_USED, &used);
-    smelt_status status = result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(gpu, result, "the amount of memory");
-    cuda_leave(gpu, previous);
-    *free_bytes = free_now + (reserved - used);
-    *total_bytes = total;
+    if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "the amount of memory");
+    *free_bytes = unreserved + (reserved - used);
+    *total = all;
+    return SMELT_OK;
+}
+
+/* Where there is no room, the pool may hold blocks of other sizes, and blocks that are given back in the
+ * order of streams that have not come so far: everything is waited for, and the pool emptied. *full: still
+ * none. */
+static smelt_status allocate(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address, bool *full) {
+    struct cuda_gpu *gpu = stream->gpu;
+    *full = false;
+    CUresult result = gpu->driver->allocate(address, bytes, stream->handle);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+        TRY(cuda_finish_all(gpu));
+        CUDA_TRY(gpu, gpu->driver->pool_trim(gpu->pool, 0), "the pool of memory");
+        result = gpu->driver->allocate(address, bytes, stream->handle);
+    }
+    *full = result == CUDA_ERROR_OUT_OF_MEMORY;
+    if (result != CUDA_SUCCESS && !*full) return cuda_fail(gpu, result, "a block of %zu bytes", bytes);
+    return SMELT_OK;
+}
+
+smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
+    struct cuda_gpu *gpu = stream->gpu;
+    uint64_t free_bytes, total;
+    bool full;
+    if (cuda_stream_records(stream)) return cuda_recording_block(stream, bytes, address);
+    TRY(allocate(stream, bytes ? bytes : 1, address, &full));
+    if (!full) return SMELT_OK;
+    TRY(cuda_memory_free(gpu, &free_bytes, &total));
+    return fail(
+        SMELT_ERROR_OUT_OF_MEMORY,
+        "a launch on device '%s' needs a block of %zu bytes, which could not be had: %llu of %llu bytes "
+        "are free",
+        gpu->name, bytes, (unsigned long long)free_bytes, (unsigned long long)total);
+}
+
+void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address) {
+    if (!cuda_stream_records(stream))
+        cuda_note(stream->gpu, stream->gpu->driver->release(address, stream->handle));
+}
+
+/* ---- Arrays. */
+
+static struct cuda_use *use_create(struct cuda_gpu *gpu) {
+    struct cuda_use *use = calloc(1, sizeof *use);
+    if (!use) return NULL;
+    use->gpu = gpu;
+    use->epoch = atomic_load(&gpu->epoch);
+    pthread_mutex_init(&use->lock, NULL);
+    return use;
+}
+
+smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream, smelt_dtype dtype,
+                               const smelt_shape *shape, smelt_array **array) {
+    int64_t size;
+    CUdeviceptr address;
+    bool full;
+    TRY(shape_check("array", dtype, shape, &size));
+    size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
+    /* What a recording allocates is there before its first replay. */
+    if (cuda_stream_records(stream)) stream = gpu->default_stream;
+    /* An empty array still gets an address. */
+    TRY(allocate(stream, bytes ? bytes : 1, &address, &full));
+    if (full) {
+        uint64_t free_bytes, total;
+        TRY(cuda_memory_free(gpu, &free_bytes, &total));
+        return fail(SMELT_ERROR_OUT_OF_MEMORY,
+                    "an array of shape %s of %s needs %zu bytes on device '%s', which could not be had: %llu "
+                    "of %llu bytes are free",
+                    shape_print(shape).text, smelt_dtype_name(dtype), bytes, gpu->name,
+                    (unsigned long long)free_bytes, (unsigned long long)total);
+    }
+    struct memory *memory = calloc(1, sizeof *memory);
+    struct cuda_use *use = memory ? use_create(gpu) : NULL;
+    smelt_array *made = use ? array_over(memory, dtype, shape, NULL, size, (char *)(uintptr_t)address) : NULL;
+    if (!made) {
+        cuda_note(gpu, gpu->driver->release(address, stream->handle));
+        free(use);
+        free(memory);
+        return fail_out_of_memory(sizeof *made);
+    }
+    atomic_init(&memory->references, 1);
+    memory->start = made->data;
+    memory->bytes = bytes;
+    memory->space = &gpu->space;
+    memory->use = use;
+    use->writer = cuda_stream_retain(stream);
+    *array = made;
+    return SMELT_OK;
+}
+
+smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory) {
+    struct cuda_gpu *gpu = (struct cuda_gpu *)((char *)space - offsetof(struct cuda_gpu, space));
+    memory->use = use_create(gpu);
+    if (!memory->use) return fail_out_of_memory(sizeof(struct cuda_use));
+    memory->space = space;
+    return SMELT_OK;
+}
+
+/* ---- The order of uses. */
+
+static void forget_readers(struct cuda_use *use) {
+    for (int i = 0; i < use->reader_count; i++) cuda_stream_release(use->readers[i]);
+    use->reader_count = 0;
+}
+
+static smelt_status follow_readers(struct cuda_use *use, struct cuda_stream *stream) {
+    for (int i = 0; i < use->reader_count; i++) TRY(cuda_stream_follow(stream, use->readers[i]));
+    return SMELT_OK;
+}
+
+static smelt_status note_write(struct cuda_use *use, struct cuda_stream *stream) {
+    if (use->writer) TRY(cuda_stream_follow(stream, use->writer));
+    TRY(follow_readers(use, stream));
+    forget_readers(use);
+    if (use->writer == stream) return SMELT_OK;
+    if (use->writer) cuda_stream_release(use->writer);
+    use->writer = cuda_stream_retain(stream);
+    return SMELT_OK;
+}
+
+static smelt_status note_read(struct cuda_use *use, struct cuda_stream *stream) {
+    if (use->writer == stream) return SMELT_OK;
+    for (int i = 0; i < use->reader_count; i++)
+        if (use->readers[i] == stream) return SMELT_OK;
+    if (use->writer) TRY(cuda_stream_follow(stream, use->writer));
+    if (use->reader_count == CUDA_READERS) {
+        /* This one comes after them all, and so stands for them. */
+        TRY(follow_readers(use, stream));
+        forget_readers(use);
+    }
+    use->readers[use->reader_count++] = cuda_stream_retain(stream);
+    return SMELT_OK;
+}
+
+smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, bool writes) {
+    struct cuda_use *use = memory->use;
+    if (use->epoch != atomic_load(&use->gpu->epoch))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "array: it lay on device '%s' before that was reset, and can only be released",
+                    use->gpu->name);
+    if (cuda_stream_records(stream)) return cuda_recording_use(stream, memory, writes);
+    pthread_mutex_lock(&use->lock);
+    smelt_status status = writes ? note_write(use, stream) : note_read(use, stream);
+    pthread_mutex_unlock(&use->lock);
     return status;
 }
 
-void cuda_memory_functions(struct cuda_gpu *gpu) {
-    gpu->space.device = gpu->name;
-    gpu->device.space = &gpu->space;
-    gpu->device.memory = memory_info;
+/* ---- Release. */
+
+/* The caller's memory is his again when nothing that was enqueued uses it any more. */
+static void wait_for_users(struct cuda_use *use) {
+    const struct cuda_driver *driver = use->gpu->driver;
+    for (int i = -1; i < use->reader_count; i++) {
+        struct cuda_stream *stream = i < 0 ? use->writer : use->readers[i];
+        if (!stream || stream->epoch != atomic_load(&stream->gpu->epoch)) continue;
+        pthread_mutex_lock(&stream->lock);
+        bool marked = stream->closed || cuda_stream_records(stream);
+        pthread_mutex_unlock(&stream->lock);
+        cuda_note(stream->gpu,
+                  marked ? driver->event_wait(stream->marker) : driver->stream_wait(stream->handle));
+    }
+}
+
+/* In the order of the GPU's own stream, after all that used it. */
+static void release_block(struct cuda_use *use, CUdeviceptr address) {
+    struct cuda_gpu *gpu = use->gpu;
+    struct cuda_stream *stream = gpu->default_stream;
+    CUresult result = CUDA_SUCCESS;
+    if (use->writer) result = cuda_stream_follow_quietly(stream, use->writer);
+    for (int i = 0; i < use->reader_count && result == CUDA_SUCCESS; i++)
+        result = cuda_stream_follow_quietly(stream, use->readers[i]);
+    if (result == CUDA_SUCCESS) result = gpu->driver->release(address, stream->handle);
+    cuda_note(gpu, result);
+}
+
+void cuda_memory_release(struct memory *memory) {
+    struct cuda_use *use = memory->use;
+    CUcontext previous;
+    if (cuda_enter_release(use->gpu, use->epoch, &previous)) {
+        if (!memory->borrowed)
+            release_block(use, (CUdeviceptr)(uintptr_t)memory->start);
+        else if (memory->release)
+            wait_for_users(use);
+        cuda_leave(use->gpu, previous);
+    }
+    if (use->writer) cuda_stream_release(use->writer);
+    forget_readers(use);
+    pthread_mutex_destroy(&use->lock);
+    free(use);
 }

@@ -1,32 +1,45 @@
-/* Memory of GPUs as arrays hold it (struct memory_space of array.h), from a stream-ordered pool. All but
- * cuda_memory_functions is called between cuda_enter and cuda_leave. */
+/* Memory of GPUs, from a stream-ordered pool, and the order in which streams use it. All is called between
+ * cuda_enter and cuda_leave. */
 #ifndef SMELT_CUDA_MEMORY_H
 #define SMELT_CUDA_MEMORY_H
 
-#include "array/array.h"
+#include "cuda/staging.h"
 #include "cuda/stream.h"
 
-/* Sets the GPU's memory space and what its struct device has to do with arrays. */
-void cuda_memory_functions(struct cuda_gpu *gpu);
+#define CUDA_READERS 4
+
+/* memory->use: who used it last. Since the last launch that may have written it, some streams may have read
+ * it.
+ */
+struct cuda_use {
+    struct cuda_gpu *gpu;
+    uint32_t epoch;
+    pthread_mutex_t lock;
+    struct cuda_stream *writer; /* NULL: none yet. References, these and the readers'. */
+    struct cuda_stream *readers[CUDA_READERS];
+    int reader_count;
+};
 
 /* A new row-contiguous array on the GPU, undefined contents, allocated in the order of `stream`.
  * OUT_OF_MEMORY names the array's shape, its bytes and what is free. */
 smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream, smelt_dtype dtype,
                                const smelt_shape *shape, smelt_array **array);
 
-/* Copies between the host and the GPU in the stream's order. From the host: `from` may be changed once it
- * returns (the bytes went through pinned staging memory). To the host: waits. */
-smelt_status cuda_copy_in(struct cuda_stream *stream, CUdeviceptr to, const void *from, size_t bytes);
-smelt_status cuda_copy_out(struct cuda_stream *stream, void *to, CUdeviceptr from, size_t bytes);
-
 /* Before a launch on `stream` uses memory that another stream used last: the one waits for the other, without
  * the host. And notes the use. `writes`: the launch may write it. INVALID_ARGUMENT for memory from before a
- * reset, or of another GPU. */
+ * reset. */
 smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, bool writes);
+
+/* struct memory_space. */
+smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory);
+void cuda_memory_release(struct memory *memory);
 
 /* A short-lived block for a launch's own data (bytes, logs), taken and given back in the stream's order.
  * While the stream records, the block belongs to the recording. */
 smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
 void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address);
+
+/* Bytes that can be allocated: what the driver has, and what the pool holds unused. */
+smelt_status cuda_memory_free(struct cuda_gpu *gpu, uint64_t *free_bytes, uint64_t *total);
 
 #endif

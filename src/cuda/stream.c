@@ -1,4 +1,5 @@
 #include "cuda/stream.h"
+#include "cuda/recording.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,6 +99,10 @@ smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct 
 /* ---- Suspects of a fault. */
 
 void cuda_stream_note(struct cuda_stream *stream, const char *kernel) {
+    if (cuda_stream_records(stream)) {
+        cuda_recording_note(stream, kernel);
+        return;
+    }
     pthread_mutex_lock(&stream->lock);
     char *slot = stream->pending[stream->pending_count++ % CUDA_PENDING_NAMES];
     snprintf(slot, sizeof stream->pending[0], "%s", kernel);
@@ -143,39 +148,53 @@ int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size) {
 
 /* ---- Waiting. */
 
-smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other) {
-    if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return SMELT_OK;
+CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other) {
+    if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return CUDA_SUCCESS;
     struct cuda_gpu *gpu = other->gpu;
     CUresult result = CUDA_SUCCESS;
     pthread_mutex_lock(&other->lock);
-    if (!other->closed && !other->recording) result = gpu->driver->event_record(other->marker, other->handle);
+    if (!other->closed && !cuda_stream_records(other))
+        result = gpu->driver->event_record(other->marker, other->handle);
     if (result == CUDA_SUCCESS) result = gpu->driver->stream_wait_event(stream->handle, other->marker, 0);
     pthread_mutex_unlock(&other->lock);
-    return result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(gpu, result, "the order of two streams");
+    return result;
+}
+
+smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other) {
+    CUresult result = cuda_stream_follow_quietly(stream, other);
+    return result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(other->gpu, result, "the order of two streams");
 }
 
 bool cuda_stream_records(struct cuda_stream *stream) {
+    return atomic_load_explicit(&stream->recording, memory_order_acquire);
+}
+
+uint64_t cuda_stream_pending(struct cuda_stream *stream) {
     pthread_mutex_lock(&stream->lock);
-    bool records = stream->recording;
+    uint64_t pending = stream->pending_count;
     pthread_mutex_unlock(&stream->lock);
-    return records;
+    return pending;
+}
+
+void cuda_stream_settle(struct cuda_stream *stream, uint64_t pending) {
+    pthread_mutex_lock(&stream->lock);
+    if (stream->pending_count == pending) stream->pending_count = 0;
+    pthread_mutex_unlock(&stream->lock);
 }
 
 smelt_status cuda_stream_finish(struct cuda_stream *stream) {
     struct cuda_gpu *gpu = stream->gpu;
     pthread_mutex_lock(&stream->lock);
     uint64_t count = stream->pending_count;
-    bool closed = stream->closed, records = stream->recording;
+    bool closed = stream->closed;
     pthread_mutex_unlock(&stream->lock);
-    if (records)
+    if (cuda_stream_records(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream: it is recording, and nothing runs on it that could be waited for");
     CUresult result =
         closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "waiting for a stream");
-    pthread_mutex_lock(&stream->lock);
-    if (stream->pending_count == count) stream->pending_count = 0;
-    pthread_mutex_unlock(&stream->lock);
+    cuda_stream_settle(stream, count);
     return SMELT_OK;
 }
 
@@ -285,6 +304,7 @@ void smelt_stream_release(smelt_stream *stream) {
     struct cuda_stream *cuda = stream->cuda;
     CUcontext previous;
     if (cuda && cuda_enter_release(cuda->gpu, cuda->epoch, &previous)) {
+        if (cuda_stream_records(cuda)) cuda_recording_abandon(cuda);
         cuda_stream_close(cuda);
         cuda_leave(cuda->gpu, previous);
     }

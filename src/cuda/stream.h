@@ -18,8 +18,8 @@ struct cuda_stream {
     pthread_mutex_t lock; /* of what follows */
     bool closed;          /* the handle is gone; `marker` is behind the last that was enqueued */
     CUevent marker;
-    smelt_recording *recording; /* launches are being recorded, not run; `marker` is behind what was enqueued
-                                   before */
+    _Atomic(smelt_recording *) recording; /* launches are being recorded, not run; `marker` is behind what was
+                                   enqueued before */
     char pending[CUDA_PENDING_NAMES][64];
     uint64_t pending_count; /* all of them, also those whose names were pushed out */
 };
@@ -56,6 +56,10 @@ void cuda_stream_note(struct cuda_stream *stream, const char *kernel);
  * for. With the GPU's lock held. The number of kernels. */
 int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size);
 
+/* What cuda_stream_note has counted; and that all it had counted then has ended. */
+uint64_t cuda_stream_pending(struct cuda_stream *stream);
+void cuda_stream_settle(struct cuda_stream *stream, uint64_t pending);
+
 /* Waits for everything on the GPU, but what records. */
 smelt_status cuda_finish_all(struct cuda_gpu *gpu);
 
@@ -65,6 +69,8 @@ smelt_status cuda_wait(const struct device *device);
 /* What is enqueued on `stream` from now on waits for what is on `other` now; the caller does not. The streams
  * may be of different GPUs. */
 smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other);
+/* The same, leaving the thread's message. */
+CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other);
 
 /* Waits until all that was enqueued has ended. FAULT names the kernel, or those it may have been.
  * INVALID_ARGUMENT while it is recording. */
@@ -72,8 +78,5 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream);
 
 /* Is it recording? Only the thread that records may rely on the answer. */
 bool cuda_stream_records(struct cuda_stream *stream);
-
-/* While a stream records: what its launches use (kept until the recording is released, and used again by each
- * replay), their names, and what they are given: host memory that stays, and memory on the GPU. */
 
 #endif
