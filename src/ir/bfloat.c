@@ -28,8 +28,13 @@ static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
 /* Round to nearest even: add half a unit, minus one where the kept part is even; a NaN stays one, quiet. */
 static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
-    /* GPUs do it in one instruction, exactly. */
-    if (unit->engine == ENGINE_PTX) return build_function(unit, "llvm.nvvm.f2bf16.rn", &value, 1);
+    /* GPUs do it in one instruction, exactly. LLVM 19 has it as an intrinsic, too, and then cannot take its
+     * result for another type of 16 bits. */
+    if (unit->engine == ENGINE_PTX) {
+        LLVMTypeRef half = LLVMInt16TypeInContext(unit->context);
+        LLVMValueRef own = build_assembly(unit, "cvt.rn.bf16.f32 $0, $1;", "=h,f", half, &value, 1, false);
+        return LLVMBuildBitCast(b, own, bfloat_type(unit), "");
+    }
     LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
     LLVMValueRef sixteen = constant_i32(unit, 16);
     LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, sixteen, ""), constant_i32(unit, 1), "");

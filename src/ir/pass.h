@@ -59,6 +59,11 @@ LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef ty
 /* Calls an intrinsic that is not overloaded, by its whole name. */
 LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count);
 
+/* Calls inline assembly: `result` NULL for none; `effects`: it does more than give a value. */
+#define ASSEMBLY_MAX_OPERANDS 16
+LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
+                            LLVMValueRef *arguments, unsigned count, bool effects);
+
 /* Runs LLVM passes by their textual names on the whole module. */
 smelt_status run_passes(struct unit *unit, const char *passes);
 

@@ -55,6 +55,21 @@ LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *a
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, count, "");
 }
 
+LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
+                            LLVMValueRef *arguments, unsigned count, bool effects) {
+    LLVMTypeRef types[ASSEMBLY_MAX_OPERANDS];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type =
+        LLVMFunctionType(result ? result : LLVMVoidTypeInContext(unit->context), types, count, false);
+    LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), effects,
+                                         false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef call = LLVMBuildCall2(unit->builder, type, code, arguments, count, "");
+    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(unit->context, nounwind, 0));
+    return call;
+}
+
 smelt_status run_passes(struct unit *unit, const char *passes) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     /* A thread is scalar; vector code comes from the lanes of a simdgroup. */

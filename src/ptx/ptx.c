@@ -21,20 +21,11 @@ smelt_status pass_ptx(struct unit *unit) {
 
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects) {
-    LLVMTypeRef types[16];
-    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
-    LLVMTypeRef type =
-        LLVMFunctionType(result ? result : LLVMVoidTypeInContext(unit->context), types, count, false);
-    LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), constraints, strlen(constraints), effects,
-                                         false, LLVMInlineAsmDialectATT, false);
-    LLVMValueRef call = LLVMBuildCall2(unit->builder, type, code, arguments, count, "");
-    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    if (effects) {
-        unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
-        LLVMAddCallSiteAttribute(call, function, LLVMCreateEnumAttribute(unit->context, convergent, 0));
-    }
-    unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-    LLVMAddCallSiteAttribute(call, function, LLVMCreateEnumAttribute(unit->context, nounwind, 0));
+    LLVMValueRef call = build_assembly(unit, text, constraints, result, arguments, count, effects);
+    if (!effects) return call;
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+    LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                             LLVMCreateEnumAttribute(unit->context, convergent, 0));
     return call;
 }
 
