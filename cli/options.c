@@ -40,7 +40,7 @@ const char options_help[] =
     "  --grid X[,Y[,Z]]           threads\n"
     "  --threadgroup X[,Y[,Z]]    threads a group (with --grid the default is 256, or X of the grid if that "
     "is less)\n"
-    "  --device cpu|cpu-scalar    (default cpu)\n"
+    "  --device NAME              cpu (the default), cpu-scalar, or a GPU: cuda, cuda:1 …\n"
     "  --profile apple            apply the limits of Apple GPUs (32 KiB of threadgroup memory)\n"
     "  --timeout SECONDS          stop the kernel after this long (default 60; 0: never)\n"
     "  --repeat N                 run N times, print the median time\n"

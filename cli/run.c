@@ -87,31 +87,38 @@ static void print_json_head(const struct options *o, const smelt_run_info *info,
     fputs(", \"outputs\": [", stdout);
 }
 
+static int deliver_output(const struct options *o, int index, const smelt_array *array) {
+    const struct output_option *option = &o->outputs[index];
+    char name[32];
+    smelt_status status = SMELT_OK;
+    snprintf(name, sizeof name, "buffer %d", option->index);
+    if (option->file) {
+        /* The file may be standard output: what was printed so far comes first. */
+        (void)fflush(stdout);
+        status = smelt_array_write_npy(array, option->file);
+        if (status != SMELT_OK) (void)report(status);
+    }
+    if (o->json) {
+        if (index) printf(", ");
+        summary_print_json(stdout, option->name ? option->name : name, array);
+    } else if (!option->file) {
+        summary_print(stdout, option->name ? option->name : name, array);
+    }
+    return status == SMELT_OK ? EXIT_OK : EXIT_ENVIRONMENT;
+}
+
 /* Writes output files and prints the rest. */
 static int deliver(const struct session *session, const struct options *o, const smelt_run_info *info,
                    double seconds) {
     int exit_status = EXIT_OK;
     if (o->json) print_json_head(o, info, seconds);
     for (int i = 0; i < o->output_count; i++) {
-        const struct output_option *option = &o->outputs[i];
-        const smelt_array *array = session_output(session, o, i);
-        char name[32];
-        snprintf(name, sizeof name, "buffer %d", option->index);
-        if (option->file) {
-            /* The file may be standard output: what was printed so far comes first. */
-            (void)fflush(stdout);
-            smelt_status status = smelt_array_write_npy(array, option->file);
-            if (status != SMELT_OK) {
-                (void)report(status);
-                exit_status = EXIT_ENVIRONMENT;
-            }
-        }
-        if (o->json) {
-            if (i) printf(", ");
-            summary_print_json(stdout, option->name ? option->name : name, array);
-        } else if (!option->file) {
-            summary_print(stdout, option->name ? option->name : name, array);
-        }
+        smelt_array *array;
+        smelt_status status = session_output(session, o, i, &array);
+        if (status != SMELT_OK) return report(status);
+        int delivered = deliver_output(o, i, array);
+        if (delivered != EXIT_OK) exit_status = delivered;
+        smelt_array_release(array);
     }
     if (o->json)
         printf("]}\n");

@@ -107,9 +107,11 @@ smelt_status session_show(struct session *s, smelt_stage stage, char **text) {
     return smelt_function_show_run(s->function, &s->dispatch, stage, text);
 }
 
-const smelt_array *session_output(const struct session *session, const struct options *options, int index) {
-    if (session->kernel) return session->outputs[index];
-    return options->buffers[options->outputs[index].index].array;
+smelt_status session_output(const struct session *session, const struct options *options, int index,
+                            smelt_array **array) {
+    smelt_array *output =
+        session->kernel ? session->outputs[index] : options->buffers[options->outputs[index].index].array;
+    return smelt_array_to(output, "cpu", NULL, array);
 }
 
 void session_print_source(struct session *session, FILE *out) {

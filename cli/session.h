@@ -25,8 +25,9 @@ void session_close(struct session *session);
 smelt_status session_run(struct session *session, smelt_run_info *info);
 smelt_status session_show(struct session *session, smelt_stage stage, char **text);
 
-/* The array of output number `index` after a run. */
-const smelt_array *session_output(const struct session *session, const struct options *options, int index);
+/* Output number `index` after a run, on the host; a reference for the caller. */
+smelt_status session_output(const struct session *session, const struct options *options, int index,
+                            smelt_array **array);
 
 /* The source with its generated signature, for --verbose. */
 void session_print_source(struct session *session, FILE *out);

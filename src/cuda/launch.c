@@ -1,14 +1,183 @@
 #include "cuda/launch.h"
+#include "cuda/executable.h"
+#include "cuda/flight.h"
 #include "cuda/shape.h"
 
-static smelt_status load(const struct device *device, const struct code_source *source, const char *name,
-                         struct executable **executable) {
-    (void)source;
-    (void)executable;
-    return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': device '%s' has no launches yet", name, device->name);
+#include <string.h>
+
+/* Of the driver's `extra` argument. */
+#define PARAMETER_BUFFER ((void *)1)
+#define PARAMETER_BUFFER_BYTES ((void *)2)
+#define PARAMETERS_END ((void *)0)
+
+#define MAX_DYNAMIC_SHARED_BYTES 8 /* attribute of a function */
+
+/* Threadgroup memory is laid out in steps of so many bytes. */
+#define SHARED_STEP 128
+
+/* ---- Sizes. */
+
+/* Groups as the hardware's blocks; rows of them where there are more than it takes. */
+static smelt_status measure_grid(struct flight *f) {
+    const struct launch *request = f->request;
+    uint32_t groups[3];
+    f->threads = 1;
+    for (int d = 0; d < 3; d++) {
+        uint32_t size = request->group_size[d];
+        groups[d] = (uint32_t)(((uint64_t)request->grid[d] + size - 1) / size);
+        f->threads *= size;
+        f->parameters.head.grid[d] = request->grid[d];
+        f->parameters.head.group_size[d] = size;
+        f->parameters.head.groups[d] = f->blocks[d] = groups[d];
+    }
+    if (!f->code->head.shape.folded) return SMELT_OK;
+    uint64_t total = (uint64_t)groups[0] * groups[1] * groups[2];
+    uint64_t width = total < CUDA_FOLDED_ROW ? total : CUDA_FOLDED_ROW;
+    uint64_t rows = (total + width - 1) / width;
+    if (rows > CUDA_MOST_BLOCKS)
+        return fail(SMELT_ERROR_LIMIT,
+                    "kernel '%s': the grid has %llu threadgroups; device '%s' takes at most %llu",
+                    f->executable->name, (unsigned long long)total, f->executable->gpu->name,
+                    (unsigned long long)CUDA_MOST_BLOCKS * CUDA_FOLDED_ROW);
+    f->blocks[0] = (uint32_t)width;
+    f->blocks[1] = (uint32_t)rows;
+    f->blocks[2] = 1;
+    return SMELT_OK;
+}
+
+/* ---- Parameters. */
+
+/* Bytes on the host that the code reads behind an address get a block of their own. */
+static smelt_status send_bytes(struct flight *f) {
+    const struct cuda_code *code = f->code;
+    const struct launch *request = f->request;
+    size_t total = 0;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        if (!slot->threadgroup && !slot->inlined && !request->details[slot->index].memory)
+            total += (request->details[slot->index].bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+    }
+    if (!total) return SMELT_OK;
+    TRY(flight_scratch(f, total, &f->bytes));
+    CUdeviceptr at = f->bytes;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        if (slot->threadgroup || slot->inlined || request->details[slot->index].memory) continue;
+        size_t bytes = request->details[slot->index].bytes;
+        if (bytes) TRY(cuda_copy_in(f->stream, at, request->buffers[slot->index], bytes));
+        f->parameters.head.slots[i] = at;
+        at += (bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+    }
+    return SMELT_OK;
+}
+
+static void copy_inlined(struct flight *f, const struct cuda_slot *slot) {
+    size_t bytes = f->request->details[slot->index].bytes;
+    memcpy(f->parameters.bytes + slot->offset, f->request->buffers[slot->index],
+           bytes < slot->inlined ? bytes : slot->inlined);
+}
+
+static smelt_status fill_slots(struct flight *f) {
+    const struct cuda_code *code = f->code;
+    const struct launch *request = f->request;
+    uint64_t shared = (code->head.image.threadgroup_bytes + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
+    bool absent = false;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        uint64_t *value = &f->parameters.head.slots[i];
+        if (slot->threadgroup) {
+            *value = shared;
+            if (!request->threadgroup_memory) continue;
+            shared +=
+                (request->threadgroup_memory[slot->index] + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
+        } else if (request->details[slot->index].memory) {
+            *value = (uint64_t)(uintptr_t)request->buffers[slot->index];
+            TRY(cuda_memory_use(request->details[slot->index].memory, f->stream, slot->writable));
+        } else if (slot->inlined) {
+            *value = 0;
+            copy_inlined(f, slot);
+        } else {
+            absent = true;
+        }
+    }
+    f->shared_bytes = (uint32_t)shared;
+    return absent ? send_bytes(f) : SMELT_OK;
+}
+
+/* More than the usual amount must be asked for, once for each module. */
+static smelt_status allow_shared(struct flight *f) {
+    struct cuda_module *module = f->module;
+    if (f->shared_bytes <= atomic_load_explicit(&module->most_bytes, memory_order_relaxed)) return SMELT_OK;
+    struct cuda_gpu *gpu = f->executable->gpu;
+    CUDA_TRY(gpu, gpu->driver->function_set(module->function, MAX_DYNAMIC_SHARED_BYTES, (int)f->shared_bytes),
+             "kernel '%s', which needs %u bytes of threadgroup memory,", f->executable->name,
+             f->shared_bytes);
+    atomic_store_explicit(&module->most_bytes, f->shared_bytes, memory_order_relaxed);
+    return SMELT_OK;
+}
+
+/* ---- Launches. */
+
+smelt_status flight_launch(struct flight *f) {
+    struct cuda_gpu *gpu = f->executable->gpu;
+    size_t bytes = f->code->parameter_bytes;
+    void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
+    CUresult result = gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1], f->blocks[2],
+                                          f->threads, 1, 1, f->shared_bytes, f->stream->handle, NULL, extra);
+    if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "kernel '%s'", f->executable->name);
+    cuda_stream_note(f->stream, f->executable->name);
+    return SMELT_OK;
+}
+
+static smelt_status enqueue(struct flight *f) {
+    const struct launch *request = f->request;
+    TRY(cuda_stream_for(f->executable->gpu, request->stream, &f->stream));
+    TRY(measure_grid(f));
+    TRY(fill_slots(f));
+    TRY(allow_shared(f));
+    f->parameters.head.stop = f->parameters.head.log = f->parameters.head.reserved = 0;
+    if (request->timeout > 0 || request->seconds || f->code->head.image.log_words)
+        return flight_launch_and_wait(f);
+    return flight_launch(f);
+}
+
+static smelt_status run(struct executable *executable, const struct launch *request) {
+    /* Not initialised: it is large, and what is read of it is written before. */
+    struct flight f;
+    CUcontext previous;
+    f.executable = executable;
+    f.request = request;
+    f.scratch_count = 0;
+    TRY(cuda_enter(executable->gpu, &previous));
+    smelt_status status = cuda_code_for(executable, request, &f.code, &f.module, NULL);
+    if (status == SMELT_OK) status = enqueue(&f);
+    for (int i = 0; i < f.scratch_count; i++) cuda_scratch_give(f.stream, f.scratch[i]);
+    cuda_leave(executable->gpu, previous);
+    return status;
+}
+
+smelt_status flight_scratch(struct flight *f, size_t bytes, CUdeviceptr *address) {
+    TRY(cuda_scratch_take(f->stream, bytes, address));
+    f->scratch[f->scratch_count++] = *address;
+    return SMELT_OK;
+}
+
+/* ---- The device's functions. */
+
+static smelt_status prepare(struct executable *executable, const struct launch *launch,
+                            const struct image **image, struct preparation *preparation) {
+    struct cuda_code *code;
+    struct cuda_module *module;
+    *preparation = (struct preparation){false, false};
+    TRY(cuda_code_for(executable, launch, &code, &module, preparation));
+    *image = &code->head.image;
+    return SMELT_OK;
 }
 
 void cuda_device_functions(struct device *device) {
-    device->load = load;
+    device->load = cuda_load;
+    device->unload = cuda_unload;
+    device->prepare = prepare;
     device->shape = cuda_shape;
+    device->run = run;
 }

@@ -28,6 +28,13 @@ static inline uint32_t inlined_bytes(uint8_t class) {
     return class ? 8u << class : 0;
 }
 
+/* The smallest class that so many bytes, up to 2048, fit in. */
+static inline uint8_t inlined_class(size_t bytes) {
+    uint8_t class = 1;
+    while (inlined_bytes(class) < bytes) class ++;
+    return class;
+}
+
 /* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic
  * addition to `used`, and writes them if they lie within the capacity: n, its group's number, its index in
  * the group, then the words of the log call (kernel/log.h). Addresses among them are the device's. */

@@ -15,6 +15,7 @@ void cuda_shape(const struct launch *launch, bool barrier_hint, struct code_shap
         if (launch->grid[d] >= INT32_MAX - 1023u) shape->small = 0;
         if (groups > (d ? CUDA_MOST_BLOCKS : CUDA_MOST_BLOCKS_X)) shape->folded = 1;
     }
+    if (launch->inlined) memcpy(shape->inlined, launch->inlined, sizeof shape->inlined);
     if (threads % 32 == 0) {
         memcpy(shape->size, size, sizeof shape->size);
         return;

@@ -1,5 +1,6 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
+#include "cuda/stream.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,6 +68,14 @@ smelt_status settings_check(const char *what, const struct device *device, const
     return profile_threadgroup_limit(profile, device, &limit);
 }
 
+smelt_status stream_check(const char *what, const struct device *device, const smelt_stream *stream) {
+    /* The engines of the CPU have one memory and no order to keep. */
+    if (!stream || stream->device == device || (!stream->device->space && !device->space)) return SMELT_OK;
+    return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': the stream is of device '%s', expected one of device '%s', where it runs", what,
+                stream->device->name, device->name);
+}
+
 static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *total) {
     const struct image *image = dispatch->image;
     uint64_t limit;
@@ -118,6 +127,7 @@ bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *
 smelt_status dispatch_prepare(struct dispatch *dispatch) {
     struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
     launch.large = dispatch->large;
+    launch.inlined = dispatch->inlined;
     struct preparation preparation;
     double start = dispatch->info ? clock_seconds() : 0;
     smelt_status status =
@@ -134,15 +144,20 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     TRY(check_memory(dispatch, &threadgroup_bytes));
     struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
     launch.large = dispatch->large;
+    launch.inlined = dispatch->inlined;
+    launch.stream = dispatch->stream;
     launch.buffers = dispatch->buffers;
+    launch.details = dispatch->details;
     launch.threadgroup_memory = dispatch->threadgroup_memory;
     if (!dispatch->info) return dispatch->device->run(dispatch->executable, &launch);
     double start = clock_seconds();
     smelt_run_info *info = dispatch->info;
+    double seconds = -1;
+    launch.seconds = &seconds;
     launch.log_lines = &info->log_lines;
     launch.dropped_log_lines = &info->dropped_log_lines;
     smelt_status status = dispatch->device->run(dispatch->executable, &launch);
-    info->seconds = clock_seconds() - start;
+    info->seconds = seconds >= 0 ? seconds : clock_seconds() - start;
     snprintf(info->device, sizeof info->device, "%s", dispatch->device->name);
     for (int d = 0; d < 3; d++) {
         info->threads[d] = dispatch->extent->grid[d];

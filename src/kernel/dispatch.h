@@ -22,6 +22,9 @@ smelt_status extent_check(const char *what, const struct device *device, const i
 smelt_status settings_check(const char *what, const struct device *device, const char *profile,
                             double timeout);
 
+/* INVALID_ARGUMENT if the stream (NULL: the default) is another device's. */
+smelt_status stream_check(const char *what, const struct device *device, const smelt_stream *stream);
+
 /* Limits a profile puts on a device: NULL is the device itself, "apple" 32 KiB of threadgroup memory. */
 smelt_status profile_threadgroup_limit(const char *profile, const struct device *device, uint64_t *bytes);
 
@@ -36,11 +39,14 @@ struct dispatch {
     struct executable *executable;
     const struct extent *extent;
     double timeout;
-    bool large;           /* any buffer is (array_is_large) */
+    bool large;             /* any buffer is (array_is_large) */
+    const uint8_t *inlined; /* as struct launch's */
+    smelt_stream *stream;
     smelt_run_info *info; /* may be NULL */
     /* Set between preparing and running. */
     void *const *buffers;
-    const size_t *threadgroup_memory; /* may be NULL */
+    const struct launch_buffer *details; /* may be NULL where the device uses the host's memory */
+    const size_t *threadgroup_memory;    /* may be NULL */
     /* Filled by preparing: what is known of the entry. */
     const struct image *image;
 };

@@ -1,6 +1,8 @@
 /* Functions of libraries: their codes, their arguments by index, launches. */
 #include "array/array.h"
+#include "cuda/parameters.h"
 #include "kernel/library.h"
+#include "kernel/transfer.h"
 #include "kernel/show.h"
 
 #include <stdlib.h>
@@ -70,9 +72,35 @@ static smelt_status get_executable(smelt_function *function, const struct device
     return status;
 }
 
-/* The address bound to each buffer the function has. */
+/* What is bound to each buffer the function has. */
+struct arguments {
+    void *buffers[SMELT_MAX_BUFFERS];
+    struct launch_buffer details[SMELT_MAX_BUFFERS];
+    uint32_t elsewhere; /* bit a buffer: its array is not where the device wants it */
+    struct transfer transfer;
+};
+
+static void bind_buffer(const struct device *device, const struct binding *binding,
+                        const smelt_buffer *buffer, struct arguments *arguments) {
+    int index = binding->index;
+    const smelt_array *array = buffer->array;
+    if (!array) {
+        arguments->buffers[index] = (void *)buffer->bytes;
+        arguments->details[index] = (struct launch_buffer){NULL, buffer->size};
+        return;
+    }
+    arguments->buffers[index] = array->data;
+    arguments->details[index] = (struct launch_buffer){array->memory->space ? array->memory : NULL,
+                                                       (size_t)array->size * smelt_dtype_bytes(array->dtype)};
+    if (array_is_at(array, device)) return;
+    if (!arguments->elsewhere) arguments->transfer.count = arguments->transfer.result_count = 0;
+    arguments->elsewhere |= UINT32_C(1) << index;
+    transfer_add(&arguments->transfer, array, binding->writable);
+}
+
 static smelt_status bind(const smelt_function *function, const struct image *image,
-                         const smelt_dispatch_desc *desc, void *buffers[LAUNCH_MAX_BUFFERS]) {
+                         const struct device *device, const smelt_dispatch_desc *desc,
+                         struct arguments *arguments) {
     const char *name = function->entry->host_name;
     for (int i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
@@ -113,9 +141,38 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
                 SMELT_ERROR_INVALID_ARGUMENT,
                 "kernel '%s': buffer %d ('%s') has %zu bytes, expected at least %d, the size of its type",
                 name, binding->index, parameter, given, binding->size);
-        buffers[binding->index] = buffer->array ? buffer->array->data : (void *)buffer->bytes;
+        bind_buffer(device, binding, buffer, arguments);
     }
     return SMELT_OK;
+}
+
+/* Arrays that are elsewhere: copies for the launch, results brought back when it has ended. */
+static smelt_status run_elsewhere(const struct dispatch *dispatch, const smelt_dispatch_desc *desc,
+                                  struct arguments *arguments) {
+    struct transfer *transfer = &arguments->transfer;
+    smelt_status status = transfer_send(transfer, dispatch->device, desc->stream);
+    for (int i = 0; i < SMELT_MAX_BUFFERS && status == SMELT_OK; i++)
+        if (arguments->elsewhere >> i & 1) {
+            struct memory *memory;
+            arguments->buffers[i] = transfer_address(transfer, desc->buffers[i].array, &memory);
+            arguments->details[i].memory = memory->space ? memory : NULL;
+        }
+    if (status == SMELT_OK) status = dispatch_run(dispatch);
+    if (status == SMELT_OK) status = transfer_return(transfer);
+    transfer_free(transfer);
+    return status;
+}
+
+/* Bytes travel with a GPU's launch as far as they are few. */
+#define MOST_INLINED_BYTES 2048
+
+static void find_inlined(const smelt_dispatch_desc *desc, uint8_t inlined[SHAPE_MAX_INLINED]) {
+    memset(inlined, 0, SHAPE_MAX_INLINED);
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+        const smelt_buffer *buffer = &desc->buffers[i];
+        if (buffer->bytes && !buffer->array && buffer->size <= MOST_INLINED_BYTES)
+            inlined[i] = inlined_class(buffer->size);
+    }
 }
 
 static bool has_large_array(const smelt_dispatch_desc *desc) {
@@ -158,10 +215,12 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     struct extent extent;
     struct executable *executable;
     int64_t grid[3];
-    void *buffers[LAUNCH_MAX_BUFFERS] = {NULL};
+    struct arguments arguments;
+    uint8_t inlined[SHAPE_MAX_INLINED];
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
     TRY(settings_check(function->entry->host_name, device, desc->profile, desc->timeout));
+    TRY(stream_check(function->entry->host_name, device, desc->stream));
     TRY(grid_of(function, desc, grid));
     TRY(extent_check(function->entry->host_name, device, grid, desc->threadgroup, false, &extent));
     TRY(get_executable(function, device, &executable));
@@ -172,12 +231,19 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
                                 .extent = &extent,
                                 .timeout = desc->timeout,
                                 .large = has_large_array(desc),
+                                .stream = desc->stream,
                                 .info = desc->info,
-                                .buffers = buffers,
+                                .buffers = arguments.buffers,
+                                .details = arguments.details,
                                 .threadgroup_memory = desc->threadgroup_memory};
+    if (device->space) {
+        find_inlined(desc, inlined);
+        dispatch.inlined = inlined;
+    }
     TRY(dispatch_prepare(&dispatch));
-    TRY(bind(function, dispatch.image, desc, buffers));
-    return dispatch_run(&dispatch);
+    arguments.elsewhere = 0;
+    TRY(bind(function, dispatch.image, device, desc, &arguments));
+    return arguments.elsewhere ? run_elsewhere(&dispatch, desc, &arguments) : dispatch_run(&dispatch);
 }
 
 static smelt_status show(smelt_function *function, const smelt_dispatch_desc *desc, smelt_stage stage,

@@ -3,6 +3,7 @@
 #include "array/dtype.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "kernel/bound.h"
 #include "kernel/dispatch.h"
 #include "kernel/show.h"
 #include "source/signature.h"
@@ -253,7 +254,7 @@ static void make_key(const smelt_kernel *kernel, const smelt_run_desc *desc, con
     for (int i = 0; i < kernel->input_count; i++) {
         const smelt_array *input = desc->inputs[i];
         key->input_dtype[i] = (uint8_t)input->dtype;
-        key->input_kind[i] = input->shape.ndim == 0 ? 0 : input->size < 8 ? 1 : 2;
+        key->input_kind[i] = input->shape.ndim == 0 ? 0 : input->size < SIGNATURE_SMALL ? 1 : 2;
     }
     for (int i = 0; i < kernel->output_count; i++) key->output_dtype[i] = (uint8_t)desc->output_dtypes[i];
     for (int i = 0; i < template_count; i++) {
@@ -273,7 +274,7 @@ static smelt_status make_signature(const smelt_kernel *kernel, const smelt_run_d
     for (int i = 0; i < kernel->input_count; i++) {
         const smelt_array *input = desc->inputs[i];
         inputs[i] = (struct signature_input){kernel->desc.inputs[i], input->dtype, input->shape.ndim,
-                                             input->size < 8};
+                                             input->size < SIGNATURE_SMALL};
     }
     for (int i = 0; i < kernel->output_count; i++)
         outputs[i] = (struct signature_output){kernel->desc.outputs[i], desc->output_dtypes[i],
@@ -409,91 +410,6 @@ static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc
 
 /* ---- Running. */
 
-/* Everything a launch holds until it ends. */
-struct bound {
-    smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* references: the caller's arrays or contiguous copies */
-    smelt_array *outputs[SMELT_MAX_ARGUMENTS];
-    int32_t shapes[SMELT_MAX_ARGUMENTS][SMELT_MAX_DIMENSIONS];
-    int32_t ndims[SMELT_MAX_ARGUMENTS];
-    void *buffers[SIGNATURE_MAX_ARGUMENTS];
-};
-
-static void bound_free(const smelt_kernel *kernel, struct bound *bound) {
-    for (int i = 0; i < kernel->input_count; i++) smelt_array_release(bound->inputs[i]);
-    for (int i = 0; i < kernel->output_count; i++) smelt_array_release(bound->outputs[i]);
-}
-
-static smelt_status bind_inputs(const smelt_kernel *kernel, const smelt_run_desc *desc, struct bound *bound) {
-    for (int i = 0; i < kernel->input_count; i++) {
-        smelt_array *input = desc->inputs[i];
-        if (kernel->desc.strided)
-            bound->inputs[i] = smelt_array_retain(input);
-        else
-            TRY(smelt_array_contiguous(input, &bound->inputs[i]));
-        bound->ndims[i] = input->shape.ndim;
-        for (int d = 0; d < input->shape.ndim; d++) {
-            if (input->shape.size[d] > INT32_MAX)
-                return fail(SMELT_ERROR_LIMIT,
-                            "kernel '%s': size %lld of dimension %d of input '%s' does not fit in the int of "
-                            "%s_shape",
-                            kernel->desc.name, (long long)input->shape.size[d], d, kernel->desc.inputs[i],
-                            kernel->desc.inputs[i]);
-            bound->shapes[i][d] = (int32_t)input->shape.size[d];
-        }
-    }
-    return SMELT_OK;
-}
-
-static smelt_status make_outputs(const smelt_kernel *kernel, const smelt_run_desc *desc,
-                                 struct bound *bound) {
-    for (int i = 0; i < kernel->output_count; i++) {
-        smelt_status status =
-            smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &bound->outputs[i]);
-        if (status != SMELT_OK)
-            return fail_within(status, "kernel '%s': output '%s'", kernel->desc.name,
-                               kernel->desc.outputs[i]);
-        if (desc->init_values)
-            TRY(smelt_array_fill(bound->outputs[i], desc->init_values[i]));
-        else if (desc->initialise)
-            TRY(smelt_array_fill(bound->outputs[i], desc->init_value));
-    }
-    return SMELT_OK;
-}
-
-static void fill_buffers(const struct variant *variant, struct bound *bound) {
-    for (int i = 0; i < variant->signature.argument_count; i++) {
-        int index = variant->signature.arguments[i].index;
-        switch (variant->signature.arguments[i].kind) {
-        case ARGUMENT_DATA:
-            bound->buffers[i] = bound->inputs[index]->data;
-            break;
-        case ARGUMENT_SHAPE:
-            bound->buffers[i] = bound->shapes[index];
-            break;
-        case ARGUMENT_STRIDES:
-            bound->buffers[i] = bound->inputs[index]->strides;
-            break;
-        case ARGUMENT_NDIM:
-            bound->buffers[i] = &bound->ndims[index];
-            break;
-        case ARGUMENT_OUTPUT:
-            bound->buffers[i] = bound->outputs[index]->data;
-            break;
-        }
-    }
-}
-
-static bool has_large_array(const smelt_kernel *kernel, const smelt_run_desc *desc) {
-    bool large = false;
-    for (int i = 0; i < kernel->input_count; i++) {
-        const smelt_array *input = desc->inputs[i];
-        large |= array_is_large(input->dtype, &input->shape, kernel->desc.strided ? input->strides : NULL);
-    }
-    for (int i = 0; i < kernel->output_count; i++)
-        large |= array_is_large(desc->output_dtypes[i], &desc->output_shapes[i], NULL);
-    return large;
-}
-
 /* What run and show check in common, and the key of the variant they mean. */
 static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc,
                               const struct device *device, struct variant_key *key) {
@@ -504,6 +420,16 @@ static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *
     TRY(check_templates(kernel, desc, &template_count));
     make_key(kernel, desc, device, template_count, key);
     return SMELT_OK;
+}
+
+static struct bound_request bound_request_of(const smelt_kernel *kernel, const struct signature *signature,
+                                             const struct device *device, const smelt_run_desc *desc) {
+    return (struct bound_request){.kernel = &kernel->desc,
+                                  .input_count = kernel->input_count,
+                                  .output_count = kernel->output_count,
+                                  .signature = signature,
+                                  .device = device,
+                                  .desc = desc};
 }
 
 smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
@@ -519,33 +445,37 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
     TRY(check_run(kernel, desc, device, &key));
+    TRY(stream_check(kernel->desc.name, device, desc->stream));
     TRY(extent_check(kernel->desc.name, device, desc->grid, desc->threadgroup, true, &extent));
     TRY(get_variant(kernel, desc, &key, &variant));
+    struct bound_request request = bound_request_of(kernel, &variant->signature, device, desc);
+    uint8_t inlined[SHAPE_MAX_INLINED];
     struct dispatch dispatch = {.what = kernel->desc.name,
                                 .device = device,
                                 .profile = desc->profile,
                                 .executable = variant->executable,
                                 .extent = &extent,
                                 .timeout = desc->timeout,
-                                .large = has_large_array(kernel, desc),
+                                .large = bound_is_large(&request),
+                                .stream = desc->stream,
                                 .info = desc->info};
+    if (device->space) {
+        bound_inlined(&request, inlined);
+        dispatch.inlined = inlined;
+    }
     TRY(dispatch_prepare(&dispatch));
     struct bound bound;
-    memset(bound.inputs, 0, sizeof bound.inputs);
-    memset(bound.outputs, 0, sizeof bound.outputs);
-    smelt_status status = bind_inputs(kernel, desc, &bound);
-    if (status == SMELT_OK) status = make_outputs(kernel, desc, &bound);
+    smelt_status status = bound_open(&request, &bound);
     if (status == SMELT_OK) {
-        fill_buffers(variant, &bound);
         dispatch.buffers = bound.buffers;
+        dispatch.details = bound.details;
         status = dispatch_run(&dispatch);
     }
-    if (status == SMELT_OK)
-        for (int i = 0; i < kernel->output_count; i++) {
-            outputs[i] = bound.outputs[i];
-            bound.outputs[i] = NULL;
-        }
-    bound_free(kernel, &bound);
+    if (status == SMELT_OK) {
+        memcpy(outputs, bound.outputs, (size_t)kernel->output_count * sizeof *outputs);
+        bound.output_count = 0;
+    }
+    bound_close(&bound);
     return status;
 }
 
@@ -575,12 +505,16 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
         if (status == SMELT_OK) {
             const struct entry *entry;
             struct code_options options = {.name = kernel->desc.name};
+            struct bound_request request = bound_request_of(kernel, &signature, device, desc);
+            uint8_t inlined[SHAPE_MAX_INLINED];
+            bound_inlined(&request, inlined);
             struct shape_desc shape = {.grid = desc->grid,
                                        .group = desc->threadgroup,
                                        .clamp = true,
                                        .timeout = desc->timeout,
                                        .barrier_hint = compile_has_barrier(&translation),
-                                       .target = desc->target};
+                                       .target = desc->target,
+                                       .inlined = inlined};
             status = only_entry(&translation, &signature, &entry);
             if (status == SMELT_OK)
                 status = shape_for_stage(kernel->desc.name, device, &shape, stage, &options);

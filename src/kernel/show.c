@@ -55,6 +55,7 @@ smelt_status shape_for_stage(const char *what, const struct device *device, cons
     TRY(extent_check(what, device, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual,
                      &extent));
     struct launch launch = launch_of(&extent, desc->timeout);
+    launch.inlined = desc->inlined;
     struct code_shape *shape = &options->shape;
     device->shape(&launch, desc->barrier_hint, shape);
     options->target = device->target;

@@ -13,7 +13,8 @@ struct shape_desc {
     bool clamp;           /* body form: groups are no larger than the grid */
     double timeout;
     bool barrier_hint;
-    const char *target; /* of a GPU; NULL: the device's */
+    const char *target;     /* of a GPU; NULL: the device's */
+    const uint8_t *inlined; /* as struct launch's */
 };
 
 /* What the launch's full groups are compiled for: options' shape and target. INVALID_ARGUMENT for a stage the

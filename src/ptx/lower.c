@@ -306,7 +306,15 @@ static void lower_conversion(struct unit *unit, LLVMValueRef call, const char *n
     }
 }
 
-/* ---- Loops poll the stop flag: who finds it set leaves. */
+/* ---- Threads poll the stop flag, as they begin and in loops: who finds it set leaves. */
+
+static void poll(struct lowering *l) {
+    LLVMValueRef flag = ptx_parameter(l->unit, type_i64(l->unit), offsetof(struct cuda_parameters, stop));
+    ptx_assembly(
+        l->unit,
+        "{ .reg .pred p; .reg .u32 r; ld.volatile.global.u32 r, [$0]; setp.ne.u32 p, r, 0; @p exit; }",
+        "l,~{memory}", NULL, &flag, 1, true);
+}
 
 static smelt_status poll_back_edges(struct lowering *l) {
     struct unit *unit = l->unit;
@@ -322,11 +330,7 @@ static smelt_status poll_back_edges(struct lowering *l) {
         }
         if (!back) continue;
         LLVMPositionBuilderBefore(unit->builder, terminator);
-        LLVMValueRef flag = ptx_parameter(unit, type_i64(unit), offsetof(struct cuda_parameters, stop));
-        ptx_assembly(
-            unit,
-            "{ .reg .pred p; .reg .u32 r; ld.volatile.global.u32 r, [$0]; setp.ne.u32 p, r, 0; @p exit; }",
-            "l,~{memory}", NULL, &flag, 1, true);
+        poll(l);
     }
     arena_free(&arena);
     return status;
@@ -369,6 +373,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
 smelt_status pass_ptx_lower(struct unit *unit) {
     struct lowering l = {.unit = unit, .shape = &unit->request->shape};
     begin(&l);
+    if (l.shape->polled) poll(&l);
     place_variables(&l);
     if (l.shape->polled) TRY(poll_back_edges(&l));
     FOR_EACH_BLOCK(block, unit->entry)

@@ -14,12 +14,13 @@ struct argument {
 };
 
 #define SIGNATURE_MAX_ARGUMENTS (5 * SMELT_MAX_ARGUMENTS)
+#define SIGNATURE_SMALL 8
 
 struct signature_input {
     const char *name;
     smelt_dtype dtype;
     int ndim;
-    bool small; /* fewer than 8 elements: passed in constant memory */
+    bool small; /* fewer than SIGNATURE_SMALL elements: passed in constant memory */
 };
 
 struct signature_output {

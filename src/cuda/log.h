@@ -1,0 +1,14 @@
+/* Lines that kernels on a GPU log. */
+#ifndef SMELT_CUDA_LOG_H
+#define SMELT_CUDA_LOG_H
+
+#include "cuda/flight.h"
+
+/* Gives the launch an empty log, in the stream's order; *address is the struct cuda_log, in a block of the
+ * launch's. */
+smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address);
+
+/* After the launch has ended: hands its lines to their receiver and counts them in the request. */
+smelt_status cuda_log_deliver(struct flight *flight, CUdeviceptr address);
+
+#endif

@@ -1,0 +1,176 @@
+#include "kernel/bound.h"
+#include "cuda/parameters.h"
+#include "kernel/dispatch.h"
+#include "kernel/transfer.h"
+
+#include <string.h>
+
+/* ---- What travels with the launch. */
+
+/* Scalars, and the arrays that the signature puts into constant memory: whatever their size, one class for
+ * each dtype, so that they share code. */
+static bool is_small(const struct bound_request *request, const smelt_array *input) {
+    return !input->memory->space && input->size < SIGNATURE_SMALL &&
+           (!request->kernel->strided || smelt_array_is_contiguous(input));
+}
+
+static uint8_t class_of_input(const smelt_array *input) {
+    size_t most = input->shape.ndim ? SIGNATURE_SMALL - 1 : 1;
+    return inlined_class(most * smelt_dtype_bytes(input->dtype));
+}
+
+void bound_inlined(const struct bound_request *request, uint8_t inlined[SHAPE_MAX_INLINED]) {
+    const struct signature *signature = request->signature;
+    memset(inlined, 0, SHAPE_MAX_INLINED);
+    for (int i = 0; i < signature->argument_count && i < SHAPE_MAX_INLINED; i++) {
+        const smelt_array *input = request->desc->inputs[signature->arguments[i].index];
+        switch (signature->arguments[i].kind) {
+        case ARGUMENT_DATA:
+            if (is_small(request, input)) inlined[i] = class_of_input(input);
+            break;
+        case ARGUMENT_SHAPE:
+            inlined[i] = inlined_class(SMELT_MAX_DIMENSIONS * sizeof(int32_t));
+            break;
+        case ARGUMENT_STRIDES:
+            inlined[i] = inlined_class(SMELT_MAX_DIMENSIONS * sizeof(int64_t));
+            break;
+        case ARGUMENT_NDIM:
+            inlined[i] = inlined_class(sizeof(int32_t));
+            break;
+        case ARGUMENT_OUTPUT:
+            break;
+        }
+    }
+}
+
+bool bound_is_large(const struct bound_request *request) {
+    const smelt_run_desc *desc = request->desc;
+    bool large = false;
+    for (int i = 0; i < request->input_count; i++) {
+        const smelt_array *input = desc->inputs[i];
+        bool copied = !array_is_at(input, request->device) || !request->kernel->strided;
+        if (request->kernel->strided) large |= array_is_large(input->dtype, &input->shape, input->strides);
+        if (copied) large |= array_is_large(input->dtype, &input->shape, NULL);
+    }
+    for (int i = 0; i < request->output_count; i++)
+        large |= array_is_large(desc->output_dtypes[i], &desc->output_shapes[i], NULL);
+    return large;
+}
+
+/* ---- Inputs and outputs. */
+
+/* An input where and how the kernel wants it. */
+static smelt_status place_input(const struct bound_request *request, smelt_array *input, smelt_array **out) {
+    const struct device *device = request->device;
+    bool strided = request->kernel->strided;
+    if (device->space && is_small(request, input)) return smelt_array_contiguous(input, out);
+    if (strided || array_is_at(input, device))
+        return strided ? array_for(input, device, request->desc->stream, out)
+                       : smelt_array_contiguous(input, out);
+    /* Rows are made on the host, before or after. */
+    smelt_array *between;
+    TRY(device->space ? smelt_array_contiguous(input, &between) : array_for(input, device, NULL, &between));
+    smelt_status status = device->space ? array_for(between, device, request->desc->stream, out)
+                                        : smelt_array_contiguous(between, out);
+    smelt_array_release(between);
+    return status;
+}
+
+static smelt_status bind_inputs(const struct bound_request *request, struct bound *bound) {
+    const smelt_kernel_desc *kernel = request->kernel;
+    for (int i = 0; i < request->input_count; i++) {
+        smelt_array *input = request->desc->inputs[i];
+        for (int d = 0; d < input->shape.ndim; d++) {
+            if (input->shape.size[d] > INT32_MAX)
+                return fail(SMELT_ERROR_LIMIT,
+                            "kernel '%s': size %lld of dimension %d of input '%s' does not fit in the int of "
+                            "%s_shape",
+                            kernel->name, (long long)input->shape.size[d], d, kernel->inputs[i],
+                            kernel->inputs[i]);
+            bound->shapes[i][d] = (int32_t)input->shape.size[d];
+        }
+        bound->ndims[i] = input->shape.ndim;
+        TRY(place_input(request, input, &bound->inputs[i]));
+        bound->input_count = i + 1;
+    }
+    return SMELT_OK;
+}
+
+static smelt_status make_output(const struct bound_request *request, int i, smelt_array **out) {
+    const smelt_run_desc *desc = request->desc;
+    const struct device *device = request->device;
+    const double *value = desc->init_values  ? &desc->init_values[i]
+                          : desc->initialise ? &desc->init_value
+                                             : NULL;
+    if (device->space)
+        return device->create_array(device, desc->stream, desc->output_dtypes[i], &desc->output_shapes[i],
+                                    value, out);
+    smelt_array *made;
+    TRY(smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &made));
+    smelt_status status = value ? smelt_array_fill(made, *value) : SMELT_OK;
+    if (status == SMELT_OK)
+        *out = made;
+    else
+        smelt_array_release(made);
+    return status;
+}
+
+static smelt_status make_outputs(const struct bound_request *request, struct bound *bound) {
+    for (int i = 0; i < request->output_count; i++) {
+        smelt_status status = make_output(request, i, &bound->outputs[i]);
+        if (status != SMELT_OK)
+            return fail_within(status, "kernel '%s': output '%s'", request->kernel->name,
+                               request->kernel->outputs[i]);
+        bound->output_count = i + 1;
+    }
+    return SMELT_OK;
+}
+
+/* ---- Buffers. */
+
+static void bind_array(struct bound *bound, int buffer, const smelt_array *array) {
+    bound->buffers[buffer] = array->data;
+    bound->details[buffer] = (struct launch_buffer){array->memory->space ? array->memory : NULL,
+                                                    (size_t)array->size * smelt_dtype_bytes(array->dtype)};
+}
+
+static void bind_bytes(struct bound *bound, int buffer, void *bytes, size_t size) {
+    bound->buffers[buffer] = bytes;
+    bound->details[buffer] = (struct launch_buffer){NULL, size};
+}
+
+static void fill_buffers(const struct signature *signature, struct bound *bound) {
+    for (int i = 0; i < signature->argument_count; i++) {
+        int index = signature->arguments[i].index;
+        switch (signature->arguments[i].kind) {
+        case ARGUMENT_DATA:
+            bind_array(bound, i, bound->inputs[index]);
+            break;
+        case ARGUMENT_SHAPE:
+            bind_bytes(bound, i, bound->shapes[index], sizeof bound->shapes[index]);
+            break;
+        case ARGUMENT_STRIDES:
+            bind_bytes(bound, i, bound->inputs[index]->strides, sizeof bound->inputs[index]->strides);
+            break;
+        case ARGUMENT_NDIM:
+            bind_bytes(bound, i, &bound->ndims[index], sizeof bound->ndims[index]);
+            break;
+        case ARGUMENT_OUTPUT:
+            bind_array(bound, i, bound->outputs[index]);
+            break;
+        }
+    }
+}
+
+smelt_status bound_open(const struct bound_request *request, struct bound *bound) {
+    bound->input_count = bound->output_count = 0;
+    TRY(bind_inputs(request, bound));
+    TRY(make_outputs(request, bound));
+    fill_buffers(request->signature, bound);
+    return SMELT_OK;
+}
+
+void bound_close(struct bound *bound) {
+    for (int i = 0; i < bound->input_count; i++) smelt_array_release(bound->inputs[i]);
+    for (int i = 0; i < bound->output_count; i++) smelt_array_release(bound->outputs[i]);
+}

@@ -1,0 +1,41 @@
+/* What a launch of a body's kernel is given: inputs and outputs in the device's memory, shapes and strides,
+ * by buffer index. */
+#ifndef SMELT_KERNEL_BOUND_H
+#define SMELT_KERNEL_BOUND_H
+
+#include "array/array.h"
+#include "kernel/device.h"
+#include "source/signature.h"
+
+struct bound_request {
+    const smelt_kernel_desc *kernel;
+    int input_count, output_count;
+    const struct signature *signature;
+    const struct device *device;
+    const smelt_run_desc *desc;
+};
+
+/* Everything a launch holds until it ends, or on a GPU until it is enqueued: memory there is given back in
+ * the stream's order. Not initialised as a whole: it is large. */
+struct bound {
+    int input_count, output_count;
+    smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* references: the caller's arrays or copies */
+    smelt_array *outputs[SMELT_MAX_ARGUMENTS];
+    int32_t shapes[SMELT_MAX_ARGUMENTS][SMELT_MAX_DIMENSIONS];
+    int32_t ndims[SMELT_MAX_ARGUMENTS];
+    void *buffers[SIGNATURE_MAX_ARGUMENTS];
+    struct launch_buffer details[SIGNATURE_MAX_ARGUMENTS];
+};
+
+/* Which buffers a device with memory of its own is to take as part of the launch (struct launch): the small
+ * things on the host that would not be worth a copy. */
+void bound_inlined(const struct bound_request *request, uint8_t inlined[SHAPE_MAX_INLINED]);
+
+/* Has any array 2^31 bytes or nearly (array_is_large), where the launch will use it? */
+bool bound_is_large(const struct bound_request *request);
+
+/* Close it also after a failure. */
+smelt_status bound_open(const struct bound_request *request, struct bound *bound);
+void bound_close(struct bound *bound);
+
+#endif

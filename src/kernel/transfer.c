@@ -1,0 +1,80 @@
+#include "kernel/transfer.h"
+
+/* Parts begin where the widest vectors may: their elements keep their alignment in the copy. */
+#define PART_ALIGNMENT 128
+
+smelt_status array_for(smelt_array *array, const struct device *device, smelt_stream *stream,
+                       smelt_array **result) {
+    if (array_is_at(array, device)) {
+        *result = smelt_array_retain(array);
+        return SMELT_OK;
+    }
+    return smelt_array_to(array, device->space ? device->name : "cpu", stream, result);
+}
+
+static size_t bytes_of(const smelt_array *array) {
+    return (size_t)array->size * smelt_dtype_bytes(array->dtype);
+}
+
+static int find(const struct transfer *transfer, const smelt_array *array) {
+    int i = 0;
+    while (i < transfer->count && transfer->moved[i].memory != array->memory) i++;
+    return i;
+}
+
+void transfer_add(struct transfer *transfer, const smelt_array *array, bool written) {
+    int i = find(transfer, array);
+    struct moved *moved = &transfer->moved[i];
+    char *start = array->memory->start, *low = array->data, *high = array->data + bytes_of(array);
+    size_t before = (uintptr_t)low % PART_ALIGNMENT;
+    low = before <= (size_t)(low - start) ? low - before : start;
+    if (i == transfer->count) {
+        *moved = (struct moved){array->memory, low, high, NULL};
+        transfer->count++;
+    }
+    if (low < moved->low) moved->low = low;
+    if (high > moved->high) moved->high = high;
+    if (written) transfer->results[transfer->result_count++] = (struct result){array, i};
+}
+
+/* Bytes at an address within a memory, for copies: an array that is not counted, and not released. */
+static smelt_array bytes_at(struct memory *memory, char *data, int64_t bytes) {
+    return (smelt_array){.references = 1,
+                         .dtype = SMELT_UINT8,
+                         .shape = {.ndim = 1, .size = {bytes}},
+                         .strides = {1},
+                         .size = bytes,
+                         .data = data,
+                         .memory = memory};
+}
+
+smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream) {
+    for (int i = 0; i < transfer->count; i++) {
+        struct moved *moved = &transfer->moved[i];
+        smelt_array part = bytes_at(moved->memory, moved->low, moved->high - moved->low);
+        TRY(array_for(&part, device, stream, &moved->copy));
+    }
+    return SMELT_OK;
+}
+
+void *transfer_address(const struct transfer *transfer, const smelt_array *array, struct memory **memory) {
+    const struct moved *moved = &transfer->moved[find(transfer, array)];
+    *memory = moved->copy->memory;
+    return moved->copy->data + (array->data - moved->low);
+}
+
+smelt_status transfer_return(const struct transfer *transfer) {
+    for (int i = 0; i < transfer->result_count; i++) {
+        const smelt_array *array = transfer->results[i].array;
+        int64_t bytes = (int64_t)bytes_of(array);
+        struct memory *memory;
+        char *data = transfer_address(transfer, array, &memory);
+        smelt_array to = bytes_at(array->memory, array->data, bytes), from = bytes_at(memory, data, bytes);
+        TRY(smelt_array_copy(&to, &from));
+    }
+    return SMELT_OK;
+}
+
+void transfer_free(struct transfer *transfer) {
+    for (int i = 0; i < transfer->count; i++) smelt_array_release(transfer->moved[i].copy);
+}
