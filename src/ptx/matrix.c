@@ -25,14 +25,15 @@ struct spread {
 };
 
 struct plain {
+    struct unit *unit;
     struct product_group *group;
-    LLVMValueRef lane, present; /* unless the group is whole: this lane, and which lanes are here */
+    bool whole;                 /* all 32 lanes come here together */
+    LLVMValueRef lane, present; /* if not: this lane, and which lanes are here */
     struct spread *spread;
 };
 
-/* An intrinsic of ours, which the passes behind this one lower. */
-static LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
-                             unsigned count, bool together) {
+LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                      unsigned count, bool together) {
     LLVMTypeRef types[2];
     for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
     LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
@@ -61,7 +62,7 @@ static LLVMValueRef shuffle_whole(struct unit *unit, LLVMValueRef value, unsigne
 /* Any lanes, by the operations that masks were made for. */
 static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, unsigned kept,
                                  unsigned fixed) {
-    struct unit *unit = plain->group->unit;
+    struct unit *unit = plain->unit;
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
     LLVMValueRef from = LLVMBuildOr(b, LLVMBuildAnd(b, plain->lane, constant_i32(unit, kept), ""),
@@ -82,36 +83,39 @@ static LLVMValueRef spread_out(const struct plain *plain, LLVMValueRef value, bo
         if (s->from[i] == value && s->along[i] == along) return s->to[i];
     unsigned kept = along ? METAL_ROW_BITS : METAL_PAIR_BITS;
     unsigned fixed = along ? metal_lane(0, k / 2) : metal_lane(k, 0);
-    LLVMValueRef result = plain->group->whole ? shuffle_whole(plain->group->unit, value, kept, fixed)
-                                              : shuffle_some(plain, value, kept, fixed);
+    LLVMValueRef result = plain->whole ? shuffle_whole(plain->unit, value, kept, fixed)
+                                       : shuffle_some(plain, value, kept, fixed);
     s->from[s->count] = value;
     s->along[s->count] = along;
     s->to[s->count++] = result;
     return result;
 }
 
-static smelt_status make_plain(struct product_group *group) {
-    struct unit *unit = group->unit;
+static smelt_status make_plain(struct matrices *m, struct product_group *group, bool whole) {
+    struct unit *unit = m->unit;
     LLVMValueRef sums[GROUP_MOST];
-    struct plain plain = {.group = group, .spread = malloc(sizeof *plain.spread)};
+    struct plain plain = {
+        .unit = unit, .group = group, .whole = whole, .spread = malloc(sizeof *plain.spread)};
     if (!plain.spread) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
-    if (!group->whole) {
-        LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false);
-        plain.lane = call_own(unit, "__smelt_lane", type_i32(unit), NULL, 0, false);
-        plain.present = call_own(unit, "__smelt_simd_ballot", type_i32(unit), &yes, 1, true);
-    }
     for (int i = 0; i < group->count; i++) sums[i] = group->products[i].sum;
     for (unsigned k = 0; k < MATRIX_SIZE; k++) {
         plain.spread->count = 0;
         for (int i = 0; i < group->count; i++) {
             const struct product *p = &group->products[i];
+            if (p->result) continue;
+            if (!plain.whole && !plain.lane) {
+                LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false);
+                plain.lane = call_own(unit, "__smelt_lane", type_i32(unit), NULL, 0, false);
+                plain.present = call_own(unit, "__smelt_simd_ballot", type_i32(unit), &yes, 1, true);
+            }
             LLVMValueRef factors[3] = {spread_out(&plain, k % 2 ? p->odd : p->even, true, k),
                                        spread_out(&plain, p->right, false, k), sums[i]};
             sums[i] = build_intrinsic(unit, "llvm.fma", LLVMTypeOf(sums[i]), factors, 3);
         }
     }
     free(plain.spread);
-    for (int i = 0; i < group->count; i++) LLVMReplaceAllUsesWith(group->products[i].call, sums[i]);
+    for (int i = 0; i < group->count; i++)
+        if (!group->products[i].result) group->products[i].result = sums[i];
     return SMELT_OK;
 }
 
@@ -120,7 +124,9 @@ static smelt_status make_plain(struct product_group *group) {
 /* A group being collected. What only computes with its results waits for it, so that it does not end it. */
 #define WAITING_MOST (8 * GROUP_MOST)
 struct collection {
+    struct matrices m;
     struct product_group group;
+    bool whole; /* in this block all 32 lanes are together */
     LLVMValueRef waiting[WAITING_MOST];
     int waiting_count;
 };
@@ -156,16 +162,21 @@ static bool brings_lanes_together(LLVMValueRef instruction) {
 
 /* All before `end`; what waited goes behind it. */
 static smelt_status finish(struct collection *c, LLVMValueRef end) {
-    LLVMBuilderRef b = c->group.unit->builder;
+    LLVMBuilderRef b = c->m.unit->builder;
     if (!c->group.count) return SMELT_OK;
+    c->m.place = end;
     LLVMPositionBuilderBefore(b, end);
-    TRY(make_plain(&c->group));
+    if (c->whole) TRY(make_tensor_products(&c->m, &c->group));
+    TRY(make_plain(&c->m, &c->group, c->whole));
     for (int i = 0; i < c->waiting_count; i++) {
         LLVMInstructionRemoveFromParent(c->waiting[i]);
         LLVMPositionBuilderBefore(b, end);
         LLVMInsertIntoBuilder(b, c->waiting[i]);
     }
-    for (int i = 0; i < c->group.count; i++) LLVMInstructionEraseFromParent(c->group.products[i].call);
+    for (int i = 0; i < c->group.count; i++) {
+        LLVMReplaceAllUsesWith(c->group.products[i].call, c->group.products[i].result);
+        LLVMInstructionEraseFromParent(c->group.products[i].call);
+    }
     c->group.count = c->waiting_count = 0;
     return SMELT_OK;
 }
@@ -190,29 +201,28 @@ static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
     return SMELT_OK;
 }
 
-static smelt_status lower_products(struct collection *c, const struct uniformity *uniformity) {
-    struct unit *unit = c->group.unit;
-    bool whole = has_whole_simdgroups(&unit->request->shape);
-    FOR_EACH_BLOCK(block, unit->entry) {
-        c->group.whole = whole && is_uniform_block(uniformity, block);
-        FOR_EACH_INSTRUCTION(instruction, block) {
+static smelt_status lower_products(struct collection *c) {
+    struct matrices *m = &c->m;
+    bool whole = has_whole_simdgroups(&m->unit->request->shape);
+    for (int i = 0; i < m->uniformity.flow.block_count; i++) {
+        m->block = m->uniformity.flow.blocks[i].block;
+        c->whole = whole && is_uniform_block(&m->uniformity, m->block);
+        FOR_EACH_INSTRUCTION(instruction, m->block) {
             TRY(collect(c, instruction));
         }
     }
-    return SMELT_OK;
+    return resolve_sums(m);
 }
 
 smelt_status pass_ptx_matrix(struct unit *unit) {
     if (!LLVMGetNamedFunction(unit->module, PRODUCT_NAME)) return SMELT_OK;
-    struct uniformity uniformity = {0};
     struct collection *c = calloc(1, sizeof *c);
-    smelt_status status = c ? uniformity_find(unit, &uniformity)
-                            : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
-    if (status == SMELT_OK) {
-        c->group.unit = unit;
-        status = lower_products(c, &uniformity);
-    }
-    uniformity_free(&uniformity);
+    if (!c) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+    c->m.unit = unit;
+    smelt_status status = uniformity_find(unit, &c->m.uniformity);
+    if (status == SMELT_OK) status = lower_products(c);
+    uniformity_free(&c->m.uniformity);
+    arena_free(&c->m.arena);
     free(c);
     return status;
 }

@@ -8,19 +8,52 @@
 
 #include "ptx/matrix_layout.h"
 #include "ptx/ptx.h"
+#include "ptx/uniform.h"
 
 struct product {
     LLVMValueRef call, even, odd, right, sum;
+    LLVMValueRef result; /* once it is made */
 };
 
 /* Products of one block that do not need each other, in their order; all are made at one place, the
  * builder's, where all operands are there. */
 #define GROUP_MOST 512
 struct product_group {
-    struct unit *unit;
     struct product products[GROUP_MOST];
     int count;
-    bool whole; /* all 32 lanes come here together */
 };
+
+struct fragment;
+struct tensor_product;
+
+/* What lasts through the pass. */
+struct matrices {
+    struct unit *unit;
+    struct uniformity uniformity;
+    struct arena arena;
+    struct fragment *fragments;               /* operands that lie as the tensor cores take them */
+    struct tensor_product *products;          /* the newest first */
+    LLVMValueRef sources[SOURCE_COUNT], lane; /* made in the entry block when first needed */
+    LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
+    LLVMValueRef place;                       /* in it, where products are made: before this instruction */
+};
+
+/* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
+LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                      unsigned count, bool together);
+
+/* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
+smelt_status make_tensor_products(struct matrices *m, struct product_group *group);
+
+/* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */
+LLVMValueRef lane_number(struct matrices *m);
+LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value);
+
+/* matrix_sums.c — sums lie in the tensor cores' layout from product to product, through phis too; they are
+ * brought to Metal's, or from it, where that cannot be. While products are made, marks stand for these
+ * moves. */
+LLVMValueRef mark_to_tensor(struct matrices *m, LLVMValueRef value);
+LLVMValueRef mark_from_tensor(struct matrices *m, LLVMValueRef value);
+smelt_status resolve_sums(struct matrices *m);
 
 #endif

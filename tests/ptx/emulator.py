@@ -1,0 +1,336 @@
+"""Runs PTX as the command prints it, thread by thread, without a GPU: slow, and no more of PTX than the tests need.
+
+The layouts of mma's fragments are written here from the PTX ISA, apart from the engine's own. Threads of a block run in
+step as far as they can: of those not waiting the ones earliest in the text go first.
+"""
+import math
+import re
+import struct
+
+FORMATS = {"f16": "e", "f32": "f", "f64": "d"}
+SHARED_WINDOW = 1 << 40
+
+
+def to_float(bits, kind):
+    if kind == "bf16":
+        return struct.unpack("<f", struct.pack("<I", (bits & 0xFFFF) << 16))[0]
+    return struct.unpack("<" + FORMATS[kind], (bits & (1 << width(kind)) - 1).to_bytes(width(kind) // 8, "little"))[0]
+
+
+def from_float(value, kind):
+    if kind in ("f16", "f32"):
+        try:
+            packed = struct.pack("<" + FORMATS[kind], value)
+        except OverflowError:
+            packed = struct.pack("<" + FORMATS[kind], math.copysign(math.inf, value))
+    else:
+        packed = struct.pack("<d", value)
+    return int.from_bytes(packed, "little")
+
+
+def width(kind):
+    return 1 if kind == "pred" else int(re.search(r"\d+$", kind).group())
+
+
+def signed(value, bits):
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+class Thread:
+    def __init__(self, index):
+        self.index, self.pc, self.registers, self.state = index, 0, {}, "runs"
+
+
+class Machine:
+    """Memory: bytearrays at addresses; `run` launches a kernel of a module's text."""
+
+    def __init__(self):
+        self.segments = []
+        self.counts = {}
+
+    def allocate(self, data):
+        base = 1 << 20 if not self.segments else (self.segments[-1][0] + len(self.segments[-1][1]) + 4096) // 4096 * 4096 + 4096
+        self.segments.append((base, bytearray(data)))
+        return base
+
+    def contents(self, base):
+        return next(bytes(data) for start, data in self.segments if start == base)
+
+    def find(self, address, size, space):
+        if space == "param":
+            return self.parameters, address
+        if space == "shared":
+            data, at = self.shared, address
+        elif SHARED_WINDOW <= address < SHARED_WINDOW + len(self.shared):
+            data, at = self.shared, address - SHARED_WINDOW
+        else:
+            for base, data in self.segments:
+                if base <= address and address + size <= base + len(data):
+                    return data, address - base
+            raise IndexError(f"address {address:#x} is in no array")
+        if not 0 <= at <= len(data) - size:
+            raise IndexError(f"{at} is outside of threadgroup memory")
+        if at % size:
+            raise IndexError(f"{at} is not aligned to {size}")
+        return data, at
+
+    # ---- Text.
+
+    def parse(self, text):
+        self.code, self.labels, self.symbols = [], {}, {}
+        body = text[text.index(".entry"):]
+        inside = False
+        for line in re.sub(r"//.*", "", body).replace("{\n", "\n{\n").split("\n"):
+            line = line.strip()
+            if line == "{" and not inside:
+                inside = True
+                continue
+            if not inside or not line or line.startswith((".reg", ".loc", ".pragma", ".file")):
+                continue
+            label = re.match(r"(\$?[\w$]+):\s*(.*)", line)
+            if label:
+                self.labels[label.group(1)] = len(self.code)
+                line = label.group(2)
+            for statement in filter(None, (part.strip() for part in line.split(";"))):
+                if statement in "{}" or statement.startswith(".reg"):
+                    continue
+                guard = re.match(r"@(!?)([%\w]+)\s+(.*)", statement)
+                if guard:
+                    statement = guard.group(3)
+                name, _, rest = statement.partition(" ")
+                name, _, more = name.partition("\t")
+                operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s]+", more + " " + rest)
+                self.code.append((name.split("."), operands, (guard.group(2), bool(guard.group(1))) if guard else None))
+
+    # ---- Operands.
+
+    def read(self, thread, operand):
+        if operand.startswith("%"):
+            special = {"%tid.x": thread.index, "%ctaid.x": self.group[0], "%ctaid.y": self.group[1], "%ctaid.z": self.group[2],
+                       "%ntid.x": self.block, "%laneid": thread.index % 32}
+            return special[operand] if operand in special else thread.registers.get(operand, 0)
+        if operand.startswith("0f") or operand.startswith("0d"):
+            return int(operand[2:], 16)
+        if re.match(r"0x[0-9A-Fa-f]+$", operand):
+            return int(operand, 16)
+        if re.match(r"-?\d+$", operand):
+            return int(operand)
+        return 0  # a symbol: the parameter, or all shared memory
+
+    def number(self, thread, operand, kind):
+        bits = self.read(thread, operand)
+        if kind[0] in "bf" and kind != "b16" and kind in FORMATS or kind == "bf16":
+            return to_float(bits, kind)
+        return signed(bits, width(kind)) if kind[0] == "s" else bits & (1 << width(kind)) - 1
+
+    def write(self, thread, operand, value, kind):
+        if operand == "_":
+            return
+        if isinstance(value, float):
+            value = from_float(value, kind)
+        thread.registers[operand] = int(value) & (1 << max(width(kind), 1)) - 1
+
+    @staticmethod
+    def parts(operand):
+        return [part.strip() for part in operand.strip("{}[]").split(",")] if operand[0] in "{[" else [operand]
+
+    # ---- Instructions of one thread.
+
+    def step(self, thread, name, operands):
+        kind = name[-1]
+        get = lambda i, k=None: self.number(thread, operands[i], k or kind)
+        put = lambda value, k=None: self.write(thread, operands[0], value, k or kind)
+        operation = name[0]
+        if operation in ("ld", "st"):
+            self.access(thread, name, operands)
+        elif operation == "mov":
+            if operands[1][0] == "{":
+                low, high = (self.read(thread, part) for part in self.parts(operands[1]))
+                half = width(kind) // 2
+                put(low & (1 << half) - 1 | high << half)
+            elif operands[0][0] == "{":
+                half = width(kind) // 2
+                for i, part in enumerate(self.parts(operands[0])):
+                    self.write(thread, part, self.read(thread, operands[1]) >> half * i, "b%d" % half)
+            else:
+                put(self.read(thread, operands[1]) & (1 << max(width(kind), 1)) - 1)
+        elif operation == "cvta":
+            value = self.read(thread, operands[1])
+            put(value + (0 if "shared" not in name else -SHARED_WINDOW if "to" in name else SHARED_WINDOW))
+        elif operation == "cvt":
+            self.convert(thread, name, operands)
+        elif operation in ("add", "sub"):
+            put(get(1) + get(2) * (1 if operation == "add" else -1))
+        elif operation in ("mul", "mad"):
+            if kind in FORMATS:
+                put(get(1) * get(2))
+            else:
+                product = get(1) * get(2)
+                if "hi" in name:
+                    product >>= width(kind)
+                wide = kind[0] + str(2 * width(kind)) if "wide" in name else kind
+                if operation == "mad":
+                    product += self.number(thread, operands[3], wide)
+                put(product, wide)
+        elif operation == "fma":
+            put(get(1) * get(2) + get(3))
+        elif operation == "neg":
+            put(-get(1))
+        elif operation == "abs":
+            put(abs(get(1)))
+        elif operation == "not":
+            put(~self.read(thread, operands[1]))
+        elif operation in ("and", "or", "xor"):
+            a, b = self.read(thread, operands[1]), self.read(thread, operands[2])
+            put(a & b if operation == "and" else a | b if operation == "or" else a ^ b)
+        elif operation == "shl":
+            count = self.read(thread, operands[2]) & 0xFFFFFFFF
+            put(0 if count >= width(kind) else get(1) << count)
+        elif operation == "shr":
+            put(get(1) >> min(self.read(thread, operands[2]) & 0xFFFFFFFF, width(kind)))
+        elif operation in ("min", "max"):
+            put((min if operation == "min" else max)(get(1), get(2)))
+        elif operation in ("div", "rem"):
+            a, b = get(1), get(2)
+            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            put(quotient if operation == "div" else a - b * quotient)
+        elif operation == "bfe":
+            at, count = self.read(thread, operands[2]) & 255, self.read(thread, operands[3]) & 255
+            put(self.read(thread, operands[1]) >> at & (1 << count) - 1)
+        elif operation == "prmt":
+            both = self.read(thread, operands[1]) & 0xFFFFFFFF | (self.read(thread, operands[2]) & 0xFFFFFFFF) << 32
+            choice = self.read(thread, operands[3])
+            put(sum((both >> 8 * (choice >> 4 * i & 7) & 255) << 8 * i for i in range(4)))
+        elif operation == "setp":
+            a, b = get(1), get(2)
+            compare = name[1]
+            put({"eq": a == b, "ne": a != b, "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b,
+                 "nan": a != a or b != b, "num": a == a and b == b, "neu": not a == b, "ltu": not a >= b, "leu": not a > b, "gtu": not a <= b, "geu": not a < b}[compare], "pred")
+        elif operation == "selp":
+            put(self.read(thread, operands[1 if self.read(thread, operands[3]) & 1 else 2]))
+        else:
+            raise NotImplementedError(".".join(name))
+
+    def convert(self, thread, name, operands):
+        to, source = name[-2], name[-1]
+        value = self.number(thread, operands[1], source)
+        if "rna" in name:  # to tf32: 10 bits of fraction, ties away from zero
+            self.write(thread, operands[0], (self.read(thread, operands[1]) + 0x1000) & 0xFFFFE000, "b32")
+        elif to in FORMATS:
+            self.write(thread, operands[0], float(value), to)
+        else:
+            self.write(thread, operands[0], int(value), to)
+
+    def access(self, thread, name, operands):
+        kind, load = name[-1], name[0] == "ld"
+        space = next((space for space in ("param", "shared", "global") if space in name), "generic")
+        values, place = (operands[0], operands[1]) if load else (operands[1], operands[0])
+        base, offset = re.match(r"\[\s*([%\w$.]+)\s*\+?\s*(-?\d+)?\s*\]", place).groups()
+        address = self.read(thread, base) + int(offset or 0)
+        size = max(width(kind) // 8, 1)
+        for i, register in enumerate(self.parts(values)):
+            data, at = self.find(address + i * size, size, space)
+            if load:
+                value = int.from_bytes(data[at:at + size], "little")
+                self.write(thread, register, signed(value, width(kind)) if kind[0] == "s" else value,
+                           "b64" if register.startswith("%rd") else "b32")
+            else:
+                value = self.read(thread, register) & (1 << width(kind)) - 1
+                data[at:at + size] = value.to_bytes(size, "little")
+
+    # ---- Instructions of a warp.
+
+    def shuffle(self, warp, operands):
+        got = {}
+        for thread in warp:
+            assert self.read(thread, operands[4]) & 0xFFFFFFFF == 0xFFFFFFFF and len(warp) == 32, "a shuffle wants the whole warp"
+            lane, b, c = thread.index % 32, self.read(thread, operands[2]), self.read(thread, operands[3])
+            kept, clamp = c >> 8 & 31, c & 31
+            source = lane & kept | b & ~kept & 31
+            if source > (lane & kept | clamp & ~kept):
+                source = lane
+            got[thread] = self.read(warp[source], operands[1])
+        for thread, value in got.items():
+            self.write(thread, operands[0], value, "b32")
+
+    def multiply(self, warp, name, operands):
+        """Fragments as the PTX ISA gives them: groupID = lane >> 2, threadID_in_group = lane % 4."""
+        assert len(warp) == 32, "mma wants the whole warp"
+        kind, depth = name[7], int(name[3].rpartition("k")[2])
+        d, a, b, c = (self.parts(operand) for operand in operands)
+        left, right, sums = {}, {}, {}
+        for thread in warp:
+            group, member = divmod(thread.index % 32, 4)
+            values = lambda part: [self.read(thread, register) for register in part]
+            if kind == "tf32":
+                for i, bits in enumerate(values(a)):
+                    left[group + 8 * (i & 1), member + 4 * (i >> 1)] = to_float(bits & 0xFFFFE000, "f32")
+                for i, bits in enumerate(values(b)):
+                    right[member + 4 * i, group] = to_float(bits & 0xFFFFE000, "f32")
+            else:
+                for i, bits in enumerate(values(a)):
+                    for e in range(2):
+                        left[group + 8 * (i & 1), member * 2 + e + 8 * (i >> 1)] = to_float(bits >> 16 * e & 0xFFFF, kind)
+                for i, bits in enumerate(values(b)):
+                    for e in range(2):
+                        right[member * 2 + e + 8 * i, group] = to_float(bits >> 16 * e & 0xFFFF, kind)
+            for i, bits in enumerate(values(c)):
+                sums[group + 8 * (i >> 1), member * 2 + (i & 1)] = to_float(bits, "f32")
+        assert len(left) == 16 * depth and len(right) == 8 * depth and len(sums) == 128
+        for thread in warp:
+            group, member = divmod(thread.index % 32, 4)
+            for i, register in enumerate(d):
+                row, column = group + 8 * (i >> 1), member * 2 + (i & 1)
+                total = sums[row, column] + sum(left[row, k] * right[k, column] for k in range(depth))
+                self.write(thread, register, float(total), "f32")
+
+    # ---- A launch.
+
+    def run_block(self, group):
+        self.group, threads = group, [Thread(i) for i in range(self.block)]
+        while True:
+            running = [t for t in threads if t.state == "runs"]
+            if not running:
+                waiting = [t for t in threads if t.state == "waits"]
+                if not waiting:
+                    return
+                for thread in waiting:
+                    thread.state = "runs"
+                continue
+            pc = min(t.pc for t in running)
+            name, operands, guard = self.code[pc]
+            here = [t for t in running if t.pc == pc]
+            self.counts[name[0]] = self.counts.get(name[0], 0) + 1
+            taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
+            for thread in here:
+                thread.pc += 1
+            if name[0] in ("shfl", "mma"):
+                for first in range(0, self.block, 32):
+                    warp = [t for t in taken if first <= t.index < first + 32]
+                    if warp and name[0] == "shfl":
+                        self.shuffle(warp, operands)
+                    elif warp:
+                        self.multiply(warp, name, operands)
+                continue
+            for thread in taken:
+                if name[0] == "bra":
+                    thread.pc = self.labels[operands[0]]
+                elif name[0] in ("ret", "exit"):
+                    thread.state = "ended"
+                elif name[0] in ("bar", "barrier"):
+                    thread.state = "waits" if name[1] != "warp" else "runs"
+                else:
+                    self.step(thread, name, operands)
+
+    def run(self, text, slots, groups, threads, shared=1 << 16):
+        """`slots`: addresses of buffers, in the order of the kernel's arguments. Groups and threads of one dimension."""
+        self.parse(text)
+        self.block = threads
+        self.shared = bytearray(shared)
+        words = [threads * groups[0], groups[1], groups[2], threads, 1, 1, *groups, 0]
+        self.parameters = bytearray(struct.pack("<10I2Q", *words, 0, 0) + struct.pack(f"<{len(slots)}Q", *slots))
+        for z in range(groups[2]):
+            for y in range(groups[1]):
+                for x in range(groups[0]):
+                    self.run_block((x, y, z))

@@ -1,0 +1,61 @@
+// c = a · b by simdgroup matrices, in the manner of public libraries: both tiles in threadgroup memory, fragments loaded by
+// the lanes themselves, every simdgroup a block of fragments whose sums stay in registers. All sizes multiples of the tile's.
+#include <metal_stdlib>
+#include <metal_simdgroup_matrix>
+using namespace metal;
+
+template <typename T, typename Sum, short BM, short BN, short BK, short WM, short WN, bool turned>
+[[kernel, max_total_threads_per_threadgroup(WM *WN * 32)]] void
+product(const device T *a [[buffer(0)]], const device T *b [[buffer(1)]], device float *c [[buffer(2)]],
+        const constant int3 &sizes [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]],
+        ushort me [[thread_index_in_threadgroup]], ushort simdgroup [[simdgroup_index_in_threadgroup]],
+        ushort lane [[thread_index_in_simdgroup]]) {
+  constexpr short TM = BM / WM / 8, TN = BN / WN / 8, A_ROW = BK + 16 / sizeof(T), B_ROW = BN + 16 / sizeof(T);
+  threadgroup T a_tile[BM * A_ROW], b_tile[BK * B_ROW];
+  const int n = sizes.y, depth = sizes.z;
+  const short quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
+  const short top = simdgroup / WN * TM * 8, left = simdgroup % WN * TN * 8;
+  simdgroup_matrix<Sum, 8, 8> sums[TM][TN];
+  for (short i = 0; i < TM; i++)
+    for (short j = 0; j < TN; j++) sums[i][j] = simdgroup_matrix<Sum, 8, 8>(0);
+  for (int base = 0; base < depth; base += BK) {
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (short i = me; i < BM * BK; i += WM * WN * 32)
+      a_tile[i / BK * A_ROW + i % BK] = a[(group.y * BM + i / BK) * depth + base + i % BK];
+    for (short i = me; i < BK * BN; i += WM * WN * 32)
+      b_tile[i / BN * B_ROW + i % BN] = turned ? b[(group.x * BN + i % BN) * depth + base + i / BN] : b[(base + i / BN) * n + group.x * BN + i % BN];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+#pragma clang loop unroll(full)
+    for (short k = 0; k < BK; k += 8) {
+      simdgroup_matrix<T, 8, 8> as[TM], bs[TN];
+#pragma clang loop unroll(full)
+      for (short i = 0; i < TM; i++)
+        for (short e = 0; e < 2; e++) as[i].thread_elements()[e] = a_tile[(top + 8 * i + row) * A_ROW + k + column + e];
+#pragma clang loop unroll(full)
+      for (short j = 0; j < TN; j++)
+        for (short e = 0; e < 2; e++) bs[j].thread_elements()[e] = b_tile[(k + row) * B_ROW + left + 8 * j + column + e];
+#pragma clang loop unroll(full)
+      for (short i = 0; i < TM; i++)
+#pragma clang loop unroll(full)
+        for (short j = 0; j < TN; j++) {
+          const short serpentine = i % 2 ? TN - 1 - j : j;
+          simdgroup_multiply_accumulate(sums[i][serpentine], as[i], bs[serpentine], sums[i][serpentine]);
+        }
+    }
+  }
+  for (short i = 0; i < TM; i++)
+    for (short j = 0; j < TN; j++)
+      for (short e = 0; e < 2; e++)
+        c[(group.y * BM + top + 8 * i + row) * n + group.x * BN + left + 8 * j + column + e] = sums[i][j].thread_elements()[e];
+}
+#define INSTANTIATE(name, T, Sum, bm, bn, bk, wm, wn, turned)                           \
+  template [[host_name(#name)]] [[kernel]] decltype(product<T, Sum, bm, bn, bk, wm, wn, turned>) product<T, Sum, bm, bn, bk, wm, wn, turned>;
+INSTANTIATE(half_64x64x16, half, float, 64, 64, 16, 2, 2, false)
+INSTANTIATE(bfloat_64x64x16, bfloat, float, 64, 64, 16, 2, 2, false)
+INSTANTIATE(float_64x64x16, float, float, 64, 64, 16, 2, 2, false)
+INSTANTIATE(half_32x32x32, half, float, 32, 32, 32, 2, 2, true)
+INSTANTIATE(bfloat_32x16x8, bfloat, float, 32, 16, 8, 2, 1, false)
+INSTANTIATE(half_sums_16x32x16, half, half, 16, 32, 16, 1, 2, false)
+INSTANTIATE(bfloat_sums_32x32x16, bfloat, bfloat, 32, 32, 16, 2, 2, false)
+INSTANTIATE(float_24x40x8, float, float, 24, 40, 8, 1, 1, true)
+INSTANTIATE(half_8x8x8, half, float, 8, 8, 8, 1, 1, false)

@@ -1,0 +1,85 @@
+"""Products of simdgroup matrices as PTX, run by an emulator: the shuffles and layouts between Metal's lanes and the tensor
+cores', sums that stay in the cores' layout through loops, the plain form. Run as `test_matrix.py SMELT`.
+
+All numbers are small integers: every way of summing gives the same."""
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from emulator import Machine, from_float  # noqa: E402
+
+SMELT = os.path.abspath(sys.argv[1])
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "matrix_product.metal")
+KINDS = {"half": "f16", "bfloat": "bf16", "float": "f32"}
+
+
+def pack(values, kind):
+    if kind == "bf16":
+        return b"".join(struct.pack("<f", value)[2:] for value in values)
+    return b"".join(from_float(float(value), kind).to_bytes(2 if kind == "f16" else 4, "little") for value in values)
+
+
+def ptx(function, threads, extra=()):
+    shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--threadgroup", str(threads), *extra],
+                           capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, f"{function}: {shown.stderr}"
+    return shown.stdout
+
+
+def check(function, threads, mma, extra=()):
+    """mma: how often a warp's text has the instruction with this name; None: the plain form."""
+    kind, bm, bn, bk = re.match(r"(half|bfloat|float)_(?:sums_)?(\d+)x(\d+)x(\d+)$", function).groups()
+    bm, bn, depth, turned = int(bm), int(bn), 2 * int(bk), function in ("half_32x32x32", "float_24x40x8")
+    a = [[(i * 7 + k * 3) % 11 - 5 for k in range(depth)] for i in range(bm)]
+    limit = 1 if "bfloat_sums" in function else 3  # sums that 8 bits hold
+    b = [[(k * 5 + j * 2 + j // 8) % (2 * limit + 1) - limit for j in range(bn)] for k in range(depth)]
+    text = ptx(function, threads, extra)
+    found = re.findall(r"mma\.sync\.aligned\.(\S+)", text)
+    assert found == ([mma[0]] * mma[1] if mma else []), f"{function}: expected {mma}, found {found}"
+    machine = Machine()
+    right = [b[k][j] for j in range(bn) for k in range(depth)] if turned else [x for row in b for x in row]
+    slots = [machine.allocate(pack([x for row in a for x in row], KINDS[kind])), machine.allocate(pack(right, KINDS[kind])),
+             machine.allocate(bytes(4 * bm * bn)), machine.allocate(struct.pack("<4i", bm, bn, depth, 0))]
+    machine.run(text, slots, (1, 1, 1), threads)
+    got = struct.unpack(f"<{bm * bn}f", machine.contents(slots[2]))
+    for i in range(bm):
+        for j in range(bn):
+            wanted = sum(a[i][k] * b[k][j] for k in range(depth))
+            assert got[i * bn + j] == wanted, f"{function}: row {i}, column {j}: expected {wanted}, got {got[i * bn + j]}"
+    assembler = shutil.which("ptxas")
+    if not assembler:
+        return f"{function}: right; not assembled: there is no ptxas"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.ptx")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        made = subprocess.run([assembler, "-arch=sm_90a", "-v", path, "-o", os.path.join(folder, "kernel.cubin")],
+                              capture_output=True, text=True, check=False)
+    assert made.returncode == 0, f"{function}: {made.stderr}"
+    assert "0 bytes stack frame, 0 bytes spill stores" in made.stderr, f"{function}: {made.stderr}"
+    return f"{function}: right; {re.search('Used (.*?) registers', made.stderr).group(1)} registers"
+
+
+DEEP, FLAT = "m16n8k16.row.col.f32.{0}.{0}.f32", "m16n8k8.row.col.f32.{0}.{0}.f32"
+
+
+def main():
+    print(check("half_8x8x8", 32, (FLAT.format("f16"), 1)))
+    print(check("half_64x64x16", 128, (DEEP.format("f16"), 8)))
+    print(check("bfloat_64x64x16", 128, (DEEP.format("bf16"), 8)))
+    print(check("half_32x32x32", 128, (DEEP.format("f16"), 4)))
+    print(check("bfloat_32x16x8", 64, (FLAT.format("bf16"), 2)))
+    print(check("half_sums_16x32x16", 64, (FLAT.format("f16"), 4)))
+    print(check("bfloat_sums_32x32x16", 128, (FLAT.format("bf16"), 4)))
+    print(check("float_24x40x8", 32, None))
+    print(check("float_64x64x16", 128, None))
+    print(check("float_24x40x8", 32, (FLAT.format("tf32"), 10), ("--math", "relaxed")))
+    print(check("float_64x64x16", 128, (FLAT.format("tf32"), 16), ("--math", "fast")))
+
+
+main()
