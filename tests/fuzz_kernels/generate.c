@@ -178,7 +178,9 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
     size_t size;
     for (int f = 0; f < FEATURE_COUNT; f++) {
         counts[f] = 0;
-        g.enabled[f] = random_chance(&g.random, 70) && !without[f];
+        /* Not drawn for itself: kernels stay what they are for their seeds. */
+        g.enabled[f] = f == FEATURE_SIMD_FLOAT_SCAN ? g.enabled[FEATURE_SIMD_FLOAT] && !without[f]
+                                                    : random_chance(&g.random, 70) && !without[f];
     }
     g.enabled[FEATURE_INTEGER] = g.enabled[FEATURE_REAL] = true;
     g.dimensions = g.enabled[FEATURE_THREE_DIMENSIONS] && random_chance(&g.random, 15) ? 3

@@ -55,7 +55,7 @@
     X(ATOMIC, atomic, "atomics in device memory, order of no matter")                            \
     X(ATOMIC_OWN, atomic_own, "atomics on a thread's own cell, results used")                    \
     X(SIMD_REDUCE, simd_reduce, "simd_sum, min, max, product, and, or, xor")                     \
-    X(SIMD_FLOAT, simd_float, "float sums and products, reduced and scanned")                    \
+    X(SIMD_FLOAT, simd_float, "float sums and products")                                         \
     X(SIMD_SCAN, simd_scan, "prefix sums and products")                                          \
     X(SIMD_SHUFFLE, simd_shuffle, "shuffles and broadcasts")                                     \
     X(SIMD_MATRIX, simd_matrix, "products of 8×8 matrices")                                      \
@@ -64,7 +64,8 @@
     X(SIMD_DIVERGENT, simd_divergent, "simdgroup operations where lanes may be missing")         \
     X(SIMD_BARRIER, simd_barrier, "simdgroup_barrier")                                           \
     X(TWO_DIMENSIONS, two_dimensions, "2-D grids")                                               \
-    X(THREE_DIMENSIONS, three_dimensions, "3-D grids")
+    X(THREE_DIMENSIONS, three_dimensions, "3-D grids")                                           \
+    X(SIMD_FLOAT_SCAN, simd_float_scan, "float prefix sums and products, where simd_float is")
 
 enum feature {
 #define FEATURE(upper, lower, meaning) FEATURE_##upper,

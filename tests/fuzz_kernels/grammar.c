@@ -214,7 +214,7 @@ static const struct rule rules[] = {
     R(FLOAT, LOAD_OWN, 2, KERNEL, "$^f"),
     R(FLOAT, LOAD_VECTOR, 2, KERNEL, "((const device float4*)in_f)[$u & 4095u].$[x`y`z`w]"),
     R(FLOAT, SIMD_FLOAT, 4, ANYWHERE, "simd_$[sum`product`sum](float($f))"),
-    R(FLOAT, SIMD_FLOAT, 2, ANYWHERE, "simd_prefix_$[inclusive`exclusive]_$[sum`product](float($f))"),
+    R(FLOAT, SIMD_FLOAT_SCAN, 2, ANYWHERE, "simd_prefix_$[inclusive`exclusive]_$[sum`product](float($f))"),
     R(FLOAT, SIMD_REDUCE, 3, ANYWHERE,
       "(simd_$[min`max](float($f)) + 0.0f)"), /* of -0 and 0 either is the least */
     R(FLOAT, SIMD_SHUFFLE, 3, ANYWHERE, "simd_shuffle$[`_up`_down`_xor](float($f), ushort($u & 31u))"),
@@ -454,7 +454,7 @@ void use(struct generator *g, enum feature feature) {
 }
 
 static bool among_lanes(enum feature feature) {
-    return feature >= FEATURE_SIMD_REDUCE && feature <= FEATURE_QUAD;
+    return (feature >= FEATURE_SIMD_REDUCE && feature <= FEATURE_QUAD) || feature == FEATURE_SIMD_FLOAT_SCAN;
 }
 
 bool allowed(const struct generator *g, enum feature feature) {
