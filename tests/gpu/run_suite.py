@@ -163,10 +163,10 @@ def judge(test, status, output, result):
     if status == SANITIZER_STATUS or (telling and not result.failed):
         result.failed.append((test.name, summary(telling or lines, status)))
     elif not result.failed:
-        failure = [line for line in lines if "FAILURE" in line]  # of random kernels
-        at = lines.index(failure[0]) if failure else 0
+        at = next((i for i, line in enumerate(lines) if line.startswith("FAILURE")), None)  # of random kernels
         ending = f"ended by signal {-status}: " if status < 0 else ""
-        result.failed.append((test.name, ending + summary(lines[at:] if failure else lines, status)))
+        said = summary(lines, status) if at is None else " ".join(line.strip() for line in lines[at:at + 2])
+        result.failed.append((test.name, ending + said))
 
 
 def run(test, options):

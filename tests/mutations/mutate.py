@@ -3,7 +3,7 @@
 
     tests/mutations/mutate.py                        every mutation of mutations.toml
     tests/mutations/mutate.py --only simdgroup       those whose name, pass or file contains the word
-    tests/mutations/mutate.py --verify               only looks whether each still fits its file
+    tests/mutations/mutate.py --verify               only looks whether each still fits its file, those of ptx.toml too
 
 A developer's tool, no part of `make check`: each mutation is built (incrementally, in a copy of the sources in a folder of
 its own) and tested. First the tests run that the mutation names (its `tests`: cases of tests/kernels, unit tests): seconds.
@@ -27,13 +27,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 
-def read_mutations(words):
-    with open(HERE / "mutations.toml", "rb") as file:
+def read_mutations(words, list_name="mutations.toml"):
+    with open(HERE / list_name, "rb") as file:
         mutations = tomllib.load(file)["mutation"]
     for mutation in mutations:
         for key in ("name", "pass", "file", "text", "replacement"):
             if not isinstance(mutation.get(key), str):
-                sys.exit(f"mutations.toml: {mutation.get('name', 'a mutation')} has no {key}")
+                sys.exit(f"{list_name}: {mutation.get('name', 'a mutation')} has no {key}")
     fitting = lambda m: any(word in m["name"] or word in m["pass"] or word in m["file"] for word in words)
     return [m for m in mutations if not words or fitting(m)]
 
@@ -172,6 +172,10 @@ def main():
     if verify(mutations, ROOT):
         return 2
     if options.verify:
+        of_gpus = read_mutations(options.only, "ptx.toml")
+        if verify(of_gpus, ROOT):
+            return 2
+        mutations += of_gpus
         print(f"{len(mutations)} mutations fit")
         return 0
     tree = Tree(pathlib.Path(options.folder), options)
