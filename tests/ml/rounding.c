@@ -2,19 +2,29 @@
  * same bits on both. Each is still held to its float64 reference, within the bound of its test. */
 #include "ml.h"
 
+#include <fnmatch.h>
+
+/* A GPU combines the lanes of a scan in steps of doubling distance, a CPU one after the other. */
+#define SCAN "the order of a float scan"
+/* Products of half or bfloat matrices are tensor cores', which cut off what lies far below the largest term.
+ */
+#define CORES "the sums of tensor cores"
+
 static const struct {
-    const char *file, *entry; /* an entry, or what it begins with where a * ends it */
+    const char *file, *entry; /* the entry, with * for anything */
     const char *why;
 } apart[] = {
-    {NULL, NULL, NULL},
+    {"scan.metal", "scan_rows_*_sum_float32", SCAN},
+    {"scan.metal", "scan_rows_*_prod_float16", SCAN},
+    {"scan.metal", "strided_scan_sum_float32", SCAN},
+    {"attention.metal", "flash_attention_f16_*", CORES},
+    {"conv.metal", "implicit_gemm_conv_2d_bfloat16", CORES},
+    {"gemm.metal", "gemm_*_float16", CORES},
+    {"gemm.metal", "gemm_*_bfloat16", CORES},
 };
 
 const char *rounded_apart(const char *file, const char *entry) {
-    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
-        if (!apart[i].file || strcmp(apart[i].file, file) != 0) continue;
-        size_t length = strcspn(apart[i].entry, "*");
-        if (strncmp(apart[i].entry, entry, length) == 0 && (apart[i].entry[length] || !entry[length]))
-            return apart[i].why;
-    }
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        if (strcmp(apart[i].file, file) == 0 && fnmatch(apart[i].entry, entry, 0) == 0) return apart[i].why;
     return NULL;
 }
