@@ -145,14 +145,14 @@ static bool needs(const struct collection *c, LLVMValueRef instruction) {
 
 /* May be done later in its block. */
 static bool only_computes(LLVMValueRef instruction) {
-    return LLVMIsABinaryOperator(instruction) || LLVMIsACastInst(instruction) ||
-           LLVMIsACmpInst(instruction) || LLVMIsASelectInst(instruction) ||
+    return is_plain_assembly(instruction) || LLVMIsABinaryOperator(instruction) ||
+           LLVMIsACastInst(instruction) || LLVMIsACmpInst(instruction) || LLVMIsASelectInst(instruction) ||
            LLVMGetInstructionOpcode(instruction) == LLVMFNeg;
 }
 
 /* Other lanes may be waited for there, or left behind. */
 static bool brings_lanes_together(LLVMValueRef instruction) {
-    if (!LLVMIsACallInst(instruction)) return false;
+    if (!LLVMIsACallInst(instruction) || is_plain_assembly(instruction)) return false;
     LLVMValueRef callee = LLVMGetCalledValue(instruction);
     if (!LLVMIsAFunction(callee)) return true;
     unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);

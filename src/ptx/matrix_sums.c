@@ -76,17 +76,37 @@ static bool only_converts(LLVMValueRef instruction) {
     case LLVMFPTrunc:
     case LLVMFPExt:
     case LLVMFNeg:
+    case LLVMTrunc:
         return true;
     case LLVMBitCast:
         return LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVectorTypeKind;
+    case LLVMZExt:
+        return LLVMGetIntTypeWidth(LLVMTypeOf(instruction)) <= 32;
+    case LLVMShl:
+    case LLVMLShr:
+        return LLVMIsAConstant(LLVMGetOperand(instruction, 1));
+    case LLVMCall:
+        return is_plain_assembly(instruction) && LLVMGetNumArgOperands(instruction) == 1;
     default:
         return false;
     }
 }
 
+static LLVMValueRef only_user(LLVMValueRef value) {
+    LLVMUseRef use = LLVMGetFirstUse(value);
+    return use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
+}
+
+/* What is made of it goes to the cores at once. */
+static bool is_for_tensor(LLVMValueRef instruction) {
+    while (instruction && !LLVMIsAPHINode(instruction) && only_converts(instruction))
+        instruction = only_user(instruction);
+    return instruction && is_mark(instruction, to_tensor);
+}
+
 static bool turn_conversion(struct matrices *m, LLVMValueRef moved, LLVMValueRef conversion) {
     if (!only_converts(conversion) || !is_together(m, LLVMGetInstructionParent(conversion))) return false;
-    if (LLVMGetNextUse(LLVMGetFirstUse(moved))) return false;
+    if (only_user(moved) != conversion && !is_for_tensor(conversion)) return false;
     LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(conversion));
     LLVMValueRef back = mark_from_tensor(m, conversion);
     LLVMReplaceAllUsesWith(conversion, back);

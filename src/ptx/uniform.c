@@ -122,6 +122,13 @@ static bool is_position_of_row(const struct code_shape *shape, uint64_t dimensio
     return row && row % 32 == 0;
 }
 
+bool is_plain_assembly(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction) || !LLVMIsAInlineAsm(LLVMGetCalledValue(instruction))) return false;
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return !LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction)) &&
+           !LLVMGetCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+}
+
 static bool call_differs(const struct uniformity *u, LLVMValueRef call) {
     static const char *const same[] = {
         "__smelt_threadgroup_position", "__smelt_threadgroup_size", "__smelt_dispatch_threadgroup_size",
@@ -138,6 +145,7 @@ static bool call_differs(const struct uniformity *u, LLVMValueRef call) {
     if (strcmp(name, "__smelt_position_in_threadgroup") == 0 || strcmp(name, "__smelt_thread_position") == 0)
         return !is_constant_integer(LLVMGetOperand(call, 0), &number) ||
                !is_position_of_row(&u->unit->request->shape, number);
+    if (is_plain_assembly(call)) return false;
     if (strncmp(name, "llvm.", 5) != 0) return true;
     LLVMValueRef callee = LLVMGetCalledValue(call);
     unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
@@ -180,9 +188,8 @@ static bool must_differ(const struct uniformity *u, LLVMValueRef instruction, in
     if (u->partial[block] || differs_by_nature(u, instruction)) return true;
     if (LLVMIsAPHINode(instruction) && u->joining[block] && phi_differs(instruction)) return true;
     if (drops_lanes(&u->unit->request->shape, instruction)) return false;
-    int operands = LLVMIsACallInst(instruction) && strncmp(called_name(instruction), "llvm.", 5) != 0
-                       ? 0
-                       : LLVMGetNumOperands(instruction);
+    bool own_call = strncmp(called_name(instruction), "__smelt_", 8) == 0;
+    int operands = own_call ? 0 : LLVMGetNumOperands(instruction);
     for (int i = 0; i < operands; i++)
         if (differs(u, LLVMGetOperand(instruction, (unsigned)i))) return true;
     return false;

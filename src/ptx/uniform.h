@@ -28,6 +28,8 @@ void uniformity_free(struct uniformity *u);
 bool is_uniform(const struct uniformity *u, LLVMValueRef value);
 /* All lanes the simdgroup has run the block together, or none does. */
 bool is_uniform_block(const struct uniformity *u, LLVMBasicBlockRef block);
+/* Assembly that makes a lane's value of the lane's own, and does no more. */
+bool is_plain_assembly(LLVMValueRef instruction);
 /* The shape says that every simdgroup has 32 lanes. */
 bool has_whole_simdgroups(const struct code_shape *shape);
 

@@ -18,6 +18,9 @@ def to_float(bits, kind):
 
 
 def from_float(value, kind):
+    if kind == "bf16":
+        bits = from_float(value, "f32")
+        return (bits >> 16 | 64) if value != value else (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
     if kind in ("f16", "f32"):
         try:
             packed = struct.pack("<" + FORMATS[kind], value)
@@ -217,7 +220,7 @@ class Machine:
         value = self.number(thread, operands[1], source)
         if "rna" in name:  # to tf32: 10 bits of fraction, ties away from zero
             self.write(thread, operands[0], (self.read(thread, operands[1]) + 0x1000) & 0xFFFFE000, "b32")
-        elif to in FORMATS:
+        elif to in FORMATS or to == "bf16":
             self.write(thread, operands[0], float(value), to)
         else:
             self.write(thread, operands[0], int(value), to)
