@@ -97,6 +97,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_declare(unit));
     TRY(pass_bindings(unit));
     if (unit->engine == ENGINE_PTX) TRY(pass_ptx_math(unit));
+    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_memory(unit));
     TRY(pass_initialisers_listed(unit));
     TRY(pass_constants(unit));
     TRY(pass_guard(unit));

@@ -128,6 +128,8 @@ smelt_status measure_private_memory(struct unit *unit);
 smelt_status pass_ptx(struct unit *unit);
 /* ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own approximations. */
 smelt_status pass_ptx_math(struct unit *unit);
+/* ptx/memory.c — copies of small objects become loads and stores of their parts. */
+smelt_status pass_ptx_memory(struct unit *unit);
 /* cpu/codegen.c — LLVM passes that ask what the target can do. */
 smelt_status run_target_passes(struct unit *unit, const char *passes);
 /* cpu/codegen.c — machine code, into result->image or result->text. */

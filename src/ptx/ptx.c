@@ -10,12 +10,17 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_inline(unit));
     TRY(pass_ptx_retarget(unit));
     TRY(run_ptx_passes(unit, "function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
+    TRY(pass_ptx_memory(unit));
+    TRY(pass_ptx_division(unit));
     TRY(pass_ptx_matrix(unit));
     TRY(pass_ptx_simdgroup(unit));
     TRY(pass_ptx_lower(unit));
     TRY(verify_module(unit));
     TRY(run_ptx_passes(unit, "function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
                              "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce),globaldce"));
+    TRY(pass_ptx_pack(unit));
+    TRY(pass_ptx_atomics(unit));
+    TRY(run_ptx_passes(unit, "function(adce)"));
     return pass_ptx_code(unit);
 }
 

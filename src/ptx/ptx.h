@@ -14,6 +14,10 @@
  * image's bindings say which. Requires: the module not yet retargeted. */
 smelt_status pass_ptx_inline(struct unit *unit);
 
+/* math.c — divisions that may be approximate are (see pass_ptx_math in ir/pass.h). Requires: the module
+ * retargeted. */
+smelt_status pass_ptx_division(struct unit *unit);
+
 /* retarget.c — the module is NVPTX's: its triple, its data layout, its address spaces; nothing of clang's x86
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
@@ -27,6 +31,12 @@ smelt_status pass_ptx_simdgroup(struct unit *unit);
 /* lower.c — what is left of intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
  * fences; loops poll the stop flag where the shape says so. */
 smelt_status pass_ptx_lower(struct unit *unit);
+
+/* pack.c — pairs of floats rounded to 16 bits in one conversion. */
+smelt_status pass_ptx_pack(struct unit *unit);
+
+/* atomics.c — atomic additions of floats to neighbours become one of a vector. */
+smelt_status pass_ptx_atomics(struct unit *unit);
 
 /* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
 LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
