@@ -12,5 +12,11 @@ extern const char kernel_text_chunk_inverse[];
 extern const char kernel_text_sample_grid[];
 extern const char kernel_text_divergent[];
 extern const char kernel_text_gelu_chain[];
+extern const char kernel_text_gpu_copy[];
+extern const char kernel_text_gpu_rows[];
+extern const char kernel_text_gpu_sample[];
+extern const char kernel_text_gpu_inverse[];
+extern const char kernel_text_gpu_matmul_half[];
+extern const char kernel_text_peers[]; /* bench/gpu/peers.py */
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu};
+static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu, &bench_gpu};
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof *benchmarks)
 
 #define DEFAULT_REPEATS 15
@@ -119,7 +119,7 @@ static void measure_round(const struct bench_case *cases, int count, struct timi
         double seconds = 0;
         timing->status = cases[i].measure(cases[i].context, &seconds);
         if (timing->status != SMELT_OK)
-            timing->message = strdup(smelt_error());
+            timing->message = strdup(cases[i].error ? cases[i].error() : smelt_error());
         else if (round >= 0)
             timing->times[timing->rounds++] = seconds;
     }

@@ -29,6 +29,7 @@ struct bench_case {
      * very short jobs it does many and divides. On failure smelt_error() tells. NULL: the figures are those
      * of the case before, compared with something else. */
     smelt_status (*measure)(void *context, double *seconds);
+    const char *(*error)(void); /* tells of a failure in place of smelt_error; may be NULL */
     void *context;
     int most_rounds; /* slow cases need not take part in every round; 0: all; 1: one, and not the unrecorded
                         one */
@@ -65,6 +66,6 @@ struct benchmark {
 };
 
 /* The benchmarks there are, each in the file of its name. */
-extern const struct benchmark bench_compile, bench_cpu;
+extern const struct benchmark bench_compile, bench_cpu, bench_gpu;
 
 #endif
