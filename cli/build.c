@@ -42,10 +42,13 @@ static void print_help(void) {
         "  --entry NAME               only this entry (may be repeated)\n"
         "  --target LIST              what to make code for, with commas between: cpu (this machine's "
         "own, the\n"
-        "                             default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512)\n"
+        "                             default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512); NVIDIA GPUs "
+        "from this one on:\n"
+        "                             sm_80, sm_86, sm_87, sm_89, sm_90, and sm_90a: those of 9.0 alone\n"
         "  --threadgroup X[,Y[,Z]]    make code for threadgroups of this size too (may be repeated): "
         "kernels with\n"
-        "                             barriers gain by it where there is no compiler library\n"
+        "                             barriers, and on GPUs those without, gain by it where there is no "
+        "compiler library\n"
         "  --constant INDEX=VALUE     a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…] (may "
         "be repeated); "
         "entries that\n"
@@ -57,7 +60,7 @@ static void print_help(void) {
         "  --metal-version VERSION    the version of the language: 3.2 (default), 4.0, 3.1, …\n"
         "  --verbose                  print the whole of each error, and how much went into the package\n\n"
         "Example\n"
-        "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3\n");
+        "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3,sm_80\n");
 }
 
 /* ---- The command line. */

@@ -553,8 +553,9 @@ typedef void smelt_build_callback(const smelt_build_report *report, void *contex
 
 typedef struct smelt_build_desc {
     const char *path; /* required: the file to write, FILE.smeltlib by custom */
-    /* "cpu": this machine's own; "x86-64", "x86-64-v3", "x86-64-v4": any machine of that level. Ended by
-     * NULL; none: "cpu". */
+    /* "cpu": this machine's own; "x86-64", "x86-64-v3", "x86-64-v4": any machine of that level; "sm_80",
+     * "sm_86", "sm_87", "sm_89", "sm_90": NVIDIA GPUs of this compute capability and newer ones; "sm_90a":
+     * those of 9.0 alone. No GPU need be here. Ended by NULL; none: "cpu". */
     const char *targets[SMELT_MAX_BUILD_TARGETS];
     const char *const *entries; /* host names, ended by NULL; NULL: all */
     /* Values of function constants. An entry that reads one without a value is packaged without code: it is
@@ -570,11 +571,11 @@ typedef struct smelt_build_desc {
 } smelt_build_desc;
 
 /* Compiles a library's functions into a package that smelt_library_create loads, without clang and, where it
- * holds code for the machine, without the compiler library. `library` must be one of text. The same text,
- * options, compiler and machine give the same bytes. Without keep_going it fails at the first entry that
- * does, and nothing is written; with it the others are written (unless there are none) and the failure of the
- * first is returned. INVALID_ARGUMENT, UNSUPPORTED for a target; IO; NO_COMPILER; and what compiling entries
- * fails with. */
+ * holds code for the machine or its GPU, without the compiler library. `library` must be one of text. The
+ * same text, options, compiler and machine give the same bytes. Without keep_going it fails at the first
+ * entry that does, and nothing is written; with it the others are written (unless there are none) and the
+ * failure of the first is returned. INVALID_ARGUMENT, UNSUPPORTED for a target; IO; NO_COMPILER; and what
+ * compiling entries fails with. */
 SMELT_API smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc);
 
 /* What a package holds, in lines for people: what made it, its targets, and of each function parameters,

@@ -28,11 +28,11 @@ static inline uint32_t inlined_bytes(uint8_t class) {
     return class ? 8u << class : 0;
 }
 
-/* The smallest class that so many bytes, up to 2048, fit in. */
+/* The least class that holds so many; 0: there is none. */
 static inline uint8_t inlined_class(size_t bytes) {
     uint8_t class = 1;
-    while (inlined_bytes(class) < bytes) class ++;
-    return class;
+    while (class <= 8 && inlined_bytes(class) < bytes) class ++;
+    return class <= 8 ? class : 0;
 }
 
 /* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic

@@ -95,6 +95,9 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     if (header.object_size > size || header.refusal_size > size - header.object_size ||
         size - header.object_size - header.refusal_size != bindings + sites)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not add up");
+    const char *object = bytes + bindings + sites;
+    if (header.engine == ENGINE_PTX && (!header.object_size || object[header.object_size - 1]))
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry's text has no end");
     struct image out = {.binding_count = header.binding_count,
                         .site_count = header.site_count,
                         .threadgroup_bytes = header.threadgroup_bytes,
@@ -110,9 +113,8 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .object_size = header.object_size};
     out.bindings = copy_of(bytes, bindings);
     out.sites = copy_of(bytes + bindings, sites);
-    out.object = copy_of(bytes + bindings + sites, header.object_size);
-    if (header.refusal_size)
-        out.refusal = string_copy(bytes + bindings + sites + header.object_size, header.refusal_size);
+    out.object = copy_of(object, header.object_size);
+    if (header.refusal_size) out.refusal = string_copy(object + header.object_size, header.refusal_size);
     if (!out.bindings || !out.sites || !out.object || (header.refusal_size && !out.refusal)) {
         image_free(&out);
         return fail_out_of_memory(size);

@@ -1,12 +1,13 @@
 #include "package/build.h"
 #include "base/clock.h"
-#include "cpu/shape.h"
+#include "cuda/shape.h"
 #include "frontend/build_id.h"
 #include "frontend/compile.h"
 #include "frontend/compiler_library.h"
 #include "package/constants.h"
 #include "package/features.h"
 #include "package/package.h"
+#include "package/shapes.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -16,8 +17,21 @@
 
 /* ---- Targets. */
 
+static const char *const cpu_targets[] = {"cpu", "x86-64", "x86-64-v3", "x86-64-v4"};
+#define CPU_TARGET_COUNT ((int)(sizeof cpu_targets / sizeof *cpu_targets))
+
+static smelt_status unknown_target(const char *name) {
+    struct text names = {0};
+    for (int i = 0; i < CPU_TARGET_COUNT; i++) text_addf(&names, "%s, ", cpu_targets[i]);
+    for (int i = 0; cuda_target_at(i); i++)
+        text_addf(&names, "%s%s", i ? cuda_target_at(i + 1) ? ", " : " or " : "", cuda_target_at(i));
+    smelt_status status =
+        fail(SMELT_ERROR_INVALID_ARGUMENT, "target '%s' is unknown; expected %s", name, text_string(&names));
+    text_free(&names);
+    return status;
+}
+
 static smelt_status read_target(const char *name, struct arena *arena, struct package_target *target) {
-    static const char sm[] = "sm_";
     *target = (struct package_target){.kind = PACKAGE_TARGET_CPU, .name = name, .processor = ""};
     const char *level = features_of_level(name);
     if (strcmp(name, "cpu") == 0) {
@@ -28,14 +42,12 @@ static smelt_status read_target(const char *name, struct arena *arena, struct pa
     } else if (level) {
         target->processor = name;
         target->features = level;
-    } else if (strncmp(name, sm, sizeof sm - 1) == 0) {
-        return fail(SMELT_ERROR_UNSUPPORTED,
-                    "target '%s': code for NVIDIA GPUs cannot be packaged yet; there are cpu, x86-64, "
-                    "x86-64-v3, x86-64-v4",
-                    name);
+    } else if (cuda_target_named(name)) {
+        target->kind = PACKAGE_TARGET_CUDA;
+        target->processor = name;
+        target->features = "";
     } else {
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "target '%s' is unknown; expected cpu, x86-64, x86-64-v3 or x86-64-v4", name);
+        return unknown_target(name);
     }
     return target->features ? SMELT_OK : fail_out_of_memory(1);
 }
@@ -77,97 +89,61 @@ static void slot_free(struct slot *slot) {
     text_free(&slot->bitcode);
 }
 
-/* ---- Shapes. Code that serves every launch, code for those that stay small, and what is common: measured in
- * docs/packages.md. All of it looks at the clock, which costs next to nothing. */
-
-#define MAX_SHAPES (6 + SMELT_MAX_BUILD_THREADGROUPS)
-
-static const struct code_shape any_shape = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1};
-
-struct shapes {
-    struct code_shape items[MAX_SHAPES];
-    int count;
-};
-
-static void add_shape(struct shapes *shapes, struct code_shape shape) {
-    shape.engine = ENGINE_SIMD;
-    shape.polled = 1;
-    shape.small = 1;
-    for (int i = 0; i < shapes->count; i++)
-        if (memcmp(&shapes->items[i], &shape, sizeof shape) == 0) return;
-    shapes->items[shapes->count++] = shape;
-}
-
-static void add_threadgroup(struct shapes *shapes, const int64_t size[3], bool has_barrier) {
-    struct shape_request request = {.polled = true, .barrier_hint = has_barrier};
-    struct launch_shapes wanted;
-    for (int d = 0; d < 3; d++) request.grid[d] = request.group_size[d] = (uint32_t)(size[d] ? size[d] : 1);
-    launch_shapes(&request, &wanted);
-    add_shape(shapes, wanted.full);
-}
-
-/* Beside any_shape. */
-static void choose_shapes(const smelt_build_desc *desc, const struct package_entry *entry,
-                          struct shapes *shapes) {
-    static const int64_t usual[3] = {256, 1, 1};
-    const int64_t most[3] = {entry->max_threads <= 1024 ? entry->max_threads : 0, 1, 1};
-    const uint32_t *required = entry->required_threads;
-    *shapes = (struct shapes){.count = 0};
-    if (required[0] && required[0] <= 1024 && required[1] <= 1024 && required[2] <= 1024 &&
-        required[0] * required[1] * required[2] <= 1024) {
-        add_shape(shapes, (struct code_shape){.masked = 1});
-        add_threadgroup(shapes, (int64_t[3]){required[0], required[1], required[2]}, entry->has_barrier);
-        return;
-    }
-    add_shape(shapes, (struct code_shape){.masked = 1});
-    add_shape(shapes, (struct code_shape){.masked = 1, .size = {0, 1, 1}});
-    add_shape(shapes, (struct code_shape){.rows = 1});
-    add_threadgroup(shapes, usual, entry->has_barrier);
-    if (most[0] && entry->has_barrier) add_threadgroup(shapes, most, true);
-    for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++)
-        add_threadgroup(shapes, desc->threadgroups[i], entry->has_barrier);
-}
-
+/* `image`: the caller's to free, whatever comes of it. */
 static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitcode,
-                             struct code_options *options, const struct work *work, int target) {
+                             const struct code_options *options, const struct work *work, int target,
+                             struct image *image) {
+    const struct package_target *t = &work->targets[target];
     struct package_code code = {.target = (uint32_t)target, .shape = options->shape};
-    const char *processor = work->targets[target].processor;
+    const char *processor = t->kind == PACKAGE_TARGET_CPU && *t->processor ? t->processor : NULL;
     struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
-    struct image image = {0};
     char *written;
-    if (!*processor) processor = NULL;
-    if (!code_recall(bitcode->key, options, processor, &image))
-        TRY(code_make(bytes, bitcode->key, options, processor, &image));
-    code.engine = image.engine;
-    slot->entry.max_threads = image.max_threads;
-    memcpy(slot->entry.required_threads, image.required_threads, sizeof image.required_threads);
-    slot->entry.has_barrier = image.has_barrier;
-    smelt_status status = image_write(&image, &written, &code.image.size);
-    image_free(&image);
-    if (status != SMELT_OK) return status;
+    if (!code_recall(bitcode->key, options, processor, image))
+        TRY(code_make(bytes, bitcode->key, options, processor, image));
+    code.engine = image->engine;
+    TRY(image_write(image, &written, &code.image.size));
     code.image.data = written;
     slot->codes[slot->entry.code_count++] = code;
     return SMELT_OK;
 }
 
+/* What every code of an entry knows of it. */
+static void note_entry(struct package_entry *entry, const struct image *image) {
+    entry->max_threads = image->max_threads;
+    memcpy(entry->required_threads, image->required_threads, sizeof image->required_threads);
+    if (image->engine != ENGINE_PTX) entry->has_barrier = image->has_barrier;
+}
+
+static smelt_status make_target_codes(const struct work *work, struct slot *slot,
+                                      const struct entry_bitcode *bitcode, struct code_options *options,
+                                      int target) {
+    bool gpu = work->targets[target].kind == PACKAGE_TARGET_CUDA;
+    struct shapes shapes = {.count = 0};
+    options->target = gpu ? work->targets[target].processor : NULL;
+    options->shape = gpu ? shape_any_on_gpu : shape_any_on_cpu;
+    for (int i = -1; i < shapes.count; i++) {
+        struct image image = {0};
+        if (i >= 0) options->shape = shapes.items[i];
+        smelt_status status = add_code(slot, bitcode, options, work, target, &image);
+        if (status == SMELT_OK && i < 0) {
+            note_entry(&slot->entry, &image);
+            if (gpu)
+                shapes_for_gpu(work->request->desc, &slot->entry, &image, &shapes);
+            else if (image.engine != ENGINE_SCALAR) /* whose one code runs every launch */
+                shapes_for_cpu(work->request->desc, &slot->entry, &shapes);
+        }
+        image_free(&image);
+        TRY(status);
+    }
+    return SMELT_OK;
+}
+
 static smelt_status make_codes(const struct work *work, struct slot *slot,
                                const struct entry_bitcode *bitcode, const smelt_constant *constants) {
-    const smelt_build_desc *desc = work->request->desc;
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = constants};
     slot->codes = calloc((size_t)work->target_count * (MAX_SHAPES + 1), sizeof *slot->codes);
     if (!slot->codes) return fail_out_of_memory(MAX_SHAPES * sizeof *slot->codes);
-    for (int t = 0; t < work->target_count; t++) {
-        struct shapes shapes;
-        options.shape = any_shape;
-        TRY(add_code(slot, bitcode, &options, work, t));
-        /* The scalar engine has one code for all. */
-        if (slot->codes[slot->entry.code_count - 1].engine == ENGINE_SCALAR) continue;
-        choose_shapes(desc, &slot->entry, &shapes);
-        for (int i = 0; i < shapes.count; i++) {
-            options.shape = shapes.items[i];
-            TRY(add_code(slot, bitcode, &options, work, t));
-        }
-    }
+    for (int t = 0; t < work->target_count; t++) TRY(make_target_codes(work, slot, bitcode, &options, t));
     return SMELT_OK;
 }
 

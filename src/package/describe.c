@@ -1,6 +1,24 @@
 #include "package/describe.h"
 
+static void describe_gpu_shape(const struct code_shape *shape, struct text *out) {
+    int inlined = 0;
+    for (int i = 0; i < SHAPE_MAX_INLINED; i++) inlined += shape->inlined[i] != 0;
+    if (!shape->small) text_add(out, "buffers of any size, ");
+    if (shape->folded) text_add(out, "more threadgroups than the hardware's, ");
+    if (shape->polled) text_add(out, "time-outs, ");
+    if (inlined) text_addf(out, "%d argument%s as bytes, ", inlined, inlined == 1 ? "" : "s");
+    if (shape->size[0])
+        text_addf(out, "threadgroups of %u x %u x %u", shape->size[0], shape->size[1], shape->size[2]);
+    else
+        text_addf(out, "%sthreadgroups%s of up to %u threads", shape->masked ? "any " : "",
+                  shape->size[1] ? " in a line" : "", shape->most_threads);
+}
+
 void describe_shape(const struct code_shape *shape, struct text *out) {
+    if (shape->engine == ENGINE_PTX) {
+        describe_gpu_shape(shape, out);
+        return;
+    }
     if (!shape->small) text_add(out, "buffers of any size, ");
     if (shape->size[0])
         text_addf(out, "threadgroups of %u x %u x %u", shape->size[0], shape->size[1], shape->size[2]);

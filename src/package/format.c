@@ -18,7 +18,7 @@ static const char magic[] = SMELT_PACKAGE_MAGIC;
 #define MAGIC_BYTES (sizeof magic - 1)
 
 /* The least bytes an item of a list takes. */
-enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 60, LEAST_CODE = 52 };
+enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 60, LEAST_CODE = 124 };
 
 bool package_begins(const char *bytes, size_t size) {
     return size >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
@@ -42,6 +42,11 @@ static void write_shape(struct text *out, const struct code_shape *shape) {
     write_u32(out, shape->rows);
     write_u32(out, shape->multiple);
     for (int d = 0; d < 3; d++) write_u32(out, shape->size[d]);
+    write_u32(out, shape->most_threads);
+    write_u32(out, shape->folded);
+    for (int i = 0; i < SHAPE_MAX_INLINED; i += 4)
+        write_u32(out, shape->inlined[i] | (uint32_t)shape->inlined[i + 1] << 8 |
+                           (uint32_t)shape->inlined[i + 2] << 16 | (uint32_t)shape->inlined[i + 3] << 24);
 }
 
 static void write_entry(struct text *out, const struct package_entry *e) {
@@ -128,6 +133,12 @@ static void read_shape(struct reader *r, struct code_shape *shape) {
     shape->rows = read_u32(r);
     shape->multiple = read_u32(r);
     for (int d = 0; d < 3; d++) shape->size[d] = read_u32(r);
+    shape->most_threads = read_u32(r);
+    shape->folded = read_u32(r);
+    for (int i = 0; i < SHAPE_MAX_INLINED; i += 4) {
+        uint32_t four = read_u32(r);
+        for (int k = 0; k < 4; k++) shape->inlined[i + k] = (uint8_t)(four >> 8 * k);
+    }
 }
 
 static void read_parameters(struct reader *r, struct arena *arena, struct entry *entry) {

@@ -9,10 +9,13 @@
 #include "source/program.h"
 
 /* Raise it with every change of what format.c writes. */
-#define PACKAGE_FORMAT 2
+#define PACKAGE_FORMAT 3
 
 /* A kind of machine code is made for. Readers leave kinds they do not know alone. */
-enum package_target_kind { PACKAGE_TARGET_CPU = 1 };
+enum package_target_kind {
+    PACKAGE_TARGET_CPU = 1,
+    PACKAGE_TARGET_CUDA = 2 /* PTX: `name` and `processor` are the target's (cuda/shape.h) */
+};
 
 struct package_target {
     uint32_t kind;

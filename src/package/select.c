@@ -1,9 +1,25 @@
 #include "package/select.h"
+#include "cuda/shape.h"
 #include "package/features.h"
 
 #include <string.h>
 
-int package_target_here(const struct package *package, struct text *why) {
+static int target_of_gpu(const struct package *package, const char *device, struct text *why) {
+    int best = -1, most = -1, rank;
+    for (int i = 0; i < package->target_count; i++) {
+        const struct package_target *target = &package->targets[i];
+        if (target->kind != PACKAGE_TARGET_CUDA) continue;
+        if (!cuda_target_runs(target->processor, device, &rank)) {
+            text_addf(why, "%s'%s' does not run on %s", why->length ? "; " : "", target->name, device);
+        } else if (rank > most) {
+            best = i;
+            most = rank;
+        }
+    }
+    return best;
+}
+
+static int target_of_cpu(const struct package *package, struct text *why) {
     struct text here = {0};
     int best = -1, most = -1;
     features_allowed(&here);
@@ -23,6 +39,12 @@ int package_target_here(const struct package *package, struct text *why) {
     return best;
 }
 
+int package_target_here(const struct package *package, const char *device, struct text *why) {
+    return device ? target_of_gpu(package, device, why) : target_of_cpu(package, why);
+}
+
+/* ---- Shapes. */
+
 static bool one_dimensional(const struct code_shape *shape) {
     return shape->size[1] == 1 && shape->size[2] == 1;
 }
@@ -32,8 +54,35 @@ static bool whole_line(const struct code_shape *shape) {
     return !shape->masked && !shape->size[0] && one_dimensional(shape);
 }
 
+static bool same_size(const struct code_shape *made, const struct code_shape *wanted) {
+    for (int d = 0; d < 3; d++)
+        if (made->size[d] && made->size[d] != wanted->size[d]) return false;
+    return true;
+}
+
+/* Polled code reads the address of a flag, and folded code takes its grid apart: a launch arranges for either
+ * only if it needs it. Bytes that the code does not look for among the parameters the launch uploads. */
+static bool serves_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
+    if (made->polled != wanted->polled || made->folded != wanted->folded) return false;
+    if (made->small && !wanted->small) return false;
+    if (wanted->masked && !made->masked) return false;
+    uint32_t threads = wanted->size[0] * wanted->size[1] * wanted->size[2];
+    if (!made->size[0] && (threads ? threads : wanted->most_threads) > made->most_threads) return false;
+    for (int i = 0; i < SHAPE_MAX_INLINED; i++)
+        if (made->inlined[i] && (!wanted->inlined[i] || wanted->inlined[i] > made->inlined[i])) return false;
+    return same_size(made, wanted);
+}
+
+/* Masks of one dimension are a comparison, of more a division. */
+static bool serves_well_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
+    struct code_shape same = *made;
+    if (one_dimensional(made)) same.masked = wanted->masked;
+    return serves_on_gpu(made, wanted) && memcmp(&same, wanted, sizeof same) == 0;
+}
+
 bool shape_serves(const struct code_shape *made, const struct code_shape *wanted) {
     if (made->engine != wanted->engine) return false;
+    if (made->engine == ENGINE_PTX) return serves_on_gpu(made, wanted);
     if (wanted->polled && !made->polled) return false;
     if (made->small && !wanted->small) return false;
     if (wanted->masked && !made->masked) return false;
@@ -44,12 +93,11 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
                         : !wanted->masked ? 32
                                           : 0;
     if (made->multiple && (!multiple || multiple % made->multiple || !one_dimensional(wanted))) return false;
-    for (int d = 0; d < 3; d++)
-        if (made->size[d] && made->size[d] != wanted->size[d]) return false;
-    return true;
+    return same_size(made, wanted);
 }
 
 bool shape_serves_well(const struct code_shape *made, const struct code_shape *wanted) {
+    if (made->engine == ENGINE_PTX) return serves_well_on_gpu(made, wanted);
     struct code_shape same = *made;
     same.polled = wanted->polled;
     if (!shape_serves(made, wanted) || made->small != wanted->small) return false;
@@ -57,9 +105,19 @@ bool shape_serves_well(const struct code_shape *made, const struct code_shape *w
     return memcmp(&same, wanted, sizeof same) == 0;
 }
 
+/* Bytes that need not be uploaded save the most: a copy for each launch. */
+static int score_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
+    int inlined = 0;
+    bool exact = made->size[0] && made->size[1] && made->size[2];
+    for (int i = 0; i < SHAPE_MAX_INLINED; i++) inlined += made->inlined[i] != 0;
+    return 4000 * shape_serves_well(made, wanted) + 50 * inlined + 20 * exact + 10 * one_dimensional(made) +
+           5 * (made->most_threads <= 256) + 4 * !made->masked + 2 * (made->small != 0);
+}
+
 /* Of two codes that serve, the one made for more of what is known is the faster. */
 static int score(const struct package_code *code, const struct code_shape *wanted) {
     const struct code_shape *made = &code->shape;
+    if (made->engine == ENGINE_PTX) return score_on_gpu(made, wanted);
     bool exact = made->size[0] && made->size[1] && made->size[2];
     return 1000 * shape_serves_well(made, wanted) + 500 * exact + 256 * !made->masked + (int)made->multiple +
            32 * (made->rows || one_dimensional(made)) + 16 * (made->small != 0) +

@@ -4,9 +4,10 @@
 
 #include "package/package.h"
 
-/* The target whose code this machine runs, the one that asks for most of those it can run; -1: none, and
- * `why` says of each what is missing here. */
-int package_target_here(const struct package *package, struct text *why);
+/* The target whose code a device runs, the one that asks for most of those it can run; -1: none, and `why`
+ * says of each what is missing here. `device`: what code is made for on a GPU ("sm_90a"); NULL: this
+ * machine's CPU. */
+int package_target_here(const struct package *package, const char *device, struct text *why);
 
 /* Whether code of shape `made` does what a launch needs for which code of shape `wanted` was asked. */
 bool shape_serves(const struct code_shape *made, const struct code_shape *wanted);

@@ -81,6 +81,7 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
     for (uint32_t i = first; i < last; i++) {
         uint32_t list = attribute_list_end(&p->input, i);
         threadgroup_pointer |= is(p, i, "threadgroup");
+        out.by_reference |= is(p, i, "&");
         if (!list) continue;
         struct attribute_use use;
         uint32_t cursor = 0;

@@ -27,6 +27,7 @@ struct parameter {
     const char *attribute; /* the attribute's name */
     const char *guard;     /* function_constant(guard), or NULL */
     uint32_t token;        /* where the parameter starts, for messages */
+    bool by_reference;     /* of a buffer: T & */
 };
 
 /* One kernel function that can be run. */

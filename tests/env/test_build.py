@@ -220,11 +220,50 @@ def test_targets(scratch):
     expect_run(done, output, [i + 0.5 for i in range(1000)], "add, compiled for the lesser machine")
 
 
+GPUS = ("sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a")
+
+
+def test_targets_that_are_gpus(scratch):
+    """Built, described and shown where no GPU is; what stands in the package is what would be made for the launch."""
+    package = built(scratch, FILE, ("--target", ",".join(GPUS), "--entry", "add", "--entry", "part_sums", "--threadgroup",
+                                    "16,16"))
+    done = scratch.run(["show", package, "--stage", "contents"], **WITHOUT)
+    expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages")
+    # Beside general code: with arguments by reference as bytes, for 256 and for what was asked; all twice.
+    kinds = ["buffers of any size, any threadgroups of up to 1024 threads",
+             "buffers of any size, more threadgroups than the hardware's, any threadgroups of up to 1024 threads",
+             "buffers of any size, any threadgroups of up to 256 threads", "any threadgroups of up to 256 threads",
+             "any threadgroups in a line of up to 1024 threads", "threadgroups of 256 x 1 x 1", "threadgroups of 16 x 16 x 1"]
+    for entry, bytes_of in (("add", "1 argument as bytes, "), ("part_sums", "")):
+        text = done.stdout.split(f"entry {entry}:")[1].split("\nentry")[0]
+        for target in GPUS:
+            found = re.findall(rf"^  code for {target}, \d+ bytes: (.*)$", text, re.M)
+            wanted = [re.sub("(?=(any )?threadgroups)", bytes_of, kind, count=1) if number > 2 else kind
+                      for number, kind in enumerate(kinds)]
+            expect_equal([line for line in found if "time-outs" not in line], wanted, f"codes of {entry} for {target}")
+            expect_equal([line.replace("time-outs, ", "") for line in found if "time-outs" in line], wanted,
+                         f"codes of {entry} for {target} with time-outs")
+    with open(package, "rb") as file:
+        content = file.read()
+    for target in GPUS:
+        expect_equal(content.count(f"\n.target {target}\n".encode()), 2 * 2 * len(kinds), f"the codes for {target}")
+    shown = scratch.run(["show", package, "part_sums", "--stage", "ptx", "--target", "sm_86", "--threadgroup", "16,16", "--grid",
+                         "33,17"], SMELT_CLANG="/no/such/clang")
+    expect(shown.returncode == 0 and shown.stdout.encode() + b"\0" in content, f"another code is shown: {shown.stderr}")
+    done, _ = run(scratch, package, "add", 1000, SIZES[0], **WITHOUT)
+    expect_failure(done, 3, "smelt: kernel 'add': the package's code does not run here: there is none for CPUs: SMELT_COMPILE is "
+                            "0: nothing is compiled")
+    done, output = run(scratch, package, "add", 1000, SIZES[0], SMELT_CLANG="/no/such/clang")
+    expect_run(done, output, [i + 0.5 for i in range(1000)], "add, compiled of a GPU's package")
+    both = built(scratch, FILE, ("--target", "sm_80,cpu,sm_90a"), "both")
+    expect_all_run(scratch, both, **WITHOUT)
+
+
 def test_the_same_build_gives_the_same_bytes(scratch):
     one, other = (os.path.join(scratch.path, name) for name in ("one", "other"))
-    first = built(scratch, FILE, (), "first", SMELT_CACHE_DIR=one)
+    first = built(scratch, FILE, ("--target", "cpu,sm_80"), "first", SMELT_CACHE_DIR=one)
     shutil.copytree(one, other, ignore=shutil.ignore_patterns("*.bitcode", "*.image"))
-    second = built(scratch, FILE, ("--jobs", "1"), "second", SMELT_CACHE_DIR=other)
+    second = built(scratch, FILE, ("--jobs", "1", "--target", "cpu,sm_80"), "second", SMELT_CACHE_DIR=other)
     with open(first, "rb") as a, open(second, "rb") as b:
         expect(a.read() == b.read(), "two builds differ")
 

@@ -37,6 +37,7 @@ static void assert_same(const struct image *a, const struct image *b) {
     assert_int_equal(a->has_barrier, b->has_barrier);
     assert_int_equal(a->engine, b->engine);
     assert_int_equal(a->lanes, b->lanes);
+    assert_int_equal(a->log_words, b->log_words);
     assert_int_equal(a->stack_bytes, b->stack_bytes);
     assert_int_equal(a->object_size, b->object_size);
     assert_memory_equal(a->object, b->object, sizeof object);
@@ -55,6 +56,30 @@ static void everything_comes_back(void **state) {
         assert_int_equal(image_read(bytes, size, &read), SMELT_OK);
         assert_same(&written, &read);
         image_free(&read);
+        free(bytes);
+    }
+}
+
+/* PTX, whose readers rely on its end. */
+static void code_for_gpus_comes_back_if_it_has_an_end(void **state) {
+    (void)state;
+    struct image written = example, read;
+    struct binding inlined[] = {{BINDING_BUFFER, 3, 4, 4, 0, 16}, {BINDING_ABSENT, 0, 12, 4, 0, 2048}};
+    char *bytes;
+    size_t size;
+    written.bindings = inlined;
+    written.engine = ENGINE_PTX;
+    written.lanes = 0;
+    written.log_words = 7;
+    assert_int_equal(image_write(&written, &bytes, &size), SMELT_OK);
+    assert_int_equal(image_read(bytes, size, &read), SMELT_OK);
+    assert_same(&written, &read);
+    image_free(&read);
+    free(bytes);
+    for (size_t end = 0; end < sizeof object; end++) {
+        written.object_size = end;
+        assert_int_equal(image_write(&written, &bytes, &size), SMELT_OK);
+        assert_int_equal(image_read(bytes, size, &read), SMELT_ERROR_FORMAT);
         free(bytes);
     }
 }
@@ -104,6 +129,7 @@ static void gangs_of_impossible_size_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_comes_back),
+        cmocka_unit_test(code_for_gpus_comes_back_if_it_has_an_end),
         cmocka_unit_test(no_cut_is_read),
         cmocka_unit_test(no_flipped_bit_behind_the_header_is_read),
         cmocka_unit_test(gangs_of_impossible_size_are_refused),

@@ -4,11 +4,14 @@
 
 #include "base/hash.h"
 #include "cpu/shape.h"
+#include "cuda/parameters.h"
+#include "cuda/shape.h"
 #include "frontend/build_id.h"
 #include "package/constants.h"
 #include "package/features.h"
 #include "package/package.h"
 #include "package/select.h"
+#include "package/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,9 @@ static const struct package_target targets[] = {
     {PACKAGE_TARGET_CPU, "cpu", "", "sse3 avx2"},
     {PACKAGE_TARGET_CPU, "x86-64-v3", "x86-64-v3", "avx2"},
     {77, "of a later kind", "", "whatever"},
+    {PACKAGE_TARGET_CUDA, "sm_90a", "sm_90a", ""},
 };
+#define TARGET_COUNT ((int)(sizeof targets / sizeof *targets))
 static const struct parameter parameters[] = {
     {.name = "x", .kind = PARAMETER_BUFFER, .index = "0"},
     {.name = "", .kind = PARAMETER_ATTRIBUTE, .attribute = "thread_position_in_grid"},
@@ -39,7 +44,17 @@ static const struct package_code codes[] = {
      .shape = {.engine = ENGINE_SIMD, .rows = 1, .multiple = 64},
      .engine = ENGINE_SCALAR,
      .image = {"", 0}},
+    {.target = 3,
+     .shape = {.engine = ENGINE_PTX,
+               .polled = 1,
+               .most_threads = 512,
+               .folded = 1,
+               .inlined = {0, 3, [2] = 1, [5] = 8, [SHAPE_MAX_INLINED - 1] = 2}},
+     .engine = ENGINE_PTX,
+     .image = {".version 8.0", 13}},
+    {.target = 2, .shape = {.engine = 9, .masked = 3}, .engine = 9, .image = {"who knows", 9}},
 };
+#define CODE_COUNT ((int)(sizeof codes / sizeof *codes))
 static const struct package_entry package_entries[] = {
     {.entry = {.host_name = "first", .parameters = parameters, .parameter_count = 3},
      .max_threads = 512,
@@ -49,7 +64,7 @@ static const struct package_entry package_entries[] = {
      .constant_count = 2,
      .bitcode = {"BC\xC0\xDE", 4},
      .codes = codes,
-     .code_count = 2},
+     .code_count = CODE_COUNT},
     {.entry = {.host_name = "second"}, .bitcode = {"bits", 4}},
 };
 
@@ -62,7 +77,7 @@ static struct package example(void) {
                             .math = SMELT_MATH_FAST,
                             .metal_version = 400,
                             .targets = targets,
-                            .target_count = 3,
+                            .target_count = TARGET_COUNT,
                             .entries = package_entries,
                             .entry_count = 2};
 }
@@ -95,8 +110,8 @@ static void everything_comes_back(void **state) {
     assert_int_equal(other.math, SMELT_MATH_FAST);
     assert_int_equal(other.metal_version, 400);
     assert_true(package_code_fits(&other));
-    assert_int_equal(other.target_count, 3);
-    for (int i = 0; i < 3; i++) {
+    assert_int_equal(other.target_count, TARGET_COUNT);
+    for (int i = 0; i < TARGET_COUNT; i++) {
         assert_int_equal(other.targets[i].kind, targets[i].kind);
         assert_string_equal(other.targets[i].name, targets[i].name);
         assert_string_equal(other.targets[i].processor, targets[i].processor);
@@ -126,8 +141,8 @@ static void everything_comes_back(void **state) {
     assert_int_equal(entry->constants[1].type, SMELT_BOOL);
     assert_int_equal(entry->constants[1].value.index, 65535);
     same_bytes(entry->bitcode, package_entries[0].bitcode);
-    assert_int_equal(entry->code_count, 2);
-    for (int i = 0; i < 2; i++) {
+    assert_int_equal(entry->code_count, CODE_COUNT);
+    for (int i = 0; i < CODE_COUNT; i++) {
         assert_int_equal(entry->codes[i].target, codes[i].target);
         assert_int_equal(entry->codes[i].engine, codes[i].engine);
         assert_memory_equal(&entry->codes[i].shape, &codes[i].shape, sizeof codes[i].shape);
@@ -174,7 +189,7 @@ static void no_flipped_bit_is_read(void **state) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
     }
     bytes.data[8]++;
-    refuse(bytes.data, bytes.length, "is of format 3; this smelt (0.1.0) reads format 2: build it again");
+    refuse(bytes.data, bytes.length, "is of format 4; this smelt (0.1.0) reads format 3: build it again");
     text_free(&bytes);
 }
 
@@ -286,11 +301,11 @@ static void the_richest_target_that_runs_here_is_taken(void **state) {
                                           {PACKAGE_TARGET_CPU, "x86-64", "x86-64", ""},
                                           {PACKAGE_TARGET_CPU, "cpu", "", "sse3 no-such-set"}};
     struct package package = {.targets = some, .target_count = 3};
-    assert_int_equal(package_target_here(&package, &why), 1);
+    assert_int_equal(package_target_here(&package, NULL, &why), 1);
     assert_string_equal(text_string(&why), "'cpu' needs sse3, which this machine has not");
     package.target_count = 1;
     text_free(&why);
-    assert_int_equal(package_target_here(&package, &why), -1);
+    assert_int_equal(package_target_here(&package, NULL, &why), -1);
     assert_string_equal(text_string(&why), "");
     unsetenv("SMELT_CPU");
     const struct package_target levels[] = {
@@ -300,7 +315,39 @@ static void the_richest_target_that_runs_here_is_taken(void **state) {
     package = (struct package){.targets = levels, .target_count = 3};
     /* The compiler's own opinion of this machine. */
     int best = __builtin_cpu_supports("x86-64-v4") ? 1 : __builtin_cpu_supports("x86-64-v3") ? 2 : 0;
-    assert_int_equal(package_target_here(&package, &why), best);
+    assert_int_equal(package_target_here(&package, NULL, &why), best);
+    text_free(&why);
+}
+
+static void a_gpu_runs_the_newest_code_that_it_can(void **state) {
+    (void)state;
+    const struct package_target some[] = {{PACKAGE_TARGET_CPU, "cpu", "", ""},
+                                          {PACKAGE_TARGET_CUDA, "sm_86", "sm_86", ""},
+                                          {PACKAGE_TARGET_CUDA, "sm_90a", "sm_90a", ""},
+                                          {PACKAGE_TARGET_CUDA, "sm_80", "sm_80", ""},
+                                          {77, "sm_90", "sm_90", ""},
+                                          {PACKAGE_TARGET_CUDA, "sm_999", "sm_999", ""}};
+    struct package package = {.targets = some, .target_count = 6};
+    static const struct {
+        const char *here;
+        int target;
+        const char *why;
+    } cases[] = {{"sm_80", 3,
+                  "'sm_86' does not run on sm_80; 'sm_90a' does not run on sm_80; 'sm_999' does not run on "
+                  "sm_80"},
+                 {"sm_89", 1, "'sm_90a' does not run on sm_89; 'sm_999' does not run on sm_89"},
+                 {"sm_90", 1, "'sm_90a' does not run on sm_90; 'sm_999' does not run on sm_90"},
+                 {"sm_90a", 2, "'sm_999' does not run on sm_90a"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct text why = {0};
+        assert_int_equal(package_target_here(&package, cases[i].here, &why), cases[i].target);
+        assert_string_equal(text_string(&why), cases[i].why);
+        text_free(&why);
+    }
+    struct text why = {0};
+    package.target_count = 1;
+    assert_int_equal(package_target_here(&package, "sm_90a", &why), -1);
+    assert_string_equal(text_string(&why), "");
     text_free(&why);
 }
 
@@ -380,11 +427,10 @@ static void expect_safe(const struct code_shape *made, const struct launch_case 
 }
 
 #define ROUNDS 300
-#define MAX_SHAPES (4 * ROUNDS + 2)
 
 static void code_serves_only_launches_it_is_right_for(void **state) {
     (void)state;
-    static struct code_shape made[MAX_SHAPES];
+    static struct code_shape made[4 * ROUNDS + 2];
     int count = 0, served = 0, well = 0;
     srandom(5);
     /* All that is ever asked for, and what packages hold beside. */
@@ -420,6 +466,178 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
         }
     }
     assert_true(served > ROUNDS && well > ROUNDS && well < served);
+}
+
+/* ---- Shapes on GPUs. */
+
+struct gpu_case {
+    struct launch launch;
+    size_t bytes[4]; /* of the first buffers, where they are bytes on the host */
+    uint8_t inlined[SHAPE_MAX_INLINED];
+};
+
+static void random_gpu_launch(struct gpu_case *c) {
+    struct launch_case l = random_launch();
+    *c = (struct gpu_case){.launch = {.timeout = below(2), .large = below(4) == 0}};
+    for (int d = 0; d < 3; d++) {
+        c->launch.grid[d] = l.request.grid[d];
+        c->launch.group_size[d] = l.request.group_size[d];
+        if (below(10) == 0) c->launch.grid[d] = 65530 * l.request.group_size[d] + below(100);
+    }
+    if (below(4) == 0) { /* groups that a package is built for */
+        c->launch.group_size[0] = c->launch.group_size[1] = below(2) ? 16 : 7;
+        c->launch.group_size[2] = 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        c->bytes[i] = below(3) == 0 ? 0 : i == 2 ? 24 : 1 + below(40);
+        if (c->bytes[i]) c->inlined[i] = inlined_class(c->bytes[i]);
+    }
+    c->launch.inlined = c->inlined;
+}
+
+static void gpu_shape(const struct gpu_case *c, struct code_shape *shape) {
+    cuda_shape(&c->launch, false, shape);
+    memcpy(shape->inlined, c->inlined, sizeof c->inlined);
+}
+
+static void expect_on_gpu(bool truth, const char *what, const struct code_shape *made,
+                          const struct gpu_case *c) {
+    if (truth) return;
+    const uint32_t *g = c->launch.group_size, *n = c->launch.grid;
+    FAIL_TEST("%s: code {polled %u masked %u small %u folded %u most %u size %u %u %u inlined %u %u %u %u} "
+              "for a grid of %u x %u x %u, groups of %u x %u x %u, time-out %g, bytes %zu %zu %zu %zu",
+              what, made->polled, made->masked, made->small, made->folded, made->most_threads, made->size[0],
+              made->size[1], made->size[2], made->inlined[0], made->inlined[1], made->inlined[2],
+              made->inlined[3], n[0], n[1], n[2], g[0], g[1], g[2], c->launch.timeout, c->bytes[0],
+              c->bytes[1], c->bytes[2], c->bytes[3]);
+}
+
+/* What the code takes for granted holds of the launch. */
+static void expect_safe_on_gpu(const struct code_shape *made, const struct gpu_case *c) {
+    const struct launch *launch = &c->launch;
+    uint32_t threads = launch->group_size[0] * launch->group_size[1] * launch->group_size[2];
+    bool small = !launch->large, cut = false, many = false;
+    for (int d = 0; d < 3; d++) {
+        uint64_t groups = ((uint64_t)launch->grid[d] + launch->group_size[d] - 1) / launch->group_size[d];
+        small &= launch->grid[d] < INT32_MAX - 1023;
+        cut |= launch->grid[d] % launch->group_size[d] != 0;
+        many |= groups > (d ? 65535u : 2147483647u);
+        expect_on_gpu(!made->size[d] || made->size[d] == launch->group_size[d], "another size", made, c);
+    }
+    expect_on_gpu(small || !made->small, "the launch is not small", made, c);
+    expect_on_gpu(!cut || made->masked, "threads that are not there", made, c);
+    expect_on_gpu(many == made->folded, "the grid's rows", made, c);
+    expect_on_gpu((launch->timeout > 0) == made->polled, "the flag's address", made, c);
+    expect_on_gpu(made->size[0] || threads <= made->most_threads, "too many threads", made, c);
+    for (int i = 0; i < 4; i++)
+        if (made->inlined[i])
+            expect_on_gpu(c->bytes[i] && c->bytes[i] <= inlined_bytes(made->inlined[i]),
+                          "the bytes are not there, or not all", made, c);
+}
+
+static void packages_have_code_for_every_launch_on_a_gpu(void **state) {
+    (void)state;
+    struct binding bindings[4] = {{.kind = BINDING_BUFFER, .index = 0, .size = 4},
+                                  {.kind = BINDING_BUFFER, .index = 1, .size = 24, .writable = 1},
+                                  {.kind = BINDING_BUFFER, .index = 2, .size = 24},
+                                  {.kind = BINDING_BUFFER, .index = 3, .size = 4}};
+    const struct parameter given[4] = {
+        {.by_reference = true}, {.by_reference = true}, {.by_reference = true}, {.by_reference = false}};
+    struct image image = {.bindings = bindings, .binding_count = 4};
+    const smelt_build_desc desc = {.threadgroups = {{64, 0, 0}, {16, 16, 0}, {7, 7, 1}}};
+    struct package_entry entry = {.entry = {.parameters = given, .parameter_count = 4}};
+    static struct package_code made[MAX_SHAPES + 1];
+    static struct code_shape asked[ROUNDS];
+    struct shapes shapes = {.count = 0};
+    shapes_for_gpu(&desc, &entry, &image, &shapes);
+    assert_in_range(shapes.count, 10, MAX_SHAPES);
+    made[0] = (struct package_code){.shape = shape_any_on_gpu, .engine = ENGINE_PTX};
+    for (int i = 0; i < shapes.count; i++) {
+        made[i + 1] = (struct package_code){.shape = shapes.items[i], .engine = ENGINE_PTX};
+        assert_int_equal(shapes.items[i].inlined[0], shapes.items[i].small ? 1 : 0);
+        assert_int_equal(shapes.items[i].inlined[2], shapes.items[i].small ? 2 : 0);
+        assert_int_equal(shapes.items[i].inlined[1] + shapes.items[i].inlined[3], 0);
+    }
+    entry.codes = made;
+    entry.code_count = shapes.count + 1;
+    srandom(6);
+    int well = 0, used[MAX_SHAPES + 1] = {0};
+    struct gpu_case c;
+    for (int i = 0; i < ROUNDS; i++) {
+        random_gpu_launch(&c);
+        gpu_shape(&c, &asked[i]);
+    }
+    for (int i = 0; i < 20 * ROUNDS; i++) {
+        struct code_shape wanted;
+        random_gpu_launch(&c);
+        gpu_shape(&c, &wanted);
+        const struct package_code *found = package_find_code(&entry, 0, &wanted);
+        expect_on_gpu(found != NULL, "no code", &wanted, &c);
+        expect_on_gpu(shape_serves(&wanted, &wanted) && shape_serves_well(&wanted, &wanted),
+                      "not even what was asked for", &wanted, &c);
+        used[found - made]++;
+        well += shape_serves_well(&found->shape, &wanted);
+        for (int m = 0; m < entry.code_count; m++) {
+            bool serves = shape_serves(&made[m].shape, &wanted);
+            if (serves) expect_safe_on_gpu(&made[m].shape, &c);
+            expect_on_gpu(serves || !shape_serves_well(&made[m].shape, &wanted), "well, but not at all",
+                          &made[m].shape, &c);
+        }
+        for (int m = 0; m < ROUNDS; m++)
+            if (shape_serves(&asked[m], &wanted)) expect_safe_on_gpu(&asked[m], &c);
+    }
+    assert_true(well > 0 && well < 20 * ROUNDS);
+    for (int m = 0; m < entry.code_count; m++)
+        expect_on_gpu(used[m] > 0, "no launch takes it", &made[m].shape, &c);
+    assert_false(shape_serves(&shape_any_on_cpu, &shape_any_on_gpu));
+    assert_false(shape_serves(&shape_any_on_gpu, &shape_any_on_cpu));
+    /* One size only. */
+    entry.required_threads[0] = 16;
+    entry.required_threads[1] = entry.required_threads[2] = 2;
+    shapes = (struct shapes){.count = 0};
+    shapes_for_gpu(&desc, &entry, &image, &shapes);
+    assert_int_equal(shapes.count, 5);
+    assert_int_equal(shapes.items[3].size[1], 2);
+}
+
+static void the_best_code_for_a_gpu_is_found(void **state) {
+    (void)state;
+#define GPU_CODE(...) \
+    { .shape = {.engine = ENGINE_PTX, .masked = 1, __VA_ARGS__}, .engine = ENGINE_PTX }
+    const struct package_code some[] = {
+        GPU_CODE(.most_threads = 1024),
+        GPU_CODE(.most_threads = 1024, .small = 1),
+        GPU_CODE(.most_threads = 256, .small = 1),
+        GPU_CODE(.most_threads = 1024, .small = 1, .size = {0, 1, 1}),
+        GPU_CODE(.small = 1, .size = {64, 1, 1}),
+        GPU_CODE(.most_threads = 1024, .small = 1, .inlined = {0, 1}),
+        GPU_CODE(.most_threads = 1024, .polled = 1),
+        GPU_CODE(.most_threads = 1024, .folded = 1),
+    };
+    struct package_entry entry = {.codes = some, .code_count = 8};
+    struct code_shape wanted = {.engine = ENGINE_PTX, .small = 1, .size = {64, 1, 1}};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[4]);
+    assert_true(shape_serves_well(&some[4].shape, &wanted));
+    wanted.size[0] = 128;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[3]);
+    assert_false(shape_serves_well(&some[3].shape, &wanted));
+    wanted.inlined[1] = 1;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[5]);
+    wanted.inlined[1] = 2;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[3]);
+    wanted = (struct code_shape){.engine = ENGINE_PTX, .small = 1, .size = {16, 16, 1}};
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[2]);
+    wanted.size[2] = 2;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[1]);
+    wanted.small = 0;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[0]);
+    wanted.polled = 1;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[6]);
+    wanted.folded = 1;
+    assert_null(package_find_code(&entry, 0, &wanted));
+    wanted.polled = 0;
+    assert_ptr_equal(package_find_code(&entry, 0, &wanted), &some[7]);
+    assert_null(package_find_code(&entry, 1, &wanted));
 }
 
 static void the_best_code_that_serves_is_found(void **state) {
@@ -466,9 +684,12 @@ int main(void) {
         cmocka_unit_test(constants_are_listed_by_index),
         cmocka_unit_test(values_at_load_win),
         cmocka_unit_test(the_richest_target_that_runs_here_is_taken),
+        cmocka_unit_test(a_gpu_runs_the_newest_code_that_it_can),
         cmocka_unit_test(feature_lists),
         cmocka_unit_test(code_serves_only_launches_it_is_right_for),
         cmocka_unit_test(the_best_code_that_serves_is_found),
+        cmocka_unit_test(packages_have_code_for_every_launch_on_a_gpu),
+        cmocka_unit_test(the_best_code_for_a_gpu_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
