@@ -153,6 +153,13 @@ static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation 
 
 /* ---- Reductions by shuffles. */
 
+/* The highest bit's number, or one that is greater than any lane's. */
+static LLVMValueRef highest(struct ptx_operation *o, LLVMValueRef bits) {
+    LLVMValueRef arguments[2] = {bits, LLVMConstNull(LLVMInt1TypeInContext(o->unit->context))};
+    LLVMValueRef above = build_intrinsic(o->unit, "llvm.ctlz", type_i32(o->unit), arguments, 2);
+    return LLVMBuildSub(o->unit->builder, constant_i32(o->unit, 31), above, "");
+}
+
 /* What the neighbouring group of `distance` lanes holds; *any: i1, whether one of its lanes is active, or
  * NULL. */
 static LLVMValueRef take_neighbour(struct ptx_operation *o, LLVMValueRef value, unsigned distance,
@@ -165,9 +172,7 @@ static LLVMValueRef take_neighbour(struct ptx_operation *o, LLVMValueRef value, 
     LLVMValueRef group = LLVMBuildLShr(b, o->lanes.active, first, "");
     group = LLVMBuildAnd(b, group, constant_i32(o->unit, (1u << distance) - 1), "");
     *any = LLVMBuildICmp(b, LLVMIntNE, group, constant_i32(o->unit, 0), "");
-    LLVMValueRef arguments[2] = {group, LLVMConstNull(LLVMInt1TypeInContext(o->unit->context))};
-    LLVMValueRef lowest = build_intrinsic(o->unit, "llvm.cttz", type_i32(o->unit), arguments, 2);
-    return ptx_take(o, value, LLVMBuildAdd(b, first, lowest, ""));
+    return ptx_take(o, value, LLVMBuildAdd(b, first, highest(o, group), ""));
 }
 
 static LLVMValueRef reduce_tree(struct ptx_operation *o, enum simd_operation operation, unsigned width,
@@ -211,13 +216,6 @@ static LLVMValueRef lanes_below(struct ptx_operation *o, unsigned width) {
     LLVMValueRef from = LLVMBuildShl(b, ones, first, ""), here = LLVMBuildShl(b, ones, o->lane, "");
     LLVMValueRef below = LLVMBuildAnd(b, from, LLVMBuildNot(b, here, ""), "");
     return LLVMBuildAnd(b, below, o->lanes.active, "");
-}
-
-/* The highest bit's number, or one that is greater than any lane's. */
-static LLVMValueRef highest(struct ptx_operation *o, LLVMValueRef bits) {
-    LLVMValueRef arguments[2] = {bits, LLVMConstNull(LLVMInt1TypeInContext(o->unit->context))};
-    LLVMValueRef above = build_intrinsic(o->unit, "llvm.ctlz", type_i32(o->unit), arguments, 2);
-    return LLVMBuildSub(o->unit->builder, constant_i32(o->unit, 31), above, "");
 }
 
 static LLVMValueRef is_lane(struct ptx_operation *o, LLVMValueRef index) {

@@ -75,21 +75,71 @@ static smelt_status lower_operation(struct ptx_operation *o, LLVMValueRef call, 
     return SMELT_OK;
 }
 
-smelt_status pass_ptx_simdgroup(struct unit *unit) {
-    FOR_EACH_BLOCK(block, unit->entry) {
-        struct ptx_operation o = {.unit = unit, .lanes.mask = constant_i32(unit, 0xffffffffu)};
-        FOR_EACH_INSTRUCTION(call, block) {
-            enum simd_kind kind;
-            if (!find_kind(call, &kind)) continue;
-            if (!o.lane) {
-                LLVMPositionBuilderBefore(unit->builder, call);
-                o.lane = ptx_lane(unit);
-                o.lanes.active = ptx_ballot(&o, LLVMConstAllOnes(LLVMInt1TypeInContext(unit->context)));
-            }
-            TRY(lower_operation(&o, call, kind));
+/* An aligned barrier asks all lanes of the warp to come together. */
+static void lower_barrier(struct unit *unit, LLVMValueRef call) {
+    unit->result->image.has_barrier = true;
+    LLVMPositionBuilderBefore(unit->builder, call);
+    ptx_intrinsic(unit, "llvm.nvvm.barrier0", NULL, 0);
+    LLVMInstructionEraseFromParent(call);
+}
+
+static smelt_status lower_block(struct ptx_masks *masks, int place) {
+    struct unit *unit = masks->unit;
+    struct ptx_operation o = {.unit = unit};
+    FOR_EACH_INSTRUCTION(call, masks->d->blocks[place].block) {
+        enum simd_kind kind;
+        if (is_threadgroup_barrier(call)) {
+            if (is_reached_by_all(masks->d, place)) lower_barrier(unit, call);
+            continue;
         }
-        if (o.lanes.active && !LLVMGetFirstUse(o.lanes.active))
-            LLVMInstructionEraseFromParent(o.lanes.active);
+        if (!find_kind(call, &kind)) continue;
+        if (!o.lane) {
+            o.lanes = ptx_lanes_at(masks, place);
+            LLVMPositionBuilderBefore(unit->builder, call);
+            o.lane = ptx_lane(unit);
+        }
+        TRY(lower_operation(&o, call, kind));
     }
     return SMELT_OK;
+}
+
+/* Votes are kept by LLVM, used or not. */
+static void drop_unused_votes(struct unit *unit) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        FOR_EACH_BLOCK(block, unit->entry)
+        FOR_EACH_INSTRUCTION(call, block) {
+            if (LLVMGetFirstUse(call) || strcmp(called_name(call), "llvm.nvvm.vote.ballot.sync") != 0)
+                continue;
+            LLVMInstructionEraseFromParent(call);
+            changed = true;
+        }
+    }
+}
+
+static bool has_operations(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_operation(instruction)) return true;
+    }
+    return false;
+}
+
+static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
+    struct ptx_masks masks;
+    TRY(ptx_lanes_meet(unit, d));
+    ptx_masks_start(&masks, d);
+    for (int place = 0; place < d->block_count && !d->arena.failed; place++) TRY(lower_block(&masks, place));
+    if (d->arena.failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for masks");
+    drop_unused_votes(unit);
+    ptx_end_lanes(d);
+    return SMELT_OK;
+}
+
+smelt_status pass_ptx_simdgroup(struct unit *unit) {
+    struct divergence divergence = {0};
+    if (!has_operations(unit)) return SMELT_OK;
+    smelt_status status = lower_operations(unit, &divergence);
+    divergence_free(&divergence);
+    return status;
 }

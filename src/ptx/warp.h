@@ -3,6 +3,7 @@
 #define SMELT_PTX_WARP_H
 
 #include "cpu/context.h"
+#include "ptx/divergence.h"
 #include "ptx/ptx.h"
 
 /* The lanes that come to a place together. */
@@ -20,6 +21,42 @@ struct ptx_operation {
     struct ptx_lanes lanes;
     LLVMValueRef lane; /* i32: the thread's own */
 };
+
+/* masks.c — member masks, carried by the control flow.
+ *
+ * Where all lanes that the warp still has come together the mask names all 32. Otherwise it is a value: a
+ * divergent branch votes on who goes where, a block that all lanes of one above come to has that one's, and
+ * the mask of a loop's round is that of who stayed after the last. */
+struct ptx_masks {
+    struct unit *unit;
+    const struct divergence *d;
+    LLVMValueRef full;      /* the constant */
+    LLVMValueRef existing;  /* the lanes the warp began with; NULL: not asked for yet */
+    LLVMValueRef *of_block; /* by place; NULL: not made yet */
+    LLVMValueRef *of_edge;  /* two for each place: of its branch's successors */
+};
+
+enum mask_source {
+    MASK_FULL,
+    MASK_FROM_ABOVE, /* that of place_above() */
+    MASK_OF_ROUNDS,  /* a divergent loop's header */
+    MASK_OF_EDGE,    /* from the one predecessor */
+    MASK_UNKNOWN     /* lanes come from several blocks, and some that went another way do not */
+};
+/* *from: for MASK_FROM_ABOVE and MASK_OF_EDGE, the block it comes from. */
+enum mask_source ptx_mask_source(const struct divergence *d, int place, int *from);
+
+/* Requires: no block that is asked for, or that its mask comes from, is MASK_UNKNOWN (meet.c). */
+void ptx_masks_start(struct ptx_masks *m, struct divergence *d);
+struct ptx_lanes ptx_lanes_at(struct ptx_masks *m, int place);
+
+/* meet.c — divergence_find, and then changes of the control flow such that the masks of all blocks with
+ * simdgroup operations are known. */
+smelt_status ptx_lanes_meet(struct unit *unit, struct divergence *d);
+
+/* ends.c — lanes that end while others go on do so where they are, by an instruction of their own: at the
+ * function's last return they might be held until the others come. Blocks must still be those of `d`. */
+void ptx_end_lanes(const struct divergence *d);
 
 /* A call of an LLVM intrinsic that is not overloaded. */
 LLVMValueRef ptx_intrinsic(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count);

@@ -1,0 +1,380 @@
+/* A fixpoint: at first all values are equal in all lanes. When a branch turns out to depend on one that
+ * differs, its paths are followed to where all lanes have met again; the blocks on the way run for some lanes
+ * only, and where paths meet values differ. A loop that lanes leave in different rounds counts as a branch to
+ * its exits. The SIMD engine's simd/divergence.c is the same analysis over shapes of values.
+ *
+ * A path to the thread's end is none: the hardware waits for no lane that has ended. */
+#include "ptx/divergence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "smelt.divergent"
+
+static void set_bit(uint64_t *set, int bit) {
+    set[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
+
+bool has_whole_warps(const struct code_shape *shape) {
+    uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
+    return threads && threads % 32 == 0 && !shape->masked;
+}
+
+/* ---- The set of values that differ. */
+
+struct differing {
+    LLVMValueRef value;
+    uint64_t bits;
+};
+
+static struct differing *slot_of(struct differing *table, size_t capacity, LLVMValueRef value) {
+    size_t at = (size_t)((uintptr_t)value >> 4) * 0x9e3779b97f4a7c15u >> 20 & (capacity - 1);
+    while (table[at].value && table[at].value != value) at = (at + 1) & (capacity - 1);
+    return &table[at];
+}
+
+uint64_t differing_bits(const struct divergence *d, LLVMValueRef value) {
+    if (!d->value_capacity) return 0;
+    return slot_of(d->values, d->value_capacity, value)->bits;
+}
+
+static void grow(struct divergence *d) {
+    size_t capacity = d->value_capacity ? 2 * d->value_capacity : 256;
+    struct differing *table = arena_alloc(&d->arena, capacity * sizeof *table);
+    if (!table) return;
+    for (size_t i = 0; i < d->value_capacity; i++)
+        if (d->values[i].value) *slot_of(table, capacity, d->values[i].value) = d->values[i];
+    d->values = table;
+    d->value_capacity = capacity;
+}
+
+static bool add_bits(struct divergence *d, LLVMValueRef value, uint64_t bits) {
+    if ((differing_bits(d, value) & bits) == bits) return false;
+    if (2 * d->value_count >= d->value_capacity) grow(d);
+    if (d->arena.failed) return false;
+    struct differing *slot = slot_of(d->values, d->value_capacity, value);
+    d->value_count += slot->value == NULL;
+    slot->value = value;
+    slot->bits |= bits;
+    return true;
+}
+
+/* ---- Blocks. */
+
+struct place_of_block {
+    LLVMBasicBlockRef block;
+    int place;
+};
+
+static int compare_blocks(const void *a, const void *b) {
+    const struct place_of_block *p = a, *q = b;
+    return p->block < q->block ? -1 : p->block > q->block;
+}
+
+int place_of(const struct divergence *d, LLVMBasicBlockRef block) {
+    struct place_of_block key = {block, 0};
+    const struct place_of_block *found =
+        bsearch(&key, d->by_block, (size_t)d->block_count, sizeof key, compare_blocks);
+    return found ? found->place : -1;
+}
+
+static void index_blocks(struct divergence *d) {
+    d->by_block = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *d->by_block);
+    if (!d->by_block) return;
+    for (int i = 0; i < d->block_count; i++) d->by_block[i] = (struct place_of_block){d->blocks[i].block, i};
+    qsort(d->by_block, (size_t)d->block_count, sizeof *d->by_block, compare_blocks);
+}
+
+bool lies_within(const struct divergence *d, int place, int loop) {
+    return loop < 0 || (place >= d->loops[loop].header && place <= d->loops[loop].last);
+}
+
+bool is_end(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+        if (opcode == LLVMRet || opcode == LLVMUnreachable) return true;
+        if (strcmp(called_name(instruction), "__smelt_thread_return") != 0) return false;
+    }
+    return false;
+}
+
+/* A block that leads to ends alone, and into which there is one way: no lane can be met there. */
+static bool is_way_to_end(const struct divergence *d, int place) {
+    const struct divergence_block *block = &d->blocks[place];
+    if (block->predecessor_count != 1 || !block->successor_count) return false;
+    for (int s = 0; s < block->successor_count; s++)
+        if (block->successors[s] <= place || !d->blocks[block->successors[s]].leaf) return false;
+    FOR_EACH_INSTRUCTION(instruction, block->block) {
+        if (is_operation(instruction)) return false;
+    }
+    return true;
+}
+
+static void find_leaves(struct divergence *d) {
+    for (int place = d->block_count - 1; place >= 0; place--)
+        d->blocks[place].leaf = is_end(d->blocks[place].block) || is_way_to_end(d, place);
+}
+
+struct placing {
+    struct divergence *d;
+    const struct flow *flow;
+    int *place; /* by flow index, -1: none yet */
+};
+
+static bool loop_lies_in(const struct flow *flow, int loop, int outer) {
+    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
+/* The blocks of `loop` (-1: all), from the flow index `first` on: headers come first in reverse post-order.
+ */
+static void put_in_order(struct placing *p, int first, int loop) {
+    const struct flow *flow = p->flow;
+    for (int i = first; i < flow->block_count; i++) {
+        int own = flow->blocks[i].loop;
+        if (p->place[i] >= 0 || !loop_lies_in(flow, own, loop)) continue;
+        if (own != loop) {
+            while (flow->loops[own].parent != loop) own = flow->loops[own].parent;
+            p->d->loops[own].header = p->d->block_count;
+            put_in_order(p, i, own);
+            p->d->loops[own].last = p->d->block_count - 1;
+            continue;
+        }
+        p->place[i] = p->d->block_count;
+        p->d->blocks[p->d->block_count++] =
+            (struct divergence_block){.block = flow->blocks[i].block, .loop = own};
+    }
+}
+
+static void copy_edges(struct divergence *d, const struct flow *flow, const int *places) {
+    for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
+        struct divergence_block *block = &d->blocks[places[i]];
+        block->dominator = places[flow->blocks[i].dominator];
+        block->regions = arena_alloc(&d->arena, (size_t)d->region_words * sizeof *block->regions);
+        block->predecessors =
+            arena_alloc(&d->arena, (size_t)(flow->blocks[i].predecessor_count + 1) * sizeof(int));
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->block);
+        block->successors = arena_alloc(&d->arena, (LLVMGetNumSuccessors(terminator) + 1) * sizeof(int));
+    }
+    /* Flow lists an edge once for each successor of its block. */
+    for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
+        for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
+            int from = places[flow->blocks[i].predecessors[p]], to = places[i];
+            d->blocks[to].predecessors[d->blocks[to].predecessor_count++] = from;
+            d->blocks[from].successors[d->blocks[from].successor_count++] = to;
+        }
+    }
+}
+
+static smelt_status find_blocks(struct divergence *d) {
+    struct flow flow;
+    TRY(flow_find(d->unit, d->unit->entry, &d->arena, &flow));
+    d->irreducible = flow.irreducible;
+    if (flow.irreducible) return SMELT_OK;
+    size_t count = (size_t)flow.block_count;
+    struct placing placing = {.d = d, .flow = &flow, .place = arena_alloc(&d->arena, count * sizeof(int))};
+    d->blocks = arena_alloc(&d->arena, count * sizeof *d->blocks);
+    d->loops = arena_alloc(&d->arena, (size_t)(flow.loop_count + 1) * sizeof *d->loops);
+    if (!d->arena.failed) {
+        d->loop_count = flow.loop_count;
+        d->region_words = (flow.block_count + flow.loop_count + 63) / 64;
+        for (size_t i = 0; i < count; i++) placing.place[i] = -1;
+        for (int i = 0; i < flow.loop_count; i++) d->loops[i].parent = flow.loops[i].parent;
+        put_in_order(&placing, 0, -1);
+        copy_edges(d, &flow, placing.place);
+        index_blocks(d);
+        if (!d->arena.failed) find_leaves(d);
+    }
+    return d->arena.failed ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count)
+                           : SMELT_OK;
+}
+
+/* ---- Following the paths of one divergent branch or loop. */
+
+#define NO_LABEL (-1)
+
+struct paths {
+    struct divergence *d;
+    int level;     /* the loop they run in, -1: the function */
+    int *label;    /* by place: which path comes here; its own place where several do */
+    int waiting;   /* labelled places not yet visited */
+    bool left;     /* a path left the loop, */
+    bool repeated; /* went back to its header, */
+    bool ended;    /* or came to the thread's end */
+};
+
+static void reach(struct paths *p, int from, int target, int label) {
+    struct divergence *d = p->d;
+    if (d->blocks[target].leaf) {
+        p->ended = true;
+    } else if (!lies_within(d, target, p->level)) {
+        p->left = true;
+    } else if (p->level >= 0 && target == d->loops[p->level].header) {
+        p->repeated = true;
+        if (p->label[target] == NO_LABEL) p->label[target] = label;
+        if (p->label[target] != label) d->blocks[target].join = true;
+    } else if (target <= from) { /* an inner loop's next round: its header has its label */
+    } else if (p->label[target] == NO_LABEL) {
+        p->label[target] = label;
+        p->waiting++;
+    } else if (p->label[target] != label) {
+        p->label[target] = target;
+        d->blocks[target].join = true;
+    }
+}
+
+static void follow(struct paths *p, int first, int region) {
+    struct divergence *d = p->d;
+    int last = p->level < 0 ? d->block_count - 1 : d->loops[p->level].last;
+    for (int place = first; place <= last && p->waiting; place++) {
+        if (p->label[place] == NO_LABEL) continue;
+        if (p->waiting == 1 && !p->left && !p->repeated) return; /* all have met */
+        p->waiting--;
+        struct divergence_block *block = &d->blocks[place];
+        set_bit(block->regions, region);
+        for (int s = 0; s < block->successor_count; s++)
+            reach(p, place, block->successors[s], p->label[place]);
+    }
+}
+
+static bool start_paths(struct divergence *d, struct paths *p, int level) {
+    *p = (struct paths){.d = d, .level = level};
+    p->label = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *p->label);
+    for (int i = 0; p->label && i < d->block_count; i++) p->label[i] = NO_LABEL;
+    return p->label != NULL;
+}
+
+/* Lanes may have ended in all that can come after these blocks. */
+static void lose_lanes(struct divergence *d, int place) {
+    int *waiting = arena_alloc(&d->arena, (size_t)(d->block_count + 1) * sizeof *waiting), count = 0;
+    if (!waiting) return;
+    waiting[count++] = place;
+    while (count) {
+        const struct divergence_block *block = &d->blocks[waiting[--count]];
+        for (int s = 0; s < block->successor_count; s++) {
+            struct divergence_block *next = &d->blocks[block->successors[s]];
+            if (next->short_of) continue;
+            next->short_of = true;
+            waiting[count++] = block->successors[s];
+        }
+    }
+}
+
+static void mark_loop(struct divergence *d, int loop) {
+    struct divergence_loop *l = &d->loops[loop];
+    struct paths p;
+    if (l->divergent || !start_paths(d, &p, l->parent)) return;
+    l->divergent = d->rounds_differ = true;
+    for (int place = l->header; place <= l->last; place++) {
+        const struct divergence_block *block = &d->blocks[place];
+        for (int s = 0; s < block->successor_count; s++) {
+            int target = block->successors[s];
+            if (lies_within(d, target, loop)) continue;
+            d->blocks[target].join = true; /* the lanes come from different rounds */
+            reach(&p, l->last, target, target);
+        }
+    }
+    follow(&p, l->last + 1, d->block_count + loop);
+    if (p.ended) lose_lanes(d, l->header);
+    if (p.left && p.level >= 0) mark_loop(d, p.level);
+}
+
+static void mark_branch(struct divergence *d, int place) {
+    struct divergence_block *block = &d->blocks[place];
+    struct paths p;
+    if (block->divergent || !start_paths(d, &p, block->loop)) return;
+    block->divergent = true;
+    for (int s = 0; s < block->successor_count; s++)
+        reach(&p, place, block->successors[s], block->successors[s]);
+    follow(&p, place + 1, place);
+    if (p.ended) lose_lanes(d, place);
+    if (p.left && p.level >= 0) mark_loop(d, p.level);
+}
+
+/* ---- The fixpoint. */
+
+static bool analyse_block(struct divergence *d, int place) {
+    struct divergence_block *block = &d->blocks[place];
+    bool changed = false;
+    FOR_EACH_INSTRUCTION(instruction, block->block) {
+        if (LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVoidTypeKind)
+            changed |= add_bits(d, instruction, differing_in_result(d, instruction, place));
+    }
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->block);
+    if (block->divergent || block->successor_count < 2) return changed;
+    LLVMValueRef condition =
+        LLVMIsABranchInst(terminator) ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0);
+    if (!differing_in_operand(d, condition, place)) return changed;
+    mark_branch(d, place);
+    return true;
+}
+
+smelt_status divergence_find(struct unit *unit, struct divergence *d) {
+    *d = (struct divergence){.unit = unit};
+    TRY(find_blocks(d));
+    for (bool changed = !d->irreducible; changed && !d->arena.failed;) {
+        changed = false;
+        for (int place = 0; place < d->block_count; place++) changed |= analyse_block(d, place);
+    }
+    return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
+                           : SMELT_OK;
+}
+
+/* ---- Marks: metadata, which branches keep as blocks change around them. */
+
+static unsigned mark_kind(struct unit *unit) {
+    return LLVMGetMDKindIDInContext(unit->context, MARK, sizeof MARK - 1);
+}
+
+void divergence_mark_branch(struct unit *unit, LLVMValueRef branch) {
+    LLVMMetadataRef node = LLVMMDNodeInContext2(unit->context, NULL, 0);
+    LLVMSetMetadata(branch, mark_kind(unit), LLVMMetadataAsValue(unit->context, node));
+}
+
+void divergence_mark(const struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++)
+        if (d->blocks[place].divergent)
+            divergence_mark_branch(d->unit, LLVMGetBasicBlockTerminator(d->blocks[place].block));
+}
+
+smelt_status divergence_find_marked(struct unit *unit, struct divergence *d) {
+    *d = (struct divergence){.unit = unit};
+    TRY(find_blocks(d));
+    for (int place = 0; place < d->block_count; place++) {
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(d->blocks[place].block);
+        if (LLVMGetMetadata(terminator, mark_kind(unit))) mark_branch(d, place);
+    }
+    return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
+                           : SMELT_OK;
+}
+
+void divergence_free(struct divergence *d) {
+    arena_free(&d->arena);
+}
+
+/* ---- Questions. */
+
+bool is_reached_by_all(const struct divergence *d, int place) {
+    const struct divergence_block *block = &d->blocks[place];
+    for (int w = 0; w < d->region_words; w++)
+        if (block->regions[w]) return false;
+    for (int loop = block->loop; loop >= 0; loop = d->loops[loop].parent) {
+        if (d->loops[loop].divergent) return false;
+        const uint64_t *around = d->blocks[d->loops[loop].header].regions;
+        for (int w = 0; w < d->region_words; w++)
+            if (around[w]) return false;
+    }
+    return true;
+}
+
+int place_above(const struct divergence *d, int place) {
+    int level = d->blocks[place].loop, above = d->blocks[place].dominator;
+    if (level >= 0 && d->loops[level].header == place) level = d->loops[level].parent;
+    while (d->blocks[above].loop != level) above = d->blocks[above].dominator;
+    return above;
+}
+
+bool is_reached_from(const struct divergence *d, int above, int below) {
+    return memcmp(d->blocks[above].regions, d->blocks[below].regions,
+                  (size_t)d->region_words * sizeof *d->blocks[above].regions) == 0;
+}
