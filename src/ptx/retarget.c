@@ -29,8 +29,18 @@ static void clean_function(LLVMValueRef function, bool entry) {
     if (!entry && !LLVMIsDeclaration(function)) LLVMSetLinkage(function, LLVMInternalLinkage);
 }
 
+/* Lists of what a linker must keep: nobody but the entry uses a kernel's globals. */
+static void forget_used(struct unit *unit) {
+    static const char *const lists[] = {"llvm.used", "llvm.compiler.used"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        LLVMValueRef list = LLVMGetNamedGlobal(unit->module, lists[i]);
+        if (list) LLVMDeleteGlobal(list);
+    }
+}
+
 static void clean(struct unit *unit) {
     LLVMStripModuleDebugInfo(unit->module);
+    forget_used(unit);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
         clean_function(f, f == unit->entry);
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
