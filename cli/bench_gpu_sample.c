@@ -248,6 +248,8 @@ static smelt_status measure_derivatives(struct gpu *gpu, const char *name, struc
     if (status == SMELT_OK)
         status = gpu_add_launch(gpu, &launches, "gpu_sample.metal", kernel_text_gpu_sample, "sample_vjp_64",
                                 &desc);
+    if (status == SMELT_OK)
+        status = gpu_driver_status(gpu_driver_fill(gpu_place(job->x_grad), 0xff, gpu_bytes(job->x_grad)));
     if (status == SMELT_OK) {
         enter_all(&contest, &launches, "grid-sample-vjp", "grid-sample-vjp-nchw", 3);
         status = gpu_contest_run(&contest);

@@ -61,6 +61,8 @@ static void start_llvm(void) {
         "smelt",
         /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
         "-assume-default-is-flat-addrspace",
+        /* Addresses in threadgroup memory are computed in 32 bits (ptx/retarget.c has the same layout). */
+        "-nvptx-short-ptr",
         /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
         "-vectorize-loops=false", "-scalarize-load-store", "-unroll-full-max-count=16",
         /* Vector code has work enough in a round; unrolled, it takes long to compile. */

@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define TRIPLE "nvptx64-nvidia-cuda"
-#define LAYOUT "e-i64:64-i128:128-v16:16-v32:32-n16:32:64"
+/* Addresses in threadgroup memory have 32 bits, and are computed in as many (-nvptx-short-ptr). */
+#define LAYOUT "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 
 static void clean_function(LLVMValueRef function, bool entry) {
     static const char *const kinds[] = {"target-cpu", "tune-cpu", "target-features", "min-legal-vector-width",
@@ -50,6 +51,42 @@ static void clean(struct unit *unit) {
     LLVMSetTarget(unit->module, TRIPLE);
     LLVMSetDataLayout(unit->module, LAYOUT);
 }
+
+/* ---- Addresses in threadgroup memory that are kept in memory take the eight bytes there that the code so
+ * far has counted with. */
+
+static bool is_threadgroup_pointer(LLVMTypeRef type) {
+    return LLVMGetTypeKind(type) == LLVMPointerTypeKind && LLVMGetPointerAddressSpace(type) == PTX_SHARED;
+}
+
+static void widen_load(struct unit *unit, LLVMValueRef load) {
+    LLVMTypeRef type = LLVMTypeOf(load);
+    LLVMPositionBuilderBefore(unit->builder, load);
+    LLVMValueRef word = LLVMBuildLoad2(unit->builder, type_i64(unit), LLVMGetOperand(load, 0), "");
+    LLVMSetAlignment(word, LLVMGetAlignment(load));
+    LLVMReplaceAllUsesWith(load, LLVMBuildIntToPtr(unit->builder, word, type, ""));
+    LLVMInstructionEraseFromParent(load);
+}
+
+static void widen_store(struct unit *unit, LLVMValueRef store) {
+    LLVMPositionBuilderBefore(unit->builder, store);
+    LLVMValueRef word = LLVMBuildPtrToInt(unit->builder, LLVMGetOperand(store, 0), type_i64(unit), "");
+    LLVMSetOperand(store, 0, word);
+}
+
+static void widen_pointers(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        FOR_EACH_BLOCK(block, f)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (LLVMIsALoadInst(instruction) && is_threadgroup_pointer(LLVMTypeOf(instruction)))
+            widen_load(unit, instruction);
+        else if (LLVMIsAStoreInst(instruction) &&
+                 is_threadgroup_pointer(LLVMTypeOf(LLVMGetOperand(instruction, 0))))
+            widen_store(unit, instruction);
+    }
+}
+
+/* ---- The text. */
 
 /* The next place of `word` in the module's own text, which is what stands outside quotes. */
 static char *find_word(char *text, const char *word) {
@@ -89,6 +126,19 @@ static void replace_casts(char *text) {
     }
 }
 
+/* Members of structs and elements of arrays that are addresses in threadgroup memory are words, in place. */
+static void replace_members(char *text) {
+    static const char word[] = "ptr addrspace(3)", wide[] = "i64             ", type[] = " = type ";
+    for (char *at = text; (at = find_word(at, word)); at += sizeof word - 1) {
+        char *line = at;
+        while (line > text && line[-1] != '\n') line--;
+        const char *definition = *line == '%' ? strstr(line, type) : NULL;
+        bool member = definition && definition < at;
+        bool element = at - text >= 3 && strncmp(at - 3, " x ", 3) == 0;
+        if (member || element) memcpy(at, wide, sizeof wide - 1);
+    }
+}
+
 static smelt_status read_again(struct unit *unit, const char *text) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "kernel");
     char *message = NULL;
@@ -107,7 +157,9 @@ static smelt_status read_again(struct unit *unit, const char *text) {
 
 smelt_status pass_ptx_retarget(struct unit *unit) {
     clean(unit);
+    widen_pointers(unit);
     char *text = LLVMPrintModuleToString(unit->module);
+    replace_members(text);
     replace_spaces(text);
     replace_casts(text);
     smelt_status status = read_again(unit, text);
