@@ -125,6 +125,7 @@ smelt_status flight_launch(struct flight *f) {
     CUresult result = gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1], f->blocks[2],
                                           f->threads, 1, 1, f->shared_bytes, f->stream->handle, NULL, extra);
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "kernel '%s'", f->executable->name);
+    if (cuda_stream_records(f->stream)) atomic_store(&f->module->recorded, true);
     cuda_stream_note(f->stream, f->executable->name);
     return SMELT_OK;
 }

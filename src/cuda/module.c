@@ -1,4 +1,6 @@
 #include "cuda/module.h"
+#include "base/text.h"
+#include "cuda/stream.h"
 #include "frontend/cache.h"
 
 #include <stdlib.h>
@@ -142,15 +144,22 @@ smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const st
     return SMELT_OK;
 }
 
-void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module) {
+/* Launches of it may be in flight. */
+static void unload(struct cuda_gpu *gpu, struct cuda_module *module) {
     CUcontext previous;
-    if (module && module->epoch == atomic_load(&gpu->epoch) && !atomic_load(&gpu->lost) &&
-        cuda_enter(gpu, &previous) == SMELT_OK) {
-        /* Launches of it may be in flight. */
-        (void)gpu->driver->context_wait();
-        (void)gpu->driver->module_unload(module->handle);
-        cuda_leave(gpu, previous);
-    }
+    if (atomic_load(&module->recorded) || !cuda_enter_release(gpu, module->epoch, &previous)) return;
+    const char *message = smelt_error();
+    char *kept_message = string_copy(message, strlen(message));
+    if (cuda_finish_all(gpu) == SMELT_OK)
+        cuda_note(gpu, gpu->driver->module_unload(module->handle));
+    else if (kept_message)
+        error_record("%s", kept_message);
+    free(kept_message);
+    cuda_leave(gpu, previous);
+}
+
+void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module) {
+    if (module) unload(gpu, module);
     for (struct cuda_module *before; module; module = before) {
         before = module->before;
         free(module);

@@ -9,6 +9,7 @@ struct cuda_module {
     CUfunction function;
     uint32_t epoch;              /* of the GPU it was loaded in: in a later one it is gone */
     _Atomic uint32_t most_bytes; /* of dynamic threadgroup memory that launches may ask for so far */
+    atomic_bool recorded;        /* a replay may launch it at any time: it stays loaded */
     struct cuda_module *before;  /* of an earlier epoch */
 };
 
@@ -19,8 +20,7 @@ struct cuda_module {
 smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
                               struct cuda_module **module);
 
-/* Unloads it, where its epoch still lasts, and those before it. Does nothing to the GPU when its driver is
- * going, at the end of a process. */
+/* Unloads it when what was enqueued has ended, and those before it. The thread's message stays. */
 void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module);
 
 #endif

@@ -48,8 +48,11 @@ static smelt_status watch_open(struct watch *watch, struct flight *flight) {
 /* The launch's own failure goes before. */
 static smelt_status watch_close(struct watch *watch, smelt_status status) {
     const struct executable *executable = watch->flight->executable;
+    const struct cuda_driver *driver = executable->gpu->driver;
     alarm_disarm(watch->alarm);
-    (void)executable->gpu->driver->stream_destroy(watch->beside);
+    /* The copy must have come before its target is given back. */
+    if (atomic_load(&watch->expired)) (void)driver->stream_wait(watch->beside);
+    (void)driver->stream_destroy(watch->beside);
     if (status == SMELT_OK && atomic_load(&watch->expired))
         return fail(SMELT_ERROR_TIMEOUT,
                     "kernel '%s' ran longer than the time-out of %g seconds and was stopped",

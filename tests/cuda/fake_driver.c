@@ -315,6 +315,13 @@ static void hook_launch(fake_launch_hook *hook, void *context) {
     pthread_mutex_unlock(&fake.lock);
 }
 
+static void hook_pause(void) {
+    static const struct timespec moment = {.tv_nsec = 1000000};
+    pthread_mutex_unlock(&fake.lock);
+    nanosleep(&moment, NULL);
+    pthread_mutex_lock(&fake.lock);
+}
+
 static void hook_touch(CUdeviceptr address, bool writes) {
     struct block *block = block_at((void *)(uintptr_t)address);
     if (!running || !running_stream)
@@ -362,6 +369,7 @@ EXPORT const struct fake_cuda *fake_cuda_hooks(void) {
                                            .deferred = hook_deferred,
                                            .launch = hook_launch,
                                            .touch = hook_touch,
+                                           .pause = hook_pause,
                                            .violation = hook_violation,
                                            .forget_violation = hook_forget_violation,
                                            .alive = hook_alive,

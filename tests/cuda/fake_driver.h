@@ -60,6 +60,8 @@ struct fake_cuda {
     void (*launch)(fake_launch_hook *hook, void *context);
     /* From within a launch: it uses the block at `address`. */
     void (*touch)(CUdeviceptr address, bool writes);
+    /* From within a launch: lets the calls of other threads in for a moment. */
+    void (*pause)(void);
     /* What was done wrong first; NULL: nothing. */
     const char *(*violation)(void);
     void (*forget_violation)(void);
