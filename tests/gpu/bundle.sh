@@ -22,16 +22,20 @@ copy "$build/bin/smelt" bin
 copy "$build/lib/libsmelt.so" lib
 copy "$build/lib/libsmelt_compiler.so" lib
 copy "$build/fuzz/fuzz_kernels" fuzz
-for program in "$build"/tests/ml_* "$build"/tests/seeds_* "$build"/tests/prelude_library "$build"/tests/measure_accuracy \
-    "$build"/tests/unit_engine "$build"/tests/unit_kernel_log "$build"/tests/unit_cuda* "$build"/tests/unit_gpu*; do
-    [ -f "$program" ] && [ -x "$program" ] && copy "$program" tests
+for program in "$build"/tests/ml_* "$build"/tests/seeds_* "$build"/tests/prelude_library "$build"/tests/measure_accuracy; do
+    copy "$program" tests
+done
+# Of the unit tests those that take their device from outside.
+for source in $(grep -l '"../device.h"' "$(dirname "$0")"/../unit/test_*.c); do
+    name=$(basename "$source" .c)
+    copy "$build/tests/unit_${name#test_}" tests
 done
 
 # What they need beside the C library, which is every machine's own, and LLVM's.
 for file in "$out"/bin/* "$out"/tests/* "$out"/fuzz/* "$out/lib/libsmelt.so"; do
     LD_LIBRARY_PATH="$out/lib" ldd "$file"
 done | sed -n 's/.* => \(\/.*\) (0x.*/\1/p' | sort -u |
-    grep -vE '/(libc|libm|libmvec|libdl|libpthread|librt|ld-linux[^/]*|libsmelt[^/]*)\.so' |
+    grep -vF "$out/" | grep -vE '/(libc|libm|libmvec|libdl|libpthread|librt|ld-linux[^/]*|libsmelt[^/]*)\.so' |
     while read -r library; do
         install -m 755 "$library" "$out/lib/"
         strip --strip-unneeded "$out/lib/$(basename "$library")"

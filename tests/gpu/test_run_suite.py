@@ -45,8 +45,10 @@ def test_real_build(build):
 def test_copied_build(build, folder):
     """Stripped, in another place, without a home, the sources found where the suite's own file lies."""
     copy = folder / "a copy"
-    bundle = subprocess.run([str(SUITE.parent / "bundle.sh"), str(build), str(copy)], capture_output=True, text=True, check=False)
-    check("bundle.sh", bundle.returncode == 0, bundle.stdout + bundle.stderr)
+    for _ in range(2):  # the second time into what is there
+        bundle = subprocess.run([str(SUITE.parent / "bundle.sh"), str(build), str(copy)], capture_output=True, text=True,
+                                check=False)
+        check("bundle.sh", bundle.returncode == 0, bundle.stdout + bundle.stderr)
     size = sum(file.stat().st_size for file in copy.rglob("*") if file.is_file())
     check("the size of a bundle", size <= 12 << 20, size)
     home = folder / "home"
