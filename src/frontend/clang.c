@@ -157,6 +157,35 @@ smelt_status clang_find(struct clang *clang) {
     return SMELT_OK;
 }
 
+/* ---- Who compiled last, for hosts from which clang is gone. */
+
+static struct hash last_key(void) {
+    struct hasher *hasher = hasher_create();
+    hasher_add_string(hasher, "the clang that compiled last");
+    return hasher_finish(hasher);
+}
+
+static bool recall_last(struct hash *identity) {
+    struct text stored = {0};
+    bool there = cache_read(last_key(), "clang", &stored) && stored.length == sizeof *identity;
+    if (there) memcpy(identity, stored.data, sizeof *identity);
+    text_free(&stored);
+    return there;
+}
+
+smelt_status clang_find_or_recall(struct clang *clang) {
+    smelt_status status = clang_find(clang);
+    if (status != SMELT_ERROR_NO_COMPILER) return status;
+    *clang = (struct clang){.path = ""};
+    return recall_last(&clang->identity) ? SMELT_OK : clang_find(clang);
+}
+
+void clang_note_use(const struct clang *clang) {
+    struct hash last;
+    struct bytes identity = {(const char *)&clang->identity, sizeof clang->identity};
+    if (!recall_last(&last) || !same(last, clang->identity)) cache_write(last_key(), "clang", &identity, 1);
+}
+
 /* The dialect: see docs/architecture.md for why SYCL device mode. */
 static const char *const dialect_flags[] = {
     "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++17",

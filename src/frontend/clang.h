@@ -15,6 +15,14 @@ struct clang {
  * or which version was found. Found once a process and environment. */
 smelt_status clang_find(struct clang *clang);
 
+/* Whose work to look for in the cache: clang_find's, or where it finds none the one that compiled into this
+ * cache last (clang_note_use), which is good for its identity only. NO_COMPILER as clang_find if there is
+ * neither. */
+smelt_status clang_find_or_recall(struct clang *clang);
+
+/* It has compiled something. */
+void clang_note_use(const struct clang *clang);
+
 enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
 
 struct clang_request {

@@ -125,7 +125,10 @@ static smelt_status get_bitcode(const struct translation *translation, const str
                                 const struct text *text, struct hash key, struct text *bitcode,
                                 bool *cached) {
     *cached = cache_read(key, "bitcode", bitcode);
-    return *cached ? SMELT_OK : run_clang(translation, clang, text, bitcode);
+    if (*cached) return SMELT_OK;
+    TRY(run_clang(translation, clang, text, bitcode));
+    clang_note_use(clang);
+    return SMELT_OK;
 }
 
 static struct bytes bitcode_bytes(const struct entry_bitcode *bitcode) {
@@ -153,28 +156,27 @@ void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status stat
     if (bitcode->cached && status == SMELT_ERROR_INTERNAL) cache_remove(bitcode->key, "bitcode");
 }
 
+/* What is in the cache for it needs neither clang nor the compiler library. */
+static bool recall_image(const struct translation *translation, const struct text *text,
+                         const struct code_options *options, const char *cpu, struct image *image) {
+    struct clang clang;
+    if (clang_find_or_recall(&clang) != SMELT_OK) return false;
+    return code_recall(bitcode_key(translation, text, &clang), options, cpu, image);
+}
+
 smelt_status compile_entry(const struct translation *translation, const struct entry *entry,
                            const struct code_options *options, struct image *image, bool *cache_hit) {
     struct text text = {0};
-    struct clang clang;
-    const struct compiler *compiler;
     const char *cpu = target_cpu();
-    TRY(clang_find(&clang));
     TRY(complete_text(translation, entry, &text));
-    struct entry_bitcode bitcode = {.key = bitcode_key(translation, &text, &clang)};
-    *cache_hit = code_recall(bitcode.key, options, cpu, image);
-    smelt_status status = SMELT_OK;
-    if (!*cache_hit) {
-        status = compiler_open(&compiler);
-        if (status == SMELT_OK)
-            status = get_bitcode(translation, &clang, &text, bitcode.key, &bitcode.bytes, &bitcode.cached);
-        if (status == SMELT_OK) {
-            status = code_make(bitcode_bytes(&bitcode), bitcode.key, options, cpu, image);
-            compile_keep_bitcode(&bitcode, status);
-        }
-        text_free(&bitcode.bytes);
-    }
+    *cache_hit = recall_image(translation, &text, options, cpu, image);
     text_free(&text);
+    if (*cache_hit) return SMELT_OK;
+    struct entry_bitcode bitcode;
+    TRY(compile_bitcode(translation, entry, &bitcode));
+    smelt_status status = code_make(bitcode_bytes(&bitcode), bitcode.key, options, cpu, image);
+    compile_keep_bitcode(&bitcode, status);
+    text_free(&bitcode.bytes);
     return status;
 }
 

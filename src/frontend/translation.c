@@ -139,13 +139,13 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
 
 static smelt_status preprocess(const struct translation_request *request, struct translation *out) {
     struct clang clang;
+    TRY(clang_find_or_recall(&clang));
+    if (recall(preprocess_key(request, &clang), &out->source)) return SMELT_OK;
     TRY(clang_find(&clang));
-    struct hash key = preprocess_key(request, &clang);
-    if (recall(key, &out->source)) return SMELT_OK;
     struct timespec start;
     clock_gettime(CLOCK_REALTIME_COARSE, &start);
     TRY(run_preprocessor(request, &clang, out));
-    remember(key, request, out->search_paths, start, &out->source);
+    remember(preprocess_key(request, &clang), request, out->search_paths, start, &out->source);
     return SMELT_OK;
 }
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from support import SMELT, entries, expect, expect_equal, expect_exp, expect_failure, run_tests, was_cached
+from support import EXP_BODY, SMELT, entries, expect, expect_equal, expect_exp, expect_failure, run_tests, was_cached
 
 NO_CLANG = ("smelt: no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name a clang "
             "19 in SMELT_CLANG")
@@ -58,6 +58,36 @@ def test_clang_in_path_of_version_19(scratch):
     expect_exp(done, output)
     done, output = scratch.run_exp(SMELT_CLANG=os.path.join(folder, "clang"))
     expect_exp(done, output)
+
+
+def test_what_is_in_the_cache_runs_without_clang(scratch):
+    """In the text's own form and preprocessed; another launch's code is not there, nor is another text's."""
+    empty = os.path.join(scratch.path, "bin")
+    os.mkdir(empty)
+    preprocessed = "#define HALF 2\n" + EXP_BODY.replace("T(inp[i])", "HALF * T(inp[i]) / 2")
+    for name, body in (("plain", EXP_BODY), ("preprocessed", preprocessed)):
+        done, output = scratch.run_exp(name, body)
+        expect_exp(done, output)
+        for changes in ({"PATH": empty}, {"PATH": None}, {"SMELT_CLANG": "/no/such/clang"},
+                        {"PATH": empty, "SMELT_COMPILE": "0"}):
+            done, output = scratch.run_exp(name, body, extra=("--verbose",), **changes)
+            expect_exp(done, output, f"the {name} kernel with {changes}")
+            expect(was_cached(done), f"the {name} kernel in the cache was not used with {changes}")
+        done, _ = scratch.run_exp(name, body, extra=("--timeout", "0"), PATH=empty)
+        expect_failure(done, 3, NO_CLANG)
+    expect_message(scratch, NO_CLANG, name="other", body=EXP_BODY + "// not the same\nout[i] += 0;\n", PATH=empty)
+    # The compiler that made what is there is the last; what another made is not found for it.
+    script = scratch.file("clang-19", '#!/bin/sh\nexec clang-19 "$@"\n', 0o755)
+    done, output = scratch.run_exp("third", EXP_BODY + "// the third\n", SMELT_CLANG=script)
+    expect_exp(done, output)
+    done, output = scratch.run_exp("third", EXP_BODY + "// the third\n", PATH=empty)
+    expect_exp(done, output)
+    expect_message(scratch, NO_CLANG, name="plain", PATH=empty)
+    # What says who was last may be damaged or gone.
+    for path in entries(scratch, "clang"):
+        with open(path, "r+b") as file:
+            file.write(b"?")
+    expect_message(scratch, NO_CLANG, name="third", body=EXP_BODY + "// the third\n", PATH=empty)
 
 
 def installed_without(scratch, library):
