@@ -163,18 +163,21 @@ smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, 
 
 /* ---- Release. */
 
-/* The caller's memory is his again when nothing that was enqueued uses it any more. */
+static void wait_for_user(struct cuda_stream *stream) {
+    const struct cuda_driver *driver = stream->gpu->driver;
+    CUcontext previous;
+    if (!cuda_enter_release(stream->gpu, stream->epoch, &previous)) return;
+    pthread_mutex_lock(&stream->lock);
+    bool marked = stream->closed || cuda_stream_records(stream);
+    pthread_mutex_unlock(&stream->lock);
+    cuda_note(stream->gpu, marked ? driver->event_wait(stream->marker) : driver->stream_wait(stream->handle));
+    cuda_leave(stream->gpu, previous);
+}
+
+/* The memory is its owner's again when nothing that was enqueued uses it any more. */
 static void wait_for_users(struct cuda_use *use) {
-    const struct cuda_driver *driver = use->gpu->driver;
-    for (int i = -1; i < use->reader_count; i++) {
-        struct cuda_stream *stream = i < 0 ? use->writer : use->readers[i];
-        if (!stream || stream->epoch != atomic_load(&stream->gpu->epoch)) continue;
-        pthread_mutex_lock(&stream->lock);
-        bool marked = stream->closed || cuda_stream_records(stream);
-        pthread_mutex_unlock(&stream->lock);
-        cuda_note(stream->gpu,
-                  marked ? driver->event_wait(stream->marker) : driver->stream_wait(stream->handle));
-    }
+    if (use->writer) wait_for_user(use->writer);
+    for (int i = 0; i < use->reader_count; i++) wait_for_user(use->readers[i]);
 }
 
 /* In the order of the GPU's own stream, after all that used it. */
@@ -185,8 +188,9 @@ static void release_block(struct cuda_use *use, CUdeviceptr address) {
     if (use->writer) result = cuda_stream_follow_quietly(stream, use->writer);
     for (int i = 0; i < use->reader_count && result == CUDA_SUCCESS; i++)
         result = cuda_stream_follow_quietly(stream, use->readers[i]);
-    if (result == CUDA_SUCCESS) result = gpu->driver->release(address, stream->handle);
     cuda_note(gpu, result);
+    if (result != CUDA_SUCCESS) wait_for_users(use);
+    cuda_note(gpu, gpu->driver->release(address, stream->handle));
 }
 
 void cuda_memory_release(struct memory *memory) {
