@@ -105,7 +105,9 @@ void cuda_stream_note(struct cuda_stream *stream, const char *kernel) {
     }
     pthread_mutex_lock(&stream->lock);
     char *slot = stream->pending[stream->pending_count++ % CUDA_PENDING_NAMES];
-    snprintf(slot, sizeof stream->pending[0], "%s", kernel);
+    size_t length = strnlen(kernel, sizeof stream->pending[0] - 1);
+    memcpy(slot, kernel, length);
+    slot[length] = 0;
     pthread_mutex_unlock(&stream->lock);
 }
 

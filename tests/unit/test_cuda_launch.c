@@ -2,6 +2,8 @@
  * what is not, which code is compiled, assembled and loaded. */
 #include "cuda/launches.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +276,59 @@ static void test_streams_follow_each_other(void **state) {
     smelt_array_release(z);
     smelt_stream_release(first);
     smelt_stream_release(second);
+    smelt_function_release(axpy);
+}
+
+/* Threads launch one function at the same time, from its first compile on. */
+struct launcher {
+    pthread_t thread;
+    smelt_function *axpy;
+    smelt_array *x, *y;
+    bool failed;
+};
+
+#define LAUNCHES 200
+
+static CUresult count_launch(const struct fake_launch *launch, void *context) {
+    (void)launch;
+    atomic_fetch_add((atomic_int *)context, 1);
+    return CUDA_SUCCESS;
+}
+
+static void *launch_often(void *context) {
+    struct launcher *l = context;
+    for (int i = 0; i < LAUNCHES; i++) {
+        float a = (float)i;
+        smelt_dispatch_desc desc = {
+            .buffers = {{.array = l->y}, {.array = l->x}, {.bytes = &a, .size = sizeof a}},
+            .grid = {50},
+            .threadgroup = {i % 2 ? 32 : 64},
+            .device = "cuda"};
+        l->failed |= smelt_function_run(l->axpy, &desc) != SMELT_OK;
+    }
+    return NULL;
+}
+
+static void test_threads_launch_together(void **state) {
+    (void)state;
+    struct launcher launchers[4];
+    atomic_int launches = 0;
+    smelt_function *axpy = function_of(AXPY_FILE, "axpy");
+    smelt_array *x = floats("cuda", 50, 1, 1);
+    fake->launch(count_launch, &launches);
+    fake->forget_calls();
+    for (int i = 0; i < 4; i++) {
+        launchers[i] = (struct launcher){.axpy = axpy, .x = x, .y = floats("cuda", 50, 0, 0)};
+        assert_int_equal(pthread_create(&launchers[i].thread, NULL, launch_often, &launchers[i]), 0);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(launchers[i].thread, NULL);
+        assert_false(launchers[i].failed);
+        smelt_array_release(launchers[i].y);
+    }
+    assert_int_equal(launches, 4 * LAUNCHES);
+    assert_int_equal(fake->calls("cuModuleLoadDataEx"), 2);
+    smelt_array_release(x);
     smelt_function_release(axpy);
 }
 
@@ -563,6 +618,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_function_with_host_arrays, check_fake),
         cmocka_unit_test_teardown(test_function_with_device_arrays_is_not_waited_for, check_fake),
         cmocka_unit_test_teardown(test_streams_follow_each_other, check_fake),
+        cmocka_unit_test_teardown(test_threads_launch_together, check_fake),
         cmocka_unit_test_teardown(test_host_arrays_that_share_memory, check_fake),
         cmocka_unit_test_teardown(test_many_bytes_lie_behind_an_address, check_fake),
         cmocka_unit_test_teardown(test_threadgroup_memory, check_fake),
