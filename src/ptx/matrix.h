@@ -35,7 +35,9 @@ struct matrices {
     struct tensor_product *products;          /* the newest first */
     LLVMValueRef sources[SOURCE_COUNT], lane; /* made in the entry block when first needed */
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
-    LLVMValueRef place;                       /* in it, where products are made: before this instruction */
+    bool *
+        written; /* by block of the flow: threadgroup memory may have changed since the last barrier before */
+    LLVMValueRef place; /* in it, where products are made: before this instruction */
 };
 
 /* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
@@ -48,6 +50,10 @@ smelt_status make_tensor_products(struct matrices *m, struct product_group *grou
 /* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */
 LLVMValueRef lane_number(struct matrices *m);
 LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value);
+/* A call of assembly without effects that all lanes run together. `memory`: LLVM's attribute. */
+#define MEMORY_NONE 0x00
+#define MEMORY_READ 0x15
+void set_together(struct unit *unit, LLVMValueRef call, uint64_t memory);
 
 /* matrix_sums.c — sums lie in the tensor cores' layout from product to product, through phis too; they are
  * brought to Metal's, or from it, where that cannot be. While products are made, marks stand for these

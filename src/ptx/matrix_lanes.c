@@ -51,3 +51,12 @@ LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRe
                                  constant_i32(unit, 31)};
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, 4, "");
 }
+
+void set_together(struct unit *unit, LLVMValueRef call, uint64_t memory) {
+    static const char *const names[] = {"convergent", "willreturn", "nounwind", "memory"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
+        LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(unit->context, kind, i == 3 ? memory : 0));
+    }
+}

@@ -6,31 +6,20 @@
  * products that follow one another in a sum become one of twice the depth.
  *
  * Sums round otherwise than the CPU's: the cores cut off what lies below the largest of them. */
-#include "ptx/matrix.h"
+#include "ptx/matrix_tensor.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum kind { KIND_NONE, KIND_HALF, KIND_BFLOAT, KIND_TF32 };
-
-/* An operand as the cores take it: of half and bfloat one register of two numbers, of TF32 two. */
-struct fragment {
-    struct fragment *next;
-    LLVMValueRef first, second; /* the operand's values: even and odd columns */
-    enum kind kind;
-    bool right;
-    LLVMBasicBlockRef block; /* where it was made */
-    LLVMValueRef registers[2];
-};
 
 /* One instruction, of up to four calls: rows above with even and odd columns, rows below. */
 struct tensor_product {
     struct tensor_product *next;
     LLVMBasicBlockRef block;
     enum kind kind;
-    const struct fragment *above, *below, *right; /* below may be NULL: zeros */
-    LLVMValueRef sums[4], results[4];             /* results NULL: not wanted */
-    bool deep;                                    /* it has twice the depth already */
+    struct fragment *above, *below, *right; /* below may be NULL: zeros */
+    struct product *products[4];            /* while it is made; NULL: nothing there */
+    LLVMValueRef sums[4], results[4];       /* results NULL: not wanted */
+    bool deep;                              /* it has twice the depth already */
 };
 
 /* ---- What numbers an operand has. */
@@ -127,8 +116,7 @@ static void make_left(struct matrices *m, struct fragment *f) {
         f->registers[0] = take_lanes(m, SOURCE_ROW, as_tf32(unit, f->first));
         f->registers[1] = take_lanes(m, SOURCE_ROW, as_tf32(unit, f->second));
     } else {
-        LLVMValueRef both =
-            pack(unit, narrow_of(unit, f->first, f->kind), narrow_of(unit, f->second, f->kind));
+        LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
         f->registers[0] = take_lanes(m, SOURCE_ROW, both);
     }
 }
@@ -140,8 +128,7 @@ static void make_right(struct matrices *m, struct fragment *f) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
     if (f->kind != KIND_TF32) {
-        LLVMValueRef both =
-            pack(unit, narrow_of(unit, f->first, f->kind), narrow_of(unit, f->second, f->kind));
+        LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
         LLVMValueRef even_row = take_lanes(m, SOURCE_RIGHT_EVEN, both);
         f->registers[0] = join_halves(m, even_row, take_lanes(m, SOURCE_RIGHT_ODD, both));
         return;
@@ -168,10 +155,10 @@ static LLVMBasicBlockRef block_of_operands(const struct matrices *m, LLVMValueRe
     return last;
 }
 
-/* Made once: of operands that come from another block, at that block's end, so that what stays the same in a
- * loop is not moved in each round. */
-static const struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVMValueRef second,
-                                          enum kind kind, bool right) {
+/* Finds it, or adds it without registers. Made once: of operands that come from another block, at that
+ * block's end, so that what stays the same in a loop is not moved in each round. */
+static struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVMValueRef second,
+                                    enum kind kind, bool right) {
     const struct flow *flow = &m->uniformity.flow;
     int here = flow_index(flow, m->block);
     for (struct fragment *f = m->fragments; f; f = f->next)
@@ -182,15 +169,23 @@ static const struct fragment *fragment_of(struct matrices *m, LLVMValueRef first
     if (!f) return NULL;
     LLVMBasicBlockRef home = block_of_operands(m, first, second);
     if (!home || !is_uniform_block(&m->uniformity, home)) home = m->block;
-    *f = (struct fragment){m->fragments, first, second, kind, right, home, {NULL}};
+    *f = (struct fragment){
+        .next = m->fragments, .first = first, .second = second, .kind = kind, .right = right, .block = home};
+    for (int i = 0; i < 2 && kind != KIND_TF32; i++)
+        f->numbers[i] = narrow_of(m->unit, i ? second : first, kind);
     m->fragments = f;
-    if (home != m->block) LLVMPositionBuilderBefore(m->unit->builder, LLVMGetBasicBlockTerminator(home));
-    if (right)
+    return f;
+}
+
+static void make_fragment(struct matrices *m, struct fragment *f) {
+    if (f->registers[0]) return;
+    if (f->block != m->block)
+        LLVMPositionBuilderBefore(m->unit->builder, LLVMGetBasicBlockTerminator(f->block));
+    if (f->right)
         make_right(m, f);
     else
         make_left(m, f);
-    if (home != m->block) LLVMPositionBuilderBefore(m->unit->builder, m->place);
-    return f;
+    LLVMPositionBuilderBefore(m->unit->builder, m->place);
 }
 
 /* ---- One instruction. */
@@ -213,15 +208,6 @@ static struct tensor_product *product_before(struct matrices *m, const struct te
         if (same) return q;
     }
     return NULL;
-}
-
-static void set_pure(struct unit *unit, LLVMValueRef call) {
-    static const char *const names[] = {"convergent", "willreturn", "nounwind", "memory"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        LLVMAddCallSiteAttribute(
-            call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-            LLVMCreateEnumAttribute(unit->context,
-                                    LLVMGetEnumAttributeKindForName(names[i], strlen(names[i])), 0));
 }
 
 /* Of operands of one depth, or with `before` of two: four registers of the left matrix's rows above, below,
@@ -250,37 +236,50 @@ static LLVMValueRef multiply(struct matrices *m, const struct tensor_product *p,
     LLVMValueRef call =
         ptx_assembly(unit, text, depth == 2 ? "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f" : "=f,=f,=f,=f,r,r,r,f,f,f,f",
                      LLVMStructTypeInContext(unit->context, four, 4, false), arguments, 3 * depth + 4, false);
-    set_pure(unit, call);
+    set_together(unit, call, MEMORY_NONE);
     return call;
 }
 
+static smelt_status no_memory(struct matrices *m) {
+    return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+}
+
 /* products[i] NULL: nothing there. */
-static smelt_status make_one(struct matrices *m, struct product *products[4], enum kind kind) {
-    struct unit *unit = m->unit;
-    struct tensor_product *p = arena_alloc(&m->arena, sizeof *p);
-    if (!p) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
-    LLVMValueRef none = LLVMGetUndef(LLVMFloatTypeInContext(unit->context)), sums[4];
+static smelt_status plan_one(struct matrices *m, struct product *products[4], enum kind kind,
+                             struct tensor_product **out) {
+    struct tensor_product *p = *out = arena_alloc(&m->arena, sizeof *p);
+    if (!p) return no_memory(m);
+    LLVMValueRef none = LLVMGetUndef(LLVMFloatTypeInContext(m->unit->context));
     LLVMValueRef odd_columns = products[1] ? products[1]->right : none;
-    *p = (struct tensor_product){.next = m->products, .block = m->block, .kind = kind};
+    *p = (struct tensor_product){.block = m->block, .kind = kind};
+    memcpy(p->products, products, sizeof p->products);
     p->above = fragment_of(m, products[0]->even, products[0]->odd, kind, false);
     p->below = products[2] ? fragment_of(m, products[2]->even, products[2]->odd, kind, false) : NULL;
     p->right = fragment_of(m, products[0]->right, odd_columns, kind, true);
-    if (m->arena.failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
     for (int i = 0; i < 4; i++) p->sums[i] = products[i] ? products[i]->sum : NULL;
+    return m->arena.failed ? no_memory(m) : SMELT_OK;
+}
+
+static void make_one(struct matrices *m, struct tensor_product *p) {
+    struct unit *unit = m->unit;
+    LLVMValueRef sums[4], zero = LLVMConstNull(LLVMFloatTypeInContext(unit->context));
+    make_fragment(m, p->above);
+    if (p->below) make_fragment(m, p->below);
+    make_fragment(m, p->right);
     struct tensor_product *before = product_before(m, p);
     for (int i = 0; i < 4; i++) {
         if (before) p->sums[i] = before->sums[i];
-        sums[i] = p->sums[i] ? mark_to_tensor(m, p->sums[i]) : LLVMConstNull(LLVMTypeOf(none));
+        sums[i] = p->sums[i] ? mark_to_tensor(m, p->sums[i]) : zero;
     }
     LLVMValueRef call = multiply(m, p, before, sums);
     p->deep = before != NULL;
     for (unsigned i = 0; i < 4; i++) {
-        if (!products[i]) continue;
+        if (!p->products[i]) continue;
         p->results[i] = mark_from_tensor(m, LLVMBuildExtractValue(unit->builder, call, i, ""));
-        products[i]->result = p->results[i];
+        p->products[i]->result = p->results[i];
     }
+    p->next = m->products;
     m->products = p;
-    return SMELT_OK;
 }
 
 /* ---- Which products go together. */
@@ -314,7 +313,8 @@ static bool share_right(const struct square *a, const struct square *b) {
            (!a->odd || a->odd->right == b->odd->right);
 }
 
-smelt_status make_tensor_products(struct matrices *m, struct product_group *group) {
+static smelt_status plan_products(struct matrices *m, struct product_group *group,
+                                  struct tensor_product **plans, int *plan_count) {
     struct square squares[GROUP_MOST];
     bool done[GROUP_MOST] = {false};
     int count = find_squares(m->unit, group, squares);
@@ -328,7 +328,21 @@ smelt_status make_tensor_products(struct matrices *m, struct product_group *grou
             four[2] = squares[below].even;
             four[3] = squares[below].odd;
         }
-        TRY(make_one(m, four, squares[i].kind));
+        TRY(plan_one(m, four, squares[i].kind, &plans[(*plan_count)++]));
     }
+    return SMELT_OK;
+}
+
+smelt_status make_tensor_products(struct matrices *m, struct product_group *group) {
+    struct tensor_product *plans[GROUP_MOST];
+    struct fragment *wanted[3 * GROUP_MOST];
+    int plan_count = 0, wanted_count = 0;
+    struct fragment *known = m->fragments;
+    TRY(plan_products(m, group, plans, &plan_count));
+    for (struct fragment *f = m->fragments; f != known; f = f->next)
+        if (f->kind != KIND_TF32) wanted[wanted_count++] = f;
+    TRY(load_fragments(m, wanted, wanted_count));
+    LLVMPositionBuilderBefore(m->unit->builder, m->place);
+    for (int i = 0; i < plan_count; i++) make_one(m, plans[i]);
     return SMELT_OK;
 }

@@ -288,6 +288,26 @@ class Machine:
                 total = sums[row, column] + sum(left[row, k] * right[k, column] for k in range(depth))
                 self.write(thread, register, float(total), "f32")
 
+    def load_matrices(self, warp, name, operands):
+        """Lanes 8 m … 8 m + 7 name the rows of matrix m; a lane gets two neighbours of a row, or of a column."""
+        assert len(warp) == 32, "ldmatrix wants the whole warp"
+        registers = self.parts(operands[0])
+        assert name[4] == f"x{len(registers)}", f"{name[4]} with {len(registers)} registers"
+        for matrix, register in enumerate(registers):
+            rows = []
+            for row in range(8):
+                thread = warp[matrix * 8 + row]
+                base, offset = re.match(r"\[\s*([%\w$]+)\s*\+?\s*(-?\d+)?\s*\]", operands[1]).groups()
+                address = self.read(thread, base) + int(offset or 0)
+                assert address % 16 == 0, f"a row at {address}"
+                rows.append(self.shared[address:address + 16])
+                assert len(rows[-1]) == 16, f"a row at {address} of {len(self.shared)}"
+            for thread in warp:
+                group, member = divmod(thread.index % 32, 4)
+                places = [(2 * member + e, group) if "trans" in name else (group, 2 * member + e) for e in range(2)]
+                values = [rows[r][2 * c] | rows[r][2 * c + 1] << 8 for r, c in places]
+                self.write(thread, register, values[0] | values[1] << 16, "b32")
+
     # ---- A launch.
 
     def run_block(self, group):
@@ -308,13 +328,13 @@ class Machine:
             taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
             for thread in here:
                 thread.pc += 1
-            if name[0] in ("shfl", "mma"):
+            if name[0] in ("shfl", "mma", "ldmatrix"):
                 for first in range(0, self.block, 32):
                     warp = [t for t in taken if first <= t.index < first + 32]
                     if warp and name[0] == "shfl":
                         self.shuffle(warp, operands)
                     elif warp:
-                        self.multiply(warp, name, operands)
+                        (self.multiply if name[0] == "mma" else self.load_matrices)(warp, name, operands)
                 continue
             for thread in taken:
                 if name[0] == "bra":

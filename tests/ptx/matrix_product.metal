@@ -59,3 +59,20 @@ INSTANTIATE(half_sums_16x32x16, half, half, 16, 32, 16, 1, 2, false)
 INSTANTIATE(bfloat_sums_32x32x16, bfloat, bfloat, 32, 32, 16, 2, 2, false)
 INSTANTIATE(float_24x40x8, float, float, 24, 40, 8, 1, 1, true)
 INSTANTIATE(half_8x8x8, half, float, 8, 8, 8, 1, 1, false)
+
+// A lane loads what it stored itself, without waiting for others: what they stored may not be there yet.
+kernel void own_elements(const device half *a [[buffer(0)]], const device half *b [[buffer(1)]], device float *c [[buffer(2)]],
+                         ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup half a_tile[64], b_tile[64];
+  const short quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
+  for (short e = 0; e < 2; e++) {
+    a_tile[row * 8 + column + e] = a[row * 8 + column + e];
+    b_tile[row * 8 + column + e] = b[row * 8 + column + e];
+  }
+  simdgroup_half8x8 left, right;
+  simdgroup_load(left, a_tile);
+  simdgroup_load(right, b_tile);
+  simdgroup_float8x8 sum(0);
+  simdgroup_multiply_accumulate(sum, left, right, sum);
+  simdgroup_store(sum, c);
+}
