@@ -226,6 +226,14 @@ static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) 
     return true;
 }
 
+/* Numbers whose bits the sum leaves off. */
+static bool fits_below(struct matrices *m, const struct address *sum, const struct address *numbers) {
+    if (!is_number(numbers)) return false;
+    for (int l = 0; l < ADDRESS_LANES; l++)
+        if (numbers->number[l] < 0 || (uint64_t)numbers->number[l] >= alignment_of(m, sum, l)) return false;
+    return true;
+}
+
 static bool find_binary(struct matrices *m, LLVMValueRef value, int depth, struct address *out) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     unsigned width = width_of(value);
@@ -238,7 +246,7 @@ static bool find_binary(struct matrices *m, LLVMValueRef value, int depth, struc
     switch (opcode) {
     case LLVMOr:
         if (numbers) break;
-        if (!LLVMGetIsDisjoint(value) || !add(out, &b, 1)) return false;
+        if ((!LLVMGetIsDisjoint(value) && !fits_below(m, out, &b)) || !add(out, &b, 1)) return false;
         out->is_signed = both, out->is_unsigned = both_unsigned;
         return true;
     case LLVMAdd:
@@ -288,6 +296,7 @@ static bool find_binary(struct matrices *m, LLVMValueRef value, int depth, struc
 
 static bool find_element(struct matrices *m, LLVMValueRef gep, int depth, struct address *out) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
+    unsigned width = 8 * LLVMPointerSizeForAS(m->unit->layout, LLVMGetPointerAddressSpace(LLVMTypeOf(gep)));
     if (!find(m, LLVMGetOperand(gep, 0), depth, out)) return false;
     for (unsigned i = 1; i < (unsigned)LLVMGetNumOperands(gep); i++) {
         struct address index;
@@ -295,7 +304,8 @@ static bool find_element(struct matrices *m, LLVMValueRef gep, int depth, struct
         if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
         uint64_t step = step_of(m, gep, i, &type);
         if (!find(m, LLVMGetOperand(gep, i), depth, &index)) return false;
-        if (!extend(&index, width_of(LLVMGetOperand(gep, i)), true)) return false;
+        unsigned index_width = width_of(LLVMGetOperand(gep, i));
+        if (index_width < width && !extend(&index, index_width, true)) return false;
         for (int l = 0; l < ADDRESS_LANES; l++) steps[l] = (int64_t)step;
         multiply(&index, steps);
         if (!add(out, &index, 1)) return false;
