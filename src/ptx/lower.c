@@ -156,6 +156,7 @@ static LLVMValueRef number_of(struct lowering *l, const char *name, uint64_t d) 
 /* ---- Memory. */
 
 static LLVMValueRef shared_memory(struct lowering *l) {
+    l->shared = LLVMGetNamedGlobal(l->unit->module, "__smelt_shared");
     if (l->shared) return l->shared;
     LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(l->unit->context), 0);
     l->shared = LLVMAddGlobalInAddressSpace(l->unit->module, type, "__smelt_shared", PTX_SHARED);
@@ -342,8 +343,6 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
     struct unit *unit = l->unit;
     uint64_t d = 0;
     LLVMPositionBuilderBefore(unit->builder, call);
-    if (strcmp(name, "__smelt_buffer_address") == 0) return lower_address(l, call, BINDING_BUFFER);
-    if (strcmp(name, "__smelt_threadgroup_address") == 0) return lower_address(l, call, BINDING_THREADGROUP);
     if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
         unit->result->image.has_barrier = true;
         ptx_assembly(unit, "barrier.sync 0;", "~{memory}", NULL, NULL, 0, true);
@@ -370,8 +369,21 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
     return SMELT_OK;
 }
 
+smelt_status pass_ptx_addresses(struct unit *unit) {
+    struct lowering l = {.unit = unit, .shape = &unit->request->shape};
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        bool buffer = strcmp(called_name(call), "__smelt_buffer_address") == 0;
+        if (!buffer && strcmp(called_name(call), "__smelt_threadgroup_address") != 0) continue;
+        LLVMPositionBuilderBefore(unit->builder, call);
+        TRY(lower_address(&l, call, buffer ? BINDING_BUFFER : BINDING_THREADGROUP));
+    }
+    return SMELT_OK;
+}
+
 smelt_status pass_ptx_lower(struct unit *unit) {
     struct lowering l = {.unit = unit, .shape = &unit->request->shape};
+    l.shared = LLVMGetNamedGlobal(unit->module, "__smelt_shared");
     begin(&l);
     if (l.shape->polled) poll(&l);
     place_variables(&l);

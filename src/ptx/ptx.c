@@ -9,6 +9,7 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(measure_private_memory(unit));
     TRY(pass_ptx_inline(unit));
     TRY(pass_ptx_retarget(unit));
+    TRY(pass_ptx_addresses(unit));
     TRY(run_ptx_passes(unit, "function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
     TRY(pass_ptx_memory(unit));
     TRY(pass_ptx_division(unit));

@@ -25,6 +25,9 @@ smelt_status pass_ptx_retarget(struct unit *unit);
 /* matrix.c — products of simdgroup matrices become shuffles and multiply-adds. */
 smelt_status pass_ptx_matrix(struct unit *unit);
 
+/* lower.c — addresses of arguments, before LLVM joins those of two ways into one of an index that depends. */
+smelt_status pass_ptx_addresses(struct unit *unit);
+
 /* simdgroup.c — simdgroup operations become warp instructions over the lanes that are active there. */
 smelt_status pass_ptx_simdgroup(struct unit *unit);
 
