@@ -186,23 +186,37 @@ static void place_variables(struct lowering *l) {
     unit->result->image.threadgroup_bytes = total;
 }
 
-static smelt_status lower_address(struct lowering *l, LLVMValueRef call, int kind) {
+static LLVMValueRef address_in_slot(struct lowering *l, int kind, uint64_t offset) {
     struct unit *unit = l->unit;
     LLVMBuilderRef b = unit->builder;
-    uint64_t index;
-    if (!is_constant_integer(LLVMGetOperand(call, 0), &index))
-        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "the index of an argument is not a constant");
-    int64_t offset = ptx_slot_offset(&unit->result->image, kind, (int64_t)index);
-    if (offset < 0)
-        return unit_fail(unit, SMELT_ERROR_INTERNAL, "argument %llu is not bound", (unsigned long long)index);
     LLVMValueRef address;
     if (kind == BINDING_BUFFER) {
-        address = ptx_parameter(unit, LLVMPointerTypeInContext(unit->context, PTX_GLOBAL), (uint64_t)offset);
+        address = ptx_parameter(unit, LLVMPointerTypeInContext(unit->context, PTX_GLOBAL), offset);
     } else {
         LLVMValueRef from = parameter_i32(l, (size_t)offset);
         address = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), shared_memory(l), &from, 1, "");
     }
-    replace(call, LLVMBuildAddrSpaceCast(b, address, type_pointer(unit), ""));
+    return LLVMBuildAddrSpaceCast(b, address, type_pointer(unit), "");
+}
+
+/* The index is not always a constant: LLVM makes one call of two that stood on two ways. */
+static smelt_status lower_address(struct lowering *l, LLVMValueRef call, int kind) {
+    struct unit *unit = l->unit;
+    const struct image *image = &unit->result->image;
+    LLVMValueRef index = LLVMGetOperand(call, 0), address = NULL;
+    for (int32_t i = 0; i < image->binding_count; i++) {
+        const struct binding *binding = &image->bindings[i];
+        uint64_t constant;
+        if (binding->kind != kind) continue;
+        if (is_constant_integer(index, &constant) && (int64_t)constant != binding->index) continue;
+        uint64_t offset = (uint64_t)ptx_slot_offset(image, kind, binding->index);
+        LLVMValueRef this = address_in_slot(l, kind, offset);
+        LLVMValueRef number = constant_i32(unit, (uint32_t)binding->index);
+        LLVMValueRef meant = LLVMBuildICmp(unit->builder, LLVMIntEQ, index, number, "");
+        address = address ? LLVMBuildSelect(unit->builder, meant, this, address, "") : this;
+    }
+    if (!address) return unit_fail(unit, SMELT_ERROR_INTERNAL, "an argument that is used is not bound");
+    replace(call, address);
     return SMELT_OK;
 }
 

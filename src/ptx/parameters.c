@@ -119,9 +119,22 @@ static struct binding *wanted_inline(struct unit *unit, LLVMValueRef call) {
     return NULL;
 }
 
+/* Does a call take the address of a buffer that only the run knows? */
+static bool has_unknown_index(struct unit *unit) {
+    uint64_t index;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (strcmp(called_name(call), "__smelt_buffer_address") == 0 &&
+            !is_constant_integer(LLVMGetOperand(call, 0), &index))
+            return true;
+    }
+    return false;
+}
+
 /* Every call that asks for a buffer's address must agree. */
 static void decide(struct unit *unit) {
     struct image *image = &unit->result->image;
+    if (has_unknown_index(unit)) return;
     for (int pass = 0; pass < 2; pass++) FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {
         struct binding *binding = wanted_inline(unit, call);

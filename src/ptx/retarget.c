@@ -41,11 +41,6 @@ static void forget_used(struct unit *unit) {
 
 static void clean(struct unit *unit) {
     LLVMStripModuleDebugInfo(unit->module);
-    static const char *const lists[] = {"llvm.used", "llvm.compiler.used"};
-    for (int i = 0; i < 2; i++) {
-        LLVMValueRef list = LLVMGetNamedGlobal(unit->module, lists[i]);
-        if (list) LLVMDeleteGlobal(list);
-    }
     forget_used(unit);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
         clean_function(f, f == unit->entry);
