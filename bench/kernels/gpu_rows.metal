@@ -76,7 +76,6 @@ kernel void rms_norm_rows(device const uint4 *in [[buffer(0)]], device const uin
     threadgroup float part[simdgroups];
     const uint first = row * (width / 8) + me;
     const uint4 packed[pieces] = {in[first], in[first + threads], in[first + 2 * threads], in[first + 3 * threads]};
-    const uint4 weights[pieces] = {weight[me], weight[me + threads], weight[me + 2 * threads], weight[me + 3 * threads]};
     piece x[pieces] = {packed[0], packed[1], packed[2], packed[3]};
 
     float sum = 0.0f;
@@ -93,7 +92,7 @@ kernel void rms_norm_rows(device const uint4 *in [[buffer(0)]], device const uin
     const float scale = fast::rsqrt(whole * (1.0f / width) + epsilon);
 #pragma unroll
     for (uint p = 0; p < pieces; p++) {
-        const piece w = weights[p];
+        const piece w = weight[me + p * threads];
 #pragma unroll
         for (int i = 0; i < 8; i++) x[p].v[i] *= scale * w.v[i];
         out[first + p * threads] = x[p].packed();

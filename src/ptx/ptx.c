@@ -12,6 +12,7 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_addresses(unit));
     TRY(run_ptx_passes(unit, "function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
     TRY(pass_ptx_memory(unit));
+    TRY(pass_ptx_unroll(unit));
     TRY(pass_ptx_division(unit));
     TRY(pass_ptx_matrix(unit));
     TRY(pass_ptx_simdgroup(unit));

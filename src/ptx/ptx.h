@@ -35,6 +35,9 @@ smelt_status pass_ptx_simdgroup(struct unit *unit);
  * fences; loops poll the stop flag where the shape says so. */
 smelt_status pass_ptx_lower(struct unit *unit);
 
+/* unroll.c — loops over private arrays go, so that the arrays lie in registers. */
+smelt_status pass_ptx_unroll(struct unit *unit);
+
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
 smelt_status pass_ptx_pack(struct unit *unit);
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`smelt bench gpu`: a trial run where there is a GPU, the reason why not where there is none; what its kernels become."""
+"""`smelt bench gpu`: a trial run where there is a GPU, the reason why not where there is none; what its kernels become.
+And what else PTX must be like to be fast."""
 import json
 import os
 import re
@@ -67,6 +68,12 @@ def test_neighbouring_additions_are_one(scratch):
 def test_pairs_are_rounded_at_once(scratch):
     ptx = ptx_of(scratch, "gpu_rows.metal", "rms_norm_rows", 256)
     expect_equal((ptx.count("cvt.rn.bf16x2.f32"), ptx.count("cvt.rn.bf16.f32")), (16, 0), "conversions to bfloat")
+
+
+def test_private_arrays_lie_in_registers(scratch):
+    """Of the four arrays of the case, of 48, 20, 40 and 32 words, only the one with an index from memory does not."""
+    ptx = ptx_of(scratch, os.path.join("..", "..", "tests", "kernels", "private_steps.metal"), "k", 64)
+    expect_equal(re.findall(r"__local_depot0\[(\d+)\]", ptx), ["128"], "bytes in local memory")
 
 
 FORMS = "\n".join(f"out[{i}] = {call};" for i, call in enumerate((
