@@ -96,7 +96,8 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
         size - header.object_size - header.refusal_size != bindings + sites)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not add up");
     const char *object = bytes + bindings + sites;
-    if (header.engine == ENGINE_PTX && (!header.object_size || object[header.object_size - 1]))
+    bool text = header.engine == ENGINE_PTX && (header.object_size < 4 || memcmp(object, "\177ELF", 4) != 0);
+    if (text && (!header.object_size || object[header.object_size - 1]))
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's text has no end");
     struct image out = {.binding_count = header.binding_count,
                         .site_count = header.site_count,

@@ -74,7 +74,8 @@ struct image {
     uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
     uint64_t stack_bytes; /* SIMD: what one call needs at most, private arrays of all lanes included */
     char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
-    char *object;         /* an ELF relocatable file; PTX: its text, ended by 0, which object_size counts */
+    char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
+                   */
     size_t object_size;
 };
 
