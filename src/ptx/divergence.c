@@ -98,21 +98,45 @@ bool is_end(LLVMBasicBlockRef block) {
     return false;
 }
 
-/* A block that leads to ends alone, and into which there is one way: no lane can be met there. */
-static bool is_way_to_end(const struct divergence *d, int place) {
-    const struct divergence_block *block = &d->blocks[place];
-    if (block->predecessor_count != 1 || !block->successor_count) return false;
-    for (int s = 0; s < block->successor_count; s++)
-        if (block->successors[s] <= place || !d->blocks[block->successors[s]].leaf) return false;
-    FOR_EACH_INSTRUCTION(instruction, block->block) {
-        if (is_operation(instruction)) return false;
+static bool is_dominated(const struct divergence *d, int place, int by) {
+    while (place > by) place = d->blocks[place].dominator;
+    return place == by;
+}
+
+/* The blocks that can be reached from a block, itself first, if they lead to ends alone, nobody is met in
+ * them, and the only way into them is through it. 0: it is not so. */
+static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen) {
+    int count = 0;
+    bool alone = d->blocks[place].predecessor_count == 1;
+    way[count++] = place;
+    seen[place] = true;
+    for (int next = 0; next < count && alone; next++) {
+        const struct divergence_block *block = &d->blocks[way[next]];
+        FOR_EACH_INSTRUCTION(instruction, block->block) {
+            alone &= !is_operation(instruction);
+        }
+        for (int s = 0; s < block->successor_count; s++) {
+            int target = block->successors[s];
+            if (seen[target] || is_end(d->blocks[target].block)) continue;
+            alone &= is_dominated(d, target, place);
+            seen[target] = true;
+            way[count++] = target;
+        }
     }
-    return true;
+    for (int i = 0; i < count; i++) seen[way[i]] = false;
+    return alone ? count : 0;
 }
 
 static void find_leaves(struct divergence *d) {
-    for (int place = d->block_count - 1; place >= 0; place--)
-        d->blocks[place].leaf = is_end(d->blocks[place].block) || is_way_to_end(d, place);
+    int *way = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *way);
+    bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
+    for (int place = 0; way && seen && place < d->block_count; place++) {
+        struct divergence_block *block = &d->blocks[place];
+        if (is_end(block->block)) block->leaf = true;
+        if (block->leaf) continue;
+        int count = find_way_to_end(d, place, way, seen);
+        for (int i = 0; i < count; i++) d->blocks[way[i]].leaf = true;
+    }
 }
 
 struct placing {

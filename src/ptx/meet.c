@@ -155,7 +155,6 @@ static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
 }
 
 smelt_status ptx_lanes_meet(struct unit *unit, struct divergence *d) {
-    TRY(divergence_find(unit, d));
     if (!d->irreducible && !some_lanes_operate(d)) return SMELT_OK;
     divergence_free(d);
     TRY(run_ptx_passes(unit, "function(lower-switch,fix-irreducible,loop-simplify)"));

@@ -127,6 +127,7 @@ static bool has_operations(struct unit *unit) {
 
 static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
     struct ptx_masks masks;
+    TRY(ptx_lanes_part(unit, d));
     TRY(ptx_lanes_meet(unit, d));
     ptx_masks_start(&masks, d);
     for (int place = 0; place < d->block_count && !d->arena.failed; place++) TRY(lower_block(&masks, place));

@@ -50,13 +50,16 @@ enum mask_source ptx_mask_source(const struct divergence *d, int place, int *fro
 void ptx_masks_start(struct ptx_masks *m, struct divergence *d);
 struct ptx_lanes ptx_lanes_at(struct ptx_masks *m, int place);
 
-/* meet.c — divergence_find, and then changes of the control flow such that the masks of all blocks with
+/* meet.c — after ptx_lanes_part, changes of the control flow such that the masks of all blocks with
  * simdgroup operations are known. */
 smelt_status ptx_lanes_meet(struct unit *unit, struct divergence *d);
 
 /* ends.c — lanes that end while others go on do so where they are, by an instruction of their own: at the
  * function's last return they might be held until the others come. Blocks must still be those of `d`. */
 void ptx_end_lanes(const struct divergence *d);
+/* ends.c — divergence_find, and then changes of the control flow such that lanes which end while others come
+ * to a barrier have their own way there: where such ways join they, too, might be held. */
+smelt_status ptx_lanes_part(struct unit *unit, struct divergence *d);
 
 /* A call of an LLVM intrinsic that is not overloaded. */
 LLVMValueRef ptx_intrinsic(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count);
