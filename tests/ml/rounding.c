@@ -9,6 +9,8 @@
 /* Products of half or bfloat matrices are tensor cores', which cut off what lies far below the largest term.
  */
 #define CORES "the sums of tensor cores"
+/* The fast forms of functions are a GPU's own. */
+#define FAST "fast functions"
 
 static const struct {
     const char *file, *entry; /* the entry, with * for anything */
@@ -17,6 +19,9 @@ static const struct {
     {"scan.metal", "scan_rows_*_sum_float32", SCAN},
     {"scan.metal", "scan_rows_*_prod_float16", SCAN},
     {"scan.metal", "strided_scan_sum_float32", SCAN},
+    {"attention.metal", "attend_one_*", FAST},
+    {"reductions.metal", "logsumexp_*", FAST},
+    {"softmax.metal", "softmax_row_*", FAST},
     {"attention.metal", "flash_attention_f16_*", CORES},
     {"conv.metal", "implicit_gemm_conv_2d_bfloat16", CORES},
     {"gemm.metal", "gemm_*_float16", CORES},
