@@ -1,0 +1,146 @@
+/* Codes of entries on a GPU, from images written by hand in place of compiled ones: machine code, what
+ * launches ask to be compiled, and images that cannot be right. */
+#include "cuda/launches.h"
+
+#include "array/array.h"
+#include "kernel/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- An entry that is not compiled. */
+
+struct entry {
+    const char *object; /* ended by zero */
+    struct image image; /* without the object; its bindings are borrowed */
+    struct code_shape asked;
+    char target[16];
+    int compiles;
+};
+
+static smelt_status give_image(void *context, const char *target, const struct code_shape *shape,
+                               struct image *image, bool *cache_hit) {
+    struct entry *entry = context;
+    size_t bindings = (size_t)entry->image.binding_count * sizeof(struct binding);
+    entry->asked = *shape;
+    entry->compiles++;
+    snprintf(entry->target, sizeof entry->target, "%s", target);
+    *image = entry->image;
+    image->bindings = malloc(bindings + 1);
+    memcpy(image->bindings, entry->image.bindings, bindings);
+    image->object = strdup(entry->object);
+    image->object_size = strlen(entry->object) + 1;
+    *cache_hit = false;
+    return SMELT_OK;
+}
+
+/* What there is of a launch of the entry: prepared, and run if that goes well. */
+static smelt_status launch(struct entry *entry, const struct launch *launch) {
+    const struct device *device;
+    struct executable *executable;
+    struct preparation preparation;
+    const struct image *image;
+    struct code_source source = {.compile = give_image, .context = entry};
+    OK(device_find("cuda", &device));
+    OK(device->load(device, &source, "entry", &executable));
+    smelt_status status = device->prepare(executable, launch, &image, &preparation);
+    if (status == SMELT_OK) {
+        assert_true(preparation.compiled && !preparation.cache_hit);
+        OK(device->prepare(executable, launch, &image, &preparation));
+        assert_false(preparation.compiled);
+        status = device->run(executable, launch);
+    }
+    device->unload(executable);
+    return status;
+}
+
+/* ---- Tests. */
+
+static CUresult keep_launch(const struct fake_launch *launch, void *context) {
+    see(context, launch, 3);
+    return CUDA_SUCCESS;
+}
+
+static void test_machine_code_is_loaded_as_it_is(void **state) {
+    (void)state;
+    struct seen seen = {0};
+    struct binding bindings[] = {{.kind = BINDING_BUFFER, .index = 7},
+                                 {.kind = BINDING_ATTRIBUTE, .index = 0},
+                                 {.kind = BINDING_BUFFER, .index = 2, .inlined = 32},
+                                 {.kind = BINDING_ABSENT, .index = 3},
+                                 {.kind = BINDING_THREADGROUP, .index = 1}};
+    struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [112])",
+                          .image = {.engine = ENGINE_PTX, .bindings = bindings, .binding_count = 5}};
+    smelt_array *array = floats("cuda", 4, 0, 0);
+    char bytes[20] = "nineteen characters";
+    void *buffers[8] = {[2] = bytes, [7] = smelt_array_data(array)};
+    struct launch_buffer details[8] = {[2] = {NULL, sizeof bytes}, [7] = {array->memory, 16}};
+    size_t threadgroup_memory[SMELT_MAX_BUFFERS] = {[1] = 10};
+    uint8_t inlined[SHAPE_MAX_INLINED] = {[2] = inlined_class(sizeof bytes)};
+    struct launch request = {.buffers = buffers,
+                             .details = details,
+                             .inlined = inlined,
+                             .threadgroup_memory = threadgroup_memory,
+                             .grid = {100, 1, 1},
+                             .group_size = {48, 1, 1}};
+    fake->launch(keep_launch, &seen);
+    fake->forget_calls();
+    OK(launch(&entry, &request));
+    assert_int_equal(entry.compiles, 1);
+    assert_string_equal(entry.target, "sm_90a");
+    assert_int_equal(entry.asked.engine, ENGINE_PTX);
+    assert_int_equal(entry.asked.inlined[2], 2);
+    assert_int_equal(entry.asked.masked, 1);
+    assert_int_equal(entry.asked.most_threads, 64);
+    assert_int_equal(fake->calls("cuLinkCreate_v2"), 0);
+    assert_int_equal(fake->calls("cuModuleLoadDataEx"), 1);
+    assert_int_equal(fake->calls("cuModuleUnload"), 1);
+    /* Attributes and absent arguments have no slots. */
+    assert_int_equal(seen.launches, 1);
+    assert_int_equal(seen.launch.parameter_bytes, 112);
+    assert_true(seen.slots[0] == (uint64_t)(uintptr_t)smelt_array_data(array));
+    assert_int_equal(seen.slots[2], 0);
+    assert_int_equal(seen.launch.shared_bytes, 128);
+    assert_memory_equal(seen.bytes, bytes, sizeof bytes);
+    smelt_array_release(array);
+}
+
+static void test_images_that_cannot_be_right(void **state) {
+    (void)state;
+    struct binding bindings[3] = {{.kind = BINDING_BUFFER, .index = 0, .inlined = 2048},
+                                  {.kind = BINDING_BUFFER, .index = 1, .inlined = 2048},
+                                  {.kind = BINDING_BUFFER, .index = LAUNCH_MAX_BUFFERS}};
+    const struct {
+        struct image image;
+        const char *message;
+    } cases[] = {
+        {{.engine = ENGINE_SCALAR}, "the compiled entry 'entry' is not for a GPU"},
+        {{.engine = ENGINE_PTX, .bindings = bindings, .binding_count = 2},
+         "the compiled entry 'entry' has more arguments than a GPU takes"},
+        {{.engine = ENGINE_PTX, .bindings = bindings + 2, .binding_count = 1},
+         "the compiled entry 'entry' has an impossible argument"},
+    };
+    struct launch request = {.grid = {1, 1, 1}, .group_size = {1, 1, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct entry entry = {.object = ".entry __smelt_entry(.param [64])", .image = cases[i].image};
+        expect_failure(launch(&entry, &request), SMELT_ERROR_FORMAT, cases[i].message);
+    }
+}
+
+static void test_code_without_the_entry(void **state) {
+    (void)state;
+    struct entry entry = {.object = ".entry other(.param [64])", .image = {.engine = ENGINE_PTX}};
+    struct launch request = {.grid = {1, 1, 1}, .group_size = {1, 1, 1}};
+    assert_int_equal(launch(&entry, &request), SMELT_ERROR_INTERNAL);
+    assert_non_null(strstr(smelt_error(), "the code of kernel 'entry' on device 'cuda:0'"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
+        cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
+        cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),
+    };
+    return cmocka_run_group_tests_name("codes on the fake driver", tests, open_fake, NULL);
+}
