@@ -122,6 +122,30 @@ static void test_fault_names_the_kernel_and_reset_helps(void **state) {
     smelt_function_release(axpy);
 }
 
+/* As at the end of a process, whose other parts are released when the driver has gone. */
+static void test_release_when_the_driver_is_gone(void **state) {
+    (void)state;
+    struct seen seen = {0};
+    float a = 1;
+    smelt_function *axpy = function_of(AXPY_FILE, "axpy");
+    smelt_array *x = floats("cuda", 8, 1, 1), *y = floats("cuda", 8, 0, 0);
+    smelt_dispatch_desc desc = axpy_desc(y, x, &a);
+    fake->launch(run_axpy, &seen);
+    OK(smelt_function_run(axpy, &desc));
+    assert_int_equal(smelt_array_create_on("cuda", SMELT_NO_DTYPE, (smelt_shape){0}, &y),
+                     SMELT_ERROR_INVALID_ARGUMENT);
+    char *message = strdup(smelt_error());
+    fake->fault(CUDA_ERROR_DEINITIALIZED);
+    smelt_function_release(axpy);
+    smelt_array_release(x);
+    smelt_array_release(y);
+    /* Releasing says nothing. */
+    assert_string_equal(smelt_error(), message);
+    free(message);
+    assert_int_equal(smelt_device_wait("cuda"), SMELT_ERROR_DEVICE_LOST);
+    OK(smelt_device_reset("cuda"));
+}
+
 static void test_launch_that_needs_too_much(void **state) {
     (void)state;
     float a = 1;
@@ -288,6 +312,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_endless_kernel_is_stopped, check_fake),
         cmocka_unit_test_teardown(test_info_is_measured_on_the_device, check_fake),
         cmocka_unit_test_teardown(test_fault_names_the_kernel_and_reset_helps, check_fake),
+        cmocka_unit_test_teardown(test_release_when_the_driver_is_gone, check_fake),
         cmocka_unit_test_teardown(test_launch_that_needs_too_much, check_fake),
         cmocka_unit_test_teardown(test_lines_of_a_launch, check_fake),
         cmocka_unit_test_teardown(test_what_must_be_waited_for_is_not_recorded, check_fake),
