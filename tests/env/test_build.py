@@ -259,6 +259,25 @@ def test_targets_that_are_gpus(scratch):
     expect_all_run(scratch, both, **WITHOUT)
 
 
+def test_packages_on_a_gpu(scratch):
+    """On a driver that is none: it takes all calls, and kernels do nothing."""
+    driver = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "tests", "libfakecuda.so")
+    expect(os.path.exists(driver), f"{driver} is missing: build the tests")
+    package = built(scratch, FILE, ("--target", "cpu,sm_80,sm_90a"))
+    gpu = {**WITHOUT, "SMELT_CUDA_DRIVER": driver}
+    for function in ("add", "part_sums", "count_f"):
+        for size in SIZES:
+            done, _ = run(scratch, package, function, 1000, (*size, "--device", "cuda"), **gpu)
+            expect(done.returncode == 0 and "loaded without compiling" in done.stderr, f"{function} {size}: {done.stderr}")
+    done, _ = run(scratch, package, "add", 1000, (*SIZES[0], "--device", "cuda"), FAKE_CUDA_CAPABILITY="89", **gpu)
+    expect("kernel 'add' runs the package's code for sm_80, which leaves what is newer in this GPU unused" in done.stderr,
+           f"on a GPU of 8.9: {done.stderr}")
+    done, _ = run(scratch, built(scratch, FILE, ("--target", "sm_90a"), "one"), "add", 1000, (*SIZES[0], "--device", "cuda"),
+                  FAKE_CUDA_CAPABILITY="100", **gpu)
+    expect(done.returncode == 3 and "kernel 'add': the package has no code that runs on a GPU of sm_90; it has code for sm_90a: "
+           "SMELT_COMPILE is 0: nothing is compiled" in done.stderr, f"on a newer GPU: {done.returncode} {done.stderr}")
+
+
 def test_the_same_build_gives_the_same_bytes(scratch):
     one, other = (os.path.join(scratch.path, name) for name in ("one", "other"))
     first = built(scratch, FILE, ("--target", "cpu,sm_80"), "first", SMELT_CACHE_DIR=one)

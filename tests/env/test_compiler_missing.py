@@ -119,6 +119,30 @@ def test_no_compiler_library(scratch):
     expect(was_cached(done), "the kernel in the cache was not used")
 
 
+def test_a_gpu_s_code_in_the_cache_needs_neither(scratch):
+    """On a driver that is none: it takes all calls, and kernels do nothing."""
+    driver = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "tests", "libfakecuda.so")
+    expect(os.path.exists(driver), f"{driver} is missing: build the tests")
+    command = installed_without(scratch, None)
+    empty = os.path.join(scratch.path, "empty")
+    os.mkdir(empty)
+    gpu = {"SMELT_CUDA_DRIVER": driver}
+    without = {**gpu, "PATH": empty, "smelt": command}
+    device = ("--device", "cuda", "--verbose")
+    done, _ = scratch.run_exp(extra=device, **without)
+    expect(done.returncode == 3 and NO_CLANG in done.stderr, f"without anything: {done.returncode} {done.stderr}")
+    done, _ = scratch.run_exp(extra=device, **gpu)
+    expect(done.returncode == 0 and not was_cached(done), f"the first run: {done.returncode} {done.stderr}")
+    expect_equal((len(entries(scratch, "image")), len(entries(scratch, "cubin"))), (1, 1), "the codes kept")
+    for changes in ({}, {"SMELT_COMPILE": "0"}, {"SMELT_CLANG": "/no/such/clang"}):
+        done, _ = scratch.run_exp(extra=device, **without, **changes)
+        expect(done.returncode == 0 and was_cached(done), f"with {changes}: {done.returncode} {done.stderr}")
+    # Another GPU's code is not there, nor is another launch's.
+    for extra, changes in ((device, {"FAKE_CUDA_CAPABILITY": "80"}), ((*device, "--timeout", "0"), {})):
+        done, _ = scratch.run_exp(extra=extra, **without, **changes)
+        expect(done.returncode == 3 and NO_CLANG in done.stderr, f"with {extra} {changes}: {done.returncode} {done.stderr}")
+
+
 def test_damaged_compiler_library(scratch):
     command = installed_without(scratch, b"no library")
     done, _ = scratch.run_exp(smelt=command)
