@@ -65,6 +65,14 @@ static void multiply(struct address *a, const int64_t *numbers) {
     }
 }
 
+/* Both ways of extending it are the same. */
+static bool is_never_negative(LLVMValueRef value) {
+    if (!LLVMIsABinaryOperator(value) || !LLVMIsAConstantInt(LLVMGetOperand(value, 1))) return false;
+    int64_t number = LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1));
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    return (opcode == LLVMAnd && number >= 0) || (opcode == LLVMLShr && number > 0);
+}
+
 /* To a wider type, or an index to an address. */
 static bool extend(struct address *a, unsigned from, bool sign) {
     if (from >= 64) return true;
@@ -78,7 +86,8 @@ static bool extend(struct address *a, unsigned from, bool sign) {
     if (sign ? !a->is_signed : !a->is_unsigned) return false;
     for (int t = 0; t < a->count; t++) {
         if (a->terms[t].extension != EXTENSION_RAW) continue;
-        a->terms[t].extension = sign ? EXTENSION_SIGN : EXTENSION_ZERO;
+        bool same = is_never_negative(a->terms[t].value);
+        a->terms[t].extension = sign && !same ? EXTENSION_SIGN : EXTENSION_ZERO;
     }
     a->is_signed = true;
     a->is_unsigned = !sign;
