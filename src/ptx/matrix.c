@@ -211,6 +211,7 @@ static smelt_status lower_products(struct collection *c) {
             TRY(collect(c, instruction));
         }
     }
+    load_operands(m);
     return resolve_sums(m);
 }
 

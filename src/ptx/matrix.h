@@ -24,6 +24,7 @@ struct product_group {
 };
 
 struct fragment;
+struct placed;
 struct tensor_product;
 
 /* What lasts through the pass. */
@@ -32,6 +33,7 @@ struct matrices {
     struct uniformity uniformity;
     struct arena arena;
     struct fragment *fragments;               /* operands that lie as the tensor cores take them */
+    struct placed *placed;                    /* those of them that are to be loaded, the newest first */
     struct tensor_product *products;          /* the newest first */
     LLVMValueRef sources[SOURCE_COUNT], lane; /* made in the entry block when first needed */
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
@@ -46,6 +48,9 @@ LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, L
 
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
 smelt_status make_tensor_products(struct matrices *m, struct product_group *group);
+
+/* … and, once all are made, loads the operands. */
+void load_operands(struct matrices *m);
 
 /* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */
 LLVMValueRef lane_number(struct matrices *m);

@@ -14,12 +14,13 @@
 
 /* One matrix in threadgroup memory: rows of it (columns, if it lies turned) begin `pitch` apart. */
 struct placed {
-    struct fragment *fragment;
-    LLVMValueRef behind;                       /* the later of its two loads */
-    bool across;                               /* a fragment's pairs lie across the rows in memory */
-    struct address first;                      /* of lane 0: the first row's; no lane's but this counts */
+    struct placed *next;
+    struct fragment *fragment; /* its register is a mark, until it is known what is loaded together */
+    LLVMValueRef behind;       /* the later of its two loads */
+    bool across;               /* a fragment's pairs lie across the rows in memory */
+    struct address first;      /* of lane 0: the first row's; no lane's but this counts */
     int64_t pitch, pitch_times[ADDRESS_TERMS]; /* from row to row */
-    bool done;
+    bool loaded;
 };
 
 /* ---- What may have been written since lanes last waited for each other. */
@@ -224,38 +225,105 @@ static void load_set(struct matrices *m, struct placed *const *set, int count) {
         count == 1 ? word : LLVMStructTypeInContext(unit->context, words, (unsigned)count, false);
     LLVMValueRef call = ptx_assembly(unit, text, constraints[count], type, &address, 1, false);
     set_together(unit, call, MEMORY_READ);
-    for (unsigned i = 0; i < (unsigned)count; i++) {
-        set[i]->done = true;
-        set[i]->fragment->registers[0] =
-            count == 1 ? call : LLVMBuildExtractValue(unit->builder, call, i, "");
+    LLVMValueRef registers[MATRICES_MOST] = {call};
+    for (unsigned i = 0; count > 1 && i < (unsigned)count; i++)
+        registers[i] = LLVMBuildExtractValue(unit->builder, call, i, "");
+    for (int i = 0; i < count; i++) {
+        LLVMValueRef *mark = &set[i]->fragment->registers[0];
+        LLVMReplaceAllUsesWith(*mark, registers[i]);
+        LLVMInstructionEraseFromParent(*mark);
+        *mark = registers[i];
+        set[i]->loaded = true;
     }
 }
 
-/* Of 4: the distances from the first to the second and from the third to the fourth are the same. */
-static int find_set(struct placed *all, int count, int first, struct placed **set) {
-    int found = 1;
-    set[0] = &all[first];
-    for (int i = first + 1; i < count && found < MATRICES_MOST; i++) {
-        if (all[i].done || !go_together(set[0], &all[i])) continue;
-        bool near = true;
-        for (int k = 1; k < found; k++) near &= go_together(set[k], &all[i]);
-        if (!near || (found == 3 && apart(set[2], &all[i]) != apart(set[0], set[1]))) continue;
-        set[found++] = &all[i];
+static bool is_used_behind(LLVMValueRef mark, LLVMValueRef place) {
+    for (LLVMUseRef use = LLVMGetFirstUse(mark); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use), i = place;
+        if (LLVMGetInstructionParent(user) != LLVMGetInstructionParent(place)) continue;
+        while (i && i != user) i = LLVMGetNextInstruction(i);
+        if (!i) return false;
     }
-    return found == 3 ? 2 : found;
+    return true;
 }
 
-smelt_status load_fragments(struct matrices *m, struct fragment **fragments, int count) {
-    struct placed *all = arena_alloc(&m->arena, (size_t)(count + 1) * sizeof *all);
-    int placed_count = 0;
-    if (!all) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+/* One instruction can load them all, where none is used before. Of 4: the distances from the first to the
+ * second and from the third to the fourth are the same. */
+static bool is_set(struct placed *const *set, int count) {
+    LLVMValueRef last = set[0]->behind;
+    for (int i = 0; i < count; i++) {
+        if (set[i]->loaded) return false;
+        for (int k = 0; k < i; k++)
+            if (set[k] == set[i] || !go_together(set[k], set[i])) return false;
+        last = later_unwritten(last, set[i]->behind);
+        if (!last) return false;
+    }
+    if (count == MATRICES_MOST && apart(set[0], set[1]) != apart(set[2], set[3])) return false;
+    for (int i = 0; i < count; i++)
+        if (!is_used_behind(set[i]->fragment->registers[0], last)) return false;
+    return true;
+}
+
+static struct placed *placed_of(struct matrices *m, const struct fragment *fragment) {
+    struct placed *p = m->placed;
+    while (p && p->fragment != fragment) p = p->next;
+    return p;
+}
+
+bool load_together(struct matrices *m, struct fragment *const *fragments, int count) {
+    struct placed *set[MATRICES_MOST];
+    if (count != 1 && count != 2 && count != MATRICES_MOST) return false;
+    for (int i = 0; i < count; i++)
+        if (!(set[i] = placed_of(m, fragments[i]))) return false;
+    if (!is_set(set, count)) return false;
+    load_set(m, set, count);
+    return true;
+}
+
+/* The oldest that is not loaded, with what goes along. */
+static bool load_next(struct matrices *m) {
+    struct placed *set[MATRICES_MOST] = {NULL};
+    int count = 1;
+    for (struct placed *p = m->placed; p; p = p->next)
+        if (!p->loaded) set[0] = p;
+    if (!set[0]) return false;
+    for (int want = 2; want <= MATRICES_MOST; want *= 2) {
+        struct placed *tried[MATRICES_MOST];
+        memcpy(tried, set, sizeof tried);
+        for (int found = count; found < want;) {
+            struct placed *next = NULL;
+            for (struct placed *p = m->placed; p; p = p->next) {
+                tried[found] = p;
+                if (is_set(tried, found + 1)) next = p;
+            }
+            if (!next) break;
+            tried[found++] = next;
+            if (found < want) continue;
+            memcpy(set, tried, sizeof set);
+            count = want;
+        }
+        if (count < want) break;
+    }
+    load_set(m, set, count);
+    return true;
+}
+
+void load_rest(struct matrices *m) {
+    while (load_next(m)) {
+    }
+}
+
+smelt_status place_fragments(struct matrices *m, struct fragment *const *fragments, int count) {
     /* The newest fragment stands first in the list. */
-    for (int i = count - 1; i >= 0; i--)
-        if (find_placed(m, fragments[i], &all[placed_count])) placed_count++;
-    for (int i = 0; i < placed_count; i++) {
-        struct placed *set[MATRICES_MOST];
-        if (all[i].done) continue;
-        load_set(m, set, find_set(all, placed_count, i, set));
+    for (int i = count - 1; i >= 0; i--) {
+        struct placed *placed = arena_alloc(&m->arena, sizeof *placed);
+        if (!placed) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+        if (!find_placed(m, fragments[i], placed)) continue;
+        LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(placed->behind));
+        fragments[i]->registers[0] =
+            call_own(m->unit, "__smelt_matrix_in_memory", type_i32(m->unit), NULL, 0, true);
+        placed->next = m->placed;
+        m->placed = placed;
     }
     return SMELT_OK;
 }

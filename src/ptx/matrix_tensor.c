@@ -19,7 +19,9 @@ struct tensor_product {
     struct fragment *above, *below, *right; /* below may be NULL: zeros */
     struct product *products[4];            /* while it is made; NULL: nothing there */
     LLVMValueRef sums[4], results[4];       /* results NULL: not wanted */
-    bool deep;                              /* it has twice the depth already */
+    struct tensor_product *before;          /* whose part it does, too: it has twice the depth */
+    bool replaced;                          /* by one of twice the depth */
+    LLVMValueRef call;
 };
 
 /* ---- What numbers an operand has. */
@@ -195,7 +197,8 @@ static void make_fragment(struct matrices *m, struct fragment *f) {
 static struct tensor_product *product_before(struct matrices *m, const struct tensor_product *p) {
     if (p->kind == KIND_TF32) return NULL;
     for (struct tensor_product *q = m->products; q; q = q->next) {
-        if (q->block != p->block || q->kind != p->kind || q->deep || !q->below != !p->below) continue;
+        if (q->block != p->block || q->kind != p->kind || q->before || q->replaced || !q->below != !p->below)
+            continue;
         bool same = true;
         for (int i = 0; i < 4 && same; i++) {
             if (!p->sums[i] || !q->results[i]) {
@@ -272,7 +275,9 @@ static void make_one(struct matrices *m, struct tensor_product *p) {
         sums[i] = p->sums[i] ? mark_to_tensor(m, p->sums[i]) : zero;
     }
     LLVMValueRef call = multiply(m, p, before, sums);
-    p->deep = before != NULL;
+    p->call = call;
+    p->before = before;
+    if (before) before->replaced = true;
     for (unsigned i = 0; i < 4; i++) {
         if (!p->products[i]) continue;
         p->results[i] = mark_from_tensor(m, LLVMBuildExtractValue(unit->builder, call, i, ""));
@@ -341,8 +346,48 @@ smelt_status make_tensor_products(struct matrices *m, struct product_group *grou
     TRY(plan_products(m, group, plans, &plan_count));
     for (struct fragment *f = m->fragments; f != known; f = f->next)
         if (f->kind != KIND_TF32) wanted[wanted_count++] = f;
-    TRY(load_fragments(m, wanted, wanted_count));
+    TRY(place_fragments(m, wanted, wanted_count));
     LLVMPositionBuilderBefore(m->unit->builder, m->place);
     for (int i = 0; i < plan_count; i++) make_one(m, plans[i]);
     return SMELT_OK;
+}
+
+/* Nobody wants what it gives: its one user was the product that does its part. */
+static void remove_replaced(struct tensor_product *p) {
+    for (int i = 0; i < 4; i++) {
+        if (!p->results[i]) continue;
+        LLVMValueRef part = LLVMGetOperand(p->results[i], 0);
+        LLVMInstructionEraseFromParent(p->results[i]);
+        LLVMInstructionEraseFromParent(part);
+        p->results[i] = NULL;
+    }
+    LLVMInstructionEraseFromParent(p->call);
+}
+
+/* What is an operand of one instruction lies in neighbouring registers: it is loaded so, where it can be. */
+void load_operands(struct matrices *m) {
+    struct tensor_product *other = NULL;
+    for (struct tensor_product *p = m->products; p; p = p->next)
+        if (p->replaced) remove_replaced(p);
+    for (struct tensor_product *p = m->products; p; p = p->next) {
+        if (!p->before) continue;
+        struct fragment *left[4] = {p->before->above, p->before->below, p->above, p->below};
+        struct fragment *rows[2] = {p->before->above, p->above};
+        if (p->below)
+            (void)load_together(m, left, 4);
+        else
+            (void)load_together(m, rows, 2);
+        if (!other || other->block != p->block || other->right == p->right) {
+            other = p;
+            continue;
+        }
+        struct fragment *right[4] = {p->before->right, p->right, other->before->right, other->right};
+        if (load_together(m, right, 4)) other = NULL;
+    }
+    for (struct tensor_product *p = m->products; p; p = p->next) {
+        if (!p->before) continue;
+        struct fragment *right[2] = {p->before->right, p->right};
+        (void)load_together(m, right, 2);
+    }
+    load_rest(m);
 }

@@ -17,8 +17,12 @@ struct fragment {
     LLVMValueRef registers[2];
 };
 
-/* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get their registers from
- * there. */
-smelt_status load_fragments(struct matrices *m, struct fragment **fragments, int count);
+/* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get a register that
+ * stands for what is to be loaded from there. */
+smelt_status place_fragments(struct matrices *m, struct fragment *const *fragments, int count);
+/* Loads such fragments, 1, 2 or 4, by one instruction into registers side by side; false: that cannot be. */
+bool load_together(struct matrices *m, struct fragment *const *fragments, int count);
+/* Loads those that are left. */
+void load_rest(struct matrices *m);
 
 #endif

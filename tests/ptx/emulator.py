@@ -200,7 +200,8 @@ class Machine:
             put(quotient if operation == "div" else a - b * quotient)
         elif operation == "bfe":
             at, count = self.read(thread, operands[2]) & 255, self.read(thread, operands[3]) & 255
-            put(self.read(thread, operands[1]) >> at & (1 << count) - 1)
+            field = self.read(thread, operands[1]) >> at & (1 << count) - 1
+            put(signed(field, count) if kind[0] == "s" and count else field)
         elif operation == "prmt":
             both = self.read(thread, operands[1]) & 0xFFFFFFFF | (self.read(thread, operands[2]) & 0xFFFFFFFF) << 32
             choice = self.read(thread, operands[3])

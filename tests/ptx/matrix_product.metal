@@ -76,3 +76,44 @@ kernel void own_elements(const device half *a [[buffer(0)]], const device half *
   simdgroup_multiply_accumulate(sum, left, right, sum);
   simdgroup_store(sum, c);
 }
+
+// 16 x 16 numbers by simdgroup_load, of matrices that lie as they are or turned, in threadgroup or device memory.
+template <typename T, bool a_turned, bool b_turned, bool staged>
+[[kernel]] void loaded(const device T *a [[buffer(0)]], const device T *b [[buffer(1)]], device float *c [[buffer(2)]],
+                       ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup T a_tile[16 * 24], b_tile[16 * 24];
+  simdgroup_float8x8 sums[2][2];
+  for (short i = 0; i < 4; i++) sums[i / 2][i % 2] = simdgroup_float8x8(0);
+  if (staged) {
+    for (short i = lane; i < 256; i += 32) {
+      a_tile[i / 16 * 24 + i % 16] = a[i];
+      b_tile[i / 16 * 24 + i % 16] = b[i];
+    }
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+  }
+#pragma clang loop unroll(full)
+  for (short k = 0; k < 16; k += 8) {
+    simdgroup_matrix<T, 8, 8> left[2], right[2];
+    for (short i = 0; i < 2; i++) {
+      const ulong2 at = a_turned ? ulong2(8 * i, k) : ulong2(k, 8 * i), from = b_turned ? ulong2(k, 8 * i) : ulong2(8 * i, k);
+      if (staged) {
+        simdgroup_load(left[i], a_tile, 24, at, a_turned);
+        simdgroup_load(right[i], b_tile, 24, from, b_turned);
+      } else {
+        simdgroup_load(left[i], a, 16, at, a_turned);
+        simdgroup_load(right[i], b, 16, from, b_turned);
+      }
+    }
+    for (short i = 0; i < 4; i++)
+      simdgroup_multiply_accumulate(sums[i / 2][i % 2], left[i / 2], right[i % 2], sums[i / 2][i % 2]);
+  }
+  for (short i = 0; i < 4; i++) simdgroup_store(sums[i / 2][i % 2], c, 16, ulong2(i % 2 * 8, i / 2 * 8));
+}
+#define INSTANTIATE_LOADED(name, T, a, b, staged) template [[host_name(#name)]] [[kernel]] decltype(loaded<T, a, b, staged>) loaded<T, a, b, staged>;
+INSTANTIATE_LOADED(loaded_nn, half, false, false, true)
+INSTANTIATE_LOADED(loaded_nt, half, false, true, true)
+INSTANTIATE_LOADED(loaded_tn, bfloat, true, false, true)
+INSTANTIATE_LOADED(loaded_tt, half, true, true, true)
+INSTANTIATE_LOADED(device_nt, bfloat, false, true, false)
+INSTANTIATE_LOADED(device_tn, half, true, false, false)
+INSTANTIATE_LOADED(float_nt, float, false, true, true)
