@@ -47,12 +47,23 @@ static bool check_squares(void *context, const void *output, char *message, size
     return true;
 }
 
+#define SEED_FILE "002_11cef5617188d901.txt"
+
+static FILE *open_seed(void) {
+    const char *const folders[] = {getenv("SMELT_TEST_SEEDS"), "../shared/seeds", "shared/seeds"};
+    FILE *stream = NULL;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && !stream; i++) {
+        char path[4096];
+        if (!folders[i]) continue;
+        snprintf(path, sizeof path, "%s/" SEED_FILE, folders[i]);
+        stream = fopen(path, "rb");
+    }
+    return stream;
+}
+
 /* The seed's file, as it is, from its first #include on; NULL: it is not here. */
 static char *read_seed(void) {
-    static const char *const places[] = {"../shared/seeds/002_11cef5617188d901.txt",
-                                         "shared/seeds/002_11cef5617188d901.txt"};
-    FILE *stream = NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places && !stream; i++) stream = fopen(places[i], "rb");
+    FILE *stream = open_seed();
     if (!stream) return NULL;
     char *text = calloc(1, 1 << 16);
     size_t length = text ? fread(text, 1, (1 << 16) - 1, stream) : 0;
@@ -71,7 +82,9 @@ static smelt_status enter_seed(struct gpu_contest *contest, struct gpu_launches 
     static uint32_t size[4] = {1, 0, 1, SIDE};
     size[1] = (uint32_t)job->squares * SIDE;
     char *text = read_seed();
-    if (!text) return bench_note(contest->gpu->bench, contest->job, SEED, "shared/seeds is not here");
+    if (!text)
+        return bench_note(contest->gpu->bench, contest->job, SEED,
+                          "the seeds are in none of $SMELT_TEST_SEEDS, ../shared/seeds, shared/seeds");
     smelt_status status = gpu_add_launch(
         contest->gpu, launches, "seed_002.metal", text, "chunk_tri_solve_invert_f32",
         &(smelt_dispatch_desc){

@@ -15,17 +15,33 @@ struct parts {
         uint64_t offset;
     } list[MOST_PARTS];
     int count;
-    uint64_t end; /* of the last part; parts follow one another without gaps */
+    uint64_t end; /* of the last part: they follow one another without gaps */
     bool good;
 };
 
-static void add_part(struct unit *unit, struct parts *parts, LLVMTypeRef type, uint64_t offset) {
-    if (parts->count == MOST_PARTS || offset != parts->end) {
+static void append(struct unit *unit, struct parts *parts, LLVMTypeRef type) {
+    if (parts->count == MOST_PARTS) {
         parts->good = false;
         return;
     }
-    parts->list[parts->count++] = (struct part){type, offset};
-    parts->end = offset + LLVMABISizeOfType(unit->layout, type);
+    parts->list[parts->count++] = (struct part){type, parts->end};
+    parts->end += LLVMABISizeOfType(unit->layout, type);
+}
+
+/* Words up to `end`, of the width that their places and `align` allow. */
+static void append_words(struct unit *unit, struct parts *parts, uint64_t align, uint64_t end) {
+    while (parts->good && parts->end < end) {
+        unsigned bytes = 4;
+        while (bytes > 1 && (align % bytes || end - parts->end < bytes || parts->end % bytes)) bytes /= 2;
+        append(unit, parts, LLVMIntTypeInContext(unit->context, 8 * bytes));
+    }
+}
+
+/* What lies between two members may be another's of a union. */
+static void add_part(struct unit *unit, struct parts *parts, LLVMTypeRef type, uint64_t offset) {
+    append_words(unit, parts, 4, offset);
+    if (parts->end != offset) parts->good = false;
+    if (parts->good) append(unit, parts, type);
 }
 
 static void take_apart(struct unit *unit, struct parts *parts, LLVMTypeRef type, uint64_t offset) {
@@ -66,24 +82,19 @@ static LLVMTypeRef type_at(LLVMValueRef pointer) {
     return NULL;
 }
 
-/* The parts of what `pointer` points to, if they make up exactly `size` bytes. An object may be the first
- * member, and of the same size as, another. */
+/* The parts of what `pointer` points to, if it has `size` bytes. */
 static bool parts_of_type(struct unit *unit, LLVMValueRef pointer, uint64_t size, struct parts *parts) {
     *parts = (struct parts){.good = true};
     LLVMTypeRef type = type_at(pointer);
     if (!type || !LLVMTypeIsSized(type) || LLVMABISizeOfType(unit->layout, type) != size) return false;
     take_apart(unit, parts, type, 0);
-    return parts->good && parts->end == size;
+    append_words(unit, parts, 4, size);
+    return parts->good;
 }
 
-/* Words of the width the alignment allows. */
 static bool parts_of_words(struct unit *unit, uint64_t align, uint64_t size, struct parts *parts) {
     *parts = (struct parts){.good = true};
-    while (parts->good && parts->end < size) {
-        unsigned bytes = 4;
-        while (bytes > 1 && (align % bytes || size - parts->end < bytes || parts->end % bytes)) bytes /= 2;
-        add_part(unit, parts, LLVMIntTypeInContext(unit->context, 8 * bytes), parts->end);
-    }
+    append_words(unit, parts, align, size);
     return parts->good;
 }
 

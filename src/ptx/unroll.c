@@ -16,7 +16,7 @@
 
 #define MOST_ROUNDS 256
 #define MOST_ARRAY_BYTES 1024 /* a thread has 255 registers */
-#define MOST_INSTRUCTIONS 32768
+#define MOST_INSTRUCTIONS 16384
 #define MOST_DEPTH 8 /* of an index's computation, and of loops in loops */
 
 struct unrolling {
