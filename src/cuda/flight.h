@@ -5,6 +5,7 @@
 #include "cuda/executable.h"
 #include "cuda/memory.h"
 #include "cuda/parameters.h"
+#include "kernel/log.h"
 
 struct flight {
     struct executable *executable;
@@ -16,6 +17,8 @@ struct flight {
     CUdeviceptr scratch[4];                    /* given back when the launch is enqueued, or has ended */
     int scratch_count;
     CUdeviceptr bytes; /* a block with what is not inlined */
+    bool logged;       /* the kernel's lines are in `log` */
+    struct launch_log log;
     union {
         struct cuda_parameters head;
         char bytes[CUDA_PARAMETER_LIMIT];
@@ -29,7 +32,7 @@ smelt_status flight_scratch(struct flight *flight, size_t bytes, CUdeviceptr *ad
 smelt_status flight_launch(struct flight *flight);
 
 /* wait.c — launches, and waits: stops the kernel where it runs longer than its time-out, measures it, and
- * hands over what it logs. INVALID_ARGUMENT where the stream is recording. */
+ * reads what it logs. INVALID_ARGUMENT where the stream is recording. */
 smelt_status flight_launch_and_wait(struct flight *flight);
 
 #endif

@@ -1,6 +1,7 @@
 #include "cuda/launch.h"
 #include "cuda/executable.h"
 #include "cuda/flight.h"
+#include "cuda/log.h"
 #include "cuda/shape.h"
 
 #include <string.h>
@@ -149,11 +150,13 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     f.executable = executable;
     f.request = request;
     f.scratch_count = 0;
+    f.logged = false;
     TRY(cuda_enter(executable->gpu, &previous));
     smelt_status status = cuda_code_for(executable, request, &f.code, &f.module, NULL);
     if (status == SMELT_OK) status = enqueue(&f);
     for (int i = 0; i < f.scratch_count; i++) cuda_scratch_give(f.stream, f.scratch[i]);
     cuda_leave(executable->gpu, previous);
+    if (f.logged) cuda_log_deliver(&f);
     return status;
 }
 

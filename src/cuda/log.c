@@ -1,5 +1,4 @@
 #include "cuda/log.h"
-#include "kernel/log.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -96,8 +95,7 @@ static void read_records(struct flight *flight, const uint64_t *words, uint64_t 
     }
 }
 
-static smelt_status read_log(struct flight *flight, CUdeviceptr address, const struct cuda_log *head,
-                             struct launch_log *log) {
+static smelt_status read_words(struct flight *flight, CUdeviceptr address, const struct cuda_log *head) {
     uint64_t capacity = capacity_of(flight);
     uint64_t count = head->used < capacity ? head->used : capacity;
     uint64_t *words = malloc(count * sizeof *words + 1);
@@ -108,23 +106,26 @@ static smelt_status read_log(struct flight *flight, CUdeviceptr address, const s
                                count * sizeof *words);
     if (status == SMELT_OK) {
         reader->flight = flight;
-        read_records(flight, words, count, log, reader);
+        read_records(flight, words, count, &flight->log, reader);
     }
     free(reader);
     free(words);
     return status;
 }
 
-smelt_status cuda_log_deliver(struct flight *flight, CUdeviceptr address) {
-    const struct launch *request = flight->request;
+smelt_status cuda_log_read(struct flight *flight, CUdeviceptr address) {
     struct cuda_log head;
-    struct launch_log log;
     TRY(cuda_copy_out(flight->stream, &head, address, sizeof head));
-    launch_log_open(&log);
-    smelt_status status = head.lines ? read_log(flight, address, &head, &log) : SMELT_OK;
-    log.dropped = head.lines > log.kept ? head.lines - log.kept : 0;
-    launch_log_deliver(&log, flight->executable->name);
-    if (request->log_lines) *request->log_lines = log.kept;
-    if (request->dropped_log_lines) *request->dropped_log_lines = log.dropped;
+    launch_log_open(&flight->log);
+    flight->logged = true;
+    smelt_status status = head.lines ? read_words(flight, address, &head) : SMELT_OK;
+    flight->log.dropped = head.lines > flight->log.kept ? head.lines - flight->log.kept : 0;
     return status;
+}
+
+void cuda_log_deliver(struct flight *flight) {
+    const struct launch *request = flight->request;
+    launch_log_deliver(&flight->log, flight->executable->name);
+    if (request->log_lines) *request->log_lines = flight->log.kept;
+    if (request->dropped_log_lines) *request->dropped_log_lines = flight->log.dropped;
 }

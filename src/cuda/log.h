@@ -8,7 +8,11 @@
  * launch's. */
 smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address);
 
-/* After the launch has ended: hands its lines to their receiver and counts them in the request. */
-smelt_status cuda_log_deliver(struct flight *flight, CUdeviceptr address);
+/* After the launch has ended: reads its lines into flight->log. */
+smelt_status cuda_log_read(struct flight *flight, CUdeviceptr address);
+
+/* Hands them to their receiver, which may call smelt, and counts them in the request: not between cuda_enter
+ * and cuda_leave. */
+void cuda_log_deliver(struct flight *flight);
 
 #endif

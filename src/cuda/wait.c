@@ -127,8 +127,8 @@ smelt_status flight_launch_and_wait(struct flight *flight) {
     /* What was logged before a failure helps to understand it; of a GPU that is lost nothing can be read. */
     bool readable = status == SMELT_OK || status == SMELT_ERROR_TIMEOUT;
     if (logs && readable) {
-        smelt_status delivered = cuda_log_deliver(flight, log);
-        if (status == SMELT_OK) status = delivered;
+        smelt_status read = cuda_log_read(flight, log);
+        if (status == SMELT_OK) status = read;
     }
     return status;
 }

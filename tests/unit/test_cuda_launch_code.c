@@ -28,7 +28,7 @@ static smelt_status give_image(void *context, const char *target, const struct c
     snprintf(entry->target, sizeof entry->target, "%s", target);
     *image = entry->image;
     image->bindings = malloc(bindings + 1);
-    memcpy(image->bindings, entry->image.bindings, bindings);
+    if (bindings) memcpy(image->bindings, entry->image.bindings, bindings);
     image->object = strdup(entry->object);
     image->object_size = strlen(entry->object) + 1;
     *cache_hit = false;

@@ -206,6 +206,7 @@ static CUresult run_logger(const struct fake_launch *launch, void *context) {
 struct receiver {
     char lines[6][100];
     int count, warnings;
+    bool resets; /* may call smelt, even so */
     char warning[200];
 };
 
@@ -216,6 +217,7 @@ static void receive(const smelt_kernel_line *line, void *context) {
                  line->kernel, (int)line->level, line->thread[0], line->thread[1], line->thread[2],
                  line->subsystem, line->category, line->text);
     receiver->count++;
+    if (receiver->resets) OK(smelt_device_reset("cuda"));
 }
 
 static void receive_warning(smelt_log_level level, const char *line, void *context) {
@@ -253,7 +255,6 @@ static void test_lines_of_a_launch(void **state) {
     logger.extra = 2 * SMELT_MAX_LOG_LINES;
     receiver = (struct receiver){.count = 0};
     OK(smelt_function_run(f, &desc));
-    smelt_set_kernel_log(NULL, NULL);
     smelt_set_log(NULL, NULL);
     assert_int_equal(receiver.count, SMELT_MAX_LOG_LINES);
     assert_int_equal(info.log_lines, SMELT_MAX_LOG_LINES);
@@ -261,6 +262,11 @@ static void test_lines_of_a_launch(void **state) {
     assert_string_equal(receiver.warning,
                         "kernel 'f' logged 10006 more lines than the 10000 that are kept of one "
                         "launch; they are lost");
+    logger.extra = 0;
+    receiver = (struct receiver){.resets = true};
+    OK(smelt_function_run(f, &desc));
+    smelt_set_kernel_log(NULL, NULL);
+    assert_int_equal(receiver.count, 6);
     smelt_array_release(host);
     smelt_array_release(texts);
     smelt_array_release(out);
