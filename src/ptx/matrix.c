@@ -8,7 +8,6 @@
  * matrix; to hold little of it at a time, products that do not need each other are made together, k by k.
  * Elements of lanes that are missing or off count as 0. */
 #include "ptx/matrix.h"
-#include "ptx/uniform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -143,6 +142,27 @@ static bool needs(const struct collection *c, LLVMValueRef instruction) {
     return false;
 }
 
+/* ---- What is known of lanes. */
+
+bool is_together(const struct matrices *m, LLVMBasicBlockRef block) {
+    const struct divergence *d = &m->divergence;
+    int place = place_of(d, block);
+    return place >= 0 && !d->irreducible && has_whole_warps(&m->unit->request->shape) &&
+           is_reached_by_all(d, place) && !d->blocks[place].short_of;
+}
+
+bool is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block) {
+    const struct divergence *d = &m->divergence;
+    return !d->irreducible && !differing_in_operand(d, value, place_of(d, block));
+}
+
+bool is_plain_assembly(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction) || !LLVMIsAInlineAsm(LLVMGetCalledValue(instruction))) return false;
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return !LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction)) &&
+           !LLVMGetCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+}
+
 /* May be done later in its block. */
 static bool only_computes(LLVMValueRef instruction) {
     return is_plain_assembly(instruction) || LLVMIsABinaryOperator(instruction) ||
@@ -203,10 +223,9 @@ static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
 
 static smelt_status lower_products(struct collection *c) {
     struct matrices *m = &c->m;
-    bool whole = has_whole_simdgroups(&m->unit->request->shape);
-    for (int i = 0; i < m->uniformity.flow.block_count; i++) {
-        m->block = m->uniformity.flow.blocks[i].block;
-        c->whole = whole && is_uniform_block(&m->uniformity, m->block);
+    for (int i = 0; i < m->flow.block_count; i++) {
+        m->block = m->flow.blocks[i].block;
+        c->whole = is_together(m, m->block);
         FOR_EACH_INSTRUCTION(instruction, m->block) {
             TRY(collect(c, instruction));
         }
@@ -220,9 +239,10 @@ smelt_status pass_ptx_matrix(struct unit *unit) {
     struct collection *c = calloc(1, sizeof *c);
     if (!c) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
     c->m.unit = unit;
-    smelt_status status = uniformity_find(unit, &c->m.uniformity);
+    smelt_status status = divergence_find(unit, &c->m.divergence);
+    if (status == SMELT_OK) status = flow_find(unit, unit->entry, &c->m.arena, &c->m.flow);
     if (status == SMELT_OK) status = lower_products(c);
-    uniformity_free(&c->m.uniformity);
+    divergence_free(&c->m.divergence);
     arena_free(&c->m.arena);
     free(c);
     return status;

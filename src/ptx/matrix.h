@@ -8,7 +8,7 @@
 
 #include "ptx/matrix_layout.h"
 #include "ptx/ptx.h"
-#include "ptx/uniform.h"
+#include "ptx/divergence.h"
 
 struct product {
     LLVMValueRef call, even, odd, right, sum;
@@ -30,7 +30,8 @@ struct tensor_product;
 /* What lasts through the pass. */
 struct matrices {
     struct unit *unit;
-    struct uniformity uniformity;
+    struct divergence divergence;
+    struct flow flow;
     struct arena arena;
     struct fragment *fragments;               /* operands that lie as the tensor cores take them */
     struct placed *placed;                    /* those of them that are to be loaded, the newest first */
@@ -39,12 +40,20 @@ struct matrices {
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
     bool *
         written; /* by block of the flow: threadgroup memory may have changed since the last barrier before */
-    LLVMValueRef place; /* in it, where products are made: before this instruction */
+    LLVMBasicBlockRef reader; /* of the address that is being looked at */
+    LLVMValueRef place;       /* in it, where products are made: before this instruction */
 };
 
 /* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
 LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
                       unsigned count, bool together);
+
+/* All 32 lanes run the block together. */
+bool is_together(const struct matrices *m, LLVMBasicBlockRef block);
+/* What a block takes the value for is the same in all lanes. Not for values that the pass added. */
+bool is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
+/* Assembly that makes a lane's value of the lane's own, and does no more. */
+bool is_plain_assembly(LLVMValueRef instruction);
 
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
 smelt_status make_tensor_products(struct matrices *m, struct product_group *group);

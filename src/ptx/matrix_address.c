@@ -367,12 +367,13 @@ static bool find(struct matrices *m, LLVMValueRef value, int depth, struct addre
         return true;
     }
     if (find_parts(m, value, depth - 1, out)) return true;
-    if (!is_uniform(&m->uniformity, value)) return false;
+    if (!is_same(m, value, m->reader)) return false;
     set_term(out, value);
     return true;
 }
 
-bool find_address(struct matrices *m, LLVMValueRef value, struct address *address) {
+bool find_address(struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef reader, struct address *address) {
+    m->reader = reader;
     return find(m, value, DEEPEST, address);
 }
 

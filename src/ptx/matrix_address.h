@@ -26,8 +26,8 @@ struct address {
     bool is_signed, is_unsigned;
 };
 
-/* false: it is no such sum. */
-bool find_address(struct matrices *m, LLVMValueRef value, struct address *address);
+/* As the block takes it; false: it is no such sum. */
+bool find_address(struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef reader, struct address *address);
 /* Bytes that the lane's addresses are apart at least: they are multiples of this power of two. */
 uint64_t alignment_of(struct matrices *m, const struct address *address, int lane);
 /* b - a, if it is a number. */

@@ -61,7 +61,7 @@ static bool written_behind(LLVMBasicBlockRef block, LLVMValueRef end, bool writt
 }
 
 static void find_written(struct matrices *m) {
-    const struct flow *flow = &m->uniformity.flow;
+    const struct flow *flow = &m->flow;
     m->written = arena_alloc(&m->arena, (size_t)flow->block_count);
     for (bool changed = m->written != NULL; changed;) {
         changed = false;
@@ -80,7 +80,7 @@ static void find_written(struct matrices *m) {
 static bool is_written(struct matrices *m, LLVMValueRef at) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(at);
     if (!m->written) find_written(m);
-    return !m->written || written_behind(block, at, m->written[flow_index(&m->uniformity.flow, block)]);
+    return !m->written || written_behind(block, at, m->written[flow_index(&m->flow, block)]);
 }
 
 /* From one instruction to another of its block; NULL: they do not follow each other so, or something is
@@ -151,10 +151,11 @@ static bool find_placed(struct matrices *m, struct fragment *fragment, struct pl
     struct address pair[2];
     if (!is_plain_load(even) || !is_plain_load(odd)) return false;
     LLVMValueRef behind = later_unwritten(even, odd);
-    if (!behind || !is_uniform_block(&m->uniformity, LLVMGetInstructionParent(behind))) return false;
+    if (!behind || !is_together(m, LLVMGetInstructionParent(behind))) return false;
     if (is_written(m, behind)) return false;
-    if (!find_address(m, LLVMGetOperand(even, 0), &pair[0])) return false;
-    if (!find_address(m, LLVMGetOperand(odd, 0), &pair[1])) return false;
+    LLVMBasicBlockRef reader = LLVMGetInstructionParent(behind);
+    if (!find_address(m, LLVMGetOperand(even, 0), reader, &pair[0])) return false;
+    if (!find_address(m, LLVMGetOperand(odd, 0), reader, &pair[1])) return false;
     *placed = (struct placed){.fragment = fragment, .behind = behind};
     for (int turned = 0; turned < 2; turned++) {
         if (!find_rows(m, pair, turned, placed)) continue;

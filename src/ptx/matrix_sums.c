@@ -45,10 +45,6 @@ static LLVMValueRef behind_phis(LLVMBasicBlockRef block) {
     return instruction;
 }
 
-static bool is_together(struct matrices *m, LLVMBasicBlockRef block) {
-    return is_uniform_block(&m->uniformity, block);
-}
-
 static bool turn_phi(struct matrices *m, LLVMValueRef phi) {
     LLVMBuilderRef b = m->unit->builder;
     LLVMBasicBlockRef block = LLVMGetInstructionParent(phi);
@@ -149,7 +145,7 @@ static int common_dominator(const struct flow *flow, int a, int b) {
 
 /* Down to where it is wanted, as far as all lanes are together and no loop is entered. */
 static void sink(struct matrices *m, LLVMValueRef moved) {
-    const struct flow *flow = &m->uniformity.flow;
+    const struct flow *flow = &m->flow;
     LLVMBuilderRef b = m->unit->builder;
     int home = flow_index(flow, LLVMGetInstructionParent(moved)), target = -1;
     for (LLVMUseRef use = LLVMGetFirstUse(moved); use; use = LLVMGetNextUse(use)) {

@@ -151,7 +151,7 @@ static LLVMBasicBlockRef block_of_operands(const struct matrices *m, LLVMValueRe
     for (int i = 0; i < 2; i++) {
         if (!LLVMIsAInstruction(both[i])) continue;
         LLVMBasicBlockRef block = LLVMGetInstructionParent(both[i]);
-        const struct flow *flow = &m->uniformity.flow;
+        const struct flow *flow = &m->flow;
         if (!last || flow_dominates(flow, flow_index(flow, last), flow_index(flow, block))) last = block;
     }
     return last;
@@ -161,7 +161,7 @@ static LLVMBasicBlockRef block_of_operands(const struct matrices *m, LLVMValueRe
  * block's end, so that what stays the same in a loop is not moved in each round. */
 static struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVMValueRef second,
                                     enum kind kind, bool right) {
-    const struct flow *flow = &m->uniformity.flow;
+    const struct flow *flow = &m->flow;
     int here = flow_index(flow, m->block);
     for (struct fragment *f = m->fragments; f; f = f->next)
         if (f->first == first && f->second == second && f->kind == kind && f->right == right &&
@@ -170,7 +170,7 @@ static struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVM
     struct fragment *f = arena_alloc(&m->arena, sizeof *f);
     if (!f) return NULL;
     LLVMBasicBlockRef home = block_of_operands(m, first, second);
-    if (!home || !is_uniform_block(&m->uniformity, home)) home = m->block;
+    if (!home || !is_together(m, home)) home = m->block;
     *f = (struct fragment){
         .next = m->fragments, .first = first, .second = second, .kind = kind, .right = right, .block = home};
     for (int i = 0; i < 2 && kind != KIND_TF32; i++)
