@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Of the driver's binary interface, which needs no header. */
 enum { CAPTURE_THREAD_LOCAL = 1 };
@@ -12,11 +13,12 @@ enum { CAPTURE_THREAD_LOCAL = 1 };
     X(context_retain, "cuDevicePrimaryCtxRetain", (void **context, int device))                        \
     X(context_set, "cuCtxSetCurrent", (void *context))                                                 \
     X(context_wait, "cuCtxSynchronize", (void))                                                        \
-    X(fill, "cuMemsetD8_v2", (gpu_address to, unsigned char value, size_t count))                      \
-    X(write, "cuMemcpyHtoD_v2", (gpu_address to, const void *from, size_t bytes))                      \
-    X(read, "cuMemcpyDtoH_v2", (void *to, gpu_address from, size_t bytes))                             \
+    X(fill, "cuMemsetD8Async", (gpu_address to, unsigned char value, size_t count, void *stream))      \
+    X(write, "cuMemcpyHtoDAsync_v2", (gpu_address to, const void *from, size_t bytes, void *stream))   \
+    X(read, "cuMemcpyDtoHAsync_v2", (void *to, gpu_address from, size_t bytes, void *stream))          \
     X(copy_on, "cuMemcpyDtoDAsync_v2", (gpu_address to, gpu_address from, size_t bytes, void *stream)) \
-    X(module_load, "cuModuleLoadData", (void **module, const void *image))                             \
+    X(module_load, "cuModuleLoadDataEx",                                                               \
+      (void **module, const void *image, unsigned count, int *options, void **values))                 \
     X(module_function, "cuModuleGetFunction", (void **function, void *module, const char *name))       \
     X(launch, "cuLaunchKernel",                                                                        \
       (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,            \
@@ -71,8 +73,9 @@ const char *gpu_driver_open(void) {
         TRY_CALL("cuCtxSetCurrent", driver.context_set(driver.context));
         return NULL;
     }
-    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) return "libcuda.so.1 cannot be opened";
+    const char *name = getenv("SMELT_CUDA_DRIVER");
+    void *library = dlopen(name ? name : "libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return "the driver library cannot be opened";
     const char *missing = find_functions(library);
     if (missing) return missing;
     int device;
@@ -81,7 +84,7 @@ const char *gpu_driver_open(void) {
     TRY_CALL("cuDeviceGet", driver.device_get(&device, 0));
     TRY_CALL("cuDevicePrimaryCtxRetain", driver.context_retain(&context, device));
     TRY_CALL("cuCtxSetCurrent", driver.context_set(context));
-    TRY_CALL("cuModuleLoadData", driver.module_load(&module, empty_kernel));
+    TRY_CALL("cuModuleLoadDataEx", driver.module_load(&module, empty_kernel, 0, NULL, NULL));
     TRY_CALL("cuModuleGetFunction", driver.module_function(&driver.empty, module, "empty"));
     driver.context = context;
     return NULL;
@@ -100,21 +103,21 @@ static const char *wait_for_all(void) {
 
 const char *gpu_driver_fill(gpu_address to, uint8_t value, size_t count) {
     OPEN();
-    TRY_CALL("cuMemsetD8", driver.fill(to, value, count));
+    TRY_CALL("cuMemsetD8Async", driver.fill(to, value, count, NULL));
     return wait_for_all();
 }
 
 const char *gpu_driver_write(gpu_address to, const void *from, size_t bytes) {
     OPEN();
-    TRY_CALL("cuMemcpyHtoD", driver.write(to, from, bytes));
+    TRY_CALL("cuMemcpyHtoDAsync", driver.write(to, from, bytes, NULL));
     return wait_for_all();
 }
 
 const char *gpu_driver_read(void *to, gpu_address from, size_t bytes) {
     OPEN();
     TRY_CALL("cuCtxSynchronize", driver.context_wait());
-    TRY_CALL("cuMemcpyDtoH", driver.read(to, from, bytes));
-    return NULL;
+    TRY_CALL("cuMemcpyDtoHAsync", driver.read(to, from, bytes, NULL));
+    return wait_for_all();
 }
 
 const char *gpu_driver_copy(gpu_address to, gpu_address from, size_t bytes) {

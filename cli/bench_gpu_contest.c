@@ -231,7 +231,12 @@ void gpu_release_launches(struct gpu_launches *launches) {
 /* ---- Data. */
 
 smelt_status gpu_new(smelt_dtype dtype, smelt_shape shape, smelt_array **array) {
-    return smelt_array_create_on(GPU, dtype, shape, array);
+    smelt_array *made;
+    smelt_status status = smelt_array_create_on(GPU, dtype, shape, &made);
+    /* The driver's own calls are not in the order of the stream that allocates. */
+    if (status == SMELT_OK) status = smelt_device_wait(GPU);
+    if (status == SMELT_OK) *array = made;
+    return status;
 }
 
 /* Repeats the first `done` bytes until the array is full, twice as many each time. */

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 
-from support import expect, expect_equal, run_tests
+from support import SMELT, expect, expect_equal, run_tests
 
 KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "kernels")
 JOBS = {"copy", "launch", "exp", "softmax", "rms-norm", "grid-sample", "grid-sample-vjp", "inverse", "matmul"}
@@ -36,6 +36,25 @@ def test_every_job_is_right(scratch):
     expect_equal({row["job"] for row in rows}, JOBS, "the jobs")
     for row in rows:
         expect("error" not in row and ("note" in row or row["median_s"] > 0), f"no time in {row}")
+    return None
+
+
+def test_kernels_that_do_nothing_are_wrong(scratch):
+    """On a driver whose launches do nothing each kernel's row is a failure, and the jobs go on."""
+    fake = os.path.join(os.path.dirname(SMELT), "..", "tests", "libfakecuda.so")
+    if not os.path.exists(fake):
+        return f"skipped: no {fake}"
+    done = scratch.run(["bench", "gpu", "--quick", "--json"], SMELT_CUDA_DRIVER=fake, timeout=200)
+    expect_equal(done.returncode, 1, f"the exit status ({done.stderr})")
+    rows = json.loads(done.stdout)
+    expect_equal({row["job"] for row in rows}, JOBS, "the jobs")
+    for row in rows:
+        kernel = row["job"] != "launch" and row["variant"].startswith(("smelt", "seed"))
+        expect_equal(row.get("error", "").startswith("wrong result: "), kernel, f"whether this is a failure: {row}")
+        if row["variant"] in ("cuMemcpyDtoD", "floor, by copy") or row["job"] == "launch":
+            expect(row["median_s"] > 0, f"no time in {row}")
+    found = {row["job"] for row in rows if row["variant"].startswith("smelt")}
+    expect_equal(found, JOBS, "the jobs with a row of smelt's")
     return None
 
 
