@@ -70,30 +70,21 @@ static LLVMValueRef build_cos(struct unit *unit, LLVMValueRef *x) {
     return build_function(unit, "llvm.nvvm.cos.approx.ftz.f", &rest, 1);
 }
 
-/* One instruction each on a GPU. The other argument where one is NaN, either of two zeros: as documented. */
-static LLVMValueRef build_max(struct unit *unit, LLVMValueRef *arguments) {
-    return build_intrinsic(unit, "llvm.maxnum", type_float(unit), arguments, 2);
-}
-static LLVMValueRef build_min(struct unit *unit, LLVMValueRef *arguments) {
-    return build_intrinsic(unit, "llvm.minnum", type_float(unit), arguments, 2);
-}
-
-/* Of prelude/smelt_float_*.h, from floats to float. */
+/* Of prelude/smelt_float_*.h, from a float to a float. fmax and fmin are not among them: of two zeros a GPU's
+ * max takes the positive one, the CPU engines the first. */
 static const struct form {
     const char *name;
-    unsigned arguments;
-    LLVMValueRef (*build)(struct unit *unit, LLVMValueRef *arguments);
+    LLVMValueRef (*build)(struct unit *unit, LLVMValueRef *x);
 } forms[] = {
-    {"fast_exp2", 1, build_exp2},   {"fast_exp", 1, build_exp}, {"fast_log2", 1, build_log2},
-    {"fast_log", 1, build_log},     {"fast_sin", 1, build_sin}, {"fast_cos", 1, build_cos},
-    {"fast_log10", 1, build_log10}, {"fmax", 2, build_max},     {"fast_rsqrt", 1, build_rsqrt},
-    {"fmin", 2, build_min},
+    {"fast_exp2", build_exp2},   {"fast_exp", build_exp},     {"fast_log2", build_log2},
+    {"fast_log", build_log},     {"fast_sin", build_sin},     {"fast_cos", build_cos},
+    {"fast_log10", build_log10}, {"fast_rsqrt", build_rsqrt},
 };
 
 #define SPACE "_ZN13__smelt_float"
 #define CONVENTION "__regcall3__"
 
-/* Whether a mangled symbol is __smelt_float::NAME(float, …):
+/* Whether a mangled symbol is __smelt_float::NAME(float):
  * _ZN13__smelt_float21__regcall3__fast_exp2Ef, or without the mark of the calling convention. */
 static bool is_form(const char *symbol, const struct form *form) {
     if (strncmp(symbol, SPACE, strlen(SPACE)) != 0) return false;
@@ -104,7 +95,7 @@ static bool is_form(const char *symbol, const struct form *form) {
         length -= strlen(CONVENTION);
     }
     return length == strlen(form->name) && strncmp(at, form->name, length) == 0 &&
-           strcmp(at + length, form->arguments == 2 ? "Eff" : "Ef") == 0;
+           strcmp(at + length, "Ef") == 0;
 }
 
 static const struct form *form_of(LLVMValueRef function) {
@@ -112,7 +103,7 @@ static const struct form *form_of(LLVMValueRef function) {
     const char *symbol = LLVMGetValueName2(function, &length);
     if (LLVMIsDeclaration(function)) return NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (is_form(symbol, &forms[i]) && LLVMCountParams(function) == forms[i].arguments) return &forms[i];
+        if (is_form(symbol, &forms[i]) && LLVMCountParams(function) == 1) return &forms[i];
     return NULL;
 }
 
@@ -120,9 +111,8 @@ static const struct form *form_of(LLVMValueRef function) {
 static void replace_body(struct unit *unit, LLVMValueRef function, const struct form *form) {
     LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(function);
     LLVMPositionBuilderAtEnd(unit->builder, LLVMInsertBasicBlockInContext(unit->context, old, "approximate"));
-    LLVMValueRef arguments[2];
-    for (unsigned i = 0; i < form->arguments; i++) arguments[i] = LLVMGetParam(function, i);
-    LLVMBuildRet(unit->builder, form->build(unit, arguments));
+    LLVMValueRef x = LLVMGetParam(function, 0);
+    LLVMBuildRet(unit->builder, form->build(unit, &x));
 }
 
 smelt_status pass_ptx_math(struct unit *unit) {
