@@ -82,6 +82,9 @@ class Machine:
 
     def parse(self, text):
         self.code, self.labels, self.symbols = [], {}, {}
+        for size, symbol, values in re.findall(r"\.(?:global|const) [^\n]*\.[bf](\d+) ([\w$]+)\[\d+\] = \{([^}]*)\}", text):
+            numbers = [int(value, 0) for value in values.split(",")]
+            self.symbols[symbol] = self.allocate(b"".join(n.to_bytes(int(size) // 8, "little") for n in numbers))
         body = text[text.index(".entry"):]
         inside = False
         for line in re.sub(r"//.*", "", body).replace("{\n", "\n{\n").split("\n"):
@@ -113,13 +116,15 @@ class Machine:
             special = {"%tid.x": thread.index, "%ctaid.x": self.group[0], "%ctaid.y": self.group[1], "%ctaid.z": self.group[2],
                        "%ntid.x": self.block, "%laneid": thread.index % 32}
             return special[operand] if operand in special else thread.registers.get(operand, 0)
+        if operand.startswith("!"):
+            return not self.read(thread, operand[1:])
         if operand.startswith("0f") or operand.startswith("0d"):
             return int(operand[2:], 16)
         if re.match(r"0x[0-9A-Fa-f]+$", operand):
             return int(operand, 16)
         if re.match(r"-?\d+$", operand):
             return int(operand)
-        return 0  # a symbol: the parameter, or all shared memory
+        return self.symbols.get(operand, 0)  # the parameter's and all shared memory's are 0
 
     def number(self, thread, operand, kind):
         bits = self.read(thread, operand)
@@ -245,18 +250,33 @@ class Machine:
 
     # ---- Instructions of a warp.
 
-    def shuffle(self, warp, operands):
-        got = {}
+    def members(self, warp, operand, everyone):
+        """All lanes the mask names must be there, but for those that never were or have ended."""
+        mask = self.read(warp[0], operand) & 0xFFFFFFFF
+        here = {thread.index % 32 for thread in warp}
+        missing = [t.index for t in everyone if t.state != "ended" and mask >> t.index % 32 & 1 and t.index % 32 not in here]
+        assert not missing, f"mask {mask:#x} names threads {missing}, which are elsewhere"
+        assert all(mask >> lane & 1 for lane in here), f"mask {mask:#x} leaves out one of {here}"
+
+    def shuffle(self, warp, operands, everyone):
+        self.members(warp, operands[4], everyone)
+        by_lane, got = {thread.index % 32: thread for thread in warp}, {}
         for thread in warp:
-            assert self.read(thread, operands[4]) & 0xFFFFFFFF == 0xFFFFFFFF and len(warp) == 32, "a shuffle wants the whole warp"
             lane, b, c = thread.index % 32, self.read(thread, operands[2]), self.read(thread, operands[3])
             kept, clamp = c >> 8 & 31, c & 31
             source = lane & kept | b & ~kept & 31
             if source > (lane & kept | clamp & ~kept):
                 source = lane
-            got[thread] = self.read(warp[source], operands[1])
+            # From a lane that is off comes anything: something that would be noticed.
+            got[thread] = self.read(by_lane[source], operands[1]) if source in by_lane else 0x7FC0DEAD
         for thread, value in got.items():
             self.write(thread, operands[0], value, "b32")
+
+    def vote(self, warp, operands, everyone):
+        self.members(warp, operands[2], everyone)
+        ballot = sum((self.read(thread, operands[1]) & 1) << thread.index % 32 for thread in warp)
+        for thread in warp:
+            self.write(thread, operands[0], ballot, "b32")
 
     def multiply(self, warp, name, operands):
         """Fragments as the PTX ISA gives them: groupID = lane >> 2, threadID_in_group = lane % 4."""
@@ -329,12 +349,14 @@ class Machine:
             taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
             for thread in here:
                 thread.pc += 1
-            if name[0] in ("shfl", "mma", "ldmatrix"):
+            if name[0] in ("shfl", "vote", "mma", "ldmatrix"):
                 for first in range(0, self.block, 32):
                     warp = [t for t in taken if first <= t.index < first + 32]
-                    if warp and name[0] == "shfl":
-                        self.shuffle(warp, operands)
-                    elif warp:
+                    if not warp:
+                        continue
+                    if name[0] in ("shfl", "vote"):
+                        (self.shuffle if name[0] == "shfl" else self.vote)(warp, operands, threads[first:first + 32])
+                    else:
                         (self.multiply if name[0] == "mma" else self.load_matrices)(warp, name, operands)
                 continue
             for thread in taken:

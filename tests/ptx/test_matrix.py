@@ -24,8 +24,8 @@ def pack(values, kind):
     return b"".join(from_float(float(value), kind).to_bytes(2 if kind == "f16" else 4, "little") for value in values)
 
 
-def ptx_of(function, threads, extra=()):
-    shown = subprocess.run([SMELT, "show", SOURCE, function, "--stage", "ptx", "--threadgroup", str(threads), *extra],
+def ptx_of(function, threads, extra=(), source=SOURCE):
+    shown = subprocess.run([SMELT, "show", source, *filter(None, [function]), "--stage", "ptx", "--threadgroup", str(threads), *extra],
                            capture_output=True, text=True, check=False)
     assert shown.returncode == 0, f"{function}: {shown.stderr}"
     return shown.stdout
@@ -105,6 +105,64 @@ def check_loaded(function, kind, loads):
     return f"{function}: right"
 
 
+def check_lanes(threads):
+    """Where lanes are missing, or off, their elements are 0. On one side of a branch lanes 0, 3, 6 … are off."""
+    text = ptx_of("lanes", threads, source=os.path.join(os.path.dirname(SOURCE), "..", "kernels", "simdgroup_matrix_lanes.metal"))
+    machine = Machine()
+    out = machine.allocate(bytes(16 * threads))
+    machine.run(text, [out], (1, 1, 1), threads)
+    got = struct.unpack(f"<{4 * threads}f", machine.contents(out))
+    place = lambda lane: ((lane // 4 & 4) + lane // 2 % 4, (lane // 4 & 2) * 2 + lane % 2 * 2)
+    for off in (False, True):
+        a, b = [[0] * 8 for _ in range(8)], [[0] * 8 for _ in range(8)]
+        there = [lane for lane in range(threads) if not off or lane % 3]
+        for lane in there:
+            row, column = place(lane)
+            a[row][column:column + 2] = lane % 5 - 2, lane % 5 + 1
+            b[row][column:column + 2] = lane % 7 - 3, lane % 7 - 4
+        for lane in range(threads):
+            row, column = place(lane)
+            for e in range(2):
+                wanted = sum(a[row][k] * (b[k][column + e] + (0 if off else a[k][column + e])) for k in range(8)) + (0 if off else 1)
+                wanted = wanted if lane in there else -1
+                found = got[4 * lane + 2 * off + e]
+                assert found == wanted, f"lanes: {threads} threads, lane {lane}, element {e}: expected {wanted}, got {found}"
+    return f"lanes, {threads} threads: right"
+
+
+def read_npy(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    return data[10 + struct.unpack("<H", data[8:10])[0]:]
+
+
+def check_case(name):
+    """A kernel case whose buffers are floats, against what the CPU makes of it: the same bits."""
+    path = os.path.join(os.path.dirname(SOURCE), "..", "kernels", name + ".metal")
+    with open(path, encoding="utf-8") as file:
+        run = re.search(r"// run: (.*)", file.read()).group(1)
+    threads = int(re.search(r"--threadgroup (\d+)", run).group(1))
+    machine, slots, wanted = Machine(), [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        words = [f"{word}={folder}/{number}.npy" if (number := (re.match(r"(\d+):out", word) or [None, None])[1]) else word
+                 for word in run.split()]
+        made = subprocess.run([SMELT, "run", path, *words], capture_output=True, text=True, check=False)
+        assert made.returncode == 0, f"{name}: {made.stderr}"
+        for number, how, count in re.findall(r"-b (\d+)(=arange|:out):float32:(\d+)", run):
+            data = struct.pack(f"<{count}f", *range(int(count))) if how == "=arange" else bytes(4 * int(count))
+            slots.append(machine.allocate(data))
+            if how == ":out":
+                wanted[slots[-1]] = read_npy(f"{folder}/{number}.npy")
+    text = ptx_of("", threads, source=path)
+    machine.run(text, slots, (1, 1, 1), threads)
+    for slot, data in wanted.items():
+        for i in range(0, len(data), 4):
+            found = struct.unpack("<f", machine.contents(slot)[i:i + 4])[0]
+            expected = struct.unpack("<f", data[i:i + 4])[0]
+            assert found == expected, f"{name}: buffer {slots.index(slot)}, {i // 4}: expected {expected}, got {found}"
+    return f"{name}: right"
+
+
 def main():
     print(check("half_8x8x8", 32, (FLAT.format("f16"), 1), loads=2))
     print(check("half_64x64x16", 128, (DEEP.format("f16"), 8), loads=4))
@@ -114,6 +172,10 @@ def main():
     print(check("half_sums_16x32x16", 64, (FLAT.format("f16"), 4), loads=2))
     print(check("bfloat_sums_32x32x16", 128, (FLAT.format("bf16"), 4), loads=2))
     print(check_own_elements())
+    for name in ("simdgroup_matrix", "simdgroup_matrix_memory", "simdgroup_matrix_storage"):
+        print(check_case(name))
+    for threads in (32, 20, 7):
+        print(check_lanes(threads))
     for function, kind, loads in (("loaded_nn", "f16", 2), ("loaded_nt", "f16", 2), ("loaded_tn", "bf16", 2), ("loaded_tt", "f16", 2),
                                   ("device_nt", "bf16", 0), ("device_tn", "f16", 0), ("float_nt", "f32", 0)):
         print(check_loaded(function, kind, loads))
