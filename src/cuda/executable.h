@@ -26,7 +26,7 @@ struct executable {
     struct code_source source;
     struct cuda_gpu *gpu;
     struct code_list codes;
-    pthread_mutex_t lock; /* to load a module */
+    pthread_mutex_t lock; /* to load a module, and to change what it allows */
 };
 
 smelt_status cuda_load(const struct device *device, const struct code_source *source, const char *name,

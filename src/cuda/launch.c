@@ -105,15 +105,33 @@ static smelt_status fill_slots(struct flight *f) {
     return absent ? send_bytes(f) : SMELT_OK;
 }
 
+/* Under the executable's lock: what is allowed never gets less. */
+static CUresult raise_limit(struct flight *f) {
+    struct cuda_module *module = f->module;
+    const struct cuda_driver *driver = f->executable->gpu->driver;
+    if (f->shared_bytes <= atomic_load(&module->most_bytes)) return CUDA_SUCCESS;
+    CUresult result = driver->function_set(module->function, MAX_DYNAMIC_SHARED_BYTES, (int)f->shared_bytes);
+    if (result == CUDA_SUCCESS) atomic_store(&module->most_bytes, f->shared_bytes);
+    return result;
+}
+
 /* More than the usual amount must be asked for, once for each module. */
 static smelt_status allow_shared(struct flight *f) {
-    struct cuda_module *module = f->module;
-    if (f->shared_bytes <= atomic_load_explicit(&module->most_bytes, memory_order_relaxed)) return SMELT_OK;
-    struct cuda_gpu *gpu = f->executable->gpu;
-    CUDA_TRY(gpu, gpu->driver->function_set(module->function, MAX_DYNAMIC_SHARED_BYTES, (int)f->shared_bytes),
-             "kernel '%s', which needs %u bytes of threadgroup memory,", f->executable->name,
+    struct executable *executable = f->executable;
+    struct cuda_gpu *gpu = executable->gpu;
+    if (f->shared_bytes <= atomic_load_explicit(&f->module->most_bytes, memory_order_relaxed))
+        return SMELT_OK;
+    if (f->shared_bytes > gpu->device.threadgroup_limit)
+        return fail(SMELT_ERROR_LIMIT,
+                    "kernel '%s': a threadgroup uses %u bytes of threadgroup memory, in steps of %d; device "
+                    "'%s' allows %llu",
+                    executable->name, f->shared_bytes, SHARED_STEP, gpu->name,
+                    (unsigned long long)gpu->device.threadgroup_limit);
+    pthread_mutex_lock(&executable->lock);
+    CUresult result = raise_limit(f);
+    pthread_mutex_unlock(&executable->lock);
+    CUDA_TRY(gpu, result, "kernel '%s', which needs %u bytes of threadgroup memory,", executable->name,
              f->shared_bytes);
-    atomic_store_explicit(&module->most_bytes, f->shared_bytes, memory_order_relaxed);
     return SMELT_OK;
 }
 

@@ -440,6 +440,14 @@ static void test_threadgroup_memory(void **state) {
     for (int i = 0; i < 3; i++) OK(smelt_function_run(tiles, &desc));
     assert_int_equal(fake->calls("cuFuncSetAttribute"), 1);
     assert_int_equal(seen.launch.shared_bytes, 128 + 384 + 100096);
+    /* Up to the GPU's limit, which the steps may pass where the bytes do not. */
+    desc.threadgroup_memory[3] = 227 * 1024 - 128 - 384;
+    OK(smelt_function_run(tiles, &desc));
+    assert_int_equal(seen.launch.shared_bytes, 227 * 1024);
+    desc.threadgroup_memory[3] = 227 * 1024 - 40 - 300;
+    expect_failure(smelt_function_run(tiles, &desc), SMELT_ERROR_LIMIT,
+                   "kernel 'tiles': a threadgroup uses 232704 bytes of threadgroup memory, in steps of 128; "
+                   "device 'cuda:0' allows 232448");
     smelt_array_release(out);
     smelt_function_release(tiles);
 }
