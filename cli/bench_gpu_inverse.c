@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SIDE 64
 #define ELEMENTS (SIDE * SIDE)
@@ -49,11 +50,16 @@ static bool check_squares(void *context, const void *output, char *message, size
 
 #define SEED_FILE "002_11cef5617188d901.txt"
 
+/* In the repository's neighbourhood, or beside the programs where they were carried elsewhere. */
 static FILE *open_seed(void) {
-    const char *const folders[] = {getenv("SMELT_TEST_SEEDS"), "../shared/seeds", "shared/seeds"};
+    char beside[4096] = "";
+    ssize_t length = readlink("/proc/self/exe", beside, sizeof beside - sizeof "/../seeds");
+    char *end = length > 0 ? strrchr(beside, '/') : NULL;
+    if (end) strcpy(end, "/../seeds");
+    const char *const folders[] = {getenv("SMELT_TEST_SEEDS"), "../shared/seeds", "shared/seeds", beside};
     FILE *stream = NULL;
     for (size_t i = 0; i < sizeof folders / sizeof *folders && !stream; i++) {
-        char path[4096];
+        char path[4200];
         if (!folders[i]) continue;
         snprintf(path, sizeof path, "%s/" SEED_FILE, folders[i]);
         stream = fopen(path, "rb");

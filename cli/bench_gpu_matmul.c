@@ -8,8 +8,11 @@
 #include <stdlib.h>
 
 #define SIDE 4096
+/* Of the kernels' own: outputs a group is wide and high, and its threads. */
 #define TILE 64
 #define THREADS 128
+#define HALF_TILE 128
+#define HALF_THREADS 256
 #define CUBLAS "cuBLAS"
 
 struct matmul_job {
@@ -63,6 +66,7 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job
                                   .output = job->c,
                                   .check = check_product,
                                   .check_context = job};
+    int64_t tile = job->half ? HALF_TILE : TILE;
     struct gpu_launches launches = {0};
     const char *torch = job->half ? "PyTorch, f16" : "PyTorch, f32";
     const char *own = job->half ? "smelt, f16" : "smelt, f32";
@@ -75,8 +79,8 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job
                                                           {.array = job->b},
                                                           {.array = job->c},
                                                           {.bytes = &n, .size = sizeof n}},
-                                              .groups = {job->n / TILE, job->n / TILE, 1},
-                                              .threadgroup = {THREADS, 1, 1}});
+                                              .groups = {job->n / tile, job->n / tile, 1},
+                                              .threadgroup = {job->half ? HALF_THREADS : THREADS, 1, 1}});
     const char *why = cublas_open();
     if (status == SMELT_OK && !why) gpu_enter(&contest, blas, run_cublas, job, NULL, NO_BAR);
     if (status == SMELT_OK && why) status = bench_note(gpu->bench, name, blas, why);
