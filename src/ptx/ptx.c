@@ -16,6 +16,8 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_division(unit));
     TRY(pass_ptx_matrix(unit));
     TRY(pass_ptx_simdgroup(unit));
+    /* Ways that were copied may leave blocks behind that nothing reaches. */
+    TRY(run_ptx_passes(unit, "function(simplifycfg)"));
     TRY(pass_ptx_lower(unit));
     TRY(verify_module(unit));
     TRY(run_ptx_passes(unit, "function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
