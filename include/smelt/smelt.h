@@ -227,7 +227,10 @@ SMELT_API smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **
 SMELT_API smelt_status smelt_array_create_on(const char *device, smelt_dtype dtype, smelt_shape shape,
                                              smelt_array **array);
 
-/* An array over memory on `device` that is the caller's, as smelt_array_from_memory is over the host's. */
+/* An array over memory on `device` that is the caller's, as smelt_array_from_memory is over the host's. What
+ * the caller enqueued himself on that memory must have ended, or be on the stream that uses it first. Before
+ * `release` is called nothing uses the memory any more; without one the caller waits for the device himself
+ * before the memory goes. */
 SMELT_API smelt_status smelt_array_from_device_memory(const char *device, smelt_dtype dtype,
                                                       smelt_shape shape, const int64_t *strides, void *data,
                                                       void (*release)(void *context), void *context,
@@ -300,7 +303,7 @@ SMELT_API const char *smelt_device_description(const char *name);
  * none. */
 SMELT_API int smelt_device_threads(const char *name);
 
-/* What is free of a device's memory and what there is, in bytes. INVALID_ARGUMENT for a CPU. */
+/* What can be allocated of a device's memory and what there is, in bytes. INVALID_ARGUMENT for a CPU. */
 SMELT_API smelt_status smelt_device_memory(const char *name, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* Waits for everything enqueued on the device; late errors are returned. */
@@ -308,7 +311,7 @@ SMELT_API smelt_status smelt_device_wait(const char *name);
 
 /* After DEVICE_LOST: makes the device usable again. Everything on it is destroyed, what other libraries of
  * the process keep there too: arrays on it, streams, events and recordings made before can only be released.
- */
+ * A process that was forked off by one that used a GPU cannot use GPUs: there every call is NO_DEVICE. */
 SMELT_API smelt_status smelt_device_reset(const char *name);
 
 /* ---- Streams, events, recordings ------------------------------------------------------------ */
@@ -325,7 +328,7 @@ SMELT_API void smelt_stream_release(smelt_stream *stream);
  * on the device is lost. */
 SMELT_API smelt_status smelt_stream_wait(smelt_stream *stream);
 
-/* A point in a stream. */
+/* A point in a stream. One that was not recorded yet has happened. */
 typedef struct smelt_event smelt_event;
 SMELT_API smelt_status smelt_event_create(const char *device, smelt_event **event);
 SMELT_API smelt_event *smelt_event_retain(smelt_event *event);
@@ -342,10 +345,13 @@ SMELT_API smelt_status smelt_event_seconds(smelt_event *start, smelt_event *end,
 /* A sequence of launches that one call enqueues again: a CUDA graph. */
 typedef struct smelt_recording smelt_recording;
 /* From here until smelt_stream_record_end launches on `stream` (not the default stream) are recorded, not
- * run. Their code must have been compiled before, all arrays be on the device; outputs they allocate belong
- * to the recording's launches: each replay writes them again. */
+ * run. Their code must have been compiled before, all arrays be on the device, and none may have to be waited
+ * for; outputs they allocate belong to the recording's launches: each replay writes them again. What launches
+ * use is kept until the recording is released. UNSUPPORTED for a CPU's stream. */
 SMELT_API smelt_status smelt_stream_record_begin(smelt_stream *stream);
 SMELT_API smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **recording);
+/* Enqueues the launches again, after what used their arrays meanwhile. `stream` may be another one of the
+ * device; NULL: its default. */
 SMELT_API smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *stream);
 SMELT_API smelt_recording *smelt_recording_retain(smelt_recording *recording);
 SMELT_API void smelt_recording_release(smelt_recording *recording);

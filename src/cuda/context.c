@@ -269,7 +269,11 @@ static smelt_status fail_forked(struct cuda_gpu *gpu) {
                 gpu->name);
 }
 
+/* How often the thread has entered. */
+static __thread int inside;
+
 static void make_current(struct cuda_gpu *gpu, CUcontext *previous) {
+    inside++;
     *previous = NULL;
     gpu->driver->context_get(previous);
     if (*previous != gpu->context) gpu->driver->context_set(gpu->context);
@@ -300,12 +304,40 @@ bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previou
 
 void cuda_leave(struct cuda_gpu *gpu, CUcontext previous) {
     if (previous != gpu->context) gpu->driver->context_set(previous);
+    inside--;
     pthread_rwlock_unlock(&gpu->use);
+}
+
+/* In one order, whoever asks for them; the one that is to be current once more, last. */
+smelt_status cuda_enter_both(struct cuda_gpu *gpu, struct cuda_gpu *other, struct cuda_entry *entry) {
+    bool first = gpu->ordinal < other->ordinal;
+    struct cuda_gpu *const wanted[] = {first ? gpu : other, first ? other : gpu, gpu};
+    entry->count = 0;
+    for (int i = gpu == other ? 2 : 0; i < 3; i++) {
+        smelt_status status = cuda_enter(wanted[i], &entry->previous[entry->count]);
+        if (status != SMELT_OK) {
+            cuda_leave_both(entry);
+            return status;
+        }
+        entry->gpus[entry->count++] = wanted[i];
+    }
+    return SMELT_OK;
+}
+
+void cuda_leave_both(struct cuda_entry *entry) {
+    while (entry->count) {
+        entry->count--;
+        cuda_leave(entry->gpus[entry->count], entry->previous[entry->count]);
+    }
 }
 
 static smelt_status reset(const struct device *device) {
     struct cuda_gpu *gpu = cuda_gpu_of(device);
     if (atomic_load(&forked)) return fail_forked(gpu);
+    if (inside)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "device '%s' cannot be reset by what a launch calls, before the launch has ended",
+                    gpu->name);
     smelt_status status = SMELT_OK;
     pthread_rwlock_wrlock(&gpu->use);
     if (atomic_load(&gpu->opened)) {

@@ -53,6 +53,15 @@ struct cuda_gpu *cuda_gpu_of(const struct device *device);
 smelt_status cuda_enter(struct cuda_gpu *gpu, CUcontext *previous);
 void cuda_leave(struct cuda_gpu *gpu, CUcontext previous);
 
+/* The same for two GPUs, of which `gpu` is the current one then; they may be one. */
+struct cuda_entry {
+    struct cuda_gpu *gpus[3];
+    CUcontext previous[3];
+    int count;
+};
+smelt_status cuda_enter_both(struct cuda_gpu *gpu, struct cuda_gpu *other, struct cuda_entry *entry);
+void cuda_leave_both(struct cuda_entry *entry);
+
 /* The same to release what was made in `epoch`: false, without touching the thread's message, if that is gone
  * by itself. */
 bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previous);

@@ -53,14 +53,19 @@ void smelt_event_release(smelt_event *event) {
     free(event);
 }
 
-/* Enters the event's GPU, on which it still exists. */
-static smelt_status enter(const smelt_event *event, CUcontext *previous) {
-    TRY(cuda_enter(event->gpu, previous));
+static smelt_status refuse_stale(const smelt_event *event) {
     if (event->epoch == atomic_load(&event->gpu->epoch)) return SMELT_OK;
-    cuda_leave(event->gpu, *previous);
     return fail(SMELT_ERROR_INVALID_ARGUMENT,
                 "event: it was made before device '%s' was reset, and can only be released",
                 event->device->name);
+}
+
+/* Enters the event's GPU, on which it still exists. */
+static smelt_status enter(const smelt_event *event, CUcontext *previous) {
+    TRY(cuda_enter(event->gpu, previous));
+    smelt_status status = refuse_stale(event);
+    if (status != SMELT_OK) cuda_leave(event->gpu, *previous);
+    return status;
 }
 
 static smelt_status refuse_recording(struct cuda_stream *stream) {
@@ -109,28 +114,24 @@ smelt_status smelt_event_wait(smelt_event *event) {
 /* The stream may be of another GPU than the event. */
 static smelt_status follow(struct cuda_gpu *gpu, smelt_stream *stream, const smelt_event *event) {
     struct cuda_stream *cuda;
-    CUcontext previous;
-    TRY(cuda_enter(gpu, &previous));
-    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
-    if (status == SMELT_OK) status = refuse_recording(cuda);
-    if (status == SMELT_OK) {
-        CUresult result = gpu->driver->stream_wait_event(cuda->handle, event->handle, 0);
-        if (result != CUDA_SUCCESS) status = cuda_fail(gpu, result, "a stream's waiting for an event");
-    }
-    cuda_leave(gpu, previous);
-    return status;
+    TRY(refuse_stale(event));
+    TRY(cuda_stream_for(gpu, stream, &cuda));
+    TRY(refuse_recording(cuda));
+    CUDA_TRY(gpu, gpu->driver->stream_wait_event(cuda->handle, event->handle, 0),
+             "a stream's waiting for an event");
+    return SMELT_OK;
 }
 
 smelt_status smelt_stream_wait_event(smelt_stream *stream, smelt_event *event) {
-    CUcontext previous;
+    struct cuda_entry entry;
     if (!event) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream wait event: event is NULL");
     if (!event->gpu) return SMELT_OK;
     /* A CPU's stream is its caller. */
     if (stream && !stream->cuda) return smelt_event_wait(event);
     struct cuda_gpu *gpu = stream ? cuda_gpu_of(stream->device) : event->gpu;
-    TRY(enter(event, &previous));
+    TRY(cuda_enter_both(gpu, event->gpu, &entry));
     smelt_status status = follow(gpu, stream, event);
-    cuda_leave(event->gpu, previous);
+    cuda_leave_both(&entry);
     return status;
 }
 

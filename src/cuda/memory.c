@@ -180,11 +180,26 @@ static void wait_for_users(struct cuda_use *use) {
     for (int i = 0; i < use->reader_count; i++) wait_for_user(use->readers[i]);
 }
 
+/* In the order of the one stream that used it: what is allocated there next can be the same block without
+ * anybody's waiting. */
+static bool release_on_writer(struct cuda_use *use, CUdeviceptr address) {
+    struct cuda_stream *writer = use->writer;
+    if (!writer || use->reader_count || writer->gpu != use->gpu || writer->epoch != use->epoch) return false;
+    CUresult result = CUDA_SUCCESS;
+    pthread_mutex_lock(&writer->lock); /* until then nobody closes it */
+    bool open = !writer->closed && !cuda_stream_records(writer);
+    if (open) result = use->gpu->driver->release(address, writer->handle);
+    pthread_mutex_unlock(&writer->lock);
+    cuda_note(use->gpu, result);
+    return open;
+}
+
 /* In the order of the GPU's own stream, after all that used it. */
 static void release_block(struct cuda_use *use, CUdeviceptr address) {
     struct cuda_gpu *gpu = use->gpu;
     struct cuda_stream *stream = gpu->default_stream;
     CUresult result = CUDA_SUCCESS;
+    if (release_on_writer(use, address)) return;
     if (use->writer) result = cuda_stream_follow_quietly(stream, use->writer);
     for (int i = 0; i < use->reader_count && result == CUDA_SUCCESS; i++)
         result = cuda_stream_follow_quietly(stream, use->readers[i]);

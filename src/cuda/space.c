@@ -79,14 +79,10 @@ static smelt_status copy_within(struct memory *memory, smelt_stream *asked, char
                                 const char *from, size_t bytes) {
     struct cuda_gpu *gpu = gpu_of(memory->space), *source_gpu = gpu_of(source->space);
     struct cuda_stream *stream;
-    CUcontext previous, outer;
-    TRY(cuda_enter(source_gpu, &outer));
-    smelt_status status = enter(memory->space, asked, &previous, &stream);
-    if (status != SMELT_OK) {
-        cuda_leave(source_gpu, outer);
-        return status;
-    }
-    status = cuda_memory_use(source, stream, false);
+    struct cuda_entry entry;
+    TRY(cuda_enter_both(gpu, source_gpu, &entry));
+    smelt_status status = cuda_stream_for(gpu, asked, &stream);
+    if (status == SMELT_OK) status = cuda_memory_use(source, stream, false);
     if (status == SMELT_OK) status = cuda_memory_use(memory, stream, true);
     if (status == SMELT_OK && gpu != source_gpu) {
         status = copy_between(stream, address_of(to), source_gpu, address_of(from), bytes);
@@ -95,8 +91,7 @@ static smelt_status copy_within(struct memory *memory, smelt_stream *asked, char
         if (result != CUDA_SUCCESS)
             status = cuda_fail(gpu, result, "a copy of %zu bytes within the device", bytes);
     }
-    cuda_leave(gpu, previous);
-    cuda_leave(source_gpu, outer);
+    cuda_leave_both(&entry);
     return status;
 }
 

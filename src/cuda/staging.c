@@ -31,10 +31,11 @@ static struct cuda_staging_slot *take(struct cuda_staging *staging, bool wait) {
         for (int pass = 0; pass < 3 && !found; pass++)
             for (int i = 0; i < CUDA_STAGING_SLOTS && !found; i++) {
                 struct cuda_staging_slot *slot = &staging->slots[i];
+                if (slot->taken) continue;
                 bool suits = pass == 0   ? slot->host && !slot->in_flight
                              : pass == 1 ? !slot->host
                                          : slot->in_flight;
-                if (suits && !slot->taken) found = slot;
+                if (suits) found = slot;
             }
         if (found || !wait) break;
         pthread_cond_wait(&staging->given, &staging->lock);

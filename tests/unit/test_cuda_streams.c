@@ -126,8 +126,12 @@ static void one_stream_asks_for_no_order(void **state) {
     ok(gpu()->space.create(&gpu()->space, a, SMELT_INT32, &LINE(COUNT), &y));
     fake->forget_calls();
     for (int i = 0; i < 10; i++) {
+        smelt_array *passing;
         ok(set(a, x, i));
-        ok(launch(a, y, x));
+        ok(gpu()->space.create(&gpu()->space, a, SMELT_INT32, &LINE(COUNT), &passing));
+        ok(launch(a, passing, x));
+        ok(launch(a, y, passing));
+        smelt_array_release(passing);
     }
     assert_int_equal(fake->calls("cuEventRecord"), 0);
     assert_int_equal(fake->calls("cuStreamWaitEvent"), 0);
