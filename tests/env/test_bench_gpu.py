@@ -49,7 +49,7 @@ def test_kernels_that_do_nothing_are_wrong(scratch):
     rows = json.loads(done.stdout)
     expect_equal({row["job"] for row in rows}, JOBS, "the jobs")
     for row in rows:
-        kernel = row["job"] != "launch" and row["variant"].startswith(("smelt", "seed"))
+        kernel = row["job"] != "launch" and row["variant"].startswith(("smelt", "seed")) and "note" not in row
         expect_equal(row.get("error", "").startswith("wrong result: "), kernel, f"whether this is a failure: {row}")
         if row["variant"] in ("cuMemcpyDtoD", "floor, by copy") or row["job"] == "launch":
             expect(row["median_s"] > 0, f"no time in {row}")
