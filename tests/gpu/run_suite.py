@@ -15,6 +15,7 @@ used. clang is found as smelt finds it, LLVM's library by LD_LIBRARY_PATH or whe
 """
 import argparse
 import concurrent.futures
+import itertools
 import os
 import pathlib
 import re
@@ -41,10 +42,8 @@ NOT_SANITIZED = {
     "unit_engine": "kernels in it fault and do not end on purpose",
     "unit_kernel_log": "kernels in it fault and do not end on purpose",
 }
-# Kernels that race in threadgroup memory on purpose.
-RACING = {
-    "kernel_simd_order": "all threads of a group write one element, with one value",
-}
+# What takes most of the GPU's memory for itself, and so runs by itself, after the others.
+ALONE = r"unit_device_work|unit_cuda_memory"
 
 
 class Test:
@@ -174,9 +173,6 @@ def run(test, options):
         return result
     if options.sanitizer and test.name in NOT_SANITIZED:
         result.skipped.append((test.name, NOT_SANITIZED[test.name]))
-        return result
-    if options.sanitizer == "racecheck" and test.name in RACING:
-        result.skipped.append((test.name, RACING[test.name]))
         return result
     prefix = options.prefix if options.prefix and not test.inner else []
     begin = time.monotonic()
@@ -318,10 +314,13 @@ def suite(options, folder):
 
 def run_all(tests, options):
     passed, failed, skipped, times, show = 0, 0, 0, [], sys.stderr.isatty()
+    together = [t for t in tests if not re.fullmatch(ALONE, t.name)]
+    alone = [t for t in tests if re.fullmatch(ALONE, t.name)]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        running = {pool.submit(run, test, options): test for test in tests}
-        for number, done in enumerate(concurrent.futures.as_completed(running), 1):
-            test, result = running[done], done.result()
+        running = {pool.submit(run, test, options): test for test in together}
+        done_together = ((running[done], done.result()) for done in concurrent.futures.as_completed(running))
+        done_alone = ((test, run(test, options)) for test in alone)
+        for number, (test, result) in enumerate(itertools.chain(done_together, done_alone), 1):
             times.append((result.seconds, test.name))
             passed, failed, skipped = (count + len(part) for count, part in
                                        ((passed, result.passed), (failed, result.failed), (skipped, result.skipped)))
