@@ -145,6 +145,7 @@ static void launches_of_every_kind_find_code(void **state) {
                .device = "cuda", .grid = {512}, .threadgroup = {256}, .buffers = {[1] = {.array = array}}},
            &found);
     assert_false(found.a_inlined);
+    assert_int_equal(found.seen.launch.parameter_bytes, sizeof(struct cuda_parameters) + 3 * 8);
     assert_int_equal(found.seen.slots[1], (uintptr_t)smelt_array_data(array));
     smelt_array_release(array);
     smelt_function_release(function);
