@@ -274,7 +274,7 @@ static smelt_status create(const char *name, bool owned, void *native, smelt_str
                     "stream: device '%s' has no native streams; expected NULL, not %p", device->name, native);
     if (!gpu) return make_handle(device, NULL, out);
     CUcontext previous;
-    struct cuda_stream *cuda;
+    struct cuda_stream *cuda = NULL;
     TRY(cuda_enter(gpu, &previous));
     smelt_status status = cuda_stream_open(gpu, native, owned, &cuda);
     cuda_leave(gpu, previous);

@@ -36,8 +36,9 @@ static smelt_status find_gpu(const char *name, const struct device **device) {
 }
 
 smelt_status device_find(const char *name, const struct device **device) {
+    if (!name) name = cpu_device.name;
     for (int i = 0; i < CPU_DEVICES; i++) {
-        if (strcmp(cpus[i]->name, name ? name : "cpu") != 0) continue;
+        if (strcmp(cpus[i]->name, name) != 0) continue;
         *device = cpus[i];
         return SMELT_OK;
     }

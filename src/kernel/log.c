@@ -180,7 +180,7 @@ static void deliver_record(struct log_record *record, const char *kernel, struct
 
 /* Without memory for their order they are lost like those that are too many. */
 static void deliver_all(struct launch_log *log, const char *kernel) {
-    struct log_record **records = malloc(log->kept * sizeof(struct log_record *));
+    struct log_record **records = malloc((log->kept + 1) * sizeof(struct log_record *));
     struct text text = {0};
     uint64_t at = log->kept;
     if (!records) {

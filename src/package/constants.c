@@ -55,6 +55,13 @@ static bool whole_number(const smelt_constant *c, bool *negative, int64_t *bits)
     return true;
 }
 
+/* -0 is not 0, and a NaN is itself. */
+static uint64_t bits_of(double number) {
+    uint64_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return bits;
+}
+
 /* Whether two values make the same code of a constant of this type. Where the compiler would refuse one they
  * are not the same, so that it does. */
 static bool same_value(smelt_dtype type, const smelt_constant *a, const smelt_constant *b) {
@@ -62,7 +69,7 @@ static bool same_value(smelt_dtype type, const smelt_constant *a, const smelt_co
         return a->count == b->count && a->dtype == b->dtype &&
                memcmp(&a->value, &b->value, (size_t)a->count * sizeof a->value.integer) == 0;
     double p = number_of(a), q = number_of(b);
-    if (is_real(type)) return memcmp(&p, &q, sizeof p) == 0;
+    if (is_real(type)) return bits_of(p) == bits_of(q);
     if (type == SMELT_BOOL) return (p != 0) == (q != 0);
     bool negative_a, negative_b;
     int64_t bits_a, bits_b;

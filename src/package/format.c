@@ -195,7 +195,7 @@ static void read_contents(struct reader *r, struct package *p) {
     p->source_name = read_name(r, arena);
     uint32_t math = read_u32(r);
     if (math > SMELT_MATH_FAST) r->failed = true;
-    p->math = (smelt_math_mode)math;
+    p->math = math > SMELT_MATH_FAST ? SMELT_MATH_SAFE : (smelt_math_mode)math;
     p->metal_version = read_u32(r);
     int count = read_count(r, LEAST_TARGET);
     struct package_target *targets = list_of(arena, count, sizeof *targets);

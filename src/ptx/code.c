@@ -25,7 +25,7 @@ static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machin
 }
 
 smelt_status run_ptx_passes(struct unit *unit, const char *passes) {
-    LLVMTargetMachineRef machine;
+    LLVMTargetMachineRef machine = NULL;
     TRY(open_machine(unit, &machine));
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(unit->module, passes, machine, options);
@@ -80,7 +80,7 @@ static smelt_status keep(struct unit *unit, LLVMMemoryBufferRef buffer) {
 }
 
 smelt_status pass_ptx_code(struct unit *unit) {
-    LLVMTargetMachineRef machine;
+    LLVMTargetMachineRef machine = NULL;
     LLVMMemoryBufferRef buffer = NULL;
     char *message = NULL;
     declare_kernel(unit);

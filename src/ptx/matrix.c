@@ -92,7 +92,7 @@ static LLVMValueRef spread_out(const struct plain *plain, LLVMValueRef value, bo
 
 static smelt_status make_plain(struct matrices *m, struct product_group *group, bool whole) {
     struct unit *unit = m->unit;
-    LLVMValueRef sums[GROUP_MOST];
+    LLVMValueRef sums[GROUP_MOST] = {NULL};
     struct plain plain = {
         .unit = unit, .group = group, .whole = whole, .spread = malloc(sizeof *plain.spread)};
     if (!plain.spread) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");

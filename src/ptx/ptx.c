@@ -1,6 +1,7 @@
 /* The order of the passes from a thread's optimised code to PTX. */
 #include "ptx/ptx.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +40,7 @@ LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *const
 }
 
 LLVMValueRef ptx_register(struct unit *unit, const char *name) {
-    char full[80] = "llvm.nvvm.read.ptx.sreg.";
-    strcat(full, name);
+    char full[80];
+    snprintf(full, sizeof full, "llvm.nvvm.read.ptx.sreg.%s", name);
     return build_function(unit, full, NULL, 0);
 }
