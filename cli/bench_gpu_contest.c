@@ -26,11 +26,12 @@ const char *gpu_error(void) {
 
 smelt_status gpu_time(struct gpu *gpu, smelt_status (*run)(void *context), void *context, int count,
                       double *seconds) {
+    double all = 0;
     smelt_status status = smelt_event_record(gpu->start, gpu->stream);
     for (int i = 0; i < count && status == SMELT_OK; i++) status = run(context);
     if (status == SMELT_OK) status = smelt_event_record(gpu->end, gpu->stream);
-    if (status == SMELT_OK) status = smelt_event_seconds(gpu->start, gpu->end, seconds);
-    *seconds /= count;
+    if (status == SMELT_OK) status = smelt_event_seconds(gpu->start, gpu->end, &all);
+    *seconds = all / count;
     return status;
 }
 
@@ -67,7 +68,7 @@ static smelt_status copy_by_kernel(void *context) {
 static smelt_status measure_floor(void *context, double *seconds) {
     struct gpu_entry *entry = context;
     struct gpu *gpu = entry->contest->gpu;
-    double by_driver, by_kernel;
+    double by_driver = 0, by_kernel = 0;
     smelt_status status = gpu_time(gpu, copy_by_driver, gpu, 3, &by_driver);
     if (status == SMELT_OK) status = gpu_time(gpu, copy_by_kernel, gpu, 3, &by_kernel);
     if (status != SMELT_OK) return status;

@@ -55,7 +55,7 @@ static FILE *open_seed(void) {
     char beside[4096] = "";
     ssize_t length = readlink("/proc/self/exe", beside, sizeof beside - sizeof "/../seeds");
     char *end = length > 0 ? strrchr(beside, '/') : NULL;
-    if (end) strcpy(end, "/../seeds");
+    if (end) memcpy(end, "/../seeds", sizeof "/../seeds");
     const char *const folders[] = {getenv("SMELT_TEST_SEEDS"), "../shared/seeds", "shared/seeds", beside};
     FILE *stream = NULL;
     for (size_t i = 0; i < sizeof folders / sizeof *folders && !stream; i++) {

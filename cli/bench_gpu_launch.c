@@ -78,7 +78,7 @@ static smelt_status measure_bare_done(void *context, double *seconds) {
 
 /* Neither may come out as less than nothing: a nanosecond stands for that. */
 static smelt_status measure_overhead(void *context, double *seconds) {
-    double own, bare, done;
+    double own = 0, bare = 0, done;
     smelt_status status = time_bare(context, &bare, &done);
     if (status == SMELT_OK) status = time_smelt(context, &own, &done);
     *seconds = own > bare ? own - bare : 1e-9;
