@@ -1,0 +1,123 @@
+"""Simdgroup operations and barriers as PTX: which lanes come to one together. Run as `test_simdgroup.py SMELT`.
+
+Cases of tests/kernels run on threads that are scheduled at random (warps.py); texts are looked at for what must not be there."""
+import os
+import random
+import re
+import runpy
+import struct
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from warps import Warps  # noqa: E402
+
+SMELT = os.path.abspath(sys.argv[1])
+KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kernels")
+CASES = runpy.run_path(os.path.join(KERNELS, "run_case.py"), run_name="cases")
+
+
+def show(path, arguments):
+    form = ["--body"] if path.endswith(".body") else []
+    done = subprocess.run([SMELT, "show", *form, path, *arguments, "--stage", "ptx"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{path}: {done.stderr}"
+    return done.stdout
+
+
+# ---- Cases, run.
+
+def values_of(word):
+    """Of an input: NAME=arange:int32:N, or NAME=NUMBER."""
+    name, _, value = word.partition("=")
+    kind, _, rest = value.partition(":")
+    return name, list(range(int(rest.partition(":")[2]))) if kind == "arange" else [int(value)]
+
+
+def run_case(name, unused=(), only=None):
+    """`unused`: inputs the code does not look at, which have no slot."""
+    path, count = os.path.join(KERNELS, name + ".body"), 0
+    for chosen in CASES["choices"](path):
+        if only and only not in chosen.values():
+            continue
+        case, slots, results = CASES["Case"](path, chosen), [], {}
+        machine = Warps(random.Random(count))
+        option = lambda wanted: int(case.arguments[case.arguments.index(wanted) + 1])
+        for previous, word in zip(case.arguments, case.arguments[1:]):
+            if previous == "-i":
+                argument, values = values_of(word)
+                if argument not in unused:
+                    slots.append(machine.allocate(struct.pack(f"<{len(values) + 16}i", *values, *[0] * 16)))
+            elif previous == "-o":
+                output, kind, size = word.split(":")
+                letter = {"int32": "i", "uint64": "Q", "uint32": "I"}[kind]
+                start = struct.pack("<" + letter.lower(), option("--init")) * int(size)
+                slots.append(machine.allocate(start))
+                results[output] = slots[-1], f"<{size}{letter}"
+        machine.launch(show(path, case.arguments), slots, option("--grid"), option("--threadgroup"))
+        for output, (wanted, _) in case.expectations.items():
+            slot, form = results[output]
+            found = struct.unpack(form, machine.contents(slot)[:struct.calcsize(form)])
+            wrong = [i for i, value in enumerate(wanted) if found[i] != value]
+            assert not wrong, f"{name} {chosen}: {output}[{wrong[0]}] is {found[wrong[0]]}, expected {wanted[wrong[0]]}"
+        count += 1
+    assert count, f"{name}: no such case"
+
+
+# ---- Texts.
+
+def text_of(body, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "kernel.body")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("uint i = thread_position_in_grid.x, t = thread_index_in_threadgroup;\n" + body)
+        return show(path, ["-i", "x=zeros:float32:256", "-o", "out:float32:256", "--grid", "256", *arguments])
+
+
+def counts(text):
+    """Shuffles, votes, reductions, and how many of them name other lanes than all 32."""
+    found = [len(re.findall(rf"\b{name}\.sync", text)) for name in ("shfl", "vote", "redux")]
+    whole = set(re.findall(r"mov\.b32 \t(%r\d+), -1;", text)) | {"-1"}
+    masks = re.findall(r"\b(?:shfl|vote|redux)\.sync[^;]*, (\S+);", text)
+    return (*found, sum(mask not in whole for mask in masks))
+
+
+def expect_counts(what, body, arguments, wanted):
+    found = counts(text_of(body, arguments))
+    assert found == wanted, f"{what}: shuffles, votes, reductions, partial masks are {found}, expected {wanted}"
+
+
+def check_texts():
+    group = ["--threadgroup", "64"]
+    expect_counts("a sum of floats in whole simdgroups", "out[i] = simd_sum(x[i]);", group, (5, 0, 0, 0))
+    expect_counts("a greatest float", "out[i] = simd_max(x[i]);", group, (0, 2, 1, 0))
+    expect_counts("a simdgroup that may be partial", "out[i] = simd_sum(x[i]);", ["--threadgroup", "40"], (5, 1, 0, 0))
+    expect_counts("a loop and a branch that all lanes take alike", """float sum = 0;
+        for (uint k = 0; k < threads_per_threadgroup.x; k++) sum += float(simd_sum(int(x[i + k])));
+        if (t / 32 == 0) sum += float(simd_sum(int(x[i])));
+        if (t < 32) sum += float(simd_sum(int(x[i + 1])));
+        out[i] = sum;""", group, (0, 0, 3, 0))
+    expect_counts("a branch that lanes take differently: a vote, and who goes there", """float sum = 0;
+        if (x[i] > 0) sum = float(simd_sum(int(i)));
+        out[i] = sum + float(simd_sum(int(i * 2)));""", group, (0, 1, 2, 1))
+    expect_counts("lanes that have returned are not asked for", """if (x[i] > 0) { out[i + 1] = 1; return; }
+        out[i] = float(simd_sum(int(i)));""", group, (0, 0, 1, 0))
+    returning = text_of("""threadgroup float tile[64];
+        for (int k = 0; k < 3; k++) {
+          if (x[i + k] > 0) { out[i] = float(k); return; }
+          tile[t] = x[i] + float(k);
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+          out[i] += tile[t ^ 1];
+          threadgroup_barrier(mem_flags::mem_threadgroup);
+        }""", group)
+    assert "barrier.sync" not in returning and returning.count("bar.sync") == 6, "barriers that all lanes left come to"
+    ends = len(re.findall(r"\b(?:exit|ret);", returning))
+    assert ends >= 4, f"threads that return between barriers: {ends} ends of their own, expected 4"
+
+
+run_case("simd_divergent")
+run_case("simd_control_flow")
+run_case("simd_votes")
+run_case("simd_leaving")
+run_case("barrier_returns", unused=("x",), only="70")
+check_texts()
