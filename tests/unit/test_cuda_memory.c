@@ -480,18 +480,20 @@ static void wrong_device_arrays_are_refused(void **state) {
 /* ---- Errors at every call: each is told, nothing leaks, and the device goes on. */
 
 static smelt_status all_kinds_of_work(void) {
-    smelt_array *host = NULL, *there = NULL, *back = NULL, *converted = NULL, *moved = NULL;
+    smelt_array *host = NULL, *there = NULL, *back = NULL, *part = NULL, *converted = NULL, *moved = NULL;
     smelt_status status = smelt_array_create(SMELT_INT64, LINE(600000), &host);
     if (status == SMELT_OK) status = smelt_array_fill(host, 1);
     if (status == SMELT_OK) status = smelt_array_to(host, "cuda", NULL, &there);
     if (status == SMELT_OK) status = smelt_array_fill(there, 3);
-    if (status == SMELT_OK) status = smelt_array_convert(there, SMELT_FLOAT32, &converted);
+    if (status == SMELT_OK) status = smelt_array_view(there, LINE(1000), (int64_t[]){2}, 5, &part);
+    if (status == SMELT_OK) status = smelt_array_convert(part, SMELT_FLOAT32, &converted);
     if (status == SMELT_OK) status = smelt_array_fill(converted, 3);
     if (status == SMELT_OK) status = smelt_array_to(converted, "cuda:1", NULL, &moved);
     if (status == SMELT_OK) status = smelt_array_to(moved, "cpu", NULL, &back);
     smelt_array_release(host);
     smelt_array_release(there);
     smelt_array_release(back);
+    smelt_array_release(part);
     smelt_array_release(converted);
     smelt_array_release(moved);
     return status;
