@@ -39,11 +39,12 @@ ACCURACY_PARTS = ("functions", "conversions", "geometric", "packing")
 
 # What is not for a sanitizer: it would report what the test does on purpose, or see nothing of it.
 NOT_SANITIZED = {
+    "unit_cuda_machine": "it asks for more memory than there is, forks, and resets the device on purpose",
     "unit_engine": "kernels in it fault and do not end on purpose",
     "unit_kernel_log": "kernels in it fault and do not end on purpose",
 }
 # What takes most of the GPU's memory for itself, and so runs by itself, after the others.
-ALONE = r"unit_device_work|unit_cuda_memory"
+ALONE = r"unit_device_work|unit_cuda_machine"
 
 
 class Test:

@@ -482,6 +482,29 @@ static void a_recording_keeps_what_it_uses(void **state) {
     smelt_recording_release(recording);
 }
 
+/* Even where nothing else asks for an order with the stream it was allocated on. */
+static void a_recordings_block_is_there_at_the_first_replay(void **state) {
+    (void)state;
+    smelt_stream *a = new_stream("cuda");
+    smelt_recording *recording;
+    CUdeviceptr block;
+    CUcontext previous;
+    int32_t sent = 5, received = 0;
+    ok(smelt_stream_record_begin(a));
+    ok(cuda_enter(gpu(), &previous));
+    ok(cuda_scratch_take(a->cuda, sizeof sent, &block));
+    ok(cuda_copy_in(a->cuda, block, &sent, sizeof sent));
+    cuda_leave(gpu(), previous);
+    ok(smelt_stream_record_end(a, &recording));
+    ok(smelt_recording_replay(recording, a));
+    ok(cuda_enter(gpu(), &previous));
+    ok(cuda_copy_out(a->cuda, &received, block, sizeof received));
+    cuda_leave(gpu(), previous);
+    assert_int_equal(received, 5);
+    smelt_recording_release(recording);
+    smelt_stream_release(a);
+}
+
 static void others_go_on_while_a_stream_records(void **state) {
     (void)state;
     smelt_stream *a = new_stream("cuda");
@@ -648,6 +671,7 @@ int main(void) {
         TEST(the_same_program_runs_on_a_cpu),
         TEST(a_recording_does_nothing_until_it_is_replayed),
         TEST(a_recording_keeps_what_it_uses),
+        TEST(a_recordings_block_is_there_at_the_first_replay),
         TEST(others_go_on_while_a_stream_records),
         TEST(wrong_recordings_are_refused),
         TEST(a_recording_that_fails_leaves_nothing),
