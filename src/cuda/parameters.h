@@ -14,8 +14,8 @@ struct cuda_parameters {
         stop; /* polled codes: address of a uint32_t in the device's memory; not 0: the kernel is to end */
     uint64_t log; /* codes that log: address of a struct cuda_log in the device's memory */
     /* One for each binding of the image of kind BUFFER or THREADGROUP, in their order: the address in the
-     * device's memory, or the offset in the threadgroup's, behind image.threadgroup_bytes. An inlined
-     * buffer's is unused. */
+     * device's memory, or the offset in the threadgroup's, behind image.threadgroup_bytes, a multiple of 16.
+     * An inlined buffer's is unused. */
     uint64_t slots[];
 };
 

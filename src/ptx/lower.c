@@ -193,7 +193,8 @@ static LLVMValueRef address_in_slot(struct lowering *l, int kind, uint64_t offse
     if (kind == BINDING_BUFFER) {
         address = ptx_parameter(unit, LLVMPointerTypeInContext(unit->context, PTX_GLOBAL), offset);
     } else {
-        LLVMValueRef from = parameter_i32(l, (size_t)offset);
+        /* A multiple of 16: said so that loads may be wide. */
+        LLVMValueRef from = LLVMBuildAnd(b, parameter_i32(l, (size_t)offset), constant_i32(unit, ~15u), "");
         address = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), shared_memory(l), &from, 1, "");
     }
     return LLVMBuildAddrSpaceCast(b, address, type_pointer(unit), "");

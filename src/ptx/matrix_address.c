@@ -156,6 +156,7 @@ static unsigned zeros_of(struct matrices *m, LLVMValueRef value, int depth, cons
     case LLVMSExt:
     case LLVMTrunc:
     case LLVMFreeze:
+    case LLVMAddrSpaceCast:
         return first;
     case LLVMSelect:
         return least(second, zeros_of(m, LLVMGetOperand(value, 2), depth - 1, outer));

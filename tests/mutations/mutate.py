@@ -98,11 +98,14 @@ class Tree:
         return None if status == 0 else "\n".join(line for line in output.splitlines() if " error: " in line) or output[-2000:]
 
     def named_complaint(self, names):
-        """What tests/kernels/NAME.* or the program unit_NAME say against the tree as it is; None if nothing."""
+        """What tests/kernels/NAME.*, tests/ptx/test_….py of ptx_…, or the program unit_NAME say against the tree as it is; None if nothing."""
         for name in names:
             case = next((self.sources / "tests/kernels").glob(name + ".[mb]*"), None)
             runner = [sys.executable, str(self.sources / "tests/kernels/run_case.py"), str(self.build / "bin/smelt")]
             command = [*runner, str(case)] if case else [str(self.build / "tests" / name)]
+            if name.startswith("ptx_"):
+                script = self.sources / "tests/ptx" / f"test_{name[4:]}.py"
+                command = [sys.executable, "-B", str(script), str(self.build / "bin/smelt")]
             status, output = self.command(command, timeout=40)
             if status != 0:
                 return f"{name}: {output.splitlines()[0] if output else status}"

@@ -77,6 +77,27 @@ kernel void own_elements(const device half *a [[buffer(0)]], const device half *
   simdgroup_store(sum, c);
 }
 
+// Threadgroup memory that the launch gives, one product after another.
+kernel void given_nt(const device half *a [[buffer(0)]], const device half *b [[buffer(1)]], device float *c [[buffer(2)]],
+                     threadgroup half *tiles [[threadgroup(0)]], ushort lane [[thread_index_in_simdgroup]]) {
+  threadgroup half *a_tile = tiles, *b_tile = tiles + 16 * 24;
+  for (short i = lane; i < 256; i += 32) {
+    a_tile[i / 16 * 24 + i % 16] = a[i];
+    b_tile[i / 16 * 24 + i % 16] = b[i];
+  }
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  for (short i = 0; i < 4; i++) {
+    simdgroup_float8x8 sum(0);
+    for (short k = 0; k < 16; k += 8) {
+      simdgroup_half8x8 left, right;
+      simdgroup_load(left, a_tile, 24, ulong2(k, i / 2 * 8));
+      simdgroup_load(right, b_tile, 24, ulong2(k, i % 2 * 8), true);
+      simdgroup_multiply_accumulate(sum, left, right, sum);
+    }
+    simdgroup_store(sum, c, 16, ulong2(i % 2 * 8, i / 2 * 8));
+  }
+}
+
 // 16 x 16 numbers by simdgroup_load, of matrices that lie as they are or turned, in threadgroup or device memory.
 template <typename T, bool a_turned, bool b_turned, bool staged>
 [[kernel]] void loaded(const device T *a [[buffer(0)]], const device T *b [[buffer(1)]], device float *c [[buffer(2)]],

@@ -91,12 +91,12 @@ def check_loaded(function, kind, loads):
     a_turned, b_turned = (letter == "t" for letter in function[-2:])
     text = ptx_of(function, 32)
     found = text.count("ldmatrix.")
-    assert found == loads, f"{function}: expected {loads} loads of matrices, found {found}"
+    assert found == loads or (found and loads is None), f"{function}: expected {loads} loads of matrices, found {found}"
     assert ("mma.sync" in text) == (kind != "f32"), f"{function}: expected {'no ' * (kind == 'f32')}mma"
     machine = Machine()
     a, b = [[(i * 7 + k * 3) % 11 - 5 for k in range(16)] for i in range(16)], [[(k * 5 + j * 2) % 7 - 3 for j in range(16)] for k in range(16)]
     flat = lambda rows, turned: pack([rows[x][y] if turned else rows[y][x] for y in range(16) for x in range(16)], kind)
-    slots = [machine.allocate(flat(a, a_turned)), machine.allocate(flat(b, b_turned)), machine.allocate(bytes(1024))]
+    slots = [machine.allocate(flat(a, a_turned)), machine.allocate(flat(b, b_turned)), machine.allocate(bytes(1024)), 128]
     machine.run(text, slots, (1, 1, 1), 32)
     got = struct.unpack("<256f", machine.contents(slots[2]))
     for i in range(256):
@@ -177,7 +177,7 @@ def main():
     for threads in (32, 20, 7):
         print(check_lanes(threads))
     for function, kind, loads in (("loaded_nn", "f16", 2), ("loaded_nt", "f16", 2), ("loaded_tn", "bf16", 2), ("loaded_tt", "f16", 2),
-                                  ("device_nt", "bf16", 0), ("device_tn", "f16", 0), ("float_nt", "f32", 0)):
+                                  ("device_nt", "bf16", 0), ("device_tn", "f16", 0), ("float_nt", "f32", 0), ("given_nt", "f16", None)):
         print(check_loaded(function, kind, loads))
     print(check("float_24x40x8", 32, None))
     print(check("float_64x64x16", 128, None))
