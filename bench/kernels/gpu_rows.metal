@@ -39,7 +39,7 @@ kernel void softmax_rows(device const uint4 *in [[buffer(0)]], device uint4 *out
 #pragma unroll
     for (uint p = 0; p < pieces; p++)
 #pragma unroll
-        for (int i = 0; i < 8; i++) top = max(top, x[p].v[i]);
+        for (int i = 0; i < 8; i++) top = x[p].v[i] > top ? x[p].v[i] : top; // NaN comes out of the sum
     top = simd_max(top);
 
     float sum = 0.0f;
@@ -57,7 +57,7 @@ kernel void softmax_rows(device const uint4 *in [[buffer(0)]], device uint4 *out
 
     float largest = part[0].x, whole = 0.0f;
 #pragma unroll
-    for (uint s = 1; s < simdgroups; s++) largest = max(largest, part[s].x);
+    for (uint s = 1; s < simdgroups; s++) largest = part[s].x > largest ? part[s].x : largest;
 #pragma unroll
     for (uint s = 0; s < simdgroups; s++) whole += part[s].y * fast::exp2((part[s].x - largest) * M_LOG2E_F);
     const float scale = fast::exp2((top - largest) * M_LOG2E_F) / whole;

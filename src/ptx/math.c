@@ -1,5 +1,4 @@
-/* Fast forms of functions become the GPU's own approximations, and divisions of math mode fast, too;
- * minimum and maximum its own instructions. What
+/* Fast forms of functions become the GPU's own approximations, and divisions of math mode fast, too. What
  * docs/accuracy.md allows fast forms is kept, by the errors that PTX's description of its instructions
  * states:
  *
