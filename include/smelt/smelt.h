@@ -52,7 +52,7 @@ extern "C" {
     X(10, ERROR_IO, "a file could not be read or written")                                    \
     X(11, ERROR_FORMAT, "a file's contents are damaged or of an unsupported form")            \
     X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                     \
-    X(13, ERROR_DEVICE_LOST, "the device failed and must be reset")                           \
+    X(13, ERROR_DEVICE_LOST, "the device failed: a reset or a new process is needed")         \
     X(14, ERROR_INTERNAL, "smelt contradicted itself: please report it")
 
 typedef enum smelt_status {
@@ -309,9 +309,11 @@ SMELT_API smelt_status smelt_device_memory(const char *name, uint64_t *free_byte
 /* Waits for everything enqueued on the device; late errors are returned. */
 SMELT_API smelt_status smelt_device_wait(const char *name);
 
-/* After DEVICE_LOST: makes the device usable again. Everything on it is destroyed, what other libraries of
- * the process keep there too: arrays on it, streams, events and recordings made before can only be released.
- * A process that was forked off by one that used a GPU cannot use GPUs: there every call is NO_DEVICE. */
+/* Destroys everything on the device, what other libraries of the process keep there too: arrays on it,
+ * streams, events and recordings made before can only be released. After DEVICE_LOST it may make the device
+ * usable again: where the driver gives a process no new context after a kernel's fault (NVIDIA's 580 does
+ * not) it is DEVICE_LOST still, and only a new process can use the device. A process that was forked off by
+ * one that used a GPU cannot use GPUs: there every call is NO_DEVICE. */
 SMELT_API smelt_status smelt_device_reset(const char *name);
 
 /* ---- Streams, events, recordings ------------------------------------------------------------ */

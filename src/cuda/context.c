@@ -197,10 +197,17 @@ static bool lose(struct cuda_gpu *gpu, CUresult result) {
 }
 
 static smelt_status fail_lost(struct cuda_gpu *gpu) {
-    return fail(SMELT_ERROR_DEVICE_LOST,
-                "device '%s' is lost and can be used again after smelt_device_reset, which destroys all that "
-                "is on it: %s",
-                gpu->name, gpu->loss);
+    if (gpu->lost_for_good)
+        return fail(
+            SMELT_ERROR_DEVICE_LOST,
+            "device '%s' is lost to this process, to which the driver gives no new context on it; start "
+            "a new process: %s",
+            gpu->name, gpu->loss);
+    return fail(
+        SMELT_ERROR_DEVICE_LOST,
+        "device '%s' is lost; smelt_device_reset, which destroys all that is on it, may bring it back, a "
+        "new process does: %s",
+        gpu->name, gpu->loss);
 }
 
 smelt_status cuda_fail(struct cuda_gpu *gpu, CUresult result, const char *what, ...) {
@@ -212,7 +219,9 @@ smelt_status cuda_fail(struct cuda_gpu *gpu, CUresult result, const char *what, 
     if (fault_deed(result) || is_loss(result)) {
         bool first = lose(gpu, result);
         if (!first || !fault_deed(result)) return fail_lost(gpu);
-        return fail(SMELT_ERROR_FAULT, "%s; the device is lost until smelt_device_reset", gpu->loss);
+        return fail(SMELT_ERROR_FAULT,
+                    "%s; the device is lost to this process, unless smelt_device_reset brings it back",
+                    gpu->loss);
     }
     describe_failure(gpu->driver, result, failure, sizeof failure);
     smelt_status status = result == CUDA_ERROR_OUT_OF_MEMORY             ? SMELT_ERROR_OUT_OF_MEMORY
@@ -331,6 +340,15 @@ void cuda_leave_both(struct cuda_entry *entry) {
     }
 }
 
+/* After a fault of a kernel drivers give a process no context any more (580 does not, neither a primary nor
+ * another one): the reset succeeds, and the next call has the old error. */
+static bool gives_new_context(struct cuda_gpu *gpu) {
+    CUcontext context;
+    if (gpu->driver->context_retain(&context, gpu->handle) != CUDA_SUCCESS) return false;
+    gpu->driver->context_release(gpu->handle);
+    return true;
+}
+
 static smelt_status reset(const struct device *device) {
     struct cuda_gpu *gpu = cuda_gpu_of(device);
     if (atomic_load(&forked)) return fail_forked(gpu);
@@ -359,7 +377,11 @@ static smelt_status reset(const struct device *device) {
         gpu->context = NULL;
         cuda_staging_forget(&gpu->staging);
         atomic_store(&gpu->opened, false);
-        atomic_store(&gpu->lost, false);
+        gpu->lost_for_good = atomic_load(&gpu->lost) && !gives_new_context(gpu);
+        if (gpu->lost_for_good)
+            status = fail_lost(gpu);
+        else
+            atomic_store(&gpu->lost, false);
     }
     pthread_rwlock_unlock(&gpu->use);
     return status;

@@ -32,6 +32,7 @@ struct cuda_gpu {
                                streams) */
     atomic_bool lost;       /* every call fails with `loss`, until it is reset */
     char loss[768];         /* the sentence of how it was lost, written before `lost` is set */
+    bool lost_for_good;     /* a reset did not help; written while nobody uses the GPU */
     CUcontext context;
     CUmemoryPool pool;
     struct cuda_stream *default_stream;

@@ -218,6 +218,7 @@ EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
 
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     CALL("cuDevicePrimaryCtxRetain", NEEDS_INIT);
+    if (fake.gone) GIVE(fake.gone);
     *context = &fake.devices[device].context;
     (*context)->retained++;
     GIVE(CUDA_SUCCESS);
@@ -301,6 +302,11 @@ static void hook_fault(CUresult result) {
     pthread_mutex_unlock(&fake.lock);
 }
 
+static void hook_fault_for_good(CUresult result) {
+    hook_fault(result);
+    fake.for_good = true;
+}
+
 static void hook_deferred(bool on) {
     pthread_mutex_lock(&fake.lock);
     fake.deferred = on;
@@ -367,6 +373,7 @@ EXPORT const struct fake_cuda *fake_cuda_hooks(void) {
                                            .forget_calls = hook_forget_calls,
                                            .fail_call = hook_fail_call,
                                            .fault = hook_fault,
+                                           .fault_for_good = hook_fault_for_good,
                                            .deferred = hook_deferred,
                                            .launch = hook_launch,
                                            .touch = hook_touch,

@@ -56,6 +56,8 @@ struct fake_cuda {
     void (*fail_call)(const char *symbol, int n, CUresult result);
     /* The next call that waits gives `result`, and so does everything until the context is reset. */
     void (*fault)(CUresult result);
+    /* … after which there is no new context, as with NVIDIA's driver; else a reset helps. */
+    void (*fault_for_good)(CUresult result);
     void (*deferred)(bool on);
     void (*launch)(fake_launch_hook *hook, void *context);
     /* From within a launch: it uses the block at `address`. */

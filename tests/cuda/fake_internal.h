@@ -159,6 +159,8 @@ struct fake {
     int stream_count;
     struct clock host; /* what the host has waited for */
     CUresult next_fault;
+    bool for_good; /* after the next fault there is no new context: */
+    CUresult gone; /* what asking for one gives */
     uint64_t time;
     fake_launch_hook *launch_hook;
     void *launch_context;

@@ -162,6 +162,7 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
 static CUresult wait_result(struct fake_device *device) {
     if (!device->sticky && fake.next_fault) {
         device->sticky = fake.next_fault;
+        if (fake.for_good) fake.gone = fake.next_fault;
         fake.next_fault = CUDA_SUCCESS;
     }
     return device->sticky;

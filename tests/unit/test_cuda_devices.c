@@ -219,9 +219,10 @@ static void note_launch(smelt_stream *stream, const char *name) {
 #define FAULTY(kernels)                                                                                  \
     kernels " on device 'cuda:0' read or wrote memory it may not touch: CUDA_ERROR_ILLEGAL_ADDRESS (an " \
             "illegal memory access was encountered)"
-#define LOST                                                                                              \
-    "device 'cuda:0' is lost and can be used again after smelt_device_reset, which destroys all that is " \
-    "on it: "
+#define LOST                                                                                               \
+    "device 'cuda:0' is lost; smelt_device_reset, which destroys all that is on it, may bring it back, a " \
+    "new "                                                                                                 \
+    "process does: "
 
 static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     (void)state;
@@ -239,7 +240,8 @@ static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     note_launch(stream, "wild");
     fake->fault(CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(smelt_stream_wait(stream) == SMELT_ERROR_FAULT);
-    CHECK_TEXT(smelt_error(), FAULTY("kernel 'wild'") "; the device is lost until smelt_device_reset");
+    CHECK_TEXT(smelt_error(), FAULTY("kernel 'wild'") "; the device is lost to this process, unless "
+                                                      "smelt_device_reset brings it back");
     /* From now on everything fails. */
     CHECK(smelt_stream_wait(stream) == SMELT_ERROR_DEVICE_LOST);
     CHECK_TEXT(smelt_error(), LOST FAULTY("kernel 'wild'"));
@@ -280,6 +282,29 @@ static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     END_CHILD();
 }
 
+/* As with NVIDIA's driver 580. */
+static void where_the_driver_gives_no_new_context_a_reset_says_so(void **state) {
+    (void)state;
+    IN_CHILD();
+    const struct fake_cuda *fake = fake_cuda_open(FAKE_CUDA);
+    smelt_array *array, *other = NULL;
+    CHECK(smelt_array_create_on("cuda", SMELT_FLOAT32, LINE(10), &array) == SMELT_OK);
+    note_launch(NULL, "wild");
+    fake->fault_for_good(CUDA_ERROR_ILLEGAL_ADDRESS);
+    CHECK(smelt_device_wait("cuda") == SMELT_ERROR_FAULT);
+    for (int round = 0; round < 2; round++) {
+        CHECK(smelt_device_reset("cuda") == SMELT_ERROR_DEVICE_LOST);
+        CHECK_TEXT(smelt_error(), "device 'cuda:0' is lost to this process, to which the driver gives no new "
+                                  "context on it; start a "
+                                  "new process: " FAULTY("kernel 'wild'"));
+        CHECK(smelt_array_create_on("cuda", SMELT_INT8, LINE(1), &other) == SMELT_ERROR_DEVICE_LOST &&
+              !other);
+    }
+    smelt_array_release(array);
+    CHECK(!fake->violation());
+    END_CHILD();
+}
+
 static void a_fault_may_be_one_of_several_kernels(void **state) {
     (void)state;
     IN_CHILD();
@@ -294,8 +319,8 @@ static void a_fault_may_be_one_of_several_kernels(void **state) {
     CHECK(smelt_device_wait("cuda") == SMELT_ERROR_FAULT);
     CHECK_TEXT(smelt_error(),
                "one of the kernels 'third', 'first', 'second' on device 'cuda:0' failed: "
-               "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure); the device is lost until "
-               "smelt_device_reset");
+               "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure); the device is lost to this process, "
+               "unless smelt_device_reset brings it back");
     CHECK(smelt_device_reset("cuda") == SMELT_OK);
     note_launch(NULL, "late");
     for (int i = 0; i < 20; i++) note_launch(NULL, "many");
@@ -415,6 +440,7 @@ int main(void) {
         cmocka_unit_test(memory_of_devices),
         cmocka_unit_test(the_callers_context_stays_current),
         cmocka_unit_test(a_fault_names_the_kernel_and_loses_the_device),
+        cmocka_unit_test(where_the_driver_gives_no_new_context_a_reset_says_so),
         cmocka_unit_test(a_fault_may_be_one_of_several_kernels),
         cmocka_unit_test(a_device_can_fail_by_itself),
         cmocka_unit_test(releases_leave_the_message_and_keep_the_loss),

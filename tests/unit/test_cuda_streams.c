@@ -636,8 +636,8 @@ static void a_fault_in_a_recording_names_its_kernels(void **state) {
     fake->fault(CUDA_ERROR_ILLEGAL_ADDRESS);
     refused(smelt_stream_wait(a), SMELT_ERROR_FAULT,
             "kernel 'recorded' on device 'cuda:1' read or wrote memory it may not touch: "
-            "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered); the device is lost until "
-            "smelt_device_reset");
+            "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered); the device is lost to "
+            "this process, unless smelt_device_reset brings it back");
     /* The other device works. */
     smelt_array *x = new_array("cuda:0", 1);
     expect(x, 1);
