@@ -12,7 +12,8 @@ static void end_here(struct unit *unit, LLVMBasicBlockRef block, unsigned succes
     LLVMBasicBlockRef edge = split_edge(unit, block, successor);
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
     LLVMPositionBuilderAtEnd(unit->builder, edge);
-    ptx_intrinsic(unit, "llvm.nvvm.exit", NULL, 0);
+    /* Not LLVM's own exit, before which it drops stores as if nobody read them. */
+    ptx_assembly(unit, "exit;", "~{memory}", NULL, NULL, 0, true);
     LLVMBuildUnreachable(unit->builder);
 }
 
