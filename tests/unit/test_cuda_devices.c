@@ -330,6 +330,21 @@ static void a_fault_may_be_one_of_several_kernels(void **state) {
     END_CHILD();
 }
 
+/* What a launch calls (a receiver of log lines, say) runs while the launch holds the device. */
+static void a_reset_from_within_a_launch_is_refused(void **state) {
+    (void)state;
+    IN_CHILD();
+    fake_cuda_open(FAKE_CUDA);
+    CUcontext previous;
+    CHECK(cuda_enter(first_gpu(), &previous) == SMELT_OK);
+    CHECK(smelt_device_reset("cuda") == SMELT_ERROR_INVALID_ARGUMENT);
+    CHECK_TEXT(smelt_error(),
+               "device 'cuda:0' cannot be reset by what a launch calls, before the launch has ended");
+    cuda_leave(first_gpu(), previous);
+    CHECK(smelt_device_reset("cuda") == SMELT_OK);
+    END_CHILD();
+}
+
 static void a_device_can_fail_by_itself(void **state) {
     (void)state;
     IN_CHILD();
@@ -442,6 +457,7 @@ int main(void) {
         cmocka_unit_test(a_fault_names_the_kernel_and_loses_the_device),
         cmocka_unit_test(where_the_driver_gives_no_new_context_a_reset_says_so),
         cmocka_unit_test(a_fault_may_be_one_of_several_kernels),
+        cmocka_unit_test(a_reset_from_within_a_launch_is_refused),
         cmocka_unit_test(a_device_can_fail_by_itself),
         cmocka_unit_test(releases_leave_the_message_and_keep_the_loss),
         cmocka_unit_test(a_context_that_cannot_be_opened_can_be_tried_again),
