@@ -47,8 +47,8 @@ static LLVMValueRef mask_of_edge(struct ptx_masks *m, int from, int to) {
     LLVMValueRef mask = mask_of_block(m, from);
     if (!d->blocks[from].divergent) return mask;
     unsigned successor = LLVMGetSuccessor(branch, 0) == d->blocks[to].block ? 0 : 1;
-    LLVMValueRef *known = &m->of_edge[2 * from + (int)successor];
-    if (*known) return *known;
+    LLVMValueRef *known = &m->of_edge[2 * from + (int)successor], made = *known;
+    if (made) return made;
     LLVMPositionBuilderBefore(b, branch);
     LLVMValueRef condition = LLVMGetCondition(branch);
     *known = vote(m, mask, successor == 0 ? condition : LLVMBuildNot(b, condition, ""));
