@@ -104,9 +104,9 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-static uint64_t step_of(struct matrices *m, LLVMValueRef gep, unsigned index, LLVMTypeRef *type) {
+/* Bytes that an index counts; the type it counts in, from the one before it. */
+static uint64_t step_of(struct matrices *m, unsigned index, LLVMTypeRef *type) {
     if (index > 1) *type = LLVMGetElementType(*type);
-    (void)gep;
     return LLVMABISizeOfType(m->unit->layout, *type);
 }
 
@@ -164,7 +164,7 @@ static unsigned zeros_of(struct matrices *m, LLVMValueRef value, int depth, cons
         LLVMTypeRef type = LLVMGetGEPSourceElementType(value);
         for (unsigned i = 1; i < operands; i++) {
             if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return 0;
-            unsigned step = zeros_of_number(step_of(m, value, i, &type));
+            unsigned step = zeros_of_number(step_of(m, i, &type));
             first = least(first, least(63, step + zeros_of(m, LLVMGetOperand(value, i), depth - 1, outer)));
         }
         return first;
@@ -312,7 +312,7 @@ static bool find_element(struct matrices *m, LLVMValueRef gep, int depth, struct
         struct address index;
         int64_t steps[ADDRESS_LANES];
         if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
-        uint64_t step = step_of(m, gep, i, &type);
+        uint64_t step = step_of(m, i, &type);
         if (!find(m, LLVMGetOperand(gep, i), depth, &index)) return false;
         unsigned index_width = width_of(LLVMGetOperand(gep, i));
         if (index_width < width && !extend(&index, index_width, true)) return false;
