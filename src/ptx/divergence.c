@@ -247,14 +247,18 @@ static void reach(struct paths *p, int from, int target, int label) {
     }
 }
 
+/* Where a path ended that had barriers, its lanes may still be waiting there for those of the path that is
+ * left: these must not wait for them. */
 static void follow(struct paths *p, int first, int region) {
     struct divergence *d = p->d;
+    bool barrier = false;
     int last = p->level < 0 ? d->block_count - 1 : d->loops[p->level].last;
     for (int place = first; place <= last && p->waiting; place++) {
         if (p->label[place] == NO_LABEL) continue;
-        if (p->waiting == 1 && !p->left && !p->repeated) return; /* all have met */
+        if (p->waiting == 1 && !p->left && !p->repeated && !(p->ended && barrier)) return; /* all have met */
         p->waiting--;
         struct divergence_block *block = &d->blocks[place];
+        barrier |= has_threadgroup_barrier(block->block);
         set_bit(block->regions, region);
         for (int s = 0; s < block->successor_count; s++)
             reach(p, place, block->successors[s], p->label[place]);

@@ -70,6 +70,7 @@ int place_above(const struct divergence *d, int place);
 /* values.c — a simdgroup operation or a barrier of either kind. */
 bool is_operation(LLVMValueRef instruction);
 bool is_threadgroup_barrier(LLVMValueRef instruction);
+bool has_threadgroup_barrier(LLVMBasicBlockRef block);
 /* The block is nothing but the thread's end. */
 bool is_end(LLVMBasicBlockRef block);
 

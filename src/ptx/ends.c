@@ -37,16 +37,9 @@ struct parting {
     LLVMBasicBlockRef *copies; /* and, by place, their copies */
 };
 
-static bool has_barrier(LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (is_threadgroup_barrier(instruction)) return true;
-    }
-    return false;
-}
-
 static bool some_wait(const struct divergence *d) {
     for (int place = 0; place < d->block_count; place++)
-        if (has_barrier(d->blocks[place].block) && !is_reached_by_all(d, place)) return true;
+        if (has_threadgroup_barrier(d->blocks[place].block) && !is_reached_by_all(d, place)) return true;
     return false;
 }
 
@@ -55,7 +48,7 @@ static void find_waits(struct parting *p) {
         changed = false;
         for (int place = p->d->block_count - 1; place >= 0; place--) {
             const struct divergence_block *block = &p->d->blocks[place];
-            bool waits = has_barrier(block->block);
+            bool waits = has_threadgroup_barrier(block->block);
             for (int s = 0; s < block->successor_count; s++) waits |= p->waits[block->successors[s]];
             changed |= waits != p->waits[place];
             p->waits[place] = waits;

@@ -36,6 +36,13 @@ bool is_threadgroup_barrier(LLVMValueRef instruction) {
     return strcmp(called_name(instruction), "__smelt_threadgroup_barrier") == 0;
 }
 
+bool has_threadgroup_barrier(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_threadgroup_barrier(instruction)) return true;
+    }
+    return false;
+}
+
 bool is_operation(LLVMValueRef instruction) {
     const char *name = called_name(instruction);
     return strncmp(name, "__smelt_simd_", 13) == 0 || strcmp(name, "__smelt_simdgroup_barrier") == 0 ||
