@@ -1,5 +1,6 @@
 #include "cuda/context.h"
 #include "cuda/launch.h"
+#include "cuda/memory.h"
 #include "cuda/shape.h"
 #include "cuda/space.h"
 #include "cuda/stream.h"
@@ -93,6 +94,7 @@ static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     if (reason) return reason;
     pthread_rwlock_init(&gpu->use, NULL);
     pthread_mutex_init(&gpu->opening, NULL);
+    pthread_mutex_init(&gpu->blocks_lock, NULL);
     pthread_mutex_init(&gpu->lock, NULL);
     cuda_staging_open(&gpu->staging);
     gpu->device.name = gpu->name;
@@ -359,6 +361,11 @@ static smelt_status reset(const struct device *device) {
     smelt_status status = SMELT_OK;
     pthread_rwlock_wrlock(&gpu->use);
     if (atomic_load(&gpu->opened)) {
+        CUcontext previous = NULL;
+        gpu->driver->context_get(&previous);
+        gpu->driver->context_set(gpu->context);
+        cuda_memory_give_all(gpu);
+        gpu->driver->context_set(previous == gpu->context ? NULL : previous);
         CUresult result = gpu->driver->context_reset(gpu->handle);
         /* Our claim on the context outlives what it was on. */
         CUresult released = gpu->driver->context_release(gpu->handle);

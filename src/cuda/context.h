@@ -12,6 +12,7 @@
 #define CUDA_MOST_DEVICES 16
 
 struct cuda_stream;
+struct cuda_use;
 
 /* One GPU. Never freed. */
 struct cuda_gpu {
@@ -26,13 +27,15 @@ struct cuda_gpu {
     uint64_t memory_bytes;
     pthread_rwlock_t use; /* read from cuda_enter to cuda_leave; written by a reset */
     pthread_mutex_t opening;
-    pthread_mutex_t lock;   /* of `loss` and the list of streams */
-    atomic_bool opened;     /* context, pool and default stream are there */
-    _Atomic uint32_t epoch; /* counts resets: what was made in an earlier one is gone (modules, memory,
-                               streams) */
-    atomic_bool lost;       /* every call fails with `loss`, until it is reset */
-    char loss[768];         /* the sentence of how it was lost, written before `lost` is set */
-    bool lost_for_good;     /* a reset did not help; written while nobody uses the GPU */
+    pthread_mutex_t blocks_lock;
+    struct cuda_use *blocks; /* what arrays hold of the pool */
+    pthread_mutex_t lock;    /* of `loss` and the list of streams */
+    atomic_bool opened;      /* context, pool and default stream are there */
+    _Atomic uint32_t epoch;  /* counts resets: what was made in an earlier one is gone (modules, memory,
+                                streams) */
+    atomic_bool lost;        /* every call fails with `loss`, until it is reset */
+    char loss[768];          /* the sentence of how it was lost, written before `lost` is set */
+    bool lost_for_good;      /* a reset did not help; written while nobody uses the GPU */
     CUcontext context;
     CUmemoryPool pool;
     struct cuda_stream *default_stream;

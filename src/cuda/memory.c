@@ -65,6 +65,41 @@ static struct cuda_use *use_create(struct cuda_gpu *gpu) {
     return use;
 }
 
+static void list_block(struct cuda_use *use, CUdeviceptr block) {
+    struct cuda_gpu *gpu = use->gpu;
+    use->block = block;
+    pthread_mutex_lock(&gpu->blocks_lock);
+    use->next = gpu->blocks;
+    use->link = &gpu->blocks;
+    if (use->next) use->next->link = &use->next;
+    gpu->blocks = use;
+    pthread_mutex_unlock(&gpu->blocks_lock);
+}
+
+static void unlist_block(struct cuda_use *use) {
+    struct cuda_gpu *gpu = use->gpu;
+    pthread_mutex_lock(&gpu->blocks_lock);
+    if (use->link) *use->link = use->next;
+    if (use->link && use->next) use->next->link = use->link;
+    use->link = NULL;
+    pthread_mutex_unlock(&gpu->blocks_lock);
+}
+
+void cuda_memory_give_all(struct cuda_gpu *gpu) {
+    bool lost = atomic_load(&gpu->lost);
+    if (!lost) gpu->driver->context_wait();
+    pthread_mutex_lock(&gpu->blocks_lock);
+    for (struct cuda_use *use = gpu->blocks; use; use = use->next) {
+        use->link = NULL;
+        if (!lost) gpu->driver->release(use->block, gpu->default_stream->handle);
+    }
+    gpu->blocks = NULL;
+    pthread_mutex_unlock(&gpu->blocks_lock);
+    if (lost) return;
+    gpu->driver->context_wait();
+    gpu->driver->pool_trim(gpu->pool, 0);
+}
+
 smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream, smelt_dtype dtype,
                                const smelt_shape *shape, smelt_array **array) {
     int64_t size;
@@ -100,6 +135,7 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
     memory->space = &gpu->space;
     memory->use = use;
     use->writer = cuda_stream_retain(stream);
+    list_block(use, address);
     *array = made;
     return SMELT_OK;
 }
@@ -211,6 +247,7 @@ static void release_block(struct cuda_use *use, CUdeviceptr address) {
 void cuda_memory_release(struct memory *memory) {
     struct cuda_use *use = memory->use;
     CUcontext previous;
+    unlist_block(use);
     if (cuda_enter_release(use->gpu, use->epoch, &previous)) {
         if (!memory->borrowed)
             release_block(use, (CUdeviceptr)(uintptr_t)memory->start);

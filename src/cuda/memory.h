@@ -18,7 +18,14 @@ struct cuda_use {
     struct cuda_stream *writer; /* NULL: none yet. References, these and the readers'. */
     struct cuda_stream *readers[CUDA_READERS];
     int reader_count;
+    CUdeviceptr block;             /* of smelt's own pool; 0: the caller's memory */
+    struct cuda_use *next, **link; /* in the list of the GPU's blocks, under its `blocks_lock` */
 };
+
+/* Before a reset: gives back what arrays still hold, which the pool, that is the device's and not the
+ * context's, would keep; of a GPU that is lost nothing can be given back. With nobody inside, the GPU's
+ * context current. */
+void cuda_memory_give_all(struct cuda_gpu *gpu);
 
 /* A new row-contiguous array on the GPU, undefined contents, allocated in the order of `stream`.
  * OUT_OF_MEMORY names the array's shape, its bytes and what is free. */

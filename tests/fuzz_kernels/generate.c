@@ -180,6 +180,7 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
         counts[f] = 0;
         /* Not drawn for itself: kernels stay what they are for their seeds. */
         g.enabled[f] = f == FEATURE_SIMD_FLOAT_SCAN ? g.enabled[FEATURE_SIMD_FLOAT] && !without[f]
+                       : f == FEATURE_FAST          ? g.enabled[FEATURE_MATH] && !without[f]
                                                     : random_chance(&g.random, 70) && !without[f];
     }
     g.enabled[FEATURE_INTEGER] = g.enabled[FEATURE_REAL] = true;

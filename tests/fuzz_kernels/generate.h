@@ -65,7 +65,8 @@
     X(SIMD_BARRIER, simd_barrier, "simdgroup_barrier")                                           \
     X(TWO_DIMENSIONS, two_dimensions, "2-D grids")                                               \
     X(THREE_DIMENSIONS, three_dimensions, "3-D grids")                                           \
-    X(SIMD_FLOAT_SCAN, simd_float_scan, "float prefix sums and products, where simd_float is")
+    X(SIMD_FLOAT_SCAN, simd_float_scan, "float prefix sums and products, where simd_float is")   \
+    X(FAST, fast, "fast:: forms of functions, where math is")
 
 enum feature {
 #define FEATURE(upper, lower, meaning) FEATURE_##upper,

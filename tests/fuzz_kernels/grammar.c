@@ -190,7 +190,7 @@ static const struct rule rules[] = {
     R(FLOAT, MATH, 6, ANYWHERE,
       "$[exp`exp2`log`log2`sin`cos`tan`tanh`rsqrt`sinh`atan`acos`asin`exp10`cospi`log10](float($f))"),
     R(FLOAT, MATH, 3, ANYWHERE, "$[pow`atan2`fmod`powr`step`divide](float($f), number_of($f))"),
-    R(FLOAT, MATH, 1, ANYWHERE, "$[fast`precise]::$[exp`sin`log`cos](float($f))"),
+    R(FLOAT, FAST, 1, ANYWHERE, "$[fast`precise]::$[exp`sin`log`cos](float($f))"),
     R(FLOAT, MATH, 1, ANYWHERE, "ldexp(float($f), $i & 63)"),
     R(FLOAT, SPECIAL, 2, ANYWHERE, "as_type<float>($u)"),
     R(FLOAT, SPECIAL, 6, KERNEL, "in_x[$@]"),
