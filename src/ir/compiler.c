@@ -96,6 +96,7 @@ static void set_joining(struct unit *unit, bool allowed) {
 
 /* Passes in the order of DESIGN's data flow; what each requires and maintains stands at its head. */
 static smelt_status optimise(struct unit *unit) {
+    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_target(unit));
     TRY(pass_declare(unit));
     TRY(pass_bindings(unit));
     if (unit->engine == ENGINE_PTX) TRY(pass_ptx_math(unit));

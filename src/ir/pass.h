@@ -126,6 +126,12 @@ smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef functio
 smelt_status measure_private_memory(struct unit *unit);
 /* ptx/ptx.c — the entry becomes a kernel for NVIDIA GPUs, and PTX. */
 smelt_status pass_ptx(struct unit *unit);
+/* ptx/retarget.c — the module's target and data layout are NVPTX's: LLVM then optimises for a GPU, where
+ * lanes go different ways and 64 bits cost twice as much as 32. Its address spaces stay clang's until
+ * pass_ptx. */
+smelt_status pass_ptx_target(struct unit *unit);
+/* ptx/code.c — LLVM passes that ask what a GPU can do. */
+smelt_status run_ptx_passes(struct unit *unit, const char *passes);
 /* ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own approximations. */
 smelt_status pass_ptx_math(struct unit *unit);
 /* ptx/memory.c — copies of small objects become loads and stores of their parts. */

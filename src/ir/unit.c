@@ -71,6 +71,7 @@ LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *con
 }
 
 smelt_status run_passes(struct unit *unit, const char *passes) {
+    if (unit->engine == ENGINE_PTX) return run_ptx_passes(unit, passes);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     /* A thread is scalar; vector code comes from the lanes of a simdgroup. */
     LLVMPassBuilderOptionsSetLoopVectorization(options, false);

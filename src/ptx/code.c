@@ -28,6 +28,11 @@ smelt_status run_ptx_passes(struct unit *unit, const char *passes) {
     LLVMTargetMachineRef machine = NULL;
     TRY(open_machine(unit, &machine));
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetLoopVectorization(options, false);
+    LLVMPassBuilderOptionsSetSLPVectorization(options, false);
+    LLVMPassBuilderOptionsSetLoopInterleaving(options, false);
+    /* Not before unroll.c had its turn: ptx.c asks for it by name. */
+    LLVMPassBuilderOptionsSetLoopUnrolling(options, false);
     LLVMErrorRef error = LLVMRunPasses(unit->module, passes, machine, options);
     LLVMDisposePassBuilderOptions(options);
     LLVMDisposeTargetMachine(machine);

@@ -22,7 +22,8 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_lower(unit));
     TRY(verify_module(unit));
     TRY(run_ptx_passes(unit, "function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
-                             "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce),globaldce"));
+                             "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce,loop-unroll<O3>,"
+                             "instcombine<no-verify-fixpoint>,simplifycfg,early-cse<memssa>),globaldce"));
     TRY(pass_ptx_pack(unit));
     TRY(pass_ptx_atomics(unit));
     TRY(run_ptx_passes(unit, "function(adce)"));

@@ -52,7 +52,6 @@ int64_t ptx_inlined_offset(const struct image *image, int64_t index);
 uint64_t ptx_parameter_bytes(const struct image *image);
 
 /* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
-smelt_status run_ptx_passes(struct unit *unit, const char *passes);
 smelt_status pass_ptx_code(struct unit *unit);
 
 /* Calls inline assembly: `result` NULL for none. */

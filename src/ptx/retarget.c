@@ -16,7 +16,7 @@
 /* Addresses in threadgroup memory have 32 bits, and are computed in as many (-nvptx-short-ptr). */
 #define LAYOUT "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
 
-static void clean_function(LLVMValueRef function, bool entry) {
+static void clean_attributes(LLVMValueRef function) {
     static const char *const kinds[] = {"target-cpu", "tune-cpu", "target-features", "min-legal-vector-width",
                                         "no-trapping-math", "stack-protector-buffer-size", "frame-pointer",
                                         "sycl-module-id",
@@ -26,6 +26,9 @@ static void clean_function(LLVMValueRef function, bool entry) {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         LLVMRemoveStringAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kinds[i],
                                          (unsigned)strlen(kinds[i]));
+}
+
+static void clean_function(LLVMValueRef function, bool entry) {
     LLVMSetComdat(function, NULL);
     if (!entry && !LLVMIsDeclaration(function)) LLVMSetLinkage(function, LLVMInternalLinkage);
 }
@@ -48,8 +51,14 @@ static void clean(struct unit *unit) {
         LLVMSetComdat(g, NULL);
         if (!LLVMIsDeclaration(g)) LLVMSetLinkage(g, LLVMInternalLinkage);
     }
+}
+
+smelt_status pass_ptx_target(struct unit *unit) {
     LLVMSetTarget(unit->module, TRIPLE);
     LLVMSetDataLayout(unit->module, LAYOUT);
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        clean_attributes(f);
+    return SMELT_OK;
 }
 
 /* ---- Addresses in threadgroup memory that are kept in memory take the eight bytes there that the code so
