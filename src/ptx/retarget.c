@@ -14,7 +14,11 @@
 
 #define TRIPLE "nvptx64-nvidia-cuda"
 /* Addresses in threadgroup memory have 32 bits, and are computed in as many (-nvptx-short-ptr). */
-#define LAYOUT "e-p3:32:32-p4:32:32-p5:32:32-i64:64-i128:128-v16:16-v32:32-n16:32:64"
+#define LAYOUT "e-p3:32:32-p4:32:32-p5:32:32-" COMMON_LAYOUT
+/* As long as numbers of address spaces are clang's, where 5 is device memory, and pointers in structures have
+ * the eight bytes that clang gave them. */
+#define EARLY_LAYOUT "e-" COMMON_LAYOUT
+#define COMMON_LAYOUT "i64:64-i128:128-v16:16-v32:32-n16:32:64"
 
 static void clean_attributes(LLVMValueRef function) {
     static const char *const kinds[] = {"target-cpu", "tune-cpu", "target-features", "min-legal-vector-width",
@@ -51,11 +55,12 @@ static void clean(struct unit *unit) {
         LLVMSetComdat(g, NULL);
         if (!LLVMIsDeclaration(g)) LLVMSetLinkage(g, LLVMInternalLinkage);
     }
+    LLVMSetDataLayout(unit->module, LAYOUT);
 }
 
 smelt_status pass_ptx_target(struct unit *unit) {
     LLVMSetTarget(unit->module, TRIPLE);
-    LLVMSetDataLayout(unit->module, LAYOUT);
+    LLVMSetDataLayout(unit->module, EARLY_LAYOUT);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
         clean_attributes(f);
     return SMELT_OK;
