@@ -49,9 +49,13 @@ LLVMValueRef ptx_is_active(struct ptx_operation *o, LLVMValueRef index) {
     return LLVMBuildAnd(b, exists, on, "");
 }
 
+/* A lane that asks one that is not active asks itself. Choosing between the value taken and its own
+ * afterwards is the same, but ptxas (12.9, 13.0) then mixes up halves: of h = choice(taken, own), h - 1 and
+ * own - 1 come out alike. */
 LLVMValueRef ptx_shuffle(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef index) {
-    LLVMValueRef taken = ptx_take(o, value, index), active = ptx_is_active(o, index);
-    return active ? LLVMBuildSelect(o->unit->builder, active, taken, value, "") : taken;
+    LLVMValueRef active = ptx_is_active(o, index);
+    if (active) index = LLVMBuildSelect(o->unit->builder, active, index, o->lane, "");
+    return ptx_take(o, value, index);
 }
 
 LLVMValueRef ptx_ballot(struct ptx_operation *o, LLVMValueRef vote) {

@@ -81,8 +81,10 @@ static LLVMValueRef mask_of_block(struct ptx_masks *m, int place) {
         return m->of_block[place] = mask_of_block(m, from);
     case MASK_OF_EDGE:
         return m->of_block[place] = mask_of_edge(m, from, place);
-    case MASK_FULL:
     case MASK_UNKNOWN:
+        m->unknown = true;
+        break;
+    case MASK_FULL:
         break;
     }
     return m->of_block[place] = m->full;

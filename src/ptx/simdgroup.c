@@ -132,6 +132,11 @@ static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
     ptx_masks_start(&masks, d);
     for (int place = 0; place < d->block_count && !d->arena.failed; place++) TRY(lower_block(&masks, place));
     if (d->arena.failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for masks");
+    if (masks.unknown)
+        return unit_fail(
+            unit, SMELT_ERROR_UNSUPPORTED,
+            "which lanes come to a simdgroup operation together cannot be told on GPUs: the ways to it "
+            "are too entangled");
     drop_unused_votes(unit);
     ptx_end_lanes(d);
     return SMELT_OK;

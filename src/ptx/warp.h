@@ -31,6 +31,7 @@ struct ptx_masks {
     struct unit *unit;
     const struct divergence *d;
     LLVMValueRef full;      /* the constant */
+    bool unknown;           /* a mask was asked for that cannot be known */
     LLVMValueRef existing;  /* the lanes the warp began with; NULL: not asked for yet */
     LLVMValueRef *of_block; /* by place; NULL: not made yet */
     LLVMValueRef *of_edge;  /* two for each place: of its branch's successors */
