@@ -108,7 +108,11 @@ static smelt_status part(struct unit *unit, struct divergence *d) {
     find_waits(&p);
     for (int place = 0; place < d->block_count; place++) {
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[place].block);
-        for (unsigned s = 0; p.waits[place] && s < LLVMGetNumSuccessors(branch); s++) {
+        bool some_go_on = false;
+        for (int s = 0; s < d->blocks[place].successor_count; s++)
+            some_go_on |= p.waits[d->blocks[place].successors[s]];
+        /* Behind the last barrier nobody waits any more: ways that part there meet again. */
+        for (unsigned s = 0; some_go_on && s < LLVMGetNumSuccessors(branch); s++) {
             int target = place_of(d, LLVMGetSuccessor(branch, s));
             if (p.waits[target] || is_end(d->blocks[target].block)) continue;
             copy_way(&p, branch, s);
