@@ -67,22 +67,6 @@ smelt_status run_target_passes(struct unit *unit, const char *passes) {
     return status;
 }
 
-/* Into the image, or as text. */
-static smelt_status keep(struct unit *unit, LLVMMemoryBufferRef buffer) {
-    size_t size = LLVMGetBufferSize(buffer);
-    char *copy = malloc(size + 1);
-    if (!copy) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
-    memcpy(copy, LLVMGetBufferStart(buffer), size);
-    copy[size] = 0;
-    if (unit->request->output == COMPILE_ASM) {
-        unit->result->text = copy;
-    } else {
-        unit->result->image.object = copy;
-        unit->result->image.object_size = size;
-    }
-    return SMELT_OK;
-}
-
 /* LLVM 19 may swap the operands of a masked vcmpph and keep its condition (llvm-project issue 159723):
  * vectors of half are compared as vectors of float, which is the same. */
 static void widen_half_comparison(struct unit *unit, LLVMValueRef compare) {
@@ -123,7 +107,7 @@ smelt_status pass_codegen(struct unit *unit) {
     else if (LLVMTargetMachineEmitToMemoryBuffer(t.machine, unit->module, kind, &t.message, &buffer))
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
     else
-        status = keep(unit, buffer);
+        status = keep_code(unit, buffer);
     /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
      * spills may be more than its arrays. */
     if (unit->result->image.stack_bytes < unit->frame_bytes)

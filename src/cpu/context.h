@@ -7,10 +7,10 @@
 #define SMELT_CPU_CONTEXT_H
 
 #include "ir/image.h"
+#include "ir/simdgroup.h"
 
 #define CPU_MAX_SLOTS 400
 #define CPU_MAX_THREADGROUP_SLOTS 31
-#define SIMDGROUP_LANES 32
 
 /* One for each worker of the pool, refilled for each threadgroup. */
 struct group_context {
@@ -37,7 +37,6 @@ struct thread_context {
 };
 
 /* What a simdgroup operation is, packed into 32 bits for the call. */
-enum simd_kind { SIMD_SHUFFLE, SIMD_BALLOT, SIMD_REDUCE, SIMD_SCAN, SIMD_MATRIX, SIMD_BARRIER };
 enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 
 #define SIMD_CODE(kind, type, operation, width) \
@@ -46,22 +45,6 @@ enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 #define SIMD_CODE_TYPE(code) ((enum simd_type)((code) >> 4 & 15))
 #define SIMD_CODE_OPERATION(code) ((code) >> 8 & 255)
 #define SIMD_CODE_WIDTH(code) ((code) >> 16)
-
-/* Operations, as __SMELT_SUM … in the prelude. */
-enum simd_operation {
-    SIMD_SUM,
-    SIMD_PRODUCT,
-    SIMD_MIN_SIGNED,
-    SIMD_MAX_SIGNED,
-    SIMD_MIN_UNSIGNED,
-    SIMD_MAX_UNSIGNED,
-    SIMD_MIN_FLOAT,
-    SIMD_MAX_FLOAT,
-    SIMD_AND,
-    SIMD_OR,
-    SIMD_XOR,
-    SIMD_EXCLUSIVE = 16 /* added to the operation of a scan */
-};
 
 /* Functions generated code calls. */
 void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const char *file);

@@ -5,6 +5,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...) {
@@ -68,6 +69,21 @@ LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *con
     LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                              LLVMCreateEnumAttribute(unit->context, nounwind, 0));
     return call;
+}
+
+smelt_status keep_code(struct unit *unit, LLVMMemoryBufferRef buffer) {
+    size_t size = LLVMGetBufferSize(buffer);
+    char *copy = malloc(size + 1);
+    if (!copy) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
+    memcpy(copy, LLVMGetBufferStart(buffer), size);
+    copy[size] = 0;
+    if (unit->request->output == COMPILE_ASM) {
+        unit->result->text = copy;
+    } else {
+        unit->result->image.object = copy;
+        unit->result->image.object_size = size;
+    }
+    return SMELT_OK;
 }
 
 smelt_status run_passes(struct unit *unit, const char *passes) {

@@ -69,21 +69,6 @@ static void declare_kernel(struct unit *unit) {
     if (threads) annotate(unit, "maxntidx", threads);
 }
 
-static smelt_status keep(struct unit *unit, LLVMMemoryBufferRef buffer) {
-    size_t size = LLVMGetBufferSize(buffer);
-    char *copy = malloc(size + 1);
-    if (!copy) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
-    memcpy(copy, LLVMGetBufferStart(buffer), size);
-    copy[size] = 0;
-    if (unit->request->output == COMPILE_ASM) {
-        unit->result->text = copy;
-    } else {
-        unit->result->image.object = copy;
-        unit->result->image.object_size = size + 1;
-    }
-    return SMELT_OK;
-}
-
 smelt_status pass_ptx_code(struct unit *unit) {
     LLVMTargetMachineRef machine = NULL;
     LLVMMemoryBufferRef buffer = NULL;
@@ -95,7 +80,9 @@ smelt_status pass_ptx_code(struct unit *unit) {
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", message);
         LLVMDisposeMessage(message);
     } else {
-        status = keep(unit, buffer);
+        status = keep_code(unit, buffer);
+        /* PTX is text, whose end counts. */
+        unit->result->image.object_size += unit->result->image.object != NULL;
         LLVMDisposeMemoryBuffer(buffer);
     }
     LLVMDisposeTargetMachine(machine);

@@ -4,61 +4,20 @@
  * same bits. Every step doubles the lanes whose result a lane holds, by that of the neighbouring group; where
  * lanes may be off any active lane of that group gives it. Scans work in steps of doubling distance: those of
  * floats are rounded in another order than the CPU engines', which add lane after lane. */
+#include "ir/combine.h"
 #include "ptx/warp.h"
 
 #include <math.h>
-
-static bool is_float(LLVMValueRef value) {
-    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind;
-}
 
 static bool is_word(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind &&
            LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 32;
 }
 
-/* ---- One operation: `a` is of lower lanes than `b`. */
-
-static LLVMValueRef pick(LLVMBuilderRef builder, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
-    return LLVMBuildSelect(builder, LLVMBuildICmp(builder, predicate, a, b, ""), a, b, "");
-}
-
-/* A NaN gives way to a number; of two zeros the second is taken. */
-static LLVMValueRef pick_number(LLVMBuilderRef builder, LLVMRealPredicate predicate, LLVMValueRef a,
-                                LLVMValueRef b) {
-    LLVMValueRef picked = LLVMBuildSelect(builder, LLVMBuildFCmp(builder, predicate, a, b, ""), a, b, "");
-    return LLVMBuildSelect(builder, LLVMBuildFCmp(builder, LLVMRealUNO, b, b, ""), a, picked, "");
-}
-
+/* `a` is of lower lanes than `b`. */
 static LLVMValueRef combine(struct ptx_operation *o, enum simd_operation operation, LLVMValueRef a,
                             LLVMValueRef b) {
-    LLVMBuilderRef builder = o->unit->builder;
-    switch (operation) {
-    case SIMD_SUM:
-        return is_float(a) ? LLVMBuildFAdd(builder, a, b, "") : LLVMBuildAdd(builder, a, b, "");
-    case SIMD_PRODUCT:
-        return is_float(a) ? LLVMBuildFMul(builder, a, b, "") : LLVMBuildMul(builder, a, b, "");
-    case SIMD_MIN_SIGNED:
-        return pick(builder, LLVMIntSLT, a, b);
-    case SIMD_MAX_SIGNED:
-        return pick(builder, LLVMIntSGT, a, b);
-    case SIMD_MIN_UNSIGNED:
-        return pick(builder, LLVMIntULT, a, b);
-    case SIMD_MAX_UNSIGNED:
-        return pick(builder, LLVMIntUGT, a, b);
-    case SIMD_MIN_FLOAT:
-        return pick_number(builder, LLVMRealOLT, a, b);
-    case SIMD_MAX_FLOAT:
-        return pick_number(builder, LLVMRealOGT, a, b);
-    case SIMD_AND:
-        return LLVMBuildAnd(builder, a, b, "");
-    case SIMD_OR:
-        return LLVMBuildOr(builder, a, b, "");
-    case SIMD_XOR:
-    case SIMD_EXCLUSIVE:
-        break;
-    }
-    return LLVMBuildXor(builder, a, b, "");
+    return simdgroup_combine(o->unit->builder, operation, a, b);
 }
 
 /* What an exclusive scan gives the first lane. */

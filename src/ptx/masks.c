@@ -1,3 +1,5 @@
+/* Masks of simdgroup operations: a value that control flow carries, voted on where lanes part (warp.h says
+ * more). */
 #include "ptx/warp.h"
 
 enum mask_source ptx_mask_source(const struct divergence *d, int place, int *from) {

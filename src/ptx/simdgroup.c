@@ -1,39 +1,14 @@
 /* Simdgroup operations become warp instructions over the lanes that come to them together.
  *
  * Requires: the retargeted module. Establishes: no simdgroup operations are left. */
+#include "ir/combine.h"
 #include "ptx/warp.h"
 
 #include <string.h>
 
-static const struct {
-    const char *name;
-    enum simd_kind kind;
-} kinds[] = {
-    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE},   {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
-    {"__smelt_simd_ballot", SIMD_BALLOT},         {"__smelt_simdgroup_barrier", SIMD_BARRIER},
-    {"__smelt_simd_reduce_i32", SIMD_REDUCE},     {"__smelt_simd_reduce_i64", SIMD_REDUCE},
-    {"__smelt_simd_reduce_f32", SIMD_REDUCE},     {"__smelt_simd_scan_i32", SIMD_SCAN},
-    {"__smelt_simd_scan_i64", SIMD_SCAN},         {"__smelt_simd_scan_f32", SIMD_SCAN},
-    {"__smelt_simd_matrix_product", SIMD_MATRIX},
-};
-
-static bool find_kind(LLVMValueRef instruction, enum simd_kind *kind) {
-    const char *name = called_name(instruction);
-    for (size_t i = 0; *name && i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(name, kinds[i].name) != 0) continue;
-        *kind = kinds[i].kind;
-        return true;
-    }
-    return false;
-}
-
 static smelt_status read_collective(struct unit *unit, LLVMValueRef call, uint64_t *operation,
                                     uint64_t *width) {
-    bool known = is_constant_integer(LLVMGetOperand(call, 0), operation) &&
-                 is_constant_integer(LLVMGetOperand(call, 1), width);
-    if (known && (*operation & ~(uint64_t)SIMD_EXCLUSIVE) <= SIMD_XOR && *width >= 1 &&
-        *width <= SIMDGROUP_LANES && (*width & (*width - 1)) == 0)
-        return SMELT_OK;
+    if (simdgroup_arguments(call, operation, width)) return SMELT_OK;
     return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "arguments 0 and 1 of %s are not constants it knows",
                      called_name(call));
 }
@@ -92,7 +67,7 @@ static smelt_status lower_block(struct ptx_masks *masks, int place) {
             if (is_reached_by_all(masks->d, place)) lower_barrier(unit, call);
             continue;
         }
-        if (!find_kind(call, &kind)) continue;
+        if (!simdgroup_kind(called_name(call), &kind)) continue;
         if (!o.lane) {
             o.lanes = ptx_lanes_at(masks, place);
             LLVMPositionBuilderBefore(unit->builder, call);

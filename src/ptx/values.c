@@ -1,7 +1,7 @@
 /* In which bits the lanes of a warp may differ: thread numbers differ in the lowest five only, so that what
  * is shifted, masked or compared above them is the same in all lanes. A mask of all bits stands for anything
  * that is not an integer, and for integers whose bits are not known. */
-#include "cpu/context.h"
+#include "ir/simdgroup.h"
 #include "ptx/divergence.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef SMELT_PTX_WARP_H
 #define SMELT_PTX_WARP_H
 
-#include "cpu/context.h"
+#include "ir/simdgroup.h"
 #include "ptx/divergence.h"
 #include "ptx/ptx.h"
 

@@ -1,6 +1,7 @@
 /* Reductions and scans over the lanes of chunks: shuffles and vector operations, in the order in which
  * cpu/simdgroup.c combines lanes, so that floating-point results are the same bits. */
 #include "simd/lanes.h"
+#include "ir/combine.h"
 
 #include <math.h>
 
@@ -40,47 +41,8 @@ static bool is_floating(LLVMTypeRef element) {
     return LLVMGetTypeKind(element) != LLVMIntegerTypeKind;
 }
 
-static LLVMValueRef pick(struct simd *s, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
-    LLVMBuilderRef builder = s->unit->builder;
-    return LLVMBuildSelect(builder, LLVMBuildICmp(builder, predicate, a, b, ""), a, b, "");
-}
-
-/* As fminf and fmaxf of the C library: a NaN gives way to a number; of two zeros the second is taken. */
-static LLVMValueRef pick_number(struct simd *s, LLVMRealPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
-    LLVMBuilderRef builder = s->unit->builder;
-    LLVMValueRef picked = LLVMBuildSelect(builder, LLVMBuildFCmp(builder, predicate, a, b, ""), a, b, "");
-    return LLVMBuildSelect(builder, LLVMBuildFCmp(builder, LLVMRealUNO, b, b, ""), a, picked, "");
-}
-
 LLVMValueRef combine_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b) {
-    LLVMBuilderRef builder = s->unit->builder;
-    bool floating = is_floating(element_of(a));
-    switch (operation) {
-    case SIMD_SUM:
-        return floating ? LLVMBuildFAdd(builder, a, b, "") : LLVMBuildAdd(builder, a, b, "");
-    case SIMD_PRODUCT:
-        return floating ? LLVMBuildFMul(builder, a, b, "") : LLVMBuildMul(builder, a, b, "");
-    case SIMD_MIN_SIGNED:
-        return pick(s, LLVMIntSLT, a, b);
-    case SIMD_MAX_SIGNED:
-        return pick(s, LLVMIntSGT, a, b);
-    case SIMD_MIN_UNSIGNED:
-        return pick(s, LLVMIntULT, a, b);
-    case SIMD_MAX_UNSIGNED:
-        return pick(s, LLVMIntUGT, a, b);
-    case SIMD_MIN_FLOAT:
-        return pick_number(s, LLVMRealOLT, a, b);
-    case SIMD_MAX_FLOAT:
-        return pick_number(s, LLVMRealOGT, a, b);
-    case SIMD_AND:
-        return LLVMBuildAnd(builder, a, b, "");
-    case SIMD_OR:
-        return LLVMBuildOr(builder, a, b, "");
-    case SIMD_XOR:
-    case SIMD_EXCLUSIVE:
-        break;
-    }
-    return LLVMBuildXor(builder, a, b, "");
+    return simdgroup_combine(s->unit->builder, operation, a, b);
 }
 
 /* Combined with a value from either side it leaves the value as it is. */

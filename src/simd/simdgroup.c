@@ -4,39 +4,9 @@
  * A gang of fewer than 32 lanes has a part of a simdgroup: what can be shown to stay within it is done, the
  * rest is refused. */
 #include "simd/lanes.h"
+#include "ir/combine.h"
 
 #include <string.h>
-
-/* ---- Which operation it is. */
-
-static const struct {
-    const char *name;
-    enum simd_kind kind;
-} operations[] = {
-    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE},   {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
-    {"__smelt_simd_ballot", SIMD_BALLOT},         {"__smelt_simdgroup_barrier", SIMD_BARRIER},
-    {"__smelt_simd_reduce_i32", SIMD_REDUCE},     {"__smelt_simd_reduce_i64", SIMD_REDUCE},
-    {"__smelt_simd_reduce_f32", SIMD_REDUCE},     {"__smelt_simd_scan_i32", SIMD_SCAN},
-    {"__smelt_simd_scan_i64", SIMD_SCAN},         {"__smelt_simd_scan_f32", SIMD_SCAN},
-    {"__smelt_simd_matrix_product", SIMD_MATRIX},
-};
-
-static bool find_kind(const char *name, enum simd_kind *kind) {
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
-        if (strcmp(name, operations[i].name) != 0) continue;
-        *kind = operations[i].kind;
-        return true;
-    }
-    return false;
-}
-
-/* Of reductions and scans. */
-static bool read_arguments(LLVMValueRef call, uint64_t *operation, uint64_t *width) {
-    return is_constant_integer(LLVMGetOperand(call, 0), operation) &&
-           (*operation & ~(uint64_t)SIMD_EXCLUSIVE) <= SIMD_XOR &&
-           is_constant_integer(LLVMGetOperand(call, 1), width) && *width >= 1 && *width <= SIMDGROUP_LANES &&
-           (*width & (*width - 1)) == 0;
-}
 
 static bool is_idempotent(uint64_t operation) {
     return operation != SIMD_SUM && operation != SIMD_PRODUCT && operation != SIMD_XOR;
@@ -121,14 +91,14 @@ static int shuffle_shape(struct simd *s, LLVMValueRef call) {
 static int reduce_shape(struct simd *s, LLVMValueRef call) {
     uint64_t operation, width;
     int value = shape_of(s, LLVMGetOperand(call, 2));
-    if (value == SHAPE_UNKNOWN || !read_arguments(call, &operation, &width)) return value;
+    if (value == SHAPE_UNKNOWN || !simdgroup_arguments(call, &operation, &width)) return value;
     if (value == SHAPE_UNIFORM && is_idempotent(operation)) return SHAPE_UNIFORM;
     return (int)width == s->lanes ? SHAPE_UNIFORM : SHAPE_VARYING;
 }
 
 int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name) {
     enum simd_kind kind;
-    if (!find_kind(name, &kind)) return SHAPE_VARYING;
+    if (!simdgroup_kind(name, &kind)) return SHAPE_VARYING;
     switch (kind) {
     case SIMD_SHUFFLE:
         return shuffle_shape(s, call);
@@ -244,7 +214,7 @@ static void emit_scan(struct simd *s, LLVMValueRef call, uint64_t code, int widt
 
 static void emit_collective(struct simd *s, LLVMValueRef call, enum simd_kind kind) {
     uint64_t operation, width;
-    if (!read_arguments(call, &operation, &width))
+    if (!simdgroup_arguments(call, &operation, &width))
         refuse_call(s, call, "a simdgroup operation that is not known");
     else if ((int)width > s->lanes)
         refuse_call(s, call, "a simdgroup operation in a gang that is a part of a simdgroup");
@@ -436,7 +406,7 @@ static void emit_shuffle(struct simd *s, LLVMValueRef call) {
 
 bool emit_simdgroup(struct simd *s, LLVMValueRef call, const char *name) {
     enum simd_kind kind;
-    if (!find_kind(name, &kind)) return false;
+    if (!simdgroup_kind(name, &kind)) return false;
     switch (kind) {
     case SIMD_SHUFFLE:
         emit_shuffle(s, call);
