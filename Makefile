@@ -3,9 +3,18 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all demo check check-gpu packages configure clean format lint sanitize
-all: configure
+.PHONY: all compile torch demo check check-gpu packages configure clean format lint sanitize
+# All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
+# network it says so, and the rest is built.
+all: compile
+	@cmake --build $(BUILD) --target venv -- --quiet
+
+compile: configure
 	@cmake --build $(BUILD)
+
+# PyTorch and JAX into build/venv as well (gigabytes): the tests of them skip without.
+torch: all
+	@cmake --build $(BUILD) --target venv_torch -- --quiet
 
 # Debian packages: only what is missing, and only when something is.
 packages:
@@ -16,14 +25,14 @@ configure: packages
 	  || { cat $(BUILD).configure.log; rm -f $(BUILD).configure.log; exit 1; }
 	@rm -f $(BUILD).configure.log
 
-demo: all
+demo: compile
 	@$(BUILD)/bin/smelt_demo $(BUILD)/demo
 
 check: all
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
 
 # The kernel test-suite on a GPU, compared with the CPU. Options of tests/gpu/run_suite.py: make check-gpu GPU="--only ml_".
-check-gpu: all
+check-gpu: compile
 	@python3 tests/gpu/run_suite.py $(BUILD) $(GPU)
 
 # The whole test-suite under AddressSanitizer + UndefinedBehaviorSanitizer, and under ThreadSanitizer.
@@ -35,7 +44,7 @@ format:
 	@git ls-files '*.c' '*.h' | grep -v '^prelude/' | xargs clang-format -i
 
 # clang-tidy and cppcheck over our C (needs the packages clang-tidy-19 and cppcheck, which tests do not).
-lint: all
+lint: compile
 	@cppcheck --enable=warning,portability,performance --inline-suppr --std=c11 -q --error-exitcode=1 \
 	  --suppress=internalAstError -I include -I src src cli
 	@git ls-files 'src/*.c' 'cli/*.c' | xargs -P 2 -n 8 clang-tidy-19 -p $(BUILD) --quiet

@@ -1,0 +1,25 @@
+"""What all Python tests share."""
+import os
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+@pytest.fixture(scope="session")
+def build_folder():
+    """The build folder that is tested."""
+    return os.environ.get("SMELT_BUILD", os.path.join(ROOT, "build"))
+
+
+@pytest.fixture(scope="session")
+def source_folder():
+    """The root of the source tree."""
+    return ROOT
+
+
+def pytest_terminal_summary(terminalreporter, exitstatus, config):
+    """A file without a test in it, and nothing skipped that says why, is a mistake, not a skipped test."""
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and not terminalreporter.stats.get("skipped"):
+        terminalreporter.section("no test was found, and none says that it is skipped")
+        config.pluginmanager.get_plugin("terminalreporter")._session.exitstatus = pytest.ExitCode.TESTS_FAILED
