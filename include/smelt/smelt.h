@@ -53,7 +53,8 @@ extern "C" {
     X(11, ERROR_FORMAT, "a file's contents are damaged or of an unsupported form")            \
     X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                     \
     X(13, ERROR_DEVICE_LOST, "the device failed: a reset or a new process is needed")         \
-    X(14, ERROR_INTERNAL, "smelt contradicted itself: please report it")
+    X(14, ERROR_INTERNAL, "smelt contradicted itself: please report it")                      \
+    X(15, ERROR_INTERRUPTED, "the caller asked for the run to be ended")
 
 typedef enum smelt_status {
 #define SMELT_STATUS_ENUM(code, name, meaning) SMELT_##name = code,
@@ -243,6 +244,11 @@ SMELT_API smelt_status smelt_array_from_device_memory(const char *device, smelt_
 SMELT_API smelt_status smelt_array_to(smelt_array *array, const char *device, smelt_stream *stream,
                                       smelt_array **result);
 
+/* Has everything ended that was enqueued on the stream that wrote the array last? Then smelt_array_to brings
+ * it to the host without waiting for a kernel. One in the host's memory always is ready. Late errors of
+ * kernels are returned here. */
+SMELT_API smelt_status smelt_array_is_ready(const smelt_array *array, bool *ready);
+
 /* New arrays with generated contents. The bits come from Philox4x32-10: element i takes word i % 4 of key =
  * seed, counter = (i / 4, draw), where draw is 0, and 1 for a second word (64-bit integers, imaginary parts,
  * normal); so it does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the
@@ -316,6 +322,34 @@ SMELT_API smelt_status smelt_device_wait(const char *name);
  * one that used a GPU cannot use GPUs: there every call is NO_DEVICE. */
 SMELT_API smelt_status smelt_device_reset(const char *name);
 
+/* ---- Stopping a run ------------------------------------------------------------------------- */
+
+/* What ends runs that are in progress: a flag that is given to a run (smelt_run_desc, smelt_dispatch_desc)
+ * and raised from elsewhere, another thread or a signal handler. One may be given to any number of runs, one
+ * after another or at once. It must not be released for the last time before the runs that have it return.
+ *
+ * A run whose interrupt is raised, before it or while it goes on, ends soon with SMELT_ERROR_INTERRUPTED,
+ * unless it was ready by then: on a CPU within a few milliseconds, wherever its threads are, in loops without
+ * end too; the kernel is not slower for it. So does one that is compiling, or waiting for its turn. Outputs
+ * that the run was to make are not made; arrays that its kernel writes in place hold some of the results.
+ * Everything else is as it was: the next run may follow at once, others that go on are not disturbed.
+ *
+ * On a GPU a launch that has a time-out too is stopped in the same way. One without is enqueued and not
+ * waited for; smelt_stream_is_done and smelt_array_is_ready tell whether it has ended.
+ *
+ * smelt sends its threads, and callers' threads while they run a kernel, the signal SIGURG for this; signals
+ * of that number which are not smelt's go to the handler that was there before. */
+typedef struct smelt_interrupt smelt_interrupt;
+
+SMELT_API smelt_status smelt_interrupt_create(smelt_interrupt **interrupt);
+SMELT_API smelt_interrupt *smelt_interrupt_retain(smelt_interrupt *interrupt);
+SMELT_API void smelt_interrupt_release(smelt_interrupt *interrupt);
+/* Stays raised until it is cleared. May be called in a signal handler. NULL does nothing. */
+SMELT_API void smelt_interrupt_raise(smelt_interrupt *interrupt);
+/* A run that goes on meanwhile may still end as interrupted. May be called in a signal handler. */
+SMELT_API void smelt_interrupt_clear(smelt_interrupt *interrupt);
+SMELT_API bool smelt_interrupt_is_raised(const smelt_interrupt *interrupt);
+
 /* ---- Streams, events, recordings ------------------------------------------------------------ */
 
 /* A stream is an order: what is enqueued on one runs one after the other, different streams may overlap. On a
@@ -329,6 +363,9 @@ SMELT_API void smelt_stream_release(smelt_stream *stream);
 /* Waits for all that was enqueued. FAULT with the kernel's name if one touched memory it may not; from then
  * on the device is lost. */
 SMELT_API smelt_status smelt_stream_wait(smelt_stream *stream);
+/* Has all that was enqueued ended? Then smelt_stream_wait returns at once. Its failures are
+ * smelt_stream_wait's. A CPU's stream always is. */
+SMELT_API smelt_status smelt_stream_is_done(smelt_stream *stream, bool *done);
 
 /* A point in a stream. One that was not recorded yet has happened. */
 typedef struct smelt_event smelt_event;
@@ -341,6 +378,8 @@ SMELT_API smelt_status smelt_event_record(smelt_event *event, smelt_stream *stre
 SMELT_API smelt_status smelt_stream_wait_event(smelt_stream *stream, smelt_event *event);
 /* The caller waits. */
 SMELT_API smelt_status smelt_event_wait(smelt_event *event);
+/* Has it happened? */
+SMELT_API smelt_status smelt_event_is_done(smelt_event *event, bool *done);
 /* Seconds of the device's clock from `start` to `end`, both recorded; waits for `end`. */
 SMELT_API smelt_status smelt_event_seconds(smelt_event *start, smelt_event *end, double *seconds);
 
@@ -420,6 +459,7 @@ typedef struct smelt_run_desc {
     /* For smelt_kernel_show: the GPUs that code is shown for, "sm_80" (SMELT_STAGE_ASM is PTX then). NULL:
      * the device's; of SMELT_STAGE_PTX on a CPU the present GPU's, and "sm_90a" where there is none. */
     const char *target;
+    smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
@@ -520,7 +560,8 @@ typedef struct smelt_dispatch_desc {
     double timeout;
     smelt_run_info *info;
     smelt_stream *stream;
-    const char *target; /* for smelt_function_show_run, as in smelt_run_desc */
+    const char *target;         /* for smelt_function_show_run, as in smelt_run_desc */
+    smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: those on the host before

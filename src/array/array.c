@@ -275,6 +275,14 @@ const char *smelt_array_device(const smelt_array *array) {
     return !array ? NULL : array->memory->space ? array->memory->space->device : "cpu";
 }
 
+smelt_status smelt_array_is_ready(const smelt_array *array, bool *ready) {
+    if (!array || !ready)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array is ready: %s is NULL", array ? "ready" : "array");
+    if (array->memory->space) return array->memory->space->is_ready(array->memory, ready);
+    *ready = true;
+    return SMELT_OK;
+}
+
 bool smelt_array_is_contiguous(const smelt_array *array) {
     if (!array || array->size == 0) return true;
     int64_t step = 1;

@@ -30,6 +30,8 @@ struct memory_space {
     /* `count` times `width` (1, 2, 4, 8) bytes. */
     smelt_status (*fill)(struct memory *memory, smelt_stream *stream, char *to, const void *pattern,
                          size_t width, size_t count);
+    /* Has all that was enqueued on the stream that wrote it last ended? */
+    smelt_status (*is_ready)(struct memory *memory, bool *ready);
     /* The last reference is gone: frees memory->start where it is not borrowed; waits, where it is and its
      * owner is told so (memory->release). Leaves the thread's message. */
     void (*release)(struct memory *memory);

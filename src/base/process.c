@@ -1,5 +1,6 @@
 #include "base/process.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,12 +110,13 @@ static void limit_child(pid_t child, const struct process_request *request) {
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
 
-/* Waits until the child has ended or the deadline passed (then false). `pidfd` is -1 where the kernel has
- * none. */
+/* Waits until the child has ended, or the deadline passed or the call was interrupted (then false). `pidfd`
+ * is -1 where the kernel has none. */
 static bool await_end(pid_t child, int pidfd, double deadline) {
     for (double pause = 0.0005;; pause = pause < 0.02 ? 2 * pause : pause) {
         double left = deadline > 0 ? deadline - clock_seconds() : 3600;
-        if (left <= 0) return false;
+        if (left <= 0 || interrupt_is_raised(interrupt_of_call())) return false;
+        if (interrupt_of_call() && left > INTERRUPT_LOOK_SECONDS) left = INTERRUPT_LOOK_SECONDS;
         if (pidfd >= 0) {
             struct pollfd fd = {pidfd, POLLIN, 0};
             if (poll(&fd, 1, (int)(left * 1000) + 1) > 0) return true;
@@ -166,8 +168,10 @@ static smelt_status run_child(const struct process_request *request, const char 
                     "program '%s' cannot be started: %s", request->arguments[0], strerror(error));
     int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     limit_child(child, request);
-    *timed_out = !await_end(child, pidfd, request->seconds > 0 ? clock_seconds() + request->seconds : 0);
-    if (*timed_out) {
+    bool ended = await_end(child, pidfd, request->seconds > 0 ? clock_seconds() + request->seconds : 0);
+    smelt_status status = ended ? SMELT_OK : interrupt_check();
+    *timed_out = !ended && status == SMELT_OK;
+    if (!ended) {
         /* The group too: the program may be a script that started others. */
         (void)kill(-child, SIGKILL);
         (void)kill(child, SIGKILL);
@@ -177,7 +181,7 @@ static smelt_status run_child(const struct process_request *request, const char 
     while ((waited = waitpid(child, state, 0)) < 0 && errno == EINTR) {
     }
     if (waited < 0) *state = -1;
-    return SMELT_OK;
+    return status;
 }
 
 /* A host that ignores SIGCHLD, or waits for any child, takes the way the child ended from us: then a shell

@@ -28,7 +28,8 @@ struct process_result {
  * Holds for every host: one that ignores SIGCHLD or waits for any child takes no result from us; descriptors
  * of the host do not reach the child; a fork of the host at the same time does not hold it up. Returns a
  * failure only if it could not be started or watched (SMELT_ERROR_NO_COMPILER for "no such program", else
- * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY); how the child ended is in `result`, which the caller frees.
+ * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY), or if the call that the thread is in was interrupted, which
+ * ends the child (SMELT_ERROR_INTERRUPTED); how the child ended is in `result`, which the caller frees.
  * Limits take effect a moment after the child's start; of its outputs no more than output_bytes is ever
  * collected, and a child that wrote more counts as ended by SIGXFSZ whatever it did then. */
 smelt_status process_run(const struct process_request *request, struct process_result *result);

@@ -111,6 +111,25 @@ smelt_status smelt_event_wait(smelt_event *event) {
     return status;
 }
 
+smelt_status smelt_event_is_done(smelt_event *event, bool *done) {
+    CUcontext previous;
+    if (!event || !done)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "event is done: %s is NULL", event ? "done" : "event");
+    if (!event->gpu) {
+        *done = true;
+        return SMELT_OK;
+    }
+    TRY(enter(event, &previous));
+    CUresult result = event->gpu->driver->event_query(event->handle);
+    smelt_status status = SMELT_OK;
+    if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
+        *done = result == CUDA_SUCCESS;
+    else
+        status = cuda_fail(event->gpu, result, "asking whether an event has happened");
+    cuda_leave(event->gpu, previous);
+    return status;
+}
+
 /* The stream may be of another GPU than the event. */
 static smelt_status follow(struct cuda_gpu *gpu, smelt_stream *stream, const smelt_event *event) {
     struct cuda_stream *cuda;

@@ -197,6 +197,28 @@ smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, 
     return status;
 }
 
+smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready) {
+    struct cuda_use *use = memory->use;
+    CUcontext previous;
+    TRY(cuda_enter(use->gpu, &previous));
+    pthread_mutex_lock(&use->lock);
+    struct cuda_stream *writer = use->writer ? cuda_stream_retain(use->writer) : NULL;
+    pthread_mutex_unlock(&use->lock);
+    smelt_status status = SMELT_OK;
+    if (use->epoch != atomic_load(&use->gpu->epoch))
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT,
+                      "array: it lay on device '%s' before that was reset, and can only be released",
+                      use->gpu->name);
+    /* What one that records was to write is written by its replays, on other streams. */
+    else if (writer && writer->epoch == use->epoch && !cuda_stream_records(writer))
+        status = cuda_stream_query(writer, ready);
+    else
+        *ready = true;
+    if (writer) cuda_stream_release(writer);
+    cuda_leave(use->gpu, previous);
+    return status;
+}
+
 /* ---- Release. */
 
 static void wait_for_user(struct cuda_stream *stream) {

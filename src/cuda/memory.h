@@ -37,6 +37,9 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
  * reset. */
 smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, bool writes);
 
+/* Has the stream that wrote it last come to its end? Need not be between cuda_enter and cuda_leave. */
+smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready);
+
 /* struct memory_space. */
 smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory);
 void cuda_memory_release(struct memory *memory);

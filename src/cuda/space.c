@@ -187,6 +187,7 @@ void cuda_space_functions(struct cuda_gpu *gpu) {
                                        .copy_out = copy_out,
                                        .copy_within = copy_within,
                                        .fill = fill,
+                                       .is_ready = cuda_memory_is_ready,
                                        .release = cuda_memory_release};
     gpu->device.space = &gpu->space;
     gpu->device.create_array = create_array;

@@ -200,6 +200,24 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream) {
     return SMELT_OK;
 }
 
+smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
+    struct cuda_gpu *gpu = stream->gpu;
+    pthread_mutex_lock(&stream->lock);
+    uint64_t count = stream->pending_count;
+    bool closed = stream->closed;
+    pthread_mutex_unlock(&stream->lock);
+    if (cuda_stream_records(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: it is recording, and nothing runs on it that could have ended");
+    CUresult result =
+        closed ? gpu->driver->event_query(stream->marker) : gpu->driver->stream_query(stream->handle);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
+        return cuda_fail(gpu, result, "asking whether a stream is done");
+    *done = result == CUDA_SUCCESS;
+    if (*done) cuda_stream_settle(stream, count);
+    return SMELT_OK;
+}
+
 /* The GPU's streams that do not record, each with a reference: they must outlive the wait. */
 static struct cuda_stream **list_streams(struct cuda_gpu *gpu, int *count, bool *recording) {
     int all = 0;
@@ -323,6 +341,23 @@ smelt_status smelt_stream_wait(smelt_stream *stream) {
     TRY(cuda_enter(gpu, &previous));
     smelt_status status = cuda_stream_for(gpu, stream, &cuda);
     if (status == SMELT_OK) status = cuda_stream_finish(cuda);
+    cuda_leave(gpu, previous);
+    return status;
+}
+
+smelt_status smelt_stream_is_done(smelt_stream *stream, bool *done) {
+    if (!stream || !done)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream is done: %s is NULL", stream ? "done" : "stream");
+    if (!stream->cuda) {
+        *done = true;
+        return SMELT_OK;
+    }
+    struct cuda_gpu *gpu = stream->cuda->gpu;
+    struct cuda_stream *cuda;
+    CUcontext previous;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
+    if (status == SMELT_OK) status = cuda_stream_query(cuda, done);
     cuda_leave(gpu, previous);
     return status;
 }

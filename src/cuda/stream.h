@@ -75,6 +75,8 @@ CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stre
 /* Waits until all that was enqueued has ended. FAULT names the kernel, or those it may have been.
  * INVALID_ARGUMENT while it is recording. */
 smelt_status cuda_stream_finish(struct cuda_stream *stream);
+/* Has it? Does not wait; fails as that does. */
+smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done);
 
 /* Is it recording? Only the thread that records may rely on the answer. */
 bool cuda_stream_records(struct cuda_stream *stream);

@@ -1,4 +1,5 @@
 #include "frontend/clang.h"
+#include "base/interrupt.h"
 #include "frontend/cache.h"
 
 #include <pthread.h>
@@ -59,7 +60,11 @@ static void ask_version(const char *path, char line[256]) {
                                       .memory_bytes = (size_t)limit_mib() << 20};
     struct process_result result;
     line[0] = 0;
-    if (process_run(&request, &result) != SMELT_OK) return;
+    /* It is short, and an interruption must not look like a program that cannot be run. */
+    smelt_interrupt *interrupt = interrupt_begin_call(NULL);
+    smelt_status status = process_run(&request, &result);
+    interrupt_end_call(interrupt);
+    if (status != SMELT_OK) return;
     const char *text = text_string(&result.output);
     snprintf(line, 256, "%.*s", (int)strcspn(text, "\n"), text);
     process_result_free(&result);

@@ -1,6 +1,6 @@
 #include "frontend/compile_thread.h"
 #include "base/clock.h"
-#include "base/error.h"
+#include "base/interrupt.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -182,16 +182,30 @@ static bool has_time_left(const struct job *job, double seconds, double start) {
     return processor_time(job->thread) < seconds && clock_seconds() - start < PATIENCE * seconds;
 }
 
-/* Whether the thread came to an end in time; if not, the job is its own. */
-static bool wait_for(struct job *job, double seconds) {
+/* How long to sleep before the limit, and an interrupt, are looked at again. */
+static struct timespec next_look(void) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += interrupt_of_call() ? (long)(INTERRUPT_LOOK_SECONDS * 1e9) : 1000000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return until;
+}
+
+/* OK: the thread came to an end. If not, TIMEOUT or INTERRUPTED, the job is its own. */
+static smelt_status wait_for(struct job *job, double seconds) {
     const double start = clock_seconds();
+    smelt_status status = SMELT_OK;
     pthread_mutex_lock(&job->lock);
-    while (!job->done) {
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += 1;
+    while (!job->done && status == SMELT_OK) {
+        struct timespec until = next_look();
         bool woken = pthread_cond_timedwait(&job->changed, &job->lock, &until) != ETIMEDOUT;
-        if (!woken && !job->done && !has_time_left(job, seconds, start)) break;
+        if (job->done)
+            break;
+        else if (interrupt_is_raised(interrupt_of_call()))
+            status = SMELT_ERROR_INTERRUPTED;
+        else if (!woken && !has_time_left(job, seconds, start))
+            status = SMELT_ERROR_TIMEOUT;
     }
     bool done = job->done;
     if (!done) {
@@ -201,7 +215,7 @@ static bool wait_for(struct job *job, double seconds) {
     }
     pthread_mutex_unlock(&job->lock);
     if (done) pthread_join(job->thread, NULL);
-    return done;
+    return status;
 }
 
 smelt_status compile_on_thread(const struct compiler *compiler, const struct compile_request *request,
@@ -212,12 +226,16 @@ smelt_status compile_on_thread(const struct compiler *compiler, const struct com
         free_job(job);
         return compiler->compile(request, result);
     }
-    if (!wait_for(job, seconds)) {
-        snprintf(result->message, sizeof result->message, "LLVM took longer than %.0f seconds over it",
-                 seconds);
-        return SMELT_ERROR_TIMEOUT;
+    smelt_status status = wait_for(job, seconds);
+    if (status != SMELT_OK) {
+        if (status == SMELT_ERROR_TIMEOUT)
+            snprintf(result->message, sizeof result->message, "LLVM took longer than %.0f seconds over it",
+                     seconds);
+        else
+            snprintf(result->message, sizeof result->message, "the call was interrupted");
+        return status;
     }
-    smelt_status status = job->status;
+    status = job->status;
     *result = job->result;
     free_job(job);
     return status;

@@ -6,7 +6,7 @@
 
 /* compiler->compile(request, result), for at most `seconds`. TIMEOUT after that, with the sentence in
  * result->message: LLVM cannot be stopped from outside, so its thread works on, and what it makes is thrown
- * away. */
+ * away. INTERRUPTED in the same way when the call that the thread is in is interrupted. */
 smelt_status compile_on_thread(const struct compiler *compiler, const struct compile_request *request,
                                double seconds, struct compile_result *result);
 

@@ -1,5 +1,6 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "cuda/stream.h"
 
 #include <math.h>
@@ -125,6 +126,7 @@ bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *
 }
 
 smelt_status dispatch_prepare(struct dispatch *dispatch) {
+    TRY(interrupt_check());
     struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
     launch.large = dispatch->large;
     launch.inlined = dispatch->inlined;
@@ -141,6 +143,7 @@ smelt_status dispatch_prepare(struct dispatch *dispatch) {
 
 smelt_status dispatch_run(const struct dispatch *dispatch) {
     uint64_t threadgroup_bytes;
+    TRY(interrupt_check());
     TRY(check_memory(dispatch, &threadgroup_bytes));
     struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
     launch.large = dispatch->large;

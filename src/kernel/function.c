@@ -1,5 +1,6 @@
 /* Functions of libraries: their codes, their arguments by index, launches. */
 #include "array/array.h"
+#include "base/interrupt.h"
 #include "cuda/parameters.h"
 #include "kernel/library.h"
 #include "kernel/transfer.h"
@@ -208,9 +209,7 @@ static smelt_status grid_of(const smelt_function *function, const smelt_dispatch
     return SMELT_OK;
 }
 
-smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {
-    if (!function || !desc)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "function run: %s is NULL", function ? "desc" : "function");
+static smelt_status run(smelt_function *function, const smelt_dispatch_desc *desc) {
     const struct device *device;
     struct extent extent;
     struct executable *executable;
@@ -244,6 +243,15 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     arguments.elsewhere = 0;
     TRY(bind(function, dispatch.image, device, desc, &arguments));
     return arguments.elsewhere ? run_elsewhere(&dispatch, desc, &arguments) : dispatch_run(&dispatch);
+}
+
+smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {
+    if (!function || !desc)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "function run: %s is NULL", function ? "desc" : "function");
+    smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
+    smelt_status status = run(function, desc);
+    interrupt_end_call(outer);
+    return interrupt_status(function->entry->host_name, status);
 }
 
 static smelt_status show(smelt_function *function, const smelt_dispatch_desc *desc, smelt_stage stage,

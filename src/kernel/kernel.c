@@ -3,6 +3,7 @@
 #include "array/dtype.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "kernel/bound.h"
 #include "kernel/dispatch.h"
 #include "kernel/show.h"
@@ -432,12 +433,7 @@ static struct bound_request bound_request_of(const smelt_kernel *kernel, const s
                                   .desc = desc};
 }
 
-smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
-    if (!kernel || !desc || !outputs)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel run: %s is NULL",
-                    !kernel ? "kernel"
-                    : !desc ? "desc"
-                            : "outputs");
+static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
     const struct device *device;
     struct variant_key key;
     struct variant *variant = NULL;
@@ -477,6 +473,18 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     }
     bound_close(&bound);
     return status;
+}
+
+smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
+    if (!kernel || !desc || !outputs)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel run: %s is NULL",
+                    !kernel ? "kernel"
+                    : !desc ? "desc"
+                            : "outputs");
+    smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
+    smelt_status status = run(kernel, desc, outputs);
+    interrupt_end_call(outer);
+    return interrupt_status(kernel->desc.name, status);
 }
 
 smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,

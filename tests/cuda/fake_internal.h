@@ -95,6 +95,7 @@ struct CUstream_st {
     struct clock clock; /* what is before the next piece */
     struct CUgraph_st *capture;
     bool capture_broken;
+    unsigned questions; /* whether it is done */
 };
 
 struct CUevent_st {
@@ -103,9 +104,10 @@ struct CUevent_st {
     struct CUstream_st *stream;
     uint32_t place;
     struct clock clock;
-    uint64_t records;  /* enqueued, … */
-    uint64_t happened; /* … and done */
-    uint64_t time;     /* of the last that is done */
+    uint64_t records;   /* enqueued, … */
+    uint64_t happened;  /* … and done */
+    unsigned questions; /* whether it has happened */
+    uint64_t time;      /* of the last that is done */
 };
 
 struct CUgraph_st {

@@ -185,7 +185,15 @@ EXPORT CUresult cuStreamQuery(CUstream handle) {
     CALL("cuStreamQuery", NEEDS_CONTEXT);
     struct CUstream_st *stream = stream_of(handle, "cuStreamQuery");
     if (!stream) GIVE(FAKE_INVALID_HANDLE);
-    GIVE(stream->done == stream->works.count ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+    if (stream->capture) {
+        stream->capture_broken = true;
+        GIVE(FAKE_CAPTURE_UNSUPPORTED);
+    }
+    /* Time passes while a program asks and asks. */
+    if (stream->done < stream->works.count && ++stream->questions % 3 == 0) run_all(stream);
+    if (stream->done < stream->works.count) GIVE(CUDA_ERROR_NOT_READY);
+    clock_join(&fake.host, &stream->clock);
+    GIVE(wait_result(current_device()));
 }
 
 EXPORT CUresult cuCtxSynchronize(void) {
@@ -273,7 +281,11 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
 EXPORT CUresult cuEventQuery(CUevent event) {
     CALL("cuEventQuery", NEEDS_CONTEXT);
     if (!object_check(event, KIND_EVENT, "cuEventQuery")) GIVE(FAKE_INVALID_HANDLE);
-    GIVE(event->happened == event->records ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY);
+    if (event->happened < event->records && ++event->questions % 3 == 0)
+        run_until(event->stream, event->place);
+    if (event->happened < event->records) GIVE(CUDA_ERROR_NOT_READY);
+    if (event->recorded) clock_join(&fake.host, &event->clock);
+    GIVE(wait_result(current_device()));
 }
 
 EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) {

@@ -269,6 +269,59 @@ static void waiting_waits_for_the_stream_alone(void **state) {
     smelt_stream_release(b);
 }
 
+/* Asking does not wait: what is enqueued stays enqueued at the first question. */
+static void who_asks_does_not_wait(void **state) {
+    (void)state;
+    smelt_stream *a = new_stream("cuda"), *b = new_stream("cuda");
+    smelt_array *x = new_array("cuda", 1), *y = new_array("cuda", 2), *host = NULL;
+    smelt_event *event;
+    bool done = true;
+    ok(smelt_event_create("cuda", &event));
+    ok(smelt_event_is_done(event, &done));
+    assert_true(done);
+    ok(smelt_stream_wait(a));
+    ok(set(a, x, 3));
+    ok(smelt_event_record(event, a));
+    ok(smelt_array_is_ready(x, &done));
+    assert_false(done);
+    ok(smelt_stream_is_done(a, &done));
+    assert_false(done);
+    ok(smelt_event_is_done(event, &done));
+    assert_false(done);
+    ok(smelt_stream_is_done(b, &done));
+    assert_true(done);
+    for (done = false; !done;) ok(smelt_array_is_ready(x, &done));
+    ok(smelt_stream_is_done(a, &done));
+    assert_true(done);
+    ok(smelt_event_is_done(event, &done));
+    assert_true(done);
+    ok(set(a, x, 4));
+    for (done = false; !done;) ok(smelt_stream_is_done(a, &done));
+    ok(set(a, x, 5));
+    ok(smelt_event_record(event, a));
+    for (done = false; !done;) ok(smelt_event_is_done(event, &done));
+    /* The stream may be closed: the array remembers it. */
+    ok(set(a, x, 6));
+    smelt_stream_release(a);
+    ok(smelt_array_is_ready(x, &done));
+    assert_false(done);
+    for (done = false; !done;) ok(smelt_array_is_ready(x, &done));
+    expect(x, 6);
+    ok(smelt_array_to(x, "cpu", NULL, &host));
+    done = false;
+    ok(smelt_array_is_ready(host, &done));
+    assert_true(done);
+    refused(smelt_stream_is_done(NULL, &done), SMELT_ERROR_INVALID_ARGUMENT,
+            "stream is done: stream is NULL");
+    refused(smelt_event_is_done(event, NULL), SMELT_ERROR_INVALID_ARGUMENT, "event is done: done is NULL");
+    refused(smelt_array_is_ready(NULL, &done), SMELT_ERROR_INVALID_ARGUMENT, "array is ready: array is NULL");
+    smelt_array_release(host);
+    smelt_array_release(x);
+    smelt_array_release(y);
+    smelt_event_release(event);
+    smelt_stream_release(b);
+}
+
 static void wrong_streams_are_refused(void **state) {
     (void)state;
     smelt_stream *zero = new_stream("cuda:0"), *one = new_stream("cuda:1"), *cpu = new_stream("cpu"), *none;
@@ -384,6 +437,12 @@ static void the_same_program_runs_on_a_cpu(void **state) {
     ok(smelt_stream_wait(a));
     assert_null(smelt_stream_native(a));
     ok(smelt_device_wait("cpu"));
+    bool done = false;
+    ok(smelt_stream_is_done(a, &done));
+    assert_true(done);
+    done = false;
+    ok(smelt_event_is_done(end, &done));
+    assert_true(done);
     assert_int_equal(fake->calls(NULL), 0);
     /* A CPU's stream waits for a GPU's event by its caller. */
     smelt_array *x = new_array("cuda", 4);
@@ -664,6 +723,7 @@ int main(void) {
         TEST(blocks_for_a_launch_come_and_go_in_its_order),
         TEST(a_stream_of_the_callers),
         TEST(waiting_waits_for_the_stream_alone),
+        TEST(who_asks_does_not_wait),
         TEST(wrong_streams_are_refused),
         TEST(events_order_streams),
         TEST(events_tell_time),
