@@ -140,27 +140,37 @@ static bool differs_below(uint64_t bits, uint64_t number) {
     return number == 0 || bits < (number & -number);
 }
 
-/* `x < c` and the like ask only for x's upper bits where c's lower ones are 0. */
+/* `x < c` and the like ask only for x's upper bits where c's lower ones are 0: of a signed x below 0 for its
+ * sign.
+ */
 static bool compares_above(LLVMValueRef comparison, uint64_t bits) {
     uint64_t bound;
-    LLVMIntPredicate predicate = LLVMGetICmpPredicate(comparison);
-    if (!is_integer(LLVMGetOperand(comparison, 0)) ||
-        !is_constant_integer(LLVMGetOperand(comparison, 1), &bound))
-        return false;
-    switch (predicate) {
-    case LLVMIntULT:
-    case LLVMIntUGE:
+    LLVMValueRef left = LLVMGetOperand(comparison, 0);
+    if (!is_integer(left) || !is_constant_integer(LLVMGetOperand(comparison, 1), &bound)) return false;
+    uint64_t whole = low_bits(LLVMTypeOf(left)), sign = whole - whole / 2;
+    bool is_signed = false;
+    switch (LLVMGetICmpPredicate(comparison)) {
     case LLVMIntSLT:
     case LLVMIntSGE:
-        return differs_below(bits, bound);
-    case LLVMIntUGT:
-    case LLVMIntULE:
+        is_signed = true;
+        break;
     case LLVMIntSGT:
     case LLVMIntSLE:
-        return differs_below(bits, bound + 1);
+        is_signed = true;
+        bound++;
+        break;
+    case LLVMIntULT:
+    case LLVMIntUGE:
+        break;
+    case LLVMIntUGT:
+    case LLVMIntULE:
+        bound++;
+        break;
     default:
         return false;
     }
+    bound &= whole;
+    return differs_below(bits & whole, is_signed && bound == 0 ? sign : bound);
 }
 
 /* Of an integer operation with a constant on its right, whose left operand differs in `bits`; ANY: not known.

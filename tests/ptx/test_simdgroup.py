@@ -117,6 +117,7 @@ def check_texts():
 
 
 run_case("simd_divergent")
+run_case("simd_signs")
 run_case("simd_control_flow")
 run_case("simd_votes")
 run_case("simd_leaving")
