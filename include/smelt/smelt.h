@@ -460,6 +460,10 @@ typedef struct smelt_run_desc {
      * the device's; of SMELT_STAGE_PTX on a CPU the present GPU's, and "sm_90a" where there is none. */
     const char *target;
     smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
+    /* Arrays to write into instead of new ones, one an output; NULL: a new one. Each has the output's dtype
+     * and shape (which are given all the same), is row-contiguous and in the memory that the device uses. One
+     * may share memory with an input if no thread reads there what another one writes. */
+    smelt_array *into[SMELT_MAX_ARGUMENTS];
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
@@ -467,6 +471,34 @@ typedef struct smelt_run_desc {
  * receives a new reference to output i, row-contiguous, in the device's memory. Inputs may be on the host or
  * on the device. Errors: every status but FORMAT. */
 SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc,
+                                        smelt_array **outputs);
+
+/* A launch that was checked and compiled once, to be run many times: what does not change from one run to the
+ * next is not looked at again. It keeps its kernel, inputs and `into`. Several threads may run one at the
+ * same time if it allocates its outputs. */
+typedef struct smelt_launch smelt_launch;
+
+/* Prepares what smelt_kernel_run would run with `desc` (`info` and `target` play no part), with its errors,
+ * and compiles what is missing; runs nothing. */
+SMELT_API smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *desc,
+                                            smelt_launch **launch);
+SMELT_API smelt_launch *smelt_launch_retain(smelt_launch *launch);
+SMELT_API void smelt_launch_release(smelt_launch *launch);
+
+/* What one run does otherwise than it was prepared. */
+typedef struct smelt_launch_desc {
+    /* As many as the kernel names, of the dtypes and shapes that were prepared; NULL: those prepared. */
+    smelt_array *const *inputs;
+    /* One an output, as in smelt_run_desc; a NULL among them, and NULL: what was prepared. */
+    smelt_array *const *into;
+    smelt_stream *stream;       /* NULL: the one prepared */
+    smelt_run_info *info;       /* as in smelt_run_desc */
+    smelt_interrupt *interrupt; /* ends the run when it is raised; NULL: the one prepared */
+} smelt_launch_desc;
+
+/* Runs it: inputs have the contents of now. `desc` may be NULL. outputs[i] receives a new reference to
+ * output i; NULL where the caller has all of them from `into`. Errors: those of smelt_kernel_run. */
+SMELT_API smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *desc,
                                         smelt_array **outputs);
 
 typedef enum smelt_stage {

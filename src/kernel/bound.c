@@ -76,8 +76,18 @@ static smelt_status place_input(const struct bound_request *request, smelt_array
     return status;
 }
 
-static smelt_status bind_inputs(const struct bound_request *request, struct bound *bound) {
+bool bound_in_place(const struct bound_request *request) {
+    for (int i = 0; i < request->input_count; i++) {
+        const smelt_array *input = request->desc->inputs[i];
+        bool at = array_is_at(input, request->device) || is_small(request, input);
+        if (!at || !(request->kernel->strided || smelt_array_is_contiguous(input))) return false;
+    }
+    return true;
+}
+
+smelt_status bound_inputs(const struct bound_request *request, struct bound *bound) {
     const smelt_kernel_desc *kernel = request->kernel;
+    bound->input_count = bound->output_count = 0;
     for (int i = 0; i < request->input_count; i++) {
         smelt_array *input = request->desc->inputs[i];
         for (int d = 0; d < input->shape.ndim; d++) {
@@ -96,31 +106,70 @@ static smelt_status bind_inputs(const struct bound_request *request, struct boun
     return SMELT_OK;
 }
 
-static smelt_status make_output(const struct bound_request *request, int i, smelt_array **out) {
+static smelt_status check_into(const struct bound_request *request, int i, const smelt_array *into) {
+    const smelt_run_desc *desc = request->desc;
+    const smelt_shape *wanted = &desc->output_shapes[i];
+    if (into->dtype != desc->output_dtypes[i])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "the array to write into is %s, expected %s",
+                    smelt_dtype_name(into->dtype), smelt_dtype_name(desc->output_dtypes[i]));
+    bool same = into->shape.ndim == wanted->ndim;
+    for (int d = 0; same && d < wanted->ndim; d++) same = into->shape.size[d] == wanted->size[d];
+    if (!same) {
+        bool countable = wanted->ndim >= 0 && wanted->ndim <= SMELT_MAX_DIMENSIONS;
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "the array to write into has shape %s, expected %s",
+                    shape_print(&into->shape).text, countable ? shape_print(wanted).text : "a shape");
+    }
+    if (!smelt_array_is_contiguous(into))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "the array to write into is not row-contiguous; outputs always are");
+    if (!array_is_at(into, request->device))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "the array to write into lies on '%s'; the kernel runs on '%s'", smelt_array_device(into),
+                    request->device->name);
+    return SMELT_OK;
+}
+
+static smelt_status fill_output(smelt_array *array, smelt_stream *stream, const double *value) {
+    if (!value) return SMELT_OK;
+    return array->memory->space ? array_fill_on(array, stream, *value) : smelt_array_fill(array, *value);
+}
+
+static smelt_status place_output(const struct bound_request *request, int i, smelt_array *into,
+                                 smelt_stream *stream, smelt_array **out) {
     const smelt_run_desc *desc = request->desc;
     const struct device *device = request->device;
     const double *value = desc->init_values  ? &desc->init_values[i]
                           : desc->initialise ? &desc->init_value
                                              : NULL;
-    if (device->space)
-        return device->create_array(device, desc->stream, desc->output_dtypes[i], &desc->output_shapes[i],
-                                    value, out);
-    smelt_array *made;
-    TRY(smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &made));
-    smelt_status status = value ? smelt_array_fill(made, *value) : SMELT_OK;
+    if (!into && device->space)
+        return device->create_array(device, stream, desc->output_dtypes[i], &desc->output_shapes[i], value,
+                                    out);
+    smelt_array *array;
+    if (into) {
+        TRY(check_into(request, i, into));
+        array = smelt_array_retain(into);
+    } else {
+        TRY(smelt_array_create(desc->output_dtypes[i], desc->output_shapes[i], &array));
+    }
+    smelt_status status = fill_output(array, stream, value);
     if (status == SMELT_OK)
-        *out = made;
+        *out = array;
     else
-        smelt_array_release(made);
+        smelt_array_release(array);
     return status;
+}
+
+smelt_status bound_output(const struct bound_request *request, int i, smelt_array *into, smelt_stream *stream,
+                          smelt_array **out) {
+    smelt_status status = place_output(request, i, into, stream, out);
+    return status == SMELT_OK ? status
+                              : fail_within(status, "kernel '%s': output '%s'", request->kernel->name,
+                                            request->kernel->outputs[i]);
 }
 
 static smelt_status make_outputs(const struct bound_request *request, struct bound *bound) {
     for (int i = 0; i < request->output_count; i++) {
-        smelt_status status = make_output(request, i, &bound->outputs[i]);
-        if (status != SMELT_OK)
-            return fail_within(status, "kernel '%s': output '%s'", request->kernel->name,
-                               request->kernel->outputs[i]);
+        TRY(bound_output(request, i, request->desc->into[i], request->desc->stream, &bound->outputs[i]));
         bound->output_count = i + 1;
     }
     return SMELT_OK;
@@ -139,7 +188,7 @@ static void bind_bytes(struct bound *bound, int buffer, void *bytes, size_t size
     bound->details[buffer] = (struct launch_buffer){NULL, size};
 }
 
-static void fill_buffers(const struct signature *signature, struct bound *bound) {
+void bound_buffers(const struct signature *signature, struct bound *bound) {
     for (int i = 0; i < signature->argument_count; i++) {
         int index = signature->arguments[i].index;
         switch (signature->arguments[i].kind) {
@@ -156,17 +205,16 @@ static void fill_buffers(const struct signature *signature, struct bound *bound)
             bind_bytes(bound, i, &bound->ndims[index], sizeof bound->ndims[index]);
             break;
         case ARGUMENT_OUTPUT:
-            bind_array(bound, i, bound->outputs[index]);
+            if (bound->outputs[index]) bind_array(bound, i, bound->outputs[index]);
             break;
         }
     }
 }
 
 smelt_status bound_open(const struct bound_request *request, struct bound *bound) {
-    bound->input_count = bound->output_count = 0;
-    TRY(bind_inputs(request, bound));
+    TRY(bound_inputs(request, bound));
     TRY(make_outputs(request, bound));
-    fill_buffers(request->signature, bound);
+    bound_buffers(request->signature, bound);
     return SMELT_OK;
 }
 

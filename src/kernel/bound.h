@@ -34,7 +34,20 @@ void bound_inlined(const struct bound_request *request, uint8_t inlined[SHAPE_MA
 /* Has any array 2^31 bytes or nearly (array_is_large), where the launch will use it? */
 bool bound_is_large(const struct bound_request *request);
 
-/* Close it also after a failure. */
+/* Is every input where and as the kernel wants it, so that a launch takes the arrays themselves? */
+bool bound_in_place(const struct bound_request *request);
+
+/* Output `i`: `into` with one more reference after a check (NULL: a new array), filled where the request says
+ * so, on `stream`. */
+smelt_status bound_output(const struct bound_request *request, int i, smelt_array *into, smelt_stream *stream,
+                          smelt_array **out);
+
+/* The inputs alone; close it also after a failure. */
+smelt_status bound_inputs(const struct bound_request *request, struct bound *bound);
+/* Addresses by buffer index, of what is in `bound`; outputs that are NULL are left out. */
+void bound_buffers(const struct signature *signature, struct bound *bound);
+
+/* All of it. Close it also after a failure. */
 smelt_status bound_open(const struct bound_request *request, struct bound *bound);
 void bound_close(struct bound *bound);
 

@@ -4,8 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "kernel/bound.h"
-#include "kernel/dispatch.h"
+#include "kernel/kernel.h"
 #include "kernel/show.h"
 #include "source/signature.h"
 
@@ -14,41 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What decides a kernel's text and code, apart from the kernel itself. Compared as bytes: always
- * zero-initialised. */
-struct variant_key {
-    const struct device *device;
-    uint8_t input_dtype[SMELT_MAX_ARGUMENTS];
-    uint8_t input_kind[SMELT_MAX_ARGUMENTS]; /* 0 scalar, 1 small, 2 array */
-    uint8_t output_dtype[SMELT_MAX_ARGUMENTS];
-    struct {
-        int64_t value;
-        int64_t kind;
-    } templates[SMELT_MAX_TEMPLATES]; /* their names are compared apart, in variant_matches */
-    int32_t template_count, padding;
-};
-
-struct variant {
-    struct variant *next;
-    struct variant_key key;
-    const char *template_names[SMELT_MAX_TEMPLATES]; /* in the kernel's arena, kept under its lock */
-    struct signature signature;                      /* text and meaning of each buffer */
-    struct translation translation;
-    bool translated;
-    const struct entry *entry;
-    const char *name; /* the kernel's, for messages */
-    struct executable *executable;
-};
-
-struct smelt_kernel {
-    atomic_int references;
-    struct arena arena;
-    smelt_kernel_desc desc; /* strings in the arena */
-    int input_count, output_count;
-    pthread_mutex_t lock;
-    struct variant *variants; /* most recently made first; only ever added to */
-};
 
 /* ---- Creation. */
 
@@ -382,8 +346,8 @@ static smelt_status add_variant(smelt_kernel *kernel, struct variant *variant, c
 }
 
 /* Translates outside the lock: two threads may make the same variant, one result is kept. */
-static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc,
-                                const struct variant_key *key, struct variant **out) {
+smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
+                            struct variant **out) {
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&kernel->lock);
     struct variant *found = find_variant(kernel, key, desc);
@@ -411,9 +375,8 @@ static smelt_status get_variant(smelt_kernel *kernel, const smelt_run_desc *desc
 
 /* ---- Running. */
 
-/* What run and show check in common, and the key of the variant they mean. */
-static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *desc,
-                              const struct device *device, struct variant_key *key) {
+smelt_status kernel_check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
+                          struct variant_key *key) {
     int template_count;
     TRY(settings_check(kernel->desc.name, device, desc->profile, desc->timeout));
     TRY(check_inputs(kernel, desc));
@@ -423,8 +386,8 @@ static smelt_status check_run(const smelt_kernel *kernel, const smelt_run_desc *
     return SMELT_OK;
 }
 
-static struct bound_request bound_request_of(const smelt_kernel *kernel, const struct signature *signature,
-                                             const struct device *device, const smelt_run_desc *desc) {
+struct bound_request kernel_request(const smelt_kernel *kernel, const struct signature *signature,
+                                    const struct device *device, const smelt_run_desc *desc) {
     return (struct bound_request){.kernel = &kernel->desc,
                                   .input_count = kernel->input_count,
                                   .output_count = kernel->output_count,
@@ -440,11 +403,11 @@ static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_
     struct extent extent;
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
-    TRY(check_run(kernel, desc, device, &key));
+    TRY(kernel_check(kernel, desc, device, &key));
     TRY(stream_check(kernel->desc.name, device, desc->stream));
     TRY(extent_check(kernel->desc.name, device, desc->grid, desc->threadgroup, true, &extent));
-    TRY(get_variant(kernel, desc, &key, &variant));
-    struct bound_request request = bound_request_of(kernel, &variant->signature, device, desc);
+    TRY(kernel_variant(kernel, desc, &key, &variant));
+    struct bound_request request = kernel_request(kernel, &variant->signature, device, desc);
     uint8_t inlined[SHAPE_MAX_INLINED];
     struct dispatch dispatch = {.what = kernel->desc.name,
                                 .device = device,
@@ -502,7 +465,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
     struct signature signature;
     struct translation translation;
     TRY(device_to_show(desc->device, &device));
-    TRY(check_run(kernel, desc, device, &key));
+    TRY(kernel_check(kernel, desc, device, &key));
     TRY(make_signature(kernel, desc, key.template_count, &signature));
     smelt_status status = SMELT_OK;
     if (stage == SMELT_STAGE_SOURCE) {
@@ -513,7 +476,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
         if (status == SMELT_OK) {
             const struct entry *entry;
             struct code_options options = {.name = kernel->desc.name};
-            struct bound_request request = bound_request_of(kernel, &signature, device, desc);
+            struct bound_request request = kernel_request(kernel, &signature, device, desc);
             uint8_t inlined[SHAPE_MAX_INLINED];
             bound_inlined(&request, inlined);
             struct shape_desc shape = {.grid = desc->grid,

@@ -1,0 +1,58 @@
+/* A kernel from a body, as kernel.c and prepared.c share it. */
+#ifndef SMELT_KERNEL_KERNEL_H
+#define SMELT_KERNEL_KERNEL_H
+
+#include "base/arena.h"
+#include "kernel/bound.h"
+#include "kernel/dispatch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* What decides a kernel's text and code, apart from the kernel itself. Compared as bytes: always
+ * zero-initialised. */
+struct variant_key {
+    const struct device *device;
+    uint8_t input_dtype[SMELT_MAX_ARGUMENTS];
+    uint8_t input_kind[SMELT_MAX_ARGUMENTS]; /* 0 scalar, 1 small, 2 array */
+    uint8_t output_dtype[SMELT_MAX_ARGUMENTS];
+    struct {
+        int64_t value;
+        int64_t kind;
+    } templates[SMELT_MAX_TEMPLATES]; /* their names are compared apart, in variant_matches */
+    int32_t template_count, padding;
+};
+
+struct variant {
+    struct variant *next;
+    struct variant_key key;
+    const char *template_names[SMELT_MAX_TEMPLATES]; /* in the kernel's arena, kept under its lock */
+    struct signature signature;                      /* text and meaning of each buffer */
+    struct translation translation;
+    bool translated;
+    const struct entry *entry;
+    const char *name; /* the kernel's, for messages */
+    struct executable *executable;
+};
+
+struct smelt_kernel {
+    atomic_int references;
+    struct arena arena;
+    smelt_kernel_desc desc; /* strings in the arena */
+    int input_count, output_count;
+    pthread_mutex_t lock;
+    struct variant *variants; /* most recently made first; only ever added to */
+};
+
+/* What running, preparing and showing check in common, and the key of the variant they mean. */
+smelt_status kernel_check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
+                          struct variant_key *key);
+
+/* The kernel's entry for a key, made if it is not there; lives as long as the kernel. */
+smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
+                            struct variant **variant);
+
+struct bound_request kernel_request(const smelt_kernel *kernel, const struct signature *signature,
+                                    const struct device *device, const smelt_run_desc *desc);
+
+#endif
