@@ -99,6 +99,7 @@ static const struct option {
     {"--flops", SET_REAL, FIELD(flops), NULL, BOTH},
     {"--verbose", SET_FLAG, FIELD(verbose), NULL, BOTH},
     {"--json", SET_FLAG, FIELD(json), NULL, RUN},
+    {"--trace", SET_TEXT, FIELD(trace), NULL, RUN},
     {"--stage", SET_TEXT, FIELD(stage), NULL, SHOW},
     {"--target", SET_TEXT, FIELD(target), NULL, SHOW},
     {"--why", SET_FLAG, FIELD(why), NULL, SHOW},

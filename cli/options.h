@@ -56,6 +56,7 @@ struct options {
     int64_t repeat;
     double bytes_moved, flops;
     bool verbose, json, help;
+    char *trace; /* run: the file for a trace */
     /* show */
     char *stage, *target;
     bool why;

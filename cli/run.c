@@ -131,6 +131,7 @@ static void print_help(void) {
     printf(
         "usage: smelt run SOURCE [FUNCTION] OPTIONS\n\n%s"
         "  --json                     print results as JSON\n"
+        "  --trace FILE.json          record what happens, for Perfetto or chrome://tracing\n"
         "\n"
         "Examples\n"
         "  smelt run --body exp.body -i inp=normal:float16:4x16 -o out:float16:4x16 -t T=float16 --grid 64\n"
@@ -139,26 +140,38 @@ static void print_help(void) {
         options_help);
 }
 
+/* From the reading of the source to the delivery of what came out. */
+static int run(const struct options *o) {
+    struct session session;
+    smelt_run_info info = {.seconds = 0};
+    double seconds = 0;
+    smelt_status status = session_open(o, &session);
+    if (status == SMELT_OK && o->verbose) session_print_source(&session, stderr);
+    if (status == SMELT_OK) status = run_repeatedly(&session, o, &info, &seconds);
+    if (status == SMELT_OK) print_info(o, &info);
+    int exit_status = status == SMELT_OK ? deliver(&session, o, &info, seconds) : report(status);
+    session_close(&session);
+    return exit_status;
+}
+
+/* The trace is written whatever the run came to. */
+static int run_traced(const struct options *o) {
+    smelt_status status = smelt_trace_start(o->trace);
+    if (status != SMELT_OK) return report(status);
+    int exit_status = run(o);
+    status = smelt_trace_stop();
+    int written = status == SMELT_OK ? EXIT_OK : report(status);
+    return exit_status == EXIT_OK ? written : exit_status;
+}
+
 int command_run(int count, char **arguments) {
     struct options options;
     int exit_status = options_parse(count, arguments, false, &options);
     if (exit_status == EXIT_OK && options.help) {
         print_help();
     } else if (exit_status == EXIT_OK) {
-        struct session session;
-        smelt_run_info info = {.seconds = 0};
-        double seconds = 0;
         if (options.verbose) smelt_set_log(print_log, NULL);
-        smelt_status status = session_open(&options, &session);
-        if (status == SMELT_OK && options.verbose) session_print_source(&session, stderr);
-        if (status == SMELT_OK) status = run_repeatedly(&session, &options, &info, &seconds);
-        if (status == SMELT_OK) {
-            print_info(&options, &info);
-            exit_status = deliver(&session, &options, &info, seconds);
-        } else {
-            exit_status = report(status);
-        }
-        session_close(&session);
+        exit_status = options.trace ? run_traced(&options) : run(&options);
     }
     options_free(&options);
     return exit_status;

@@ -110,6 +110,25 @@ SMELT_API void smelt_set_kernel_log(smelt_kernel_log_callback *callback, void *c
 /* As many lines of one launch are kept; how many more there were is logged as a warning. */
 #define SMELT_MAX_LOG_LINES 10000
 
+/* ---- Traces ------------------------------------------------------------------------------- */
+
+/* From here on what smelt does is recorded until smelt_trace_stop: compiles and their stages, launches with
+ * grid, threadgroup, buffers and their bytes, the pool's threads, copies, fills and conversions of arrays,
+ * waits; of GPUs also when each launch, copy and replay ran there. smelt_trace_stop writes it to `path` in
+ * Chrome's trace-event format, which Perfetto and chrome://tracing show. One trace at a time in a process; a
+ * relative path means the folder the process is in now. The file appears, whole, when the trace is stopped:
+ * a process that ends without stopping it leaves none, and a forked child has no trace. At most 500000 events
+ * are kept (SMELT_TRACE_EVENTS); how many there were beyond is in the file, "dropped_events", and logged as a
+ * warning.
+ * INVALID_ARGUMENT: `path` is NULL or empty, or a trace is being recorded already; IO: `path` cannot be
+ * written. */
+SMELT_API smelt_status smelt_trace_start(const char *path);
+
+/* Ends the trace: waits for what GPUs were given since smelt_trace_start, and writes the file. What other
+ * threads are in the middle of is not in it. INVALID_ARGUMENT: no trace is being recorded; IO: the file
+ * could not be written: what was recorded is then lost. */
+SMELT_API smelt_status smelt_trace_stop(void);
+
 /* The library's version, "0.1.0". */
 SMELT_API const char *smelt_version(void);
 

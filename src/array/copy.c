@@ -3,6 +3,7 @@
  */
 #include "array/array.h"
 #include "array/dtype.h"
+#include "base/trace.h"
 
 /* One row: `count` elements, steps in bytes. */
 struct row {
@@ -183,6 +184,26 @@ static void copy_elements(smelt_array *to, const smelt_array *from) {
     }
 }
 
+/* `from` is NULL for a fill. */
+static void trace_elements(struct trace_span span, const char *name, const smelt_array *to,
+                           const smelt_array *from, smelt_status status) {
+    struct trace_slice slice = {.category = "array", .name = name};
+    trace_string(&slice, "shape", shape_print(&to->shape).text);
+    trace_string(&slice, "dtype", smelt_dtype_name(to->dtype));
+    trace_integer(&slice, "bytes", (int64_t)((size_t)to->size * smelt_dtype_bytes(to->dtype)));
+    if (from) trace_string(&slice, "from_dtype", smelt_dtype_name(from->dtype));
+    if (from && from->memory->space) trace_string(&slice, "from_device", from->memory->space->device);
+    if (to->memory->space) trace_string(&slice, "device", to->memory->space->device);
+    trace_status(&slice, status);
+    trace_end(span, &slice);
+}
+
+static smelt_status copy(smelt_array *to, const smelt_array *from) {
+    if (to->memory->space || from->memory->space) return space_copy(to, from);
+    copy_elements(to, from);
+    return SMELT_OK;
+}
+
 smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from) {
     if (!to || !from) return fail(SMELT_ERROR_INVALID_ARGUMENT, "copy: %s is NULL", to ? "from" : "to");
     bool equal = to->shape.ndim == from->shape.ndim;
@@ -190,9 +211,10 @@ smelt_status smelt_array_copy(smelt_array *to, const smelt_array *from) {
     if (!equal)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "copy: shape %s cannot be copied into shape %s",
                     shape_print(&from->shape).text, shape_print(&to->shape).text);
-    if (to->memory->space || from->memory->space) return space_copy(to, from);
-    copy_elements(to, from);
-    return SMELT_OK;
+    struct trace_span span = trace_begin();
+    smelt_status status = copy(to, from);
+    if (span.capture) trace_elements(span, "copy", to, from, status);
+    return status;
 }
 
 smelt_status smelt_array_fill(smelt_array *array, double value) {
@@ -200,11 +222,7 @@ smelt_status smelt_array_fill(smelt_array *array, double value) {
     return array_fill_on(array, NULL, value);
 }
 
-smelt_status array_fill_on(smelt_array *array, smelt_stream *stream, double value) {
-    char pattern[16];
-    element_store(array->dtype, pattern, element_of_real(value));
-    if (!array->size) return SMELT_OK;
-    if (array->memory->space) return space_fill(array, stream, pattern);
+static void fill_elements(smelt_array *array, const char *pattern) {
     size_t bytes = smelt_dtype_bytes(array->dtype);
     smelt_shape outer;
     struct row row = {
@@ -218,16 +236,35 @@ smelt_status array_fill_on(smelt_array *array, smelt_stream *stream, double valu
         row.to = array->data + w.offset * (int64_t)bytes;
         copy_row(&row, bytes);
     }
-    return SMELT_OK;
+}
+
+smelt_status array_fill_on(smelt_array *array, smelt_stream *stream, double value) {
+    char pattern[16];
+    smelt_status status = SMELT_OK;
+    element_store(array->dtype, pattern, element_of_real(value));
+    if (!array->size) return SMELT_OK;
+    struct trace_span span = trace_begin();
+    if (array->memory->space)
+        status = space_fill(array, stream, pattern);
+    else
+        fill_elements(array, pattern);
+    if (span.capture) trace_elements(span, "fill", array, NULL, status);
+    return status;
 }
 
 smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype dtype, smelt_array **result) {
     if (!array || !result)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "convert: %s is NULL", array ? "result" : "array");
     smelt_array *made;
-    if (array->memory->space) return space_convert(array, dtype, result);
-    TRY(smelt_array_create(dtype, array->shape, &made));
-    copy_elements(made, array);
+    struct trace_span span = trace_begin();
+    if (array->memory->space) {
+        TRY(space_convert(array, dtype, &made));
+    } else {
+        TRY(smelt_array_create(dtype, array->shape, &made));
+        copy_elements(made, array);
+    }
+    if (span.capture)
+        trace_elements(span, dtype == array->dtype ? "make contiguous" : "convert", made, array, SMELT_OK);
     *result = made;
     return SMELT_OK;
 }

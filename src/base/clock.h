@@ -1,13 +1,20 @@
-/* The monotonic clock, in seconds. */
+/* The monotonic clock. */
 #ifndef SMELT_BASE_CLOCK_H
 #define SMELT_BASE_CLOCK_H
 
+#include <stdint.h>
 #include <time.h>
 
 static inline double clock_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static inline int64_t clock_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 #endif

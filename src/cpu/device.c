@@ -93,7 +93,8 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     fault_install();
     if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
     launch_log_open(&log);
-    smelt_status status = groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups);
+    smelt_status status =
+        groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups, launch.name);
     alarm_disarm(alarm);
     launch_log_deliver(&log, launch.name);
     if (request->log_lines) *request->log_lines = log.kept;

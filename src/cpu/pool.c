@@ -1,11 +1,13 @@
 #include "cpu/pool.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/trace.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +27,7 @@ struct pool {
     /* The job. */
     pool_pieces *pieces;
     void *job;
+    const char *name;
     uint64_t count;
     _Atomic uint64_t next;
     atomic_int active; /* pool threads that have not finished this job */
@@ -88,12 +91,24 @@ static bool take(uint64_t *first, uint64_t *last) {
     return true;
 }
 
+static void trace(struct trace_span span, uint64_t pieces, int64_t ranges) {
+    struct trace_slice slice = {.category = "worker", .name = pool.name};
+    trace_integer(&slice, "groups", (int64_t)pieces);
+    trace_integer(&slice, "ranges", ranges);
+    trace_end(span, &slice);
+}
+
 static void work(void) {
-    uint64_t first, last;
+    struct trace_span span = trace_begin();
+    uint64_t first, last, pieces = 0;
+    int64_t ranges = 0;
     while (take(&first, &last)) {
         smelt_status status = pool.pieces(pool.job, first, last);
         if (status != SMELT_OK) keep_failure(status);
+        pieces += last - first;
+        ranges++;
     }
+    if (span.capture && pieces) trace(span, pieces, ranges);
 }
 
 static void wait_for_generation(unsigned seen) {
@@ -149,6 +164,13 @@ static void after_fork(void) {
     atomic_store(&pool.active, 0);
 }
 
+/* For debuggers and traces. */
+static void name_thread(pthread_t thread, int index) {
+    char name[32]; /* the system takes 15 characters */
+    snprintf(name, sizeof name, "smelt pool %d", (index + 1) % MAX_POOL_THREADS);
+    (void)pthread_setname_np(thread, name);
+}
+
 static void start_threads(void) {
     static bool registered;
     if (pool.started) return;
@@ -163,17 +185,19 @@ static void start_threads(void) {
             log_line(SMELT_LOG_WARNING, "only %d of %d threads could be started", i + 1, wanted + 1);
             break;
         }
+        name_thread(thread, i);
         pin(thread, i);
         pthread_detach(thread);
         pool.threads++;
     }
 }
 
-smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count) {
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name) {
     pthread_mutex_lock(&pool.callers);
     start_threads();
     pool.pieces = pieces;
     pool.job = job;
+    pool.name = name;
     pool.count = count;
     pool.status = SMELT_OK;
     pool.message = NULL;

@@ -10,8 +10,8 @@
 typedef smelt_status pool_pieces(void *job, uint64_t first, uint64_t last);
 
 /* Runs pieces 0 … count-1 on the pool and the calling thread and returns when all are done: OK or the first
- * failure with its message. One job runs at a time; further callers queue. */
-smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count);
+ * failure with its message. One job runs at a time; further callers queue. `name`: the job's, in traces. */
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name);
 
 /* Threads that work on a job, the caller included. */
 int pool_size(void);

@@ -1,3 +1,4 @@
+#include "base/trace.h"
 #include "cuda/context.h"
 #include "cuda/launch.h"
 #include "cuda/memory.h"
@@ -266,7 +267,9 @@ static smelt_status ready(struct cuda_gpu *gpu) {
     if (atomic_load_explicit(&gpu->opened, memory_order_acquire)) return SMELT_OK;
     pthread_mutex_lock(&gpu->opening);
     if (!atomic_load(&gpu->opened)) {
+        struct trace_span span = trace_begin();
         status = open_context(gpu);
+        trace_end_plain(span, "device", "open GPU");
         if (status == SMELT_OK) atomic_store_explicit(&gpu->opened, true, memory_order_release);
     }
     pthread_mutex_unlock(&gpu->opening);

@@ -29,7 +29,7 @@ struct cuda_gpu {
     pthread_mutex_t opening;
     pthread_mutex_t blocks_lock;
     struct cuda_use *blocks; /* what arrays hold of the pool */
-    pthread_mutex_t lock;    /* of `loss` and the list of streams */
+    pthread_mutex_t lock;    /* of `loss`, the list of streams and their number */
     atomic_bool opened;      /* context, pool and default stream are there */
     _Atomic uint32_t epoch;  /* counts resets: what was made in an earlier one is gone (modules, memory,
                                 streams) */
@@ -40,6 +40,7 @@ struct cuda_gpu {
     CUmemoryPool pool;
     struct cuda_stream *default_stream;
     struct cuda_stream *streams; /* all that are in use */
+    uint32_t streams_made;
     struct cuda_staging staging;
 };
 

@@ -1,5 +1,6 @@
 /* Events. On a CPU one has happened when it is recorded. */
 #include "base/clock.h"
+#include "base/trace.h"
 #include "cuda/stream.h"
 
 #include <stdlib.h>
@@ -104,7 +105,9 @@ smelt_status smelt_event_wait(smelt_event *event) {
     if (!event) return fail(SMELT_ERROR_INVALID_ARGUMENT, "event wait: event is NULL");
     if (!event->gpu) return SMELT_OK;
     TRY(enter(event, &previous));
+    struct trace_span span = trace_begin();
     CUresult result = event->gpu->driver->event_wait(event->handle);
+    trace_end_plain(span, "wait", "wait for event");
     smelt_status status =
         result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(event->gpu, result, "waiting for an event");
     cuda_leave(event->gpu, previous);

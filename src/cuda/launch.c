@@ -3,6 +3,7 @@
 #include "cuda/flight.h"
 #include "cuda/log.h"
 #include "cuda/shape.h"
+#include "cuda/timeline.h"
 
 #include <string.h>
 
@@ -137,12 +138,26 @@ static smelt_status allow_shared(struct flight *f) {
 
 /* ---- Launches. */
 
+static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult result) {
+    const struct launch *request = f->request;
+    const uint32_t *grid = request->grid, *group = request->group_size;
+    struct trace_slice slice = {.category = "kernel", .name = f->executable->name, .flow_in = request->flow};
+    trace_triple(&slice, "grid", (uint64_t[3]){grid[0], grid[1], grid[2]});
+    trace_triple(&slice, "threadgroup", (uint64_t[3]){group[0], group[1], group[2]});
+    trace_triple(&slice, "blocks", (uint64_t[3]){f->blocks[0], f->blocks[1], f->blocks[2]});
+    trace_integer(&slice, "shared_bytes", f->shared_bytes);
+    if (result != CUDA_SUCCESS) trace_integer(&slice, "driver_error", result);
+    cuda_mark_end(f->stream, mark, &slice);
+}
+
 smelt_status flight_launch(struct flight *f) {
     struct cuda_gpu *gpu = f->executable->gpu;
     size_t bytes = f->code->parameter_bytes;
     void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
+    struct cuda_mark mark = cuda_mark_begin(f->stream);
     CUresult result = gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1], f->blocks[2],
                                           f->threads, 1, 1, f->shared_bytes, f->stream->handle, NULL, extra);
+    if (mark.capture) trace(f, &mark, result);
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "kernel '%s'", f->executable->name);
     if (cuda_stream_records(f->stream)) atomic_store(&f->module->recorded, true);
     cuda_stream_note(f->stream, f->executable->name);

@@ -1,5 +1,6 @@
 #include "cuda/module.h"
 #include "base/text.h"
+#include "base/trace.h"
 #include "cuda/stream.h"
 #include "frontend/cache.h"
 
@@ -109,7 +110,9 @@ static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const str
         if (result == CUDA_SUCCESS) return SMELT_OK;
         cache_remove(key, "cubin");
     }
+    struct trace_span span = trace_begin();
     smelt_status status = assemble(gpu, kernel, image, &cubin);
+    trace_end_plain(span, "compile", "assemble");
     if (status == SMELT_OK) {
         CUresult result = load(gpu, cubin.data, module);
         struct bytes piece = {cubin.data, cubin.length};
@@ -130,12 +133,14 @@ smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const st
     module->epoch = atomic_load(&gpu->epoch);
     atomic_init(&module->most_bytes, USUAL_SHARED_BYTES);
     smelt_status status;
+    struct trace_span span = trace_begin();
     if (image->object_size > sizeof elf && memcmp(image->object, elf, sizeof elf) == 0) {
         CUresult result = load(gpu, image->object, module);
         status = result == CUDA_SUCCESS ? SMELT_OK : load_failure(gpu, kernel, result);
     } else {
         status = load_ptx(gpu, kernel, image, module);
     }
+    trace_end_plain(span, "compile", "load module");
     if (status != SMELT_OK) {
         free(module);
         return status;

@@ -1,5 +1,6 @@
 #include "cuda/recording.h"
 #include "cuda/memory.h"
+#include "cuda/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ struct smelt_recording {
     struct kept *kept;
     char names[CUDA_PENDING_NAMES][64];
     int name_count;
+    int64_t launches;
 };
 
 /* ---- While it records. */
@@ -63,6 +65,7 @@ void cuda_recording_note(struct cuda_stream *stream, const char *kernel) {
     smelt_recording *recording = atomic_load(&stream->recording);
     int i = 0;
     pthread_mutex_lock(&recording->lock);
+    recording->launches++;
     while (i < recording->name_count &&
            strncmp(recording->names[i], kernel, sizeof *recording->names - 1) != 0)
         i++;
@@ -246,7 +249,17 @@ smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **rec
 
 /* ---- Replaying. */
 
-static smelt_status replay(smelt_recording *recording, struct cuda_stream *stream) {
+/* The names that are kept: not all where there are many. */
+static void trace_kernels(const smelt_recording *recording, struct trace_slice *slice) {
+    struct text names = {0};
+    for (int i = 0; i < recording->name_count; i++)
+        text_addf(&names, "%s%s", i ? ", " : "", recording->names[i]);
+    trace_string(slice, "kernels", text_string(&names));
+    trace_integer(slice, "launches", recording->launches);
+    text_free(&names);
+}
+
+static smelt_status replay(smelt_recording *recording, struct cuda_stream *stream, uint64_t flow) {
     struct cuda_gpu *gpu = recording->gpu;
     const struct cuda_driver *driver = gpu->driver;
     if (cuda_stream_records(stream))
@@ -256,7 +269,14 @@ static smelt_status replay(smelt_recording *recording, struct cuda_stream *strea
     if (recording->kept && !recording->replayed) TRY(cuda_stream_follow(stream, gpu->default_stream));
     for (int i = 0; i < recording->used_count; i++)
         TRY(cuda_memory_use(recording->used[i].memory, stream, recording->used[i].writes));
-    CUDA_TRY(gpu, driver->graph_launch(recording->executable, stream->handle), "a recording");
+    struct cuda_mark mark = cuda_mark_begin(stream);
+    CUresult result = driver->graph_launch(recording->executable, stream->handle);
+    if (mark.capture) {
+        struct trace_slice slice = {.category = "kernel", .name = "replay", .flow_in = flow};
+        trace_kernels(recording, &slice);
+        cuda_mark_end(stream, &mark, &slice);
+    }
+    CUDA_TRY(gpu, result, "a recording");
     for (int i = 0; i < recording->name_count; i++) cuda_stream_note(stream, recording->names[i]);
     CUDA_TRY(gpu, driver->event_record(recording->done, stream->handle), "a recording");
     recording->replayed = true;
@@ -268,6 +288,8 @@ smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *st
     CUcontext previous;
     if (!recording) return fail(SMELT_ERROR_INVALID_ARGUMENT, "recording replay: recording is NULL");
     struct cuda_gpu *gpu = recording->gpu;
+    struct trace_span span = trace_begin();
+    uint64_t flow = span.capture ? trace_flow() : 0;
     TRY(cuda_enter(gpu, &previous));
     smelt_status status = cuda_stream_for(gpu, stream, &cuda);
     if (status == SMELT_OK && recording->epoch != atomic_load(&gpu->epoch))
@@ -276,10 +298,17 @@ smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *st
                  "recording: it was made before device '%s' was reset, and can only be released", gpu->name);
     if (status == SMELT_OK) {
         pthread_mutex_lock(&recording->lock);
-        status = replay(recording, cuda);
+        status = replay(recording, cuda, flow);
         pthread_mutex_unlock(&recording->lock);
     }
     cuda_leave(gpu, previous);
+    if (span.capture) {
+        struct trace_slice slice = {.category = "enqueue", .name = "enqueue replay", .flow_out = flow};
+        trace_string(&slice, "device", gpu->name);
+        trace_integer(&slice, "launches", recording->launches);
+        trace_status(&slice, status);
+        trace_end(span, &slice);
+    }
     return status;
 }
 

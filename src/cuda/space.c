@@ -1,6 +1,8 @@
 #include "cuda/space.h"
 #include "cuda/memory.h"
+#include "cuda/timeline.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct cuda_gpu *gpu_of(const struct memory_space *space) {
@@ -31,6 +33,18 @@ static smelt_status create(const struct memory_space *space, smelt_stream *asked
     return status;
 }
 
+/* What the host did for it: a copy to the host waits, others are enqueued. */
+static void trace(struct trace_span span, const char *what, const struct memory_space *space, size_t bytes,
+                  smelt_status status) {
+    char name[80];
+    struct trace_slice slice = {.category = "copy", .name = name};
+    snprintf(name, sizeof name, "%s %s", what, space->device);
+    trace_string(&slice, "device", space->device);
+    trace_integer(&slice, "bytes", (int64_t)bytes);
+    trace_status(&slice, status);
+    trace_end(span, &slice);
+}
+
 /* ---- Copies. */
 
 static smelt_status refuse_recording(struct cuda_stream *stream) {
@@ -45,11 +59,13 @@ static smelt_status copy_in(struct memory *memory, smelt_stream *asked, char *to
     struct cuda_gpu *gpu = gpu_of(memory->space);
     struct cuda_stream *stream;
     CUcontext previous;
+    struct trace_span span = trace_begin();
     TRY(enter(memory->space, asked, &previous, &stream));
     smelt_status status = refuse_recording(stream);
     if (status == SMELT_OK) status = cuda_memory_use(memory, stream, true);
     if (status == SMELT_OK) status = cuda_copy_in(stream, address_of(to), from, bytes);
     cuda_leave(gpu, previous);
+    if (span.capture) trace(span, "copy to", memory->space, bytes, status);
     return status;
 }
 
@@ -58,10 +74,12 @@ static smelt_status copy_out(struct memory *memory, smelt_stream *asked, void *t
     struct cuda_gpu *gpu = gpu_of(memory->space);
     struct cuda_stream *stream;
     CUcontext previous;
+    struct trace_span span = trace_begin();
     TRY(enter(memory->space, asked, &previous, &stream));
     smelt_status status = cuda_memory_use(memory, stream, false);
     if (status == SMELT_OK) status = cuda_copy_out(stream, to, address_of(from), bytes);
     cuda_leave(gpu, previous);
+    if (span.capture) trace(span, "copy from", memory->space, bytes, status);
     return status;
 }
 
@@ -69,9 +87,21 @@ static smelt_status copy_out(struct memory *memory, smelt_stream *asked, void *t
 static smelt_status copy_between(struct cuda_stream *stream, CUdeviceptr to, struct cuda_gpu *source_gpu,
                                  CUdeviceptr from, size_t bytes) {
     struct cuda_gpu *gpu = stream->gpu;
-    CUDA_TRY(gpu,
-             gpu->driver->copy_between(to, gpu->context, from, source_gpu->context, bytes, stream->handle),
-             "a copy of %zu bytes from device '%s'", bytes, source_gpu->name);
+    char name[80];
+    struct cuda_mark mark = cuda_mark_begin(stream);
+    CUresult result =
+        gpu->driver->copy_between(to, gpu->context, from, source_gpu->context, bytes, stream->handle);
+    snprintf(name, sizeof name, "copy from %s", source_gpu->name);
+    cuda_mark_end_bytes(stream, &mark, name, bytes);
+    CUDA_TRY(gpu, result, "a copy of %zu bytes from device '%s'", bytes, source_gpu->name);
+    return SMELT_OK;
+}
+
+static smelt_status copy_on(struct cuda_stream *stream, CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+    struct cuda_mark mark = cuda_mark_begin(stream);
+    CUresult result = stream->gpu->driver->copy_within(to, from, bytes, stream->handle);
+    cuda_mark_end_bytes(stream, &mark, "copy", bytes);
+    CUDA_TRY(stream->gpu, result, "a copy of %zu bytes within the device", bytes);
     return SMELT_OK;
 }
 
@@ -80,18 +110,18 @@ static smelt_status copy_within(struct memory *memory, smelt_stream *asked, char
     struct cuda_gpu *gpu = gpu_of(memory->space), *source_gpu = gpu_of(source->space);
     struct cuda_stream *stream;
     struct cuda_entry entry;
+    struct trace_span span = trace_begin();
     TRY(cuda_enter_both(gpu, source_gpu, &entry));
     smelt_status status = cuda_stream_for(gpu, asked, &stream);
     if (status == SMELT_OK) status = cuda_memory_use(source, stream, false);
     if (status == SMELT_OK) status = cuda_memory_use(memory, stream, true);
-    if (status == SMELT_OK && gpu != source_gpu) {
-        status = copy_between(stream, address_of(to), source_gpu, address_of(from), bytes);
-    } else if (status == SMELT_OK) {
-        CUresult result = gpu->driver->copy_within(address_of(to), address_of(from), bytes, stream->handle);
-        if (result != CUDA_SUCCESS)
-            status = cuda_fail(gpu, result, "a copy of %zu bytes within the device", bytes);
-    }
+    if (status == SMELT_OK)
+        status = gpu == source_gpu
+                     ? copy_on(stream, address_of(to), address_of(from), bytes)
+                     : copy_between(stream, address_of(to), source_gpu, address_of(from), bytes);
     cuda_leave_both(&entry);
+    if (span.capture)
+        trace(span, gpu == source_gpu ? "copy within" : "copy between GPUs to", memory->space, bytes, status);
     return status;
 }
 
@@ -149,10 +179,17 @@ static smelt_status fill(struct memory *memory, smelt_stream *asked, char *to, c
                          size_t width, size_t count) {
     struct cuda_stream *stream;
     CUcontext previous;
+    struct trace_span span = trace_begin();
     TRY(enter(memory->space, asked, &previous, &stream));
     smelt_status status = cuda_memory_use(memory, stream, true);
-    if (status == SMELT_OK) status = fill_bytes(stream, address_of(to), pattern, width, count);
+    struct cuda_mark mark = {0, NULL};
+    if (status == SMELT_OK) {
+        mark = cuda_mark_begin(stream);
+        status = fill_bytes(stream, address_of(to), pattern, width, count);
+    }
+    cuda_mark_end_bytes(stream, &mark, "fill", width * count);
     cuda_leave(gpu_of(memory->space), previous);
+    if (span.capture) trace(span, "fill on", memory->space, width * count, status);
     return status;
 }
 

@@ -1,6 +1,7 @@
 #include "cuda/staging.h"
 #include "cuda/recording.h"
 #include "cuda/stream.h"
+#include "cuda/timeline.h"
 
 #include <string.h>
 
@@ -98,9 +99,12 @@ smelt_status cuda_copy_in(struct cuda_stream *stream, CUdeviceptr to, const void
                  "a recorded copy of %zu bytes from the host", bytes);
         return SMELT_OK;
     }
-    for (size_t at = 0; at < bytes; at += CUDA_STAGING_BYTES)
-        TRY(copy_piece_in(stream, to + at, (const char *)from + at, piece_of(bytes - at)));
-    return SMELT_OK;
+    struct cuda_mark mark = cuda_mark_begin(stream);
+    smelt_status status = SMELT_OK;
+    for (size_t at = 0; at < bytes && status == SMELT_OK; at += CUDA_STAGING_BYTES)
+        status = copy_piece_in(stream, to + at, (const char *)from + at, piece_of(bytes - at));
+    cuda_mark_end_bytes(stream, &mark, "copy from host", bytes);
+    return status;
 }
 
 /* ---- From the GPU. */
@@ -154,6 +158,7 @@ smelt_status cuda_copy_out(struct cuda_stream *stream, void *to, CUdeviceptr fro
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream: it is recording, and nothing runs on it whose results could be read");
     uint64_t before = cuda_stream_pending(stream);
+    struct cuda_mark mark = cuda_mark_begin(stream);
     for (size_t at = 0; status == SMELT_OK && (at < bytes || arrivals.count);) {
         struct cuda_staging_slot *slot = at < bytes ? take(&gpu->staging, !arrivals.count) : NULL;
         if (!slot) {
@@ -164,7 +169,12 @@ smelt_status cuda_copy_out(struct cuda_stream *stream, void *to, CUdeviceptr fro
         status = send(stream, &arrivals, slot, from, at, piece);
         if (status != SMELT_OK) give(&gpu->staging, slot);
         at += piece;
+        if (at < bytes) continue;
+        cuda_mark_end_bytes(stream, &mark, "copy to host", bytes);
+        mark.capture = 0;
     }
+    /* Not all was enqueued. */
+    cuda_mark_end_bytes(stream, &mark, "copy to host", bytes);
     /* After a failure: what is still on its way is waited for by whoever takes the slot next. */
     for (int i = 0; i < arrivals.count; i++)
         give(&gpu->staging, arrivals.pieces[(arrivals.first + i) % CUDA_STAGING_SLOTS].slot);

@@ -1,5 +1,6 @@
 #include "cuda/stream.h"
 #include "cuda/recording.h"
+#include "cuda/timeline.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ smelt_status cuda_stream_open(struct cuda_gpu *gpu, CUstream native, bool owned,
     }
     pthread_mutex_init(&stream->lock, NULL);
     pthread_mutex_lock(&gpu->lock);
+    stream->number = gpu->streams_made++;
     stream->next = gpu->streams;
     if (gpu->streams) gpu->streams->previous = stream;
     gpu->streams = stream;
@@ -193,8 +195,10 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream) {
     if (cuda_stream_records(stream))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream: it is recording, and nothing runs on it that could be waited for");
+    struct trace_span span = trace_begin();
     CUresult result =
         closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
+    trace_end_plain(span, "wait", "wait for stream");
     if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "waiting for a stream");
     cuda_stream_settle(stream, count);
     return SMELT_OK;
@@ -250,7 +254,9 @@ smelt_status cuda_finish_all(struct cuda_gpu *gpu) {
     if (!list) return fail_out_of_memory(sizeof *list);
     /* Waiting for the whole context would end a recording. */
     if (!recording) {
+        struct trace_span span = trace_begin();
         CUresult result = gpu->driver->context_wait();
+        trace_end_plain(span, "wait", "wait for device");
         if (result != CUDA_SUCCESS) status = cuda_fail(gpu, result, "waiting for everything");
     }
     for (int i = 0; i < count; i++) {

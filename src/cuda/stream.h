@@ -22,6 +22,10 @@ struct cuda_stream {
                                    enqueued before */
     char pending[CUDA_PENDING_NAMES][64];
     uint64_t pending_count; /* all of them, also those whose names were pushed out */
+    /* Of traces (timeline.c). */
+    uint32_t number;      /* of its GPU, in the order they were made */
+    uint32_t traced;      /* the latest capture that knows its name */
+    int64_t traced_until; /* the end of its latest slice */
 };
 
 struct smelt_stream {

@@ -1,5 +1,6 @@
 #include "frontend/clang.h"
 #include "base/interrupt.h"
+#include "base/trace.h"
 #include "frontend/cache.h"
 
 #include <pthread.h>
@@ -307,7 +308,12 @@ smelt_status clang_run(const struct clang *clang, const struct clang_request *re
                                       .memory_bytes = (size_t)limit_mib() << 20,
                                       .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};
     struct process_result result;
+    struct trace_span span = trace_begin();
     TRY(process_run(&process, &result));
+    trace_end_plain(span, "compile",
+                    request->action == CLANG_PREPROCESS   ? "preprocess"
+                    : request->action == CLANG_PRECOMPILE ? "precompile prelude"
+                                                          : "clang");
     *ok = result.exit_code == 0;
     smelt_status status = judge(&result);
     if (status != SMELT_OK) {

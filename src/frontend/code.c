@@ -1,4 +1,5 @@
 #include "frontend/code.h"
+#include "base/trace.h"
 #include "cuda/shape.h"
 #include "frontend/build_id.h"
 #include "frontend/cache.h"
@@ -56,6 +57,16 @@ static void keep(struct hash key, const struct image *image) {
     free(bytes);
 }
 
+/* On the calling thread's track, though another thread works: this one waits for it. */
+static void trace_stages(struct trace_span span, const struct compile_result *result) {
+    for (int i = 0; i < result->stage_count; i++) {
+        const struct compile_stage *stage = &result->stages[i];
+        struct trace_slice slice = {
+            .category = "compile", .name = stage->name, .start = stage->start, .end = stage->end};
+        trace_add(span.capture, &slice);
+    }
+}
+
 /* On success the parts of `result` are the caller's. */
 static smelt_status run_compiler(struct bytes bitcode, const struct code_options *options, const char *cpu,
                                  enum compile_output output, struct compile_result *result) {
@@ -70,7 +81,9 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
                                       .private_limit = PRIVATE_LIMIT_BYTES,
                                       .shape = options->shape,
                                       .output = output};
+    struct trace_span span = trace_begin();
     smelt_status status = compile_on_thread(compiler, &request, clang_limit_seconds(), result);
+    if (span.capture) trace_stages(span, result);
     if (status == SMELT_OK) return SMELT_OK;
     image_free(&result->image);
     free(result->text);

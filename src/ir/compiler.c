@@ -1,4 +1,5 @@
 /* The order of the passes, from clang's bitcode to machine code. */
+#include "base/clock.h"
 #include "ir/pass.h"
 
 #include <llvm-c/Analysis.h>
@@ -148,25 +149,42 @@ smelt_status verify_module(struct unit *unit) {
     return SMELT_OK;
 }
 
-static smelt_status run(struct unit *unit) {
-    enum compile_output output = unit->request->output;
+/* From IR of one thread to the engine's. */
+static smelt_status lower(struct unit *unit) {
+    TRY(pass_bfloat(unit));
+    if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
+    return unit->engine == ENGINE_SIMD ? pass_simd(unit) : pass_lower_scalar(unit);
+}
+
+static smelt_status optimise_all(struct unit *unit) {
     TRY(read_bitcode(unit));
     TRY(pass_specialise(unit));
     TRY(optimise(unit));
-    TRY(verify_module(unit));
+    return verify_module(unit);
+}
+
+/* Notes how long it takes, for traces; also where it fails, as when the SIMD engine refuses. */
+static smelt_status stage(struct unit *unit, const char *name, smelt_status (*work)(struct unit *unit)) {
+    struct compile_result *result = unit->result;
+    int64_t start = clock_nanoseconds();
+    smelt_status status = work(unit);
+    if (result->stage_count < COMPILE_MOST_STAGES)
+        result->stages[result->stage_count++] = (struct compile_stage){name, start, clock_nanoseconds()};
+    return status;
+}
+
+static smelt_status run(struct unit *unit) {
+    static const char *const lowering[] = {
+        [ENGINE_SCALAR] = "lower", [ENGINE_SIMD] = "vectorise", [ENGINE_PTX] = "make PTX"};
+    enum compile_output output = unit->request->output;
+    TRY(stage(unit, "optimise", optimise_all));
     if (output == COMPILE_IR) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
-    TRY(pass_bfloat(unit));
-    if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
-    if (unit->engine == ENGINE_SIMD) {
-        TRY(pass_simd(unit));
-        if (output == COMPILE_WHY) return SMELT_OK;
-    } else {
-        TRY(pass_lower_scalar(unit));
-    }
+    TRY(stage(unit, lowering[unit->engine], lower));
+    if (unit->engine == ENGINE_PTX || output == COMPILE_WHY) return SMELT_OK;
     TRY(verify_module(unit));
     unit->result->image.engine = unit->engine;
-    return output == COMPILE_SIMD ? SMELT_OK : pass_codegen(unit);
+    return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", pass_codegen);
 }
 
 /* *whole: LLVM's objects may still be touched. */
@@ -204,7 +222,9 @@ static smelt_status compile_instead(const struct compile_request *request, struc
     free(result->image.sites);
     free(result->text);
     free(result->constants);
-    *result = (struct compile_result){0};
+    struct compile_result before = *result;
+    *result = (struct compile_result){.stage_count = before.stage_count};
+    memcpy(result->stages, before.stages, sizeof before.stages);
     smelt_status status = SMELT_OK;
     if (request->output == COMPILE_SIMD || request->output == COMPILE_WHY) {
         size_t size = strlen(refusal ? refusal : "") + 64;

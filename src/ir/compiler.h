@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 4
+#define COMPILER_INTERFACE 5
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
@@ -45,11 +45,21 @@ struct compile_request {
     enum compile_output output;
 };
 
+/* A part of the work, in times of clock_nanoseconds. */
+struct compile_stage {
+    const char *name; /* lives as long as the library is open */
+    int64_t start, end;
+};
+
+#define COMPILE_MOST_STAGES 8
+
 struct compile_result {
     struct image image;
     char *text;                     /* heap */
     struct constant_use *constants; /* heap */
     int constant_count;
+    struct compile_stage stages[COMPILE_MOST_STAGES]; /* those that came to their end, one after another */
+    int stage_count;
     char message[1024]; /* of a failure */
 };
 

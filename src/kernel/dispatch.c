@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "cuda/stream.h"
+#include "kernel/trace.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -131,9 +132,12 @@ smelt_status dispatch_prepare(struct dispatch *dispatch) {
     launch.large = dispatch->large;
     launch.inlined = dispatch->inlined;
     struct preparation preparation;
+    struct trace_span span = trace_begin();
     double start = dispatch->info ? clock_seconds() : 0;
     smelt_status status =
         dispatch->device->prepare(dispatch->executable, &launch, &dispatch->image, &preparation);
+    if (span.capture && (preparation.compiled || status != SMELT_OK))
+        trace_compile(span, dispatch, preparation.compiled && preparation.cache_hit, status);
     if (dispatch->info && (preparation.compiled || status != SMELT_OK)) {
         dispatch->info->compile_seconds += clock_seconds() - start;
         dispatch->info->cache_hit = preparation.cache_hit;
@@ -141,7 +145,7 @@ smelt_status dispatch_prepare(struct dispatch *dispatch) {
     return status;
 }
 
-smelt_status dispatch_run(const struct dispatch *dispatch) {
+static smelt_status run(const struct dispatch *dispatch, uint64_t flow) {
     uint64_t threadgroup_bytes;
     TRY(interrupt_check());
     TRY(check_memory(dispatch, &threadgroup_bytes));
@@ -149,6 +153,7 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     launch.large = dispatch->large;
     launch.inlined = dispatch->inlined;
     launch.stream = dispatch->stream;
+    launch.flow = flow;
     launch.buffers = dispatch->buffers;
     launch.details = dispatch->details;
     launch.threadgroup_memory = dispatch->threadgroup_memory;
@@ -169,5 +174,13 @@ smelt_status dispatch_run(const struct dispatch *dispatch) {
     }
     info->threadgroup_bytes = threadgroup_bytes;
     info->private_bytes = dispatch->image->private_bytes;
+    return status;
+}
+
+smelt_status dispatch_run(const struct dispatch *dispatch) {
+    struct trace_span span = trace_begin();
+    uint64_t flow = span.capture && dispatch->device->space ? trace_flow() : 0;
+    smelt_status status = run(dispatch, flow);
+    if (span.capture) trace_launch(span, dispatch, flow, status);
     return status;
 }

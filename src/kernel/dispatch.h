@@ -34,6 +34,7 @@ bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *
 
 struct dispatch {
     const char *what;
+    const struct entry *entry; /* its parameters have names for traces; may be NULL */
     const struct device *device;
     const char *profile;
     struct executable *executable;

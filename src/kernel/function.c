@@ -224,6 +224,7 @@ static smelt_status run(smelt_function *function, const smelt_dispatch_desc *des
     TRY(extent_check(function->entry->host_name, device, grid, desc->threadgroup, false, &extent));
     TRY(get_executable(function, device, &executable));
     struct dispatch dispatch = {.what = function->entry->host_name,
+                                .entry = function->entry,
                                 .device = device,
                                 .profile = desc->profile,
                                 .executable = executable,

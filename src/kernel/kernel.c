@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "kernel/kernel.h"
 #include "kernel/show.h"
+#include "kernel/trace.h"
 #include "source/signature.h"
 
 #include <ctype.h>
@@ -355,7 +356,10 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
     if (!found) {
         double start = clock_seconds();
         struct variant *made = NULL;
-        TRY(build_variant(kernel, desc, key, &made));
+        struct trace_span span = trace_begin();
+        status = build_variant(kernel, desc, key, &made);
+        if (span.capture) trace_translation(span, kernel->desc.name, status);
+        if (status != SMELT_OK) return status;
         pthread_mutex_lock(&kernel->lock);
         found = find_variant(kernel, key, desc);
         if (!found) {
@@ -410,6 +414,7 @@ static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_
     struct bound_request request = kernel_request(kernel, &variant->signature, device, desc);
     uint8_t inlined[SHAPE_MAX_INLINED];
     struct dispatch dispatch = {.what = kernel->desc.name,
+                                .entry = variant->entry,
                                 .device = device,
                                 .profile = desc->profile,
                                 .executable = variant->executable,

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "frontend/diagnostic.h"
 #include "kernel/library.h"
+#include "kernel/trace.h"
 #include "package/build.h"
 #include "package/code.h"
 #include "package/describe.h"
@@ -17,7 +18,10 @@ static smelt_status translate(smelt_library *library, const smelt_library_desc *
                                           .metal_version = desc->metal_version,
                                           .include_paths = desc->include_paths,
                                           .texts = {{library->label, text_string(&library->source)}}};
-    return translation_create(&request, &library->translation);
+    struct trace_span span = trace_begin();
+    smelt_status status = translation_create(&request, &library->translation);
+    if (span.capture) trace_translation(span, library->label, status);
+    return status;
 }
 
 static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **out) {

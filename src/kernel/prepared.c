@@ -66,6 +66,7 @@ static void set_dispatch(const smelt_launch *launch, const struct bound_request 
                          struct dispatch *dispatch) {
     const smelt_run_desc *desc = request->desc;
     *dispatch = (struct dispatch){.what = launch->kernel->desc.name,
+                                  .entry = launch->variant->entry,
                                   .device = request->device,
                                   .profile = desc->profile,
                                   .executable = launch->variant->executable,

@@ -110,6 +110,7 @@ EXPORT CUresult cuInit(unsigned flags) {
     fake.memory = (uint64_t)setting("FAKE_CUDA_MEMORY", 256 << 20);
     fake.pools = setting("FAKE_CUDA_POOLS", 1);
     fake.deferred |= setting("FAKE_CUDA_DEFERRED", 0) != 0;
+    fake.real_clock = setting("FAKE_CUDA_CLOCK", 0) != 0;
     if (fake.device_count > FAKE_MOST_DEVICES) fake.device_count = FAKE_MOST_DEVICES;
     if (!fake.device_count) GIVE(CUDA_ERROR_NO_DEVICE);
     for (int i = 0; i < fake.device_count; i++) {

@@ -107,7 +107,7 @@ struct CUevent_st {
     uint64_t records;   /* enqueued, … */
     uint64_t happened;  /* … and done */
     unsigned questions; /* whether it has happened */
-    uint64_t time;      /* of the last that is done */
+    double time;        /* of the last that is done, in milliseconds */
 };
 
 struct CUgraph_st {
@@ -153,7 +153,7 @@ struct fake_device {
 struct fake {
     pthread_mutex_t lock; /* recursive: launches call hooks */
     int device_count;
-    bool initialised, pools, deferred;
+    bool initialised, pools, deferred, real_clock;
     uint64_t memory;
     struct fake_device devices[FAKE_MOST_DEVICES];
     struct object *objects;

@@ -1,4 +1,5 @@
 /* The fake driver: streams and what is enqueued on them, events, graphs. */
+#include "base/clock.h"
 #include "fake_internal.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -61,7 +62,7 @@ static void do_work(struct CUstream_st *stream, const struct work *work) {
         break;
     case WORK_RECORD:
         work->event->happened = work->record;
-        work->event->time = fake.time;
+        work->event->time = fake.real_clock ? 1e3 * clock_seconds() : (double)fake.time;
         break;
     case WORK_LAUNCH:
         running = work;

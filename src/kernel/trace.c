@@ -1,0 +1,116 @@
+#include "kernel/trace.h"
+#include "base/json.h"
+#include "cuda/timeline.h"
+
+#include <stdio.h>
+
+/* Of more buffers only the sums are told. */
+#define MOST_BUFFERS 64
+
+static const char *engine_name(uint32_t engine) {
+    return engine == ENGINE_SIMD ? "simd" : engine == ENGINE_PTX ? "ptx" : "scalar";
+}
+
+/* The name a parameter has in the kernel's text. */
+static const char *parameter_name(const struct dispatch *dispatch, int index) {
+    const struct entry *entry = dispatch->entry;
+    const char *name = entry && index < entry->parameter_count ? entry->parameters[index].name : NULL;
+    return name ? name : "";
+}
+
+/* Bytes as they are bound; how many of them the kernel touches is not known. */
+static void add_buffers(struct trace_slice *slice, const struct dispatch *dispatch) {
+    const struct image *image = dispatch->image;
+    struct text list = {0};
+    uint64_t bytes[2] = {0, 0}; /* read, written */
+    int count = 0;
+    text_add(&list, "[");
+    for (int i = 0; i < image->binding_count; i++) {
+        const struct binding *binding = &image->bindings[i];
+        if (binding->kind != BINDING_BUFFER) continue;
+        size_t size = dispatch->details[binding->index].bytes;
+        bytes[binding->writable != 0] += size;
+        if (count++ >= MOST_BUFFERS) continue;
+        text_addf(&list, "%s{\"index\":%d,\"name\":", count > 1 ? "," : "", binding->index);
+        json_add_string(&list, parameter_name(dispatch, i), 100);
+        text_addf(&list, ",\"bytes\":%zu,\"access\":\"%s\"}", size, binding->writable ? "write" : "read");
+    }
+    text_add(&list, "]");
+    trace_json(slice, "buffers", text_string(&list));
+    if (count > MOST_BUFFERS) trace_integer(slice, "buffers_left_out", count - MOST_BUFFERS);
+    trace_integer(slice, "bytes_read", (int64_t)bytes[0]);
+    trace_integer(slice, "bytes_written", (int64_t)bytes[1]);
+    text_free(&list);
+}
+
+static void add_triple(struct trace_slice *slice, const char *name, const uint32_t value[3]) {
+    trace_triple(slice, name, (uint64_t[3]){value[0], value[1], value[2]});
+}
+
+void trace_launch(struct trace_span span, const struct dispatch *dispatch, uint64_t flow,
+                  smelt_status status) {
+    const struct extent *extent = dispatch->extent;
+    const struct image *image = dispatch->image;
+    bool enqueued = dispatch->device->space != NULL;
+    char name[200];
+    struct trace_slice slice = {
+        .category = enqueued ? "enqueue" : "launch", .name = dispatch->what, .flow_out = flow};
+    if (enqueued) {
+        snprintf(name, sizeof name, "enqueue %s", dispatch->what);
+        slice.name = name;
+    }
+    trace_string(&slice, "kernel", dispatch->what);
+    trace_string(&slice, "device", dispatch->device->name);
+    trace_string(&slice, "engine", engine_name(image->engine));
+    add_triple(&slice, "grid", extent->grid);
+    add_triple(&slice, "threadgroup", extent->group);
+    trace_triple(&slice, "groups", extent->groups);
+    trace_integer(&slice, "threads", (int64_t)extent->grid[0] * extent->grid[1] * extent->grid[2]);
+    if (dispatch->details) add_buffers(&slice, dispatch);
+    if (image->threadgroup_bytes)
+        trace_integer(&slice, "threadgroup_bytes", (int64_t)image->threadgroup_bytes);
+    if (image->lanes) trace_integer(&slice, "lanes", image->lanes);
+    if (image->refusal) trace_string(&slice, "scalar_because", image->refusal);
+    if (dispatch->timeout > 0) trace_real(&slice, "timeout_s", dispatch->timeout);
+    trace_status(&slice, status);
+    trace_end(span, &slice);
+}
+
+void trace_compile(struct trace_span span, const struct dispatch *dispatch, bool cache_hit,
+                   smelt_status status) {
+    char name[200];
+    struct trace_slice slice = {.category = "compile", .name = name};
+    snprintf(name, sizeof name, "compile %s", dispatch->what);
+    trace_string(&slice, "kernel", dispatch->what);
+    trace_string(&slice, "device", dispatch->device->name);
+    if (dispatch->device->target) trace_string(&slice, "target", dispatch->device->target);
+    trace_string(&slice, "cache", cache_hit ? "hit" : "miss");
+    if (status == SMELT_OK) trace_string(&slice, "engine", engine_name(dispatch->image->engine));
+    trace_status(&slice, status);
+    trace_end(span, &slice);
+}
+
+void trace_translation(struct trace_span span, const char *what, smelt_status status) {
+    char name[200];
+    struct trace_slice slice = {.category = "compile", .name = name};
+    snprintf(name, sizeof name, "translate %s", what);
+    trace_status(&slice, status);
+    trace_end(span, &slice);
+}
+
+/* ---- The public calls. */
+
+smelt_status smelt_trace_start(const char *path) {
+    if (!path || !*path)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "trace start: path is %s, expected the name of the file to write",
+                    path ? "empty" : "NULL");
+    return trace_open(path);
+}
+
+smelt_status smelt_trace_stop(void) {
+    uint32_t capture;
+    TRY(trace_halt(&capture));
+    cuda_timeline_finish(capture);
+    return trace_close();
+}
