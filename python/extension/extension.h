@@ -3,7 +3,8 @@
  *   module.c   the module and its functions
  *   errors.c   statuses as exceptions
  *   dtype.c    smelt.Dtype, and what else names an element type
- *   array.c    smelt.array
+ *   array.c    smelt.array; values.c: its elements as Python's numbers, and back; text.c: as text;
+ *              index.c: a[i, j:k]; operators.c: its operators
  *   interop.c  any object as an array, and arrays as the kind of object that came in
  *   dlpack.c   DLPack capsules
  *   kernel.c   kernels from bodies: smelt.metal_kernel
@@ -14,6 +15,28 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <smelt/smelt.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Small things */
+
+/* Names that are looked up in calls of kernels. */
+extern struct interned {
+    PyObject *numpy, *array_struct, *dlpack, *dlpack_device, *dtype, *empty_tuple;
+} interned;
+int interned_init(void);
+
+/* What was found out about some objects, by their address; it keeps them. Those that come when it is full are
+ * not kept. The GIL is its lock. */
+#define POINTER_TABLE_BITS 8
+struct pointer_table {
+    PyObject *keys[1 << POINTER_TABLE_BITS];
+    int values[1 << POINTER_TABLE_BITS];
+    int count;
+};
+bool pointer_find(const struct pointer_table *table, PyObject *key, int *value);
+void pointer_add(struct pointer_table *table, PyObject *key, int value);
 
 /* ---- errors.c */
 
@@ -31,6 +54,9 @@ PyObject *dtype_object(smelt_dtype dtype);
 /* What `o` names: smelt's own, a NumPy dtype or scalar type, ml_dtypes' bfloat16, torch's, JAX's, MLX's,
  * float, int, bool, "float32". False with a TypeError that says what came and names `what`. */
 bool dtype_of_object(PyObject *o, const char *what, smelt_dtype *dtype);
+/* The NumPy dtype, borrowed; NULL with an exception where NumPy is not installed. bfloat16 is ml_dtypes', or
+ * uint16 without that. */
+PyObject *dtype_numpy(smelt_dtype dtype);
 int dtype_init(PyObject *module);
 
 /* ---- array.c */
@@ -39,7 +65,35 @@ int dtype_init(PyObject *module);
 PyObject *array_wrap(smelt_array *array);
 /* The array of a smelt.array, borrowed; NULL, without an exception, for other objects. */
 smelt_array *array_of(PyObject *o);
+/* `array` itself with one more reference if it lies in the host's memory, else a copy there; the GIL is given
+ * away while it is waited for. False with an exception. */
+bool array_on_host(smelt_array *array, smelt_array **host);
 int array_init(PyObject *module);
+
+/* ---- values.c */
+
+/* An array of Python numbers in lists and tuples, nested to one shape. SMELT_NO_DTYPE: bool, int32, float32
+ * or complex64, whichever is the first to hold them all. NULL with a TypeError or ValueError. */
+smelt_array *array_of_values(PyObject *values, smelt_dtype dtype);
+/* The element at `address` as a Python number. */
+PyObject *value_at(smelt_dtype dtype, const void *address);
+/* Methods item and tolist. */
+PyObject *array_item(PyObject *self, PyObject *arguments);
+PyObject *array_to_list(PyObject *self, PyObject *unused);
+
+/* ---- text.c */
+
+PyObject *array_repr(PyObject *self);
+
+/* ---- index.c: mp_subscript, sq_item */
+
+PyObject *array_subscript(PyObject *self, PyObject *key);
+PyObject *array_sequence_item(PyObject *self, Py_ssize_t i);
+
+/* ---- operators.c: slots and methods that smelt.array has beside those of array.c; each list ends with 0 */
+
+extern PyType_Slot array_operator_slots[];
+extern PyMethodDef array_operator_methods[];
 
 /* ---- interop.c */
 
@@ -58,7 +112,10 @@ enum array_kind {
 /* An array over the memory of `o`, without a copy where its layout and dtype allow, with one reference for
  * the caller. `what` names the argument in messages. False with a TypeError or ValueError. */
 bool array_import(PyObject *o, const char *what, smelt_array **array, enum array_kind *kind);
+/* An array over the memory of `o`, to be written: ValueError where it would be a copy or is read-only. */
+bool array_import_for_writing(PyObject *o, const char *what, smelt_array **array, enum array_kind *kind);
 /* `array` as an object of `kind`, on the array's device; takes the reference, also when it fails (NULL). */
 PyObject *array_export(smelt_array *array, enum array_kind kind);
+int interop_init(PyObject *module);
 
 #endif

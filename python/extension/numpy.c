@@ -1,0 +1,166 @@
+/* NumPy's arrays. They are read by the array interface's struct, which costs little and tells of every dtype,
+ * and made over an object that exports our memory as bytes. */
+#include "interop.h"
+
+/* ---- Reading. The struct as NumPy's documentation of the array interface describes it. */
+
+struct array_interface {
+    int two;
+    int ndim;
+    char kind;
+    int itemsize;
+    int flags;
+    Py_ssize_t *shape, *strides;
+    void *data;
+    PyObject *descriptor;
+};
+enum { INTERFACE_NATIVE = 0x200, INTERFACE_WRITABLE = 0x400 };
+
+/* What is no kind of number to NumPy has a name: ml_dtypes' bfloat16 does. */
+static bool dtype_by_name(PyObject *o, char kind, const char *what, smelt_dtype *dtype) {
+    PyObject *given = PyObject_GetAttr(o, interned.dtype);
+    if (!given) return false;
+    bool found = kind == 'V' && dtype_of_object(given, what, dtype);
+    PyErr_Clear();
+    if (!found)
+        PyErr_Format(PyExc_TypeError, "%s: there are no arrays of dtype %S here; %s", what, given,
+                     kind == 'c'   ? "cast it with .astype(np.complex64)"
+                     : kind == 'f' ? "cast it with .astype(np.float32)"
+                                   : "expected numbers or bool");
+    Py_DECREF(given);
+    return found;
+}
+
+bool numpy_import(PyObject *o, const struct request *request, smelt_array **array) {
+    PyObject *capsule = PyObject_GetAttr(o, interned.array_struct);
+    const struct array_interface *interface = capsule ? PyCapsule_GetPointer(capsule, NULL) : NULL;
+    struct source source;
+    bool good = interface && memory_dimensions(interface->ndim, request->what);
+    if (good) {
+        source.dtype = memory_dtype(interface->kind, interface->itemsize);
+        good = source.dtype || dtype_by_name(o, interface->kind, request->what, &source.dtype);
+    }
+    if (good) {
+        source.shape.ndim = interface->ndim;
+        for (int d = 0; d < interface->ndim; d++) {
+            source.shape.size[d] = interface->shape[d];
+            source.strides[d] = interface->strides[d];
+        }
+        source.data = interface->data;
+        source.swapped = !(interface->flags & INTERFACE_NATIVE);
+        source.readonly = !(interface->flags & INTERFACE_WRITABLE);
+        source.release = memory_drop_object;
+        source.context = Py_NewRef(o);
+        good = memory_import(&source, request, array);
+    }
+    Py_XDECREF(capsule);
+    return good;
+}
+
+/* ---- Making. */
+
+/* The bytes from an array's lowest element to its highest, for NumPy to lay its own strides over. */
+struct bytes_object {
+    PyObject_HEAD smelt_array *array;
+    char *low;
+    Py_ssize_t bytes;
+};
+static PyTypeObject *bytes_type;
+static PyObject *ndarray;
+
+static int get_bytes(PyObject *self, Py_buffer *view, int flags) {
+    struct bytes_object *o = (struct bytes_object *)self;
+    return PyBuffer_FillInfo(view, self, o->low, o->bytes, 0, flags);
+}
+
+static void drop_bytes(PyObject *self) {
+    PyTypeObject *type = Py_TYPE(self);
+    smelt_array_release(((struct bytes_object *)self)->array);
+    PyObject_Free(self);
+    Py_DECREF(type);
+}
+
+/* *offset: from the lowest byte to element (0, …). */
+static PyObject *bytes_of(smelt_array *array, int64_t *offset) {
+    struct bytes_object *o = PyObject_New(struct bytes_object, bytes_type);
+    if (!o) {
+        smelt_array_release(array);
+        return NULL;
+    }
+    smelt_shape shape = smelt_array_shape(array);
+    int64_t size = smelt_array_size(array), low = 0, high = 0,
+            width = (int64_t)smelt_dtype_bytes(smelt_array_dtype(array));
+    for (int d = 0; d < shape.ndim && size; d++) {
+        int64_t reach = (shape.size[d] - 1) * smelt_array_strides(array)[d];
+        *(reach < 0 ? &low : &high) += reach;
+    }
+    *offset = -low * width;
+    o->array = array;
+    o->low = size ? (char *)smelt_array_data(array) - *offset : (char *)"";
+    o->bytes = size ? (high - low + 1) * width : 0;
+    return (PyObject *)o;
+}
+
+/* The sizes, or the strides in bytes, as a tuple. */
+static PyObject *tuple_of(const int64_t *values, int count, int64_t scale) {
+    PyObject *tuple = PyTuple_New(count);
+    for (int i = 0; i < count && tuple; i++) {
+        PyObject *value = PyLong_FromLongLong(values[i] * scale);
+        if (!value || PyTuple_SetItem(tuple, i, value) < 0) Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+
+static bool find_ndarray(void) {
+    PyObject *numpy = ndarray ? NULL : PyImport_ImportModule("numpy");
+    if (numpy) ndarray = PyObject_GetAttrString(numpy, "ndarray");
+    Py_XDECREF(numpy);
+    return ndarray != NULL;
+}
+
+static PyObject *make_strided(PyObject *shape, PyObject *dtype, PyObject *bytes, int64_t offset,
+                              const smelt_array *array) {
+    smelt_shape sizes = smelt_array_shape(array);
+    PyObject *strides = tuple_of(smelt_array_strides(array), sizes.ndim,
+                                 (int64_t)smelt_dtype_bytes(smelt_array_dtype(array)));
+    PyObject *start = strides ? PyLong_FromLongLong(offset) : NULL;
+    PyObject *made =
+        start ? PyObject_CallFunctionObjArgs(ndarray, shape, dtype, bytes, start, strides, NULL) : NULL;
+    Py_XDECREF(start);
+    Py_XDECREF(strides);
+    return made;
+}
+
+PyObject *numpy_export(smelt_array *array) {
+    smelt_array *host;
+    bool good = array_on_host(array, &host);
+    smelt_array_release(array);
+    if (!good) return NULL;
+    smelt_shape shape = smelt_array_shape(host);
+    PyObject *dtype = find_ndarray() ? dtype_numpy(smelt_array_dtype(host)) : NULL;
+    int64_t offset;
+    PyObject *sizes = dtype ? tuple_of(shape.size, shape.ndim, 1) : NULL;
+    if (!sizes) {
+        smelt_array_release(host);
+        return NULL;
+    }
+    PyObject *bytes = bytes_of(host, &offset), *made = NULL;
+    if (bytes && smelt_array_is_contiguous(host))
+        made = PyObject_CallFunctionObjArgs(ndarray, sizes, dtype, bytes, NULL);
+    else if (bytes)
+        made = make_strided(sizes, dtype, bytes, offset, host);
+    Py_XDECREF(bytes);
+    Py_DECREF(sizes);
+    return made;
+}
+
+static PyType_Slot slots[] = {{Py_bf_getbuffer, get_bytes}, {Py_tp_dealloc, drop_bytes}, {0}};
+static PyType_Spec spec = {.name = "smelt._Bytes",
+                           .basicsize = sizeof(struct bytes_object),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           .slots = slots};
+
+int numpy_init(PyObject *module) {
+    bytes_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return bytes_type ? 0 : -1;
+}
