@@ -1,0 +1,172 @@
+"""smelt.launch: time-outs, on the main thread and others."""
+
+import functools
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+import smelt
+from smelt.launch import launch_with_timeout
+
+
+def on_main(function):
+    return function()
+
+
+def on_thread(function):
+    """function() on another thread: its result or exception here."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append((function(), None))
+        except BaseException as error:
+            outcome.append((None, error))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    result, error = outcome[0]
+    if error:
+        raise error
+    return result
+
+
+both_threads = pytest.mark.parametrize("where", [on_main, on_thread])
+
+
+def spin(seconds=60.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+    return "done"
+
+
+@both_threads
+def test_what_is_quick_returns_its_result(where):
+    assert where(lambda: launch_with_timeout(lambda x, y=1: (x, y), (2,), {"y": 3}, timeout_seconds=5)) == (2, 3)
+    assert where(lambda: launch_with_timeout(spin, (0.01,))) == "done"
+
+
+@both_threads
+def test_python_that_runs_too_long_is_stopped(where):
+    began = time.monotonic()
+    with pytest.raises(TimeoutError) as caught:
+        where(lambda: launch_with_timeout(spin, (), timeout_seconds=0.15))
+    assert 0.15 <= time.monotonic() - began < 5
+    assert str(caught.value) == "spin ran longer than the 0.15 s it was given and was stopped"
+
+
+@both_threads
+def test_except_exception_does_not_hide_a_timeout(where):
+    def stubborn():
+        while True:
+            try:
+                spin(0.01)
+            except Exception:
+                pass
+
+    with pytest.raises(TimeoutError, match="stubborn ran longer"):
+        where(lambda: launch_with_timeout(stubborn, (), timeout_seconds=0.1))
+
+
+def test_waiting_is_ended_on_the_main_thread():
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        launch_with_timeout(time.sleep, (30,), timeout_seconds=0.1)
+    assert time.monotonic() - began < 5
+
+
+@both_threads
+def test_an_exception_passes_through(where):
+    with pytest.raises(ZeroDivisionError):
+        where(lambda: launch_with_timeout(lambda: 1 / 0, ()))
+
+
+@both_threads
+def test_nothing_strikes_later(where):
+    """Calls that end at about their time: each returns or raises TimeoutError, and nothing comes behind it."""
+    def many():
+        outcomes = set()
+        for i in range(60):
+            try:
+                outcomes.add(launch_with_timeout(spin, (0.004,), timeout_seconds=0.002 + 0.0001 * (i % 40)))
+            except TimeoutError:
+                outcomes.add("late")
+            spin(0.001)
+        return outcomes
+
+    assert where(many) <= {"done", "late"}
+
+
+@both_threads
+def test_the_inner_of_two_timeouts_strikes_first(where):
+    def outer():
+        with pytest.raises(TimeoutError, match="0.05 s"):
+            launch_with_timeout(spin, (), timeout_seconds=0.05)
+        return spin()
+
+    with pytest.raises(TimeoutError, match="outer ran longer than the 0.3 s"):
+        where(lambda: launch_with_timeout(outer, (), timeout_seconds=0.3))
+
+
+def test_someone_elses_timer_is_kept():
+    rang = []
+    before = signal.signal(signal.SIGALRM, lambda *_: rang.append(time.monotonic()))
+    try:
+        began = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(TimeoutError):
+            launch_with_timeout(spin, (), timeout_seconds=0.1)
+        assert not rang
+        spin(0.4)
+        assert len(rang) == 1 and 0.25 < rang[0] - began < 2
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("seconds, error", [(0, ValueError), (-1, ValueError), (float("inf"), ValueError),
+                                            (float("nan"), ValueError), ("1", TypeError), (None, TypeError)])
+def test_the_time_must_be_positive_and_finite(seconds, error):
+    with pytest.raises(error, match="timeout_seconds: expected a"):
+        launch_with_timeout(spin, (), timeout_seconds=seconds)
+
+
+# ---- Kernels.
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    """Adds up x[1] until x[0] is above 0: never, for positive numbers."""
+    if not hasattr(smelt, "metal_kernel"):
+        pytest.skip("smelt.metal_kernel is not there yet")
+    return smelt.metal_kernel(name="endless", input_names=["x"], output_names=["out"],
+                              source="float s = 0; while (x[0] > 0) s += x[1]; out[0] = s;")
+
+
+def arguments(first):
+    return dict(inputs=[np.array([first, 1], np.float32)], grid=(1, 1, 1), threadgroup=(1, 1, 1), output_shapes=[(1,)],
+                output_dtypes=[smelt.float32])
+
+
+@both_threads
+@pytest.mark.parametrize("wrap", ["kernel", "partial", "function"])
+def test_a_kernel_that_never_ends_is_stopped(kernel, where, wrap):
+    launch = {"kernel": kernel, "partial": functools.partial(kernel), "function": lambda **more: kernel(**more)}[wrap]
+    assert np.asarray(launch_with_timeout(launch, (), arguments(0))[0]).tolist() == [0]
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        where(lambda: launch_with_timeout(launch, (), arguments(1), timeout_seconds=0.3))
+    assert 0.3 <= time.monotonic() - began < 10
+    # The device is free again.
+    assert np.asarray(launch_with_timeout(launch, (), arguments(0))[0]).tolist() == [0]
+
+
+def test_a_shorter_timeout_of_the_call_is_kept(kernel):
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        launch_with_timeout(kernel, (), {**arguments(1), "timeout": 0.2}, timeout_seconds=60)
+    assert time.monotonic() - began < 10
