@@ -328,6 +328,15 @@ SMELT_API const char *smelt_device_description(const char *name);
  * none. */
 SMELT_API int smelt_device_threads(const char *name);
 
+/* Bits of the vector registers that code for a CPU device uses: 512 (AVX-512), 256 (AVX2) or 128 (SSE2), as
+ * this machine has them or SMELT_CPU asks. 0 for `cpu-scalar`, for other devices, for names that are none,
+ * and where the compiler library cannot be opened. */
+SMELT_API int smelt_device_vector_bits(const char *name);
+
+/* The version of CUDA that a GPU's driver supports, 1000 times its first number plus 10 times its second:
+ * 13000 is 13.0. 0 for other devices and names that are none. */
+SMELT_API int smelt_device_driver_version(const char *name);
+
 /* What can be allocated of a device's memory and what there is, in bytes. INVALID_ARGUMENT for a CPU. */
 SMELT_API smelt_status smelt_device_memory(const char *name, uint64_t *free_bytes, uint64_t *total_bytes);
 
@@ -682,6 +691,16 @@ SMELT_API smelt_status smelt_library_build(smelt_library *library, const smelt_b
  * function constants and codes. `name`: only this function; NULL: all. *text is the caller's: free it with
  * smelt_free. INVALID_ARGUMENT for a library of text. */
 SMELT_API smelt_status smelt_library_describe(const smelt_library *library, const char *name, char **text);
+
+/* ---- What compiles --------------------------------------------------------------------------- */
+
+/* The clang that kernels are compiled with: its path, and the first line of what it says its version is, ""
+ * if it cannot be run. Both are the caller's: free them with smelt_free; either may be NULL. NO_COMPILER
+ * says what was looked for and what to install. */
+SMELT_API smelt_status smelt_clang_find(char **path, char **version);
+
+/* The compiler library, and the version of the LLVM it uses ("19.1.7"), as above. */
+SMELT_API smelt_status smelt_llvm_find(char **path, char **version);
 
 /* ---- The disk cache ------------------------------------------------------------------------- */
 

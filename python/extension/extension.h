@@ -7,6 +7,7 @@
  *              index.c: a[i, j:k]; operators.c: its operators
  *   interop.c  any object as an array, and arrays as the kind of object that came in
  *   dlpack.c   DLPack capsules
+ *   machine.c  what is on this machine, for smelt.doctor
  *   kernel.c   kernels from bodies: smelt.metal_kernel
  *   library.c  whole .metal files: smelt.library */
 #ifndef SMELT_PYTHON_EXTENSION_H
@@ -58,6 +59,10 @@ bool dtype_of_object(PyObject *o, const char *what, smelt_dtype *dtype);
  * uint16 without that. */
 PyObject *dtype_numpy(smelt_dtype dtype);
 int dtype_init(PyObject *module);
+
+/* ---- machine.c */
+
+int machine_init(PyObject *module);
 
 /* ---- array.c */
 

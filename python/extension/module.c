@@ -23,7 +23,7 @@ static PyMethodDef functions[] = {{"devices", devices, METH_NOARGS,
 static int execute(PyObject *module) {
     if (PyModule_AddStringConstant(module, "__version__", smelt_version()) < 0) return -1;
     if (interned_init() < 0 || errors_init(module) < 0 || dtype_init(module) < 0) return -1;
-    if (array_init(module) < 0) return -1;
+    if (array_init(module) < 0 || machine_init(module) < 0) return -1;
     return interop_init(module);
 }
 

@@ -71,9 +71,8 @@ static void ask_version(const char *path, char line[256]) {
     process_result_free(&result);
 }
 
-/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line.
- * Asking costs a process: the cache keeps the answer with the program's size and time. */
-static int major_version(const struct clang *clang, char line[256]) {
+/* Asking costs a process: the cache keeps the answer with the program's size and time. */
+void clang_version(const struct clang *clang, char line[256]) {
     struct text kept = {0};
     if (cache_read(clang->identity, "version", &kept)) {
         snprintf(line, 256, "%s", text_string(&kept));
@@ -83,6 +82,12 @@ static int major_version(const struct clang *clang, char line[256]) {
         struct bytes piece = {line, strlen(line)};
         if (*line) cache_write(clang->identity, "version", &piece, 1);
     }
+}
+
+/* The major version a clang gives itself; 0 if it does not look like clang. `line` receives its first line.
+ */
+static int major_version(const struct clang *clang, char line[256]) {
+    clang_version(clang, line);
     const char *word = strstr(line, "clang version ");
     return word ? atoi(word + strlen("clang version ")) : 0;
 }

@@ -20,6 +20,9 @@ smelt_status clang_find(struct clang *clang);
  * neither. */
 smelt_status clang_find_or_recall(struct clang *clang);
 
+/* What it says its version is: "Debian clang version 19.1.7"; "" if it cannot be run. */
+void clang_version(const struct clang *clang, char line[256]);
+
 /* It has compiled something. */
 void clang_note_use(const struct clang *clang);
 

@@ -14,7 +14,7 @@ static const struct compiler *opened;
 
 /* Beside the file this code lies in (libsmelt.so), or in the lib folder next to that file's (a program that
  * links the library's objects). */
-static void library_path(char path[4096]) {
+void compiler_library_path(char path[4096]) {
     static const char *const places[] = {"", "../lib/"};
     Dl_info info;
     snprintf(path, 4096, "%s", LIBRARY_NAME);
@@ -32,7 +32,7 @@ static void library_path(char path[4096]) {
 
 static smelt_status open_library(const struct compiler **compiler) {
     char path[4096];
-    library_path(path);
+    compiler_library_path(path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return fail(SMELT_ERROR_NO_COMPILER,

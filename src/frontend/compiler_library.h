@@ -7,4 +7,7 @@
 /* NO_COMPILER names the Debian package when the library, or the LLVM it needs, is not there. */
 smelt_status compiler_open(const struct compiler **compiler);
 
+/* Where it is looked for. */
+void compiler_library_path(char path[4096]);
+
 #endif

@@ -250,12 +250,18 @@ static smelt_status compile(const struct compile_request *request, struct compil
     return refused ? compile_instead(request, result) : status;
 }
 
+static int vector_bits(const char *cpu) {
+    return simd_vector_bits(cpu, NULL);
+}
+
 SMELT_API const struct compiler *smelt_compiler(void);
 
 const struct compiler *smelt_compiler(void) {
     static char version[32];
-    static struct compiler compiler = {
-        .interface = COMPILER_INTERFACE, .llvm_version = version, .compile = compile};
+    static struct compiler compiler = {.interface = COMPILER_INTERFACE,
+                                       .llvm_version = version,
+                                       .vector_bits = vector_bits,
+                                       .compile = compile};
     unsigned major, minor, patch;
     LLVMGetVersion(&major, &minor, &patch);
     snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 5
+#define COMPILER_INTERFACE 6
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
@@ -66,6 +66,8 @@ struct compile_result {
 struct compiler {
     int interface;            /* COMPILER_INTERFACE */
     const char *llvm_version; /* "19.1.7" */
+    /* Of the vector registers that the SIMD engine uses on `cpu` (as in a request): 512, 256 or 128. */
+    int (*vector_bits)(const char *cpu);
     /* What `result` holds is the caller's to free, after a failure too. */
     smelt_status (*compile)(const struct compile_request *request, struct compile_result *result);
 };

@@ -118,6 +118,10 @@ smelt_status pass_lines(struct unit *unit);
 smelt_status pass_refuse(struct unit *unit);
 /* specialise.c — what the code shape says about sizes becomes constants. */
 smelt_status pass_specialise(struct unit *unit);
+/* simd/vectorise.c — bits of the vector registers that code uses, by LLVM's names of CPU and features; NULL:
+ * this machine's. */
+int simd_vector_bits(const char *cpu, const char *features);
+
 /* simd/vectorise.c — the entry becomes code of a gang. Sets unit->refused, with a message, where it cannot.
  */
 smelt_status pass_simd(struct unit *unit);

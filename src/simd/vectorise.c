@@ -20,14 +20,14 @@ static bool has_feature(const char *features, const char *name) {
     return false;
 }
 
-static int vector_bits_of(const struct compile_request *request) {
-    if (request->cpu) {
-        if (strcmp(request->cpu, "x86-64-v4") == 0) return 512;
-        if (strcmp(request->cpu, "x86-64-v3") == 0) return 256;
-        if (strcmp(request->cpu, "x86-64") == 0) return 128;
+int simd_vector_bits(const char *cpu, const char *features) {
+    if (cpu) {
+        if (strcmp(cpu, "x86-64-v4") == 0) return 512;
+        if (strcmp(cpu, "x86-64-v3") == 0) return 256;
+        if (strcmp(cpu, "x86-64") == 0) return 128;
     }
-    char *host = request->features ? NULL : LLVMGetHostCPUFeatures();
-    const char *features = host ? host : request->features;
+    char *host = features ? NULL : LLVMGetHostCPUFeatures();
+    if (host) features = host;
     int bits = has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
                        has_feature(features, "+avx512dq")
                    ? 512
@@ -247,7 +247,7 @@ static smelt_status try_many(struct simd *s, bool *done) {
 
 static smelt_status configure(struct simd *s) {
     bool done;
-    s->vector_bits = vector_bits_of(s->unit->request);
+    s->vector_bits = simd_vector_bits(s->unit->request->cpu, s->unit->request->features);
     TRY(try_in_thread(s, &done));
     if (done || s->refused) return SMELT_OK;
     TRY(try_many(s, &done));

@@ -3,6 +3,7 @@
 Built as Debug, which takes half the time; what is in the archives and how they link does not depend on it."""
 import configparser
 import email
+import json
 import os
 import pathlib
 import re
@@ -133,6 +134,14 @@ def test_the_installed_package_imports(installed, tmp_path, source_folder):
     version, path = done.stdout.split()
     assert version == header_version(source_folder)
     assert pathlib.Path(path).is_relative_to(installed)
+
+
+def test_the_installed_package_s_doctor_runs_kernels(installed, tmp_path):
+    done = run_away([installed / "bin" / "python", "-m", "smelt.doctor", "--json"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["llvm"]["path"].endswith("/smelt/lib/libsmelt_compiler.so")
+    assert set(found["packages"].values()) == {None}
 
 
 def test_a_build_without_llvm_names_the_debian_package(source_folder, tmp_path):

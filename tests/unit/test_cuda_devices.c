@@ -134,6 +134,8 @@ static void gpus_are_listed_and_described(void **state) {
                "device 'cuda:1' does not exist on this machine; there are: cpu, cpu-scalar, cuda:0, cuda:2");
     CHECK(device_find("gpu", &device) == SMELT_ERROR_NO_DEVICE);
     CHECK(smelt_device_threads("cuda:0") == 0);
+    CHECK(smelt_device_vector_bits("cuda:0") == 0);
+    CHECK(smelt_device_driver_version("cuda:0") == 13000);
     /* Looking is not using: no context was made. */
     CHECK(fake->calls("cuDevicePrimaryCtxRetain") == 0);
     CHECK(!fake->violation());
