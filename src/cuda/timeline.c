@@ -14,7 +14,7 @@
 
 /* Pieces whose events wait to be read: from so many on those that have ended are read at the next one; of
  * more than the most, new ones are left out. */
-#define MANY_PIECES 4096
+#define MANY_PIECES 1024
 #define MOST_PIECES 65536
 
 /* No process has such a number. */

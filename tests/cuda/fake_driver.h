@@ -9,7 +9,8 @@
  *   FAKE_CUDA_MEMORY       bytes of memory of each (256 MiB)
  *   FAKE_CUDA_POOLS        0: GPUs without memory pools
  *   FAKE_CUDA_DEFERRED     1: as the hook `deferred`
- *   FAKE_CUDA_CLOCK        1: events have the time when they happen; else a millisecond is a piece of work
+ *   FAKE_CUDA_CLOCK        1: events have the time when they happen, told to half a microsecond as NVIDIA's
+ *                          driver does; else a millisecond is a piece of work
  *
  * Streams. Work is done when it is enqueued; or, deferred, not before something waits for it, and then no
  * more than that needs: work whose order nobody asked for does not happen by chance. In both cases each piece

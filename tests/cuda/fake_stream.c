@@ -2,6 +2,8 @@
 #include "base/clock.h"
 #include "fake_internal.h"
 
+#include <math.h>
+
 #define EXPORT __attribute__((visibility("default")))
 
 const struct work *running;
@@ -295,7 +297,8 @@ EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent e
         !object_check(end, KIND_EVENT, "cuEventElapsedTime") || !start->recorded || !end->recorded)
         GIVE(FAKE_INVALID_HANDLE);
     if (start->happened != start->records || end->happened != end->records) GIVE(CUDA_ERROR_NOT_READY);
-    *milliseconds = (float)(end->time - start->time);
+    double time = end->time - start->time;
+    *milliseconds = (float)(fake.real_clock ? 5e-4 * rint(time / 5e-4) : time);
     GIVE(CUDA_SUCCESS);
 }
 

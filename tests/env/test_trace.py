@@ -123,6 +123,7 @@ def test_launches_of_files(scratch):
     expect_equal(args["buffers"], [{"index": 0, "name": "out", "bytes": 2400, "access": "write"},
                                    {"index": 1, "name": "x", "bytes": 2400, "access": "read"},
                                    {"index": 2, "name": "a", "bytes": 4, "access": "read"}], "the buffers")
+    expect_equal([args["bytes_read"], args["bytes_written"]], [2404, 2400], "their bytes")
     expect_equal([args["device"], args["engine"]], ["cpu-scalar", "scalar"], "the engine")
     expect_equal(names(trace, "compile").count(f"translate {file}"), 1, "the translation of a file with an odd name")
     expect("lower" in names(trace, "compile"), "no stage for the scalar engine")
