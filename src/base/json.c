@@ -19,23 +19,30 @@ static size_t character_length(const unsigned char *text) {
 }
 
 void json_add_string(struct text *text, const char *string, size_t most) {
-    const unsigned char *at = (const unsigned char *)string;
+    const unsigned char *start = (const unsigned char *)string, *at = start, *plain = start;
+    bool cut = false;
     text_add(text, "\"");
-    while (*at) {
+    while (*at && !cut) {
         size_t length = character_length(at);
-        if ((size_t)(at - (const unsigned char *)string) + length > most) {
-            text_add(text, "…");
-            break;
+        bool odd = !length || *at == '"' || *at == '\\' || *at < 0x20 || *at == 0x7f;
+        cut = (size_t)(at - start) + length > most;
+        if (!odd && !cut) {
+            at += length;
+            continue;
         }
-        if (!length)
+        /* What came before, as it is. */
+        text_append(text, (const char *)plain, (size_t)(at - plain));
+        if (cut)
+            text_add(text, "…");
+        else if (!length)
             text_add(text, "\\ufffd");
         else if (*at == '"' || *at == '\\')
             text_addf(text, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            text_addf(text, "\\u%04x", *at);
         else
-            text_append(text, (const char *)at, length);
+            text_addf(text, "\\u%04x", *at);
         at += length ? length : 1;
+        plain = at;
     }
+    if (!cut) text_append(text, (const char *)plain, (size_t)(at - plain));
     text_add(text, "\"");
 }

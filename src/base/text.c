@@ -36,17 +36,22 @@ void text_add(struct text *text, const char *string) {
     text_append(text, string, strlen(string));
 }
 
+/* Most pieces are short: written at once into the room there is, and again if that was too little. */
 void text_addf(struct text *text, const char *format, ...) {
     va_list arguments, again;
+    if (!reserve(text, 1)) return;
+    size_t room = text->capacity - text->length;
     va_start(arguments, format);
     va_copy(again, arguments);
-    int length = vsnprintf(NULL, 0, format, arguments);
+    int length = vsnprintf(text->data + text->length, room, format, arguments);
     va_end(arguments);
-    if (length >= 0 && reserve(text, (size_t)length)) {
+    if (length >= 0 && (size_t)length >= room && reserve(text, (size_t)length))
         vsnprintf(text->data + text->length, (size_t)length + 1, format, again);
-        text->length += (size_t)length;
-    }
     va_end(again);
+    if (length >= 0 && !text->failed)
+        text->length += (size_t)length;
+    else if (text->data)
+        text->data[text->length] = 0;
 }
 
 void text_free(struct text *text) {

@@ -42,7 +42,9 @@ static struct capture {
 /* ---- Arguments. */
 
 static void add_name(struct trace_slice *slice, const char *name) {
-    text_addf(&slice->arguments, "%s\"%s\":", slice->arguments.length ? "," : "", name);
+    text_add(&slice->arguments, slice->arguments.length ? ",\"" : "\"");
+    text_add(&slice->arguments, name);
+    text_add(&slice->arguments, "\":");
 }
 
 void trace_string(struct trace_slice *slice, const char *name, const char *value) {

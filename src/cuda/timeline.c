@@ -207,7 +207,7 @@ static void name_stream(const struct timeline *t, struct cuda_stream *stream) {
 }
 
 /* Pieces of one stream do not overlap; where their times do, by less than they are exact, the later one
- * begins when the earlier one has ended. */
+ * begins when the earlier one has ended, and a little later: for viewers that cut nanoseconds off. */
 static CUresult read_piece(const struct timeline *t, struct piece *piece) {
     const struct cuda_driver *driver = t->gpu->driver;
     struct cuda_stream *stream = piece->stream;
@@ -218,7 +218,7 @@ static CUresult read_piece(const struct timeline *t, struct piece *piece) {
     struct trace_slice *slice = &piece->slice;
     slice->start = piece->anchor->host + (int64_t)(1e6 * (double)since_anchor);
     slice->end = slice->start + (int64_t)(1e6 * (double)taken);
-    if (slice->start < stream->traced_until) slice->start = stream->traced_until;
+    if (slice->start < stream->traced_until) slice->start = stream->traced_until + 2;
     if (slice->end < slice->start) slice->end = slice->start;
     stream->traced_until = slice->end;
     slice->name = piece->name;
@@ -328,15 +328,30 @@ void cuda_mark_end_bytes(struct cuda_stream *stream, const struct cuda_mark *mar
     cuda_mark_end(stream, mark, &slice);
 }
 
-void cuda_timeline_finish(uint32_t capture) {
+/* The GPU is entered before the lock is taken, as it is where marks are made. */
+static void finish(struct timeline *t, uint32_t capture, uint32_t epoch) {
     CUcontext previous;
+    bool entered = cuda_enter_release(t->gpu, epoch, &previous);
     pthread_mutex_lock(&lock);
-    for (struct timeline *t = timelines; t; t = t->next) {
-        if (t->capture != capture) continue;
-        bool there = cuda_enter_release(t->gpu, t->epoch, &previous);
+    if (t->capture == capture) {
+        bool there = entered && t->epoch == epoch;
         if (there) settle(t, true);
         close_timeline(t, there);
-        if (there) cuda_leave(t->gpu, previous);
+    }
+    pthread_mutex_unlock(&lock);
+    if (entered) cuda_leave(t->gpu, previous);
+}
+
+void cuda_timeline_finish(uint32_t capture) {
+    pthread_mutex_lock(&lock);
+    struct timeline *t = timelines;
+    while (t) {
+        uint32_t epoch = t->epoch;
+        bool wanted = t->capture == capture;
+        pthread_mutex_unlock(&lock);
+        if (wanted) finish(t, capture, epoch);
+        pthread_mutex_lock(&lock);
+        t = t->next;
     }
     pthread_mutex_unlock(&lock);
 }

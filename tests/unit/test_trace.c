@@ -272,13 +272,15 @@ static smelt_status run_twice(smelt_kernel *kernel, smelt_array *x) {
 struct job {
     smelt_kernel *kernel;
     smelt_array *x;
-    smelt_status status;
+    _Atomic smelt_status status;
 };
 
 static void *launch_often(void *argument) {
     struct job *job = argument;
-    for (int i = 0; i < LAUNCHES && job->status == SMELT_OK; i++)
-        job->status = run_twice(job->kernel, job->x);
+    for (int i = 0; i < LAUNCHES; i++) {
+        smelt_status status = run_twice(job->kernel, job->x);
+        if (status != SMELT_OK) job->status = status;
+    }
     return NULL;
 }
 
