@@ -1,5 +1,5 @@
 /* The module smelt._smelt. */
-#include "extension.h"
+#include "call.h"
 
 static PyObject *devices(PyObject *self, PyObject *unused) {
     (void)self;
@@ -24,7 +24,8 @@ static int execute(PyObject *module) {
     if (PyModule_AddStringConstant(module, "__version__", smelt_version()) < 0) return -1;
     if (interned_init() < 0 || errors_init(module) < 0 || dtype_init(module) < 0) return -1;
     if (array_init(module) < 0 || machine_init(module) < 0) return -1;
-    return interop_init(module);
+    if (interop_init(module) < 0 || interrupt_init(module) < 0) return -1;
+    return kernel_init(module) < 0 ? -1 : bind_init(module);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0}};

@@ -166,7 +166,7 @@ static smelt_status run(const struct dispatch *dispatch, uint64_t flow) {
     launch.dropped_log_lines = &info->dropped_log_lines;
     smelt_status status = dispatch->device->run(dispatch->executable, &launch);
     info->seconds = seconds >= 0 ? seconds : clock_seconds() - start;
-    snprintf(info->device, sizeof info->device, "%s", dispatch->device->name);
+    memcpy(info->device, dispatch->device->name, strnlen(dispatch->device->name, sizeof info->device - 1));
     for (int d = 0; d < 3; d++) {
         info->threads[d] = dispatch->extent->grid[d];
         info->groups[d] = dispatch->extent->groups[d];

@@ -1,0 +1,115 @@
+/* Streams of GPUs as other libraries name them. */
+#include "call.h"
+
+/* Streams that calls have named. A library keeps few, and hands out the same again and again; they stay. */
+#define KNOWN_STREAMS 64
+static struct known_stream {
+    char device[32];
+    void *native;
+    smelt_stream *stream;
+} known[KNOWN_STREAMS];
+static int known_count;
+
+static bool over_native(const char *device, void *native, smelt_stream **stream) {
+    for (int i = 0; i < known_count; i++)
+        if (known[i].native == native && strcmp(known[i].device, device) == 0) {
+            *stream = smelt_stream_retain(known[i].stream);
+            return true;
+        }
+    smelt_status status = smelt_stream_from_native(device, native, stream);
+    if (status != SMELT_OK) {
+        raise_status(status);
+        return false;
+    }
+    if (known_count < KNOWN_STREAMS) {
+        struct known_stream *next = &known[known_count++];
+        PyOS_snprintf(next->device, sizeof next->device, "%s", device);
+        next->native = native;
+        next->stream = smelt_stream_retain(*stream);
+    }
+    return true;
+}
+
+/* The attribute as an address, of an object that has it. */
+static bool address_in(PyObject *o, const char *attribute, void **address) {
+    PyObject *value = PyObject_GetAttrString(o, attribute);
+    bool found = value && PyLong_Check(value);
+    if (found) *address = PyLong_AsVoidPtr(value);
+    Py_XDECREF(value);
+    PyErr_Clear();
+    return found;
+}
+
+/* The protocol by which CUDA libraries of Python name a stream: (version, address). */
+static bool address_of_protocol(PyObject *o, void **address) {
+    PyObject *pair = PyObject_CallMethod(o, "__cuda_stream__", NULL);
+    bool found = pair && PyTuple_Check(pair) && PyTuple_Size(pair) == 2;
+    if (found) *address = PyLong_AsVoidPtr(PyTuple_GetItem(pair, 1));
+    Py_XDECREF(pair);
+    found = found && !PyErr_Occurred();
+    PyErr_Clear();
+    return found;
+}
+
+bool stream_of(PyObject *o, const char *what, const char *device, smelt_stream **stream) {
+    void *native = NULL;
+    if (PyLong_Check(o) && !PyBool_Check(o)) {
+        native = PyLong_AsVoidPtr(o);
+        if (PyErr_Occurred()) return false;
+    } else if (!address_in(o, "cuda_stream", &native) && !address_in(o, "ptr", &native) &&
+               !address_of_protocol(o, &native)) {
+        PyObject *name = type_name(o);
+        if (name)
+            PyErr_Format(PyExc_TypeError,
+                         "%s: stream is %R (%U); expected a stream of torch or CuPy, an object with "
+                         "__cuda_stream__, or the address of a CUstream",
+                         what, o, name);
+        Py_XDECREF(name);
+        return false;
+    }
+    return over_native(device, native, stream);
+}
+
+/* A function of a module that has been imported, or NULL without an exception. */
+static PyObject *function_in(const char *module_name, const char *name) {
+    PyObject *key = PyUnicode_FromString(module_name);
+    PyObject *module = key ? PyImport_GetModule(key) : NULL;
+    PyObject *function = module ? PyObject_GetAttrString(module, name) : NULL;
+    Py_XDECREF(module);
+    Py_XDECREF(key);
+    PyErr_Clear();
+    return function;
+}
+
+static bool torch_stream(int ordinal, void **native) {
+    static PyObject *current;
+    if (!current) current = function_in("torch._C", "_cuda_getCurrentRawStream");
+    PyObject *index = current ? PyLong_FromLong(ordinal) : NULL;
+    PyObject *address = index ? PyObject_CallFunctionObjArgs(current, index, NULL) : NULL;
+    bool found = address && PyLong_Check(address);
+    if (found) *native = PyLong_AsVoidPtr(address);
+    Py_XDECREF(address);
+    Py_XDECREF(index);
+    PyErr_Clear();
+    return found;
+}
+
+static bool cupy_stream(void **native) {
+    static PyObject *current;
+    if (!current) current = function_in("cupy.cuda", "get_current_stream");
+    PyObject *stream = current ? PyObject_CallFunctionObjArgs(current, NULL) : NULL;
+    bool found = stream && address_in(stream, "ptr", native);
+    Py_XDECREF(stream);
+    PyErr_Clear();
+    return found;
+}
+
+bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **stream) {
+    void *native;
+    *stream = NULL;
+    if (strncmp(device, "cuda", 4) != 0) return true;
+    int ordinal = device[4] == ':' ? atoi(device + 5) : 0;
+    if (kind == KIND_TORCH ? torch_stream(ordinal, &native) : kind == KIND_CUPY && cupy_stream(&native))
+        return over_native(device, native, stream);
+    return true;
+}
