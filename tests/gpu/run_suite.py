@@ -43,8 +43,8 @@ NOT_SANITIZED = {
     "unit_engine": "kernels in it fault and do not end on purpose",
     "unit_kernel_log": "kernels in it fault and do not end on purpose",
 }
-# What takes most of the GPU's memory for itself, and so runs by itself, after the others.
-ALONE = r"unit_device_work|unit_cuda_machine"
+# What takes most of the GPU's memory for itself, or measures, and so runs by itself, after the others.
+ALONE = r"unit_device_work|unit_cuda_machine|unit_cuda_machine_trace"
 
 
 class Test:
