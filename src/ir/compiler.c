@@ -109,9 +109,13 @@ static smelt_status optimise(struct unit *unit) {
      * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
      * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
      * kernel). */
-    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse,simplifycfg),always-inline,globaldce"));
+    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse)"));
+    TRY(pass_leave(unit));
+    TRY(run_passes(unit, "function(simplifycfg),always-inline,globaldce"));
     TRY(pass_initialisers_evaluated(unit));
-    TRY(run_passes(unit, "globalopt,globaldce," CLEAN_FUNCTIONS));
+    TRY(run_passes(unit, "globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"));
+    TRY(pass_leave(unit));
+    TRY(run_passes(unit, CLEAN_FUNCTIONS));
     TRY(pass_guarded_bindings(unit));
     TRY(pass_returns(unit));
     TRY(pass_sink(unit));
