@@ -29,43 +29,53 @@ static LLVMValueRef read_base(struct placing *p) {
     return load;
 }
 
-/* Users of a constant expression over a global become users of instructions, so that the global can be
- * replaced. */
-static LLVMValueRef expression_as_instruction(struct placing *p, LLVMValueRef expression, LLVMValueRef global,
-                                              LLVMValueRef replacement) {
-    LLVMBuilderRef b = p->unit->builder;
-    if (expression == global) return replacement;
-    if (!LLVMIsAConstantExpr(expression)) return expression;
-    LLVMValueRef first = expression_as_instruction(p, LLVMGetOperand(expression, 0), global, replacement);
-    switch (LLVMGetConstOpcode(expression)) {
-    case LLVMGetElementPtr: {
-        LLVMValueRef indexes[8];
-        unsigned count = 0;
-        for (int i = 1; i < LLVMGetNumOperands(expression) && count < 8; i++)
-            indexes[count++] = LLVMGetOperand(expression, (unsigned)i);
-        return LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(expression), first, indexes, count, "");
-    }
-    case LLVMAddrSpaceCast:
-        return LLVMBuildAddrSpaceCast(b, first, LLVMTypeOf(expression), "");
-    case LLVMPtrToInt:
-        return LLVMBuildPtrToInt(b, first, LLVMTypeOf(expression), "");
-    case LLVMIntToPtr:
-        return LLVMBuildIntToPtr(b, first, LLVMTypeOf(expression), "");
-    default: {
-        if (LLVMGetNumOperands(expression) < 2) return NULL;
-        LLVMValueRef second =
-            expression_as_instruction(p, LLVMGetOperand(expression, 1), global, replacement);
-        return second ? LLVMBuildBinOp(b, LLVMGetConstOpcode(expression), first, second, "") : NULL;
-    }
-    }
-}
-
 static bool mentions(LLVMValueRef value, LLVMValueRef global, int depth) {
     if (value == global) return true;
-    if (!LLVMIsAConstantExpr(value) || depth > 8) return false;
+    if (!LLVMIsAConstantExpr(value) && !LLVMIsAConstantVector(value)) return false;
+    if (depth > 8) return false;
     for (int i = 0; i < LLVMGetNumOperands(value); i++)
         if (mentions(LLVMGetOperand(value, (unsigned)i), global, depth + 1)) return true;
     return false;
+}
+
+struct replacing {
+    LLVMBuilderRef builder;
+    LLVMValueRef global, replacement;
+};
+
+static LLVMValueRef constant_as_instruction(const struct replacing *r, LLVMValueRef constant);
+
+static LLVMValueRef vector_as_instructions(const struct replacing *r, LLVMValueRef constant) {
+    LLVMTypeRef index_type = LLVMInt64TypeInContext(LLVMGetTypeContext(LLVMTypeOf(constant)));
+    LLVMValueRef vector = LLVMGetPoison(LLVMTypeOf(constant));
+    for (int i = 0; vector && i < LLVMGetNumOperands(constant); i++) {
+        LLVMValueRef lane = constant_as_instruction(r, LLVMGetOperand(constant, (unsigned)i));
+        LLVMValueRef index = LLVMConstInt(index_type, (unsigned)i, false);
+        vector = lane ? LLVMBuildInsertElement(r->builder, vector, lane, index, "") : NULL;
+    }
+    return vector;
+}
+
+/* Users of a constant over a global become users of instructions, so that the global can be replaced. NULL:
+ * it is of a kind that is not known. */
+static LLVMValueRef constant_as_instruction(const struct replacing *r, LLVMValueRef constant) {
+    LLVMBuilderRef b = r->builder;
+    if (constant == r->global) return r->replacement;
+    if (!mentions(constant, r->global, 0)) return constant;
+    if (LLVMIsAConstantVector(constant)) return vector_as_instructions(r, constant);
+    LLVMValueRef operands[8];
+    int count = LLVMGetNumOperands(constant);
+    if (count > 8) return NULL;
+    for (int i = 0; i < count; i++) {
+        operands[i] = constant_as_instruction(r, LLVMGetOperand(constant, (unsigned)i));
+        if (!operands[i]) return NULL;
+    }
+    LLVMOpcode opcode = LLVMGetConstOpcode(constant);
+    if (opcode == LLVMGetElementPtr)
+        return LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(constant), operands[0], operands + 1,
+                             (unsigned)count - 1, "");
+    if (count == 1) return LLVMBuildCast(b, opcode, operands[0], LLVMTypeOf(constant), "");
+    return count == 2 ? LLVMBuildBinOp(b, opcode, operands[0], operands[1], "") : NULL;
 }
 
 static smelt_status replace_variable(struct placing *p, LLVMValueRef global, uint64_t offset) {
@@ -83,7 +93,7 @@ static smelt_status replace_variable(struct placing *p, LLVMValueRef global, uin
             LLVMValueRef base = read_base(p);
             LLVMValueRef address =
                 LLVMBuildAddrSpaceCast(b, byte_address(p, base, offset), LLVMTypeOf(global), "");
-            LLVMValueRef value = expression_as_instruction(p, operand, global, address);
+            LLVMValueRef value = constant_as_instruction(&(struct replacing){b, global, address}, operand);
             if (!value)
                 return unit_fail(p->unit, SMELT_ERROR_INTERNAL,
                                  "a constant expression over a threadgroup variable is not understood");
