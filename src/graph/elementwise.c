@@ -188,7 +188,9 @@ static void write_where(struct text *text, const struct map *map) {
     smelt_dtype dtype = map->operands[3].array->dtype;
     program_typedef(text, "R", dtype);
     program_typedef(text, "C", program_compute_dtype(dtype));
-    text_addf(text, "  p3[o3] = bool(p0[o0]) ? R(C(p1[o1])) : R(C(p2[o2]));\n");
+    /* Both are read: no branch. */
+    text_add(text, "  const R yes = R(C(p1[o1])), no = R(C(p2[o2]));\n"
+                   "  p3[o3] = bool(p0[o0]) ? yes : no;\n");
 }
 
 smelt_status evaluate_where(const struct call *call, smelt_array **result) {

@@ -1,6 +1,7 @@
 /* Operations on float64 arrays, which no kernel has: plain loops on the host, in double, element by element.
  * They are what the kernels' operations should equal, too. */
 #include "array/dtype.h"
+#include "graph/accumulate.h"
 #include "graph/elementwise.h"
 #include "graph/map.h"
 #include "graph/operation.h"
@@ -129,4 +130,88 @@ smelt_status host_where(const struct call *call, smelt_array **result) {
     }
     *result = made;
     return SMELT_OK;
+}
+
+/* ---- Over axes. */
+
+smelt_status host_reduce(const struct call *call, smelt_array **result) {
+    smelt_array *input = call->inputs[0], *made;
+    smelt_shape kept = input->shape, shape = {.ndim = 0};
+    int64_t strides[SMELT_MAX_DIMENSIONS];
+    uint32_t axes;
+    TRY(check_place(call));
+    TRY(call_axes(call, input->shape.ndim, &axes));
+    for (int d = 0; d < kept.ndim; d++) {
+        bool reduced = axes >> d & 1;
+        if (reduced) kept.size[d] = 1;
+        if (!reduced || call->desc->keepdims) shape.size[shape.ndim++] = kept.size[d];
+    }
+    smelt_operation operation = call->desc->operation;
+    bool logical = operation == SMELT_OPERATION_ALL || operation == SMELT_OPERATION_ANY;
+    TRY(call_output(call, logical ? SMELT_BOOL : SMELT_FLOAT64, &shape, &made));
+    TRY(smelt_array_fill(made, accumulate_start(operation)));
+    shape_strides(&kept, strides);
+    for (int d = 0; d < kept.ndim; d++)
+        if (axes >> d & 1) strides[d] = 0;
+    struct reader reader;
+    reader_open(&reader, input, &input->shape);
+    size_t bytes = smelt_dtype_bytes(made->dtype);
+    for (struct walk to = walk_begin(&input->shape, strides); to.left > 0; walk_next(&to)) {
+        double so_far = element_as_real(element_load(made->dtype, made->data + to.offset * (int64_t)bytes));
+        store(made, to.offset, accumulate_combine(operation, so_far, reader_next(&reader)));
+    }
+    *result = made;
+    return SMELT_OK;
+}
+
+/* Lines along an axis: all dimensions but it, and the address of each line's first element. */
+static smelt_shape without(const smelt_array *array, int axis, int64_t *strides) {
+    smelt_shape shape = {.ndim = 0};
+    for (int d = 0; d < array->shape.ndim; d++) {
+        if (d == axis) continue;
+        strides[shape.ndim] = array->strides[d];
+        shape.size[shape.ndim++] = array->shape.size[d];
+    }
+    return shape;
+}
+
+static double real_at(const smelt_array *array, int64_t offset) {
+    return element_as_real(
+        element_load(array->dtype, array->data + offset * (int64_t)smelt_dtype_bytes(array->dtype)));
+}
+
+void host_lines_argument(const struct call *call, const smelt_array *from, int axis, smelt_array *to) {
+    int64_t strides[SMELT_MAX_DIMENSIONS], at = 0;
+    smelt_shape space = without(from, axis, strides);
+    bool largest = call->desc->operation == SMELT_OPERATION_ARGMAX;
+    for (struct walk w = walk_begin(&space, strides); w.left > 0; walk_next(&w)) {
+        int64_t index = 0;
+        double best = real_at(from, w.offset);
+        for (int64_t k = 1; k < from->shape.size[axis]; k++) {
+            double x = real_at(from, w.offset + k * from->strides[axis]);
+            if ((largest ? x > best : x < best) || (isnan(x) && !isnan(best))) {
+                best = x;
+                index = k;
+            }
+        }
+        store(to, at++, (double)index);
+    }
+}
+
+void host_lines_cumulative(const struct call *call, const smelt_array *from, int axis, smelt_array *to) {
+    int64_t from_strides[SMELT_MAX_DIMENSIONS], to_strides[SMELT_MAX_DIMENSIONS];
+    smelt_shape space = without(from, axis, from_strides);
+    int64_t count = from->shape.size[axis];
+    (void)without(to, axis, to_strides);
+    struct walk source = walk_begin(&space, from_strides), target = walk_begin(&space, to_strides);
+    for (; source.left > 0; walk_next(&source), walk_next(&target)) {
+        double sum = accumulate_start(call->desc->operation);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t k = call->desc->reverse ? count - 1 - i : i;
+            double before = sum;
+            sum = accumulate_combine(call->desc->operation, sum,
+                                     real_at(from, source.offset + k * from->strides[axis]));
+            store(to, target.offset + k * to->strides[axis], call->desc->exclusive ? before : sum);
+        }
+    }
 }

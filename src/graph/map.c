@@ -86,7 +86,8 @@ static bool is_row(const struct map *map) {
 
 /* An operand of one element that a launch takes with it. */
 static bool is_bytes(const struct map *map, const struct operand *operand) {
-    if (operand->written || program_is_host(map->device) || operand->array->memory->space) return false;
+    if (!operand->array || operand->written || program_is_host(map->device) || operand->array->memory->space)
+        return false;
     for (int d = 0; d < map->space.ndim; d++)
         if (operand->strides[d]) return false;
     return true;
@@ -106,12 +107,13 @@ static void write_parameters(struct text *text, const struct map *map) {
         const struct operand *operand = &map->operands[j];
         uint8_t address = map->key.operands[j];
         bool bytes = address == ADDRESS_BYTES || address == ADDRESS_BYTES_STRIDED;
+        if (!operand->array) continue;
         const char *type =
             operand->written && map->atomic ? map->atomic : program_type(operand->array->dtype);
         text_addf(text, "%s %s%s *q%d [[buffer(%d)]], ", bytes ? "constant" : "device",
                   operand->written || bytes ? "" : "const ", type, j, j);
     }
-    text_addf(text, "constant layout &l [[buffer(%d)]], uint3 at [[thread_position_in_grid]]",
+    text_addf(text, "constant layout &l [[buffer(%d)]], uint3 point [[thread_position_in_grid]]",
               map->operand_count);
 }
 
@@ -125,11 +127,11 @@ static void write_row(struct text *text, const struct map *map) {
     if (several)
         text_addf(text,
                   "  for (uint k = 0; k < %d; k++) {\n"
-                  "  const uint i = (at.x / %d) * %d + at.x %% %d + k * %d;\n"
+                  "  const uint i = (point.x / %d) * %d + point.x %% %d + k * %d;\n"
                   "  if (i >= l.count) break;\n",
                   GPU_ELEMENTS, GPU_GROUP, GPU_GROUP * GPU_ELEMENTS, GPU_GROUP, GPU_GROUP);
     else
-        text_add(text, "  const uint i = at.x;\n");
+        text_add(text, "  const uint i = point.x;\n");
     for (int j = 0; j < map->operand_count; j++)
         text_addf(text, "  const uint o%d = %s;\n", j, map->key.operands[j] == ADDRESS_ROW ? "i" : "0");
     map->write(text, map);
@@ -138,9 +140,9 @@ static void write_row(struct text *text, const struct map *map) {
 
 static void write_strided(struct text *text, const struct map *map) {
     for (int j = 0; j < map->operand_count; j++)
-        text_addf(text, "  long o%d = long(at.x) * l.stride[%d] + long(at.y) * l.stride[%d];\n", j,
+        text_addf(text, "  long o%d = long(point.x) * l.stride[%d] + long(point.y) * l.stride[%d];\n", j,
                   j * SMELT_MAX_DIMENSIONS, j * SMELT_MAX_DIMENSIONS + 1);
-    text_add(text, "  uint rest = at.z;\n"
+    text_add(text, "  uint rest = point.z;\n"
                    "  for (uint d = 2; d < l.rank; d++) {\n"
                    "    const long c = long(rest % l.size[d]);\n"
                    "    rest /= l.size[d];\n");
@@ -156,10 +158,12 @@ static void write_kernel(struct text *text, const void *context) {
               SMELT_MAX_DIMENSIONS, map->operand_count, map->operand_count * SMELT_MAX_DIMENSIONS);
     if (map->number_count) text_addf(text, "long number[%d]; ", map->number_count);
     text_add(text, "};\n");
+    if (map->write_before) map->write_before(text, map);
     text_addf(text, "kernel void smelt_%s(", map->name);
     write_parameters(text, map);
     text_add(text, ") {\n");
-    for (int j = 0; j < map->operand_count; j++) write_start(text, j);
+    for (int j = 0; j < map->operand_count; j++)
+        if (map->operands[j].array) write_start(text, j);
     if (map->key.operands[0] == ADDRESS_STRIDED || map->key.operands[0] == ADDRESS_BYTES_STRIDED)
         write_strided(text, map);
     else
@@ -230,6 +234,8 @@ static smelt_status launch(struct map *map, bool row) {
     for (int j = 0; j < map->operand_count; j++) {
         struct operand *operand = &map->operands[j];
         uint8_t address = map->key.operands[j];
+        plan.starts[j] = plan.layout.values[j] = 0;
+        if (!operand->array) continue;
         plan.spans[j] = program_span(operand->array, &plan.starts[j]);
         plan.starts[j] += operand->offset;
         plan.layout.values[j] = plan.starts[j];
@@ -255,10 +261,10 @@ smelt_status map_run(struct map *map) {
     for (int d = 0; d < map->space.ndim; d++)
         if (map->space.size[d] == 0) return SMELT_OK;
     simplify(map);
-    bool row = is_row(map);
+    bool row = !map->lanes && is_row(map);
     map->key.family = PROGRAM_MAP;
     for (int j = 0; j < map->operand_count; j++) {
-        map->key.dtypes[j] = (uint8_t)map->operands[j].array->dtype;
+        if (map->operands[j].array) map->key.dtypes[j] = (uint8_t)map->operands[j].array->dtype;
         map->key.operands[j] = address_of(map, &map->operands[j], row);
     }
     if (!program_is_host(map->device)) map->key.form |= 0x8000;

@@ -6,9 +6,10 @@
 #include "graph/program.h"
 
 #define MAP_MAX_OPERANDS PROGRAM_MAX_ARRAYS
-#define MAP_MAX_NUMBERS 24
+#define MAP_MAX_NUMBERS 32
 
-/* An array as the index space sees it. */
+/* An array as the index space sees it; without one, only the offset: a position that the kernel wants to
+ * know. */
 struct operand {
     smelt_array *array;
     int64_t
@@ -26,10 +27,13 @@ struct map {
     smelt_shape space;
     int operand_count;
     struct operand operands[MAP_MAX_OPERANDS];
+    bool lanes;         /* the space's last dimension has 32 points: the lanes of a simdgroup */
     const char *atomic; /* type of the written operand, if it is written by atomics: "atomic_int" */
     /* The kernel can ask for these as l.number[i]: sizes and strides. */
     int number_count;
     int64_t numbers[MAP_MAX_NUMBERS];
+    /* (optional) Appends what stands before the kernel. */
+    void (*write_before)(struct text *text, const struct map *map);
     /* Appends the statements of one thread: operand j's element is p<j>[o<j>]. Types are as they are in
      * memory. */
     void (*write)(struct text *text, const struct map *map);

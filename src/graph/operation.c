@@ -62,6 +62,19 @@ static const struct computing *computing_of(smelt_operation operation) {
         BINARY_TABLE(BINARY)
         BY(ASTYPE, astype) BY(IDENTITY, identity) BY(STOP_GRADIENT, identity) BY(WHERE, where)
         BY(RESHAPE, reshape) BY(TRANSPOSE, transpose) BY(BROADCAST_TO, broadcast_to) BY(SLICE, slice)
+        BY(SUM, reduce) BY(PROD, reduce) BY(MAX, reduce) BY(MIN, reduce) BY(ALL, reduce) BY(ANY, reduce)
+        BY(ARGMAX, argument) BY(ARGMIN, argument)
+        BY(CUMSUM, cumulative) BY(CUMPROD, cumulative) BY(CUMMAX, cumulative) BY(CUMMIN, cumulative)
+        BY(CONCATENATE, concatenate) BY(SLICE_UPDATE, slice_update) BY(PAD, pad)
+        BY(GATHER, gather) BY(SCATTER, scatter) BY(SCATTER_SUM, scatter_sum)
+        BY(MATMUL, matmul)
+        MADE_BY(CLIP, clip) MADE_BY(MEAN, mean) MADE_BY(VAR, variance) MADE_BY(STD, variance)
+        MADE_BY(LOGSUMEXP, logsumexp) MADE_BY(SOFTMAX, softmax) MADE_BY(FLATTEN, flatten)
+        MADE_BY(EXPAND_DIMS, expand_dims) MADE_BY(SQUEEZE, squeeze) MADE_BY(STACK, stack)
+        MADE_BY(TRIL, triangle) MADE_BY(TRIU, triangle) MADE_BY(TAKE, take)
+        MADE_BY(TAKE_ALONG_AXIS, take_along_axis) MADE_BY(SCATTER_ADD, scatter_add) MADE_BY(OUTER, outer)
+        MADE_BY(INNER, inner) MADE_BY(TENSORDOT, tensordot) MADE_BY(ARRAY_EQUAL, array_equal)
+        MADE_BY(ALL_CLOSE, close) MADE_BY(IS_CLOSE, close)
         BY(ZEROS, create) BY(ONES, create) BY(FULL, create) BY(ARANGE, create) BY(EYE, create)
     /* clang-format on */
 #undef UNARY
@@ -117,6 +130,24 @@ static smelt_status compute(struct call *call, const struct computing *computing
     return status;
 }
 
+/* What it is made of may be the input itself, or what a tape tracks under another name: results have handles
+ * of their own. */
+static smelt_status compose(const struct call *call, const struct computing *computing,
+                            smelt_array **result) {
+    smelt_array *made;
+    TRY(computing->compose(call, &made));
+    bool own = true;
+    for (int i = 0; i < call->count; i++) own &= made != call->inputs[i];
+    if (own) {
+        *result = made;
+        return SMELT_OK;
+    }
+    smelt_status status =
+        smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_IDENTITY, .inputs = {made}}, result);
+    smelt_array_release(made);
+    return status;
+}
+
 smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
     struct call call = {.desc = desc};
     smelt_array *made = NULL;
@@ -124,8 +155,7 @@ smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "apply: %s is NULL", desc ? "result" : "desc");
     TRY(check_inputs(desc, &call));
     const struct computing *computing = computing_of(desc->operation);
-    if (computing->compose) return computing->compose(&call, result);
-    if (!computing->evaluate) return fail(SMELT_ERROR_UNSUPPORTED, "%s is not implemented", call.name);
+    if (computing->compose) return compose(&call, computing, result);
     TRY(compute(&call, computing, &made));
     smelt_status status = tape_record_operation(desc, call.count, made);
     if (status == SMELT_OK)

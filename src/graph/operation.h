@@ -64,8 +64,15 @@ smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_
 smelt_status call_place(const struct call *call, smelt_array *from, smelt_array *to, const smelt_shape *space,
                         const int64_t *strides, int64_t offset);
 
+/* The part of `array` that a call's slice names: every element of it exists. */
+smelt_status slice_check(const struct call *call, const smelt_array *array, smelt_shape *shape,
+                         int64_t strides[SMELT_MAX_DIMENSIONS], int64_t *offset);
+
 /* ---- The plain loops: host.c. */
 
-evaluator host_unary, host_binary, host_where, host_reduce, host_argument, host_cumulative, host_matmul;
+evaluator host_unary, host_binary, host_where, host_reduce;
+/* Along an axis; the result is there. */
+void host_lines_argument(const struct call *call, const smelt_array *from, int axis, smelt_array *to);
+void host_lines_cumulative(const struct call *call, const smelt_array *from, int axis, smelt_array *to);
 
 #endif

@@ -156,6 +156,25 @@ const struct rule *rule_of(smelt_operation operation) {
 #undef BINARY
             [SMELT_OPERATION_WHERE] = {vjp_where, LINEAR_ELEMENTWISE},
         [SMELT_OPERATION_ASTYPE] = {vjp_astype, LINEAR_ELEMENTWISE},
+        [SMELT_OPERATION_SUM] = {vjp_sum, LINEAR_JOINTLY},
+        [SMELT_OPERATION_PROD] = {vjp_prod, LINEAR_NOT},
+        [SMELT_OPERATION_MAX] = {vjp_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_MIN] = {vjp_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_CUMSUM] = {vjp_cumsum, LINEAR_JOINTLY},
+        [SMELT_OPERATION_CUMPROD] = {vjp_cumprod, LINEAR_NOT},
+        [SMELT_OPERATION_CUMMAX] = {vjp_cumulative_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_CUMMIN] = {vjp_cumulative_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_RESHAPE] = {vjp_reshape, LINEAR_JOINTLY},
+        [SMELT_OPERATION_TRANSPOSE] = {vjp_transpose, LINEAR_JOINTLY},
+        [SMELT_OPERATION_BROADCAST_TO] = {vjp_broadcast_to, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SLICE] = {vjp_slice, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SLICE_UPDATE] = {vjp_slice_update, LINEAR_JOINTLY},
+        [SMELT_OPERATION_CONCATENATE] = {vjp_concatenate, LINEAR_JOINTLY},
+        [SMELT_OPERATION_PAD] = {vjp_pad, LINEAR_JOINTLY},
+        [SMELT_OPERATION_GATHER] = {vjp_gather, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SCATTER] = {vjp_scatter, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SCATTER_SUM] = {vjp_scatter_sum, LINEAR_JOINTLY},
+        [SMELT_OPERATION_MATMUL] = {vjp_matmul, LINEAR_EACH},
     };
     return table[operation].vjp ? &table[operation] : NULL;
 }

@@ -1,0 +1,774 @@
+/* Derivatives of every operation against central differences in float64; tapes within tapes; custom
+ * functions. */
+#include "graph.h"
+
+typedef smelt_array *function(smelt_array **x);
+
+#define DEFINE(name, ...)                       \
+    static smelt_array *name(smelt_array **x) { \
+        return APPLY(__VA_ARGS__);              \
+    }
+
+/* ---- Functions: every operation that has a derivative, as users call it. */
+
+#define UNARY(upper) DEFINE(f_##upper, .operation = OP(upper), .inputs = {x[0]})
+UNARY(NEGATIVE)
+UNARY(ABS) UNARY(EXP) UNARY(EXPM1) UNARY(LOG) UNARY(LOG2) UNARY(LOG10) UNARY(LOG1P) UNARY(SQRT) UNARY(
+    RSQRT) UNARY(SQUARE) UNARY(RECIPROCAL) UNARY(SIN) UNARY(COS) UNARY(TAN) UNARY(ARCSIN) UNARY(ARCCOS)
+    UNARY(ARCTAN) UNARY(SINH) UNARY(COSH) UNARY(TANH) UNARY(ARCSINH) UNARY(ARCCOSH) UNARY(ARCTANH) UNARY(
+        SIGMOID) UNARY(ERF) UNARY(FLOOR) UNARY(REAL) UNARY(CONJUGATE) UNARY(IDENTITY) UNARY(SUM) UNARY(PROD)
+        UNARY(MAX) UNARY(MIN) UNARY(CUMSUM) UNARY(CUMPROD) UNARY(LOGSUMEXP) UNARY(TRANSPOSE) UNARY(FLATTEN)
+
+#define BINARY(upper) DEFINE(f_##upper, .operation = OP(upper), .inputs = {x[0], x[1]})
+            BINARY(ADD) BINARY(SUBTRACT) BINARY(MULTIPLY) BINARY(DIVIDE) BINARY(REMAINDER) BINARY(POWER)
+                BINARY(MAXIMUM) BINARY(MINIMUM) BINARY(ARCTAN2) BINARY(LOGADDEXP) BINARY(MATMUL) BINARY(
+                    OUTER) BINARY(INNER)
+
+                    DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]}) DEFINE(
+                        sum_axes,
+                        .operation = OP(SUM),
+                        .inputs = {x[0]}, .axes = {0, -1},
+                        .axis_count = 2)
+                        DEFINE(
+                            prod_axes,
+                            .operation = OP(PROD),
+                            .inputs = {x[0]},
+                            .axes = {2, 0},
+                            .axis_count = 2,
+                            .keepdims =
+                                true) DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]},
+                                             .axes = {1}, .axis_count = 1)
+                            DEFINE(mean, .operation = OP(MEAN), .inputs = {x[0]}, .axes = {1},
+                                   .axis_count = 1)
+                                DEFINE(var, .operation = OP(VAR), .inputs = {x[0]}, .axes = {1},
+                                       .axis_count = 1,
+                                       .offset = 1)
+                                    DEFINE(std, .operation = OP(STD), .inputs = {x[0]}, .axes = {0},
+                                           .axis_count = 1,
+                                           .keepdims =
+                                               true)
+                                        DEFINE(softmax, .operation = OP(SOFTMAX),
+                                               .inputs = {x[0]}, .axes = {-1},
+                                               .axis_count = 1)
+                                            DEFINE(
+                                                cumsum_back,
+                                                .operation = OP(CUMSUM),
+                                                .inputs = {x[0]}, .axes = {0},
+                                                .axis_count = 1, .reverse = true)
+                                                DEFINE(
+                                                    cumsum_before,
+                                                    .operation = OP(CUMSUM),
+                                                    .inputs = {x[0]}, .axes = {-1}, .axis_count = 1,
+                                                    .exclusive =
+                                                        true) DEFINE(cumprod_back,
+                                                                     .operation = OP(CUMPROD), .inputs = {x[0]},
+                                                                     .axes = {1}, .axis_count = 1,
+                                                                     .reverse =
+                                                                         true)
+                                                    DEFINE(
+                                                        cummax,
+                                                        .operation = OP(CUMMAX),
+                                                        .inputs = {x[0]}, .axes = {1},
+                                                        .axis_count = 1)
+                                                        DEFINE(cummin_back, .operation = OP(CUMMIN),
+                                                               .inputs = {x[0]}, .axes = {0}, .axis_count = 1,
+                                                               .reverse = true)
+                                                            DEFINE(reshape, .operation = OP(RESHAPE),
+                                                                   .inputs = {x[0]},
+                                                                   .shape =
+                                                                       {2, {-1, 2}}) DEFINE(transpose,
+                                                                                            .operation = OP(
+                                                                                                TRANSPOSE),
+                                                                                            .inputs = {x[0]},
+                                                                                            .axes = {1, 2, 0},
+                                                                                            .axis_count = 3)
+                                                                DEFINE(
+                                                                    broadcast,
+                                                                    .operation = OP(BROADCAST_TO),
+                                                                    .inputs = {x[0]},
+                                                                    .shape =
+                                                                        {4,
+                                                                         {2, 2, 3,
+                                                                          4}}) DEFINE(expand,
+                                                                                      .operation =
+                                                                                          OP(EXPAND_DIMS),
+                                                                                      .inputs = {x[0]},
+                                                                                      .axes =
+                                                                                          {0, -1},
+                                                                                      .axis_count = 2)
+                                                                    DEFINE(
+                                                                        concatenate,
+                                                                        .operation = OP(CONCATENATE),
+                                                                        .inputs = {x[0], x[1], x[0]},
+                                                                        .axes =
+                                                                            {1},
+                                                                        .axis_count = 1)
+                                                                        DEFINE(stack, .operation = OP(STACK),
+                                                                               .inputs = {x[0], x[1]},
+                                                                               .axes =
+                                                                                   {-1},
+                                                                               .axis_count =
+                                                                                   1) DEFINE(slice,
+                                                                                             .operation = OP(
+                                                                                                 SLICE),
+                                                                                             .inputs = {x[0]},
+                                                                                             .starts = {1, 3},
+                                                                                             .stops = {4, -1},
+                                                                                             .steps = {2, -2})
+                                                                            DEFINE(
+                                                                                slice_update,
+                                                                                .operation = OP(SLICE_UPDATE),
+                                                                                .inputs = {x[0], x[1]},
+                                                                                .starts = {1, 3},
+                                                                                .stops = {4, -1},
+                                                                                .steps = {2, -2})
+                                                                                DEFINE(
+                                                                                    pad, .operation = OP(PAD),
+                                                                                    .inputs = {x[0], x[1]},
+                                                                                    .starts = {1, 0},
+                                                                                    .stops = {2, 3})
+                                                                                    DEFINE(
+                                                                                        tril,
+                                                                                        .operation = OP(TRIL),
+                                                                                        .inputs = {x[0]},
+                                                                                        .offset = -1)
+                                                                                        DEFINE(
+                                                                                            tensordot,
+                                                                                            .operation =
+                                                                                                OP(TENSORDOT),
+                                                                                            .inputs = {x[0],
+                                                                                                       x[1]},
+                                                                                            .axes = {0, 2, 1,
+                                                                                                     0},
+                                                                                            .axis_count = 4)
+
+                                                                                            static smelt_array
+                                                                                                *where(
+                                                                                                    smelt_array
+                                                                                                        **x) {
+    smelt_array *condition = APPLY(.operation = OP(GREATER), .inputs = {x[0], x[1]});
+    smelt_array *y = APPLY(.operation = OP(WHERE), .inputs = {condition, x[0], x[1]});
+    smelt_array_release(condition);
+    return y;
+}
+
+/* Index arrays with repeated, negative and far too large entries. */
+static smelt_array *indices(int which) {
+    static const int32_t first[6] = {0, 2, -1, 2, 99, 1}, second[3] = {1, -4, 0};
+    smelt_array *array;
+    OK(smelt_array_from_values(SMELT_INT32, which ? (smelt_shape){1, {3}} : (smelt_shape){2, {2, 3}},
+                               which ? second : first, &array));
+    return array;
+}
+
+static smelt_array *with_indices(smelt_apply_desc desc, int at) {
+    smelt_array *i = indices(0), *j = indices(1);
+    desc.inputs[at] = i;
+    if (desc.no_axes) desc.inputs[at + 1] = j;
+    smelt_array *y = apply_ok(&desc, __FILE__, __LINE__);
+    smelt_array_release(i);
+    smelt_array_release(j);
+    return y;
+}
+
+static smelt_array *take(smelt_array **x) {
+    return with_indices(
+        (smelt_apply_desc){.operation = OP(TAKE), .inputs = {x[0]}, .axes = {1}, .axis_count = 1}, 1);
+}
+static smelt_array *take_flat(smelt_array **x) {
+    return with_indices((smelt_apply_desc){.operation = OP(TAKE), .inputs = {x[0]}}, 1);
+}
+static smelt_array *take_along(smelt_array **x) {
+    return with_indices(
+        (smelt_apply_desc){.operation = OP(TAKE_ALONG_AXIS), .inputs = {x[0]}, .axes = {1}, .axis_count = 1},
+        1);
+}
+/* Two arrays of indices: no_axes says so to with_indices. */
+static smelt_array *gather(smelt_array **x) {
+    return with_indices((smelt_apply_desc){.operation = OP(GATHER),
+                                           .inputs = {x[0]},
+                                           .axes = {0, 2},
+                                           .axis_count = 2,
+                                           .offset = 1,
+                                           .no_axes = true},
+                        1);
+}
+static smelt_array *scatter(smelt_array **x) {
+    return with_indices((smelt_apply_desc){.operation = OP(SCATTER),
+                                           .inputs = {x[0], x[1]},
+                                           .axes = {0, 2},
+                                           .axis_count = 2,
+                                           .offset = 1,
+                                           .no_axes = true},
+                        2);
+}
+static smelt_array *scatter_add(smelt_array **x) {
+    return with_indices(
+        (smelt_apply_desc){
+            .operation = OP(SCATTER_ADD), .inputs = {x[0], x[1]}, .axes = {1}, .axis_count = 1},
+        2);
+}
+
+/* ---- The problems. */
+
+static const struct problem {
+    const char *name;
+    function *f;
+    int count;
+    smelt_shape shapes[3];
+    double low, high;
+
+} problems[] = {
+#define ONE(upper, low, high) \
+    { #upper, f_##upper, 1, {{2, {3, 4 } } }, low, high }
+    ONE(NEGATIVE, -2, 2),
+    ONE(ABS, 0.1, 2),
+    ONE(EXP, -2, 2),
+    ONE(EXPM1, -2, 2),
+    ONE(LOG, 0.5, 2),
+    ONE(LOG2, 0.5, 2),
+    ONE(LOG10, 0.5, 2),
+    ONE(LOG1P, -0.5, 2),
+    ONE(SQRT, 0.5, 2),
+    ONE(RSQRT, 0.5, 2),
+    ONE(SQUARE, -2, 2),
+    ONE(RECIPROCAL, 0.5, 2),
+    ONE(SIN, -2, 2),
+    ONE(COS, -2, 2),
+    ONE(TAN, -1, 1),
+    ONE(ARCSIN, -0.8, 0.8),
+    ONE(ARCCOS, -0.8, 0.8),
+    ONE(ARCTAN, -2, 2),
+    ONE(SINH, -2, 2),
+    ONE(COSH, -2, 2),
+    ONE(TANH, -2, 2),
+    ONE(ARCSINH, -2, 2),
+    ONE(ARCCOSH, 1.5, 3),
+    ONE(ARCTANH, -0.8, 0.8),
+    ONE(SIGMOID, -2, 2),
+    ONE(ERF, -2, 2),
+    ONE(FLOOR, 0.1, 0.9),
+    ONE(REAL, -2, 2),
+    ONE(CONJUGATE, -2, 2),
+    ONE(IDENTITY, -2, 2),
+    ONE(SUM, -2, 2),
+    ONE(PROD, -2, 2),
+    ONE(MAX, -2, 2),
+    ONE(MIN, -2, 2),
+    ONE(CUMSUM, -2, 2),
+    ONE(CUMPROD, 0.5, 2),
+    ONE(LOGSUMEXP, -2, 2),
+    ONE(TRANSPOSE, -2, 2),
+    ONE(FLATTEN, -2, 2),
+#define TWO(upper, low, high)                                                                      \
+    {#upper, f_##upper, 2, {{2, {3, 4}}, {1, {4}}}, low, high}, {                                  \
+#upper " of columns and rows", f_##upper, 2, {{2, {3, 1 } }, {3, {2, 1, 4 } } }, low, high \
+    }
+    TWO(ADD, -2, 2),
+    TWO(SUBTRACT, -2, 2),
+    TWO(MULTIPLY, -2, 2),
+    TWO(DIVIDE, 0.5, 2),
+    TWO(REMAINDER, 0.5, 2),
+    TWO(POWER, 0.5, 2),
+    TWO(MAXIMUM, -2, 2),
+    TWO(MINIMUM, -2, 2),
+    TWO(ARCTAN2, 0.5, 2),
+    TWO(LOGADDEXP, -2, 2),
+    TWO(OUTER, -2, 2),
+    {"matmul", f_MATMUL, 2, {{2, {3, 4}}, {2, {4, 2}}}, -2, 2},
+    {"matmul of batches", f_MATMUL, 2, {{3, {2, 3, 4}}, {4, {3, 1, 4, 2}}}, -2, 2},
+    {"matmul of a vector", f_MATMUL, 2, {{1, {4}}, {3, {2, 4, 3}}}, -2, 2},
+    {"matmul by a vector", f_MATMUL, 2, {{3, {2, 3, 4}}, {1, {4}}}, -2, 2},
+    {"matmul of vectors", f_MATMUL, 2, {{1, {4}}, {1, {4}}}, -2, 2},
+    {"inner", f_INNER, 2, {{2, {3, 4}}, {2, {2, 4}}}, -2, 2},
+    {"tensordot", tensordot, 2, {{3, {2, 3, 4}}, {3, {4, 2, 2}}}, -2, 2},
+    {"clip", clip, 3, {{2, {3, 4}}, {0}, {1, {4}}}, -2, 2},
+    {"sum over axes", sum_axes, 1, {{3, {2, 3, 4}}}, -2, 2},
+    {"prod over axes", prod_axes, 1, {{3, {2, 3, 2}}}, -2, 2},
+    {"max over an axis", max_axis, 1, {{2, {3, 4}}}, -2, 2},
+    {"mean", mean, 1, {{2, {3, 4}}}, -2, 2},
+    {"var", var, 1, {{2, {3, 4}}}, -2, 2},
+    {"std", std, 1, {{2, {3, 4}}}, -2, 2},
+    {"softmax", softmax, 1, {{2, {3, 4}}}, -2, 2},
+    {"cumsum back", cumsum_back, 1, {{2, {3, 4}}}, -2, 2},
+    {"cumsum before", cumsum_before, 1, {{2, {3, 4}}}, -2, 2},
+    {"cumprod back", cumprod_back, 1, {{2, {3, 4}}}, 0.5, 2},
+    {"cummax", cummax, 1, {{2, {3, 5}}}, -2, 2},
+    {"cummin back", cummin_back, 1, {{2, {5, 3}}}, -2, 2},
+    {"reshape", reshape, 1, {{2, {3, 4}}}, -2, 2},
+    {"transpose", transpose, 1, {{3, {2, 3, 4}}}, -2, 2},
+    {"broadcast_to", broadcast, 1, {{3, {2, 1, 4}}}, -2, 2},
+    {"expand_dims", expand, 1, {{2, {3, 4}}}, -2, 2},
+    {"concatenate", concatenate, 2, {{2, {3, 2}}, {2, {3, 3}}}, -2, 2},
+    {"stack", stack, 2, {{2, {3, 2}}, {2, {3, 2}}}, -2, 2},
+    {"slice", slice, 1, {{2, {4, 5}}}, -2, 2},
+    {"slice_update", slice_update, 2, {{2, {4, 5}}, {2, {2, 1}}}, -2, 2},
+    {"pad", pad, 2, {{2, {2, 3}}, {0}}, -2, 2},
+    {"tril", tril, 1, {{3, {2, 3, 3}}}, -2, 2},
+    {"where", where, 2, {{2, {3, 4}}, {1, {4}}}, -2, 2},
+    {"take", take, 1, {{3, {2, 3, 2}}}, -2, 2},
+    {"take of all", take_flat, 1, {{2, {2, 3}}}, -2, 2},
+    {"take_along_axis", take_along, 1, {{2, {2, 3}}}, -2, 2},
+    {"gather", gather, 1, {{3, {3, 2, 4}}}, -2, 2},
+    {"scatter", scatter, 2, {{3, {3, 2, 4}}, {3, {2, 2, 3}}}, -2, 2},
+    {"scatter_add", scatter_add, 2, {{2, {2, 3}}, {1, {1}}}, -2, 2},
+};
+
+static smelt_array *random_like(const smelt_array *array) {
+    return random_array(array->dtype, array->shape, CONTIGUOUS, -1, 1);
+}
+
+static double dot(smelt_array *a, smelt_array *b) {
+    double *x = numbers_of(a), *y = numbers_of(b), sum = 0;
+    for (int64_t i = 0; i < a->size; i++) sum += x[i] * y[i];
+    free(x);
+    free(y);
+    return sum;
+}
+
+/* w · f at x moved by t along v. */
+static double moved(function *f, smelt_array **x, smelt_array **v, int count, smelt_array *w, double t) {
+    smelt_array *y[3];
+    for (int i = 0; i < count; i++) {
+        double *at = numbers_of(x[i]), *along = numbers_of(v[i]);
+        for (int64_t k = 0; k < x[i]->size; k++) at[k] += t * along[k];
+        OK(smelt_array_from_values(SMELT_FLOAT64, x[i]->shape, at, &y[i]));
+        free(at);
+        free(along);
+    }
+    smelt_array *result = f(y);
+    double value = dot(result, w);
+    smelt_array_release(result);
+    for (int i = 0; i < count; i++) smelt_array_release(y[i]);
+    return value;
+}
+
+static void compare(const char *name, const char *what, double got, double want) {
+    if (!(fabs(got - want) <= 2e-6 * (1 + fabs(want))))
+        FAIL_TEST("%s: %s is %.10g, expected %.10g", name, what, got, want);
+}
+
+/* Along a random direction, and along each single element. */
+static void gradients_equal_differences(void **state) {
+    (void)state;
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
+        const struct problem *problem = &problems[p];
+        smelt_array *x[3], *v[3], *gradient[3], *tangent;
+        smelt_tape *tape;
+        int count = problem->count;
+        for (int i = 0; i < count; i++)
+            x[i] = random_array(SMELT_FLOAT64, problem->shapes[i], i ? CONTIGUOUS : TRANSPOSED, problem->low,
+                                problem->high);
+        OK(smelt_tape_begin(&tape));
+        for (int i = 0; i < count; i++) OK(smelt_tape_watch(tape, x[i]));
+        smelt_array *y = problem->f(x);
+        OK(smelt_tape_end(tape));
+        smelt_array *w = random_like(y);
+        OK(smelt_tape_vjp(tape, &y, 1, &w, x, count, gradient));
+        for (int i = 0; i < count; i++) {
+            v[i] = random_like(x[i]);
+            assert_shape(gradient[i], x[i]->shape);
+        }
+        const double h = 1e-6;
+        for (int i = 0; i < count; i++)
+            for (int64_t k = 0; k < x[i]->size; k++) {
+                smelt_array *unit[3];
+                for (int j = 0; j < count; j++) {
+                    OK(smelt_array_create(SMELT_FLOAT64, x[j]->shape, &unit[j]));
+                    OK(smelt_array_fill(unit[j], 0));
+                }
+                ((double *)unit[i]->data)[k] = 1;
+                double difference =
+                    (moved(problem->f, x, unit, count, w, h) - moved(problem->f, x, unit, count, w, -h)) /
+                    (2 * h);
+                compare(problem->name, "an element of the gradient", dot(gradient[i], unit[i]), difference);
+                for (int j = 0; j < count; j++) smelt_array_release(unit[j]);
+            }
+        OK(smelt_tape_jvp(tape, x, count, v, &y, 1, &tangent));
+        assert_shape(tangent, y->shape);
+        double along =
+            (moved(problem->f, x, v, count, w, h) - moved(problem->f, x, v, count, w, -h)) / (2 * h);
+        compare(problem->name, "the tangent", dot(tangent, w), along);
+        smelt_tape_release(tape);
+        for (int i = 0; i < count; i++) {
+            smelt_array_release(x[i]);
+            smelt_array_release(v[i]);
+            smelt_array_release(gradient[i]);
+        }
+        smelt_array_release(w);
+        smelt_array_release(y);
+        smelt_array_release(tangent);
+    }
+}
+
+/* The gradient along v, as a function that is differentiated again. */
+static double gradient_along(function *f, smelt_array **x, smelt_array **v, int count, double t) {
+    smelt_array *at[3], *gradient[3];
+    smelt_tape *tape;
+    double sum = 0;
+    for (int i = 0; i < count; i++) {
+        double *numbers = numbers_of(x[i]), *along = numbers_of(v[i]);
+        for (int64_t k = 0; k < x[i]->size; k++) numbers[k] += t * along[k];
+        OK(smelt_array_from_values(SMELT_FLOAT64, x[i]->shape, numbers, &at[i]));
+        free(numbers);
+        free(along);
+    }
+    OK(smelt_tape_begin(&tape));
+    for (int i = 0; i < count; i++) OK(smelt_tape_watch(tape, at[i]));
+    smelt_array *y = f(at), *z = APPLY(.operation = OP(SQUARE), .inputs = {y});
+    OK(smelt_tape_end(tape));
+    OK(smelt_tape_vjp(tape, &z, 1, NULL, at, count, gradient));
+    smelt_tape_release(tape);
+    for (int i = 0; i < count; i++) {
+        sum += dot(gradient[i], v[i]);
+        smelt_array_release(gradient[i]);
+        smelt_array_release(at[i]);
+    }
+    smelt_array_release(y);
+    smelt_array_release(z);
+    return sum;
+}
+
+/* Two tapes, of sum(f(x)²): the derivative of its gradient. */
+static void gradients_of_gradients(void **state) {
+    (void)state;
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
+        const struct problem *problem = &problems[p];
+        smelt_array *x[3], *v[3], *gradient[3], *second[3];
+        smelt_tape *outer, *inner;
+        int count = problem->count;
+        for (int i = 0; i < count; i++) {
+            x[i] = random_array(SMELT_FLOAT64, problem->shapes[i], CONTIGUOUS, problem->low, problem->high);
+            v[i] = random_like(x[i]);
+        }
+        OK(smelt_tape_begin(&outer));
+        for (int i = 0; i < count; i++) OK(smelt_tape_watch(outer, x[i]));
+        OK(smelt_tape_begin(&inner));
+        for (int i = 0; i < count; i++) OK(smelt_tape_watch(inner, x[i]));
+        smelt_array *y = problem->f(x), *z = APPLY(.operation = OP(SQUARE), .inputs = {y});
+        OK(smelt_tape_end(inner));
+        OK(smelt_tape_vjp(inner, &z, 1, NULL, x, count, gradient));
+        smelt_tape_release(inner);
+        OK(smelt_tape_end(outer));
+        OK(smelt_tape_vjp(outer, gradient, count, v, x, count, second));
+        smelt_tape_release(outer);
+        double got = 0, want, h = 1e-5;
+        for (int i = 0; i < count; i++) got += dot(second[i], v[i]);
+        want = (gradient_along(problem->f, x, v, count, h) - gradient_along(problem->f, x, v, count, -h)) /
+               (2 * h);
+        if (!(fabs(got - want) <= 1e-5 * (1 + fabs(want))))
+            FAIL_TEST("%s: the second derivative is %.10g, expected %.10g", problem->name, got, want);
+        for (int i = 0; i < count; i++) {
+            smelt_array *arrays[] = {x[i], v[i], gradient[i], second[i]};
+            for (int k = 0; k < 4; k++) smelt_array_release(arrays[k]);
+        }
+        smelt_array_release(y);
+        smelt_array_release(z);
+    }
+}
+
+/* float32, which kernels compute, against float64, which plain loops do. */
+static void kernels_equal_plain_loops(void **state) {
+    (void)state;
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
+        const struct problem *problem = &problems[p];
+        smelt_array *x[2][3], *y[2], *w[2], *gradient[2][3];
+        for (int wide = 0; wide < 2; wide++) {
+            smelt_tape *tape;
+            for (int i = 0; i < problem->count; i++) {
+                if (wide)
+                    OK(smelt_array_convert(x[0][i], SMELT_FLOAT64, &x[1][i]));
+                else
+                    x[0][i] =
+                        random_array(SMELT_FLOAT32, problem->shapes[i], SLICED, problem->low, problem->high);
+            }
+            OK(smelt_tape_begin(&tape));
+            for (int i = 0; i < problem->count; i++) OK(smelt_tape_watch(tape, x[wide][i]));
+            y[wide] = problem->f(x[wide]);
+            if (wide)
+                OK(smelt_array_convert(w[0], SMELT_FLOAT64, &w[1]));
+            else
+                w[0] = random_like(y[0]);
+            OK(smelt_tape_vjp(tape, &y[wide], 1, &w[wide], x[wide], problem->count, gradient[wide]));
+            smelt_tape_release(tape);
+        }
+        double *want = numbers_of(y[1]);
+        assert_int_equal(y[0]->dtype, SMELT_FLOAT32);
+        assert_numbers(y[0], want, 2e-5, 2e-6);
+        free(want);
+        for (int i = 0; i < problem->count; i++) {
+            want = numbers_of(gradient[1][i]);
+            double *got = numbers_of(gradient[0][i]);
+            assert_int_equal(gradient[0][i]->dtype, SMELT_FLOAT32);
+            for (int64_t k = 0; k < x[0][i]->size; k++)
+                if (!close_to(got[k], want[k], 5e-5, 2e-5))
+                    FAIL_TEST("%s: gradient %d has %.9g at %d, expected %.9g", problem->name, i, got[k],
+                              (int)k, want[k]);
+            free(want);
+            free(got);
+        }
+        for (int wide = 0; wide < 2; wide++) {
+            for (int i = 0; i < problem->count; i++) {
+                smelt_array_release(x[wide][i]);
+                smelt_array_release(gradient[wide][i]);
+            }
+            smelt_array_release(y[wide]);
+            smelt_array_release(w[wide]);
+        }
+    }
+}
+
+/* ---- The tape. */
+
+static smelt_array *vector(smelt_dtype dtype, int count, const double *numbers) {
+    smelt_array *wide, *array;
+    OK(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){1, {count}}, numbers, &wide));
+    OK(smelt_array_convert(wide, dtype, &array));
+    smelt_array_release(wide);
+    return array;
+}
+
+static void what_does_not_depend_has_zeros(void **state) {
+    (void)state;
+    smelt_array *x = vector(SMELT_FLOAT32, 3, (double[]){1, 2, 3}),
+                *y = vector(SMELT_FLOAT32, 2, (double[]){4, 5});
+    smelt_array *gradients[2];
+    smelt_tape *tape;
+    OK(smelt_tape_begin(&tape));
+    OK(smelt_tape_watch(tape, x));
+    smelt_array *square = APPLY(.operation = OP(SQUARE), .inputs = {x});
+    smelt_array *stopped = APPLY(.operation = OP(STOP_GRADIENT), .inputs = {square});
+    smelt_array *z = APPLY(.operation = OP(MULTIPLY), .inputs = {stopped, x});
+    smelt_array *whole = APPLY(.operation = OP(GREATER), .inputs = {x, z});
+    assert_true(smelt_tape_tracks(tape, z) && smelt_tape_tracks(NULL, square) &&
+                !smelt_tape_tracks(tape, stopped));
+    OK(smelt_tape_end(tape));
+    assert_false(smelt_tape_tracks(NULL, square));
+    OK(smelt_tape_vjp(tape, &z, 1, NULL, (smelt_array *[]){x, y}, 2, gradients));
+    assert_numbers(gradients[0], (double[]){1, 4, 9}, 0, 0);
+    assert_numbers(gradients[1], (double[]){0, 0}, 0, 0);
+    smelt_array *none;
+    assert_int_equal(smelt_tape_vjp(tape, &whole, 1, NULL, &x, 1, &none), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(smelt_error(), "output 0 is bool"));
+    assert_int_equal(smelt_tape_vjp(tape, &z, 1, &y, &x, 1, &none), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(smelt_error(), "cotangent 0 has shape 2, expected 3"));
+    smelt_tape_release(tape);
+    smelt_array *arrays[] = {x, y, square, stopped, z, whole, gradients[0], gradients[1]};
+    for (int i = 0; i < 8; i++) smelt_array_release(arrays[i]);
+}
+
+/* Gradients of halfs are halfs; those by an array that is used twice are added; those in the middle are
+ * found. */
+static void dtypes_uses_and_middles(void **state) {
+    (void)state;
+    smelt_array *x = vector(SMELT_FLOAT16, 2, (double[]){1, 2}), *gradients[2];
+    smelt_tape *tape;
+    OK(smelt_tape_begin(&tape));
+    OK(smelt_tape_watch(tape, x));
+    smelt_array *wide = APPLY(.operation = OP(ASTYPE), .inputs = {x}, .dtype = SMELT_FLOAT32);
+    smelt_array *square = APPLY(.operation = OP(MULTIPLY), .inputs = {wide, wide});
+    smelt_array *z = APPLY(.operation = OP(ADD), .inputs = {square, x});
+    OK(smelt_tape_vjp(tape, &z, 1, NULL, (smelt_array *[]){x, square}, 2, gradients));
+    assert_int_equal(gradients[0]->dtype, SMELT_FLOAT16);
+    assert_numbers(gradients[0], (double[]){3, 5}, 0, 0);
+    assert_numbers(gradients[1], (double[]){1, 1}, 0, 0);
+    smelt_tape_release(tape);
+    smelt_array *arrays[] = {x, wide, square, z, gradients[0], gradients[1]};
+    for (int i = 0; i < 6; i++) smelt_array_release(arrays[i]);
+}
+
+static void ties_share(void **state) {
+    (void)state;
+    smelt_array *x = vector(SMELT_FLOAT32, 4, (double[]){1, 3, 3, 2}), *gradient;
+    smelt_tape *tape;
+    OK(smelt_tape_begin(&tape));
+    OK(smelt_tape_watch(tape, x));
+    smelt_array *y = APPLY(.operation = OP(MAX), .inputs = {x});
+    OK(smelt_tape_vjp(tape, &y, 1, NULL, &x, 1, &gradient));
+    assert_numbers(gradient, (double[]){0, 0.5, 0.5, 0}, 0, 0);
+    smelt_tape_release(tape);
+    smelt_array_release(gradient);
+    smelt_array_release(y);
+    smelt_array_release(x);
+}
+
+/* A product without one of the factors, which is 0. */
+static void products_with_zeros(void **state) {
+    (void)state;
+    smelt_array *x = vector(SMELT_FLOAT32, 4, (double[]){2, 0, 3, 5}), *gradient;
+    smelt_tape *tape;
+    OK(smelt_tape_begin(&tape));
+    OK(smelt_tape_watch(tape, x));
+    smelt_array *y = APPLY(.operation = OP(PROD), .inputs = {x});
+    OK(smelt_tape_vjp(tape, &y, 1, NULL, &x, 1, &gradient));
+    assert_numbers(gradient, (double[]){0, 30, 0, 0}, 0, 0);
+    smelt_tape_release(tape);
+    smelt_array_release(gradient);
+    smelt_array_release(y);
+    smelt_array_release(x);
+}
+
+/* ---- Custom functions. */
+
+struct cube {
+    int vjp_calls, jvp_calls, releases;
+};
+
+static smelt_status cube_vjp(void *context, smelt_array *const *inputs, smelt_array *const *outputs,
+                             smelt_array *const *cotangents, smelt_array **gradients) {
+    (void)outputs;
+    ((struct cube *)context)->vjp_calls++;
+    smelt_array *square = APPLY(.operation = OP(SQUARE), .inputs = {inputs[0]});
+    smelt_array *three, *slope;
+    OK(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){0}, &(double){3}, &three));
+    slope = APPLY(.operation = OP(MULTIPLY), .inputs = {square, three}, .weak = 2);
+    gradients[0] = APPLY(.operation = OP(MULTIPLY), .inputs = {slope, cotangents[0]});
+    smelt_array_release(square);
+    smelt_array_release(three);
+    smelt_array_release(slope);
+    return SMELT_OK;
+}
+
+static smelt_status cube_jvp(void *context, smelt_array *const *inputs, smelt_array *const *outputs,
+                             smelt_array *const *tangents, smelt_array **output_tangents) {
+    struct cube *cube = context;
+    cube->jvp_calls++;
+    cube->vjp_calls--;
+    return cube_vjp(context, inputs, outputs, tangents, output_tangents);
+}
+
+static void cube_release(void *context) {
+    ((struct cube *)context)->releases++;
+}
+
+/* x³ by means no tape sees. */
+static smelt_array *cube_of(smelt_array *x, struct cube *context, bool with_vjp, bool with_jvp) {
+    smelt_tape_pause();
+    smelt_array *square = APPLY(.operation = OP(SQUARE), .inputs = {x});
+    smelt_array *cube = APPLY(.operation = OP(MULTIPLY), .inputs = {square, x});
+    smelt_tape_resume();
+    smelt_array_release(square);
+    OK(smelt_tape_record(&(smelt_record_desc){.name = "cube",
+                                              .inputs = &x,
+                                              .input_count = 1,
+                                              .outputs = &cube,
+                                              .output_count = 1,
+                                              .vjp = with_vjp ? cube_vjp : NULL,
+                                              .jvp = with_jvp ? cube_jvp : NULL,
+                                              .release = cube_release,
+                                              .context = context}));
+    return cube;
+}
+
+static void custom_functions(void **state) {
+    (void)state;
+    for (int with_jvp = 0; with_jvp < 2; with_jvp++) {
+        struct cube context = {0};
+        smelt_array *x = vector(SMELT_FLOAT32, 2, (double[]){2, -3}),
+                    *v = vector(SMELT_FLOAT32, 2, (double[]){1, 10});
+        smelt_array *gradient, *second, *tangent;
+        smelt_tape *outer, *inner;
+        OK(smelt_tape_begin(&outer));
+        OK(smelt_tape_watch(outer, x));
+        OK(smelt_tape_begin(&inner));
+        OK(smelt_tape_watch(inner, x));
+        smelt_array *cube = cube_of(x, &context, true, with_jvp);
+        smelt_array *y = APPLY(.operation = OP(NEGATIVE), .inputs = {cube});
+        OK(smelt_tape_end(inner));
+        OK(smelt_tape_vjp(inner, &y, 1, NULL, &x, 1, &gradient));
+        assert_numbers(gradient, (double[]){-12, -27}, 1e-6, 0);
+        assert_int_equal(context.vjp_calls, 1);
+        OK(smelt_tape_vjp(outer, &gradient, 1, NULL, &x, 1, &second));
+        assert_numbers(second, (double[]){-12, 18}, 1e-6, 0);
+        OK(smelt_tape_jvp(inner, &x, 1, &v, &y, 1, &tangent));
+        assert_numbers(tangent, (double[]){-12, -270}, 1e-6, 0);
+        assert_int_equal(context.jvp_calls, with_jvp);
+        smelt_tape_release(inner);
+        assert_int_equal(context.releases, 0);
+        smelt_tape_release(outer);
+        assert_int_equal(context.releases, 1);
+        smelt_array *arrays[] = {x, v, cube, y, gradient, second, tangent};
+        for (int i = 0; i < 7; i++) smelt_array_release(arrays[i]);
+    }
+}
+
+static void what_has_no_vjp_says_so(void **state) {
+    (void)state;
+    struct cube context = {0};
+    smelt_array *x = vector(SMELT_FLOAT32, 2, (double[]){2, -3}),
+                *z = vector(SMELT_FLOAT32, 2, (double[]){1, 1});
+    smelt_array *gradient = NULL;
+    smelt_tape *tape;
+    OK(smelt_tape_begin(&tape));
+    OK(smelt_tape_watch(tape, x));
+    OK(smelt_tape_watch(tape, z));
+    smelt_array *cube = cube_of(x, &context, false, false);
+    smelt_array *y = APPLY(.operation = OP(ADD), .inputs = {cube, z});
+    assert_int_equal(smelt_tape_vjp(tape, &y, 1, NULL, &x, 1, &gradient), SMELT_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(smelt_error(), "'cube', which has no VJP"));
+    assert_null(gradient);
+    assert_int_equal(smelt_tape_jvp(tape, &x, 1, NULL, &y, 1, &gradient), SMELT_ERROR_UNSUPPORTED);
+    /* By z the way does not go there. */
+    OK(smelt_tape_vjp(tape, &y, 1, NULL, &z, 1, &gradient));
+    assert_numbers(gradient, (double[]){1, 1}, 0, 0);
+    smelt_tape_release(tape);
+    smelt_array *arrays[] = {x, z, cube, y, gradient};
+    for (int i = 0; i < 5; i++) smelt_array_release(arrays[i]);
+    /* Without a tape the context is given back at once. */
+    x = vector(SMELT_FLOAT32, 2, (double[]){2, -3});
+    cube = cube_of(x, &context, true, true);
+    assert_int_equal(context.releases, 2);
+    smelt_array_release(x);
+    smelt_array_release(cube);
+}
+
+static smelt_status wrong_vjp(void *context, smelt_array *const *inputs, smelt_array *const *outputs,
+                              smelt_array *const *cotangents, smelt_array **gradients) {
+    (void)inputs;
+    (void)outputs;
+    (void)cotangents;
+    if (context) return SMELT_ERROR_LIMIT;
+    gradients[0] = vector(SMELT_FLOAT32, 3, (double[]){1, 2, 3});
+    return SMELT_OK;
+}
+
+static void mistakes_in_a_vjp(void **state) {
+    (void)state;
+    for (int fails = 0; fails < 2; fails++) {
+        smelt_array *x = vector(SMELT_FLOAT32, 2, (double[]){2, -3}), *gradient = NULL;
+        smelt_tape *tape;
+        OK(smelt_tape_begin(&tape));
+        OK(smelt_tape_watch(tape, x));
+        smelt_array *y = vector(SMELT_FLOAT32, 1, (double[]){1});
+        OK(smelt_tape_record(&(smelt_record_desc){.name = "odd",
+                                                  .inputs = &x,
+                                                  .input_count = 1,
+                                                  .outputs = &y,
+                                                  .output_count = 1,
+                                                  .vjp = wrong_vjp,
+                                                  .context = fails ? &fails : NULL}));
+        assert_int_equal(smelt_tape_vjp(tape, &y, 1, NULL, &x, 1, &gradient),
+                         fails ? SMELT_ERROR_LIMIT : SMELT_ERROR_INVALID_ARGUMENT);
+        if (!fails)
+            assert_non_null(
+                strstr(smelt_error(), "the VJP of 'odd' gave a gradient of shape 3 for input 0, expected 2"));
+        assert_int_equal(
+            smelt_tape_record(&(smelt_record_desc){
+                .name = "same", .inputs = &x, .input_count = 1, .outputs = &x, .output_count = 1}),
+            SMELT_ERROR_INVALID_ARGUMENT);
+        smelt_tape_release(tape);
+        smelt_array_release(x);
+        smelt_array_release(y);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_equal_differences), cmocka_unit_test(gradients_of_gradients),
+        cmocka_unit_test(kernels_equal_plain_loops),   cmocka_unit_test(what_does_not_depend_has_zeros),
+        cmocka_unit_test(dtypes_uses_and_middles),     cmocka_unit_test(ties_share),
+        cmocka_unit_test(products_with_zeros),         cmocka_unit_test(custom_functions),
+        cmocka_unit_test(what_has_no_vjp_says_so),     cmocka_unit_test(mistakes_in_a_vjp),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
