@@ -402,19 +402,22 @@ static PyGetSetDef properties[] = {{"shape", get_shape, NULL, "The sizes: a tupl
 
 static PyMethodDef own_methods[] = {
     {"item", array_item, METH_VARARGS,
-     "item()\n--\n\nThe one element as a Python bool, int, float or complex. ValueError if there are more, "
+     "item($self, /)\n--\n\nThe one element as a Python bool, int, float or complex. ValueError if there are "
+     "more, "
      "or none."},
     {"tolist", array_to_list, METH_NOARGS,
-     "tolist()\n--\n\nThe elements as Python numbers in nested lists; of a 0-d array its number."},
+     "tolist($self, /)\n--\n\nThe elements as Python numbers in nested lists; of a 0-d array its number."},
     {"astype", METHOD(astype), KEYWORDS,
-     "astype(dtype)\n--\n\nThe array as another dtype: floats round to nearest even, to integers they "
+     "astype($self, /, dtype)\n--\n\nThe array as another dtype: floats round to nearest even, to integers "
+     "they "
      "truncate and "
      "saturate,\nintegers wrap. Itself if it has that dtype."},
     {"to", METHOD(to), KEYWORDS,
-     "to(device)\n--\n\nThe array on a device, 'cpu' or 'cuda:0': itself if it is there, else a copy. "
+     "to($self, /, device)\n--\n\nThe array on a device, 'cpu' or 'cuda:0': itself if it is there, else a "
+     "copy. "
      "smelt.NoDeviceError if there is none."},
     {"__array__", METHOD(as_numpy), KEYWORDS,
-     "__array__(dtype=None, copy=None)\n--\n\nThe array as NumPy's."},
+     "__array__($self, /, dtype=None, copy=None)\n--\n\nThe array as NumPy's."},
     {"__complex__", as_complex, METH_NOARGS, NULL},
     {"__format__", format, METH_O, NULL},
     {"__copy__", copy, METH_NOARGS, NULL},

@@ -91,9 +91,10 @@ def with_fallback(kernel_fn: Callable[..., Any] | None = None, reference_fn: Cal
             raise TypeError("with_fallback: reference_fn is missing")
         return functools.partial(with_fallback, reference_fn=reference_fn, check_finite=check_finite,
                                  failures=failures)
-    for what, function in (("kernel_fn", kernel_fn), ("reference_fn", reference_fn)):
-        if not callable(function):
-            raise TypeError(f"with_fallback: {what} must be callable, got {function!r}")
+    if not callable(kernel_fn):
+        raise TypeError(f"with_fallback: kernel_fn must be callable, got {kernel_fn!r}")
+    if not callable(reference_fn):
+        raise TypeError(f"with_fallback: reference_fn must be callable, got {reference_fn!r}")
     return WithFallback(kernel_fn, reference_fn, check_finite, failures)
 
 
