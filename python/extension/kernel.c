@@ -314,11 +314,12 @@ static PyObject *get_math(PyObject *self, void *closure) {
     return PyUnicode_FromString(names[((struct kernel *)self)->desc.math]);
 }
 
-static PyGetSetDef getters[] = {{"last_run", get_last, NULL, NULL, NULL},
-                                {"ensure_row_contiguous", get_contiguous, NULL,
-                                 "Whether inputs that are not row-contiguous are copied.", NULL},
-                                {"math_mode", get_math, NULL, "\"safe\", \"relaxed\" or \"fast\".", NULL},
-                                {0}};
+static PyGetSetDef getters[] = {
+    {"last_run", get_last, NULL, "The latest launch, as a dict; None before it.", NULL},
+    {"ensure_row_contiguous", get_contiguous, NULL, "Whether inputs that are not row-contiguous are copied.",
+     NULL},
+    {"math_mode", get_math, NULL, "\"safe\", \"relaxed\" or \"fast\".", NULL},
+    {0}};
 
 #define MEMBER(member, text) \
     { #member, T_OBJECT_EX, offsetof(struct kernel, member), READONLY, text }

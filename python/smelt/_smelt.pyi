@@ -4,7 +4,7 @@
 
 import builtins
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict, final
+from typing import Any, Protocol, Self, TypeAlias, TypedDict, final
 
 from typing_extensions import Buffer
 
@@ -111,6 +111,60 @@ class array:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @staticmethod
     def _from_bytes(*args: Any) -> array: ...
+
+# ---- Kernels from bodies.
+
+class Kernel:
+    def __new__(cls, *description: Any) -> Self: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def header(self) -> str: ...
+    @property
+    def input_names(self) -> tuple[str, ...]: ...
+    @property
+    def output_names(self) -> tuple[str, ...]: ...
+    @property
+    def include_paths(self) -> tuple[str, ...]: ...
+    @property
+    def atomic_outputs(self) -> bool | tuple[bool, ...]: ...
+    @property
+    def metal_version(self) -> int: ...
+    @property
+    def ensure_row_contiguous(self) -> bool: ...
+    @property
+    def math_mode(self) -> str: ...
+    @property
+    def last_run(self) -> Any: ...
+    def __call__(
+        self,
+        *,
+        inputs: Sequence[_ArrayLike] | None = None,
+        output_shapes: Sequence[Sequence[int] | int] | None = None,
+        output_dtypes: Sequence[_DtypeLike] | None = None,
+        grid: Sequence[int] | int,
+        threadgroup: Sequence[int] | int,
+        template: Sequence[tuple[str, Any]] | None = None,
+        init_value: complex | Sequence[complex] | None = None,
+        verbose: bool = False,
+        stream: Any = None,
+        device: str | None = None,
+        timeout: float | None = None,
+        profile: str | None = None,
+        ensure_row_contiguous: bool | None = None,
+        out: Sequence[Any] | None = None,
+        output_kind: str | None = None,
+    ) -> list[Any]: ...
+    def _bind(self, *, out: Sequence[Any] | None = None, **arguments: Any) -> BoundKernel: ...
+    def _show(self, stage: str, **arguments: Any) -> str: ...
+
+@final
+class BoundKernel:
+    @property
+    def kernel(self) -> Any: ...
+    def __call__(self, *inputs: _ArrayLike, out: Sequence[Any] | None = None, stream: Any = None) -> list[Any]: ...
 
 # ---- The machine.
 

@@ -96,7 +96,7 @@ class Kernel(_smelt.Kernel):
             "metal_version": _version_text(self.metal_version),
         }
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         return _from_description, (self._description(),)
 
     def __repr__(self) -> str:
