@@ -1,33 +1,19 @@
 /* The order of the passes, from clang's bitcode to machine code. */
 #include "base/clock.h"
+#include "ir/escape.h"
 #include "ir/pass.h"
 
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
-#include <llvm-c/ErrorHandling.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
-
-/* LLVM ends the process when it meets what it cannot go on with. A compile must not take its host with it: it
- * is left from within, and what LLVM held is lost. */
-static _Thread_local struct escape {
-    jmp_buf place;
-    char reason[512];
-} * escape;
-
-static void on_fatal_error(const char *reason) {
-    if (!escape) return;
-    snprintf(escape->reason, sizeof escape->reason, "%s", reason);
-    longjmp(escape->place, 1);
-}
 
 /* A warning that says what a function keeps on the stack, spilled registers included: pass_codegen asks for
  * them. */
@@ -49,7 +35,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
 }
 
 static void start_llvm(void) {
-    LLVMInstallFatalErrorHandler(on_fatal_error);
+    escape_install();
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -191,14 +177,17 @@ static smelt_status run(struct unit *unit) {
     return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", pass_codegen);
 }
 
-/* *whole: LLVM's objects may still be touched. */
+/* *whole: LLVM's objects may still be touched. Where LLVM gives up on vector code, the scalar engine's may
+ * do. */
 static smelt_status run_guarded(struct unit *unit, bool *whole) {
-    struct escape here;
-    *whole = setjmp(here.place) == 0;
-    escape = *whole ? &here : NULL;
-    if (!*whole) return unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot make code of it: %s", here.reason);
-    smelt_status status = run(unit);
-    escape = NULL;
+    struct escape escape;
+    *whole = sigsetjmp(escape.place, 1) == 0;
+    if (*whole) escape_begin(&escape);
+    smelt_status status =
+        *whole ? run(unit)
+               : unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot make code of it: %s", escape.reason);
+    escape_end(&escape);
+    unit->refused |= !*whole && unit->engine == ENGINE_SIMD;
     return status;
 }
 
