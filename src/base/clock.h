@@ -17,4 +17,14 @@ static inline int64_t clock_nanoseconds(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* The time `seconds` (at most one) from now by one of the system's clocks, for waits until then. */
+static inline struct timespec clock_after(clockid_t clock, double seconds) {
+    struct timespec time;
+    clock_gettime(clock, &time);
+    time.tv_nsec += (long)(seconds * 1e9);
+    time.tv_sec += time.tv_nsec / 1000000000;
+    time.tv_nsec %= 1000000000;
+    return time;
+}
+
 #endif

@@ -93,3 +93,7 @@ void interrupt_await_any(void) {
     while (sem_trywait(&raises) == 0) {
     }
 }
+
+void interrupt_tell_again(void) {
+    (void)sem_post(&raises);
+}

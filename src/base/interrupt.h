@@ -29,5 +29,7 @@ smelt_status interrupt_status(const char *kernel, smelt_status status);
 
 /* Sleeps until an interrupt of the process is raised that no such sleep has told of. */
 void interrupt_await_any(void);
+/* Ends such a sleep as if one had been raised. */
+void interrupt_tell_again(void);
 
 #endif

@@ -1,5 +1,7 @@
 /* The CPU as a device: loading of images, launches over the pool. */
+#include "base/interrupt.h"
 #include "cpu/gang.h"
+#include "cpu/interrupt.h"
 #include "cpu/pool.h"
 #include "cpu/scalar.h"
 #include "cpu/shape.h"
@@ -48,9 +50,12 @@ static smelt_status run_groups(void *job, uint64_t first, uint64_t last) {
     struct cpu_launch *launch = job;
     struct worker *worker;
     smelt_status status = worker_of_this_thread(&worker);
-    if (status == SMELT_OK)
+    if (status == SMELT_OK) {
+        if (launch->interrupt) interruption_begin(worker, launch);
         status = launch->scalar ? scalar_run_groups(worker, launch, first, last)
                                 : gang_run_groups(worker, launch, first, last);
+        if (launch->interrupt) interruption_end(worker);
+    }
     if (status != SMELT_OK) __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
     return status;
 }
@@ -83,22 +88,29 @@ static void measure(const struct launch *request, struct cpu_launch *launch) {
 static smelt_status run(struct executable *executable, const struct launch *request) {
     static _Atomic uint64_t launches;
     struct launch_log log;
-    struct cpu_launch launch = {.name = executable->name, .buffers = request->buffers, .log = &log};
+    struct cpu_launch launch = {
+        .name = executable->name, .buffers = request->buffers, .interrupt = interrupt_of_call(), .log = &log};
     TRY(executable_codes(executable, request, &launch.codes, NULL));
     measure(request, &launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
     launch.scalar = launch.codes.full && launch.codes.full->head.image.engine == ENGINE_SCALAR;
     uint64_t groups = (uint64_t)launch.groups[0] * launch.groups[1] * launch.groups[2];
     struct alarm *alarm = NULL;
+    sigset_t signals;
     fault_install();
+    if (launch.interrupt) TRY(interruption_prepare());
     if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
     launch_log_open(&log);
+    if (launch.interrupt) interruption_allow(&signals);
     smelt_status status =
         groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups, launch.name);
+    if (launch.interrupt) interruption_restore(&signals);
     alarm_disarm(alarm);
     launch_log_deliver(&log, launch.name);
     if (request->log_lines) *request->log_lines = log.kept;
     if (request->dropped_log_lines) *request->dropped_log_lines = log.dropped;
+    if (status == SMELT_OK && __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED))
+        status = fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", executable->name);
     if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
         status = fail(SMELT_ERROR_TIMEOUT,
                       "kernel '%s' ran longer than the time-out of %g seconds and was stopped",

@@ -1,12 +1,11 @@
 /* Faults in generated code: recognised, taken back to the worker, reported as errors. Everything else goes to
  * the handler that was there before. */
-#include "cpu/worker.h"
+#include "cpu/leave.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
 #define SIGNAL_STACK_BYTES 65536
 
@@ -17,33 +16,20 @@ static _Thread_local void *own_stack;
 /* Set while a fault is with the previous handler: one that hands it back to us would go round for ever. */
 static _Thread_local volatile sig_atomic_t handing_on;
 
-static bool in_code(const struct object *object, const void *address) {
-    const char *p = address;
-    return p >= object->code && p < object->code + object->code_size;
-}
-
-static bool on_fiber(const struct worker *worker, const void *stack_pointer) {
-    const char *p = stack_pointer, *low = worker->running->stack;
-    return p >= low && p < low + worker->running->stack_bytes;
-}
-
 /* The instruction to blame: the faulting one, or the call into a library function that faulted; NULL if the
  * kernel has overwritten its own stack and jumped who knows where. */
 static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
-    const struct object *object = &worker->code->object;
-    const void *instruction = (const void *)context->uc_mcontext.gregs[REG_RIP];
-    if (in_code(object, instruction)) return instruction;
-    const void *const *stack = (const void *const *)context->uc_mcontext.gregs[REG_RSP];
-    for (int i = 0; i < 64 && on_fiber(worker, stack + i); i++)
-        if (in_code(object, stack[i])) return (const char *)stack[i] - 1;
+    const void *instruction = leave_instruction(context);
+    if (leave_in_code(worker, instruction)) return instruction;
+    const void *const *stack = leave_stack(context);
+    for (int i = 0; i < 64 && leave_on_fiber(worker, stack + i); i++)
+        if (leave_in_code(worker, stack[i])) return (const char *)stack[i] - 1;
     return NULL;
 }
 
 /* While kernel code runs nothing else runs on its fiber but the engine's few functions it calls. */
 static bool is_of_kernel(const struct worker *worker, const ucontext_t *context) {
-    const struct object *object = &worker->code->object;
-    return in_code(object, (const void *)context->uc_mcontext.gregs[REG_RIP]) ||
-           on_fiber(worker, (const void *)context->uc_mcontext.gregs[REG_RSP]);
+    return leave_in_code(worker, leave_instruction(context)) || leave_on_fiber(worker, leave_stack(context));
 }
 
 static void call_previous(int signal, siginfo_t *info, void *context) {
@@ -71,12 +57,9 @@ NOT_COUNTED static void on_fault(int signal, siginfo_t *info, void *opaque) {
         call_previous(signal, info, opaque);
         return;
     }
-    worker->ended = ENDED_BY_FAULT;
     worker->fault_address = info->si_addr;
     worker->fault_instruction = blamed_instruction(worker, context);
-    struct fiber_escape escape = fiber_escape(&worker->home);
-    context->uc_mcontext.gregs[REG_RIP] = (greg_t)escape.instruction_pointer;
-    context->uc_mcontext.gregs[REG_RSP] = (greg_t)escape.stack_pointer;
+    leave_kernel(worker, context, ENDED_BY_FAULT);
 }
 
 static bool is_installed(int signal) {

@@ -199,6 +199,9 @@ static struct gang *next_round(struct gang_state *state) {
     if (!state->last_waiting) {
         if (!next_group(state)) return NULL;
         begin_turns(state);
+    } else if (__atomic_load_n(state->worker->group.stop, __ATOMIC_RELAXED)) {
+        state->worker->ended = ENDED_BY_STOP;
+        return NULL;
     }
     state->last_waiting = NULL;
     return state->first;
@@ -386,7 +389,7 @@ static smelt_status run_stretch(struct gang_state *state) {
     worker_enter(worker, &state->gangs[0].fiber);
     smelt_status status = report(state);
     /* Lanes that wait in vain are noted in the gangs. */
-    if (status != SMELT_OK) state->laid_out_lanes = 0;
+    if (worker->ended != ENDED_WELL) state->laid_out_lanes = 0;
     return status;
 }
 

@@ -12,11 +12,20 @@ static void record_call(const struct group_context *group, uint32_t index, uint3
                                       (group->position[1] + (uint64_t)group->groups[1] * group->position[2]),
                               .index = index};
     for (int d = 0; d < 3; d++) place.thread[d] = group->position[d] * group->dispatch_size[d] + position[d];
-    launch_log_add(worker_in_kernel()->launch->log, &place, count, words, NULL, NULL);
+    struct worker *worker = worker_in_kernel();
+    worker->in_call = true;
+    launch_log_add(worker->launch->log, &place, count, words, NULL, NULL);
+    worker->in_call = false;
+}
+
+/* A kernel that does little else is hardly ever found in its own code. */
+static bool is_interrupted(void) {
+    return __atomic_load_n(&worker_in_kernel()->launch->interrupted, __ATOMIC_RELAXED);
 }
 
 void smelt_runtime_log(struct thread_context *context, uint32_t count, const uint64_t *words) {
     record_call(context->group, context->index, count, words);
+    if (is_interrupted()) smelt_runtime_stop(context);
 }
 
 void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
@@ -34,4 +43,5 @@ void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes,
         }
         record_call(context->group, context->first + lane, count, words);
     }
+    if (is_interrupted()) smelt_runtime_gang_stop(context);
 }

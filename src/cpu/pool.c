@@ -1,7 +1,9 @@
 #include "cpu/pool.h"
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "cpu/interrupt.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_POOL_THREADS 256
 /* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
@@ -152,16 +153,15 @@ static void pin(pthread_t thread, int index) {
     }
 }
 
-/* A forked child has none of the threads: it starts its own at its next job. */
-static void after_fork(void) {
-    pthread_mutex_init(&pool.callers, NULL);
-    pthread_mutex_init(&pool.lock, NULL);
-    pthread_mutex_init(&pool.failure_lock, NULL);
-    pthread_cond_init(&pool.work, NULL);
-    pool.threads = 0;
-    pool.started = false;
-    atomic_store(&pool.sleeping, 0);
-    atomic_store(&pool.active, 0);
+/* Signals that are left to the pool's threads: their own faults, the profiler's, the interrupts of launches.
+ * The host's others are for the host's threads. */
+static void block_signals(sigset_t *before) {
+    static const int let_through[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
+    sigset_t most;
+    sigfillset(&most);
+    for (size_t i = 0; i < sizeof let_through / sizeof *let_through; i++) sigdelset(&most, let_through[i]);
+    sigdelset(&most, interruption_signal);
+    pthread_sigmask(SIG_SETMASK, &most, before);
 }
 
 /* For debuggers and traces. */
@@ -172,13 +172,12 @@ static void name_thread(pthread_t thread, int index) {
 }
 
 static void start_threads(void) {
-    static bool registered;
     if (pool.started) return;
     pool.started = true;
-    if (!registered) (void)pthread_atfork(NULL, NULL, after_fork);
-    registered = true;
     int wanted = pool_size() - 1;
     uintptr_t generation = atomic_load(&pool.generation);
+    sigset_t before;
+    block_signals(&before);
     for (int i = 0; i < wanted; i++) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, pool_thread, (void *)generation) != 0) {
@@ -190,10 +189,25 @@ static void start_threads(void) {
         pthread_detach(thread);
         pool.threads++;
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Until the jobs of others are done. INTERRUPTED. */
+static smelt_status wait_for_turn(void) {
+    if (!interrupt_of_call()) {
+        pthread_mutex_lock(&pool.callers);
+        return SMELT_OK;
+    }
+    if (pthread_mutex_trylock(&pool.callers) == 0) return SMELT_OK;
+    for (;;) {
+        TRY(interrupt_check());
+        struct timespec until = clock_after(CLOCK_REALTIME, INTERRUPT_LOOK_SECONDS);
+        if (pthread_mutex_timedlock(&pool.callers, &until) == 0) return SMELT_OK;
+    }
 }
 
 smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name) {
-    pthread_mutex_lock(&pool.callers);
+    TRY(wait_for_turn());
     start_threads();
     pool.pieces = pieces;
     pool.job = job;
@@ -234,7 +248,7 @@ struct alarm {
 static pthread_mutex_t alarm_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t alarm_changed;
 static struct alarm *alarms;
-static pid_t alarm_process; /* the process the thread runs in: a forked child starts its own */
+static bool alarm_thread_runs;
 
 static void *alarm_thread(void *unused) {
     (void)unused;
@@ -256,17 +270,16 @@ static void *alarm_thread(void *unused) {
 }
 
 static bool start_alarm_thread(void) {
-    if (alarm_process == getpid()) return true;
+    if (alarm_thread_runs) return true;
     pthread_condattr_t attributes;
     pthread_t thread;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&alarm_changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    alarms = NULL;
     if (pthread_create(&thread, NULL, alarm_thread, NULL) != 0) return false;
     pthread_detach(thread);
-    alarm_process = getpid();
+    alarm_thread_runs = true;
     return true;
 }
 
@@ -300,4 +313,24 @@ void alarm_disarm(struct alarm *alarm) {
     }
     pthread_mutex_unlock(&alarm_lock);
     free(alarm);
+}
+
+/* ---- A forked child has none of the threads: it starts its own at its next job, and its next alarm. */
+
+static void after_fork(void) {
+    pthread_mutex_init(&pool.callers, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_mutex_init(&pool.failure_lock, NULL);
+    pthread_cond_init(&pool.work, NULL);
+    pool.threads = 0;
+    pool.started = false;
+    atomic_store(&pool.sleeping, 0);
+    atomic_store(&pool.active, 0);
+    pthread_mutex_init(&alarm_lock, NULL);
+    alarms = NULL;
+    alarm_thread_runs = false;
+}
+
+__attribute__((constructor)) static void register_fork(void) {
+    (void)pthread_atfork(NULL, NULL, after_fork);
 }

@@ -61,7 +61,7 @@ static void free_all_fibers(struct scalar_state *state) {
 
 /* Runs unstarted threads one after another until one waits: then the fiber stays with that thread, and ends
  * with it. */
-static void fiber_main(void *argument) {
+static NOT_COUNTED void fiber_main(void *argument) {
     struct scalar_state *state = argument;
     struct worker *worker = state->worker;
     struct fiber *self = worker->running;

@@ -1,5 +1,6 @@
 #include "cpu/worker.h"
 #include "cpu/gang.h"
+#include "cpu/interrupt.h"
 #include "cpu/scalar.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@ static pthread_once_t worker_once = PTHREAD_ONCE_INIT;
 
 static void worker_destroy(void *pointer) {
     struct worker *worker = pointer;
+    interruption_forget(worker);
     scalar_state_free(worker->scalar);
     gang_state_free(worker->gangs);
     free(worker->threadgroup_memory);
@@ -33,6 +35,7 @@ smelt_status worker_of_this_thread(struct worker **out) {
         }
         this_worker = worker;
         fault_prepare_thread();
+        interruption_know(worker);
     }
     *out = this_worker;
     return SMELT_OK;
@@ -40,6 +43,10 @@ smelt_status worker_of_this_thread(struct worker **out) {
 
 struct worker *worker_in_kernel(void) {
     return this_worker && this_worker->in_kernel ? this_worker : NULL;
+}
+
+NOT_COUNTED struct worker *worker_of_signal(void) {
+    return this_worker;
 }
 
 static smelt_status prepare_memory(struct worker *worker, const struct cpu_launch *launch) {

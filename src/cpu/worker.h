@@ -6,6 +6,9 @@
 #include "cpu/executable.h"
 #include "cpu/fiber.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define MAX_THREADS_PER_GROUP 1024
 
 /* What a launch shares between workers. */
@@ -21,7 +24,19 @@ struct cpu_launch {
     uint64_t threadgroup_total; /* static and dynamic */
     uint32_t stop;              /* atomic: a worker failed, or time is over; generated code polls it */
     uint32_t timed_out;         /* atomic */
+    uint32_t interrupted;       /* atomic */
+    smelt_interrupt *interrupt; /* ends it when it is raised; NULL */
     struct launch_log *log;
+};
+
+/* How a worker is told to leave kernel code: cpu/interrupt.c. */
+struct interruption {
+    pthread_t thread;
+    struct worker *next, **link;       /* in the list of all workers */
+    struct cpu_launch *_Atomic launch; /* that it works for, if it has an interrupt */
+    atomic_bool watched;               /* is looked at: `launch` must stay for so long */
+    atomic_bool signalled;             /* a signal is on its way */
+    uint32_t vector_control;           /* MXCSR, as it is outside of kernel code */
 };
 
 /* A thread of the pool, or a caller. */
@@ -34,12 +49,14 @@ struct worker {
     size_t threadgroup_capacity;
     struct fiber_home home;
     struct fiber *running; /* while `in_kernel` */
-    bool in_kernel;
+    volatile bool in_kernel;
+    volatile bool in_call; /* of the engine's, by generated code, that must not be left in the middle */
     /* Why a group ended early. */
     enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER } ended;
     const void *fault_address, *fault_instruction;
     struct scalar_state *scalar; /* made by the engine that needs them */
     struct gang_state *gangs;
+    struct interruption interruption;
 };
 
 /* The calling thread's worker, made at its first use. */
@@ -47,6 +64,9 @@ smelt_status worker_of_this_thread(struct worker **worker);
 
 /* The worker whose kernel code the calling thread is running, or NULL. Safe in a signal handler. */
 struct worker *worker_in_kernel(void);
+
+/* The calling thread's, or NULL: for a signal handler that may come at any time. */
+struct worker *worker_of_signal(void);
 
 /* Fills what is the same for all groups of a launch, once a launch. */
 smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *launch);

@@ -106,8 +106,15 @@ static void still_them(int status, void *unused) {
     pthread_mutex_unlock(&left_lock);
 }
 
+/* A forked child has none of them. */
+static void after_fork(void) {
+    pthread_mutex_init(&left_lock, NULL);
+    left = NULL;
+}
+
 static void register_stilling(void) {
     (void)on_exit(still_them, NULL);
+    (void)pthread_atfork(NULL, NULL, after_fork);
 }
 
 static void leave_behind(struct job *job) {
@@ -182,23 +189,14 @@ static bool has_time_left(const struct job *job, double seconds, double start) {
     return processor_time(job->thread) < seconds && clock_seconds() - start < PATIENCE * seconds;
 }
 
-/* How long to sleep before the limit, and an interrupt, are looked at again. */
-static struct timespec next_look(void) {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += interrupt_of_call() ? (long)(INTERRUPT_LOOK_SECONDS * 1e9) : 1000000000;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    return until;
-}
-
 /* OK: the thread came to an end. If not, TIMEOUT or INTERRUPTED, the job is its own. */
 static smelt_status wait_for(struct job *job, double seconds) {
     const double start = clock_seconds();
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&job->lock);
     while (!job->done && status == SMELT_OK) {
-        struct timespec until = next_look();
+        struct timespec until =
+            clock_after(CLOCK_MONOTONIC, interrupt_of_call() ? INTERRUPT_LOOK_SECONDS : 1);
         bool woken = pthread_cond_timedwait(&job->changed, &job->lock, &until) != ETIMEDOUT;
         if (job->done)
             break;

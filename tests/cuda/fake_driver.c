@@ -5,7 +5,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-struct fake fake = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
+struct fake fake = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .patience = 2};
 /* In the block that every thread has: leak checkers lose their way in others of a thread that never ends. */
 static __thread CUcontext current __attribute__((tls_model("initial-exec")));
 
@@ -308,6 +308,12 @@ static void hook_fault_for_good(CUresult result) {
     fake.for_good = true;
 }
 
+static void hook_patience(unsigned questions) {
+    pthread_mutex_lock(&fake.lock);
+    fake.patience = questions;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static void hook_deferred(bool on) {
     pthread_mutex_lock(&fake.lock);
     fake.deferred = on;
@@ -376,6 +382,7 @@ EXPORT const struct fake_cuda *fake_cuda_hooks(void) {
                                            .fault = hook_fault,
                                            .fault_for_good = hook_fault_for_good,
                                            .deferred = hook_deferred,
+                                           .patience = hook_patience,
                                            .launch = hook_launch,
                                            .touch = hook_touch,
                                            .pause = hook_pause,

@@ -17,8 +17,8 @@
  * of work knows what is ordered before it (stream order, events, waits of the host), and two that use one
  * block of memory with neither before the other are a violation. So is work on memory before it is allocated
  * or after it is given back, from pinned memory that is gone, on handles that are destroyed or from before a
- * reset, and calls without their context. A third question whether work is done finds it done. The first
- * violation is kept; tests end with `violation() == NULL`.
+ * reset, and calls without their context. Work is done, too, when it has been asked for often enough
+ * (`patience`). The first violation is kept; tests end with `violation() == NULL`.
  *
  * Copies from memory that is not pinned are read at once, copies to such memory wait, as the driver does. A
  * block that is given back stays in the pool, good for allocations of its size, until the pool is trimmed.
@@ -62,6 +62,8 @@ struct fake_cuda {
     /* … after which there is no new context, as with NVIDIA's driver; else a reset helps. */
     void (*fault_for_good)(CUresult result);
     void (*deferred)(bool on);
+    /* So many questions whether work is done are answered with no before it is done; 2 at first. */
+    void (*patience)(unsigned questions);
     void (*launch)(fake_launch_hook *hook, void *context);
     /* From within a launch: it uses the block at `address`. */
     void (*touch)(CUdeviceptr address, bool writes);

@@ -154,6 +154,7 @@ struct fake {
     pthread_mutex_t lock; /* recursive: launches call hooks */
     int device_count;
     bool initialised, pools, deferred, real_clock;
+    unsigned patience; /* questions before what is asked for is done */
     uint64_t memory;
     struct fake_device devices[FAKE_MOST_DEVICES];
     struct object *objects;

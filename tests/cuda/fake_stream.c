@@ -193,7 +193,10 @@ EXPORT CUresult cuStreamQuery(CUstream handle) {
         GIVE(FAKE_CAPTURE_UNSUPPORTED);
     }
     /* Time passes while a program asks and asks. */
-    if (stream->done < stream->works.count && ++stream->questions % 3 == 0) run_all(stream);
+    if (stream->done < stream->works.count && stream->questions++ >= fake.patience) {
+        stream->questions = 0;
+        run_all(stream);
+    }
     if (stream->done < stream->works.count) GIVE(CUDA_ERROR_NOT_READY);
     clock_join(&fake.host, &stream->clock);
     GIVE(wait_result(current_device()));
@@ -284,8 +287,10 @@ EXPORT CUresult cuEventSynchronize(CUevent event) {
 EXPORT CUresult cuEventQuery(CUevent event) {
     CALL("cuEventQuery", NEEDS_CONTEXT);
     if (!object_check(event, KIND_EVENT, "cuEventQuery")) GIVE(FAKE_INVALID_HANDLE);
-    if (event->happened < event->records && ++event->questions % 3 == 0)
+    if (event->happened < event->records && event->questions++ >= fake.patience) {
+        event->questions = 0;
         run_until(event->stream, event->place);
+    }
     if (event->happened < event->records) GIVE(CUDA_ERROR_NOT_READY);
     if (event->recorded) clock_join(&fake.host, &event->clock);
     GIVE(wait_result(current_device()));

@@ -2,8 +2,10 @@
  * kernels that fail. */
 #include "cuda/launches.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static smelt_dispatch_desc axpy_desc(smelt_array *y, smelt_array *x, const float *a) {
     return (smelt_dispatch_desc){.buffers = {{.array = y}, {.array = x}, {.bytes = a, .size = sizeof *a}},
@@ -47,6 +49,98 @@ static void test_endless_kernel_is_stopped(void **state) {
     assert_true(value_of(y, 7) == 16);
     smelt_array_release(x);
     smelt_array_release(y);
+    smelt_function_release(axpy);
+}
+
+/* ---- Interrupts: of a launch with a time-out, as it runs, and of one that waits for others before it. */
+
+static void *raise_soon(void *interrupt) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    smelt_interrupt_raise(interrupt);
+    return NULL;
+}
+
+static void test_endless_kernel_is_interrupted(void **state) {
+    (void)state;
+    static const char message[] = "kernel 'axpy' was interrupted: the caller asked for the run to be ended";
+    struct seen seen = {0};
+    float a = 1;
+    smelt_interrupt *interrupt;
+    pthread_t thread;
+    smelt_function *axpy = function_of(AXPY_FILE, "axpy");
+    smelt_array *x = floats("cuda", 8, 1, 1), *y = floats("cuda", 8, 0, 0);
+    smelt_dispatch_desc desc = axpy_desc(y, x, &a);
+    OK(smelt_interrupt_create(&interrupt));
+    desc.timeout = 100;
+    desc.interrupt = interrupt;
+    for (int i = 0; i < 2; i++) {
+        fake->launch(run_until_stopped, &seen);
+        assert_int_equal(pthread_create(&thread, NULL, raise_soon, interrupt), 0);
+        expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_INTERRUPTED, message);
+        pthread_join(thread, NULL);
+        /* Still raised: nothing is launched. */
+        seen.launches = 0;
+        fake->launch(run_axpy, &seen);
+        expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_INTERRUPTED, message);
+        assert_int_equal(seen.launches, 0);
+        smelt_interrupt_clear(interrupt);
+        OK(smelt_function_run(axpy, &desc));
+        assert_int_equal(seen.launches, 1);
+    }
+    /* Without a time-out it is enqueued, and code without looks at a flag runs to its end. */
+    desc.timeout = 0;
+    OK(smelt_function_run(axpy, &desc));
+    assert_true(seen.head.stop == 0);
+    y = on_host(y);
+    assert_true(value_of(y, 7) == 3 * 8);
+    smelt_array_release(x);
+    smelt_array_release(y);
+    smelt_interrupt_release(interrupt);
+    smelt_function_release(axpy);
+}
+
+/* What is enqueued before does not end: the driver says so, however often it is asked. */
+static void test_waiting_for_others_is_interrupted(void **state) {
+    (void)state;
+    struct seen seen = {0};
+    float a = 1;
+    smelt_interrupt *interrupt;
+    pthread_t thread;
+    smelt_function *axpy = function_of(AXPY_FILE, "axpy");
+    smelt_array *x = floats("cuda", 8, 1, 1), *y = floats("cuda", 8, 0, 0);
+    smelt_dispatch_desc desc = axpy_desc(y, x, &a);
+    OK(smelt_interrupt_create(&interrupt));
+    desc.timeout = 100;
+    fake->launch(run_axpy, &seen);
+    OK(smelt_function_run(axpy, &desc));
+    fake->deferred(true);
+    desc.interrupt = interrupt;
+    desc.timeout = 0;
+    OK(smelt_function_run(axpy, &desc));
+    desc.timeout = 100;
+    /* With the interrupt not raised it asks until all has ended. */
+    fake->forget_calls();
+    OK(smelt_function_run(axpy, &desc));
+    assert_int_equal(seen.launches, 3);
+    assert_int_equal(fake->calls("cuStreamQuery"), 3);
+    /* Raised while it asks, the launch does not come; what was before it does. */
+    fake->patience(1000000);
+    desc.timeout = 0;
+    OK(smelt_function_run(axpy, &desc));
+    desc.timeout = 100;
+    assert_int_equal(pthread_create(&thread, NULL, raise_soon, interrupt), 0);
+    expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_INTERRUPTED,
+                   "kernel 'axpy' was interrupted: the caller asked for the run to be ended");
+    pthread_join(thread, NULL);
+    assert_int_equal(seen.launches, 3);
+    fake->patience(2);
+    fake->deferred(false);
+    y = on_host(y);
+    assert_int_equal(seen.launches, 4);
+    assert_true(value_of(y, 7) == 4 * 8);
+    smelt_array_release(x);
+    smelt_array_release(y);
+    smelt_interrupt_release(interrupt);
     smelt_function_release(axpy);
 }
 
@@ -316,6 +410,8 @@ static void test_what_must_be_waited_for_is_not_recorded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_endless_kernel_is_stopped, check_fake),
+        cmocka_unit_test_teardown(test_endless_kernel_is_interrupted, check_fake),
+        cmocka_unit_test_teardown(test_waiting_for_others_is_interrupted, check_fake),
         cmocka_unit_test_teardown(test_info_is_measured_on_the_device, check_fake),
         cmocka_unit_test_teardown(test_fault_names_the_kernel_and_reset_helps, check_fake),
         cmocka_unit_test_teardown(test_release_when_the_driver_is_gone, check_fake),
