@@ -385,6 +385,8 @@ SMELT_API bool smelt_interrupt_is_raised(const smelt_interrupt *interrupt);
 SMELT_API smelt_status smelt_stream_create(const char *device, smelt_stream **stream);
 /* Over a stream of the caller's: a CUstream (NULL is CUDA's default stream), which must outlive it. */
 SMELT_API smelt_status smelt_stream_from_native(const char *device, void *native, smelt_stream **stream);
+/* The device's default stream, which calls that name none use. */
+SMELT_API smelt_status smelt_stream_default(const char *device, smelt_stream **stream);
 SMELT_API void *smelt_stream_native(const smelt_stream *stream);
 SMELT_API smelt_stream *smelt_stream_retain(smelt_stream *stream);
 SMELT_API void smelt_stream_release(smelt_stream *stream);

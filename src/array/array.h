@@ -18,6 +18,10 @@ struct memory_space {
                            const smelt_shape *shape, smelt_array **array);
     /* Makes borrowed memory, with its start and bytes, the space's. */
     smelt_status (*adopt)(const struct memory_space *space, struct memory *memory);
+    /* What is enqueued on `stream` from now on comes after all uses of the memory, and later uses after what
+     * is there by then. `home`: borrowed memory's owner goes on in the order of this stream; when the last
+     * reference goes it is the stream that waits, and not the caller. */
+    smelt_status (*order)(struct memory *memory, smelt_stream *stream, bool home);
     /* `from` may be changed once it returns. */
     smelt_status (*copy_in)(struct memory *memory, smelt_stream *stream, char *to, const void *from,
                             size_t bytes);

@@ -219,6 +219,17 @@ smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready) {
     return status;
 }
 
+smelt_status cuda_memory_order(struct memory *memory, struct cuda_stream *stream, bool home) {
+    struct cuda_use *use = memory->use;
+    TRY(cuda_memory_use(memory, stream, true));
+    if (!home) return SMELT_OK;
+    pthread_mutex_lock(&use->lock);
+    if (use->home) cuda_stream_release(use->home);
+    use->home = cuda_stream_retain(stream);
+    pthread_mutex_unlock(&use->lock);
+    return SMELT_OK;
+}
+
 /* ---- Release. */
 
 static void wait_for_user(struct cuda_stream *stream) {
@@ -236,6 +247,18 @@ static void wait_for_user(struct cuda_stream *stream) {
 static void wait_for_users(struct cuda_use *use) {
     if (use->writer) wait_for_user(use->writer);
     for (int i = 0; i < use->reader_count; i++) wait_for_user(use->readers[i]);
+}
+
+/* The owner's stream goes on after them. */
+static void hand_over(struct cuda_use *use) {
+    struct cuda_stream *home = use->home;
+    bool open = true;
+    CUresult result = CUDA_SUCCESS;
+    if (use->writer) result = cuda_stream_follow_if_open(home, use->writer, &open);
+    for (int i = 0; i < use->reader_count && open && result == CUDA_SUCCESS; i++)
+        result = cuda_stream_follow_if_open(home, use->readers[i], &open);
+    cuda_note(use->gpu, result);
+    if (!open || result != CUDA_SUCCESS) wait_for_users(use);
 }
 
 /* In the order of the one stream that used it: what is allocated there next can be the same block without
@@ -273,11 +296,14 @@ void cuda_memory_release(struct memory *memory) {
     if (cuda_enter_release(use->gpu, use->epoch, &previous)) {
         if (!memory->borrowed)
             release_block(use, (CUdeviceptr)(uintptr_t)memory->start);
+        else if (memory->release && use->home)
+            hand_over(use);
         else if (memory->release)
             wait_for_users(use);
         cuda_leave(use->gpu, previous);
     }
     if (use->writer) cuda_stream_release(use->writer);
+    if (use->home) cuda_stream_release(use->home);
     forget_readers(use);
     pthread_mutex_destroy(&use->lock);
     free(use);

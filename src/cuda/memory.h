@@ -18,6 +18,7 @@ struct cuda_use {
     struct cuda_stream *writer; /* NULL: none yet. References, these and the readers'. */
     struct cuda_stream *readers[CUDA_READERS];
     int reader_count;
+    struct cuda_stream *home;      /* of borrowed memory whose owner goes on in a stream's order; or NULL */
     CUdeviceptr block;             /* of smelt's own pool; 0: the caller's memory */
     struct cuda_use *next, **link; /* in the list of the GPU's blocks, under its `blocks_lock` */
 };
@@ -39,6 +40,9 @@ smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, 
 
 /* Has the stream that wrote it last come to its end? Need not be between cuda_enter and cuda_leave. */
 smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready);
+
+/* struct memory_space's `order`, on a stream of the memory's GPU. */
+smelt_status cuda_memory_order(struct memory *memory, struct cuda_stream *stream, bool home);
 
 /* struct memory_space. */
 smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory);

@@ -213,9 +213,9 @@ void cuda_recording_abandon(struct cuda_stream *stream) {
 
 /* Checks the stream and enters its GPU. */
 static smelt_status enter(smelt_stream *stream, struct cuda_stream **cuda, CUcontext *previous) {
-    if (!stream)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream record: stream is NULL; a default stream cannot record");
+    if (!stream || stream->usual)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: %s; a default stream cannot record",
+                    stream ? "stream is the device's default" : "stream is NULL");
     if (!stream->cuda)
         return fail(SMELT_ERROR_UNSUPPORTED,
                     "stream record: device '%s' runs launches at once and cannot record them",

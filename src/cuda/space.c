@@ -45,6 +45,15 @@ static void trace(struct trace_span span, const char *what, const struct memory_
     trace_end(span, &slice);
 }
 
+static smelt_status order(struct memory *memory, smelt_stream *asked, bool home) {
+    struct cuda_stream *stream;
+    CUcontext previous;
+    TRY(enter(memory->space, asked, &previous, &stream));
+    smelt_status status = cuda_memory_order(memory, stream, home);
+    cuda_leave(gpu_of(memory->space), previous);
+    return status;
+}
+
 /* ---- Copies. */
 
 static smelt_status refuse_recording(struct cuda_stream *stream) {
@@ -220,6 +229,7 @@ void cuda_space_functions(struct cuda_gpu *gpu) {
     gpu->space = (struct memory_space){.device = gpu->name,
                                        .create = create,
                                        .adopt = cuda_memory_adopt,
+                                       .order = order,
                                        .copy_in = copy_in,
                                        .copy_out = copy_out,
                                        .copy_within = copy_within,

@@ -164,6 +164,23 @@ CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stre
     return result;
 }
 
+CUresult cuda_stream_follow_if_open(struct cuda_stream *stream, struct cuda_stream *other, bool *open) {
+    const struct cuda_driver *driver = stream->gpu->driver;
+    CUresult result = CUDA_SUCCESS;
+    if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return CUDA_SUCCESS;
+    /* One lock at a time: elsewhere the two may be the other way round. A marker that moves on in between is
+     * still behind what counts here. */
+    pthread_mutex_lock(&other->lock);
+    if (!other->closed && !cuda_stream_records(other))
+        result = driver->event_record(other->marker, other->handle);
+    pthread_mutex_unlock(&other->lock);
+    pthread_mutex_lock(&stream->lock);
+    *open = !stream->closed && !cuda_stream_records(stream);
+    if (*open && result == CUDA_SUCCESS) result = driver->stream_wait_event(stream->handle, other->marker, 0);
+    pthread_mutex_unlock(&stream->lock);
+    return result;
+}
+
 smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other) {
     CUresult result = cuda_stream_follow_quietly(stream, other);
     return result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(other->gpu, result, "the order of two streams");
@@ -316,6 +333,24 @@ smelt_status smelt_stream_from_native(const char *device, void *native, smelt_st
     return create(device, false, native, stream);
 }
 
+smelt_status smelt_stream_default(const char *name, smelt_stream **out) {
+    const struct device *device;
+    struct cuda_stream *cuda = NULL;
+    CUcontext previous;
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: the address for the stream is NULL");
+    TRY(device_find(name, &device));
+    struct cuda_gpu *gpu = cuda_gpu_of(device);
+    if (gpu) {
+        TRY(cuda_enter(gpu, &previous));
+        cuda = cuda_stream_retain(gpu->default_stream);
+        cuda_leave(gpu, previous);
+    }
+    smelt_status status = make_handle(device, cuda, out);
+    if (status == SMELT_OK) (*out)->usual = true;
+    if (status != SMELT_OK && cuda) cuda_stream_release(cuda);
+    return status;
+}
+
 void *smelt_stream_native(const smelt_stream *stream) {
     return stream && stream->cuda ? stream->cuda->handle : NULL;
 }
@@ -329,7 +364,7 @@ void smelt_stream_release(smelt_stream *stream) {
     if (!stream || atomic_fetch_sub(&stream->references, 1) != 1) return;
     struct cuda_stream *cuda = stream->cuda;
     CUcontext previous;
-    if (cuda && cuda_enter_release(cuda->gpu, cuda->epoch, &previous)) {
+    if (cuda && !stream->usual && cuda_enter_release(cuda->gpu, cuda->epoch, &previous)) {
         if (cuda_stream_records(cuda)) cuda_recording_abandon(cuda);
         cuda_stream_close(cuda);
         cuda_leave(cuda->gpu, previous);

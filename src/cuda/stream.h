@@ -32,6 +32,7 @@ struct smelt_stream {
     atomic_int references;
     const struct device *device;
     struct cuda_stream *cuda; /* NULL: a CPU's, on which everything has ended when its call returns */
+    bool usual;               /* a handle on the GPU's default stream, which outlives it */
 };
 
 /* All that follows, but cuda_wait, is called between cuda_enter and cuda_leave. */
@@ -75,6 +76,9 @@ smelt_status cuda_wait(const struct device *device);
 smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other);
 /* The same, leaving the thread's message. */
 CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other);
+/* The same for a stream that its owner may be closing: nothing is enqueued on one that is closed or records,
+ * and *open is false. */
+CUresult cuda_stream_follow_if_open(struct cuda_stream *stream, struct cuda_stream *other, bool *open);
 
 /* Waits until all that was enqueued has ended. FAULT names the kernel, or those it may have been.
  * INVALID_ARGUMENT while it is recording. */
