@@ -58,6 +58,10 @@ SMELT_API smelt_status smelt_array_to_dlpack_unversioned(smelt_array *array, sme
 SMELT_API void smelt_dlpack_delete(struct DLManagedTensorVersioned *tensor);
 SMELT_API void smelt_dlpack_delete_unversioned(struct DLManagedTensor *tensor);
 
+/* Where a tensor lies, by DLPack's numbers. */
+SMELT_API void smelt_dlpack_tensor_device(const struct DLManagedTensorVersioned *tensor, int32_t *type,
+                                          int32_t *number);
+
 /* A device as DLPack numbers it: "cuda:1" is type 2, number 1. NO_DEVICE for a name that is none. */
 SMELT_API smelt_status smelt_dlpack_device(const char *device, int32_t *type, int32_t *number);
 

@@ -263,7 +263,7 @@ static PyObject *as_numpy(PyObject *self, PyObject *arguments, PyObject *keyword
     }
     PyObject *made = array_export(smelt_array_retain(held(self)), KIND_NUMPY);
     if (made && dtype != Py_None) {
-        PyObject *other = PyObject_CallMethod(made, "astype", "OsssO", dtype, "K", "unsafe", "", Py_False);
+        PyObject *other = PyObject_CallMethod(made, "astype", "O", dtype);
         Py_DECREF(made);
         made = other;
     }
@@ -418,6 +418,13 @@ static PyMethodDef own_methods[] = {
      "smelt.NoDeviceError if there is none."},
     {"__array__", METHOD(as_numpy), KEYWORDS,
      "__array__($self, /, dtype=None, copy=None)\n--\n\nThe array as NumPy's."},
+    {"__dlpack__", METHOD(array_to_capsule), KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nThe array as "
+     "a DLPack "
+     "capsule."},
+    {"__dlpack_device__", array_dlpack_device, METH_NOARGS,
+     "__dlpack_device__($self, /)\n--\n\nDLPack's numbers of the device: (1, 0) is the host's memory, (2, n) "
+     "GPU n."},
     {"__complex__", as_complex, METH_NOARGS, NULL},
     {"__format__", format, METH_O, NULL},
     {"__copy__", copy, METH_NOARGS, NULL},

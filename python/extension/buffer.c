@@ -32,6 +32,17 @@ static bool dtype_of_format(const Py_buffer *view, smelt_dtype *dtype, bool *swa
     return *dtype != SMELT_NO_DTYPE;
 }
 
+/* ctypes gives no strides, which then are row-major. */
+static void read_layout(const Py_buffer *view, struct source *source) {
+    int64_t step = view->itemsize;
+    source->shape.ndim = view->ndim;
+    for (int d = view->ndim - 1; d >= 0; d--) {
+        source->shape.size[d] = view->shape ? view->shape[d] : view->len / view->itemsize;
+        source->strides[d] = view->strides ? view->strides[d] : step;
+        step *= source->shape.size[d];
+    }
+}
+
 bool buffer_import(PyObject *o, const struct request *request, smelt_array **array) {
     struct source source;
     Py_buffer *view = malloc(sizeof *view);
@@ -53,11 +64,7 @@ bool buffer_import(PyObject *o, const struct request *request, smelt_array **arr
         drop_buffer(view);
         return false;
     }
-    source.shape.ndim = view->ndim;
-    for (int d = 0; d < view->ndim; d++) {
-        source.shape.size[d] = view->shape[d];
-        source.strides[d] = view->strides[d];
-    }
+    read_layout(view, &source);
     source.data = view->buf;
     source.readonly = view->readonly;
     source.release = drop_buffer;

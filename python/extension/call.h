@@ -98,8 +98,6 @@ PyObject *type_name(PyObject *o);
 /* A stream given by Python: smelt's, an int, or torch's, CuPy's or what has __cuda_stream__. `device` is
  * where it must be, "cuda:0"; a reference for the caller. False with an exception. */
 bool stream_of(PyObject *o, const char *what, const char *device, smelt_stream **stream);
-/* The stream on which the library that arrays come from works now; NULL without one. */
-bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **stream);
 
 /* ---- interrupt.c: Ctrl-C */
 

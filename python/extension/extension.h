@@ -6,7 +6,8 @@
  *   array.c    smelt.array; values.c: its elements as Python's numbers, and back; text.c: as text;
  *              index.c: a[i, j:k]; operators.c: its operators
  *   interop.c  any object as an array, and arrays as the kind of object that came in
- *   dlpack.c   DLPack capsules
+ *   dlpack.c   DLPack capsules; exchange.c: its tables of C functions; torch.c
+ *   memory.c   arrays over memory of Python objects, from numpy.c and buffer.c
  *   machine.c  what is on this machine, for smelt.doctor
  *   kernel.c   kernels from bodies: smelt.metal_kernel
  *   library.c  whole .metal files: smelt.library */
@@ -24,7 +25,8 @@
 
 /* Names that are looked up in calls of kernels. */
 extern struct interned {
-    PyObject *numpy, *array_struct, *dlpack, *dlpack_device, *dtype, *empty_tuple;
+    PyObject *numpy, *array_struct, *dlpack, *dlpack_device, *dtype, *requires_grad, *is_conj, *is_neg,
+        *empty_tuple;
 } interned;
 int interned_init(void);
 
@@ -122,5 +124,19 @@ bool array_import_for_writing(PyObject *o, const char *what, smelt_array **array
 /* `array` as an object of `kind`, on the array's device; takes the reference, also when it fails (NULL). */
 PyObject *array_export(smelt_array *array, enum array_kind kind);
 int interop_init(PyObject *module);
+
+/* ---- streams.c */
+
+/* The stream over a native one, the same for each call, with a reference for the caller. False with an
+ * exception. */
+bool stream_of_native(const char *device, void *native, smelt_stream **stream);
+/* The stream on which the library that arrays of `kind` come from works now, torch's or CuPy's current one,
+ * with a reference for the caller; NULL for others, and on a CPU. False with an exception. */
+bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **stream);
+
+/* ---- dlpack.c */
+
+PyObject *array_to_capsule(PyObject *self, PyObject *arguments, PyObject *keywords); /* __dlpack__ */
+PyObject *array_dlpack_device(PyObject *self, PyObject *unused);
 
 #endif

@@ -42,4 +42,36 @@ int numpy_init(PyObject *module);
 
 bool buffer_import(PyObject *o, const struct request *request, smelt_array **array);
 
+/* ---- DLPack. */
+
+/* By o.__dlpack__(). `kind` decides whose stream is asked for. */
+bool dlpack_import(PyObject *o, enum array_kind kind, const struct request *request, smelt_array **array);
+
+/* A library's table of functions that do the same without Python between, found as an attribute of its types;
+ * one index each. -1: the type has none. */
+int exchange_of_type(PyObject *type);
+bool exchange_import(int index, PyObject *o, const struct request *request, smelt_array **array);
+PyObject *exchange_export(int index, smelt_array *array); /* takes the array */
+/* The library's current stream on GPU `number`. */
+bool exchange_stream(int index, int32_t number, void **native);
+
+/* Raises TypeError "WHAT: LIBRARY …: MESSAGE" for the producer's own exception, which becomes its cause. */
+void dlpack_refused(const char *what, PyObject *o);
+/* Raises what a call of the C API about a tensor failed with. */
+void dlpack_failed(smelt_status status, const char *what);
+/* The caller asked to write what is read-only. */
+void dlpack_read_only(const char *what);
+
+/* ---- torch.c */
+
+bool torch_import(PyObject *o, const struct request *request, smelt_array **array);
+PyObject *torch_export(smelt_array *array); /* takes the array */
+
+/* ---- interop.c */
+
+/* A call of a library's function on the array as a smelt.array, or as NumPy's. Takes the array. */
+PyObject *interop_by_function(smelt_array *array, bool numpy, const char *module, const char *name);
+
+enum { DLPACK_CPU = 1, DLPACK_CUDA = 2, DLPACK_CUDA_HOST = 3, DLPACK_CUDA_MANAGED = 13 };
+
 #endif

@@ -88,7 +88,8 @@ bool memory_import(const struct source *source, const struct request *request, s
     int64_t strides[SMELT_MAX_DIMENSIONS];
     bool well = lies_well(source, strides), good = false;
     if (request->writing && (source->readonly || !well)) {
-        PyErr_Format(PyExc_ValueError, "%s: the kernel writes it, and the array given is %s", request->what,
+        PyErr_Format(PyExc_ValueError, "%s: the array given is %s; expected one that can be written in place",
+                     request->what,
                      source->readonly ? "read-only"
                                       : "not aligned to its elements, or not in this machine's byte order");
     } else if (well) {

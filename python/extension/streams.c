@@ -1,32 +1,37 @@
 /* Streams of GPUs as other libraries name them. */
 #include "call.h"
 
-/* Streams that calls have named. A library keeps few, and hands out the same again and again; they stay. */
-#define KNOWN_STREAMS 64
-static struct known_stream {
+/* Each native stream gets one smelt_stream, kept: work on it is then known to be in one order, and nothing is
+ * asked of the driver. Libraries keep few streams and hand out the same again and again. */
+#define KEPT_STREAMS 64
+static struct {
     char device[32];
     void *native;
     smelt_stream *stream;
-} known[KNOWN_STREAMS];
-static int known_count;
+} kept[KEPT_STREAMS];
+static int kept_count, next_out;
 
-static bool over_native(const char *device, void *native, smelt_stream **stream) {
-    for (int i = 0; i < known_count; i++)
-        if (known[i].native == native && strcmp(known[i].device, device) == 0) {
-            *stream = smelt_stream_retain(known[i].stream);
-            return true;
+bool stream_of_native(const char *device, void *native, smelt_stream **stream) {
+    int i = 0;
+    while (i < kept_count && !(kept[i].native == native && strcmp(kept[i].device, device) == 0)) i++;
+    if (i == kept_count) {
+        smelt_stream *made;
+        smelt_status status = smelt_stream_from_native(device, native, &made);
+        if (status != SMELT_OK) {
+            raise_status(status);
+            return false;
         }
-    smelt_status status = smelt_stream_from_native(device, native, stream);
-    if (status != SMELT_OK) {
-        raise_status(status);
-        return false;
+        if (kept_count == KEPT_STREAMS) {
+            i = next_out++ % KEPT_STREAMS;
+            smelt_stream_release(kept[i].stream);
+        } else {
+            kept_count++;
+        }
+        PyOS_snprintf(kept[i].device, sizeof kept[i].device, "%s", device);
+        kept[i].native = native;
+        kept[i].stream = made;
     }
-    if (known_count < KNOWN_STREAMS) {
-        struct known_stream *next = &known[known_count++];
-        PyOS_snprintf(next->device, sizeof next->device, "%s", device);
-        next->native = native;
-        next->stream = smelt_stream_retain(*stream);
-    }
+    *stream = smelt_stream_retain(kept[i].stream);
     return true;
 }
 
@@ -67,7 +72,7 @@ bool stream_of(PyObject *o, const char *what, const char *device, smelt_stream *
         Py_XDECREF(name);
         return false;
     }
-    return over_native(device, native, stream);
+    return stream_of_native(device, native, stream);
 }
 
 /* A function of a module that has been imported, or NULL without an exception. */
@@ -110,6 +115,6 @@ bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **str
     if (strncmp(device, "cuda", 4) != 0) return true;
     int ordinal = device[4] == ':' ? atoi(device + 5) : 0;
     if (kind == KIND_TORCH ? torch_stream(ordinal, &native) : kind == KIND_CUPY && cupy_stream(&native))
-        return over_native(device, native, stream);
+        return stream_of_native(device, native, stream);
     return true;
 }

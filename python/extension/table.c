@@ -11,6 +11,9 @@ int interned_init(void) {
                  {&interned.array_struct, "__array_struct__"},
                  {&interned.dlpack, "__dlpack__"},
                  {&interned.dlpack_device, "__dlpack_device__"},
+                 {&interned.requires_grad, "requires_grad"},
+                 {&interned.is_conj, "is_conj"},
+                 {&interned.is_neg, "is_neg"},
                  {&interned.dtype, "dtype"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!(*names[i].name = PyUnicode_InternFromString(names[i].text))) return -1;

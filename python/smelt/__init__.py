@@ -1,16 +1,22 @@
 """Metal compute kernels on machines without Metal: compile, run, check and differentiate them from Python."""
 
 from smelt._smelt import (
-    BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, InterruptedError,
-    NoCompilerError, NoDeviceError, TimeoutError, UnsupportedError, __version__, array, bfloat16, bool_, complex64,
-    devices, float16, float32, float64, int16, int32, int64, int8, uint16, uint32, uint64, uint8,
+    __version__, BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, InterruptedError,
+    NoCompilerError, NoDeviceError, TimeoutError, UnsupportedError, array, asarray, bfloat16, bool_, complex64,
+    devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64, uint8,
 )
 from smelt import fast
+from smelt.dtypes import (
+    DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
+    unsignedinteger,
+)
 from smelt.kernel import Kernel, Launch, metal_kernel
 
 __all__ = [
-    "BarrierError", "BoundKernel", "CompileError", "DeviceLostError", "Dtype", "Error", "FaultError",
-    "InterruptedError", "Kernel", "Launch", "NoCompilerError", "NoDeviceError", "TimeoutError", "UnsupportedError",
-    "__version__", "array", "bfloat16", "bool_", "complex64", "devices", "fast", "float16", "float32", "float64",
-    "int16", "int32", "int64", "int8", "metal_kernel", "uint16", "uint32", "uint64", "uint8",
+    "__version__", "BarrierError", "BoundKernel", "CompileError", "DeviceLostError", "Dtype", "DtypeCategory",
+    "Error", "FaultError", "InterruptedError", "Kernel", "Launch", "NoCompilerError", "NoDeviceError", "TimeoutError",
+    "UnsupportedError", "array", "asarray", "bfloat16", "bool_", "complex64", "complexfloating", "devices", "fast",
+    "float16", "float32", "float64", "floating", "from_dlpack", "generic", "inexact", "int16", "int32", "int64",
+    "int8", "integer", "issubdtype", "metal_kernel", "number", "signedinteger", "uint16", "uint32", "uint64", "uint8",
+    "unsignedinteger",
 ]

@@ -239,6 +239,12 @@ void smelt_dlpack_delete_unversioned(struct DLManagedTensor *tensor) {
     if (tensor && tensor->deleter) tensor->deleter(tensor);
 }
 
+void smelt_dlpack_tensor_device(const struct DLManagedTensorVersioned *tensor, int32_t *type,
+                                int32_t *number) {
+    *type = tensor->dl_tensor.device.device_type;
+    *number = tensor->dl_tensor.device.device_id;
+}
+
 smelt_status smelt_dlpack_device(const char *device, int32_t *type, int32_t *number) {
     int ordinal = 0, end = 0;
     if (!device || !type || !number)

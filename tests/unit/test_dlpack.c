@@ -68,6 +68,9 @@ static void every_dtype_goes_there_and_back(void **state) {
         assert_int_equal(tensor->dl_tensor.dtype.bits, 8 * smelt_dtype_bytes(d));
         assert_int_equal(tensor->dl_tensor.device.device_type, kDLCPU);
         assert_int_equal(tensor->dl_tensor.strides[0], 5);
+        int32_t device = 0, number = 99;
+        smelt_dlpack_tensor_device(tensor, &device, &number);
+        assert_true(device == kDLCPU && number == 0);
         ok(smelt_array_from_dlpack(tensor, NULL, &flags, &back));
         ok(smelt_array_from_dlpack_unversioned(unversioned, NULL, &old));
         assert_int_equal(flags, SMELT_DLPACK_COPIED);
