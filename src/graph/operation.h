@@ -46,6 +46,8 @@ bool call_has_float64(const struct call *call);
 /* ---- Shapes: shape.c. */
 
 bool shape_equal(const smelt_shape *a, const smelt_shape *b);
+/* Whether arrays of shape `from` can be broadcast to `to`. */
+bool shape_broadcasts(const smelt_shape *from, const smelt_shape *to);
 int64_t shape_product(const smelt_shape *shape);
 /* The shape to which a call's inputs `first` … are broadcast. */
 smelt_status call_shape(const struct call *call, int first, int count, smelt_shape *shape);

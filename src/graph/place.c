@@ -45,18 +45,14 @@ smelt_status evaluate_concatenate(const struct call *call, smelt_array **result)
 
 smelt_status evaluate_slice_update(const struct call *call, smelt_array **result) {
     smelt_array *input = call->inputs[0], *updates = call->inputs[1], *made;
-    smelt_shape slice, joined;
+    smelt_shape slice;
     int64_t strides[SMELT_MAX_DIMENSIONS], offset;
     TRY(call_output(call, input->dtype, &input->shape, &made));
     smelt_status status = slice_check(call, made, &slice, strides, &offset);
-    if (status == SMELT_OK) {
-        smelt_shape shapes[2] = {slice, updates->shape};
-        status = smelt_result_shape(shapes, 2, &joined);
-        if (status == SMELT_OK && !shape_equal(&joined, &slice))
-            status = fail(SMELT_ERROR_INVALID_ARGUMENT,
-                          "slice_update: updates of shape %s cannot be broadcast to the slice's %s",
-                          shape_print(&updates->shape).text, shape_print(&slice).text);
-    }
+    if (status == SMELT_OK && !shape_broadcasts(&updates->shape, &slice))
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT,
+                      "slice_update: updates of shape %s cannot be broadcast to the slice's %s",
+                      shape_print(&updates->shape).text, shape_print(&slice).text);
     if (status == SMELT_OK) status = call_place(call, input, made, &input->shape, made->strides, 0);
     if (status == SMELT_OK) status = call_place(call, updates, made, &slice, strides, offset);
     return finish(status, made, result);

@@ -15,9 +15,7 @@ static smelt_status finish(smelt_status status, smelt_array *made, smelt_array *
 
 static smelt_status check_updates(const struct call *call, const smelt_array *updates,
                                   const struct indexed *indexed) {
-    smelt_shape shapes[2] = {indexed->picked, updates->shape}, joined;
-    TRY(smelt_result_shape(shapes, 2, &joined));
-    if (shape_equal(&joined, &indexed->picked)) return SMELT_OK;
+    if (shape_broadcasts(&updates->shape, &indexed->picked)) return SMELT_OK;
     return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: updates of shape %s cannot be broadcast to %s", call->name,
                 shape_print(&updates->shape).text, shape_print(&indexed->picked).text);
 }
@@ -32,9 +30,10 @@ static void write_last(struct text *text, const struct map *map) {
 
 static void write_choice(struct text *text, const struct map *map) {
     (void)map;
-    text_add(text, "  const int last = p1[o1];\n"
-                   "  const auto old = p0[o0], update = p2[long(o2) + long(last < 0 ? 0 : last) * l.number[0]];\n"
-                   "  p3[o3] = last >= 0 ? update : old;\n");
+    text_add(text,
+             "  const int last = p1[o1];\n"
+             "  const auto old = p0[o0], update = p2[long(o2) + long(last < 0 ? 0 : last) * l.number[0]];\n"
+             "  p3[o3] = last >= 0 ? update : old;\n");
 }
 
 /* For each place that can be indexed the number of the last query that does, or -1: int32, of the sizes of

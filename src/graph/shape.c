@@ -12,6 +12,14 @@ bool shape_equal(const smelt_shape *a, const smelt_shape *b) {
     return equal;
 }
 
+bool shape_broadcasts(const smelt_shape *from, const smelt_shape *to) {
+    int lead = to->ndim - from->ndim;
+    bool fits = lead >= 0;
+    for (int d = 0; fits && d < from->ndim; d++)
+        fits = from->size[d] == 1 || from->size[d] == to->size[d + lead];
+    return fits;
+}
+
 int64_t shape_product(const smelt_shape *shape) {
     int64_t product = 1;
     for (int d = 0; d < shape->ndim; d++) product *= shape->size[d];
@@ -139,6 +147,7 @@ static bool reshaped_strides(const smelt_array *array, const smelt_shape *shape,
 }
 
 static smelt_status fill_in(const struct call *call, smelt_shape *shape) {
+    const smelt_shape given = *shape;
     int64_t size = call->inputs[0]->size, known = 1;
     int open = -1;
     if (shape->ndim < 0 || shape->ndim > SMELT_MAX_DIMENSIONS)
@@ -156,7 +165,7 @@ static smelt_status fill_in(const struct call *call, smelt_shape *shape) {
     if (fits && known == size && (open < 0 || shape->size[open] >= 0)) return SMELT_OK;
     return fail(SMELT_ERROR_INVALID_ARGUMENT,
                 "reshape: an array of shape %s with %lld elements has no shape %s",
-                shape_print(&call->inputs[0]->shape).text, (long long)size, shape_print(shape).text);
+                shape_print(&call->inputs[0]->shape).text, (long long)size, shape_print(&given).text);
 }
 
 smelt_status evaluate_reshape(const struct call *call, smelt_array **result) {
