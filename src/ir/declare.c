@@ -43,6 +43,9 @@ static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const ch
         drop(function, "convergent");
         add(unit, function, "willreturn");
         add(unit, function, "speculatable");
+        /* Their arguments are constants to the engines: two calls behind a branch must not become one with a
+         * choice of arguments. */
+        add(unit, function, "nomerge");
     } else if (!orders_memory(name)) {
         LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                 enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
