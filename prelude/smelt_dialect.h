@@ -111,6 +111,8 @@ struct binding {
   int size;     // bytes of what is pointed to
   int align;
   int writable; // the kernel may write through it
+  int type;     // of an element, for the host: the number of its smelt_dtype (0: it has none), 256 times the components
+                // of a vector (1: a scalar), 65536 for a pointer
 };
 
 template <class T> struct size_of { static constexpr int size = sizeof(T), align = alignof(T); };
@@ -120,6 +122,39 @@ template <> struct size_of<__smelt_device void> { static constexpr int size = 1,
 template <> struct size_of<__smelt_constant void> { static constexpr int size = 1, align = 1; };
 template <> struct size_of<__attribute__((opencl_global_host)) void> { static constexpr int size = 1, align = 1; };
 template <> struct size_of<__smelt_threadgroup void> { static constexpr int size = 1, align = 1; };
+
+template <class T> struct element {
+  static constexpr int code() {
+    if constexpr (__is_enum(T))
+      return element<__underlying_type(T)>::code();
+    else
+      return 256;
+  }
+};
+template <class T> struct element<__smelt_device T> : element<T> {};
+template <class T> struct element<__attribute__((opencl_global_host)) T> : element<T> {};
+template <class T> struct element<__smelt_threadgroup T> : element<T> {};
+#define __SMELT_ELEMENT(type, number) \
+  template <> struct element<type> { \
+    static constexpr int code() { return 256 + number; } \
+  }
+__SMELT_ELEMENT(bool, 1);
+__SMELT_ELEMENT(uchar, 2);
+__SMELT_ELEMENT(ushort, 3);
+__SMELT_ELEMENT(uint, 4);
+__SMELT_ELEMENT(ulong, 5);
+__SMELT_ELEMENT(char, 6);
+__SMELT_ELEMENT(signed char, 6);
+__SMELT_ELEMENT(short, 7);
+__SMELT_ELEMENT(int, 8);
+__SMELT_ELEMENT(long, 9);
+__SMELT_ELEMENT(half, 10);
+__SMELT_ELEMENT(bfloat, 11);
+__SMELT_ELEMENT(float, 12);
+// A vector of `count` components.
+template <class T, int count> struct vector_element {
+  static constexpr int code() { return element<T>::code() + (count - 1) * 256; }
+};
 
 template <class P> struct pointee;
 template <class T> struct pointee<T *> { using type = T; };
@@ -148,9 +183,10 @@ template <class P> constexpr binding describe(int kind, int index) {
   if constexpr (__is_pointer(P) || __is_reference(P)) {
     using T = typename pointee<P>::type;
     // The address space stays on T; sizes do not depend on it.
-    return {kind, index, size_of<__remove_cv(T)>::size, size_of<__remove_cv(T)>::align, !__is_const(T)};
+    return {kind, index, size_of<__remove_cv(T)>::size, size_of<__remove_cv(T)>::align, !__is_const(T),
+            element<__remove_cv(T)>::code() + (__is_pointer(P) ? 65536 : 0)};
   } else {
-    return {kind, index, (int)sizeof(P), (int)alignof(P), 0};
+    return {kind, index, (int)sizeof(P), (int)alignof(P), 0, element<__remove_cv(P)>::code()};
   }
 }
 

@@ -630,6 +630,25 @@ typedef struct smelt_dispatch_desc {
  * the call returns; where all of them are on the GPU the launch is enqueued, as smelt_kernel_run's. */
 SMELT_API smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc);
 
+/* One parameter of a function that the caller binds. */
+typedef struct smelt_parameter {
+    const char *name;  /* lives as long as the function */
+    int index;         /* of [[buffer(index)]] or [[threadgroup(index)]] */
+    bool threadgroup;  /* threadgroup memory; else a buffer */
+    bool pointer;      /* `T *`: any number of elements; else one, `T &` */
+    bool writable;     /* not const: bytes cannot be bound to it */
+    bool used;         /* the code needs it; others may be left unbound */
+    size_t bytes;      /* of one element T */
+    smelt_dtype dtype; /* of T, or of each component of a vector; SMELT_NO_DTYPE for structures */
+    int components;    /* of a vector: 2, 3 or 4; 1: T is a scalar or structure */
+} smelt_parameter;
+
+/* The parameters of a function in the order of its text, into `parameters` (room for `capacity`); *count
+ * receives how many there are. Compiles what smelt_function_run would compile for `desc`, of which sizes,
+ * device, profile and time-out matter. Errors: as smelt_function_run's for those. */
+SMELT_API smelt_status smelt_function_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
+                                                 smelt_parameter *parameters, int capacity, int *count);
+
 /* As smelt_kernel_show, for threadgroups of 256 threads. */
 SMELT_API smelt_status smelt_function_show(smelt_function *function, const char *device, smelt_stage stage,
                                            char **text);

@@ -23,7 +23,8 @@ smelt_status pass_bindings(struct unit *unit) {
     for (unsigned i = 0; i < capacity && i < IMAGE_MAX_BINDINGS; i++) {
         LLVMValueRef record = LLVMGetAggregateElement(values, i);
         struct binding binding = {field(record, 0), field(record, 1), field(record, 2),
-                                  field(record, 3), field(record, 4), 0};
+                                  field(record, 3), field(record, 4), 0,
+                                  field(record, 5)};
         if (binding.kind == 0) break;
         image->bindings[image->binding_count++] = binding;
     }

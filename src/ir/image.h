@@ -35,7 +35,7 @@ struct code_shape {
 /* ABSENT: the function constant that guards the argument is false. */
 enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3, BINDING_ABSENT = 4 };
 
-/* One parameter of the kernel. All but the last field are those of __smelt::binding in the prelude. */
+/* One parameter of the kernel. All but `inlined` are those of __smelt::binding in the prelude. */
 struct binding {
     int32_t kind;
     int32_t index;
@@ -44,7 +44,12 @@ struct binding {
     int32_t writable;
     int32_t inlined; /* PTX: the bytes of its contents among the parameters: not 0 only where the shape asked
                         for it, which the code need not follow */
+    int32_t type;    /* of an element, as smelt_dialect.h counts: BINDING_DTYPE, BINDING_COMPONENTS, … */
 };
+
+#define BINDING_DTYPE(type) ((smelt_dtype)((type)&255)) /* SMELT_NO_DTYPE for structures */
+#define BINDING_COMPONENTS(type) ((type) >> 8 & 255)    /* of a vector; 1: a scalar */
+#define BINDING_POINTER(type) ((type) >> 16 & 1)        /* else a reference or a value */
 
 /* Where a simdgroup operation stands in the program, as a path of alternating positions and loop numbers from
  * the outside in: position, loop, position, loop, …, position. Lanes are ordered by comparing positions and,

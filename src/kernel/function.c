@@ -209,41 +209,54 @@ static smelt_status grid_of(const smelt_function *function, const smelt_dispatch
     return SMELT_OK;
 }
 
-static smelt_status run(smelt_function *function, const smelt_dispatch_desc *desc) {
-    const struct device *device;
+/* A launch that is checked and compiled, but for its arguments. */
+struct prepared {
     struct extent extent;
+    uint8_t inlined[SHAPE_MAX_INLINED];
+    struct dispatch dispatch;
+};
+
+static smelt_status prepare(smelt_function *function, const smelt_dispatch_desc *desc,
+                            struct prepared *prepared) {
+    const char *name = function->entry->host_name;
+    const struct device *device;
     struct executable *executable;
     int64_t grid[3];
-    struct arguments arguments;
-    uint8_t inlined[SHAPE_MAX_INLINED];
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
-    TRY(settings_check(function->entry->host_name, device, desc->profile, desc->timeout));
-    TRY(stream_check(function->entry->host_name, device, desc->stream));
+    TRY(settings_check(name, device, desc->profile, desc->timeout));
+    TRY(stream_check(name, device, desc->stream));
     TRY(grid_of(function, desc, grid));
-    TRY(extent_check(function->entry->host_name, device, grid, desc->threadgroup, false, &extent));
+    TRY(extent_check(name, device, grid, desc->threadgroup, false, &prepared->extent));
     TRY(get_executable(function, device, &executable));
-    struct dispatch dispatch = {.what = function->entry->host_name,
-                                .entry = function->entry,
-                                .device = device,
-                                .profile = desc->profile,
-                                .executable = executable,
-                                .extent = &extent,
-                                .timeout = desc->timeout,
-                                .large = has_large_array(desc),
-                                .stream = desc->stream,
-                                .info = desc->info,
-                                .buffers = arguments.buffers,
-                                .details = arguments.details,
-                                .threadgroup_memory = desc->threadgroup_memory};
+    prepared->dispatch = (struct dispatch){.what = name,
+                                           .entry = function->entry,
+                                           .device = device,
+                                           .profile = desc->profile,
+                                           .executable = executable,
+                                           .extent = &prepared->extent,
+                                           .timeout = desc->timeout,
+                                           .large = has_large_array(desc),
+                                           .stream = desc->stream,
+                                           .info = desc->info,
+                                           .threadgroup_memory = desc->threadgroup_memory};
     if (device->space) {
-        find_inlined(desc, inlined);
-        dispatch.inlined = inlined;
+        find_inlined(desc, prepared->inlined);
+        prepared->dispatch.inlined = prepared->inlined;
     }
-    TRY(dispatch_prepare(&dispatch));
+    return dispatch_prepare(&prepared->dispatch);
+}
+
+static smelt_status run(smelt_function *function, const smelt_dispatch_desc *desc) {
+    struct prepared prepared;
+    struct dispatch *dispatch = &prepared.dispatch;
+    struct arguments arguments;
+    TRY(prepare(function, desc, &prepared));
+    dispatch->buffers = arguments.buffers;
+    dispatch->details = arguments.details;
     arguments.elsewhere = 0;
-    TRY(bind(function, dispatch.image, device, desc, &arguments));
-    return arguments.elsewhere ? run_elsewhere(&dispatch, desc, &arguments) : dispatch_run(&dispatch);
+    TRY(bind(function, dispatch->image, dispatch->device, desc, &arguments));
+    return arguments.elsewhere ? run_elsewhere(dispatch, desc, &arguments) : dispatch_run(dispatch);
 }
 
 smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {
@@ -251,6 +264,46 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "function run: %s is NULL", function ? "desc" : "function");
     smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
     smelt_status status = run(function, desc);
+    interrupt_end_call(outer);
+    return interrupt_status(function->entry->host_name, status);
+}
+
+static smelt_status list_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
+                                    smelt_parameter *parameters, int capacity, int *count) {
+    struct prepared prepared;
+    TRY(prepare(function, desc, &prepared));
+    const struct image *image = prepared.dispatch.image;
+    int found = 0;
+    for (int i = 0; i < function->entry->parameter_count && i < image->binding_count; i++) {
+        const struct parameter *parameter = &function->entry->parameters[i];
+        const struct binding *binding = &image->bindings[i];
+        bool threadgroup = parameter->kind == PARAMETER_THREADGROUP;
+        if (!threadgroup && parameter->kind != PARAMETER_BUFFER) continue;
+        if (found++ >= capacity) continue;
+        parameters[found - 1] = (smelt_parameter){.name = parameter->name,
+                                                  .index = binding->index,
+                                                  .threadgroup = threadgroup,
+                                                  .pointer = BINDING_POINTER(binding->type),
+                                                  .writable = binding->writable != 0,
+                                                  .used = binding->kind != BINDING_ABSENT,
+                                                  .bytes = (size_t)binding->size,
+                                                  .dtype = BINDING_DTYPE(binding->type),
+                                                  .components = BINDING_COMPONENTS(binding->type)};
+    }
+    *count = found;
+    return SMELT_OK;
+}
+
+smelt_status smelt_function_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
+                                       smelt_parameter *parameters, int capacity, int *count) {
+    if (!function || !desc || !count || (capacity > 0 && !parameters))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "function parameters: %s is NULL",
+                    !function ? "function"
+                    : !desc   ? "desc"
+                    : !count  ? "count"
+                              : "parameters");
+    smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
+    smelt_status status = list_parameters(function, desc, parameters, capacity, count);
     interrupt_end_call(outer);
     return interrupt_status(function->entry->host_name, status);
 }

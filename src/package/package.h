@@ -9,7 +9,7 @@
 #include "source/program.h"
 
 /* Raise it with every change of what format.c writes. */
-#define PACKAGE_FORMAT 3
+#define PACKAGE_FORMAT 4
 
 /* A kind of machine code is made for. Readers leave kinds they do not know alone. */
 enum package_target_kind {

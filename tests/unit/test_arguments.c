@@ -184,12 +184,74 @@ static void constants_by_name(void **state) {
     smelt_library_release(library);
 }
 
+/* What a binding must know of parameters: types behind templates, constants and enumerations, too. */
+static void parameters_are_listed(void **state) {
+    (void)state;
+    smelt_library *library = library_of(
+        "#include <metal_stdlib>\nusing namespace metal;\n"
+        "enum Kind : ushort { A, B };\n"
+        "struct Pair { float a; int b; };\n"
+        "constant bool wanted [[function_constant(0)]];\n"
+        "template <typename T> kernel void f(device T *out [[buffer(0)]], const device vec<T, 3> *in, "
+        "constant T &scale [[buffer(5)]], constant Kind &kind, device const Pair *pairs, "
+        "device atomic_uint *counts [[buffer(9)]], constant packed_half4 &packed [[buffer(10)]],\n"
+        "constant int &unused [[buffer(11)]], constant int &absent [[buffer(12), "
+        "function_constant(wanted)]], "
+        "threadgroup bfloat *shared [[threadgroup(1)]], uint i [[thread_position_in_grid]]) {\n"
+        "  shared[i] = bfloat(packed.x); out[i] = in[i].x * scale + T(kind) + T(pairs[i].b) + T(shared[i]);\n"
+        "  atomic_fetch_add_explicit(counts, 1u, memory_order_relaxed); }\n"
+        "template [[host_name(\"f_half\")]] kernel void f<half>(device half *, const device half3 *, "
+        "constant half &, "
+        "constant Kind &, device const Pair *, device atomic_uint *, constant packed_half4 &, constant int "
+        "&, "
+        "constant int &, threadgroup bfloat *, uint);\n");
+    static const smelt_parameter wanted[] = {
+        {"out", 0, false, true, true, true, 2, SMELT_FLOAT16, 1},
+        {"in", 1, false, true, false, true, 8, SMELT_FLOAT16, 3},
+        {"scale", 5, false, false, false, true, 2, SMELT_FLOAT16, 1},
+        {"kind", 6, false, false, false, true, 2, SMELT_UINT16, 1},
+        {"pairs", 7, false, true, false, true, 8, SMELT_NO_DTYPE, 1},
+        {"counts", 9, false, true, true, true, 4, SMELT_UINT32, 1},
+        {"packed", 10, false, false, false, true, 8, SMELT_FLOAT16, 4},
+        {"unused", 11, false, false, false, false, 4, SMELT_INT32, 1},
+        {"absent", 12, false, false, false, false, 4, SMELT_INT32, 1},
+        {"shared", 1, true, true, true, true, 2, SMELT_BFLOAT16, 1},
+    };
+    smelt_function_desc desc = {.name = "f_half", .constants = {{.index = 0, .dtype = SMELT_BOOL}}};
+    smelt_function *function;
+    if (smelt_library_function(library, &desc, &function) != SMELT_OK) FAIL_TEST("%s", smelt_error());
+    smelt_parameter list[10];
+    int count;
+    smelt_dispatch_desc sizes = {.grid = {40}, .threadgroup = {8}};
+    if (smelt_function_parameters(function, &sizes, list, 10, &count) != SMELT_OK)
+        FAIL_TEST("%s", smelt_error());
+    assert_int_equal(count, 10);
+    for (int i = 0; i < count; i++) {
+        const smelt_parameter *is = &list[i], *should = &wanted[i];
+        assert_string_equal(is->name, should->name);
+        if (is->index != should->index || is->threadgroup != should->threadgroup ||
+            is->pointer != should->pointer || is->writable != should->writable || is->used != should->used ||
+            is->bytes != should->bytes || is->dtype != should->dtype || is->components != should->components)
+            FAIL_TEST("%s: index %d, threadgroup %d, pointer %d, writable %d, used %d, %zu bytes, %s x %d",
+                      is->name, is->index, is->threadgroup, is->pointer, is->writable, is->used, is->bytes,
+                      smelt_dtype_name(is->dtype), is->components);
+    }
+    /* Of a list that is too short the first are given. */
+    list[2].name = "";
+    assert_int_equal(smelt_function_parameters(function, &sizes, list, 2, &count), SMELT_OK);
+    assert_int_equal(count, 10);
+    assert_string_equal(list[2].name, "");
+    assert_int_equal(smelt_function_parameters(function, &(smelt_dispatch_desc){0}, list, 2, &count),
+                     SMELT_ERROR_INVALID_ARGUMENT);
+    smelt_function_release(function);
+    smelt_library_release(library);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(structures_hold_addresses),
-        cmocka_unit_test(listing_compiles_nothing),
-        cmocka_unit_test(entries_compile_one_at_a_time),
-        cmocka_unit_test(constants_by_name),
+        cmocka_unit_test(structures_hold_addresses),     cmocka_unit_test(listing_compiles_nothing),
+        cmocka_unit_test(entries_compile_one_at_a_time), cmocka_unit_test(constants_by_name),
+        cmocka_unit_test(parameters_are_listed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
