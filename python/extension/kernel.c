@@ -1,5 +1,5 @@
 /* Kernels from bodies: construction, attributes, calls. */
-#include "call.h"
+#include "function.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -286,12 +286,8 @@ end:
     return result;
 }
 
-static PyObject *get_last(PyObject *self, void *closure) {
-    const struct kernel *kernel = (const struct kernel *)self;
-    const smelt_run_info *i = &kernel->last;
-    (void)closure;
-    if (!kernel->ran) Py_RETURN_NONE;
-    PyObject *seconds = kernel->timed ? PyFloat_FromDouble(i->seconds) : (Py_INCREF(Py_None), Py_None);
+PyObject *info_dictionary(const smelt_run_info *i, bool timed) {
+    PyObject *seconds = timed ? PyFloat_FromDouble(i->seconds) : (Py_INCREF(Py_None), Py_None);
     if (!seconds) return NULL;
     return Py_BuildValue(
         "{s:s,s:(KKK),s:(III),s:(KKK),s:N,s:d,s:O,s:K,s:K}", "device", i->device, "grid",
@@ -301,6 +297,13 @@ static PyObject *get_last(PyObject *self, void *closure) {
         (unsigned long long)i->groups[2], "seconds", seconds, "compile_seconds", i->compile_seconds,
         "cache_hit", i->cache_hit ? Py_True : Py_False, "threadgroup_bytes",
         (unsigned long long)i->threadgroup_bytes, "private_bytes", (unsigned long long)i->private_bytes);
+}
+
+static PyObject *get_last(PyObject *self, void *closure) {
+    const struct kernel *kernel = (const struct kernel *)self;
+    (void)closure;
+    if (!kernel->ran) Py_RETURN_NONE;
+    return info_dictionary(&kernel->last, kernel->timed);
 }
 
 static PyObject *get_contiguous(PyObject *self, void *closure) {

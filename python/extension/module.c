@@ -25,7 +25,8 @@ static int execute(PyObject *module) {
     if (interned_init() < 0 || errors_init(module) < 0 || dtype_init(module) < 0) return -1;
     if (array_init(module) < 0 || machine_init(module) < 0) return -1;
     if (interop_init(module) < 0 || interrupt_init(module) < 0) return -1;
-    return kernel_init(module) < 0 ? -1 : bind_init(module);
+    if (kernel_init(module) < 0 || bind_init(module) < 0) return -1;
+    return library_init(module);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0}};

@@ -1,9 +1,10 @@
 """Metal compute kernels on machines without Metal: compile, run, check and differentiate them from Python."""
 
 from smelt._smelt import (
-    __version__, BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, InterruptedError,
-    NoCompilerError, NoDeviceError, TimeoutError, UnsupportedError, array, asarray, bfloat16, bool_, complex64,
-    devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64, uint8,
+    BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, Function, InterruptedError,
+    NoCompilerError, NoDeviceError, TimeoutError, UnsupportedError, __version__, array, asarray, bfloat16, bool_,
+    complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
+    uint8,
 )
 from smelt import fast
 from smelt.dtypes import (
@@ -11,12 +12,13 @@ from smelt.dtypes import (
     unsignedinteger,
 )
 from smelt.kernel import Kernel, Launch, metal_kernel
+from smelt.library import Library, compile_shader, library
 
 __all__ = [
-    "__version__", "BarrierError", "BoundKernel", "CompileError", "DeviceLostError", "Dtype", "DtypeCategory",
-    "Error", "FaultError", "InterruptedError", "Kernel", "Launch", "NoCompilerError", "NoDeviceError", "TimeoutError",
-    "UnsupportedError", "array", "asarray", "bfloat16", "bool_", "complex64", "complexfloating", "devices", "fast",
-    "float16", "float32", "float64", "floating", "from_dlpack", "generic", "inexact", "int16", "int32", "int64",
-    "int8", "integer", "issubdtype", "metal_kernel", "number", "signedinteger", "uint16", "uint32", "uint64", "uint8",
-    "unsignedinteger",
+    "BarrierError", "BoundKernel", "CompileError", "DeviceLostError", "Dtype", "DtypeCategory", "Error",
+    "FaultError", "Function", "InterruptedError", "Kernel", "Launch", "Library", "NoCompilerError", "NoDeviceError",
+    "TimeoutError", "UnsupportedError", "__version__", "array", "asarray", "bfloat16", "bool_", "compile_shader",
+    "complex64", "complexfloating", "devices", "fast", "float16", "float32", "float64", "floating", "from_dlpack",
+    "generic", "inexact", "int16", "int32", "int64", "int8", "integer", "issubdtype", "library", "metal_kernel",
+    "number", "signedinteger", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
 ]

@@ -130,26 +130,28 @@ def _version_text(version: int) -> str | None:
     return f"{version // 100}.{version // 10 % 10}" if version else None
 
 
-def _version_number(name: str, version: Any) -> int:
+def version_number(what: str, version: Any) -> int:
+    """"3.2" as the C API has it; `what` begins messages."""
     if version is None:
         return 0
     parts = str(version).split(".")
     if len(parts) > 2 or not all(part.isdigit() for part in parts) or len(parts[-1]) > 1:
-        raise ValueError(f"kernel '{name}': metal_version is {version!r}; expected a version of Metal, as \"3.2\"")
+        raise ValueError(f"{what}: metal_version is {version!r}; expected a version of Metal, as \"3.2\"")
     return int(parts[0]) * 100 + (int(parts[1]) * 10 if len(parts) == 2 else 0)
 
 
-def _math_mode(name: str, options: Any) -> int:
+def math_mode_number(what: str, options: Any) -> int:
+    """The math mode of compile_options as the C API has it; `what` begins messages."""
     if options is None:
         return 0
     if not isinstance(options, dict):
-        raise TypeError(f"kernel '{name}': compile_options is {options!r} ({type(options).__name__}); expected a dict")
+        raise TypeError(f"{what}: compile_options is {options!r} ({type(options).__name__}); expected a dict")
     for key in options:
         if key != "math_mode":
-            raise ValueError(f"kernel '{name}': compile_options has {key!r}; the only option is \"math_mode\"")
+            raise ValueError(f"{what}: compile_options has {key!r}; the only option is \"math_mode\"")
     mode = options.get("math_mode", "safe")
     if mode not in _MATH_MODES:
-        raise ValueError(f"kernel '{name}': math_mode is {mode!r}; expected \"safe\", \"relaxed\" or \"fast\"")
+        raise ValueError(f"{what}: math_mode is {mode!r}; expected \"safe\", \"relaxed\" or \"fast\"")
     return _MATH_MODES.index(mode)
 
 
@@ -199,8 +201,8 @@ def metal_kernel(
     description = (
         name, input_names if isinstance(input_names, str) else tuple(input_names),
         output_names if isinstance(output_names, str) else tuple(output_names), source, header,
-        not ensure_row_contiguous, atomic_outputs, _math_mode(name, compile_options),
-        _version_number(name, metal_version), paths,
+        not ensure_row_contiguous, atomic_outputs, math_mode_number(f"kernel '{name}'", compile_options),
+        version_number(f"kernel '{name}'", metal_version), paths,
     )
     kernel = Kernel(*description, _like(description))
     with _recent_lock:

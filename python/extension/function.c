@@ -1,0 +1,589 @@
+/* Functions of libraries: arguments by index or name, launches. */
+#include "function.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+#define MOST_PARAMETERS (2 * SMELT_MAX_BUFFERS)
+
+struct function {
+    PyObject_HEAD smelt_function *handle;
+    PyObject *name;
+    const char *text; /* the name */
+    smelt_parameter parameters[MOST_PARAMETERS];
+    int parameter_count; /* -1: not asked for so far */
+    bool ran, timed;
+    smelt_run_info last;
+};
+
+static PyTypeObject *function_type;
+
+/* One call; to be closed also after a failure. */
+struct dispatch {
+    struct function *function;
+    smelt_dispatch_desc desc;            /* its arrays with references */
+    PyObject *values[SMELT_MAX_BUFFERS]; /* by buffer index, borrowed */
+    void *bytes[SMELT_MAX_BUFFERS];
+    char device[32];
+    PyObject *kept[2];
+    enum array_kind kind; /* of the first array that is no NumPy array */
+};
+
+static bool fail_argument(const struct function *function, const char *message, PyObject *o) {
+    PyErr_Format(PyExc_TypeError, "kernel '%s': %s, got %R", function->text, message, o);
+    return false;
+}
+
+/* ---- Parameters. */
+
+static smelt_status ask_parameters(void *context, smelt_interrupt *interrupt) {
+    struct dispatch *dispatch = context;
+    struct function *function = dispatch->function;
+    int count = 0;
+    dispatch->desc.interrupt = interrupt;
+    smelt_status status = smelt_function_parameters(function->handle, &dispatch->desc, function->parameters,
+                                                    MOST_PARAMETERS, &count);
+    dispatch->desc.interrupt = NULL;
+    if (status == SMELT_OK) function->parameter_count = count < MOST_PARAMETERS ? count : MOST_PARAMETERS;
+    return status;
+}
+
+static bool know_parameters(struct dispatch *dispatch) {
+    bool raised;
+    if (dispatch->function->parameter_count >= 0) return true;
+    smelt_status status = call_watched(ask_parameters, dispatch, false, &raised);
+    if (!raised && status != SMELT_OK) raise_status(status);
+    return !raised && status == SMELT_OK;
+}
+
+static const smelt_parameter *find_parameter(const struct function *function, bool threadgroup, int index,
+                                             PyObject *name) {
+    for (int i = 0; i < function->parameter_count; i++) {
+        const smelt_parameter *parameter = &function->parameters[i];
+        if (parameter->threadgroup != threadgroup) continue;
+        if (name ? PyUnicode_CompareWithASCIIString(name, parameter->name) == 0 : parameter->index == index)
+            return parameter;
+    }
+    return NULL;
+}
+
+/* "out (0), a (1)" of the buffers, or of those that are needed and not given. */
+static void list_buffers(const struct dispatch *dispatch, bool missing, char *text, size_t size) {
+    const struct function *function = dispatch->function;
+    size_t length = 0;
+    *text = 0;
+    for (int i = 0; i < function->parameter_count && length < size; i++) {
+        const smelt_parameter *parameter = &function->parameters[i];
+        if (parameter->threadgroup || parameter->index < 0 || parameter->index >= SMELT_MAX_BUFFERS) continue;
+        if (missing && (!parameter->used || dispatch->values[parameter->index])) continue;
+        length += (size_t)PyOS_snprintf(text + length, size - length, "%s%.60s (buffer %d)",
+                                        length ? ", " : "", parameter->name, parameter->index);
+    }
+}
+
+/* ---- Options: the keywords that are no parameters' names. */
+
+enum { THREADS, GROUPS, GROUP_SIZE, MEMORY, DEVICE, STREAM, TIMEOUT, PROFILE, CASTS, OPTION_COUNT };
+static const char *const option_names[OPTION_COUNT] = {
+    "threads", "groups",  "group_size", "threadgroup_memory", "device",
+    "stream",  "timeout", "profile",    "arg_casts"};
+
+static int option_of(PyObject *key) {
+    for (int i = 0; i < OPTION_COUNT; i++)
+        if (PyUnicode_CompareWithASCIIString(key, option_names[i]) == 0) return i;
+    return -1;
+}
+
+/* ---- Sizes. */
+
+static bool size_of(const struct function *function, PyObject *o, const char *name, int64_t sizes[3]) {
+    if (!PyLong_Check(o)) return triple_of(o, function->text, name, sizes);
+    PyObject *one = PyTuple_Pack(1, o);
+    bool good = one && triple_of(one, function->text, name, sizes);
+    Py_XDECREF(one);
+    return good;
+}
+
+/* Threads a group where none are given: 256 in rows of 32 or more, less where there are fewer threads. */
+static void suggest_group(const int64_t threads[3], int64_t group[3]) {
+    bool flat = threads[1] == 1 && threads[2] == 1;
+    const int64_t most[3] = {flat ? 256 : 32, 8, 1};
+    for (int d = 0; d < 3; d++) group[d] = threads[d] < most[d] ? threads[d] : most[d];
+}
+
+static bool is_number(PyObject *o) {
+    return PyLong_Check(o) || PyFloat_Check(o) || PyBytes_Check(o) || is_list(o) || o == Py_None;
+}
+
+/* Elements of the first argument that is an array, by position or else by name. */
+static bool count_elements(const struct function *function, PyObject *arguments, PyObject *keywords,
+                           int64_t *count) {
+    PyObject *key, *value, *first = NULL;
+    Py_ssize_t position = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(arguments) && !first; i++)
+        if (!is_number(PyTuple_GetItem(arguments, i))) first = PyTuple_GetItem(arguments, i);
+    while (!first && keywords && PyDict_Next(keywords, &position, &key, &value))
+        if (option_of(key) < 0 && !is_number(value)) first = value;
+    if (!first) {
+        PyErr_Format(PyExc_TypeError,
+                     "kernel '%s': threads or groups must be given where no argument is an array",
+                     function->text);
+        return false;
+    }
+    smelt_array *array;
+    enum array_kind kind;
+    if (!array_import(first, function->text, &array, &kind)) return false;
+    *count = smelt_array_size(array);
+    smelt_array_release(array);
+    return true;
+}
+
+static bool read_sizes(struct dispatch *dispatch, PyObject *arguments, PyObject *keywords,
+                       PyObject *const *options) {
+    PyObject *threads = options[THREADS], *groups = options[GROUPS], *group_size = options[GROUP_SIZE];
+    const struct function *function = dispatch->function;
+    smelt_dispatch_desc *desc = &dispatch->desc;
+    if (threads && groups)
+        return fail_argument(function, "only one of threads and groups may be given", groups);
+    if (group_size && !size_of(function, group_size, "group_size", desc->threadgroup)) return false;
+    if (groups) {
+        if (!group_size) {
+            PyErr_Format(PyExc_TypeError, "kernel '%s': group_size must be given with groups",
+                         function->text);
+            return false;
+        }
+        return size_of(function, groups, "groups", desc->groups);
+    }
+    if (threads && !size_of(function, threads, "threads", desc->grid)) return false;
+    if (!threads) {
+        if (!count_elements(function, arguments, keywords, &desc->grid[0])) return false;
+        desc->grid[1] = desc->grid[2] = 1;
+    }
+    if (!group_size) suggest_group(desc->grid, desc->threadgroup);
+    return true;
+}
+
+/* ---- Arguments. */
+
+/* May the array's elements be taken for the parameter's? Integers of a width whatever their sign, and uint8
+ * for anything, as bytes. */
+static bool fits(smelt_dtype is, const smelt_parameter *parameter) {
+    smelt_dtype wanted = parameter->dtype;
+    bool integers = is >= SMELT_UINT8 && is <= SMELT_INT64 && wanted >= SMELT_UINT8 && wanted <= SMELT_INT64;
+    return wanted == SMELT_NO_DTYPE || is == wanted || is == SMELT_UINT8 ||
+           (integers && smelt_dtype_bytes(is) == smelt_dtype_bytes(wanted));
+}
+
+static bool bind_array(struct dispatch *dispatch, PyObject *o, const char *what,
+                       const smelt_parameter *parameter) {
+    smelt_buffer *buffer = &dispatch->desc.buffers[parameter->index];
+    enum array_kind kind;
+    bool good = parameter->writable ? array_import_for_writing(o, what, &buffer->array, &kind)
+                                    : array_import(o, what, &buffer->array, &kind);
+    if (!good) {
+        buffer->array = NULL;
+        return false;
+    }
+    if (!smelt_array_is_contiguous(buffer->array)) {
+        PyErr_Format(PyExc_ValueError,
+                     "%s is not row-contiguous; functions of libraries take arrays without strides", what);
+        return false;
+    }
+    smelt_dtype dtype = smelt_array_dtype(buffer->array);
+    if (!fits(dtype, parameter)) {
+        PyErr_Format(PyExc_ValueError, "%s is %s; the function takes %s", what, smelt_dtype_name(dtype),
+                     smelt_dtype_name(parameter->dtype));
+        return false;
+    }
+    if (kind != KIND_SCALAR && (dispatch->kind == KIND_SCALAR || dispatch->kind == KIND_NUMPY))
+        dispatch->kind = kind;
+    return true;
+}
+
+/* A constant number: `constant uint &n`. */
+static bool is_one(const smelt_parameter *parameter) {
+    return !parameter->pointer && !parameter->writable && parameter->dtype != SMELT_NO_DTYPE;
+}
+
+/* NumPy's scalars, and arrays without dimensions, are numbers where the function takes one. */
+static bool has_no_dimensions(PyObject *o) {
+    PyObject *ndim = PyObject_GetAttrString(o, "ndim");
+    bool none = ndim && PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
+    Py_XDECREF(ndim);
+    PyErr_Clear();
+    return none;
+}
+
+static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_parameter *parameter) {
+    smelt_buffer *buffer = &dispatch->desc.buffers[parameter->index];
+    char what[300];
+    PyOS_snprintf(what, sizeof what, "kernel '%.150s': argument %d ('%.80s')", dispatch->function->text,
+                  parameter->index, parameter->name);
+    if (!is_number(o) && is_one(parameter) && has_no_dimensions(o)) {
+        PyObject *item = PyObject_CallMethod(o, "item", NULL);
+        bool good = item && bind_value(dispatch, item, parameter);
+        Py_XDECREF(item);
+        return good;
+    }
+    if (!is_number(o)) return bind_array(dispatch, o, what, parameter);
+    if (parameter->writable) {
+        PyErr_Format(PyExc_TypeError, "%s is %R; the kernel writes it: expected an array", what, o);
+        return false;
+    }
+    if (PyBytes_Check(o)) {
+        char *data;
+        Py_ssize_t length;
+        if (PyBytes_AsStringAndSize(o, &data, &length) < 0) return false;
+        buffer->bytes = data;
+        buffer->size = (size_t)length;
+        return true;
+    }
+    dispatch->bytes[parameter->index] = bytes_of_numbers(o, what, parameter, &buffer->size);
+    buffer->bytes = dispatch->bytes[parameter->index];
+    return buffer->bytes != NULL;
+}
+
+static bool bind_all(struct dispatch *dispatch) {
+    const struct function *function = dispatch->function;
+    char names[1000];
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+        PyObject *value = dispatch->values[i];
+        if (!value) continue;
+        const smelt_parameter *parameter = find_parameter(function, false, i, NULL);
+        if (!parameter) {
+            list_buffers(dispatch, false, names, sizeof names);
+            PyErr_Format(PyExc_TypeError, "kernel '%s' has no buffer %d; there are: %s", function->text, i,
+                         names);
+            return false;
+        }
+        if (parameter->used && !bind_value(dispatch, value, parameter)) return false;
+    }
+    list_buffers(dispatch, true, names, sizeof names);
+    if (!*names) return true;
+    PyErr_Format(PyExc_TypeError, "kernel '%s': arguments are missing: %s", function->text, names);
+    return false;
+}
+
+static bool set_memory(struct dispatch *dispatch, PyObject *key, PyObject *bytes) {
+    const struct function *function = dispatch->function;
+    const smelt_parameter *parameter = NULL;
+    int64_t index = -1, size;
+    if (PyUnicode_Check(key))
+        parameter = find_parameter(function, true, 0, key);
+    else if (integer_of(key, &index) && index >= 0 && index < SMELT_MAX_BUFFERS)
+        parameter = find_parameter(function, true, (int)index, NULL);
+    if (!parameter)
+        return fail_argument(function, "threadgroup_memory: expected an index or name that there is", key);
+    if (!integer_of(bytes, &size) || size < 0)
+        return fail_argument(function, "threadgroup_memory: expected a number of bytes", bytes);
+    dispatch->desc.threadgroup_memory[parameter->index] = (size_t)size;
+    return true;
+}
+
+static bool read_memory(struct dispatch *dispatch, PyObject *o) {
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    if (!o) return true;
+    if (PyDict_Check(o)) {
+        while (PyDict_Next(o, &position, &key, &value))
+            if (!set_memory(dispatch, key, value)) return false;
+        return true;
+    }
+    Py_ssize_t count = is_list(o) ? length_of(o) : 1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *index = PyLong_FromSsize_t(i);
+        bool good = index && set_memory(dispatch, index, is_list(o) ? item_of(o, i) : o);
+        Py_XDECREF(index);
+        if (!good) return false;
+    }
+    return true;
+}
+
+/* ---- Keywords. */
+
+static bool text_of(struct dispatch *dispatch, PyObject *o, int slot, const char **text) {
+    dispatch->kept[slot] = PyObject_Str(o);
+    *text = dispatch->kept[slot] ? PyUnicode_AsUTF8AndSize(dispatch->kept[slot], NULL) : NULL;
+    return *text != NULL;
+}
+
+/* Positional arguments by index. */
+static bool read_positional(struct dispatch *dispatch, PyObject *arguments) {
+    Py_ssize_t count = PyTuple_Size(arguments);
+    if (count > SMELT_MAX_BUFFERS) {
+        PyErr_Format(PyExc_TypeError, "kernel '%s': %zd arguments were given; there are at most %d buffers",
+                     dispatch->function->text, count, SMELT_MAX_BUFFERS);
+        return false;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *value = PyTuple_GetItem(arguments, i);
+        dispatch->values[i] = value == Py_None ? NULL : value;
+    }
+    return true;
+}
+
+/* Others by the names of parameters; the parameters are known. */
+static bool read_named(struct dispatch *dispatch, PyObject *keywords) {
+    const struct function *function = dispatch->function;
+    PyObject *key, *value;
+    Py_ssize_t position = 0;
+    while (keywords && PyDict_Next(keywords, &position, &key, &value)) {
+        if (option_of(key) >= 0 || value == Py_None) continue;
+        const smelt_parameter *parameter = find_parameter(function, false, 0, key);
+        if (!parameter || parameter->index < 0 || parameter->index >= SMELT_MAX_BUFFERS) {
+            char names[1000];
+            list_buffers(dispatch, false, names, sizeof names);
+            PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; there are: %s", function->text,
+                         key, names);
+            return false;
+        }
+        if (dispatch->values[parameter->index]) {
+            PyErr_Format(PyExc_TypeError, "kernel '%s': argument %R is given by position, too",
+                         function->text, key);
+            return false;
+        }
+        dispatch->values[parameter->index] = value;
+    }
+    return true;
+}
+
+static bool choose_device(struct dispatch *dispatch, PyObject *device) {
+    const char *name = "cpu";
+    for (int i = SMELT_MAX_BUFFERS - 1; i >= 0; i--)
+        if (dispatch->desc.buffers[i].array &&
+            strcmp(smelt_array_device(dispatch->desc.buffers[i].array), "cpu") != 0)
+            name = smelt_array_device(dispatch->desc.buffers[i].array);
+    if (device && !text_of(dispatch, device, 0, &name)) return false;
+    PyOS_snprintf(dispatch->device, sizeof dispatch->device, "%.28s%s", name,
+                  strcmp(name, "cuda") == 0 ? ":0" : "");
+    dispatch->desc.device = dispatch->device;
+    return true;
+}
+
+static bool choose_stream(struct dispatch *dispatch, PyObject *stream) {
+    if (!stream) return stream_of_kind(dispatch->kind, dispatch->device, &dispatch->desc.stream);
+    char what[300];
+    PyOS_snprintf(what, sizeof what, "kernel '%.200s'", dispatch->function->text);
+    return stream_of(stream, what, dispatch->device, &dispatch->desc.stream);
+}
+
+static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObject *keywords) {
+    PyObject *options[OPTION_COUNT] = {0}, *key, *value;
+    Py_ssize_t position = 0;
+    smelt_dispatch_desc *desc = &dispatch->desc;
+    while (keywords && PyDict_Next(keywords, &position, &key, &value)) {
+        int option = option_of(key);
+        if (option >= 0 && value != Py_None) options[option] = value;
+    }
+    if (options[PROFILE] && !text_of(dispatch, options[PROFILE], 1, &desc->profile)) return false;
+    if (options[TIMEOUT]) desc->timeout = PyFloat_AsDouble(options[TIMEOUT]);
+    if (PyErr_Occurred()) return false;
+    if (!read_positional(dispatch, arguments) || !read_sizes(dispatch, arguments, keywords, options))
+        return false;
+    /* What is compiled to learn the parameters is what the launch needs. */
+    if (!choose_device(dispatch, options[DEVICE]) || !know_parameters(dispatch)) return false;
+    Py_CLEAR(dispatch->kept[0]);
+    if (!read_named(dispatch, keywords)) return false;
+    return bind_all(dispatch) && read_memory(dispatch, options[MEMORY]) &&
+           choose_device(dispatch, options[DEVICE]) && choose_stream(dispatch, options[STREAM]);
+}
+
+static void close_dispatch(struct dispatch *dispatch) {
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
+        smelt_array_release(dispatch->desc.buffers[i].array);
+        free(dispatch->bytes[i]);
+    }
+    smelt_stream_release(dispatch->desc.stream);
+    Py_XDECREF(dispatch->kept[0]);
+    Py_XDECREF(dispatch->kept[1]);
+}
+
+static smelt_status launch(void *context, smelt_interrupt *interrupt) {
+    struct dispatch *dispatch = context;
+    dispatch->desc.interrupt = interrupt;
+    return smelt_function_run(dispatch->function->handle, &dispatch->desc);
+}
+
+static PyObject *call_function(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    struct function *function = (struct function *)self;
+    struct dispatch dispatch;
+    smelt_run_info info;
+    bool raised = true;
+    smelt_status status = SMELT_OK;
+    memset(&dispatch, 0, sizeof dispatch);
+    dispatch.function = function;
+    dispatch.kind = KIND_SCALAR;
+    if (open_dispatch(&dispatch, arguments, keywords)) {
+        if (strncmp(dispatch.device, "cuda", 4) != 0) dispatch.desc.info = &info;
+        status = call_watched(launch, &dispatch, true, &raised);
+        if (!raised && status != SMELT_OK) {
+            raise_status(status);
+            raised = true;
+        }
+    }
+    if (!raised) {
+        function->ran = true;
+        function->timed = dispatch.desc.info != NULL;
+        if (function->timed) {
+            function->last = info;
+        } else {
+            memset(&function->last, 0, sizeof function->last);
+            memcpy(function->last.device, dispatch.device, sizeof function->last.device);
+            for (int d = 0; d < 3; d++) {
+                int64_t group = dispatch.desc.threadgroup[d] > 0 ? dispatch.desc.threadgroup[d] : 1;
+                int64_t groups = dispatch.desc.groups[d],
+                        threads = groups ? groups * group : dispatch.desc.grid[d];
+                function->last.threads_per_group[d] = (uint32_t)group;
+                function->last.threads[d] = (uint64_t)threads;
+                function->last.groups[d] = (uint64_t)((threads + group - 1) / group);
+            }
+        }
+    }
+    close_dispatch(&dispatch);
+    if (raised) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ---- The object. */
+
+PyObject *function_wrap(smelt_function *handle, const char *name) {
+    allocfunc allocate = (allocfunc)PyType_GetSlot(function_type, Py_tp_alloc);
+    struct function *function = (struct function *)allocate(function_type, 0);
+    if (!function) {
+        smelt_function_release(handle);
+        return NULL;
+    }
+    function->handle = handle;
+    function->parameter_count = -1;
+    function->name = PyUnicode_FromString(name);
+    function->text = function->name ? PyUnicode_AsUTF8AndSize(function->name, NULL) : NULL;
+    if (!function->text) Py_CLEAR(function);
+    return (PyObject *)function;
+}
+
+static void dealloc(PyObject *self) {
+    struct function *function = (struct function *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    smelt_function_release(function->handle);
+    Py_XDECREF(function->name);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *get_last(PyObject *self, void *closure) {
+    const struct function *function = (const struct function *)self;
+    (void)closure;
+    if (!function->ran) Py_RETURN_NONE;
+    return info_dictionary(&function->last, function->timed);
+}
+
+static PyObject *get_parameters(PyObject *self, void *closure) {
+    struct function *function = (struct function *)self;
+    struct dispatch dispatch;
+    (void)closure;
+    memset(&dispatch, 0, sizeof dispatch);
+    dispatch.function = function;
+    dispatch.desc.grid[0] = dispatch.desc.threadgroup[0] = 256;
+    if (!know_parameters(&dispatch)) return NULL;
+    PyObject *list = PyTuple_New(function->parameter_count);
+    for (int i = 0; i < function->parameter_count && list; i++) {
+        const smelt_parameter *p = &function->parameters[i];
+        PyObject *dtype = p->dtype == SMELT_NO_DTYPE ? Py_None : dtype_object(p->dtype);
+        PyObject *one = Py_BuildValue(
+            "{s:s,s:i,s:O,s:O,s:O,s:O,s:i,s:K,s:O}", "name", p->name, "index", p->index, "threadgroup",
+            p->threadgroup ? Py_True : Py_False, "pointer", p->pointer ? Py_True : Py_False, "writable",
+            p->writable ? Py_True : Py_False, "dtype", dtype, "components", p->components, "bytes",
+            (unsigned long long)p->bytes, "used", p->used ? Py_True : Py_False);
+        if (!one || PyTuple_SetItem(list, i, one) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"stage", "device", "threads", "group_size", NULL};
+    static const char *const stages[] = {"source", "rewritten", "ir", "asm", "simd", "why", "ptx"};
+    struct function *function = (struct function *)self;
+    const char *stage = "asm", *device = NULL;
+    PyObject *threads = NULL, *group = NULL;
+    smelt_dispatch_desc desc;
+    char *text = NULL;
+    memset(&desc, 0, sizeof desc);
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|szOO:show", names, &stage, &device, &threads,
+                                     &group))
+        return NULL;
+    if (threads && threads != Py_None && !size_of(function, threads, "threads", desc.grid)) return NULL;
+    if (group && group != Py_None && !size_of(function, group, "group_size", desc.threadgroup)) return NULL;
+    int which = 0;
+    while (which < 7 && strcmp(stages[which], stage) != 0) which++;
+    if (which == 7) {
+        PyErr_Format(PyExc_ValueError,
+                     "kernel '%s': stage is '%s'; expected source, rewritten, ir, simd, why, asm or ptx",
+                     function->text, stage);
+        return NULL;
+    }
+    desc.device = device;
+    smelt_status status;
+    Py_BEGIN_ALLOW_THREADS status =
+        smelt_function_show_run(function->handle, &desc, (smelt_stage)which, &text);
+    Py_END_ALLOW_THREADS if (status != SMELT_OK) return raise_status(status);
+    PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+    smelt_free(text);
+    return result;
+}
+
+static PyObject *repr(PyObject *self) {
+    return PyUnicode_FromFormat("<smelt.Function '%s'>", ((struct function *)self)->text);
+}
+
+static PyGetSetDef getters[] = {{"last_run", get_last, NULL,
+                                 "What the latest launch was, as Kernel.last_run but as a dict; or None.",
+                                 NULL},
+                                {"parameters", get_parameters, NULL,
+                                 "The parameters that are bound: dicts of name, index, threadgroup, pointer, "
+                                 "writable, dtype (None: a structure), "
+                                 "components, bytes, used. Compiles the function if it was not.",
+                                 NULL},
+                                {0}};
+static PyMemberDef members[] = {
+    {"name", T_OBJECT_EX, offsetof(struct function, name), READONLY, "Its host name."}, {0}};
+static PyMethodDef methods[] = {{"show", (PyCFunction)(void (*)(void))show, METH_VARARGS | METH_KEYWORDS,
+                                 "show(stage='asm', device=None, threads=None, group_size=None)\n--\n\nThe "
+                                 "text of one stage: 'source', 'rewritten', "
+                                 "'ir', 'simd', 'why', 'asm', 'ptx'."},
+                                {0}};
+
+static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
+                              {Py_tp_call, call_function},
+                              {Py_tp_methods, methods},
+                              {Py_tp_members, members},
+                              {Py_tp_getset, getters},
+                              {Py_tp_repr, repr},
+                              {Py_tp_doc, "A kernel function of a library. f(a, b, 3, threads=n, "
+                                          "group_size=256) binds its arguments to buffers 0, 1, 2 … (None "
+                                          "leaves one out), or by the names of parameters (f(out=c, n=3)), "
+                                          "and runs it; buffers that are not const are written "
+                                          "in place, and nothing is returned.\n\n"
+                                          "Arguments: row-contiguous arrays (those that are written must be "
+                                          "writable), numbers and lists of numbers, which "
+                                          "become the parameter's type (a TypeError or ValueError where that "
+                                          "loses anything but a float's precision), and "
+                                          "bytes for structures. An array's dtype is the parameter's; "
+                                          "integers may differ in sign, and uint8 is taken for the "
+                                          "bytes of any type.\n\n"
+                                          "threads: how many run, in up to 3 dimensions; by default one for "
+                                          "each element of the first array. groups: instead, "
+                                          "how many threadgroups. group_size: threads of a threadgroup; by "
+                                          "default up to 256. threadgroup_memory: bytes, by "
+                                          "index or name ({0: 1024}). device, stream, timeout, profile: as "
+                                          "of Kernel. arg_casts: taken and not needed."},
+                              {0}};
+static PyType_Spec spec = {.name = "smelt._smelt.Function",
+                           .basicsize = sizeof(struct function),
+                           .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           .slots = slots};
+
+int function_init(PyObject *module) {
+    function_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &spec, NULL);
+    return function_type ? PyModule_AddObjectRef(module, "Function", (PyObject *)function_type) : -1;
+}

@@ -1,0 +1,105 @@
+"""Whole .metal files and packages: `smelt.library`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from smelt import _smelt
+from smelt._smelt import Function
+from smelt.kernel import math_mode_number, version_number
+
+
+class Library(_smelt.Library):
+    """The kernel functions of a .metal file or package, from `smelt.library`. `lib.my_kernel` is the function of that
+    name, as is `lib.function("my_kernel")`, which also takes values of function constants; `lib.functions` has the
+    names. Calls of functions are described at `smelt.Function`."""
+
+    def function(self, name: str | None = None, constants: dict[int | str, Any] | None = None) -> Function:
+        """The function called `name` (its host name; None: the only one), with values for function constants: a dict
+        of indices or names and numbers, bools, or lists of 2 to 4 of them for vectors. Compiled at its first call.
+        ValueError lists the names there are."""
+        return self._function(name, constants)
+
+    def __getattr__(self, name: str) -> Function:
+        if name.startswith("__") or name not in self.functions:
+            known = ", ".join(self.functions[:20]) + (" …" if len(self.functions) > 20 else "")
+            raise AttributeError(f"the library has no kernel function '{name}'; there are: {known}")
+        function = self._function(name, None)
+        self.__dict__[name] = function
+        return function
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.functions})
+
+    def __repr__(self) -> str:
+        return f"<smelt.Library: {', '.join(self.functions)}>"
+
+    def build(
+        self,
+        path: str | os.PathLike[str],
+        targets: Sequence[str] = (),
+        *,
+        entries: Sequence[str] | None = None,
+        constants: dict[int | str, Any] | None = None,
+        threadgroups: Sequence[Sequence[int]] = (),
+        keep_going: bool = False,
+        jobs: int = 0,
+    ) -> list[dict[str, Any]]:
+        """Compiles the functions into a package, which `smelt.library` loads without a compiler.
+
+        Args:
+            path: the file to write, "kernels.smeltlib".
+            targets: "cpu" (this machine, the default), "x86-64", "x86-64-v3", "x86-64-v4", "sm_80" … "sm_90a".
+            entries: names of the functions; None: all.
+            constants: values of function constants.
+            threadgroups: sizes of threadgroups to make code for beside that for any.
+            keep_going: write the others when a function fails; the first failure is raised all the same.
+            jobs: how many are compiled at once; 0: one a CPU.
+
+        Returns a dict for each function: entry, targets, seconds, status, message, codes, bytes.
+        """
+        sizes = tuple(tuple(size) if isinstance(size, Sequence) else (size,) for size in threadgroups)
+        names = None if entries is None else tuple(entries)
+        return self._build(os.fspath(path), tuple(targets), names, constants, sizes, keep_going, jobs)
+
+
+def _looks_like_source(text: str) -> bool:
+    return "\n" in text or "{" in text
+
+
+def library(
+    path_or_source: str | bytes | os.PathLike[str],
+    *,
+    compile_options: dict[str, str] | None = None,
+    metal_version: str | float | None = None,
+    include_paths: Sequence[str | os.PathLike[str]] = (),
+) -> Library:
+    """Loads a .metal file, the text of one, or a package.
+
+    Args:
+        path_or_source: a path; or text, which has a line end or a brace in it; or the bytes of a package.
+        compile_options: {"math_mode": "safe" | "relaxed" | "fast"}; of text only, as what follows.
+        metal_version: "3.2" (the default), "4.0" …: what `__METAL_VERSION__` is.
+        include_paths: folders in which `#include` looks.
+
+    Nothing is compiled before a function's first call. Raises OSError for a file that cannot be read, ValueError for
+    a damaged package and for options that cannot be. Packages hold machine code, which is run as it is: load only
+    those whose maker is trusted.
+    """
+    path = source = package = None
+    if isinstance(path_or_source, (bytes, bytearray, memoryview)):
+        package = bytes(path_or_source)
+    elif isinstance(path_or_source, str) and _looks_like_source(path_or_source):
+        source = path_or_source
+    else:
+        path = os.fspath(path_or_source)
+    paths = tuple(os.fspath(folder) for folder in include_paths)
+    return Library(path, source, package, math_mode_number("library", compile_options),
+                   version_number("library", metal_version), paths)
+
+
+def compile_shader(source: str) -> Library:
+    """`library` of a text, under the name that PyTorch has for it."""
+    return Library(None, source, None, 0, 0, ())

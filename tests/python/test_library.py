@@ -1,0 +1,302 @@
+"""Whole .metal files from Python: functions, arguments of every kind, function constants, packages."""
+import struct
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import smelt
+
+TEXT = """
+#include <metal_stdlib>
+using namespace metal;
+struct Scale { float factor; int offset; };
+constant int repeat [[function_constant(0)]];
+constant float3 weights [[function_constant(1)]];
+
+kernel void axpy(device float *y, const device float *x, constant float &a, uint i [[thread_position_in_grid]]) {
+  y[i] += a * x[i];
+}
+kernel void scaled(device float *out [[buffer(0)]], constant Scale &scale [[buffer(3)]], const device int *in [[buffer(5)]],
+                   uint i [[thread_position_in_grid]]) {
+  out[i] = in[i] * scale.factor + scale.offset;
+}
+template <typename T> kernel void add(device T *out, constant T &a, constant vec<T, 3> *b, uint i [[thread_position_in_grid]]) {
+  out[i] = a + b[i].z;
+}
+template [[host_name("add_half")]] kernel void add<half>(device half *, constant half &, constant half3 *, uint);
+template [[host_name("add_uchar")]] kernel void add<uchar>(device uchar *, constant uchar &, constant uchar3 *, uint);
+template [[host_name("add_long")]] kernel void add<long>(device long *, constant long &, constant long3 *, uint);
+template [[host_name("add_bfloat")]] kernel void add<bfloat>(device bfloat *, constant bfloat &, constant bfloat3 *, uint);
+
+kernel void reversed(device float *a, threadgroup float *tile [[threadgroup(0)]], uint i [[thread_position_in_threadgroup]],
+                     uint g [[threadgroup_position_in_grid]], uint n [[threads_per_threadgroup]]) {
+  tile[i] = a[g * n + i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  a[g * n + i] = tile[n - 1 - i];
+}
+kernel void constants(device float *out) { out[0] = repeat; out[1] = weights.x + weights.y * 10 + weights.z * 100; }
+kernel void position(device uint *out, uint3 p [[thread_position_in_grid]], uint3 n [[threads_per_grid]]) {
+  out[(p.z * n.y + p.y) * n.x + p.x] = p.x + 100 * p.y + 10000 * p.z;
+}
+kernel void endless(device float *out, constant float &go) { while (go > 0) out[0] += go; }
+"""
+
+
+@pytest.fixture(scope="module")
+def lib():
+    return smelt.library(TEXT)
+
+
+def floats(count):
+    return np.random.default_rng().standard_normal(count).astype(np.float32)
+
+
+def test_functions_are_attributes(lib):
+    assert lib.functions == ("axpy", "scaled", "add_half", "add_uchar", "add_long", "add_bfloat", "reversed",
+                             "constants", "position", "endless")
+    assert lib.axpy is lib.axpy and lib.axpy.name == "axpy" and "axpy" in dir(lib) and "axpy" in repr(lib)
+    with pytest.raises(AttributeError, match="no kernel function 'nothing'; there are: axpy, scaled"):
+        lib.nothing
+    with pytest.raises(ValueError, match="no kernel function 'nothing'"):
+        lib.function("nothing")
+
+
+def test_arguments_by_position_are_buffers_in_place(lib):
+    x, y = floats(1003), floats(1003)
+    expected = (y + 2.5 * x.astype(np.float64)).astype(np.float32)
+    assert lib.axpy(y, x, 2.5) is None
+    np.testing.assert_array_equal(y, expected)
+    lib.axpy(y, x, -2.5, threads=1000, group_size=(64,))
+    assert y[1000] == expected[1000] and y[999] != expected[999]
+    assert lib.axpy.last_run["groups"] == (16, 1, 1) and lib.axpy.last_run["device"] == "cpu"
+
+
+def test_arguments_by_name(lib):
+    x, y = floats(77), np.zeros(77, np.float32)
+    function = smelt.library(TEXT).axpy  # whose parameters nobody has asked for
+    function(a=3, x=x, y=y)
+    np.testing.assert_array_equal(y, 3 * x)
+    function(y, a=0, x=x)
+    np.testing.assert_array_equal(y, 3 * x)
+
+
+def test_none_leaves_a_buffer_out(lib):
+    out, inp = np.zeros(5, np.float32), np.arange(5, dtype=np.int32)
+    lib.scaled(out, None, None, struct.pack("fi", 2.5, 7), None, inp)
+    np.testing.assert_array_equal(out, inp * 2.5 + 7)
+    out[:] = 0
+    lib.scaled(out, scale=struct.pack("fi", 2.5, 7), **{"in": inp})
+    np.testing.assert_array_equal(out, inp * 2.5 + 7)
+
+
+@pytest.mark.parametrize("name, dtype, a", [("half", np.float16, 1.1), ("uchar", np.uint8, 200), ("long", np.int64, -2**62),
+                                            ("bfloat", ml_dtypes.bfloat16, 3.3)])
+def test_numbers_become_the_parameter_s_type(lib, name, dtype, a):
+    out = np.zeros(2, dtype)
+    getattr(lib, "add_" + name)(out, a, [[1, 2, 3], [4, 5, 6]], threads=2)
+    expected = np.array([dtype(a) + dtype(3), dtype(a) + dtype(6)])
+    np.testing.assert_array_equal(out.astype(np.float64), expected.astype(np.float64))
+
+
+@pytest.mark.parametrize("a, error, message", [
+    (2.5, TypeError, r"argument 1 \('a'\) is 2.5; uint8 takes an integer"),
+    (256, ValueError, "is 256, which does not fit in uint8"),
+    (-1, ValueError, "is -1, which does not fit in uint8"),
+    (2**70, ValueError, "does not fit in uint8"),
+    ([1, 2], ValueError, "has 2 numbers; expected 1"),
+    ([], ValueError, "has 0 numbers; expected 1"),
+])
+def test_numbers_that_are_none_of_the_type(lib, a, error, message):
+    with pytest.raises(error, match=message):
+        lib.add_uchar(np.zeros(1, np.uint8), a, [[1, 2, 3]], threads=1)
+
+
+def test_vectors_need_all_components(lib):
+    with pytest.raises(ValueError, match="has 4 numbers; expected a multiple of 3"):
+        lib.add_half(np.zeros(2, np.float16), 1, [1, 2, 3, 4], threads=2)
+
+
+def test_structures_are_bytes(lib):
+    with pytest.raises(TypeError, match="is a structure of 8 bytes; expected bytes"):
+        lib.scaled(np.zeros(1, np.float32), None, None, [1, 2], None, np.zeros(1, np.int32))
+    with pytest.raises(ValueError, match="has 4 bytes, expected at least 8"):
+        lib.scaled(np.zeros(1, np.float32), None, None, b"1234", None, np.zeros(1, np.int32))
+
+
+def test_numpy_numbers_are_numbers(lib):
+    for a in (np.float64(1.5), np.int8(3), np.array(2.25), np.float16(0.5)):
+        y, x = np.zeros(9, np.float32), floats(9)
+        lib.axpy(y, x, a)
+        np.testing.assert_array_equal(y, np.float32(a) * x)
+
+
+def test_arguments_that_are_missing_or_too_many(lib):
+    x = floats(4)
+    with pytest.raises(TypeError, match=r"arguments are missing: x \(buffer 1\), a \(buffer 2\)"):
+        lib.axpy(x)
+    with pytest.raises(TypeError, match=r"has no buffer 3; there are: y \(buffer 0\), x \(buffer 1\), a \(buffer 2\)"):
+        lib.axpy(x, x.copy(), 1, 2)
+    with pytest.raises(TypeError, match="has no argument 'z'; there are: y"):
+        lib.axpy(x, x.copy(), 1, z=3)
+    with pytest.raises(TypeError, match="argument 'y' is given by position, too"):
+        lib.axpy(x, x.copy(), 1, y=x)
+
+
+def test_arrays_must_fit(lib):
+    x = floats(8)
+    with pytest.raises(ValueError, match=r"'x'\) is int32; the function takes float32"):
+        lib.axpy(x, np.zeros(8, np.int32), 1)
+    with pytest.raises(ValueError, match="row-contiguous"):
+        lib.axpy(x[:4], x[::2], 1)
+    with pytest.raises(ValueError):
+        lib.axpy(x[::2], x[:4].copy(), 1)
+    with pytest.raises(TypeError, match="expected an array"):
+        lib.axpy(2.0, x, 1, threads=1)
+    out = np.zeros(2, np.float32)
+    lib.scaled(out, None, None, struct.pack("fi", 1, 0), None, np.array([1, 2**32 - 1], np.uint32))
+    assert out.tolist() == [1, -1]
+    lib.axpy(out.view(np.uint8), x[:2].copy(), 0, threads=2)
+
+
+def test_read_only_arrays_are_not_written(lib):
+    y, x = floats(3), floats(3)
+    y.flags.writeable = x.flags.writeable = False
+    with pytest.raises(ValueError):
+        lib.axpy(y, x, 1)
+    lib.axpy(np.zeros(3, np.float32), x, 1)
+
+
+@pytest.mark.parametrize("memory", [{0: 64}, {"tile": 64}, [64], 64])
+def test_threadgroup_memory(lib, memory):
+    a = floats(48)
+    expected = a.reshape(3, 16)[:, ::-1].reshape(-1)
+    lib.reversed(a, groups=3, group_size=16, threadgroup_memory=memory)
+    np.testing.assert_array_equal(a, expected)
+
+
+def test_threadgroup_memory_that_is_missing_or_unknown(lib):
+    with pytest.raises(ValueError, match="threadgroup memory 0 .'tile'. is missing"):
+        lib.reversed(floats(16), group_size=16)
+    with pytest.raises(TypeError, match="threadgroup_memory: expected an index or name"):
+        lib.reversed(floats(16), group_size=16, threadgroup_memory={"tiles": 64})
+
+
+def test_sizes_in_three_dimensions(lib):
+    out = np.zeros((3, 5, 7), np.uint32)
+    expected = (np.arange(7) + 100 * np.arange(5)[:, None] + 10000 * np.arange(3)[:, None, None]).astype(np.uint32)
+    for sizes in ({"threads": (7, 5, 3)}, {"threads": (7, 5, 3), "group_size": (4, 2, 2)}):
+        out[:] = 0
+        lib.position(out, **sizes)
+        np.testing.assert_array_equal(out, expected)
+    out = np.zeros((4, 8), np.uint32)
+    lib.position(out, groups=(2, 4), group_size=(4, 1))
+    np.testing.assert_array_equal(out, (np.arange(8) + 100 * np.arange(4)[:, None]))
+
+
+def test_sizes_that_are_wrong(lib):
+    x = floats(4)
+    with pytest.raises(ValueError, match="threads is .*: its x is 0, expected at least 1"):
+        lib.axpy(x, x, 1, threads=0)
+    with pytest.raises(TypeError, match="only one of threads and groups"):
+        lib.axpy(x, x, 1, threads=4, groups=1, group_size=4)
+    with pytest.raises(TypeError, match="group_size must be given with groups"):
+        lib.axpy(x, x, 1, groups=1)
+    with pytest.raises(ValueError, match="1024"):
+        lib.axpy(x, x, 1, threads=4, group_size=2000)
+
+
+def test_function_constants(lib):
+    out = np.zeros(2, np.float32)
+    for constants in ({0: 7, 1: [1, 2.5, 3]}, {"repeat": 7, "weights": (1, 2.5, 3)}):
+        lib.function("constants", constants=constants)(out, threads=1)
+        assert out.tolist() == [7, 326]
+    lib.function("constants", {"repeat": -3, "weights": [3, 2, 1]})(out, threads=1)
+    assert out.tolist() == [-3, 123]
+    with pytest.raises(ValueError, match="no function constant 'repeats'"):
+        lib.function("constants", {"repeats": 7})
+    with pytest.raises(TypeError, match="expected a number"):
+        lib.function("constants", {"repeat": "7"})
+    with pytest.raises(ValueError, match="5 components"):
+        lib.function("constants", {1: [1, 2, 3, 4, 5]})
+
+
+def test_smelt_arrays(lib):
+    y, x = smelt.array([1.0, 2.0, 3.0]), smelt.array([1.0, 1.0, 2.0])
+    lib.axpy(y, x, 10)
+    assert y.tolist() == [11, 12, 23]
+
+
+def test_time_outs_and_devices(lib):
+    with pytest.raises(TimeoutError, match="'endless' ran longer"):
+        lib.endless(np.zeros(1, np.float32), 1, threads=1, timeout=0.05)
+    y = floats(4)
+    lib.axpy(y, y.copy(), 0, device="cpu-scalar")
+    assert lib.axpy.last_run["device"] == "cpu-scalar"
+    with pytest.raises(smelt.NoDeviceError, match="tpu"):
+        lib.axpy(y, y.copy(), 0, device="tpu")
+
+
+def test_files_and_packages(tmp_path, lib):
+    path = tmp_path / "kernels.metal"
+    path.write_text(TEXT)
+    package = tmp_path / "kernels.smeltlib"
+    reports = smelt.library(path).build(package, entries=["axpy", "add_half"], threadgroups=[64, (8, 8)])
+    assert [report["entry"] for report in reports] == ["axpy", "add_half"]
+    assert all(report["status"] == "SMELT_OK" for report in reports)
+    for loaded in (smelt.library(package), smelt.library(package.read_bytes()), smelt.library(str(path))):
+        y, x = floats(100), floats(100)
+        expected = (y + 2.0 * x.astype(np.float64)).astype(np.float32)
+        loaded.axpy(y, x, 2)
+        np.testing.assert_array_equal(y, expected)
+        parameters = loaded.axpy.parameters
+        assert [(p["name"], p["index"], p["writable"], p["dtype"]) for p in parameters] == [
+            ("y", 0, True, smelt.float32), ("x", 1, False, smelt.float32), ("a", 2, False, smelt.float32)]
+    assert "axpy" in smelt.library(package).describe()
+    with pytest.raises(OSError, match="nowhere.metal"):
+        smelt.library("nowhere.metal")
+    package.write_bytes(package.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="damaged|cut off"):
+        smelt.library(package)
+    with pytest.raises(ValueError, match="smx"):
+        lib.build(package, targets=["smx"])
+
+
+def test_compile_errors_have_their_place():
+    broken = smelt.library("kernel void f(device float *a) {\n  a[0] = b;\n}\n")
+    with pytest.raises(smelt.CompileError, match=r"library\.metal:2:10"):
+        broken.f(floats(1))
+
+
+def test_compile_shader_is_a_library_of_a_text():
+    lib = smelt.compile_shader("kernel void full(device float *out, constant float &value, uint i "
+                               "[[thread_position_in_grid]]) { out[i] = value; }")
+    out = np.zeros((4, 33), np.float32)
+    lib.full(out, 3.14, arg_casts={1: "float"})
+    np.testing.assert_array_equal(out, np.float32(3.14))
+
+
+def test_options_of_a_text():
+    text = ("#include \"part.h\"\nkernel void f(device float *out) {\n#ifdef __FAST_MATH__\nout[0] = part(1);\n#endif\n"
+            "out[1] = __METAL_VERSION__; }")
+    with pytest.raises(ValueError, match="math_mode"):
+        smelt.library(text, compile_options={"math_mode": "quick"})
+    with pytest.raises(ValueError, match="metal_version"):
+        smelt.library(text, metal_version="new")
+
+
+def test_options_reach_the_compiler(tmp_path):
+    (tmp_path / "part.h").write_text("inline float part(float x) { return x + 4; }\n")
+    text = ("#include \"part.h\"\nkernel void f(device float *out) {\n#ifdef __FAST_MATH__\nout[0] = part(1);\n#endif\n"
+            "out[1] = __METAL_VERSION__; }")
+    out = np.zeros(2, np.float32)
+    smelt.library(text, compile_options={"math_mode": "fast"}, metal_version="4.0", include_paths=[tmp_path]).f(
+        out, threads=1)
+    assert out.tolist() == [5, 400]
+
+
+def test_show(lib):
+    assert "define" in lib.axpy.show("ir")
+    assert "thread_position_in_grid" in lib.axpy.show("source")
+    with pytest.raises(ValueError, match="stage is 'spirv'"):
+        lib.axpy.show("spirv")
