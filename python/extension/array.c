@@ -52,6 +52,7 @@ bool array_on_host(smelt_array *array, smelt_array **host) {
         *host = smelt_array_retain(array);
         return true;
     }
+    if (!array_wait(array)) return false;
     Py_BEGIN_ALLOW_THREADS status = smelt_array_to(array, "cpu", NULL, host);
     Py_END_ALLOW_THREADS if (status != SMELT_OK) raise_status(status);
     return status == SMELT_OK;

@@ -313,7 +313,10 @@ static bool read_device(struct call *call, PyObject *device, PyObject *stream) {
         const char *at = smelt_array_device(desc->inputs[i]);
         if (strcmp(at, "cpu") != 0) name = at;
     }
-    for (int i = call->into_count - 1; i >= 0; i--) name = smelt_array_device(desc->into[i]);
+    for (int i = call->into_count - 1; i >= 0; i--) {
+        const char *at = smelt_array_device(desc->into[i]);
+        if (strcmp(at, "cpu") != 0) name = at;
+    }
     /* MLX names a device where others name a stream. */
     if (!device && stream && PyUnicode_Check(stream)) device = stream;
     if (device && !text_of(call, device, 1, &name)) return false;

@@ -102,6 +102,13 @@ PyObject *array_sequence_item(PyObject *self, Py_ssize_t i);
 extern PyType_Slot array_operator_slots[];
 extern PyMethodDef array_operator_methods[];
 
+/* ---- interrupt.c */
+
+/* Waits on the main thread for the kernels that write an array on a GPU, and looks for signals meanwhile:
+ * false with what their handlers raise, Ctrl-C's KeyboardInterrupt, or with a late error of a kernel. Other
+ * threads, and arrays in the host's memory, are not waited for. */
+bool array_wait(smelt_array *array);
+
 /* ---- interop.c */
 
 /* What an argument was, and so what results become. */

@@ -5,6 +5,10 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
+
+/* Of array_wait: some 50 microseconds. */
+#define ROUNDS_WITHOUT_PAUSE 50
 
 static const int numbers[] = {SIGINT, SIGALRM, SIGTERM};
 #define NUMBER_COUNT 3
@@ -98,6 +102,26 @@ smelt_status call_watched(long_call *run, void *context, bool once, bool *raised
             *raised = true;
             return status;
         }
+    }
+}
+
+bool array_wait(smelt_array *array) {
+    bool ready = false;
+    if (strcmp(smelt_array_device(array), "cpu") == 0 || !pthread_equal(pthread_self(), main_thread))
+        return true;
+    for (int round = 0;; round++) {
+        smelt_status status = smelt_array_is_ready(array, &ready);
+        if (status != SMELT_OK) {
+            raise_status(status);
+            return false;
+        }
+        if (ready) return true;
+        if (PyErr_CheckSignals() < 0) return false;
+        /* What ends soon is looked for without a pause; later a millisecond more or less does not matter. */
+        if (round < ROUNDS_WITHOUT_PAUSE) continue;
+        struct timespec pause = {.tv_nsec = round < 10 * ROUNDS_WITHOUT_PAUSE ? 20000 : 1000000};
+        Py_BEGIN_ALLOW_THREADS nanosleep(&pause, NULL);
+        Py_END_ALLOW_THREADS
     }
 }
 
