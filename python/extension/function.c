@@ -547,11 +547,12 @@ static PyGetSetDef getters[] = {{"last_run", get_last, NULL,
                                 {0}};
 static PyMemberDef members[] = {
     {"name", T_OBJECT_EX, offsetof(struct function, name), READONLY, "Its host name."}, {0}};
-static PyMethodDef methods[] = {{"show", (PyCFunction)(void (*)(void))show, METH_VARARGS | METH_KEYWORDS,
-                                 "show(stage='asm', device=None, threads=None, group_size=None)\n--\n\nThe "
-                                 "text of one stage: 'source', 'rewritten', "
-                                 "'ir', 'simd', 'why', 'asm', 'ptx'."},
-                                {0}};
+static PyMethodDef methods[] = {
+    {"show", (PyCFunction)(void (*)(void))show, METH_VARARGS | METH_KEYWORDS,
+     "show($self, stage='asm', device=None, threads=None, group_size=None)\n--\n\nThe "
+     "text of one stage: 'source', 'rewritten', "
+     "'ir', 'simd', 'why', 'asm', 'ptx'."},
+    {0}};
 
 static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
                               {Py_tp_call, call_function},

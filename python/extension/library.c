@@ -240,16 +240,17 @@ static PyObject *describe(PyObject *self, PyObject *arguments) {
 static PyGetSetDef getters[] = {
     {"functions", get_functions, NULL, "The names of the kernel functions, in the order of the text.", NULL},
     {0}};
-static PyMethodDef methods[] = {
-    {"_function", get_function, METH_VARARGS, NULL},
-    {"_build", build_package, METH_VARARGS, NULL},
-    {"describe", describe, METH_VARARGS,
-     "describe(name=None)\n--\n\nWhat a package holds, in lines for people: of one function, or of all."},
-    {0}};
+static PyMethodDef methods[] = {{"_function", get_function, METH_VARARGS, NULL},
+                                {"_build", build_package, METH_VARARGS, NULL},
+                                {"describe", describe, METH_VARARGS,
+                                 "describe($self, name=None)\n--\n\nWhat a package holds, in lines for "
+                                 "people: of one function, or of all."},
+                                {0}};
 static PyType_Slot slots[] = {{Py_tp_new, new_library},
                               {Py_tp_dealloc, dealloc},
                               {Py_tp_methods, methods},
                               {Py_tp_getset, getters},
+                              {Py_tp_doc, "A library, without what smelt.Library adds."},
                               {0}};
 static PyType_Spec spec = {.name = "smelt._smelt.Library",
                            .basicsize = sizeof(struct library),

@@ -179,6 +179,75 @@ class BoundKernel:
     def kernel(self) -> Any: ...
     def __call__(self, *inputs: _ArrayLike, out: Sequence[Any] | None = None, stream: Any = None) -> list[Any]: ...
 
+# ---- Whole .metal files.
+
+class _Parameter(TypedDict):
+    name: str
+    index: int
+    threadgroup: bool
+    pointer: bool
+    writable: bool
+    dtype: Dtype | None
+    components: int
+    bytes: int
+    used: bool
+
+class Library:
+    def __new__(
+        cls,
+        path: str | None,
+        source: str | None,
+        package: builtins.bytes | None,
+        math: int,
+        metal_version: int,
+        include_paths: tuple[str, ...],
+    ) -> Self: ...
+    @property
+    def functions(self) -> tuple[str, ...]: ...
+    def describe(self, name: str | None = None) -> str: ...
+    def _function(self, name: str | None, constants: dict[int | str, Any] | None, /) -> Function: ...
+    def _build(
+        self,
+        path: str,
+        targets: tuple[str, ...],
+        entries: tuple[str, ...] | None,
+        constants: dict[int | str, Any] | None,
+        threadgroups: tuple[tuple[int, ...], ...],
+        keep_going: bool,
+        jobs: int,
+        /,
+    ) -> list[dict[str, Any]]: ...
+
+@final
+class Function:
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> tuple[_Parameter, ...]: ...
+    @property
+    def last_run(self) -> dict[str, Any] | None: ...
+    def show(
+        self,
+        stage: str = "asm",
+        device: str | None = None,
+        threads: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+    ) -> str: ...
+    def __call__(
+        self,
+        *arguments: Any,
+        threads: int | Sequence[int] | None = None,
+        groups: int | Sequence[int] | None = None,
+        group_size: int | Sequence[int] | None = None,
+        threadgroup_memory: dict[int | str, int] | Sequence[int] | int | None = None,
+        device: str | None = None,
+        stream: Any = None,
+        timeout: float | None = None,
+        profile: str | None = None,
+        arg_casts: Any = None,
+        **named: Any,
+    ) -> None: ...
+
 # ---- The machine.
 
 class _Device(TypedDict):
