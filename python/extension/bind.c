@@ -8,6 +8,7 @@ struct bound {
     char device[32];
     PyObject *out; /* tuple of what is written into, or NULL */
     enum array_kind kind;
+    bool enqueues; /* a launch is compiled, and not waited for: no signal need end it */
 };
 
 static PyTypeObject *bound_type;
@@ -46,6 +47,7 @@ static PyObject *make_bound(struct call *call) {
     bound->kernel = kernel;
     bound->launch = launch;
     bound->kind = call->kind;
+    bound->enqueues = strncmp(call->device, "cuda", 4) == 0 && !(call->desc.timeout > 0);
     memcpy(bound->device, call->device, sizeof bound->device);
     bound->desc = malloc(sizeof *bound->desc);
     if (bound->desc) {
@@ -140,12 +142,13 @@ static smelt_status launch(void *context, smelt_interrupt *interrupt) {
 static PyObject *run(struct bound *bound, struct running *running, PyObject *out) {
     smelt_array *outputs[SMELT_MAX_ARGUMENTS];
     smelt_run_info info;
-    bool raised, gpu = bound->device[0] == 'c' && bound->device[1] == 'u';
+    bool raised = false, gpu = bound->device[0] == 'c' && bound->device[1] == 'u';
     int count = bound->kernel->output_count;
     running->launch = bound->launch;
     running->outputs = out ? NULL : outputs;
     if (!gpu) running->desc.info = &info;
-    smelt_status status = call_watched(launch, running, out != NULL, &raised);
+    smelt_status status = bound->enqueues ? call_without_gil(launch, running, NULL)
+                                          : call_watched(launch, running, out != NULL, &raised);
     if (raised) return NULL;
     if (status != SMELT_OK) return raise_status(status);
     kernel_note(bound->kernel, bound->desc, running->desc.info);

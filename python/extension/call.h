@@ -108,6 +108,8 @@ typedef smelt_status long_call(void *context, smelt_interrupt *interrupt);
  * handler; then that runs, and what it raises is raised (*raised). Where it raises nothing the call is made
  * again, or, where it may not be (`once`), ends with a RuntimeError. */
 smelt_status call_watched(long_call *run, void *context, bool once, bool *raised);
+/* Only without the GIL: for what does not take long. */
+smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *interrupt);
 int interrupt_init(PyObject *module);
 
 int call_init(void);

@@ -75,7 +75,7 @@ static void end(void) {
     active = NULL;
 }
 
-static smelt_status run_without_gil(long_call *run, void *context, smelt_interrupt *interrupt) {
+smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *interrupt) {
     smelt_status status;
     Py_BEGIN_ALLOW_THREADS status = run(context, interrupt);
     Py_END_ALLOW_THREADS return status;
@@ -84,12 +84,12 @@ static smelt_status run_without_gil(long_call *run, void *context, smelt_interru
 smelt_status call_watched(long_call *run, void *context, bool once, bool *raised) {
     *raised = false;
     /* A handler of Python's that runs kernels comes here again, when nothing of ours goes on any more. */
-    if (!pthread_equal(pthread_self(), main_thread) || active) return run_without_gil(run, context, NULL);
+    if (!pthread_equal(pthread_self(), main_thread) || active) return call_without_gil(run, context, NULL);
     for (int signals = (1 << NUMBER_COUNT) - 1;; signals = 1) {
         smelt_status status = SMELT_ERROR_INTERRUPTED;
         smelt_interrupt_clear(own);
         bool good = begin(signals);
-        if (good) status = run_without_gil(run, context, own);
+        if (good) status = call_without_gil(run, context, own);
         end();
         if (status != SMELT_ERROR_INTERRUPTED) return status;
         *raised = !good || PyErr_CheckSignals() < 0;
