@@ -1,7 +1,8 @@
-/* Ways out of loops. A `return` or `goto` out of several loops, or a flag that ends a loop (`done = true`),
- * is at first a number that blocks behind it in the loop look at: clang's cleanup blocks, the test that ends
- * a round. Which way such a block then goes is known where one comes from. Those who leave the loop there get
- * a copy of what lies between, so that nothing leads back into the loop from where they leave.
+/* Ways out of loops, and of the kernel. A `return` or `goto` out of several loops, or a flag that ends one
+ * (`done = true`), is at first a number that blocks behind it look at: clang's cleanup blocks, the test that
+ * ends a round. Which way such a block then goes is known where one comes from. Those who leave the loop
+ * there, or return, get a copy of what lies between, so that nothing leads back into the loop from where they
+ * leave, and to no barrier from where they return.
  *
  * That decides what lanes do together: a simdgroup function on the way out of a loop counts as standing
  * behind it. LLVM threads such jumps on CPUs, and not on GPUs: here it is done for all engines alike, before
@@ -173,8 +174,12 @@ static bool starts_loop(const struct flow *flow, int index) {
     return loop >= 0 && flow->loops[loop].header == index;
 }
 
-/* Does who comes from `from` to `first` leave the loop around it, without a look at anything that is not
- * known there? */
+static bool is_return(LLVMBasicBlockRef block) {
+    return LLVMIsAReturnInst(LLVMGetBasicBlockTerminator(block)) != NULL;
+}
+
+/* Does who comes from `from` to `first` leave the loop around it, or return, without a look at anything that
+ * is not known there? */
 static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
     LLVMBasicBlockRef block = w->flow->blocks[first].block;
     int loop = w->flow->blocks[first].loop;
@@ -188,7 +193,7 @@ static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
         from = block;
         w->target = block = next;
         int at = flow_index(w->flow, block);
-        if (!lies_in(w->flow, w->flow->blocks[at].loop, loop)) return asked;
+        if (is_return(block) || !lies_in(w->flow, w->flow->blocks[at].loop, loop)) return asked;
         if (starts_loop(w->flow, at) && w->flow->blocks[at].loop != loop) return false;
     }
     return false;
@@ -356,10 +361,10 @@ static smelt_status leave_once(struct unit *unit, LLVMValueRef function, bool *f
     smelt_status status = flow_find(unit, function, &arena, &flow);
     struct way way = {.unit = unit, .flow = &flow};
     *found = false;
-    if (status == SMELT_OK && flow.irreducible) flow.loop_count = 0;
-    for (int i = 0; status == SMELT_OK && flow.loop_count && i < flow.block_count && !*found; i++) {
+    if (status == SMELT_OK && flow.irreducible) flow.block_count = 0;
+    for (int i = 0; status == SMELT_OK && i < flow.block_count && !*found; i++) {
         const struct flow_block *block = &flow.blocks[i];
-        for (int p = 0; block->loop >= 0 && p < block->predecessor_count && !*found; p++) {
+        for (int p = 0; p < block->predecessor_count && !*found; p++) {
             LLVMBasicBlockRef from = flow.blocks[block->predecessors[p]].block;
             if (block->predecessor_count < 2 || !leaves(&way, from, i)) continue;
             status = copy_way(&way, &arena, from);

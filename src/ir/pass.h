@@ -107,7 +107,7 @@ smelt_status pass_constants_used(struct unit *unit);
 bool initialiser_apply(struct unit *unit, LLVMValueRef function);
 /* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
 smelt_status pass_guard(struct unit *unit);
-/* leave.c — who leaves a loop by way of blocks that only ask where to go does so at once. */
+/* leave.c — who leaves a loop, or returns, by way of blocks that only ask where to go does so at once. */
 smelt_status pass_leave(struct unit *unit);
 /* sink.c — loads whose values are only selected move under the condition. */
 smelt_status pass_returns(struct unit *unit);

@@ -170,6 +170,72 @@ static void put_in_order(struct placing *p, int first, int loop) {
     }
 }
 
+/* ---- Ways out of loops with barriers. Who leaves one to end, and does something together with others
+ * before, must not wait for those who go on to the barrier: such ways count as parts of the loop, and of its
+ * round. */
+
+static bool holds_barrier(const struct flow *flow, int loop) {
+    for (int i = flow->loops[loop].header; i < flow->block_count; i++)
+        if (loop_lies_in(flow, flow->blocks[i].loop, loop) && has_threadgroup_barrier(flow->blocks[i].block))
+            return true;
+    return false;
+}
+
+/* The innermost loop with a barrier that is left by the one edge to the block, or -1. */
+static int find_waiting_loop(const struct flow *flow, int index) {
+    const struct flow_block *block = &flow->blocks[index];
+    if (block->predecessor_count != 1 || is_end(block->block)) return -1;
+    int loop = flow->blocks[block->predecessors[0]].loop;
+    while (loop >= 0 && !loop_lies_in(flow, block->loop, loop)) {
+        if (holds_barrier(flow, loop)) return loop;
+        loop = flow->loops[loop].parent;
+    }
+    return -1;
+}
+
+/* The blocks that come after the first, itself among them, if there is no other way to them and no barrier in
+ * them; 0: it is not so. */
+static int find_last_way(const struct flow *flow, int first, int *way, bool *seen) {
+    int count = 0;
+    bool alone = true;
+    way[count++] = first;
+    seen[first] = true;
+    for (int next = 0; next < count && alone; next++) {
+        LLVMBasicBlockRef block = flow->blocks[way[next]].block;
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
+        alone = !has_threadgroup_barrier(block);
+        for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+            int target = flow_index(flow, LLVMGetSuccessor(terminator, s));
+            if (seen[target] || is_end(flow->blocks[target].block)) continue;
+            alone &= flow_dominates(flow, first, target);
+            seen[target] = true;
+            way[count++] = target;
+        }
+    }
+    for (int i = 0; i < count; i++) seen[way[i]] = false;
+    return alone ? count : 0;
+}
+
+static void keep_ways_in_loops(struct divergence *d, struct flow *flow) {
+    int *way = arena_alloc(&d->arena, (size_t)flow->block_count * sizeof *way);
+    bool *seen = arena_alloc(&d->arena, (size_t)flow->block_count);
+    for (int i = 0; way && seen && flow->loop_count && i < flow->block_count; i++) {
+        int loop = find_waiting_loop(flow, i), outside = flow->blocks[i].loop;
+        int count = loop < 0 ? 0 : find_last_way(flow, i, way, seen);
+        for (int w = 0; w < count; w++) {
+            struct flow_block *block = &flow->blocks[way[w]];
+            int own = block->loop;
+            if (own == outside) {
+                block->loop = loop;
+                continue;
+            }
+            while (flow->loops[own].parent != outside && flow->loops[own].parent != loop)
+                own = flow->loops[own].parent;
+            flow->loops[own].parent = loop;
+        }
+    }
+}
+
 static void copy_edges(struct divergence *d, const struct flow *flow, const int *places) {
     for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
         struct divergence_block *block = &d->blocks[places[i]];
@@ -195,6 +261,7 @@ static smelt_status find_blocks(struct divergence *d) {
     TRY(flow_find(d->unit, d->unit->entry, &d->arena, &flow));
     d->irreducible = flow.irreducible;
     if (flow.irreducible) return SMELT_OK;
+    keep_ways_in_loops(d, &flow);
     size_t count = (size_t)flow.block_count;
     struct placing placing = {.d = d, .flow = &flow, .place = arena_alloc(&d->arena, count * sizeof(int))};
     d->blocks = arena_alloc(&d->arena, count * sizeof *d->blocks);
