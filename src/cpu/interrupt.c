@@ -15,15 +15,10 @@
 #include "cpu/leave.h"
 #include "cpu/watch.h"
 
-#include <gnu/libc-version.h>
-#include <link.h>
-#include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <xmmintrin.h>
 
 #if defined(__SANITIZE_THREAD__)
 #define WITH_TSAN 1
@@ -32,9 +27,10 @@
 /* Ignored where nobody handles it, let through by debuggers, used by hardly anyone. */
 const int interruption_signal = SIGURG;
 
-/* Signals follow each other quickly at first: a thread may be in functions that are not left most of its
- * time. */
+/* Signals follow each other quickly at first: a thread may spend most of its time in functions that are not
+ * left, copies of large arrays for instance. */
 #define FIRST_PAUSE 50e-6
+#define FIRST_ROUNDS 3000
 #define LAST_PAUSE 1e-3
 
 /* A signal that has not come by then was eaten by somebody. */
@@ -51,57 +47,6 @@ struct interrupt_watch {
     void (*act)(void *context);
     void *context;
 };
-
-/* ---- What may be left: generated code, and pure functions of libraries that it calls. */
-
-struct text {
-    const char *low, *high;
-};
-static struct text math_library, standard_library;
-
-static bool is_in(struct text text, const void *address) {
-    const char *p = address;
-    return p >= text.low && p < text.high;
-}
-
-static int find_text(struct dl_phdr_info *info, size_t size, void *context) {
-    struct text *text = context;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-        const char *low = (const char *)info->dlpi_addr + part->p_vaddr;
-        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
-        if (text->low < low || text->low >= low + part->p_memsz) continue;
-        *text = (struct text){low, low + part->p_memsz};
-        return 1;
-    }
-    return 0;
-}
-
-/* The executable part of the library that has a function; nothing, if that is our own, too. */
-static struct text text_of(const void *function, const void *own) {
-    struct text text = {function, function};
-    if (!dl_iterate_phdr(find_text, &text) || is_in(text, own)) return (struct text){NULL, NULL};
-    return text;
-}
-
-/* In the standard library only functions that generated code has called directly and that keep nothing on the
- * stack: memcpy and its like. It also has locks, but those who take them stand further down. The mathematical
- * one has none; there the stack is looked through for the call. `frame_mark` stands on the stack where a
- * handler of the host's has come in between: what that does is not ours to leave. */
-NOT_COUNTED static bool may_leave(const struct worker *worker, const ucontext_t *context,
-                                  const void *frame_mark) {
-    const void *instruction = leave_instruction(context);
-    const void *const *stack = leave_stack(context);
-    if (!worker->in_kernel || worker->in_call || !leave_on_fiber(worker, stack)) return false;
-    if (leave_in_code(worker, instruction)) return true;
-    const char *p = instruction;
-    if (p >= standard_library.low && p < standard_library.high) return leave_in_code(worker, *stack);
-    if (p < math_library.low || p >= math_library.high) return false;
-    for (; leave_on_fiber(worker, stack) && *stack != frame_mark; stack++)
-        if (leave_in_code(worker, *stack)) return true;
-    return false;
-}
 
 /* ---- The signal. */
 
@@ -126,11 +71,10 @@ NOT_COUNTED static void on_signal(int signal, siginfo_t *info, void *opaque) {
         call_previous(signal, info, opaque);
         return;
     }
-    /* A handler returns to where signal frames end, which is so written on the stack below each. */
-    if (!may_leave(worker, context, __builtin_return_address(0))) return;
-    /* A function of the mathematical library may have changed how floats round. */
-    if (context->uc_mcontext.fpregs) context->uc_mcontext.fpregs->mxcsr = worker->interruption.vector_control;
-    leave_kernel(worker, context, ENDED_BY_STOP);
+    /* Functions that generated code calls are short, and the signal comes again. */
+    if (worker->in_kernel && leave_on_fiber(worker, leave_stack(context)) &&
+        leave_in_code(worker, leave_instruction(context)))
+        leave_kernel(worker, context, ENDED_BY_STOP);
 }
 
 #if WITH_TSAN
@@ -207,7 +151,6 @@ static void stop(struct cpu_launch *launch) {
 }
 
 void interruption_begin(struct worker *worker, struct cpu_launch *launch) {
-    worker->interruption.vector_control = _mm_getcsr();
     atomic_store(&worker->interruption.launch, launch);
     /* The watcher may have looked before. */
     if (interrupt_is_raised(launch->interrupt)) stop(launch);
@@ -218,8 +161,11 @@ void interruption_end(struct worker *worker) {
     atomic_store(&own->launch, NULL);
     if (!atomic_load(&own->watched) && !atomic_load(&own->signalled)) return;
     double until = clock_seconds() + SIGNAL_SECONDS;
-    while (atomic_load(&own->watched)) sched_yield();
-    while (atomic_load(&own->signalled) && clock_seconds() < until) sched_yield();
+    /* Sleeping, not yielding: the watcher may have a lower priority. */
+    while (atomic_load(&own->watched) || (atomic_load(&own->signalled) && clock_seconds() < until)) {
+        struct timespec time = {0, 10000};
+        nanosleep(&time, NULL);
+    }
     atomic_store(&own->signalled, false);
 }
 
@@ -283,7 +229,7 @@ static void *watch(void *unused) {
         for (unsigned round = 0; tell_all(round % 64 == 0); round++) {
             struct timespec time = {0, (long)(pause * 1e9)};
             nanosleep(&time, NULL);
-            if (round >= 200 && pause < LAST_PAUSE) pause *= 2;
+            if (round >= FIRST_ROUNDS) pause = LAST_PAUSE;
         }
     }
     return NULL;
@@ -311,9 +257,6 @@ __attribute__((constructor)) static void register_fork(void) {
 static bool start_watcher(void) {
     pthread_t thread;
     sigset_t all, before;
-    math_library = text_of((const void *)(uintptr_t)&fmod, (const void *)(uintptr_t)&on_signal);
-    standard_library =
-        text_of((const void *)(uintptr_t)&gnu_get_libc_version, (const void *)(uintptr_t)&on_signal);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
     int error = pthread_create(&thread, NULL, watch, NULL);

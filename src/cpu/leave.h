@@ -1,6 +1,6 @@
 /* How a signal handler leaves kernel code for good: the thread goes on in its worker, as if the fiber had
- * left. Only what generated code, and pure functions it calls, were doing can be left: nobody waits for them,
- * and what they keep is the fiber's, which is lost. */
+ * left. Only generated code can be left at any point: it holds no lock, and all it keeps is the fiber's,
+ * which is lost. */
 #ifndef SMELT_CPU_LEAVE_H
 #define SMELT_CPU_LEAVE_H
 

@@ -12,10 +12,7 @@ static void record_call(const struct group_context *group, uint32_t index, uint3
                                       (group->position[1] + (uint64_t)group->groups[1] * group->position[2]),
                               .index = index};
     for (int d = 0; d < 3; d++) place.thread[d] = group->position[d] * group->dispatch_size[d] + position[d];
-    struct worker *worker = worker_in_kernel();
-    worker->in_call = true;
-    launch_log_add(worker->launch->log, &place, count, words, NULL, NULL);
-    worker->in_call = false;
+    launch_log_add(worker_in_kernel()->launch->log, &place, count, words, NULL, NULL);
 }
 
 /* A kernel that does little else is hardly ever found in its own code. */

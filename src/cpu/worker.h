@@ -36,7 +36,6 @@ struct interruption {
     struct cpu_launch *_Atomic launch; /* that it works for, if it has an interrupt */
     atomic_bool watched;               /* is looked at: `launch` must stay for so long */
     atomic_bool signalled;             /* a signal is on its way */
-    uint32_t vector_control;           /* MXCSR, as it is outside of kernel code */
 };
 
 /* A thread of the pool, or a caller. */
@@ -50,7 +49,6 @@ struct worker {
     struct fiber_home home;
     struct fiber *running; /* while `in_kernel` */
     volatile bool in_kernel;
-    volatile bool in_call; /* of the engine's, by generated code, that must not be left in the middle */
     /* Why a group ended early. */
     enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER } ended;
     const void *fault_address, *fault_instruction;

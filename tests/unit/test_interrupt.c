@@ -366,6 +366,10 @@ static void *stand_by(void *argument) {
     "for (int k = 0; k < n; k++) { threadgroup_barrier(mem_flags::mem_threadgroup);"       \
     "float x = s[(t + 1) % 128]; threadgroup_barrier(mem_flags::mem_threadgroup);"         \
     "s[t] = x * 0.75f + float(k % 5); } float x = s[t];"
+#define STEPS_LOGGED                                                                       \
+    "uint i = thread_position_in_grid.x; float x = float(i % 97); int n = int(a[0]) / 64;" \
+    "for (int k = 0; k < n; k++) { x = x * 0.75f + float(k % 5);"                          \
+    "if (k % 4 == int(i % 4)) os_log_default.log(\"step %d of %u: %f\", k, i, x); }"
 #define STEPS_SUMMED                                                                      \
     "uint i = thread_position_in_grid.x; float x = float(i % 97); int n = int(a[0]) / 8;" \
     "for (int k = 0; k < n; k++) x = simd_sum(x) * 0.03125f + fmod(x, float(k % 5 + 3));"
@@ -411,9 +415,12 @@ static void interrupt_at_random(const char *body, const char *device, int64_t gr
     smelt_array *expected, *out;
     pthread_t thread;
     int pipes[4];
-    OK(smelt_kernel_create(
-        &(smelt_kernel_desc){.name = "steps", .source = body, .inputs = {"a"}, .outputs = {"out"}},
-        &steps.kernel));
+    OK(smelt_kernel_create(&(smelt_kernel_desc){.name = "steps",
+                                                .source = body,
+                                                .header = "#include <metal_logging>",
+                                                .inputs = {"a"},
+                                                .outputs = {"out"}},
+                           &steps.kernel));
     OK(smelt_interrupt_create(&steps.interrupt));
     handlers = steps.interrupt;
     assert_true(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
@@ -456,7 +463,7 @@ static void interrupt_at_random(const char *body, const char *device, int64_t gr
 
 static void random_interrupts_disturb_nobody(void **state) {
     static const char finish[] = "out[i] = x;";
-    static const char *const bodies[] = {STEPS, STEPS_TOGETHER, STEPS_SUMMED};
+    static const char *const bodies[] = {STEPS, STEPS_TOGETHER, STEPS_SUMMED, STEPS_LOGGED};
     enum { BYSTANDERS = 2 };
     struct bystander bystanders[BYSTANDERS] = {{.device = *state, .n = 64},
                                                {.device = *state, .n = 64 * 30, .with_interrupt = true}};
@@ -464,11 +471,11 @@ static void random_interrupts_disturb_nobody(void **state) {
     int interrupted[2] = {0, 0};
     for (int i = 0; i < BYSTANDERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, stand_by, &bystanders[i]), 0);
-    for (int b = 0; b < 3; b++) {
+    for (int b = 0; b < 4; b++) {
         char body[1000];
         snprintf(body, sizeof body, "%s%s", bodies[b], finish);
-        interrupt_at_random(body, *state, b == 0 ? 1 : 20, 90, interrupted);
-        interrupt_at_random(body, *state, b == 0 ? 40 : 1, 80, interrupted);
+        interrupt_at_random(body, *state, b == 0 ? 1 : 20, 70, interrupted);
+        interrupt_at_random(body, *state, b == 0 ? 40 : 1, 60, interrupted);
     }
     for (int i = 0; i < BYSTANDERS; i++) {
         bystanders[i].stop = true;
