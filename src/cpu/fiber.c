@@ -23,6 +23,7 @@
 #if WITH_ASAN
 void __sanitizer_start_switch_fiber(void **save, const void *bottom, size_t size);
 void __sanitizer_finish_switch_fiber(void *save, const void **bottom, size_t *size);
+void __asan_unpoison_memory_region(const volatile void *address, size_t size);
 #endif
 #if WITH_TSAN
 void *__tsan_get_current_fiber(void);
@@ -108,6 +109,10 @@ void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, in
     /* Seven words are popped on the way to smelt_fiber_entry, which calls with the stack aligned to 16 bytes.
      */
     char *top = fiber->stack + fiber->stack_bytes - 64 * (size_t)(stagger & 31);
+#if WITH_ASAN
+    /* What it was doing may have left the edges of its variables forbidden. */
+    __asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
+#endif
     void **frame = (void **)(top - 16 - 7 * sizeof(void *));
     frame[0] = NULL;                       /* r15 */
     frame[1] = NULL;                       /* r14 */
