@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import warnings
 from collections.abc import Callable, Sequence
@@ -34,7 +35,9 @@ class MetalKernel:
     def __init__(self, name: str, input_names: Sequence[str], output_names: Sequence[str], source: str, header: str,
                  ensure_row_contiguous: bool, atomic_outputs: bool, compile_options: dict[str, str] | None,
                  device: str):
-        self._kernel = _smelt_kernel(name, input_names, output_names, source, header, ensure_row_contiguous,
+        # Names in the wild hold numbers with a point, which no function of Metal can have in its name.
+        identifier = re.sub(r"\W", "_", name, flags=re.ASCII) if isinstance(name, str) else name
+        self._kernel = _smelt_kernel(identifier, input_names, output_names, source, header, ensure_row_contiguous,
                                      atomic_outputs, compile_options)
         self._device = device
         self._tie = _tie(name)
@@ -67,7 +70,7 @@ class MetalKernel:
         mx.compile and mx.vmap, whose arrays have no values, and what smelt.metal_kernel raises."""
         name = self._kernel.name
         _check_types(name, grid, threadgroup, output_dtypes, template, init_value, stream)
-        arrays = [x if isinstance(x, mx.array) else mx.array(x) for x in inputs]
+        arrays = [x if isinstance(x, mx.array) else _array(name, x) for x in inputs]
         if len(output_shapes) != len(output_dtypes):  # which of them is wrong is for smelt to say
             outputs = []
         else:
@@ -128,6 +131,12 @@ def _check_types(name: str, grid: Any, threadgroup: Any, dtypes: Any, template: 
                         "device")
 
 
+def _array(name: str, value: Any) -> mx.array:
+    if isinstance(value, (list, tuple)):
+        raise ValueError(f"kernel '{name}': an input is a {type(value).__name__}; expected MLX arrays and numbers")
+    return mx.array(value)
+
+
 def _blank(name: str, shapes: Sequence[Sequence[int]], dtypes: Sequence[mx.Dtype]) -> list[mx.array]:
     """New MLX arrays, whose memory the kernel writes: MLX copies arrays that come from elsewhere."""
     for shape in shapes:
@@ -169,6 +178,8 @@ class Installation:
         return self
 
     def __exit__(self, *_: Any) -> None:
+        if self._before == _options:
+            return
         uninstall()
         if self._before is not None:
             install(**self._before)
