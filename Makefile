@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all compile torch demo check check-gpu packages configure clean format lint sanitize
+.PHONY: all compile torch mlx-packages demo check check-gpu packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -15,6 +15,10 @@ compile: configure
 # PyTorch and JAX into build/venv as well (gigabytes): the tests of them skip without.
 torch: all
 	@cmake --build $(BUILD) --target venv_torch -- --quiet
+
+# Larger public packages of MLX kernels into build/venv as well: the tests of them skip without.
+mlx-packages: all
+	@cmake --build $(BUILD) --target venv_mlx_packages -- --quiet
 
 # Debian packages: only what is missing, and only when something is.
 packages:

@@ -1,5 +1,7 @@
 """Metal compute kernels on machines without Metal: compile, run, check and differentiate them from Python."""
 
+from typing import TYPE_CHECKING
+
 from smelt._smelt import (
     BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, Function, InterruptedError,
     NoCompilerError, NoDeviceError, TimeoutError, UnsupportedError, __version__, array, asarray, bfloat16, bool_,
@@ -22,3 +24,13 @@ __all__ = [
     "generic", "inexact", "int16", "int32", "int64", "int8", "integer", "issubdtype", "library", "metal_kernel",
     "number", "signedinteger", "uint16", "uint32", "uint64", "uint8", "unsignedinteger",
 ]
+
+
+if not TYPE_CHECKING:
+    def __getattr__(name):
+        """smelt.mlx is imported when it is first named, as it needs MLX."""
+        if name != "mlx":
+            raise AttributeError(f"module 'smelt' has no attribute {name!r}")
+        import importlib
+
+        return importlib.import_module("smelt.mlx")

@@ -39,6 +39,7 @@ class MetalKernel:
         identifier = re.sub(r"\W", "_", name, flags=re.ASCII) if isinstance(name, str) else name
         self._kernel = _smelt_kernel(identifier, input_names, output_names, source, header, ensure_row_contiguous,
                                      atomic_outputs, compile_options)
+        self.name = name
         self._device = device
         self._tie = _tie(name)
 
@@ -68,7 +69,7 @@ class MetalKernel:
 
         Returns new arrays, row-contiguous. Raises ValueError and TypeError where MLX does, RuntimeError inside of
         mx.compile and mx.vmap, whose arrays have no values, and what smelt.metal_kernel raises."""
-        name = self._kernel.name
+        name = self.name
         _check_types(name, grid, threadgroup, output_dtypes, template, init_value, stream)
         arrays = [x if isinstance(x, mx.array) else _array(name, x) for x in inputs]
         if len(output_shapes) != len(output_dtypes):  # which of them is wrong is for smelt to say
@@ -86,15 +87,14 @@ class MetalKernel:
 
     def __repr__(self) -> str:
         names = f"({', '.join(self._kernel.input_names)}) -> ({', '.join(self._kernel.output_names)})"
-        return f"<smelt.mlx.MetalKernel '{self._kernel.name}' {names}>"
+        return f"<smelt.mlx.MetalKernel '{self.name}' {names}>"
 
 
 def _tie(name: str) -> Callable[..., list[mx.array]]:
     """A function of the kernel's inputs that returns the outputs left in `_passing`. To MLX's transformations it is
     what connects them, so that a gradient through the kernel is an error, as on Metal, and not 0."""
 
-    @mx.custom_function
-    def tie(*inputs):
+    def tie(*inputs: mx.array) -> list[mx.array]:
         outputs, _passing.outputs = _passing.outputs, None
         return outputs
 
@@ -104,10 +104,11 @@ def _tie(name: str) -> Callable[..., list[mx.array]]:
                              f"mx.custom_function, and give that one with .{decorator}")
         return no_derivative
 
-    tie.vjp(refuse("gradient", "vjp"))
-    tie.jvp(refuse("forward derivative", "jvp"))
-    tie.vmap(refuse("rule for mx.vmap", "vmap"))
-    return tie
+    tied: Any = mx.custom_function(tie)
+    tied.vjp(refuse("gradient", "vjp"))
+    tied.jvp(refuse("forward derivative", "jvp"))
+    tied.vmap(refuse("rule for mx.vmap", "vmap"))
+    return tied
 
 
 def _check_types(name: str, grid: Any, threadgroup: Any, dtypes: Any, template: Any, init_value: Any,
@@ -260,9 +261,14 @@ def _turn_compile_off() -> None:
     """Notes whether it was on, which MLX does not say: a compiled function is traced once, others run each time."""
     global _compile_was_on
     calls = []
-    probe = mx.compile(lambda x: calls.append(1) or x)
+
+    def probe(x: mx.array) -> mx.array:
+        calls.append(x)
+        return x
+
+    compiled = mx.compile(probe)
     for _ in range(2):
-        probe(mx.array(0))
+        compiled(mx.array(0))
     _compile_was_on = len(calls) == 1
     mx.disable_compile()
 
