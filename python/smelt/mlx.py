@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import threading
@@ -70,16 +71,16 @@ class MetalKernel:
         Returns new arrays, row-contiguous. Raises ValueError and TypeError where MLX does, RuntimeError inside of
         mx.compile and mx.vmap, whose arrays have no values, and what smelt.metal_kernel raises."""
         name = self.name
-        _check_types(name, grid, threadgroup, output_dtypes, template, init_value, stream)
+        _check_types(name, output_dtypes, template, verbose, stream)
+        shapes = [_integers(f"kernel '{name}': a shape in output_shapes", shape) for shape in output_shapes]
         arrays = [x if isinstance(x, mx.array) else _array(name, x) for x in inputs]
-        if len(output_shapes) != len(output_dtypes):  # which of them is wrong is for smelt to say
-            outputs = []
-        else:
-            outputs = _blank(name, output_shapes, output_dtypes)
+        # Where the numbers of shapes and dtypes differ, it is for smelt to say which is wrong.
+        outputs = _blank(name, shapes, output_dtypes) if len(shapes) == len(output_dtypes) else []
         _compute(name, arrays)
-        self._kernel(inputs=arrays, output_shapes=output_shapes, output_dtypes=output_dtypes, grid=grid,
-                     threadgroup=threadgroup, template=template, init_value=init_value, verbose=verbose,
-                     device=self._device, out=outputs)
+        self._kernel(inputs=arrays, output_shapes=shapes, output_dtypes=output_dtypes,
+                     grid=_integers(f"kernel '{name}': grid", grid, 3),
+                     threadgroup=_integers(f"kernel '{name}': threadgroup", threadgroup, 3), template=template,
+                     init_value=_initial(name, init_value), verbose=verbose, device=self._device, out=outputs)
         if not arrays:
             return outputs
         _passing.outputs = outputs
@@ -111,22 +112,37 @@ def _tie(name: str) -> Callable[..., list[mx.array]]:
     return tied
 
 
-def _check_types(name: str, grid: Any, threadgroup: Any, dtypes: Any, template: Any, init_value: Any,
-                 stream: Any) -> None:
+def _integers(what: str, values: Any, count: int | None = None) -> tuple[int, ...]:
+    """Integers, also NumPy's and arrays with one of them, as ints; TypeError for others, or another count."""
+    try:
+        integers = tuple(operator.index(value) for value in values)
+    except TypeError:
+        integers = None
+    if integers is None or count not in (None, len(integers)):
+        raise TypeError(f"{what} is {values!r}; expected {'a sequence of' if count is None else count} integers")
+    return integers
+
+
+def _initial(name: str, value: Any) -> float | None:
+    if value is None or hasattr(value, "__float__") or hasattr(value, "__index__"):
+        return None if value is None else float(value)
+    raise TypeError(f"kernel '{name}': init_value is {value!r}; expected a number")
+
+
+def _check_types(name: str, dtypes: Any, template: Any, verbose: Any, stream: Any) -> None:
     """What smelt takes and MLX does not."""
-    for what, sizes in (("grid", grid), ("threadgroup", threadgroup)):
-        if not isinstance(sizes, (tuple, list)) or len(sizes) != 3 or not all(isinstance(n, int) for n in sizes):
-            raise TypeError(f"kernel '{name}': {what} is {sizes!r}; expected three integers")
     for dtype in dtypes:
         if not isinstance(dtype, mx.Dtype):
             raise TypeError(f"kernel '{name}': output_dtypes holds {dtype!r} ({type(dtype).__name__}); expected "
                             "MLX dtypes")
-    for parameter, value in template or ():
-        if not isinstance(value, (mx.Dtype, int)):  # a bool is an int
-            raise ValueError(f"kernel '{name}': template '{parameter}' is {value!r} ({type(value).__name__}); "
+    for pair in template or ():
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise TypeError(f"kernel '{name}': template holds {pair!r}; expected pairs of a name and a value")
+        if not isinstance(pair[1], (mx.Dtype, int)):  # a bool is an int
+            raise ValueError(f"kernel '{name}': template '{pair[0]}' is {pair[1]!r} ({type(pair[1]).__name__}); "
                              "expected an MLX dtype, int or bool")
-    if init_value is not None and not isinstance(init_value, (int, float)):
-        raise TypeError(f"kernel '{name}': init_value is {init_value!r}; expected a number")
+    if not isinstance(verbose, bool):
+        raise TypeError(f"kernel '{name}': verbose is {verbose!r}; expected True or False")
     if stream is not None and not isinstance(stream, _STREAMS):
         raise TypeError(f"kernel '{name}': stream is {stream!r} ({type(stream).__name__}); expected an MLX stream or "
                         "device")
@@ -138,11 +154,9 @@ def _array(name: str, value: Any) -> mx.array:
     return mx.array(value)
 
 
-def _blank(name: str, shapes: Sequence[Sequence[int]], dtypes: Sequence[mx.Dtype]) -> list[mx.array]:
+def _blank(name: str, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[mx.Dtype]) -> list[mx.array]:
     """New MLX arrays, whose memory the kernel writes: MLX copies arrays that come from elsewhere."""
     for shape in shapes:
-        if not isinstance(shape, (tuple, list)) or not all(isinstance(n, int) for n in shape):
-            raise TypeError(f"kernel '{name}': output_shapes holds {shape!r}; expected a tuple of integers")
         if any(n < 0 for n in shape):
             raise ValueError(f"kernel '{name}': output_shapes holds {shape!r}; sizes cannot be negative")
     outputs = [mx.zeros(shape, dtype=dtype, stream=mx.cpu) for shape, dtype in zip(shapes, dtypes)]

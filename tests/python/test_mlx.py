@@ -266,13 +266,27 @@ CALL = {"inputs": [mx.ones(3)], "output_shapes": [(3,)], "output_dtypes": [mx.fl
     {"output_shapes": [(3,), (3,)]}, {"grid": (1, 1)}, {"grid": 1}, {"grid": (1, 1, 1.5)}, {"threadgroup": (1, 1)},
     {"template": [("T", 1.5)]}, {"template": [("T", "float")]}, {"inputs": [[1, 2]]}, {"inputs": ["a"]},
     {"stream": 3}, {"output_dtypes": ["float32"]}, {"output_dtypes": [np.float32]}, {"surplus": 1},
-    {"init_value": "0"}, {"init_value": [0.0]}, {"output_shapes": [3]}, {"output_shapes": [(1.5,)]}], ids=str)
+    {"template": [("T",)]}, {"template": {"T": 1}}, {"verbose": 1}, {"init_value": "0"}, {"init_value": [0.0]}, {"output_shapes": [3]}, {"output_shapes": [(1.5,)]}], ids=str)
 def test_calls_that_MLX_refuses_are_refused_with_the_same_exception(wrong):
     names = {"name": "k", "input_names": ["a"], "output_names": ["o"], "source": "o[0] = a[0];"}
     with pytest.raises((TypeError, ValueError)) as theirs:
         ORIGINAL(**names)(**CALL | wrong)
     with pytest.raises(theirs.type):
         mx.fast.metal_kernel(**names)(**CALL | wrong)
+
+
+@pytest.mark.parametrize("right", [
+    {"grid": [1, 1, 1]}, {"grid": (np.int64(1), 1, 1)}, {"grid": np.array([1, 1, 1])}, {"grid": (mx.array(1), 1, 1)},
+    {"threadgroup": [1, True, 1]}, {"output_shapes": ([3],)}, {"output_shapes": [np.array([3])]},
+    {"output_dtypes": (mx.float32,)}, {"inputs": (mx.ones(3),)}, {"inputs": [np.ones(3)]}, {"init_value": 1},
+    {"init_value": np.float32(1)}, {"init_value": mx.array(1.0)}, {"template": ()}, {"template": [["T", mx.float32]]},
+    {"template": [("T", -1)]}, {"verbose": False}, {"stream": None}], ids=str)
+def test_calls_that_MLX_accepts_are_accepted(right):
+    names = {"name": "k", "input_names": ["a"], "output_names": ["o"], "source": "o[0] = a[0];"}
+    with pytest.raises(RuntimeError, match="No Metal back-end"):
+        ORIGINAL(**names)(**CALL | right)
+    out, = mx.fast.metal_kernel(**names)(**CALL | right)
+    assert out[0].item() == 1
 
 
 @pytest.mark.parametrize("wrong", [
