@@ -17,9 +17,9 @@ def installed():
         yield
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def ran(monkeypatch):
-    """Names of the kernels that the test ran; a test that ran none tested nothing."""
+    """Names of the kernels that the test ran."""
     names, call = [], smelt.mlx.MetalKernel.__call__
 
     def noting(self, **arguments):
@@ -28,8 +28,13 @@ def ran(monkeypatch):
 
     monkeypatch.setattr(smelt.mlx.MetalKernel, "__call__", noting)
     mx.random.seed(7)
-    yield names
-    assert names, "no kernel ran"
+    return names
+
+
+def package(module, reason, ran):
+    """What the fixture of a package does: a test that ran none of its kernels tested nothing."""
+    yield pytest.importorskip(module, reason=reason)
+    assert ran, "no kernel ran"
 
 
 def normal(*shape, dtype=mx.float32):
@@ -70,8 +75,8 @@ def close_with_gradients(f, reference, arguments, tolerance=1e-4):
 
 
 @pytest.fixture
-def recurrence():
-    return pytest.importorskip("mlx_recurrence", reason="mlx-recurrence is not installed")
+def recurrence(ran):
+    yield from package("mlx_recurrence", "mlx-recurrence is not installed", ran)
 
 
 def test_recurrence_ssd(recurrence, ran):
@@ -114,8 +119,8 @@ def test_recurrence_gla_of_old(recurrence):
 
 
 @pytest.fixture
-def zmlx():
-    return pytest.importorskip("zmlx.kernels", reason="zmlx is not installed")
+def zmlx(ran):
+    yield from package("zmlx.kernels", "zmlx is not installed", ran)
 
 
 @pytest.mark.parametrize("dtype", [mx.float32, mx.float16, mx.bfloat16], ids=str)
@@ -149,8 +154,8 @@ def test_zmlx_packed_quantisation(zmlx):
 
 
 @pytest.fixture
-def lm():
-    return pytest.importorskip("mlx_lm.models", reason="mlx-lm is not installed (make mlx-packages)")
+def lm(ran):
+    yield from package("mlx_lm.models", "mlx-lm is not installed (make mlx-packages)", ran)
 
 
 @pytest.mark.parametrize("masked", [False, True])
