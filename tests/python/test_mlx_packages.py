@@ -243,6 +243,34 @@ def test_lm_bitlinear(lm, inverted):
     close(layer(x), expected / 0.7 if inverted else expected * 0.7, 1e-5)
 
 
+def test_lm_fused_norms(lm):
+    norms = pytest.importorskip("mlx_lm.kernels.qk_norm_rope", reason="this mlx-lm has no mlx_lm.kernels")
+    from mlx_lm.kernels.rms_norm_sigmoid_gate import rms_norm_sigmoid_gate
+    heads, kv_heads, D = 4, 2, 96
+    x = normal(2, 5, 2 * (heads + kv_heads) * D)
+    q, k = norms.qk_norm_rope(x, n_heads=heads, n_kv_heads=kv_heads, head_dim=D, eps=1e-5, query_scale=0.3,
+                              rope_base=1e4, offset=11)
+    for ours, first_head, count, scale in ((q, 0, heads, 0.3), (k, heads, kv_heads, 1)):
+        part = x[..., first_head * D:(first_head + count) * D].reshape(2, 5, count, D).transpose(0, 2, 1, 3)
+        rotated = mx.fast.rope(mx.fast.rms_norm(part, None, 1e-5) * scale, D, traditional=True, base=1e4, scale=1.0,
+                               offset=11)
+        close(ours, rotated.transpose(0, 2, 1, 3))
+    y, gate = normal(2, 5, 4, 80).transpose(0, 2, 1, 3), normal(2, 5, 640)[..., ::2]  # views, by their strides
+    normed = mx.fast.rms_norm(y, None, 1e-5).transpose(0, 2, 1, 3).reshape(2, 5, 320)
+    close(rms_norm_sigmoid_gate(y, gate, eps=1e-5), normed * mx.sigmoid(gate))
+
+
+def test_lm_expert_routing(lm):
+    routing = pytest.importorskip("mlx_lm.kernels.expert_routing", reason="this mlx-lm has no mlx_lm.kernels")
+    logits, bias = normal(9, 100), normal(100) * 0.1
+    experts, weights = routing.expert_routing(logits, bias, top_k=6, multiplier=1.7, score_eps=1e-9, route_scale=2.5)
+    scores = mx.sigmoid(logits * 1.7)
+    chosen = mx.argsort(-(scores + bias), axis=-1)[:, :6]
+    assert experts.tolist() == chosen.tolist()
+    expected = mx.take_along_axis(scores, chosen, -1)
+    close(weights, expected / expected.sum(-1, keepdims=True) * 2.5)
+
+
 def test_lm_whole_models(lm):
     """A small model with recurrent layers gives the same logits by kernels and by array operations."""
     from mlx_lm.models import mamba2
