@@ -30,6 +30,12 @@ PyObject *array_wrap(smelt_array *array) {
     return (PyObject *)o;
 }
 
+void array_replace(PyObject *o, smelt_array *array) {
+    smelt_array *before = held(o);
+    ((struct array_object *)o)->array = smelt_array_retain(array);
+    smelt_array_release(before);
+}
+
 static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     return 0;
@@ -386,17 +392,31 @@ static PyObject *get_device(PyObject *self, void *unused) {
     return PyUnicode_FromString(smelt_array_device(held(self)));
 }
 
-static PyGetSetDef properties[] = {{"shape", get_shape, NULL, "The sizes: a tuple of int.", NULL},
-                                   {"strides", get_strides, NULL,
-                                    "Bytes from one element to the next along each dimension, as NumPy's.",
-                                    NULL},
-                                   {"dtype", get_dtype, NULL, "The element type: smelt.float32 …", NULL},
-                                   {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
-                                   {"size", get_size, NULL, "The number of elements.", NULL},
-                                   {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
-                                   {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
-                                   {"device", get_device, NULL, "Where it lies: 'cpu', 'cuda:0'.", NULL},
-                                   {0}};
+/* NumPy leaves operators with its arrays to those of higher priority. */
+static PyObject *get_priority(PyObject *self, void *unused) {
+    (void)self;
+    (void)unused;
+    return PyFloat_FromDouble(1000);
+}
+
+static PyObject *get_transposed(PyObject *self, void *unused) {
+    (void)unused;
+    return PyObject_CallMethod(self, "transpose", NULL);
+}
+
+static PyGetSetDef properties[] = {
+    {"T", get_transposed, NULL, "The array with its dimensions reversed.", NULL},
+    {"__array_priority__", get_priority, NULL, NULL, NULL},
+    {"shape", get_shape, NULL, "The sizes: a tuple of int.", NULL},
+    {"strides", get_strides, NULL, "Bytes from one element to the next along each dimension, as NumPy's.",
+     NULL},
+    {"dtype", get_dtype, NULL, "The element type: smelt.float32 …", NULL},
+    {"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
+    {"size", get_size, NULL, "The number of elements.", NULL},
+    {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
+    {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"device", get_device, NULL, "Where it lies: 'cpu', 'cuda:0'.", NULL},
+    {0}};
 
 #define KEYWORDS (METH_VARARGS | METH_KEYWORDS)
 #define METHOD(function) (PyCFunction)(void (*)(void))(function)

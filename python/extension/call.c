@@ -426,6 +426,13 @@ PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, P
     return list;
 }
 
+/* Nobody but the call has its outputs yet. */
+bool call_note(struct call *call, smelt_array **outputs, int count) {
+    if (tape_note(call->kernel->text, call->desc.inputs, call->input_count, outputs, count)) return true;
+    for (int i = 0; i < count; i++) smelt_array_release(outputs[i]);
+    return false;
+}
+
 int call_init(void) {
     for (int i = 0; i < KEYWORD_COUNT; i++)
         if (!(keywords_interned[i] = PyUnicode_InternFromString(keyword_names[i]))) return -1;

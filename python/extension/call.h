@@ -72,6 +72,9 @@ smelt_kernel *kernel_handle(struct kernel *kernel, bool strided);
 /* Outputs of a run as a list of objects of the call's kind. Takes the references, also when it fails. `out`:
  * the objects written into, whose arrays are theirs; may be NULL. */
 PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, PyObject *out);
+/* Says to open tapes what the call's new outputs were made of. False with an exception, and without the
+ * outputs. */
+bool call_note(struct call *call, smelt_array **outputs, int count);
 
 /* Notes what ran, for last_run; `info` NULL: not measured, computed from grid and threadgroup. */
 void kernel_note(struct kernel *kernel, const smelt_run_desc *desc, const smelt_run_info *info);

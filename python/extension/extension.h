@@ -9,10 +9,12 @@
  *   dlpack.c   DLPack capsules; exchange.c: its tables of C functions; torch.c
  *   memory.c   arrays over memory of Python objects, from numpy.c and buffer.c
  *   machine.c  what is on this machine, for smelt.doctor
+ *   apply.c    operations by name; tape.c: tapes, custom functions (operations.h is theirs)
  *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: what a call is given; numbers.c: sizes and
- * shapes; bind.c: Kernel.bind library.c  whole .metal files: smelt.library; function.c: their functions;
- * bytes.c: numbers as a type's bytes streams.c  GPUs' streams as other libraries name them interrupt.c Ctrl-C
- * while a kernel runs, or is waited for */
+ *              shapes; bind.c: Kernel.bind
+ *   library.c  whole .metal files: smelt.library; function.c: their functions; bytes.c: numbers as a type's
+ * bytes streams.c  GPUs' streams as other libraries name them interrupt.c  Ctrl-C while a kernel runs, or is
+ * waited for */
 #ifndef SMELT_PYTHON_EXTENSION_H
 #define SMELT_PYTHON_EXTENSION_H
 
@@ -74,6 +76,8 @@ int machine_init(PyObject *module);
 PyObject *array_wrap(smelt_array *array);
 /* The array of a smelt.array, borrowed; NULL, without an exception, for other objects. */
 smelt_array *array_of(PyObject *o);
+/* Makes the object one over `array`, of which it takes a reference of its own. */
+void array_replace(PyObject *o, smelt_array *array);
 /* `array` itself with one more reference if it lies in the host's memory, else a copy there; the GIL is given
  * away while it is waited for. False with an exception. */
 bool array_on_host(smelt_array *array, smelt_array **host);
@@ -110,6 +114,15 @@ extern PyMethodDef array_operator_methods[];
  * false with what their handlers raise, Ctrl-C's KeyboardInterrupt, or with a late error of a kernel. Other
  * threads, and arrays in the host's memory, are not waited for. */
 bool array_wait(smelt_array *array);
+
+/* ---- apply.c, tape.c */
+
+int apply_init(PyObject *module);
+int tape_init(PyObject *module);
+/* Says to the open tapes that `outputs`, new handles, were made of `inputs` by what `name` names and has no
+ * derivative. False with an exception. */
+bool tape_note(const char *name, smelt_array **inputs, int input_count, smelt_array **outputs,
+               int output_count);
 
 /* ---- interop.c */
 

@@ -15,10 +15,41 @@ static PyObject *devices(PyObject *self, PyObject *unused) {
     return list;
 }
 
-static PyMethodDef functions[] = {{"devices", devices, METH_NOARGS,
-                                   "devices()\n--\n\nThe names of the devices that kernels can run on here: "
-                                   "['cpu', 'cpu-scalar', 'cuda:0']."},
-                                  {0}};
+static PyObject *wait_for(PyObject *self, PyObject *device) {
+    const char *name = PyUnicode_AsUTF8AndSize(device, NULL);
+    smelt_status status;
+    (void)self;
+    if (!name) return NULL;
+    if (strncmp(name, "cuda", 4) != 0) return Py_NewRef(Py_None); /* CPUs have done what they were asked to */
+    Py_BEGIN_ALLOW_THREADS status = smelt_device_wait(name);
+    Py_END_ALLOW_THREADS return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
+}
+
+static PyObject *trace_start(PyObject *self, PyObject *path) {
+    const char *name = PyUnicode_AsUTF8AndSize(path, NULL);
+    (void)self;
+    if (!name) return NULL;
+    smelt_status status = smelt_trace_start(name);
+    return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
+}
+
+static PyObject *trace_stop(PyObject *self, PyObject *unused) {
+    smelt_status status;
+    (void)self;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS status = smelt_trace_stop();
+    Py_END_ALLOW_THREADS return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
+}
+
+static PyMethodDef functions[] = {
+    {"trace_start", trace_start, METH_O, "trace_start(path, /)\n--\n\nsmelt_trace_start: records what runs."},
+    {"trace_stop", trace_stop, METH_NOARGS, "trace_stop()\n--\n\nsmelt_trace_stop: writes the file."},
+
+    {"wait", wait_for, METH_O, "wait(device, /)\n--\n\nWaits for all that is under way on a device."},
+    {"devices", devices, METH_NOARGS,
+     "devices()\n--\n\nThe names of the devices that kernels can run on here: "
+     "['cpu', 'cpu-scalar', 'cuda:0']."},
+    {0}};
 
 static int execute(PyObject *module) {
     if (PyModule_AddStringConstant(module, "__version__", smelt_version()) < 0) return -1;
@@ -26,7 +57,8 @@ static int execute(PyObject *module) {
     if (array_init(module) < 0 || machine_init(module) < 0) return -1;
     if (interop_init(module) < 0 || interrupt_init(module) < 0) return -1;
     if (kernel_init(module) < 0 || bind_init(module) < 0) return -1;
-    return library_init(module);
+    if (library_init(module) < 0) return -1;
+    return apply_init(module) < 0 ? -1 : tape_init(module);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0}};

@@ -257,7 +257,7 @@ def test_astype():
     a = smelt.array([1.9, -1.9, 300.0])
     assert a.astype(smelt.int32).tolist() == [1, -1, 300] and a.astype("uint8").tolist() == [1, 0, 255]
     assert a.astype(np.float16).dtype == "float16" and a.astype(smelt.float32) is a
-    with pytest.raises(TypeError, match="astype: dtype: 'x' is no dtype"):
+    with pytest.raises(TypeError, match="dtype: 'x' is no dtype"):
         a.astype("x")
 
 
