@@ -152,7 +152,11 @@ static PyObject *run(struct bound *bound, struct running *running, PyObject *out
     if (raised) return NULL;
     if (status != SMELT_OK) return raise_status(status);
     kernel_note(bound->kernel, bound->desc, running->desc.info);
-    if (!out) return call_results(outputs, count, bound->kind, NULL);
+    if (!out) {
+        smelt_array *const *inputs = running->desc.inputs ? running->desc.inputs : bound->desc->inputs;
+        return call_note(bound->kernel, inputs, outputs) ? call_results(outputs, count, bound->kind, NULL)
+                                                         : NULL;
+    }
     PyObject *list = PyList_New(count);
     for (int i = 0; i < count && list; i++) {
         PyObject *item = item_of(out, i);

@@ -427,9 +427,10 @@ PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, P
 }
 
 /* Nobody but the call has its outputs yet. */
-bool call_note(struct call *call, smelt_array **outputs, int count) {
-    if (tape_note(call->kernel->text, call->desc.inputs, call->input_count, outputs, count)) return true;
-    for (int i = 0; i < count; i++) smelt_array_release(outputs[i]);
+bool call_note(const struct kernel *kernel, smelt_array *const *inputs, smelt_array **outputs) {
+    if (tape_note(kernel->text, (smelt_array **)inputs, kernel->input_count, outputs, kernel->output_count))
+        return true;
+    for (int i = 0; i < kernel->output_count; i++) smelt_array_release(outputs[i]);
     return false;
 }
 

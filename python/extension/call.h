@@ -74,7 +74,7 @@ smelt_kernel *kernel_handle(struct kernel *kernel, bool strided);
 PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, PyObject *out);
 /* Says to open tapes what the call's new outputs were made of. False with an exception, and without the
  * outputs. */
-bool call_note(struct call *call, smelt_array **outputs, int count);
+bool call_note(const struct kernel *kernel, smelt_array *const *inputs, smelt_array **outputs);
 
 /* Notes what ran, for last_run; `info` NULL: not measured, computed from grid and threadgroup. */
 void kernel_note(struct kernel *kernel, const smelt_run_desc *desc, const smelt_run_info *info);

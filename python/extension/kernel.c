@@ -240,7 +240,7 @@ static PyObject *run(struct call *call) {
     if (raised) return NULL;
     if (status != SMELT_OK) return raise_status(status);
     kernel_note(kernel, &call->desc, call->desc.info);
-    if (!call->out && !call_note(call, outputs, kernel->output_count)) return NULL;
+    if (!call->out && !call_note(kernel, call->desc.inputs, outputs)) return NULL;
     return call_results(outputs, kernel->output_count, call->kind, call->out);
 }
 

@@ -161,6 +161,9 @@ def test_a_kernel_has_no_derivative_of_its_own():
     with pytest.raises((ValueError, NotImplementedError, smelt.Error), match="square_of"):
         smelt.grad(lambda t: smelt.sum(squared(t)))(x)
     assert smelt.grad(lambda t: smelt.sum(t * smelt.stop_gradient(squared(t))))(x).tolist() == [1, 4]
+    bound = square.bind(inputs=[x], output_shapes=[x.shape], output_dtypes=[x.dtype], grid=(2, 1, 1), threadgroup=(2, 1, 1))
+    with pytest.raises((ValueError, NotImplementedError, smelt.Error), match="square_of"):
+        smelt.grad(lambda t: smelt.sum(bound(t)[0]))(x)
 
 
 def test_errors():
