@@ -115,6 +115,14 @@ smelt_status call_watched(long_call *run, void *context, bool once, bool *raised
 smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *interrupt);
 int interrupt_init(PyObject *module);
 
+/* ---- limits.c: what this thread has set on the kernels it runs */
+
+/* Ends them, on threads where signals do not; NULL: nothing is set. */
+smelt_interrupt *limits_interrupt(void);
+/* The time-out of a launch on a GPU, for the one that its call gives (0: none). */
+double limits_timeout(double timeout);
+int limits_init(PyObject *module);
+
 int call_init(void);
 int kernel_init(PyObject *module);
 int bind_init(PyObject *module);

@@ -66,6 +66,8 @@ static PyObject *class_of(smelt_status status) {
         return classes[NO_DEVICE];
     case SMELT_ERROR_DEVICE_LOST:
         return classes[DEVICE_LOST];
+    case SMELT_ERROR_INTERRUPTED:
+        return classes[INTERRUPTED];
     default:
         return classes[ERROR];
     }

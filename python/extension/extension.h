@@ -10,11 +10,12 @@
  *   memory.c   arrays over memory of Python objects, from numpy.c and buffer.c
  *   machine.c  what is on this machine, for smelt.doctor
  *   apply.c    operations by name; tape.c: tapes, custom functions (operations.h is theirs)
- *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: what a call is given; numbers.c: sizes and
- *              shapes; bind.c: Kernel.bind
- *   library.c  whole .metal files: smelt.library; function.c: their functions; bytes.c: numbers as a type's
- * bytes streams.c  GPUs' streams as other libraries name them interrupt.c  Ctrl-C while a kernel runs, or is
- * waited for */
+ *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: what a call is given;
+ *              numbers.c: sizes and shapes; bind.c: Kernel.bind
+ *   library.c  whole .metal files: smelt.library; function.c: their functions;
+ *              bytes.c: numbers as a type's bytes
+ *   streams.c  GPUs' streams as other libraries name them
+ *   interrupt.c  Ctrl-C while a kernel runs, or is waited for; limits.c: time-outs of smelt.launch */
 #ifndef SMELT_PYTHON_EXTENSION_H
 #define SMELT_PYTHON_EXTENSION_H
 

@@ -414,7 +414,9 @@ static PyObject *call_function(PyObject *self, PyObject *arguments, PyObject *ke
     dispatch.function = function;
     dispatch.kind = KIND_SCALAR;
     if (open_dispatch(&dispatch, arguments, keywords)) {
-        if (strncmp(dispatch.device, "cuda", 4) != 0) dispatch.desc.info = &info;
+        bool gpu = strncmp(dispatch.device, "cuda", 4) == 0;
+        if (!gpu) dispatch.desc.info = &info;
+        if (gpu) dispatch.desc.timeout = limits_timeout(dispatch.desc.timeout);
         status = call_watched(launch, &dispatch, true, &raised);
         if (!raised && status != SMELT_OK) {
             raise_status(status);

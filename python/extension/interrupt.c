@@ -84,7 +84,8 @@ smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *in
 smelt_status call_watched(long_call *run, void *context, bool once, bool *raised) {
     *raised = false;
     /* A handler of Python's that runs kernels comes here again, when nothing of ours goes on any more. */
-    if (!pthread_equal(pthread_self(), main_thread) || active) return call_without_gil(run, context, NULL);
+    if (!pthread_equal(pthread_self(), main_thread) || active)
+        return call_without_gil(run, context, limits_interrupt());
     for (int signals = (1 << NUMBER_COUNT) - 1;; signals = 1) {
         smelt_status status = SMELT_ERROR_INTERRUPTED;
         smelt_interrupt_clear(own);

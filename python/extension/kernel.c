@@ -234,6 +234,7 @@ static PyObject *run(struct call *call) {
     bool raised, gpu = strncmp(call->device, "cuda", 4) == 0;
     if (!handle || (call->verbose && !print_verbose(call))) return NULL;
     if (!gpu) call->desc.info = &info;
+    if (gpu) call->desc.timeout = limits_timeout(call->desc.timeout);
     struct launching launching = {handle, &call->desc, outputs};
     /* What is written into the caller's arrays cannot be begun anew. */
     smelt_status status = call_watched(launch, &launching, call->out != NULL, &raised);

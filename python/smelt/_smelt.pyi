@@ -356,6 +356,14 @@ class Function:
         **named: Any,
     ) -> None: ...
 
+# ---- Limits that a thread sets on the kernels it runs (smelt.launch).
+
+_Limit = tuple[int, float]
+
+def _limit_begin(seconds: float, /) -> tuple[object, _Limit]: ...
+def _limit_end(depth: int, end: float, /) -> None: ...
+def _limit_interrupt(handle: object, raised: bool, /) -> None: ...
+
 # ---- The machine.
 
 class _Device(TypedDict):

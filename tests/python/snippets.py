@@ -68,6 +68,8 @@ def run_snippet(snippet: Snippet, path: str, namespace: dict[str, Any]) -> None:
     printed, raised = io.StringIO(), None
     with contextlib.redirect_stdout(printed), warnings.catch_warnings():
         warnings.simplefilter("always")
+        for quiet in (ResourceWarning, ImportWarning, PendingDeprecationWarning):  # as Python has it
+            warnings.simplefilter("ignore", quiet)
         warnings.showwarning = lambda message, category, *_: print(f"{category.__name__}: {message}", file=printed)
         try:
             # Lines are counted from the top of the page, so that a traceback points into it.

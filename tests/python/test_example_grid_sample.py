@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 import smelt
 
-if not hasattr(smelt, "metal_kernel") or not hasattr(smelt, "custom_function"):
-    pytest.skip("smelt.metal_kernel and smelt.custom_function are not both there yet", allow_module_level=True)
-
 # (B, H, W, C), (N, M): channels on both sides of a simdgroup, odd sizes, single pixels, one wide and one high.
 SIZES = [((1, 4, 6, 4), (3, 5)), ((2, 5, 7, 33), (3, 4)), ((1, 9, 3, 1), (4, 4)), ((3, 1, 1, 2), (2, 3)),
          ((2, 3, 8, 31), (1, 7)), ((1, 6, 5, 65), (2, 2))]

@@ -8,9 +8,6 @@ import pytest
 import smelt
 from smelt.launch import FallbackWarning, KernelFlagError
 
-if not hasattr(smelt, "metal_kernel"):
-    pytest.skip("smelt.metal_kernel is not there yet", allow_module_level=True)
-
 
 @pytest.fixture(scope="module")
 def example(source_folder):

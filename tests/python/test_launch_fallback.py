@@ -44,7 +44,8 @@ def test_a_failure_is_a_warning_that_says_why(error):
     assert "cholesky_kernel with fallback to numpy_cholesky: 1 of 1 calls fell back" in repr(function)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2), smelt.InterruptedError("as asked"), TypeError("x must be an array"),
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(2), smelt.InterruptedError("as asked"),
+                                   TypeError("x must be an array"),
                                    ValueError("grid"), IndexError("list"),
                                    AssertionError("no"), NameError("y")])
 def test_mistakes_and_interrupts_pass_through(error):
@@ -131,12 +132,6 @@ def test_threads_count_together():
 # ---- Failures of real kernels.
 
 
-@pytest.fixture
-def kernels():
-    if not hasattr(smelt, "metal_kernel"):
-        pytest.skip("smelt.metal_kernel is not there yet")
-
-
 def doubled(source, **options):
     """A function that doubles an array by the kernel body."""
     kernel = smelt.metal_kernel(name="doubled", input_names=["x"], output_names=["out"], source=source)
@@ -150,7 +145,7 @@ def doubled(source, **options):
     ("if (thread_position_in_grid.x == 1) threadgroup_barrier(mem_flags::mem_threadgroup); out[0] = 1;", "barrier"),
     ("out[thread_position_in_grid.x] = x[thread_position_in_grid.x + (1l << 44)];", "(?i)memory|fault|address"),
 ])
-def test_a_kernels_failure_falls_back(kernels, source, why):
+def test_a_kernels_failure_falls_back(source, why):
     x = np.arange(40, dtype=np.float32)
     function = with_fallback(doubled(source), lambda x: 2 * x)
     with pytest.warns(FallbackWarning, match=why):
@@ -159,7 +154,7 @@ def test_a_kernels_failure_falls_back(kernels, source, why):
     assert (np.asarray(doubled("uint i = thread_position_in_grid.x; out[i] = 2 * x[i];")(x)) == 2 * x).all()
 
 
-def test_a_kernel_that_never_ends_falls_back(kernels):
+def test_a_kernel_that_never_ends_falls_back():
     x = np.arange(1, 41, dtype=np.float32)
     endless = doubled("float s = 0; while (x[0] > 0) s += x[1]; out[0] = s;", timeout=0.2)
     function = with_fallback(endless, lambda x: 2 * x)
@@ -167,7 +162,7 @@ def test_a_kernel_that_never_ends_falls_back(kernels):
         assert (function(x) == 2 * x).all()
 
 
-def test_wrong_arguments_do_not_fall_back(kernels):
+def test_wrong_arguments_do_not_fall_back():
     kernel = smelt.metal_kernel(name="k", input_names=["x"], output_names=["out"], source="out[0] = x[0];")
     function = with_fallback(kernel, raises(AssertionError("the reference ran")))
     with pytest.raises((TypeError, ValueError)):

@@ -115,8 +115,6 @@ SOURCE = """
 
 @pytest.fixture(scope="module", params=[False, True], ids=["plain", "atomic"])
 def product_kernel(request):
-    if not hasattr(smelt, "metal_kernel"):
-        pytest.skip("smelt.metal_kernel is not there yet")
     kernel = smelt.metal_kernel(name="product", input_names=["x"], output_names=["dbg"], source=SOURCE, header=HEADER,
                                 atomic_outputs=request.param)
     return lambda x, work=10: kernel(inputs=[x], template=[("WORK", work)], grid=(64, 1, 1), threadgroup=(32, 1, 1),

@@ -78,8 +78,6 @@ def test_the_device_must_be_there():
 
 
 def test_kernels_run_with_what_is_suggested():
-    if not hasattr(smelt, "metal_kernel"):
-        pytest.skip("smelt.metal_kernel is not there yet")
     import numpy as np
 
     kernel = smelt.metal_kernel(name="places", input_names=[], output_names=["out"], source="""

@@ -1,6 +1,7 @@
 """smelt.launch: time-outs, on the main thread and others."""
 
 import functools
+import os
 import signal
 import threading
 import time
@@ -112,6 +113,64 @@ def test_the_inner_of_two_timeouts_strikes_first(where):
         where(lambda: launch_with_timeout(outer, (), timeout_seconds=0.3))
 
 
+@both_threads
+def test_the_outer_of_two_timeouts_may_strike_first(where):
+    def outer():
+        launch_with_timeout(spin, (), timeout_seconds=60)
+
+    began = time.monotonic()
+    with pytest.raises(TimeoutError, match="outer ran longer than the 0.2 s"):
+        where(lambda: launch_with_timeout(outer, (), timeout_seconds=0.2))
+    assert time.monotonic() - began < 10
+
+
+@both_threads
+def test_two_timeouts_at_the_same_time(where):
+    """Both strike, in either order; the outer one's is what comes out, or the inner's, and nothing comes behind."""
+    def many():
+        for _ in range(30):
+            with pytest.raises(TimeoutError):
+                launch_with_timeout(lambda: launch_with_timeout(spin, (), timeout_seconds=0.0101), (),
+                                    timeout_seconds=0.01)
+            spin(0.001)
+        return "nothing else"
+
+    assert where(many) == "nothing else"
+
+
+def test_a_forked_child_has_timeouts():
+    with pytest.raises(TimeoutError):
+        on_thread(lambda: launch_with_timeout(spin, (), timeout_seconds=0.05))
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            on_thread(lambda: launch_with_timeout(spin, (), timeout_seconds=0.05))
+        except TimeoutError:
+            code = 0
+        finally:
+            os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_many_threads_each_have_their_own():
+    outcomes = []
+
+    def run(seconds):
+        try:
+            outcomes.append((seconds, launch_with_timeout(spin, (1.5,), timeout_seconds=seconds)))
+        except TimeoutError as error:
+            outcomes.append((seconds, str(error)))
+
+    threads = [threading.Thread(target=run, args=(seconds,)) for seconds in (0.1, 60, 0.15, 50, 0.05)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == [(seconds, f"spin ran longer than the {seconds:g} s it was given and was stopped")
+                                for seconds in (0.05, 0.1, 0.15)] + [(50, "done"), (60, "done")]
+
+
 def test_someone_elses_timer_is_kept():
     rang = []
     before = signal.signal(signal.SIGALRM, lambda *_: rang.append(time.monotonic()))
@@ -123,6 +182,13 @@ def test_someone_elses_timer_is_kept():
         assert not rang
         spin(0.4)
         assert len(rang) == 1 and 0.25 < rang[0] - began < 2
+        # It rings in time also where ours is later, and ours then goes on.
+        signal.setitimer(signal.ITIMER_REAL, 0.1, 0.05)
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            launch_with_timeout(spin, (), timeout_seconds=0.3)
+        assert 0.3 <= time.monotonic() - began < 5 and len(rang) > 2 and 0.05 < rang[1] - began < 0.29
+        assert signal.getitimer(signal.ITIMER_REAL)[1] == 0.05
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
@@ -141,8 +207,6 @@ def test_the_time_must_be_positive_and_finite(seconds, error):
 @pytest.fixture(scope="module")
 def kernel():
     """Adds up x[1] until x[0] is above 0: never, for positive numbers."""
-    if not hasattr(smelt, "metal_kernel"):
-        pytest.skip("smelt.metal_kernel is not there yet")
     return smelt.metal_kernel(name="endless", input_names=["x"], output_names=["out"],
                               source="float s = 0; while (x[0] > 0) s += x[1]; out[0] = s;")
 
@@ -170,3 +234,19 @@ def test_a_shorter_timeout_of_the_call_is_kept(kernel):
     with pytest.raises(TimeoutError):
         launch_with_timeout(kernel, (), {**arguments(1), "timeout": 0.2}, timeout_seconds=60)
     assert time.monotonic() - began < 10
+
+
+@both_threads
+@pytest.mark.parametrize("wrap", ["kernel", "function"])
+def test_a_gpu_is_free_again(kernel, where, wrap):
+    """A launch within a timed function has what is left as its time-out there: nothing else would end it."""
+    if "cuda:0" not in smelt.devices():
+        pytest.skip("there is no GPU here")
+    launch = {"kernel": kernel, "function": lambda **more: [np.asarray(out) for out in kernel(**more)]}[wrap]
+    on_gpu = {"device": "cuda:0"}
+    assert np.asarray(launch_with_timeout(launch, (), arguments(0) | on_gpu, 30)[0]).tolist() == [0]
+    began = time.monotonic()
+    with pytest.raises(TimeoutError):
+        where(lambda: launch_with_timeout(launch, (), arguments(1) | on_gpu, timeout_seconds=0.5))
+    assert 0.5 <= time.monotonic() - began < 20
+    assert np.asarray(launch_with_timeout(launch, (), arguments(0) | on_gpu, 30)[0]).tolist() == [0]

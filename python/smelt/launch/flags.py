@@ -156,8 +156,8 @@ class DebugFlags:
         f = tuple(float(value) for value in raw)
         return cls(started=f[0] == 1, rows=_number(f[1]), columns=_number(f[2]), rank=_number(f[3]),
                    threads_per_group=_number(f[5]), total_threads=_number(f[6]), work_per_thread=_number(f[7]),
-                   values=(f[8], f[9], f[10], f[11]), iterations=_number(f[12]), error_code=_number(f[13]), error_value=f[14],
-                   success=f[15] == 1, raw=f, codes={**ERROR_CODES, **(codes or {})})
+                   values=(f[8], f[9], f[10], f[11]), iterations=_number(f[12]), error_code=_number(f[13]),
+                   error_value=f[14], success=f[15] == 1, raw=f, codes={**ERROR_CODES, **(codes or {})})
 
     @property
     def ok(self) -> bool:
