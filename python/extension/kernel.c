@@ -245,14 +245,39 @@ static PyObject *run(struct call *call) {
     return call_results(outputs, kernel->output_count, call->kind, call->out);
 }
 
+/* Where torch traces, its tensors have no elements, and inputs fail: smelt.torch, if it is in use, has
+ * outputs without elements for them. Keeps the exception, and returns NULL, if this is not why the call
+ * failed. */
+static PyObject *call_traced(PyObject *self, PyObject *keywords) {
+    PyObject *type, *value, *traceback, *outputs = NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *name = PyUnicode_FromString("smelt.torch");
+    PyObject *module = name ? PyImport_GetModule(name) : NULL;
+    if (module)
+        outputs = PyObject_CallMethod(module, "_traced_call", "OO", self, keywords ? keywords : Py_None);
+    bool answered = outputs != Py_None && (outputs || (module && PyErr_Occurred()));
+    if (outputs == Py_None) Py_CLEAR(outputs);
+    Py_XDECREF(module);
+    Py_XDECREF(name);
+    if (!answered) {
+        PyErr_Restore(type, value, traceback);
+        return NULL;
+    }
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return outputs;
+}
+
 static PyObject *call_kernel(PyObject *self, PyObject *arguments, PyObject *keywords) {
     struct kernel *kernel = (struct kernel *)self;
     PyObject *values[KEYWORD_COUNT], *result = NULL;
     struct call call;
     if (!call_keywords(kernel, arguments, keywords, values)) return NULL;
-    if (call_open(&call, kernel, values, true)) result = run(&call);
+    bool good = call_open(&call, kernel, values, true);
+    if (good) result = run(&call);
     call_close(&call);
-    return result;
+    return good || call.input_count == kernel->input_count ? result : call_traced(self, keywords);
 }
 
 /* ---- Looking. */
