@@ -17,6 +17,8 @@ import smelt
 
 __all__ = ["Op", "autograd_function", "from_kernel", "op"]
 
+_BY_POSITION = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
 
 def op(name: str) -> Callable[[Callable], Op]:
     """A decorator that registers a function of tensors as the operation `name`, "library::operation", of PyTorch.
@@ -37,6 +39,8 @@ def op(name: str) -> Callable[[Callable], Op]:
     the function is run too: kernels then give back empty tensors of their output_shapes. A function that looks at
     elements, or calls functions of a smelt.library, needs `Op.fake`.
 
+    Where an argument has no elements and so no result has any, nothing is launched; a gradient is then zeros.
+
     A smelt.custom_function can be given as well, and brings its VJP. A name that is registered again is replaced.
     ValueError for a name of another form, or a signature that torch's schemas cannot express."""
     if not isinstance(name, str) or [bool(part) for part in name.split("::")] != [True, True]:
@@ -51,7 +55,7 @@ def op(name: str) -> Callable[[Callable], Op]:
 class Op:
     """An operation of PyTorch, made by `op` or `from_kernel`. Call it with tensors, as the function it was made of."""
 
-    def __init__(self, name: str, function: Callable):
+    def __init__(self, name: str, function: Any):
         given_vjp = None
         if isinstance(function, smelt.custom_function):
             function, given_vjp = function.f, function._vjp
@@ -122,7 +126,8 @@ class Op:
 
     def _run(self, *args: Any) -> Any:
         with torch.no_grad():
-            return _results(self.name, self._function(*args), self._outputs, args)
+            empty = _empty_results(self._run_fake, args)
+            return _results(self.name, self._function(*args), self._outputs, args) if empty is None else empty
 
     def _run_fake(self, *args: Any) -> Any:
         with torch.no_grad():
@@ -155,14 +160,12 @@ class Op:
         for added_name, annotation in added.items():
             while added_name in self._signature.parameters:
                 added_name += "_"
-            parameters.append(inspect.Parameter(added_name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation))
+            parameters.append(inspect.Parameter(added_name, _BY_POSITION, annotation=annotation))
         signature = inspect.Signature(parameters, return_annotation=list[torch.Tensor])
 
         def run(*args: Any) -> list:
             *primals, cotangents, outputs, wanted = args
-            with torch.no_grad():
-                gradients = _gradients(self.name, function, primals, cotangents, outputs, self._outputs, wanted)
-                return _unshared(gradients, [*primals, *cotangents, *outputs])
+            return _run_vjp(self.name, function, primals, cotangents, outputs, self._outputs, wanted)
 
         def run_fake(*args: Any) -> list:
             *primals, _, _, wanted = args
@@ -196,18 +199,19 @@ def from_kernel(
     output_shapes, output_dtypes, grid, threadgroup and the other arguments of the kernel's call (template, init_value,
     math …) are what the call takes, or functions of the operation's arguments that return it:
 
-        smelt.torch.from_kernel("mylib::double", kernel, output_shapes=lambda x: [x.shape],
-                                output_dtypes=lambda x: [x.dtype], grid=lambda x: (x.numel(), 1, 1), threadgroup=(256, 1, 1))
+        smelt.torch.from_kernel(
+            "mylib::double", kernel, output_shapes=lambda x: [x.shape], output_dtypes=lambda x: [x.dtype],
+            grid=lambda x: (x.numel(), 1, 1), threadgroup=(256, 1, 1))
 
-    types: the type of inputs that are not tensors, as {"scale": float}. vjp: as for Op.vjp. Where the outputs have no
-    elements, nothing is launched. ValueError for a name in types that is not an input."""
+    types: the type of inputs that are not tensors, as {"scale": float}. vjp: as for Op.vjp. ValueError for a name in
+    types that is not an input."""
     for key in types or {}:
         if key not in kernel.input_names:
             raise ValueError(f"{name}: types has {key!r}; the inputs of kernel '{kernel.name}' are "
                              f"{', '.join(kernel.input_names)}")
     count = len(kernel.output_names)
-    settings = {"output_shapes": output_shapes, "output_dtypes": output_dtypes, "grid": grid, "threadgroup": threadgroup,
-                **arguments}
+    settings = {"output_shapes": output_shapes, "output_dtypes": output_dtypes, "grid": grid,
+                "threadgroup": threadgroup, **arguments}
 
     def run(*inputs: Any) -> Any:
         call = {key: value(*inputs) if _is_rule(value) else value for key, value in settings.items()}
@@ -215,10 +219,11 @@ def from_kernel(
         return outputs[0] if count == 1 else tuple(outputs)
 
     run.__name__ = run.__qualname__ = kernel.name
-    run.__doc__ = f"The kernel '{kernel.name}': ({', '.join(kernel.input_names)}) -> ({', '.join(kernel.output_names)})."
+    names = f"({', '.join(kernel.input_names)}) -> ({', '.join(kernel.output_names)})"
+    run.__doc__ = f"The kernel '{kernel.name}': {names}."
     returned = torch.Tensor if count == 1 else tuple[(torch.Tensor,) * count]  # type: ignore[misc]
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [inspect.Parameter(each, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=(types or {}).get(each, torch.Tensor))
+        [inspect.Parameter(each, _BY_POSITION, annotation=(types or {}).get(each, torch.Tensor))
          for each in kernel.input_names], return_annotation=returned)
     made = Op(name, run)
     if vjp is not None:
@@ -232,14 +237,17 @@ def _is_rule(value: Any) -> bool:
 
 
 def autograd_function(forward: Callable, vjp: Callable) -> Any:
-    """A torch.autograd.Function, to be called with `.apply(...)`, of a function of tensors and its VJP, both as for `op`
-    and `Op.vjp`. Nothing is registered; torch.compile does not see into it, and a gradient of a gradient is a
-    RuntimeError."""
+    """A torch.autograd.Function, to be called with `.apply(...)`, of a function of tensors and its VJP, both as for
+    `op` and `Op.vjp`. Nothing is registered; torch.compile does not see into it, torch.func.vmap does not know it, and
+    a gradient of a gradient is a RuntimeError."""
     name = getattr(forward, "__name__", "function")
 
+    def run(*args: Any) -> Any:
+        result = forward(*args)
+        return _results(name, result, len(result) if isinstance(result, (tuple, list)) else None, args)
+
     def call_vjp(primals: list, cotangents: list, outputs: list, wanted: list, several: bool) -> list:
-        gradients = _gradients(name, vjp, primals, cotangents, outputs, len(outputs) if several else None, wanted)
-        return _unshared(gradients, [*primals, *cotangents, *outputs])
+        return _run_vjp(name, vjp, primals, cotangents, outputs, len(outputs) if several else None, wanted)
 
     step = _vjp_step(name, call_vjp, mapped=False, advice="smelt.torch.op can have one")
 
@@ -248,8 +256,8 @@ def autograd_function(forward: Callable, vjp: Callable) -> Any:
 
         @staticmethod
         def forward(*args: Any) -> Any:
-            result = forward(*args)
-            return _results(name, result, len(result) if isinstance(result, (tuple, list)) else None, args)
+            empty = _empty_results(run, args)
+            return run(*args) if empty is None else empty
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
@@ -260,7 +268,8 @@ def autograd_function(forward: Callable, vjp: Callable) -> Any:
         def backward(ctx: Any, *cotangents: Any) -> tuple:
             primals, outputs = _kept(ctx)
             wanted = list(ctx.needs_input_grad)
-            return _placed(_through(step, primals, _cotangents(cotangents, outputs), outputs, wanted, ctx.several), wanted)
+            filled = _cotangents(cotangents, outputs)
+            return _placed(_through(step, primals, filled, outputs, wanted, ctx.several), wanted)
 
     Function.__name__ = Function.__qualname__ = name
     return Function
@@ -274,7 +283,7 @@ def _typed_signature(name: str, function: Callable) -> tuple[inspect.Signature, 
     signature = inspect.signature(function, eval_str=True)
     parameters = []
     for parameter in signature.parameters.values():
-        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        if parameter.kind is not _BY_POSITION:
             raise ValueError(f"{name}: the parameter '{parameter}' is not one that can be given by position; torch's "
                              "operations have no others here")
         bare = parameter.annotation is inspect.Parameter.empty
@@ -287,12 +296,13 @@ def _typed_signature(name: str, function: Callable) -> tuple[inspect.Signature, 
     else:
         types = getattr(returned, "__args__", ())
         if getattr(returned, "__origin__", None) is not tuple or not types or any(t is not torch.Tensor for t in types):
-            raise ValueError(f"{name}: the function is annotated to return {returned}; expected torch.Tensor, or a tuple of "
-                             "as many as it returns, as tuple[torch.Tensor, torch.Tensor]")
+            raise ValueError(f"{name}: the function is annotated to return {returned}; expected torch.Tensor, or a "
+                             "tuple of as many as it returns, as tuple[torch.Tensor, torch.Tensor]")
         count = len(types)
     for parameter in parameters:
         if "Tensor" in str(parameter.annotation) and getattr(parameter.annotation, "__origin__", None) in (list, tuple):
-            raise ValueError(f"{name}: the parameter '{parameter.name}' is a list of tensors; expected a parameter each")
+            raise ValueError(f"{name}: the parameter '{parameter.name}' is a list of tensors; expected a parameter for "
+                             "each")
     return inspect.Signature(parameters, return_annotation=returned), count
 
 
@@ -305,7 +315,7 @@ def _schema(name: str, signature: inspect.Signature) -> str:
     try:
         return torch.library.infer_schema(prototype, mutates_args=())
     except ValueError as error:
-        raise ValueError(f"{name}: the signature {signature} is none that torch's schemas can express: {error}") from error
+        raise ValueError(f"{name}: torch's schemas cannot express the signature {signature}: {error}") from error
 
 
 def _filled(signature: inspect.Signature, args: Sequence) -> tuple:
@@ -327,6 +337,24 @@ def _results(name: str, result: Any, count: int | None, args: Sequence) -> Any:
         if not isinstance(each, torch.Tensor):
             raise TypeError(f"{name}: result {i} of the function is {_kind(each)}; expected a tensor")
     return tuple(_unshared(list(result), args))
+
+
+def _empty_results(run: Callable, args: Sequence) -> Any:
+    """The results of run, where an argument has no elements and so has no result: a launch has at least one thread.
+    None otherwise. Shapes are found with tensors of the device "meta"."""
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    if not any(each.numel() == 0 for each in tensors):
+        return None
+    try:
+        results = run(*(arg.to("meta") if isinstance(arg, torch.Tensor) else arg for arg in args))
+    except Exception:  # The function needs elements: it runs as it is.
+        return None
+    several = isinstance(results, tuple)
+    results = results if several else (results,)
+    if any(each.numel() for each in results):
+        return None
+    results = tuple(torch.empty(each.shape, dtype=each.dtype, device=tensors[0].device) for each in results)
+    return results if several else results[0]
 
 
 def _kind(value: Any) -> str:
@@ -389,7 +417,8 @@ def _cotangents(cotangents: Sequence, outputs: Sequence) -> list:
 
 
 def _gradients(
-    name: str, vjp: Callable, primals: Sequence, cotangents: Sequence, outputs: Sequence, count: int | None, wanted: Sequence
+    name: str, vjp: Callable, primals: Sequence, cotangents: Sequence, outputs: Sequence, count: int | None,
+    wanted: Sequence,
 ) -> list:
     """The gradients of the wanted arguments, of their shapes and dtypes, from the VJP."""
     single = len(primals) == 1
@@ -398,7 +427,8 @@ def _gradients(
     if single and not isinstance(given, (tuple, list)):
         given = (given,)
     if not isinstance(given, (tuple, list)) or len(given) != len(primals):
-        raise ValueError(f"{name}: its VJP returned {_kind(given)}; expected {len(primals)} gradients, one for each argument")
+        raise ValueError(f"{name}: its VJP returned {_kind(given)}; expected {len(primals)} gradients, one for each "
+                         "argument")
     gradients = []
     for i, (gradient, primal, want) in enumerate(zip(given, primals, wanted)):
         if not want:
@@ -412,6 +442,19 @@ def _gradients(
                              f"{tuple(primal.shape)}, that of the argument")
         gradients.append(gradient.to(device=primal.device, dtype=primal.dtype).contiguous())
     return gradients
+
+
+def _run_vjp(
+    name: str, vjp: Callable, primals: Sequence, cotangents: Sequence, outputs: Sequence, count: int | None,
+    wanted: Sequence,
+) -> list:
+    """_gradients as an operation gives them: in memory of their own. Without a cotangent's element they are zeros."""
+    with torch.no_grad():
+        if all(each.numel() == 0 for each in cotangents):
+            return [torch.zeros_like(primal, memory_format=torch.contiguous_format)
+                    for primal, want in zip(primals, wanted) if want]
+        gradients = _gradients(name, vjp, primals, cotangents, outputs, count, wanted)
+        return _unshared(gradients, [*primals, *cotangents, *outputs])
 
 
 def _vjp_step(name: str, call: Callable, mapped: bool, advice: str) -> Any:
