@@ -515,7 +515,10 @@ def _traced_call(kernel: Any, arguments: Mapping[str, Any]) -> list | None:
     """The extension asks this where a kernel's call failed at its inputs: the outputs, without elements, if torch is
     tracing (an input is a tensor of torch that has none), else None."""
     from torch._subclasses.fake_tensor import FakeTensor
-    tensors = [each for each in arguments.get("inputs") or () if isinstance(each, torch.Tensor)]
+    inputs = arguments.get("inputs")
+    if not isinstance(inputs, (list, tuple)):
+        return None
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if not any(isinstance(each, FakeTensor) or each.is_meta for each in tensors):
         return None
     if arguments.get("out") is not None:

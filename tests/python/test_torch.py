@@ -505,3 +505,11 @@ def test_a_kernel_says_what_is_wrong_while_torch_traces():
                          output_shapes=[], output_dtypes=[x.dtype])[0])
     with pytest.raises(ValueError, match=r"output_shapes is \[\]; expected one for each of: out"):
         short(torch.empty(3, device="meta"))
+
+
+def test_other_mistakes_of_calls_are_said_as_before():
+    for inputs, message in ((np.ones(2, np.float32), "expected a list of arrays"),
+                            ([torch.ones(2)], "inputs has length 1"), ([torch.ones(2), {}], "input 'factor'"),
+                            (None, "inputs is missing")):
+        with pytest.raises((TypeError, ValueError), match=message):
+            kernel(inputs=inputs, grid=(2, 1, 1), threadgroup=(2, 1, 1), output_shapes=[2], output_dtypes=["float32"])
