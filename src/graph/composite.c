@@ -65,7 +65,9 @@ smelt_status compose_array_equal(const struct call *call, smelt_array **result) 
                                                .device = call->device,
                                                .stream = call->desc->stream},
                            result);
-    smelt_array *equal = e_binary(&e, SMELT_OPERATION_EQUAL, x, y);
+    smelt_array *equal = e_apply(
+        &e,
+        &(smelt_apply_desc){.operation = SMELT_OPERATION_EQUAL, .inputs = {x, y}, .weak = call->desc->weak});
     if (call->desc->equal_nan)
         equal = e_binary(&e, SMELT_OPERATION_LOGICAL_OR, equal,
                          e_binary(&e, SMELT_OPERATION_LOGICAL_AND, e_unary(&e, SMELT_OPERATION_ISNAN, x),
@@ -422,7 +424,11 @@ smelt_status compose_inner(const struct call *call, smelt_array **result) {
     smelt_array *x = call->inputs[0], *y = call->inputs[1];
     if (!x->shape.ndim || !y->shape.ndim) {
         struct expression e = open(call);
-        return expression_close(&e, e_binary(&e, SMELT_OPERATION_MULTIPLY, x, y), result);
+        return expression_close(&e,
+                                e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MULTIPLY,
+                                                                .inputs = {x, y},
+                                                                .weak = call->desc->weak}),
+                                result);
     }
     return tensordot(call, (int[]){x->shape.ndim - 1}, (int[]){y->shape.ndim - 1}, 1, result);
 }

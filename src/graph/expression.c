@@ -73,6 +73,15 @@ smelt_array *e_astype(struct expression *e, smelt_array *x, smelt_dtype dtype) {
                    &(smelt_apply_desc){.operation = SMELT_OPERATION_ASTYPE, .inputs = {x}, .dtype = dtype});
 }
 
+smelt_array *e_as(struct expression *e, smelt_array *x, const smelt_array *like) {
+    if (like->dtype != SMELT_FLOAT64) return e_astype(e, x, like->dtype);
+    if (x && x->dtype == SMELT_FLOAT64) return x;
+    return e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ASTYPE,
+                                          .inputs = {x},
+                                          .dtype = SMELT_FLOAT64,
+                                          .device = smelt_array_device(like)});
+}
+
 smelt_array *e_reduce(struct expression *e, smelt_operation operation, smelt_array *x, uint32_t axes,
                       bool keepdims) {
     smelt_apply_desc desc = {.operation = operation, .inputs = {x}, .keepdims = keepdims};

@@ -30,6 +30,8 @@ smelt_array *e_where(struct expression *e, smelt_array *condition, smelt_array *
 /* A scalar to be passed as weak: float64 on the host. */
 smelt_array *e_number(struct expression *e, double value);
 smelt_array *e_astype(struct expression *e, smelt_array *x, smelt_dtype dtype);
+/* Of the dtype of `like`; where that is float64 also on its device, for only the host computes with it. */
+smelt_array *e_as(struct expression *e, smelt_array *x, const smelt_array *like);
 /* Over axes given as bits. */
 smelt_array *e_reduce(struct expression *e, smelt_operation operation, smelt_array *x, uint32_t axes,
                       bool keepdims);

@@ -43,7 +43,7 @@ static smelt_status seed(const char *what, int index, smelt_array *array, smelt_
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s %d has shape %s, expected %s", what, index,
                     shape_print(&given->shape).text, shape_print(&array->shape).text);
     struct expression e = {0};
-    return expression_close(&e, e_astype(&e, given, array->dtype), out);
+    return expression_close(&e, e_as(&e, given, array), out);
 }
 
 /* ---- Sweeps. */
@@ -138,11 +138,24 @@ static smelt_status refuse_complex(const struct node *node) {
 
 /* ---- Backwards. */
 
+void node_for_rules(struct expression *e, const struct node *node, struct node *seen) {
+    *seen = *node;
+    seen->inputs = seen->desc.inputs;
+    seen->desc.weak = 0;
+    for (int i = 0; i < node->input_count; i++) {
+        if (!(node->desc.weak >> i & 1) || !tape_input_is_differentiable(node, i)) continue;
+        smelt_array *converted = e_as(e, node->inputs[i], node->outputs[0]);
+        if (converted) seen->inputs[i] = converted;
+    }
+}
+
 smelt_status node_gradient(const struct node *node, int input, smelt_array *g, smelt_array **gradient) {
     struct expression e = {0};
     smelt_array *x = node->inputs[input];
-    smelt_array *raw = rule_of(node->desc.operation)->vjp(&e, node, input, g);
-    return expression_close(&e, e_astype(&e, e_sum_to(&e, raw, &x->shape), x->dtype), gradient);
+    struct node seen;
+    node_for_rules(&e, node, &seen);
+    smelt_array *raw = rule_of(node->desc.operation)->vjp(&e, &seen, input, g);
+    return expression_close(&e, e_as(&e, e_sum_to(&e, raw, &x->shape), x), gradient);
 }
 
 /* A custom function's gradients by all its inputs; NULL where they are 0. cotangents: one an output, NULL for
@@ -189,7 +202,7 @@ static smelt_status back_through_custom(struct sweep *sweep, const struct node *
         if (gradients[i] && status == SMELT_OK && sweep_follows(sweep, node, i)) {
             struct expression e = {0};
             smelt_array *gradient = NULL;
-            status = expression_close(&e, e_astype(&e, gradients[i], node->inputs[i]->dtype), &gradient);
+            status = expression_close(&e, e_as(&e, gradients[i], node->inputs[i]), &gradient);
             if (status == SMELT_OK) status = add_to(sweep_value(sweep, node->inputs[i]), gradient);
             smelt_array_release(gradient);
         }

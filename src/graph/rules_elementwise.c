@@ -142,7 +142,7 @@ smelt_array *vjp_where(struct expression *e, const struct node *node, int input,
 
 smelt_array *vjp_astype(struct expression *e, const struct node *node, int input, smelt_array *g) {
     (void)input;
-    return e_astype(e, g, node->inputs[0]->dtype);
+    return e_as(e, g, node->inputs[0]);
 }
 
 /* ---- The table of all rules. */

@@ -2,6 +2,7 @@
 #ifndef SMELT_GRAPH_SWEEP_H
 #define SMELT_GRAPH_SWEEP_H
 
+#include "graph/expression.h"
 #include "graph/tape.h"
 
 struct sweep {
@@ -14,6 +15,11 @@ struct sweep {
 smelt_array **sweep_value(const struct sweep *sweep, const smelt_array *array);
 /* The derivative by this input matters. */
 bool sweep_follows(const struct sweep *sweep, const struct node *node, int input);
+
+/* The node as rules see it: inputs that were weak have the dtype that the operation was computed in, for
+ * where a rule puts them they would widen it. A tape tracks the node's own. `seen` is used where it stands:
+ * its inputs lie in it. */
+void node_for_rules(struct expression *e, const struct node *node, struct node *seen);
 
 /* The gradient of an operation by one of its inputs, of that input's shape and dtype. */
 smelt_status node_gradient(const struct node *node, int input, smelt_array *g, smelt_array **gradient);

@@ -13,32 +13,37 @@ static smelt_array *tangent_of(const struct sweep *sweep, const struct node *nod
 
 static smelt_array *elementwise(struct expression *e, const struct sweep *sweep, const struct node *node) {
     smelt_array *sum = NULL;
+    struct node seen;
+    node_for_rules(e, node, &seen);
     for (int i = 0; i < node->input_count; i++) {
         smelt_array *tangent = tangent_of(sweep, node, i);
         if (!tangent) continue;
-        smelt_array *part = rule_of(node->desc.operation)->vjp(e, node, i, tangent);
+        smelt_array *part = rule_of(node->desc.operation)->vjp(e, &seen, i, tangent);
         sum = sum ? e_binary(e, SMELT_OPERATION_ADD, sum, part) : part;
     }
     return sum;
 }
 
 static smelt_array *jointly(struct expression *e, const struct sweep *sweep, const struct node *node) {
-    smelt_apply_desc desc = node->desc;
+    struct node seen;
+    node_for_rules(e, node, &seen);
+    smelt_apply_desc desc = seen.desc;
     for (int i = 0; i < node->input_count; i++) {
         smelt_array *tangent = tangent_of(sweep, node, i);
         if (tangent)
             desc.inputs[i] = tangent;
         else if (tape_input_is_differentiable(node, i))
-            desc.inputs[i] = e_zeros(e, node->inputs[i]);
+            desc.inputs[i] = e_zeros(e, seen.inputs[i]);
     }
-    desc.weak = 0;
     return e_apply(e, &desc);
 }
 
 static smelt_array *each(struct expression *e, const struct sweep *sweep, const struct node *node) {
     smelt_array *sum = NULL;
+    struct node seen;
+    node_for_rules(e, node, &seen);
     for (int i = 0; i < node->input_count; i++) {
-        smelt_apply_desc desc = node->desc;
+        smelt_apply_desc desc = seen.desc;
         desc.inputs[i] = tangent_of(sweep, node, i);
         if (!desc.inputs[i]) continue;
         smelt_array *part = e_apply(e, &desc);
@@ -146,7 +151,7 @@ static smelt_status by_rule(const struct sweep *sweep, const struct node *node, 
     smelt_array *raw = linearity == LINEAR_ELEMENTWISE ? elementwise(&e, sweep, node)
                        : linearity == LINEAR_JOINTLY   ? jointly(&e, sweep, node)
                                                        : each(&e, sweep, node);
-    return expression_close(&e, e_astype(&e, e_broadcast(&e, raw, &output->shape), output->dtype), tangent);
+    return expression_close(&e, e_as(&e, e_broadcast(&e, raw, &output->shape), output), tangent);
 }
 
 /* Of the dtypes of the outputs. */
@@ -156,7 +161,7 @@ static smelt_status give(struct sweep *sweep, const struct node *node, smelt_arr
         if (!tangents[o]) continue;
         struct expression e = {0};
         smelt_array *converted;
-        TRY(expression_close(&e, e_astype(&e, tangents[o], node->outputs[o]->dtype), &converted));
+        TRY(expression_close(&e, e_as(&e, tangents[o], node->outputs[o]), &converted));
         smelt_array_release(*value);
         *value = converted;
     }

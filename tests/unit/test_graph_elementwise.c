@@ -413,8 +413,12 @@ static void weak_numbers_are_rounded_first(void **state) {
     assert_true(element_at(equal, 0) == 1);
     smelt_array *sum = APPLY(.operation = OP(ADD), .inputs = {half, tenth}, .weak = 2);
     assert_int_equal(sum->dtype, SMELT_FLOAT16);
-    smelt_array *arrays[] = {tenth, half, equal, sum};
-    for (int i = 0; i < 4; i++) smelt_array_release(arrays[i]);
+    smelt_array *all_equal = APPLY(.operation = OP(ARRAY_EQUAL), .inputs = {half, tenth}, .weak = 2);
+    assert_true(element_at(all_equal, 0) == 1);
+    smelt_array *product = APPLY(.operation = OP(INNER), .inputs = {half, tenth}, .weak = 2);
+    assert_int_equal(product->dtype, SMELT_FLOAT16);
+    smelt_array *arrays[] = {tenth, half, equal, sum, all_equal, product};
+    for (int i = 0; i < 6; i++) smelt_array_release(arrays[i]);
 }
 
 static void dtypes_are_mixed(void **state) {

@@ -1,6 +1,7 @@
 /* Derivatives of every operation against central differences in float64; tapes within tapes; custom
  * functions. */
 #include "graph.h"
+#include "graph/tape.h"
 
 typedef smelt_array *function(smelt_array **x);
 
@@ -209,6 +210,61 @@ static smelt_array *scatter_add(smelt_array **x) {
         2);
 }
 
+/* ---- With numbers, as Python gives them: weak, float64, on the host. */
+
+static smelt_array *with_number(smelt_apply_desc desc, int at, double value) {
+    smelt_array *number;
+    OK(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){0}, &value, &number));
+    for (int i = SMELT_MAX_ARGUMENTS - 1; i > at; i--) desc.inputs[i] = desc.inputs[i - 1];
+    desc.inputs[at] = number;
+    desc.weak = UINT64_C(1) << at;
+    smelt_array *y = apply_ok(&desc, __FILE__, __LINE__);
+    smelt_array_release(number);
+    return y;
+}
+
+/* clang-format off */
+#define NUMBER(name, upper, at, value)                                                                \
+    static smelt_array *name(smelt_array **x) {                                                       \
+        return with_number((smelt_apply_desc){.operation = OP(upper), .inputs = {x[0]}}, at, value);  \
+    }
+NUMBER(times_number, MULTIPLY, 1, 3.3)
+NUMBER(by_number, DIVIDE, 1, 0.7)
+NUMBER(number_by, DIVIDE, 0, 1.3)
+NUMBER(number_minus, SUBTRACT, 0, 0.9)
+NUMBER(to_power_number, POWER, 1, 2.5)
+NUMBER(number_to_power, POWER, 0, 1.7)
+NUMBER(at_least_number, MAXIMUM, 1, 0.2)
+NUMBER(remainder_by_number, REMAINDER, 1, 0.4)
+NUMBER(angle_to_number, ARCTAN2, 1, 0.6)
+NUMBER(added_to_number, LOGADDEXP, 0, 0.1)
+NUMBER(inner_with_number, INNER, 1, 1.9)
+/* clang-format on */
+
+static smelt_array *where_number(smelt_array **x) {
+    smelt_array *condition = APPLY(.operation = OP(GREATER), .inputs = {x[0], x[1]});
+    smelt_array *y =
+        with_number((smelt_apply_desc){.operation = OP(WHERE), .inputs = {condition, x[0]}}, 2, 0.3);
+    smelt_array_release(condition);
+    return y;
+}
+static smelt_array *pad_with_number(smelt_array **x) {
+    return with_number(
+        (smelt_apply_desc){.operation = OP(PAD), .inputs = {x[0]}, .starts = {1, 0}, .stops = {2, 3}}, 1,
+        0.3);
+}
+static smelt_array *update_with_number(smelt_array **x) {
+    return with_number((smelt_apply_desc){.operation = OP(SLICE_UPDATE),
+                                          .inputs = {x[0]},
+                                          .starts = {1, 3},
+                                          .stops = {4, -1},
+                                          .steps = {2, -2}},
+                       1, 0.3);
+}
+static smelt_array *cube_by_number(smelt_array **x) {
+    return with_number((smelt_apply_desc){.operation = OP(POWER), .inputs = {x[0]}}, 1, 3);
+}
+
 /* ---- The problems. */
 
 static const struct problem {
@@ -312,6 +368,23 @@ static const struct problem {
     {"gather", gather, 1, {{3, {3, 2, 4}}}, -2, 2},
     {"scatter", scatter, 2, {{3, {3, 2, 4}}, {3, {2, 2, 3}}}, -2, 2},
     {"scatter_add", scatter_add, 2, {{2, {2, 3}}, {1, {1}}}, -2, 2},
+#define WITH_NUMBER(f) \
+    { #f, f, 1, {{2, {3, 4 } } }, 0.5, 2 }
+    WITH_NUMBER(times_number),
+    WITH_NUMBER(by_number),
+    WITH_NUMBER(number_by),
+    WITH_NUMBER(number_minus),
+    WITH_NUMBER(to_power_number),
+    WITH_NUMBER(number_to_power),
+    WITH_NUMBER(cube_by_number),
+    WITH_NUMBER(at_least_number),
+    {"remainder_by_number", remainder_by_number, 1, {{2, {3, 4}}}, 0.45, 0.75},
+    WITH_NUMBER(angle_to_number),
+    WITH_NUMBER(added_to_number),
+    WITH_NUMBER(inner_with_number),
+    {"where_number", where_number, 2, {{2, {3, 4}}, {1, {4}}}, -2, 2},
+    WITH_NUMBER(pad_with_number),
+    {"update_with_number", update_with_number, 1, {{2, {4, 5}}}, -2, 2},
 };
 
 static smelt_array *random_like(const smelt_array *array) {
@@ -516,6 +589,105 @@ static void kernels_equal_plain_loops(void **state) {
             smelt_array_release(w[wide]);
         }
     }
+}
+
+/* float64 only as numbers that are weak: elsewhere it would be computed by plain loops, and not at all on a
+ * device. */
+static void check_nodes(const smelt_tape *tape, const char *problem) {
+    for (int n = 0; n < tape->node_count; n++) {
+        const struct node *node = &tape->nodes[n];
+        const char *name = smelt_operation_name(node->desc.operation);
+        if (node->outputs[0]->dtype == SMELT_FLOAT64)
+            FAIL_TEST("%s: %s gave float64, expected float32", problem, name);
+        for (int i = 0; i < node->input_count; i++)
+            if (node->inputs[i]->dtype == SMELT_FLOAT64 && !(node->desc.weak >> i & 1))
+                FAIL_TEST("%s: input %d of %s is a float64 that is not weak", problem, i, name);
+    }
+}
+
+/* Gradients, tangents, and the derivatives of both. The fake driver runs this test, too: its kernels do
+ * nothing, but every step has to get there. */
+static void numbers_do_not_widen(void **state) {
+    (void)state;
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
+        const struct problem *problem = &problems[p];
+        int count = problem->count;
+        smelt_array *x[3], *v[3], *results[4], *seconds[3], *w;
+        smelt_tape *watching, *outer, *inner;
+        for (int i = 0; i < count; i++) {
+            x[i] = random_array(SMELT_FLOAT32, problem->shapes[i], CONTIGUOUS, problem->low, problem->high);
+            v[i] = random_like(x[i]);
+        }
+        OK(smelt_tape_begin(&watching));
+        OK(smelt_tape_begin(&outer));
+        for (int i = 0; i < count; i++) {
+            OK(smelt_tape_watch(watching, x[i]));
+            OK(smelt_tape_watch(watching, v[i]));
+            OK(smelt_tape_watch(outer, x[i]));
+        }
+        OK(smelt_tape_begin(&inner));
+        for (int i = 0; i < count; i++) OK(smelt_tape_watch(inner, x[i]));
+        smelt_array *y = problem->f(x);
+        OK(smelt_tape_end(inner));
+        w = random_like(y);
+        OK(smelt_tape_watch(watching, w));
+        OK(smelt_tape_vjp(inner, &y, 1, &w, x, count, results));
+        OK(smelt_tape_jvp(inner, x, count, v, &y, 1, &results[count]));
+        OK(smelt_tape_end(outer));
+        OK(smelt_tape_vjp(outer, results, count + 1, NULL, x, count, seconds));
+        OK(smelt_tape_end(watching));
+        check_nodes(watching, problem->name);
+        smelt_tape_release(inner);
+        smelt_tape_release(outer);
+        smelt_tape_release(watching);
+        for (int i = 0; i < count; i++) {
+            smelt_array *arrays[] = {x[i], v[i], results[i], seconds[i]};
+            for (int k = 0; k < 4; k++) smelt_array_release(arrays[k]);
+        }
+        smelt_array_release(results[count]);
+        smelt_array_release(y);
+        smelt_array_release(w);
+    }
+}
+
+/* Of a float64 vector that is rounded twice, and of a weak float64 number: contributions that a device made
+ * are added where float64 is computed. */
+static void numbers_in_float64_have_gradients(void **state) {
+    (void)state;
+    smelt_array *x, *number, *gradients[2], *seconds[2];
+    smelt_tape *tape, *outer;
+    OK(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){1, {2}}, (double[]){2, -3}, &x));
+    OK(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){0}, &(double){5}, &number));
+    smelt_array *watched[] = {x, number};
+    OK(smelt_tape_begin(&outer));
+    OK(smelt_tape_begin(&tape));
+    for (int i = 0; i < 2; i++) {
+        OK(smelt_tape_watch(outer, watched[i]));
+        OK(smelt_tape_watch(tape, watched[i]));
+    }
+    smelt_apply_desc rounding = {
+        .operation = OP(ASTYPE), .inputs = {x}, .dtype = SMELT_FLOAT32, .device = test_device()};
+    smelt_array *a = apply_ok(&rounding, __FILE__, __LINE__), *b = apply_ok(&rounding, __FILE__, __LINE__);
+    smelt_array *square = APPLY(.operation = OP(MULTIPLY), .inputs = {a, b});
+    smelt_array *scaled = APPLY(.operation = OP(MULTIPLY), .inputs = {square, number}, .weak = 2);
+    smelt_array *y = APPLY(.operation = OP(MULTIPLY), .inputs = {scaled, number}, .weak = 2);
+    OK(smelt_tape_end(tape));
+    OK(smelt_tape_vjp(tape, &y, 1, NULL, watched, 2, gradients)); /* 2 n² x, 2 n Σ x² */
+    OK(smelt_tape_end(outer));
+    OK(smelt_tape_vjp(outer, gradients, 2, NULL, watched, 2, seconds));
+    smelt_array *found[] = {gradients[0], gradients[1], seconds[0], seconds[1]};
+    const double want[4][2] = {{100, -150}, {130}, {50 + 40, 50 - 60}, {-20 + 26}};
+    const char *driver = getenv("SMELT_CUDA_DRIVER");
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(found[i]->dtype, SMELT_FLOAT64);
+        assert_string_equal(smelt_array_device(found[i]), "cpu");
+        if (!driver || !*driver) assert_numbers(found[i], want[i], 1e-6, 0); /* else it is the fake one */
+    }
+    smelt_tape_release(tape);
+    smelt_tape_release(outer);
+    smelt_array *arrays[] = {x, number, a, b, square, scaled, y};
+    for (int i = 0; i < 7; i++) smelt_array_release(arrays[i]);
+    for (int i = 0; i < 4; i++) smelt_array_release(found[i]);
 }
 
 /* ---- The tape. */
@@ -762,13 +934,16 @@ static void mistakes_in_a_vjp(void **state) {
     }
 }
 
-int main(void) {
+/* The argument: the tests to run, as a pattern; all without one. */
+int main(int count, char **arguments) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_equal_differences), cmocka_unit_test(gradients_of_gradients),
         cmocka_unit_test(kernels_equal_plain_loops),   cmocka_unit_test(what_does_not_depend_has_zeros),
         cmocka_unit_test(dtypes_uses_and_middles),     cmocka_unit_test(ties_share),
         cmocka_unit_test(products_with_zeros),         cmocka_unit_test(custom_functions),
         cmocka_unit_test(what_has_no_vjp_says_so),     cmocka_unit_test(mistakes_in_a_vjp),
+        cmocka_unit_test(numbers_do_not_widen),        cmocka_unit_test(numbers_in_float64_have_gradients),
     };
+    if (count > 1) cmocka_set_test_filter(arguments[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
