@@ -43,6 +43,8 @@ smelt_status pass_ptx_pack(struct unit *unit);
 
 /* atomics.c — atomic additions of floats to neighbours become one of a vector. */
 smelt_status pass_ptx_atomics(struct unit *unit);
+/* narrow.c — what the assembler gets wrong of 16-bit integers is done in 32 bits. Last, before code.c. */
+smelt_status pass_ptx_narrow(struct unit *unit);
 
 /* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
 LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
