@@ -131,6 +131,11 @@ def test_without_elements(device, grid_sample):
     torch.library.opcheck(scaled_square.overload, (torch.empty(0, 3, device=device, requires_grad=True),))
 
 
+def test_one_argument_without_elements_and_a_result_with_some():
+    added = smelt.torch.op("smelt_test::added")(lambda x, more: squared(x, 1.0) + more.sum())
+    assert torch.equal(added(torch.full((3,), 2.0), torch.empty(0)), torch.full((3,), 4.0))
+
+
 def test_on_the_device_meta():
     out = scaled_square(torch.empty(2, 3, dtype=torch.float16, device="meta"))
     assert out.shape == (2, 3) and out.dtype == torch.float16 and out.device.type == "meta"
@@ -295,6 +300,10 @@ def test_half_precision_images(device, grid_sample):
     assert half.grad.dtype == torch.float16
     expected, = torch.autograd.grad(theirs(x, grid).sum(), x)
     torch.testing.assert_close(half.grad.float(), expected, rtol=1e-2, atol=1e-2)
+    # The kernel's gradient is float32; the operation's is of the image's dtype, as torch is told before it runs.
+    by_half, by_grid = torch.ops.smelt_test.grid_sample_vjp(half.detach(), grid.detach(), [out.detach()], [out.detach()],
+                                                            [True, True])
+    assert by_half.dtype == torch.float16 and by_grid.dtype == torch.float32
 
 
 # ---- torch's other machinery.
@@ -347,6 +356,8 @@ def test_torch_func(device, grid_sample):
     for i in range(3):
         plain = torch.func.grad(loss(theirs), (0, 1))(xs[i], grids[i])
         torch.testing.assert_close((ours[0][i], ours[1][i]), plain, rtol=1e-4, atol=1e-4)
+    x = torch.randn(4, device=device)
+    torch.testing.assert_close(torch.func.grad(lambda x: scaled_square(x).sum())(x), 2 * x)  # factor left out
     with pytest.raises(NotImplementedError, match="jvp"):
         torch.func.jvp(loss(grid_sample), (xs[0], grids[0]), (xs[0], grids[0]))
 
