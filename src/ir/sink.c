@@ -1,6 +1,6 @@
 /* Loads that are thrown away (DESIGN section 2): real kernels load first and select afterwards, so that the
  * address of the unselected side may be outside the array. A load all of whose uses are selects (or phis on
- * an edge) is executed only where a select takes it.
+ * an edge, or in a block that a branch may pass by) is executed only where one of them takes it.
  *
  * Requires: the entry with everything inlined, in SSA form. Maintains: values; only fewer loads are executed.
  *
@@ -272,6 +272,49 @@ static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
     return true;
 }
 
+static LLVMBasicBlockRef only_predecessor(const struct flow *flow, LLVMBasicBlockRef block) {
+    const struct flow_block *b = &flow->blocks[flow_index(flow, block)];
+    return b->predecessor_count == 1 ? flow->blocks[b->predecessors[0]].block : NULL;
+}
+
+/* The block in which all uses of a value are; NULL: in several, or on edges. */
+static LLVMBasicBlockRef only_user_block(LLVMValueRef value) {
+    LLVMBasicBlockRef block = NULL;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAPHINode(user) || (block && LLVMGetInstructionParent(user) != block)) return NULL;
+        block = LLVMGetInstructionParent(user);
+    }
+    return block;
+}
+
+/* A load used in one block only, to which a branch may lead or not, goes there, if nothing writes in between.
+ */
+static bool sink_to_block(const struct flow *flow, LLVMValueRef load) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)))
+        return false;
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(load), to = only_user_block(load);
+    if (!to || to == from || flow_index(flow, to) < 0) return false;
+    for (LLVMBasicBlockRef above = only_predecessor(flow, to); above != from;
+         above = only_predecessor(flow, above)) {
+        if (!above) return false;
+        FOR_EACH_INSTRUCTION(i, above) {
+            if (may_write(i)) return false;
+        }
+    }
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i))
+        if (may_write(i)) return false;
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
+    LLVMValueRef first = LLVMGetFirstInstruction(to);
+    while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(builder, first);
+    LLVMInsertIntoBuilder(builder, load);
+    LLVMDisposeBuilder(builder);
+    return true;
+}
+
 smelt_status pass_sink(struct unit *unit) {
     bool changed = true;
     while (changed) {
@@ -285,7 +328,8 @@ smelt_status pass_sink(struct unit *unit) {
         changed = false;
         FOR_EACH_BLOCK(block, unit->entry) {
             FOR_EACH_INSTRUCTION(instruction, block) {
-                changed = sink_one(unit, &flow, instruction) || sink_to_edge(unit, instruction);
+                changed = sink_one(unit, &flow, instruction) || sink_to_edge(unit, instruction) ||
+                          sink_to_block(&flow, instruction);
                 if (changed) break;
             }
             if (changed) break;
