@@ -15,47 +15,45 @@ typedef smelt_array *function(smelt_array **x);
 #define UNARY(upper) DEFINE(f_##upper, .operation = OP(upper), .inputs = {x[0]})
 UNARY(NEGATIVE)
 UNARY(ABS)
-UNARY(EXP) UNARY(EXPM1) UNARY(LOG) UNARY(LOG2) UNARY(LOG10) UNARY(LOG1P) UNARY(SQRT) UNARY(RSQRT) UNARY(
-    SQUARE) UNARY(RECIPROCAL) UNARY(SIN) UNARY(COS) UNARY(TAN) UNARY(ARCSIN) UNARY(ARCCOS) UNARY(ARCTAN)
-    UNARY(SINH) UNARY(COSH) UNARY(TANH) UNARY(ARCSINH) UNARY(ARCCOSH) UNARY(ARCTANH) UNARY(SIGMOID) UNARY(ERF)
-        UNARY(FLOOR) UNARY(REAL) UNARY(CONJUGATE) UNARY(IDENTITY) UNARY(SUM) UNARY(PROD) UNARY(MAX) UNARY(
-            MIN) UNARY(CUMSUM) UNARY(CUMPROD) UNARY(LOGSUMEXP) UNARY(TRANSPOSE) UNARY(FLATTEN)
+UNARY(EXP)
+UNARY(EXPM1) UNARY(LOG) UNARY(LOG2) UNARY(LOG10) UNARY(LOG1P) UNARY(SQRT) UNARY(RSQRT) UNARY(SQUARE)
+    UNARY(RECIPROCAL) UNARY(SIN) UNARY(COS) UNARY(TAN) UNARY(ARCSIN) UNARY(ARCCOS) UNARY(ARCTAN) UNARY(SINH)
+        UNARY(COSH) UNARY(TANH) UNARY(ARCSINH) UNARY(ARCCOSH) UNARY(ARCTANH) UNARY(SIGMOID) UNARY(ERF)
+            UNARY(FLOOR) UNARY(REAL) UNARY(CONJUGATE) UNARY(IDENTITY) UNARY(SUM) UNARY(PROD) UNARY(MAX)
+                UNARY(MIN) UNARY(CUMSUM) UNARY(CUMPROD) UNARY(LOGSUMEXP) UNARY(TRANSPOSE) UNARY(FLATTEN)
 
 #define BINARY(upper) DEFINE(f_##upper, .operation = OP(upper), .inputs = {x[0], x[1]})
-            BINARY(ADD) BINARY(SUBTRACT) BINARY(MULTIPLY) BINARY(DIVIDE) BINARY(REMAINDER) BINARY(POWER)
-                BINARY(MAXIMUM) BINARY(MINIMUM) BINARY(ARCTAN2) BINARY(LOGADDEXP) BINARY(MATMUL) BINARY(
-                    OUTER) BINARY(INNER)
+                    BINARY(ADD) BINARY(SUBTRACT) BINARY(MULTIPLY) BINARY(DIVIDE) BINARY(REMAINDER)
+                        BINARY(POWER) BINARY(MAXIMUM) BINARY(MINIMUM) BINARY(ARCTAN2) BINARY(LOGADDEXP)
+                            BINARY(MATMUL) BINARY(OUTER) BINARY(INNER)
 
-                    DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]}) DEFINE(
-                        sum_axes, .operation = OP(SUM), .inputs = {x[0]},
-                        .axes = {0, -1},
-                        .axis_count = 2)
-                        DEFINE(
-                            prod_axes,
-                            .operation = OP(PROD),
-                            .inputs = {x[0]},
-                            .axes = {2, 0},
-                            .axis_count = 2,
-                            .keepdims =
-                                true) DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]},
-                                             .axes = {1}, .axis_count = 1)
-                            DEFINE(mean, .operation = OP(MEAN), .inputs = {x[0]}, .axes = {1},
-                                   .axis_count = 1)
-                                DEFINE(var, .operation = OP(VAR), .inputs = {x[0]}, .axes = {1},
-                                       .axis_count = 1,
-                                       .offset = 1)
-                                    DEFINE(std, .operation = OP(STD), .inputs = {x[0]}, .axes = {0},
-                                           .axis_count = 1,
-                                           .keepdims =
-                                               true)
-                                        DEFINE(softmax, .operation = OP(SOFTMAX),
-                                               .inputs = {x[0]}, .axes = {-1},
-                                               .axis_count = 1)
-                                            DEFINE(
-                                                cumsum_back,
-                                                .operation = OP(CUMSUM),
-                                                .inputs = {x[0]}, .axes = {0},
-                                                .axis_count = 1, .reverse = true)
+                                DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]}) DEFINE(
+                                    sum_axes, .operation = OP(SUM), .inputs = {x[0]}, .axes = {0, -1},
+                                    .axis_count = 2) DEFINE(prod_axes, .operation = OP(PROD),
+                                                            .inputs = {x[0]}, .axes = {2, 0},
+                                                            .axis_count = 2, .keepdims = true)
+                                    DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]},
+                                           .axes = {1}, .axis_count = 1) DEFINE(mean, .operation = OP(MEAN),
+                                                                                .inputs = {x[0]},
+                                                                                .axes = {1}, .axis_count = 1)
+                                        DEFINE(
+                                            var, .operation = OP(VAR),
+                                            .inputs = {x[0]},
+                                            .axes = {1},
+                                            .axis_count = 1,
+                                            .offset =
+                                                1) DEFINE(std, .operation = OP(STD), .inputs = {x[0]},
+                                                          .axes = {0},
+                                                          .axis_count = 1,
+                                                          .keepdims =
+                                                              true) DEFINE(softmax, .operation = OP(SOFTMAX),
+                                                                           .inputs = {x[0]}, .axes = {-1},
+                                                                           .axis_count = 1)
+                                            DEFINE(cumsum_back, .operation = OP(CUMSUM), .inputs = {x[0]},
+                                                   .axes =
+                                                       {0},
+                                                   .axis_count = 1,
+                                                   .reverse = true)
                                                 DEFINE(
                                                     cumsum_before,
                                                     .operation = OP(CUMSUM),
