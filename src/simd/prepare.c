@@ -215,6 +215,19 @@ static smelt_status remove_vectors(struct simd *s) {
     return SMELT_OK;
 }
 
+/* `x | 2` where x is known to have none of these bits is x + 2, and is said to be: an affine value is
+ * computed from lane 0's, of which that need not be known where lane 0 does not come. */
+static void add_disjoint_bits(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (LLVMGetInstructionOpcode(i) != LLVMOr || !LLVMGetIsDisjoint(i)) continue;
+        LLVMPositionBuilderBefore(s->unit->builder, i);
+        LLVMReplaceAllUsesWith(
+            i, LLVMBuildAdd(s->unit->builder, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), ""));
+        LLVMInstructionEraseFromParent(i);
+    }
+}
+
 smelt_status simd_prepare(struct simd *s) {
     expand_memory_calls(s);
     if (s->refused) return SMELT_OK;
@@ -224,6 +237,7 @@ smelt_status simd_prepare(struct simd *s) {
         s->unit,
         "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
     drop_pair_freezes(s);
+    add_disjoint_bits(s);
     if (!split_pair_phis_once(s)) return SMELT_OK;
     while (split_pair_phis_once(s)) continue;
     return run_passes(s->unit, "function(adce)");
