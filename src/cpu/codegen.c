@@ -5,8 +5,15 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Instructions LLVM may choose unasked and had better not. SSE4A (insertq, extrq, movntsd) has no VEX form:
+ * among 256-bit code one such instruction costs an AMD CPU some 110 ns. The others that x86 has only in their
+ * old form (MMX, SHA, AES before AVX) code generation takes by name alone; XOP, FMA4 and TBM have forms of
+ * their own that clear the upper halves. */
+#define AVOIDED_FEATURES "-sse4a"
 
 static void set_function_target(struct unit *unit, const char *cpu, const char *features) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
@@ -29,18 +36,27 @@ static void set_function_target(struct unit *unit, const char *cpu, const char *
 /* The machine code is made for: what the request names, or this one. */
 struct target {
     LLVMTargetMachineRef machine; /* NULL: `message` says why */
-    char *message, *host_cpu, *host_features;
+    char *message, *host_cpu, *features;
 };
 
+/* What is asked for, or what this machine has, without what code had better not use. */
+static char *choose_features(const struct compile_request *request) {
+    char *host = request->features || request->cpu ? NULL : LLVMGetHostCPUFeatures();
+    const char *given = request->features ? request->features : host ? host : "";
+    char *features = NULL;
+    if (asprintf(&features, "%s%s" AVOIDED_FEATURES, given, *given ? "," : "") < 0) features = NULL;
+    if (host) LLVMDisposeMessage(host);
+    return features;
+}
+
 static struct target open_target(struct unit *unit) {
-    struct target t = {.host_cpu = LLVMGetHostCPUName(), .host_features = LLVMGetHostCPUFeatures()};
-    const struct compile_request *request = unit->request;
-    const char *cpu = request->cpu ? request->cpu : t.host_cpu;
-    const char *features = request->features ? request->features : request->cpu ? "" : t.host_features;
+    struct target t = {.host_cpu = LLVMGetHostCPUName(), .features = choose_features(unit->request)};
+    const char *cpu = unit->request->cpu ? unit->request->cpu : t.host_cpu;
     LLVMTargetRef target = NULL;
-    set_function_target(unit, cpu, features);
+    if (!t.features) return t;
+    set_function_target(unit, cpu, t.features);
     if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &t.message) == 0)
-        t.machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, features,
+        t.machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, t.features,
                                             LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
     return t;
 }
@@ -49,7 +65,7 @@ static void close_target(struct target *t) {
     if (t->machine) LLVMDisposeTargetMachine(t->machine);
     if (t->message) LLVMDisposeMessage(t->message);
     LLVMDisposeMessage(t->host_cpu);
-    LLVMDisposeMessage(t->host_features);
+    free(t->features);
 }
 
 smelt_status run_target_passes(struct unit *unit, const char *passes) {
@@ -103,7 +119,7 @@ smelt_status pass_codegen(struct unit *unit) {
     LLVMCodeGenFileType kind = unit->request->output == COMPILE_ASM ? LLVMAssemblyFile : LLVMObjectFile;
     if (!t.machine)
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator: %s",
-                           t.message ? t.message : "unknown reason");
+                           t.message ? t.message : "out of memory");
     else if (LLVMTargetMachineEmitToMemoryBuffer(t.machine, unit->module, kind, &t.message, &buffer))
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
     else

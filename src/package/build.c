@@ -36,7 +36,7 @@ static smelt_status read_target(const char *name, struct arena *arena, struct pa
     const char *level = features_of_level(name);
     if (strcmp(name, "cpu") == 0) {
         struct text features = {0};
-        features_of_machine(&features);
+        features_of_code(&features);
         target->features = arena_copy(arena, text_string(&features), features.length);
         text_free(&features);
     } else if (level) {

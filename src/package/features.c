@@ -102,11 +102,24 @@ static bool machine_has(const struct feature *feature, uint32_t states) {
     return (r[feature->place] >> feature->bit & 1) && (states & feature->state) == feature->state;
 }
 
-void features_of_machine(struct text *out) {
+/* By code generation (cpu/codegen.c). Code that earlier versions packaged may need it all the same. */
+static bool is_avoided(const struct feature *feature) {
+    return strcmp(feature->name, "sse4a") == 0;
+}
+
+static void add_features(struct text *out, bool avoided) {
     uint32_t states = saved_states();
     for (size_t i = 0; i < FEATURE_COUNT; i++)
-        if (machine_has(&features[i], states))
+        if ((avoided || !is_avoided(&features[i])) && machine_has(&features[i], states))
             text_addf(out, "%s%s", out->length ? " " : "", features[i].name);
+}
+
+void features_of_machine(struct text *out) {
+    add_features(out, true);
+}
+
+void features_of_code(struct text *out) {
+    add_features(out, false);
 }
 
 void features_allowed(struct text *out) {

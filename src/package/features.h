@@ -8,6 +8,9 @@
 /* What this machine has of the sets that code generation uses unasked. */
 void features_of_machine(struct text *features);
 
+/* What code made for this machine may need: less what code generation avoids. */
+void features_of_code(struct text *features);
+
 /* What SMELT_CPU leaves of it, where it is set. */
 void features_allowed(struct text *features);
 

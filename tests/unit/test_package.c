@@ -367,6 +367,21 @@ static void feature_lists(void **state) {
     assert_null(features_of_level("x86-64-v5"));
 }
 
+/* Code generation keeps away from SSE4A: a package made on AMD's CPUs runs on Intel's. */
+static void what_code_never_uses_is_not_needed(void **state) {
+    (void)state;
+    char missing[64];
+    struct text machine = {0}, code = {0};
+    features_of_machine(&machine);
+    features_of_code(&code);
+    assert_false(features_missing(text_string(&code), text_string(&machine), missing));
+    assert_true(features_missing("sse4a", text_string(&code), missing));
+    bool has_sse4a = !features_missing("sse4a", text_string(&machine), missing);
+    assert_int_equal(features_count(text_string(&machine)), features_count(text_string(&code)) + has_sse4a);
+    text_free(&machine);
+    text_free(&code);
+}
+
 /* ---- Shapes. */
 
 struct launch_case {
@@ -686,6 +701,7 @@ int main(void) {
         cmocka_unit_test(the_richest_target_that_runs_here_is_taken),
         cmocka_unit_test(a_gpu_runs_the_newest_code_that_it_can),
         cmocka_unit_test(feature_lists),
+        cmocka_unit_test(what_code_never_uses_is_not_needed),
         cmocka_unit_test(code_serves_only_launches_it_is_right_for),
         cmocka_unit_test(the_best_code_that_serves_is_found),
         cmocka_unit_test(packages_have_code_for_every_launch_on_a_gpu),
