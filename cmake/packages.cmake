@@ -20,6 +20,10 @@ if(SMELT_LLVM_CONFIG)
   execute_process(COMMAND ${SMELT_LLVM_CONFIG} --version OUTPUT_VARIABLE SMELT_LLVM_VERSION OUTPUT_STRIP_TRAILING_WHITESPACE)
   find_library(SMELT_LLVM_LIBRARY NAMES LLVM-19 LLVM PATHS ${SMELT_LLVM_LIBDIR} NO_DEFAULT_PATH)
   smelt_require(SMELT_LLVM_LIBRARY llvm-19-dev)
+  if(SMELT_LLVM_LIBRARY)
+    # Debian's is a link to a file in the system's folder, which needs no RUNPATH.
+    file(REAL_PATH ${SMELT_LLVM_LIBRARY} SMELT_LLVM_LIBRARY)
+  endif()
 endif()
 
 if(SMELT_DEVELOP)

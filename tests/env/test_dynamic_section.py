@@ -1,41 +1,18 @@
 #!/usr/bin/env python3
-"""libsmelt.so needs no LLVM, exports smelt_* only, and the compiler library exports one symbol."""
+"""libsmelt.so needs no LLVM, exports smelt_* only, and the compiler library exports one symbol. Nothing that was built looks
+for libraries anywhere but in its neighbours' folders and the system's."""
 import os
-import struct
 
+from elf import dynamic, elf_files, exported, search_paths
 from support import SMELT, expect, expect_equal, run_tests
 
-LIB = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib")
-
-
-def sections(data):
-    offset, = struct.unpack_from("<Q", data, 0x28)
-    size, count = struct.unpack_from("<HH", data, 0x3A)
-    return [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
-
-
-def string(data, table, at):
-    start = table[4] + at
-    return data[start:data.index(b"\0", start)].decode()
+BUILD = os.path.dirname(os.path.dirname(SMELT))
+LIB = os.path.join(BUILD, "lib")
 
 
 def needed_and_exported(name):
-    with open(os.path.join(LIB, name), "rb") as file:
-        data = file.read()
-    table, needed, exported = sections(data), [], []
-    for section in table:
-        strings = table[section[6]] if section[6] < len(table) else None
-        if section[1] == 6:  # dynamic
-            for at in range(section[4], section[4] + section[5], 16):
-                tag, value = struct.unpack_from("<QQ", data, at)
-                if tag == 1:
-                    needed.append(string(data, strings, value))
-        if section[1] == 11:  # dynamic symbols
-            for at in range(section[4] + 24, section[4] + section[5], 24):
-                name_at, info, other, index = struct.unpack_from("<IBBH", data, at)
-                if index and info >> 4 in (1, 2) and other & 3 == 0:
-                    exported.append(string(data, strings, name_at))
-    return needed, exported
+    path = os.path.join(LIB, name)
+    return dynamic([path])[path]["NEEDED"], exported(path)
 
 
 def test_libsmelt_needs_no_llvm(_):
@@ -45,19 +22,30 @@ def test_libsmelt_needs_no_llvm(_):
 
 
 def test_libsmelt_exports_its_own_names_only(_):
-    _, exported = needed_and_exported("libsmelt.so")
-    expect("smelt_kernel_run" in exported, f"smelt_kernel_run is not exported: {exported}")
-    expect_equal([name for name in exported if not name.startswith("smelt_")], [], "foreign names")
-    private = [name for name in exported if name.startswith("smelt_runtime") or name.startswith("smelt_fiber")]
+    _, names = needed_and_exported("libsmelt.so")
+    expect("smelt_kernel_run" in names, f"smelt_kernel_run is not exported: {names}")
+    expect_equal([name for name in names if not name.startswith("smelt_")], [], "foreign names")
+    private = [name for name in names if name.startswith("smelt_runtime") or name.startswith("smelt_fiber")]
     expect_equal(private, [], "private names")
 
 
 def test_compiler_library_exports_one_symbol(_):
-    needed, exported = needed_and_exported("libsmelt_compiler.so")
+    needed, names = needed_and_exported("libsmelt_compiler.so")
     expect(any("LLVM" in name for name in needed), f"it does not need LLVM: {needed}")
     # Some linkers export the ends of their sections.
-    exported = [name for name in exported if name not in ("_end", "_edata", "__bss_start")]
-    expect_equal(exported, ["smelt_compiler"], "the exported names")
+    names = [name for name in names if name not in ("_end", "_edata", "__bss_start")]
+    expect_equal(names, ["smelt_compiler"], "the exported names")
+
+
+def test_libraries_are_looked_for_relative_to_the_file_only(_):
+    """An empty entry of a RUNPATH, as a relative one, is the folder that the process happens to be in."""
+    files = elf_files(BUILD, skip=("venv", "test-cache", "CMakeFiles"))
+    for name in ("bin/smelt", "lib/libsmelt_compiler.so"):
+        expect(os.path.join(BUILD, name) in files, f"{name} is not among the {len(files)} files found")
+    places = search_paths(files)
+    expect((SMELT, "$ORIGIN/../lib") in places, f"the command's RUNPATH was not found in {places}")
+    wrong = [place for place in places if place[1] != "$ORIGIN" and not place[1].startswith("$ORIGIN/")]
+    expect_equal(wrong, [], "files and where they look for libraries")
 
 
 run_tests(globals())
