@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all compile torch mlx-packages demo check check-gpu packages configure clean format lint sanitize
+.PHONY: all compile torch mlx-packages demo check check-gpu deb packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -34,6 +34,14 @@ demo: compile
 
 check: all
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+# A Debian package of the command, the library and its documents: build-deb/smelt_*.deb.
+deb: packages
+	@cmake --preset deb > build-deb.configure.log 2>&1 || { cat build-deb.configure.log; exit 1; }
+	@rm -f build-deb.configure.log
+	@cmake --build build-deb
+	@cd build-deb && rm -f smelt_*.deb && cpack > cpack.log 2>&1 || { cat cpack.log; exit 1; }
+	@ls build-deb/smelt_*.deb
 
 # The kernel test-suite on a GPU, compared with the CPU. Options of tests/gpu/run_suite.py: make check-gpu GPU="--only ml_".
 check-gpu: compile

@@ -12,22 +12,30 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const struct compiler *opened;
 
-/* Beside the file this code lies in (libsmelt.so), or in the lib folder next to that file's (a program that
- * links the library's objects). */
-void compiler_library_path(char path[4096]) {
-    static const char *const places[] = {"", "../lib/"};
-    Dl_info info;
-    snprintf(path, 4096, "%s", LIBRARY_NAME);
-    const char *slash =
-        dladdr((const void *)&smelt_version, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
-    if (!slash) return;
-    int folder = (int)(slash - info.dli_fname);
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(path, 4096, "%.*s/%s%s", folder, info.dli_fname, places[i], LIBRARY_NAME);
-        if (access(path, R_OK) == 0) return;
+/* Looks beside `file` (libsmelt.so in a build or a wheel), in its own folder there (installed), and in the
+ * lib folder next to that file's (a program that links the library's objects). */
+static bool find_near(const char *file, char path[4096]) {
+    static const char *const places[] = {"", "smelt/", "../lib/"};
+    const char *slash = strrchr(file, '/');
+    for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+        snprintf(path, 4096, "%.*s/%s%s", (int)(slash - file), file, places[i], LIBRARY_NAME);
+        if (access(path, R_OK) == 0) return true;
     }
+    return false;
+}
+
+/* Near the file this code lies in, or what that is a link to. */
+void compiler_library_path(char path[4096]) {
+    Dl_info info = {0};
+    const char *file = dladdr((const void *)&smelt_version, &info) && info.dli_fname ? info.dli_fname : "";
+    if (find_near(file, path)) return;
+    char *target = strchr(file, '/') ? realpath(file, NULL) : NULL;
+    bool found = target && find_near(target, path);
+    free(target);
+    if (found) return;
     /* It is not there: the message names the first place. */
-    snprintf(path, 4096, "%.*s/%s", folder, info.dli_fname, LIBRARY_NAME);
+    const char *slash = strrchr(file, '/');
+    snprintf(path, 4096, "%.*s%s", slash ? (int)(slash + 1 - file) : 0, file, LIBRARY_NAME);
 }
 
 static smelt_status open_library(const struct compiler **compiler) {

@@ -66,6 +66,11 @@ class Scratch:
         shutil.rmtree(self.path)
 
 
+def copy_libsmelt(folder):
+    """The build's libsmelt into a folder, under the name that programs ask for."""
+    return shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", "libsmelt.so.0"), folder)
+
+
 def read_floats(path):
     with open(path, "rb") as file:
         data = file.read()

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
-from support import SMELT, entries, expect, expect_equal, expect_failure, read_floats, run_tests
+from support import SMELT, copy_libsmelt, entries, expect, expect_equal, expect_failure, read_floats, run_tests
 
 FILE = """#include <metal_stdlib>
 using namespace metal;
@@ -176,7 +176,7 @@ def test_runs_without_clang_and_compiler(scratch):
     for part in ("bin", "lib"):
         os.makedirs(os.path.join(folder, part))
     command = shutil.copy(SMELT, os.path.join(folder, "bin"))
-    shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", "libsmelt.so"), os.path.join(folder, "lib"))
+    copy_libsmelt(os.path.join(folder, "lib"))
     expect_all_run(scratch, package, smelt=command, SMELT_CLANG="/no/such/clang")
     done, _ = run(scratch, package, "add", 1000, (*SIZES[0], "--device", "cpu-scalar"), smelt=command)
     expect(done.returncode == 3 and "kernel 'add': the package has no code of the scalar engine: the compiler library cannot"

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from support import EXP_BODY, SMELT, entries, expect, expect_equal, expect_exp, expect_failure, run_tests, was_cached
+from support import EXP_BODY, SMELT, copy_libsmelt, entries, expect, expect_equal, expect_exp, expect_failure, run_tests, was_cached
 
 NO_CLANG = ("smelt: no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name a clang "
             "19 in SMELT_CLANG")
@@ -91,12 +91,11 @@ def test_what_is_in_the_cache_runs_without_clang(scratch):
 
 
 def installed_without(scratch, library):
-    """The command and libsmelt.so in a place of their own, with `library` (bytes, or None) as the compiler library."""
-    build = os.path.dirname(os.path.dirname(SMELT))
+    """The command and libsmelt in a place of their own, with `library` (bytes, or None) as the compiler library."""
     for folder in ("bin", "lib"):
         os.mkdir(os.path.join(scratch.path, folder))
     command = shutil.copy(SMELT, os.path.join(scratch.path, "bin"))
-    shutil.copy(os.path.join(build, "lib", "libsmelt.so"), os.path.join(scratch.path, "lib"))
+    copy_libsmelt(os.path.join(scratch.path, "lib"))
     if library is not None:
         scratch.file("lib/libsmelt_compiler.so", library)
     return command

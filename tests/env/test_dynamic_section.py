@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""libsmelt.so needs no LLVM, exports smelt_* only, and the compiler library exports one symbol. Nothing that was built looks
+"""libsmelt.so needs no LLVM, exports what its headers declare, and the compiler library exports one symbol. Nothing that was built looks
 for libraries anywhere but in its neighbours' folders and the system's."""
+import glob
 import os
+import re
 
 from elf import dynamic, elf_files, exported, search_paths
 from support import SMELT, expect, expect_equal, run_tests
 
 BUILD = os.path.dirname(os.path.dirname(SMELT))
+SOURCES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LIB = os.path.join(BUILD, "lib")
 
 
@@ -21,12 +24,30 @@ def test_libsmelt_needs_no_llvm(_):
     expect_equal([name for name in needed if "LLVM" in name or "clang" in name or "stdc++" in name], [], "what it should not need")
 
 
-def test_libsmelt_exports_its_own_names_only(_):
+def declared():
+    """The functions that the public C headers declare."""
+    names = set()
+    for path in glob.glob(os.path.join(SOURCES, "include", "smelt", "*.h")):
+        with open(path, encoding="utf-8") as file:
+            text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.DOTALL)
+        names |= set(re.findall(r"^SMELT_API\b[^;(]*?\b(smelt_\w+)\(", text, flags=re.MULTILINE))
+    return names
+
+
+def test_libsmelt_exports_what_the_headers_declare(_):
+    """src/libsmelt.map lists the names, and with each the version that brought it."""
     _, names = needed_and_exported("libsmelt.so")
+    names = dict(name.split("@@") for name in names if not name.startswith("SMELT_"))
     expect("smelt_kernel_run" in names, f"smelt_kernel_run is not exported: {names}")
-    expect_equal([name for name in names if not name.startswith("smelt_")], [], "foreign names")
-    private = [name for name in names if name.startswith("smelt_runtime") or name.startswith("smelt_fiber")]
-    expect_equal(private, [], "private names")
+    expect_equal(sorted(declared() - set(names)), [], "what is declared and missing in src/libsmelt.map")
+    expect_equal(sorted(set(names) - declared()), [], "what src/libsmelt.map has and no header declares")
+    expect_equal({version for version in names.values() if not re.fullmatch(r"SMELT_\d+\.\d+", version)}, set(), "odd versions")
+
+
+def test_libsmelt_has_a_name_with_its_interface_s_version(_):
+    path = os.path.join(LIB, "libsmelt.so")
+    expect_equal(dynamic([path])[path]["SONAME"], ["libsmelt.so.0"], "the SONAME")
+    expect(dynamic([SMELT])[SMELT]["NEEDED"].count("libsmelt.so.0") == 1, "the command does not need libsmelt.so.0")
 
 
 def test_compiler_library_exports_one_symbol(_):

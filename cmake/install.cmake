@@ -1,0 +1,48 @@
+# What `cmake --install` puts where, as the GNU directories have it (bin, lib, include, share/man, share/doc): the command,
+# the libraries, headers with a pkg-config file and a CMake package, the manual page, documents. Wheels have their own
+# rules, in python/.
+
+# The libraries: libsmelt.so.0 by its SONAME; libsmelt finds the compiler library in its own folder's `smelt`.
+install(TARGETS smelt EXPORT smeltTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS smelt_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt)
+install(TARGETS smelt_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/smelt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# find_package(smelt) gives smelt::smelt.
+include(CMakePackageConfigHelpers)
+set(SMELT_CMAKE_FOLDER ${CMAKE_INSTALL_LIBDIR}/cmake/smelt)
+configure_package_config_file(cmake/smeltConfig.cmake.in ${CMAKE_BINARY_DIR}/cmake/smeltConfig.cmake
+  INSTALL_DESTINATION ${SMELT_CMAKE_FOLDER} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/cmake/smeltConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(EXPORT smeltTargets NAMESPACE smelt:: DESTINATION ${SMELT_CMAKE_FOLDER})
+install(FILES ${CMAKE_BINARY_DIR}/cmake/smeltConfig.cmake ${CMAKE_BINARY_DIR}/cmake/smeltConfigVersion.cmake
+        DESTINATION ${SMELT_CMAKE_FOLDER})
+
+# pkg-config's file names its folders relative to its own, so that the tree may be moved; the system's stays where it is.
+set(SMELT_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+if(NOT SMELT_SYSTEM)
+  file(RELATIVE_PATH SMELT_PC_UP ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(REGEX REPLACE "/$" "" SMELT_PC_PREFIX "\${pcfiledir}/${SMELT_PC_UP}")
+endif()
+configure_file(cmake/smelt.pc.in ${CMAKE_BINARY_DIR}/cmake/smelt.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/cmake/smelt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The manual page is what --help says.
+set(SMELT_MANUAL ${CMAKE_BINARY_DIR}/man/smelt.1)
+add_custom_command(
+  OUTPUT ${SMELT_MANUAL}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/man
+  COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}
+          ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/cmake/manual.py $<TARGET_FILE:smelt_command>
+          ${CMAKE_SOURCE_DIR}/docs/environment.md ${SMELT_MANUAL}
+  DEPENDS smelt_command cmake/manual.py docs/environment.md
+  COMMENT "Writing the manual page"
+  VERBATIM)
+add_custom_target(smelt_manual ALL DEPENDS ${SMELT_MANUAL})
+install(FILES ${SMELT_MANUAL} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+# Documents, laid out as their links want them, and licences.
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs examples licenses DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN CMakeLists.txt EXCLUDE
+        PATTERN __pycache__ EXCLUDE)
