@@ -46,6 +46,11 @@ template <class Info> struct real_type<Info, true> {
   using type = typename sized<typename scalar_type<(Info::size ? Info::vectors : Info::scalars & 7)>::type, Info::size>::type;
 };
 
+// A pack that deduction leaves empty. A template whose parameters end in it gives way to any other that fits as well: to
+// those of a program, which calls its own function where Metal would have to convert (Metal has no templates here).
+template <class None> struct none { using type = None; };
+template <class None> using none_t = typename none<None>::type;
+
 // The floating type of a call. Three specialisations spare the work of finding it.
 template <class... A> struct real : real_type<type_for<A...>> {};
 template <> struct real<float> { using type = float; };
@@ -65,8 +70,7 @@ template <class V, class... A> struct whole_vector : metal::enable_if<shape<V>::
 template <class... A> using integers_t = typename whole_vector<typename first_vector<A...>::type, A...>::type;
 
 // The floating vector type of a call: absent for scalars and for vectors of integers.
-template <class... A> struct vector_of : metal::enable_if<shape<real_t<A...>>::size != 0, real_t<A...>> {};
-template <class... A> using vector_t = typename vector_of<A...>::type;
+template <class... A> using vector_t = metal::enable_if_t<shape<real_t<A...>>::size != 0, real_t<A...>>;
 
 // What select(a, b, c) chooses from: a vector of any type, or scalars, and a bool or one for each component.
 template <class V, class A> inline constexpr bool spreads = shape<A>::size == 0 ? shape<A>::mask < 16 : shape<A>::size == shape<V>::size && __is_same(typename shape<A>::element, typename shape<V>::element);
@@ -105,36 +109,42 @@ METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec
 
 } // namespace __smelt_float
 
-// The overloads of one function, from the float function F. The generic one takes what the others do not: bfloat,
-// integers, packed vectors, mixtures. `type` is real_t, or floating_t where integers have overloads of their own.
+// The overloads of one function, from the float function F. The generic one takes what the others do not: integers,
+// packed vectors, mixtures. `type` is real_t, or floating_t where integers have overloads of their own. That of vectors
+// ranks before a program's own template on vec<T, N>, as Metal's function would.
 #define __SMELT_MATH_1(name, F, type)                                                                        \
   METAL_FUNC float name(float x) { return F(x); }                                                            \
   METAL_FUNC half name(half x) { return (half)F((float)x); }                                                 \
-  template <class A> METAL_FUNC __smelt_float::type<A> name(A x) {                                           \
+  METAL_FUNC bfloat name(bfloat x) { return (bfloat)F((float)x); }                                           \
+  template <class A, class... Z> METAL_FUNC __smelt_float::type<A> name(A x, __smelt_float::none_t<Z>...) {  \
     return __smelt_float::apply<F, __smelt_float::type<A>>((__smelt_float::type<A>)x);                       \
   }                                                                                                          \
-  template <class T, int N> METAL_FUNC __smelt_float::type<vec<T, N>> name(const vec<T, N> &x) {             \
+  template <class T, int N> METAL_FUNC __smelt_rank __smelt_float::type<vec<T, N>> name(const vec<T, N> &x) { \
     return __smelt_float::apply<F>(x);                                                                       \
   }
 #define __SMELT_MATH_2(name, F, type)                                                                        \
   METAL_FUNC float name(float x, float y) { return F(x, y); }                                                \
   METAL_FUNC half name(half x, half y) { return (half)F((float)x, (float)y); }                               \
-  template <class A, class B> METAL_FUNC __smelt_float::type<A, B> name(A x, B y) {                          \
+  METAL_FUNC bfloat name(bfloat x, bfloat y) { return (bfloat)F((float)x, (float)y); }                       \
+  template <class A, class B, class... Z>                                                                    \
+  METAL_FUNC __smelt_float::type<A, B> name(A x, B y, __smelt_float::none_t<Z>...) {                         \
     using R = __smelt_float::type<A, B>;                                                                     \
     return __smelt_float::apply<F, R>((R)x, (R)y);                                                           \
   }                                                                                                          \
   template <class T, int N>                                                                                  \
-  METAL_FUNC __smelt_float::type<vec<T, N>> name(const vec<T, N> &x, const vec<T, N> &y) {                   \
+  METAL_FUNC __smelt_rank __smelt_float::type<vec<T, N>> name(const vec<T, N> &x, const vec<T, N> &y) {      \
     return __smelt_float::apply<F>(x, y);                                                                    \
   }
 #define __SMELT_MATH_3(name, F, type)                                                                        \
   METAL_FUNC float name(float x, float y, float z) { return F(x, y, z); }                                    \
   METAL_FUNC half name(half x, half y, half z) { return (half)F((float)x, (float)y, (float)z); }             \
-  template <class A, class B, class C> METAL_FUNC __smelt_float::type<A, B, C> name(A x, B y, C z) {         \
+  METAL_FUNC bfloat name(bfloat x, bfloat y, bfloat z) { return (bfloat)F((float)x, (float)y, (float)z); }   \
+  template <class A, class B, class C, class... Z>                                                           \
+  METAL_FUNC __smelt_float::type<A, B, C> name(A x, B y, C z, __smelt_float::none_t<Z>...) {                 \
     using R = __smelt_float::type<A, B, C>;                                                                  \
     return __smelt_float::apply<F, R>((R)x, (R)y, (R)z);                                                     \
   }                                                                                                          \
   template <class T, int N>                                                                                  \
-  METAL_FUNC __smelt_float::type<vec<T, N>> name(const vec<T, N> &x, const vec<T, N> &y, const vec<T, N> &z) { \
+  METAL_FUNC __smelt_rank __smelt_float::type<vec<T, N>> name(const vec<T, N> &x, const vec<T, N> &y, const vec<T, N> &z) { \
     return __smelt_float::apply<F>(x, y, z);                                                                 \
   }

@@ -197,6 +197,8 @@ static void add_message_text(const char *text, size_t length, struct text *out) 
                                            {"__global_host", "constant"},
                                            {"__local", "threadgroup"},
                                            {"SYdevice", "device"},
+                                           {"metal::__vector::", "metal::"},
+                                           {"metal::__packed::", "metal::"},
                                            {"_Float16", "half"},
                                            {"__bf16", "bfloat"}};
     for (size_t i = 0; i < length;) {
