@@ -1,6 +1,6 @@
 // Functions of a program with the names of Metal's: on integers, on its own types, in a namespace of its own.
 // run: own_functions -b 0:out:int32:24 --grid 1
-// expect buffer 0: [1, 2, -3, 32, 14, 77, 27, 1, -1, 5, 6, 7, 40, 41, 9, 1, 3, 12, 4, 21, 2, 5, 1, 8]
+// expect buffer 0: 1, 2, -3, 32, 14, 77, 27, 1, -1, 5, 6, 7, 40, 41, 9, 1, 3, 12, 4, 21, 2, 5, 1, 8
 #include <metal_stdlib>
 using namespace metal;
 
