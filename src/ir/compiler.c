@@ -90,6 +90,7 @@ static smelt_status optimise(struct unit *unit) {
     if (unit->engine == ENGINE_PTX) TRY(pass_ptx_memory(unit));
     TRY(pass_initialisers_listed(unit));
     TRY(pass_constants(unit));
+    TRY(pass_wrap(unit));
     TRY(pass_guard(unit));
     /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. And small
      * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
@@ -100,6 +101,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(run_passes(unit, "function(simplifycfg),always-inline,globaldce"));
     TRY(pass_initialisers_evaluated(unit));
     TRY(run_passes(unit, "globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"));
+    TRY(pass_indexes(unit));
     TRY(pass_leave(unit));
     TRY(run_passes(unit, CLEAN_FUNCTIONS));
     TRY(pass_guarded_bindings(unit));

@@ -105,6 +105,10 @@ smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser);
 smelt_status pass_constants_used(struct unit *unit);
 /* initialiser.c — whether the function only stored constants; then the variables have them from the start. */
 bool initialiser_apply(struct unit *unit, LLVMValueRef function);
+/* overflow.c — integer arithmetic wraps, whatever clang promises; once functions are inlined, sums that only
+ * reach addresses get the promise back. */
+smelt_status pass_wrap(struct unit *unit);
+smelt_status pass_indexes(struct unit *unit);
 /* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
 smelt_status pass_guard(struct unit *unit);
 /* leave.c — who leaves a loop, or returns, by way of blocks that only ask where to go does so at once. */

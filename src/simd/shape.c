@@ -136,13 +136,18 @@ static int widen(struct simd *s, LLVMValueRef operand, int shape, bool is_signed
     return fits ? shape : SHAPE_VARYING;
 }
 
-bool is_index_only(LLVMValueRef widened) {
-    if (LLVMGetIntTypeWidth(LLVMTypeOf(widened)) != 64) return false;
-    for (LLVMUseRef use = LLVMGetFirstUse(widened); use; use = LLVMGetNextUse(use)) {
+/* Indexes of several paths that meet are one. */
+static bool reaches_indexes_only(LLVMValueRef value, int depth) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        if (!LLVMIsAGetElementPtrInst(user) || LLVMGetOperand(user, 0) == widened) return false;
+        if (LLVMIsAPHINode(user) && depth > 0 && reaches_indexes_only(user, depth - 1)) continue;
+        if (!LLVMIsAGetElementPtrInst(user) || LLVMGetOperand(user, 0) == value) return false;
     }
     return true;
+}
+
+bool is_index_only(LLVMValueRef widened) {
+    return LLVMGetIntTypeWidth(LLVMTypeOf(widened)) == 64 && reaches_indexes_only(widened, 2);
 }
 
 /* Offsets that cannot carry an index from one end of the 32-bit numbers to another one that is used. */

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """What the SIMD engine tells a kernel's author: shapes of values (--stage simd), and which lines are not plain vector
 code, and why (--why)."""
+import pathlib
+
 from support import expect, expect_equal, run_tests
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
 
 FLOATS = "-i x=ones:float32:4096 -o out:float32:4096 --grid 4096 --threadgroup 64"
 FIRST = "uint i = thread_position_in_grid.x;\n"
@@ -54,6 +58,20 @@ def test_a_masked_loop_is_named(scratch):
 def test_speculation_is_named(scratch):
     text = show(scratch, "out[i] = x[i / n];\n", "-i n=64 " + FLOATS, "--why")
     expect_in(text, "k.body:2:", "speculation:")
+
+
+def test_signed_indexes_do_not_wrap(scratch):
+    """What is next to each other is one address and distances from it, although other signed sums wrap."""
+    text = show(scratch, "int k = int(i) + n;\nout[i] = x[k] + x[k + 1] + x[k - 2];\n", "-i n=7 " + FLOATS, "--stage", "ir")
+    expect_equal(text.count("sext i32"), 1, "how many indexes are widened")
+    text = show(scratch, "int k = int(i) + n;\nout[i] = k + 1 > k;\n", "-i n=7 " + FLOATS, "--stage", "ir")
+    expect_in(text, "icmp")
+
+
+def test_indexes_of_two_paths_are_one(scratch):
+    done = scratch.run(["show", TESTS / "ml/rope.metal", "rope_yarn_f32", "--why"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    expect_not_in(done.stdout, "rope.metal:93:", "rope.metal:98:")
 
 
 def test_a_stride_is_named(scratch):
