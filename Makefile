@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all compile torch mlx-packages demo check check-gpu deb packages configure clean format lint sanitize
+.PHONY: all compile torch mlx-packages demo check check-long check-gpu deb packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -34,6 +34,12 @@ demo: compile
 
 check: all
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+# The tests that take hours, as root: LONG is a regular expression of their names. make check-long LONG=csmith.
+LONG ?= .
+check-long: all
+	@sh cmake/install_packages.sh packages-long.txt
+	@ctest --test-dir $(BUILD) --output-on-failure -C long -L long -R '$(LONG)'
 
 # A Debian package of the command, the library and its documents: build-deb/smelt_*.deb.
 deb: packages

@@ -3,7 +3,8 @@
 prelude_macros (smelt_macros.h).
 
 Usage: embed.py OUTPUT FOLDER…  — #include "name" is looked up in the folders, each file taken once.
-Locations in the flattened text are named "<smelt prelude: FILE>": a name in angle brackets is nobody's own file.
+Locations in the flattened text are named "/<smelt prelude: FILE>": a name in angle brackets is nobody's own file. clang
+puts its working directory in front of names in a precompiled header, except in front of names that begin with a slash.
 """
 import os
 import re
@@ -22,13 +23,13 @@ def flatten(name, folders, seen, out):
     if name in seen:
         return
     seen.add(name)
-    out.append(f'#line 1 "<smelt prelude: {name}>"')
+    out.append(f'#line 1 "/<smelt prelude: {name}>"')
     with open(find(name, folders), encoding="utf-8") as file:
         for number, line in enumerate(file.read().split("\n"), 1):
             include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
             if include:
                 flatten(include.group(1), folders, seen, out)
-                out.append(f'#line {number + 1} "<smelt prelude: {name}>"')
+                out.append(f'#line {number + 1} "/<smelt prelude: {name}>"')
             elif not re.match(r"\s*#\s*pragma\s+once", line):
                 out.append(line)
             else:

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -97,13 +98,17 @@ static int spawn(const char *const *arguments, const struct channels *channels, 
     return error;
 }
 
+/* The unit of RLIMIT_CPU; a started second counts. */
+static long whole_seconds(const struct process_request *request) {
+    return (long)ceil(request->seconds);
+}
+
 static void limit_child(pid_t child, const struct process_request *request) {
-    rlim_t processor_seconds = (rlim_t)request->seconds + 1;
+    rlim_t processor_seconds = (rlim_t)whole_seconds(request);
     struct rlimit processor = {processor_seconds, processor_seconds + 1};
     struct rlimit memory = {request->memory_bytes, request->memory_bytes};
     struct rlimit output = {request->output_bytes, request->output_bytes};
     struct rlimit core = {0, 0};
-    /* The processor limit ends a child whose host was killed. */
     if (request->seconds > 0) (void)prlimit(child, RLIMIT_CPU, &processor, NULL);
     if (request->memory_bytes) (void)prlimit(child, RLIMIT_AS, &memory, NULL);
     if (request->output_bytes) (void)prlimit(child, RLIMIT_FSIZE, &output, NULL);
@@ -168,7 +173,8 @@ static smelt_status run_child(const struct process_request *request, const char 
                     "program '%s' cannot be started: %s", request->arguments[0], strerror(error));
     int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     limit_child(child, request);
-    bool ended = await_end(child, pidfd, request->seconds > 0 ? clock_seconds() + request->seconds : 0);
+    double deadline = request->seconds > 0 ? clock_seconds() + PROCESS_PATIENCE * request->seconds : 0;
+    bool ended = await_end(child, pidfd, deadline);
     smelt_status status = ended ? SMELT_OK : interrupt_check();
     *timed_out = !ended && status == SMELT_OK;
     if (!ended) {
@@ -194,8 +200,7 @@ static const char *const *watched_arguments(const struct process_request *reques
     if (!arguments) return NULL;
     int length = snprintf(script, 256, "ulimit -c 0; ");
     if (request->seconds > 0)
-        length +=
-            snprintf(script + length, 256 - (size_t)length, "ulimit -t %ld; ", (long)request->seconds + 1);
+        length += snprintf(script + length, 256 - (size_t)length, "ulimit -t %ld; ", whole_seconds(request));
     if (request->memory_bytes)
         length +=
             snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ", request->memory_bytes / 1024);

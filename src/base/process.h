@@ -11,10 +11,12 @@ struct process_request {
     size_t input_size;
     const char *extra; /* what it finds as descriptor 3 (/dev/fd/3); NULL: nothing */
     size_t extra_size;
-    double seconds;      /* wall-clock limit; 0: none */
+    double seconds;      /* limit on its processor time; 0: none */
     size_t memory_bytes; /* limit on its address space; 0: none */
     size_t output_bytes; /* limit on each of its outputs: SIGXFSZ; 0: none */
 };
+
+#define PROCESS_PATIENCE 10
 
 struct process_result {
     struct text output;   /* standard output */
@@ -30,6 +32,8 @@ struct process_result {
  * failure only if it could not be started or watched (SMELT_ERROR_NO_COMPILER for "no such program", else
  * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY), or if the call that the thread is in was interrupted, which
  * ends the child (SMELT_ERROR_INTERRUPTED); how the child ended is in `result`, which the caller frees.
+ * A busy machine does not shorten the limit on processor time, which counts whole seconds. A child that only
+ * waits is ended after PROCESS_PATIENCE times as long by the clock.
  * Limits take effect a moment after the child's start; of its outputs no more than output_bytes is ever
  * collected, and a child that wrote more counts as ended by SIGXFSZ whatever it did then. */
 smelt_status process_run(const struct process_request *request, struct process_result *result);

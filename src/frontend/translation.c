@@ -93,7 +93,7 @@ static void remember(struct hash key, const struct translation_request *request,
         if (*at != '#' || sscanf(at, "# %d \"%n", &line, &used) != 1 || !used) continue;
         size_t length = strcspn(at + used, "\"\n");
         char path[4200];
-        if (!length || length >= sizeof path || at[used] == '<') continue;
+        if (!length || length >= sizeof path || at[used] == '<' || at[used + 1] == '<') continue;
         memcpy(path, at + used, length);
         path[length] = 0;
         if (!is_own_text(request, path)) known &= record(path, start, &files);

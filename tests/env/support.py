@@ -35,8 +35,9 @@ class Scratch:
         return path
 
     def environment(self, **changes):
-        """The test's own environment with the scratch cache; a change to None takes the variable away."""
-        variables = {name: value for name, value in os.environ.items() if not name.startswith("SMELT_")}
+        """The test's own environment with the scratch cache, and the CPU to compile for if the whole suite runs for one;
+        a change to None takes the variable away."""
+        variables = {name: value for name, value in os.environ.items() if not name.startswith("SMELT_") or name == "SMELT_CPU"}
         variables["SMELT_CACHE_DIR"] = self.cache
         for name, value in changes.items():
             if value is None:
@@ -49,9 +50,9 @@ class Scratch:
         return ["run", "--body", body, "-i", f"inp=arange:float32:{COUNT}", "-o", f"out:float32:{COUNT}={output}", "-t",
                 "T=float32", "--grid", str(COUNT), "--threadgroup", str(COUNT), "--name", "probe", *extra]
 
-    def run(self, arguments, smelt=SMELT, timeout=300, **changes):
+    def run(self, arguments, smelt=SMELT, timeout=1500, folder=None, **changes):
         return subprocess.run([smelt, *arguments], capture_output=True, text=True, timeout=timeout, check=False,
-                              env=self.environment(**changes), stdin=subprocess.DEVNULL)
+                              cwd=folder, env=self.environment(**changes), stdin=subprocess.DEVNULL)
 
     def run_exp(self, name="exp", body=EXP_BODY, smelt=SMELT, extra=(), **changes):
         """Runs the kernel; its result is checked by expect_exp."""

@@ -30,7 +30,7 @@ def test_every_job_is_right(scratch):
     why = why_no_gpu(scratch)
     if why:
         return f"skipped: {why}"
-    done = scratch.run(["bench", "gpu", "--quick", "--json"], timeout=600)
+    done = scratch.run(["bench", "gpu", "--quick", "--json"], timeout=1500)
     rows = json.loads(done.stdout) if done.stdout else []
     expect(done.returncode == 0 and not done.stderr, f"status {done.returncode}: {done.stderr}{done.stdout}")
     expect_equal({row["job"] for row in rows}, JOBS, "the jobs")

@@ -279,12 +279,22 @@ def test_packages_on_a_gpu(scratch):
 
 
 def test_the_same_build_gives_the_same_bytes(scratch):
+    """Whatever the cache holds, how many entries are compiled at once, and where smelt runs."""
     one, other = (os.path.join(scratch.path, name) for name in ("one", "other"))
-    first = built(scratch, FILE, ("--target", "cpu,sm_80"), "first", SMELT_CACHE_DIR=one)
+    targets = ("--target", "cpu,sm_80")
+    first = built(scratch, FILE, targets, "first", SMELT_CACHE_DIR=one)
     shutil.copytree(one, other, ignore=shutil.ignore_patterns("*.bitcode", "*.image"))
-    second = built(scratch, FILE, ("--jobs", "1", "--target", "cpu,sm_80"), "second", SMELT_CACHE_DIR=other)
-    with open(first, "rb") as a, open(second, "rb") as b:
-        expect(a.read() == b.read(), "two builds differ")
+    others = {"one entry after another, the prelude precompiled":
+              built(scratch, FILE, ("--jobs", "1", *targets), "second", SMELT_CACHE_DIR=other),
+              "in another folder, with an empty cache":
+              built(scratch, FILE, targets, "third", folder=scratch.out, SMELT_CACHE_DIR=os.path.join(scratch.path, "third"))}
+    done, others["without a cache"] = build(scratch, FILE, targets, "fourth", SMELT_CACHE_DIR="/proc/no cache")
+    expect_equal(done.returncode, 0, "exit status without a cache")
+    with open(first, "rb") as file:
+        expected = file.read()
+    for how, path in others.items():
+        with open(path, "rb") as file:
+            expect(file.read() == expected, f"a build {how} gives other bytes")
 
 
 def test_failures(scratch):

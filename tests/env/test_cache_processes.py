@@ -26,7 +26,7 @@ def test_sixteen_processes_compile_one_kernel_at_once(scratch):
     outputs = [os.path.join(scratch.out, f"{i}.npy") for i in range(PROCESSES)]
     running = [start(scratch, body, output) for output in outputs]
     for process, output in zip(running, outputs):
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=1500)
         expect_equal((process.returncode, err), (0, ""), f"status and messages of a process ({out})")
         expect_values(output, [__import__("math").exp(i) for i in range(COUNT)])
     expect_equal(len(entries(scratch, "image")), 1, "the number of images")

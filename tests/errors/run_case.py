@@ -75,7 +75,7 @@ def execute(smelt, use, folder, environment):
     if use.stdout == "closed":
         command = ["sh", "-c", 'exec "$0" "$@" >&-', *command]
     target = open(use.stdout, "wb") if use.stdout and use.stdout != "closed" else subprocess.PIPE
-    return subprocess.run(command, stdout=target, stderr=subprocess.PIPE, env=environment, timeout=300,
+    return subprocess.run(command, stdout=target, stderr=subprocess.PIPE, env=environment, timeout=1500,
                           stdin=subprocess.DEVNULL, check=False)
 
 

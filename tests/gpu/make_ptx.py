@@ -40,7 +40,7 @@ def show(command, options):
     """Function constants without which there is no code are 1."""
     command = [*map(str, command), "--stage", "ptx", "--target", options.target]
     while True:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1500)
         lacking = re.search(r"function constant (\d+) .*has no value", done.stderr)
         if not lacking or f"{lacking.group(1)}=1" in command:
             return done

@@ -131,7 +131,7 @@ def read_cmocka(name, output, result):
             lines.append(rest.removeprefix("--- "))
         elif kind == "OK":
             result.passed.append((f"{name}: {rest}", ""))
-        elif kind == "SKIPPED" and "test(s)" not in rest:
+        elif kind == "SKIPPED" and "test(s)" not in rest and not any(n == f"{name}: {rest}" for n, _ in result.skipped):
             result.skipped.append((f"{name}: {rest}", summary(lines, 0)))
         elif kind == "FAILED" and "test(s)" not in rest and not any(n == f"{name}: {rest}" for n, _ in result.failed):
             result.failed.append((f"{name}: {rest}", summary(lines, 0)))

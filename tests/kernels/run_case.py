@@ -172,7 +172,7 @@ class Case:
             else:
                 run.append(command[at])
                 at += 1
-        done = subprocess.run(build, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(build, capture_output=True, text=True, timeout=1500, check=False)
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(build)}: exit status {done.returncode}: {done.stdout}{done.stderr}")
         nothing = {"SMELT_COMPILE": "0", "SMELT_CLANG": "/nonexistent", "SMELT_CACHE_DIR": os.path.join(folder, "cache")}
@@ -185,7 +185,7 @@ class Case:
             environment = None
             if "SMELT_CASE_PACKAGE" in os.environ:
                 command, environment = self.package(smelt, command, folder)
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, env=environment)
+            done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, env=environment)
             if done.returncode != 0:
                 return {}, f"exit status {done.returncode}: {done.stderr.strip()}"
             return {name: read_npy(path) for name, path in files.items()}, None

@@ -127,7 +127,7 @@ def run(smelt, title, types, checks, inputs=None, extra=""):
             out = os.path.join(folder, f"{device}.npy")
             done = subprocess.run([smelt, "run", source, *arguments, "-b", f"{len(types)}:out:uint64:{count * POINTS}={out}",
                                    "--grid", str(POINTS), "--threadgroup", "64", "--device", device],
-                                  capture_output=True, text=True, timeout=300, check=False)
+                                  capture_output=True, text=True, timeout=1500, check=False)
             if done.returncode:
                 print(f"{title} on {device}: exit status {done.returncode}: {done.stderr.strip()[:3000]}")
                 return 1

@@ -249,5 +249,5 @@ def test_gpu_arrays_over_the_fake_driver(build_folder):
         pytest.skip(f"{driver} has not been built")
     environment = dict(os.environ, SMELT_CUDA_DRIVER=driver, FAKE_CUDA_DEFERRED="1")
     result = subprocess.run([sys.executable, "-c", GPU_CODE % {"driver": driver}], env=environment, capture_output=True,
-                            text=True, timeout=120)
+                            text=True, timeout=1500)
     assert result.returncode == 0 and result.stdout == "good\n", result.stderr

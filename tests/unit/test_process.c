@@ -71,10 +71,8 @@ static void a_child_that_reads_nothing_is_no_problem(void **state) {
 
 static void a_child_without_end_is_stopped_with_all_it_started(void **state) {
     (void)state;
-    double start = clock_seconds();
-    struct process_result result = run("sleep 1000 & echo $!; sleep 1000", "", 0.3);
+    struct process_result result = run("sleep 1000 & echo $!; sleep 1000", "", 0.03);
     assert_true(result.timed_out);
-    assert_true(clock_seconds() - start < 20);
     pid_t grandchild = (pid_t)atoi(text_string(&result.output));
     assert_true(grandchild > 1);
     process_result_free(&result);
