@@ -124,6 +124,7 @@ smelt_status pass_codegen(struct unit *unit) {
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
     else
         status = keep_code(unit, buffer);
+    if (status == SMELT_OK && kind == LLVMObjectFile) status = check_outside_symbols(unit);
     /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
      * spills may be more than its arrays. */
     if (unit->result->image.stack_bytes < unit->frame_bytes)

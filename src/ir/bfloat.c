@@ -1,7 +1,9 @@
 /* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
  * the native conversions differ between CPUs (some flush subnormals) and others call a library. Floats become
- * integers as saturate.c says, half by way of float. Requires: scalar code. Establishes: the only bfloat
- * instructions left are bitcasts and atomics. */
+ * integers as saturate.c says, half by way of float. What is only moved is moved as bits (bits.c).
+ *
+ * Requires: the entry optimised. Establishes: no instruction computes with bfloats, and none but arguments,
+ * results of calls and parts of structures has the type: what follows cannot make any of it anew. */
 #include "ir/pass.h"
 
 #include <string.h>
@@ -86,7 +88,6 @@ static LLVMValueRef integer_as_float(struct unit *unit, LLVMValueRef value, bool
     return LLVMBuildBitCast(b, LLVMBuildSelect(b, inexact, odd, bits, ""), float_type(unit), "");
 }
 
-/* The float of an operand: its origin, where it was narrowed from nothing but a constant. */
 static LLVMValueRef operand_as_float(struct unit *unit, LLVMValueRef instruction, unsigned index) {
     return widen(unit, LLVMGetOperand(instruction, index));
 }
@@ -133,22 +134,6 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         return LLVMBuildBitCast(b, LLVMBuildXor(b, bits, LLVMConstInt(i16, 0x8000, false), ""),
                                 bfloat_type(unit), "");
     }
-    case LLVMSelect: {
-        /* As bits: the code generator may take a select on numbers through float, and call a library to come
-         * back. */
-        if (!result) return NULL;
-        LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
-        LLVMValueRef yes = LLVMBuildBitCast(b, LLVMGetOperand(i, 1), i16, "");
-        LLVMValueRef no = LLVMBuildBitCast(b, LLVMGetOperand(i, 2), i16, "");
-        return LLVMBuildBitCast(b, LLVMBuildSelect(b, LLVMGetOperand(i, 0), yes, no, ""), bfloat_type(unit),
-                                "");
-    }
-    case LLVMFreeze: {
-        if (!result) return NULL;
-        LLVMValueRef bits =
-            LLVMBuildBitCast(b, LLVMGetOperand(i, 0), LLVMInt16TypeInContext(unit->context), "");
-        return LLVMBuildBitCast(b, LLVMBuildFreeze(b, bits, ""), bfloat_type(unit), "");
-    }
     case LLVMFCmp:
         if (!operand) return NULL;
         return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand_as_float(unit, i, 0),
@@ -189,59 +174,61 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
             value = LLVMBuildFPExt(b, value, float_type(unit), "");
         return saturated(unit, value, LLVMTypeOf(i), to_signed);
     }
-    case LLVMLoad: {
-        /* As bits, for values that are used in another block: their register would be a float. */
-        if (!result || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return NULL;
-        LLVMValueRef bits =
-            LLVMBuildLoad2(b, LLVMInt16TypeInContext(unit->context), LLVMGetOperand(i, 0), "");
-        LLVMSetAlignment(bits, LLVMGetAlignment(i));
-        LLVMSetVolatile(bits, LLVMGetVolatile(i));
-        return LLVMBuildBitCast(b, bits, bfloat_type(unit), "");
-    }
-    case LLVMStore: {
-        if (!operand || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic) return NULL;
-        LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
-        LLVMValueRef bits = LLVMBuildBitCast(b, LLVMGetOperand(i, 0), i16, "");
-        LLVMValueRef store = LLVMBuildStore(b, bits, LLVMGetOperand(i, 1));
-        LLVMSetAlignment(store, LLVMGetAlignment(i));
-        LLVMSetVolatile(store, LLVMGetVolatile(i));
-        return store;
-    }
     default:
         return NULL;
     }
 }
 
-/* A phi of the numbers as one of their bits: the code generator takes the former through float too. */
-static void lower_phi(struct unit *unit, LLVMValueRef phi) {
-    LLVMBuilderRef b = unit->builder;
-    LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
-    LLVMPositionBuilderBefore(b, phi);
-    LLVMValueRef bits = LLVMBuildPhi(b, i16, "");
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
-        LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(from));
-        LLVMValueRef incoming = LLVMBuildBitCast(b, LLVMGetIncomingValue(phi, i), i16, "");
-        LLVMAddIncoming(bits, &incoming, &from, 1);
+/* ---- Vectors. */
+
+static bool holds_vector_of_bfloat(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind &&
+           LLVMGetTypeKind(LLVMGetElementType(type)) == LLVMBFloatTypeKind;
+}
+
+static bool computes_with_vectors(LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFRem:
+    case LLVMFNeg:
+    case LLVMFPTrunc:
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+        return holds_vector_of_bfloat(instruction);
+    case LLVMFCmp:
+    case LLVMFPExt:
+        return holds_vector_of_bfloat(LLVMGetOperand(instruction, 0));
+    case LLVMCall:
+        return strncmp(called_name(instruction), "llvm.", 5) == 0 && LLVMGetNumArgOperands(instruction) > 0 &&
+               (holds_vector_of_bfloat(instruction) ||
+                holds_vector_of_bfloat(LLVMGetOperand(instruction, 0)));
+    default:
+        return false;
     }
-    LLVMValueRef after = phi;
-    while (LLVMGetInstructionOpcode(after) == LLVMPHI) after = LLVMGetNextInstruction(after);
-    LLVMPositionBuilderBefore(b, after);
-    LLVMReplaceAllUsesWith(phi, LLVMBuildBitCast(b, bits, bfloat_type(unit), ""));
-    LLVMInstructionEraseFromParent(phi);
 }
 
-/* i16 → bfloat → i16 is where it started. */
-static LLVMValueRef skip_casts(LLVMValueRef cast) {
-    if (LLVMGetInstructionOpcode(cast) != LLVMBitCast) return NULL;
-    LLVMValueRef inner = LLVMGetOperand(cast, 0);
-    if (!is_bfloat(inner) || !LLVMIsABitCastInst(inner)) return NULL;
-    LLVMValueRef origin = LLVMGetOperand(inner, 0);
-    return LLVMTypeOf(origin) == LLVMTypeOf(cast) ? origin : NULL;
+static bool has_vector_arithmetic(LLVMValueRef function) {
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (computes_with_vectors(instruction)) return true;
+    }
+    return false;
 }
 
-smelt_status pass_bfloat(struct unit *unit) {
-    FOR_EACH_BLOCK(block, unit->entry)
+/* The optimiser joins a structure's members, and sums them two at a time. */
+static smelt_status split_vectors(struct unit *unit) {
+    bool found = false;
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        found |= has_vector_arithmetic(f);
+    return found ? run_passes(unit, "function(scalarizer,early-cse,adce)") : SMELT_OK;
+}
+
+static void lower_arithmetic(struct unit *unit, LLVMValueRef function) {
+    FOR_EACH_BLOCK(block, function)
     FOR_EACH_INSTRUCTION(instruction, block) {
         LLVMPositionBuilderBefore(unit->builder, instruction);
         LLVMValueRef lowered = lower(unit, instruction);
@@ -249,14 +236,13 @@ smelt_status pass_bfloat(struct unit *unit) {
         LLVMReplaceAllUsesWith(instruction, lowered);
         LLVMInstructionEraseFromParent(instruction);
     }
-    FOR_EACH_BLOCK(block, unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block)
-    if (is_bfloat(instruction) && LLVMGetInstructionOpcode(instruction) == LLVMPHI)
-        lower_phi(unit, instruction);
-    FOR_EACH_BLOCK(block, unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        LLVMValueRef origin = skip_casts(instruction);
-        if (origin) LLVMReplaceAllUsesWith(instruction, origin);
+}
+
+smelt_status pass_bfloat(struct unit *unit) {
+    TRY(split_vectors(unit));
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        lower_arithmetic(unit, f);
+        move_bfloats_as_bits(unit, f);
     }
     return SMELT_OK;
 }

@@ -118,6 +118,8 @@ smelt_status pass_returns(struct unit *unit);
 smelt_status pass_sink(struct unit *unit);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
 smelt_status pass_bfloat(struct unit *unit);
+/* bits.c — in a function: what is left of bfloats, which is only moved, as integers. */
+void move_bfloats_as_bits(struct unit *unit, LLVMValueRef function);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
 /* refuse.c — what no engine can run is refused by name, with the user's line. */
@@ -152,6 +154,8 @@ smelt_status pass_ptx_math(struct unit *unit);
 smelt_status pass_ptx_memory(struct unit *unit);
 /* cpu/codegen.c — LLVM passes that ask what the target can do. */
 smelt_status run_target_passes(struct unit *unit, const char *passes);
+/* cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
+smelt_status check_outside_symbols(struct unit *unit);
 /* cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);
 

@@ -1,6 +1,7 @@
 /* What the optimised kernel still has and no engine can run, refused by name with the user's line.
  *
  * Requires: the entry optimised, with lines of the user's. Maintains: the module is only read. */
+#include "cpu/runtime_names.h"
 #include "ir/pass.h"
 
 #include <ctype.h>
@@ -95,6 +96,57 @@ static smelt_status check_written(struct unit *unit, LLVMValueRef instruction) {
                    name);
 }
 
+/* What LLVM would call the C library for: it has no form of these for vectors or GPUs, and results differ
+ * from machine to machine. Builtins of clang's lead here; Metal's own functions do not. */
+static bool is_of_c_library(const char *name, char function[32]) {
+    static const char *const functions[] = {
+        "sin",   "cos", "tan",  "asin",  "acos", "atan", "sinh",  "cosh",   "tanh",    "exp",   "exp2",
+        "exp10", "log", "log2", "log10", "pow",  "powi", "frexp", "lround", "llround", "lrint", "llrint"};
+    if (strncmp(name, "llvm.", 5) != 0) return false;
+    snprintf(function, 32, "%.*s", (int)strcspn(name + 5, "."), name + 5);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(function, functions[i]) == 0) return true;
+    return false;
+}
+
+/* Declared, and nothing that LLVM, an engine or the runtime defines. */
+static bool is_missing(struct unit *unit, LLVMValueRef value) {
+    static const char *const offered[] = {RUNTIME_OF_MEMORY(RUNTIME_NAME) RUNTIME_OF_NUMBERS(RUNTIME_NAME)};
+    bool function = LLVMIsAFunction(value), variable = LLVMIsAGlobalVariable(value);
+    if ((!function && !variable) || !LLVMIsDeclaration(value)) return false;
+    size_t length;
+    const char *name = LLVMGetValueName2(value, &length);
+    if (strncmp(name, "llvm.", 5) == 0 || strncmp(name, "__smelt_", 8) == 0) return false;
+    /* Function constants have no values yet. */
+    if (variable && unit->request->output == COMPILE_CONSTANTS) return false;
+    for (size_t i = 0; unit->engine != ENGINE_PTX && i < sizeof offered / sizeof *offered; i++)
+        if (strcmp(name, offered[i]) == 0) return false;
+    return true;
+}
+
+/* Of what a value is made of; NULL: nothing is missing. */
+static LLVMValueRef missing_in(struct unit *unit, LLVMValueRef value) {
+    if (is_missing(unit, value)) return value;
+    LLVMValueRef missing = NULL;
+    int count = LLVMIsAConstantExpr(value) ? LLVMGetNumOperands(value) : 0;
+    for (int i = 0; i < count && !missing; i++)
+        missing = missing_in(unit, LLVMGetOperand(value, (unsigned)i));
+    return missing;
+}
+
+static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
+    for (int i = 0; i < LLVMGetNumOperands(instruction); i++) {
+        LLVMValueRef missing = missing_in(unit, LLVMGetOperand(instruction, (unsigned)i));
+        if (!missing) continue;
+        char name[200];
+        plain_name(missing, name);
+        bool called = LLVMIsACallInst(instruction) && LLVMGetCalledValue(instruction) == missing;
+        return fail_at(unit, instruction, "%s '%s' is %s, and is declared but not defined",
+                       LLVMIsAFunction(missing) ? "function" : "variable", name, called ? "called" : "used");
+    }
+    return SMELT_OK;
+}
+
 static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     const char *name = called_name(call);
@@ -109,11 +161,10 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
     if (strncmp(name + (*name == 1), "air.", 4) == 0)
         return fail_at(unit, call, "'%s', a function below Metal's library, is not supported",
                        name + (*name == 1));
-    if (!LLVMIsAFunction(callee) || !LLVMIsDeclaration(callee) || strncmp(name, "_Z", 2) != 0)
-        return SMELT_OK;
-    char word[200];
-    plain_name(callee, word);
-    return fail_at(unit, call, "function '%s' is called, and is declared but not defined", word);
+    char function[32];
+    if (is_of_c_library(name, function))
+        return fail_at(unit, call, "'%s' of the C library is not supported; use Metal's functions", function);
+    return SMELT_OK;
 }
 
 /* Engines replace intrinsics in the entry only. */
@@ -137,6 +188,7 @@ static smelt_status check_instruction(struct unit *unit, LLVMValueRef function, 
     if (LLVMIsAAllocaInst(instruction) && !LLVMIsAConstantInt(LLVMGetOperand(instruction, 0)))
         return fail_at(unit, instruction, "an array whose size is not constant is not supported");
     if (LLVMIsACallInst(instruction)) TRY(check_call(unit, instruction));
+    TRY(check_defined(unit, instruction));
     TRY(check_written(unit, instruction));
     return function == unit->entry ? SMELT_OK : check_outside_entry(unit, function, instruction);
 }

@@ -69,6 +69,18 @@ static void declare_kernel(struct unit *unit) {
     if (threads) annotate(unit, "maxntidx", threads);
 }
 
+/* A function that LLVM calls and no GPU has: the driver would not find it when the code is loaded. */
+static smelt_status check_outside_functions(struct unit *unit, const char *text) {
+    static const char start[] = "\n.extern .func";
+    const char *at = strstr(text, start);
+    if (!at) return SMELT_OK;
+    at += strlen(start) + strspn(at + strlen(start), " ");
+    if (*at == '(') at += strcspn(at, ")") + 1;
+    at += strspn(at, " ");
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "generated code needs '%.*s', which GPUs lack",
+                     (int)strcspn(at, " \n("), at);
+}
+
 smelt_status pass_ptx_code(struct unit *unit) {
     LLVMTargetMachineRef machine = NULL;
     LLVMMemoryBufferRef buffer = NULL;
@@ -80,7 +92,8 @@ smelt_status pass_ptx_code(struct unit *unit) {
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", message);
         LLVMDisposeMessage(message);
     } else {
-        status = keep_code(unit, buffer);
+        status = check_outside_functions(unit, LLVMGetBufferStart(buffer));
+        if (status == SMELT_OK) status = keep_code(unit, buffer);
         /* PTX is text, whose end counts. */
         unit->result->image.object_size += unit->result->image.object != NULL;
         LLVMDisposeMemoryBuffer(buffer);

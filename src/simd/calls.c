@@ -3,6 +3,7 @@
  *
  * The vector forms give the scalar ones' bits: IEEE operations, integer operations, and what LLVM expands
  * into those. Intrinsics that approximate (exp, sin, …) are not in the table: the prelude has its own. */
+#include "cpu/runtime_names.h"
 #include "simd/arithmetic.h"
 
 #include <string.h>
@@ -60,14 +61,9 @@ LLVMValueRef each_lane(struct simd *s, LLVMValueRef origin, LLVMValueRef mask, L
     return LLVMBuildLoad2(b, chunk_type(s, result), result_slot, "");
 }
 
-/* ---- Functions of the C library: those the run time offers (cpu/runtime_symbols.c). */
+/* ---- Functions of the C library: those the runtime offers. */
 
-static const char *const library[] = {
-    "fma",       "fmaf",          "fmod",         "fmodf",        "floor", "floorf",    "ceil",
-    "ceilf",     "trunc",         "truncf",       "rint",         "rintf", "nearbyint", "nearbyintf",
-    "roundeven", "roundevenf",    "round",        "roundf",       "sqrt",  "sqrtf",     "fmaxf",
-    "fminf",     "__extendhfsf2", "__truncsfhf2", "__truncdfhf2",
-};
+static const char *const library[] = {RUNTIME_OF_NUMBERS(RUNTIME_NAME)};
 
 static bool in_library(const char *name) {
     for (size_t i = 0; i < sizeof library / sizeof *library; i++)

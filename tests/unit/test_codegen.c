@@ -1,4 +1,4 @@
-/* Code for CPUs this machine need not be: which instructions are in it. */
+/* Code for CPUs this machine need not be: which instructions are in it, and what it calls. */
 #include "unit.h"
 
 #include "frontend/compile.h"
@@ -29,31 +29,72 @@ static const char dot_of_bytes[] =
     "    if (lane == 0) out[row] = sum;\n"
     "}\n";
 
-/* The assembler text of a kernel, made for a CPU by LLVM's names. The caller frees it. */
-static char *assembly(const char *source, const char *entry, enum engine engine, const char *cpu,
-                      const char *features) {
+/* An accumulator of bfloat in divergent loops: what was a float between two blocks had to be rounded again.
+ */
+static const char sums_of_bfloats[] =
+    "#include <metal_stdlib>\n"
+    "using namespace metal;\n"
+    "struct pair { bfloat sum; half count; bfloat most; };\n"
+    "static pair step(pair p, bfloat a) {\n"
+    "    p.sum += a; p.count += half(1); p.most = p.sum > p.most ? p.sum : p.most;\n"
+    "    return p;\n"
+    "}\n"
+    "kernel void sums(device const bfloat *a, device const uint *n, device bfloat *out,\n"
+    "                 uint t [[thread_position_in_grid]]) {\n"
+    "    bfloat s = 0, m = a[0];\n"
+    "    pair p = {0, 0, 1};\n"
+    "    for (uint r = 0; r < n[0]; r++)\n"
+    "        for (uint c = 0; c < n[t]; c++) {\n"
+    "            s += a[r * 8 + c];\n"
+    "            m = metal::max(m, s);\n"
+    "            p = step(p, a[c]);\n"
+    "        }\n"
+    "    out[t] = s + m + p.sum + p.most + bfloat(float(p.count));\n"
+    "}\n";
+
+static const char wide_division[] =
+    "#include <metal_stdlib>\n"
+    "kernel void divide(device ulong *a, uint i [[thread_position_in_grid]]) {\n"
+    "    a[i] = (ulong)(((unsigned __int128)a[i] << 64 | i) / (a[i] | 1));\n"
+    "}\n";
+
+/* A kernel made for a CPU by LLVM's names. What `result` holds is the caller's to free. */
+static smelt_status compile(const char *source, struct compile_request *request,
+                            struct compile_result *result) {
     const struct compiler *compiler;
     struct translation translation;
     struct entry_bitcode bitcode;
-    struct compile_result result;
-    struct translation_request request = {.text = source, .length = strlen(source)};
+    struct translation_request text = {.text = source, .length = strlen(source)};
     assert_int_equal(compiler_open(&compiler), SMELT_OK);
-    assert_int_equal(translation_create(&request, &translation), SMELT_OK);
-    if (compile_bitcode(&translation, translation_entry(&translation, entry), &bitcode) != SMELT_OK)
+    assert_int_equal(translation_create(&text, &translation), SMELT_OK);
+    if (compile_bitcode(&translation, &translation.program.entries[0], &bitcode) != SMELT_OK)
         FAIL_TEST("%s", smelt_error());
-    struct compile_request wanted = {.bitcode = bitcode.bytes.data,
-                                     .bitcode_size = bitcode.bytes.length,
-                                     .cpu = cpu,
-                                     .features = features,
-                                     .private_limit = 65536,
-                                     .shape = {.engine = engine, .small = 1},
-                                     .output = COMPILE_ASM};
-    if (compiler->compile(&wanted, &result) != SMELT_OK) FAIL_TEST("%s", result.message);
-    image_free(&result.image);
-    free(result.constants);
+    request->bitcode = bitcode.bytes.data;
+    request->bitcode_size = bitcode.bytes.length;
+    request->private_limit = 65536;
+    request->shape.small = 1;
+    smelt_status status = compiler->compile(request, result);
     text_free(&bitcode.bytes);
     translation_free(&translation);
-    return result.text;
+    return status;
+}
+
+static void free_result(struct compile_result *result) {
+    image_free(&result->image);
+    free(result->constants);
+    free(result->text);
+}
+
+/* The assembler text. The caller frees it. */
+static char *assembly(const char *source, enum engine engine, const char *cpu, const char *features) {
+    struct compile_result result;
+    struct compile_request request = {
+        .cpu = cpu, .features = features, .shape = {.engine = engine}, .output = COMPILE_ASM};
+    if (compile(source, &request, &result) != SMELT_OK) FAIL_TEST("%s", result.message);
+    char *text = result.text;
+    result.text = NULL;
+    free_result(&result);
+    return text;
 }
 
 static void assert_contains(const char *text, const char *word, bool expected) {
@@ -64,15 +105,40 @@ static void assert_contains(const char *text, const char *word, bool expected) {
 static void no_sse4a_among_wide_code(void **state) {
     (void)state;
     static const char *const slow[] = {"\tinsertq\t", "\textrq\t", "\tmovntss\t", "\tmovntsd\t"};
-    char *text = assembly(dot_of_bytes, "dot_rows", ENGINE_SIMD, "znver3", ZEN3);
+    char *text = assembly(dot_of_bytes, ENGINE_SIMD, "znver3", ZEN3);
     assert_contains(text, "%ymm", true);
     for (size_t i = 0; i < sizeof slow / sizeof *slow; i++) assert_contains(text, slow[i], false);
     free(text);
 }
 
+static void bfloats_are_never_rounded_by_calls(void **state) {
+    (void)state;
+    static const char *const cpus[] = {"x86-64", "x86-64-v3", "x86-64-v4", "sapphirerapids"};
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++)
+        for (enum engine engine = ENGINE_SCALAR; engine <= ENGINE_SIMD; engine++) {
+            char *text = assembly(sums_of_bfloats, engine, cpus[i], NULL);
+            assert_contains(text, "__truncsfbf2", false);
+            assert_contains(text, "vcvtneps2bf16", false);
+            free(text);
+        }
+}
+
+static void what_the_runtime_lacks_does_not_compile(void **state) {
+    (void)state;
+    for (enum engine engine = ENGINE_SCALAR; engine <= ENGINE_SIMD; engine++) {
+        struct compile_result result;
+        struct compile_request request = {.cpu = "x86-64-v3", .shape = {.engine = engine}};
+        assert_int_equal(compile(wide_division, &request, &result), SMELT_ERROR_UNSUPPORTED);
+        assert_string_equal(result.message, "generated code needs '__udivti3', which the runtime lacks");
+        free_result(&result);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_sse4a_among_wide_code),
+        cmocka_unit_test(bfloats_are_never_rounded_by_calls),
+        cmocka_unit_test(what_the_runtime_lacks_does_not_compile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
