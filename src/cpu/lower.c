@@ -6,6 +6,7 @@
  */
 #include "cpu/context.h"
 #include "ir/flow.h"
+#include "ir/phases.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -373,6 +374,8 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
         lower_barrier(l, call);
     } else if (strcmp(name, "__smelt_thread_return") == 0) {
         lower_return(l, call);
+    } else if (strcmp(name, NEVER) == 0) {
+        replace(call, LLVMConstNull(LLVMTypeOf(call)));
     } else if (strcmp(name, "__smelt_log") == 0) {
         lower_log(l, call);
     } else if (strcmp(name, "__smelt_max_threads") == 0) {

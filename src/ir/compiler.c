@@ -106,6 +106,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(run_passes(unit, CLEAN_FUNCTIONS));
     TRY(pass_guarded_bindings(unit));
     TRY(pass_returns(unit));
+    TRY(pass_part(unit));
     TRY(pass_sink(unit));
     set_joining(unit, false);
     TRY(run_passes(unit,

@@ -53,6 +53,13 @@ static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const ch
     }
 }
 
+void declare_convergent(struct unit *unit, LLVMValueRef function) {
+    static const char *const attributes[] = {"nounwind", "willreturn", "convergent", "nomerge"};
+    for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
+}
+
 /* What a kernel declares as __asm("air.…") is a function of prelude/smelt_air.h, if that has it. */
 static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
     size_t length;

@@ -1,17 +1,17 @@
 /* Ways out of loops, and of the kernel. A `return` or `goto` out of several loops, or a flag that ends one
  * (`done = true`), is at first a number that blocks behind it look at: clang's cleanup blocks, the test that
  * ends a round. Which way such a block then goes is known where one comes from. Those who leave the loop
- * there, or return, get a copy of what lies between, so that nothing leads back into the loop from where they
- * leave, and to no barrier from where they return.
+ * there, or return, or pass the last barrier that may come, get a copy of what lies between, so that nothing
+ * leads back into the loop, or to a barrier, from where they leave.
  *
  * That decides what lanes do together: a simdgroup function on the way out of a loop counts as standing
  * behind it. LLVM threads such jumps on CPUs, and not on GPUs: here it is done for all engines alike, before
  * LLVM's passes make something else of numbers and blocks.
  *
- * Requires: variables in registers (sroa). Maintains: all else. Nothing happens to functions of kernels
- * without simdgroup operations. */
-#include "ir/flow.h"
+ * Requires: variables in registers (sroa). Maintains: all else. Nothing happens to kernels without
+ * simdgroup operations, and barriers that some threads miss by a return. */
 #include "ir/pass.h"
+#include "ir/phases.h"
 
 #include <string.h>
 
@@ -26,6 +26,7 @@
 struct way {
     struct unit *unit;
     const struct flow *flow;
+    const struct phases *phases;
     LLVMBasicBlockRef blocks[MOST_STEPS], target; /* what is passed; where the loop is left to */
     int count;
     int instructions; /* in these blocks */
@@ -178,8 +179,8 @@ static bool is_return(LLVMBasicBlockRef block) {
     return LLVMIsAReturnInst(LLVMGetBasicBlockTerminator(block)) != NULL;
 }
 
-/* Does who comes from `from` to `first` leave the loop around it, or return, without a look at anything that
- * is not known there? */
+/* Does who comes from `from` to `first` leave the loop around it, the last barrier that may come, or the
+ * function, without a look at anything that is not known there? */
 static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
     LLVMBasicBlockRef block = w->flow->blocks[first].block;
     int loop = w->flow->blocks[first].loop;
@@ -194,6 +195,7 @@ static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
         w->target = block = next;
         int at = flow_index(w->flow, block);
         if (is_return(block) || !lies_in(w->flow, w->flow->blocks[at].loop, loop)) return asked;
+        if (w->phases->waits[first] && !w->phases->waits[at]) return asked;
         if (starts_loop(w->flow, at) && w->flow->blocks[at].loop != loop) return false;
     }
     return false;
@@ -359,8 +361,11 @@ static smelt_status leave_once(struct unit *unit, LLVMValueRef function, bool *f
     struct arena arena = {0};
     struct flow flow;
     smelt_status status = flow_find(unit, function, &arena, &flow);
-    struct way way = {.unit = unit, .flow = &flow};
+    struct phases phases;
+    struct way way = {.unit = unit, .flow = &flow, .phases = &phases};
     *found = false;
+    if (status == SMELT_OK && !phases_find(&flow, &arena, &phases))
+        status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", flow.block_count);
     if (status == SMELT_OK && flow.irreducible) flow.block_count = 0;
     for (int i = 0; status == SMELT_OK && i < flow.block_count && !*found; i++) {
         const struct flow_block *block = &flow.blocks[i];
@@ -375,18 +380,25 @@ static smelt_status leave_once(struct unit *unit, LLVMValueRef function, bool *f
     return status;
 }
 
-static bool has_simdgroup_operations(struct unit *unit) {
+static bool is_called(struct unit *unit, const char *name) {
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
+    return function && LLVMGetFirstUse(function);
+}
+
+/* Is it of importance which way a thread takes, beside what it does there? */
+static bool brings_threads_together(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         size_t length;
         if (LLVMGetFirstUse(f) && strncmp(LLVMGetValueName2(f, &length), "__smelt_simd", 12) == 0)
             return true;
     }
-    return false;
+    return is_called(unit, "__smelt_threadgroup_barrier") &&
+           (is_called(unit, "__smelt_thread_return") || is_called(unit, "__smelt_function_return"));
 }
 
 smelt_status pass_leave(struct unit *unit) {
     bool any = false;
-    if (!has_simdgroup_operations(unit)) return SMELT_OK;
+    if (!brings_threads_together(unit)) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         bool found = LLVMGetFirstBasicBlock(f) != NULL;
         for (int copies = 0; found && copies < MOST_COPIES; copies++) {

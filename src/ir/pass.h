@@ -83,6 +83,8 @@ smelt_status verify_module(struct unit *unit);
 
 /* declare.c — gives intrinsics their attributes, makes all but the entry internal and inlined. */
 smelt_status pass_declare(struct unit *unit);
+/* … of a function that a pass adds: it brings lanes together and does not touch the kernel's memory. */
+void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* bindings.c — reads __smelt_bindings into the image and removes it. */
 smelt_status pass_bindings(struct unit *unit);
 /* … and, once function constants have their values, marks those that are absent. */
@@ -113,8 +115,13 @@ smelt_status pass_indexes(struct unit *unit);
 smelt_status pass_guard(struct unit *unit);
 /* leave.c — who leaves a loop, or returns, by way of blocks that only ask where to go does so at once. */
 smelt_status pass_leave(struct unit *unit);
-/* sink.c — loads whose values are only selected move under the condition. */
+/* returns.c — marks of returns in functions that the kernel calls end the thread, or go. */
 smelt_status pass_returns(struct unit *unit);
+/* Is anything in the block that a thread which has ended could not do any more? */
+bool block_has_effect(LLVMBasicBlockRef block);
+/* part.c — ways that lead past threadgroup barriers get code of their own, in the loop that they leave. */
+smelt_status pass_part(struct unit *unit);
+/* sink.c — loads whose values are only selected move under the condition. */
 smelt_status pass_sink(struct unit *unit);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
 smelt_status pass_bfloat(struct unit *unit);

@@ -26,7 +26,7 @@ static bool has_effect(LLVMValueRef i) {
     return true;
 }
 
-static bool block_has_effect(LLVMBasicBlockRef block) {
+bool block_has_effect(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(i, block) {
         if (has_effect(i)) return true;
     }

@@ -6,6 +6,8 @@
  * A path to the thread's end is none: the hardware waits for no lane that has ended. */
 #include "ptx/divergence.h"
 
+#include "ir/phases.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,7 +238,27 @@ static void keep_ways_in_loops(struct divergence *d, struct flow *flow) {
     }
 }
 
+static bool is_never(const struct flow *flow, int from, int to) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
+    return is_never_taken(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[to].block;
+}
+
+/* By flow index: blocks to which only edges lead that nobody takes. Such edges have made ways parts of loops,
+ * and are no ways. */
+static bool *find_nobody(struct divergence *d, const struct flow *flow) {
+    bool *nobody = arena_alloc(&d->arena, (size_t)flow->block_count);
+    for (int i = 1; nobody && i < flow->block_count; i++) {
+        nobody[i] = true;
+        for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
+            int from = flow->blocks[i].predecessors[p];
+            nobody[i] &= from >= i || nobody[from] || is_never(flow, from, i);
+        }
+    }
+    return nobody;
+}
+
 static void copy_edges(struct divergence *d, const struct flow *flow, const int *places) {
+    const bool *nobody = find_nobody(d, flow);
     for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
         struct divergence_block *block = &d->blocks[places[i]];
         block->dominator = places[flow->blocks[i].dominator];
@@ -250,6 +272,8 @@ static void copy_edges(struct divergence *d, const struct flow *flow, const int 
     for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
         for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
             int from = places[flow->blocks[i].predecessors[p]], to = places[i];
+            if (nobody[flow->blocks[i].predecessors[p]] || is_never(flow, flow->blocks[i].predecessors[p], i))
+                continue;
             d->blocks[to].predecessors[d->blocks[to].predecessor_count++] = from;
             d->blocks[from].successors[d->blocks[from].successor_count++] = to;
         }

@@ -9,7 +9,7 @@
  * left; the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, has_barrier, log_words,
  * max_threads. */
 #include "cuda/parameters.h"
-#include "ir/flow.h"
+#include "ir/phases.h"
 #include "ptx/ptx.h"
 
 #include <stddef.h>
@@ -364,6 +364,8 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char
         LLVMInstructionEraseFromParent(call);
     } else if (strcmp(name, "__smelt_thread_return") == 0) {
         LLVMInstructionEraseFromParent(call);
+    } else if (strcmp(name, NEVER) == 0) {
+        replace(call, LLVMConstNull(LLVMTypeOf(call)));
     } else if (strcmp(name, "__smelt_log") == 0) {
         lower_log(l, call);
     } else if (strcmp(name, "__smelt_max_threads") == 0) {

@@ -59,6 +59,19 @@ static LLVMValueRef mask_of_edge(struct ptx_masks *m, int from, int to) {
 
 static LLVMValueRef existing_lanes(struct ptx_masks *m);
 
+/* Edges that nobody takes are not among the predecessors. */
+static void add_never_taken(struct ptx_masks *m, int place, LLVMValueRef phi) {
+    const struct divergence_block *block = &m->d->blocks[place];
+    for (int from = 0; from < m->d->block_count; from++) {
+        LLVMBasicBlockRef before = m->d->blocks[from].block;
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(before), none = LLVMGetPoison(type_i32(m->unit));
+        bool known = false;
+        for (int p = 0; p < block->predecessor_count; p++) known |= block->predecessors[p] == from;
+        for (unsigned s = 0; !known && s < LLVMGetNumSuccessors(end); s++)
+            if (LLVMGetSuccessor(end, s) == block->block) LLVMAddIncoming(phi, &none, &before, 1);
+    }
+}
+
 /* A round's mask names no lane that never was: its lanes may be counted from it. */
 static LLVMValueRef mask_of_rounds(struct ptx_masks *m, int place) {
     const struct divergence_block *block = &m->d->blocks[place];
@@ -70,6 +83,7 @@ static LLVMValueRef mask_of_rounds(struct ptx_masks *m, int place) {
         if (mask == m->full && !has_whole_warps(&m->unit->request->shape)) mask = existing_lanes(m);
         LLVMAddIncoming(phi, &mask, &m->d->blocks[block->predecessors[p]].block, 1);
     }
+    add_never_taken(m, place, phi);
     return phi;
 }
 

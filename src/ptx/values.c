@@ -1,6 +1,7 @@
 /* In which bits the lanes of a warp may differ: thread numbers differ in the lowest five only, so that what
  * is shifted, masked or compared above them is the same in all lanes. A mask of all bits stands for anything
  * that is not an integer, and for integers whose bits are not known. */
+#include "ir/phases.h"
 #include "ir/simdgroup.h"
 #include "ptx/divergence.h"
 
@@ -104,10 +105,17 @@ static bool is_pure(LLVMValueRef call, const char *name) {
 
 static uint64_t differing_call(const struct divergence *d, LLVMValueRef call, int place) {
     static const char *const same[] = {
-        "__smelt_threadgroup_position", "__smelt_threadgroup_size", "__smelt_dispatch_threadgroup_size",
-        "__smelt_grid_threads",         "__smelt_grid_groups",      "__smelt_simdgroup",
-        "__smelt_simdgroup_count",      "__smelt_buffer_address",   "__smelt_threadgroup_address",
+        "__smelt_threadgroup_position",
+        "__smelt_threadgroup_size",
+        "__smelt_dispatch_threadgroup_size",
+        "__smelt_grid_threads",
+        "__smelt_grid_groups",
+        "__smelt_simdgroup",
+        "__smelt_simdgroup_count",
+        "__smelt_buffer_address",
+        "__smelt_threadgroup_address",
         "__smelt_simd_ballot",
+        NEVER,
     };
     const struct code_shape *shape = &d->unit->request->shape;
     const char *name = called_name(call);

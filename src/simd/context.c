@@ -5,6 +5,7 @@
  *   rows of 32         a simdgroup lies in one row
  *   known sizes        rows divide the gang or the gang divides rows; or the gang is the whole group
  * and otherwise are divided out of the index in the group. */
+#include "ir/phases.h"
 #include "simd/simd.h"
 
 #include <stddef.h>
@@ -306,6 +307,8 @@ bool emit_context(struct simd *s, LLVMValueRef call, const char *name) {
         emit_barrier(s, call);
     } else if (strcmp(name, "__smelt_barrier_passes") == 0) {
         emit_arrival(s, call);
+    } else if (strcmp(name, NEVER) == 0) {
+        set_scalar(s, call, LLVMConstNull(type_i1(s)));
     } else if (strcmp(name, "__smelt_log") == 0) {
         emit_log(s, call);
     } else if (strcmp(name, "__smelt_thread_return") == 0) {
