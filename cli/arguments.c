@@ -1,5 +1,6 @@
 /* The options that may be repeated: inputs, outputs, templates, buffers, bytes, constants. */
 #include "options.h"
+#include "picture.h"
 #include "values.h"
 
 #include <ctype.h>
@@ -30,6 +31,14 @@ bool option_add_input(struct options *o, const char *text) {
     return array_value_parse(what, value, &o->input_values[o->input_count++]);
 }
 
+/* Files are .npy, as is one without an extension, or .png where the output is an image. */
+static bool check_file(const char *what, const char *file, const struct output_option *out) {
+    const char *slash = strrchr(file, '/'), *dot = strrchr(slash ? slash : file, '.');
+    if (picture_is_named(file)) return picture_check(what, out->dtype, &out->shape);
+    return !dot || strcmp(dot, ".npy") == 0 ||
+           complain("%s: file '%s' ends in %s; expected .npy, or .png for an image", what, file, dot);
+}
+
 /* DTYPE:SHAPE[=FILE] behind the colon. */
 static bool parse_output(const char *what, const char *text, struct output_option *out) {
     const char *equals = strchr(text, '=');
@@ -39,6 +48,7 @@ static bool parse_output(const char *what, const char *text, struct output_optio
     if (!parse_dtype(what, text, (size_t)(colon - text), &out->dtype)) return false;
     if (!parse_shape(what, colon + 1, length - (size_t)(colon + 1 - text), &out->shape)) return false;
     if (equals && !equals[1]) return complain("%s has an empty file name", what);
+    if (equals && !check_file(what, equals + 1, out)) return false;
     out->file = equals ? strdup(equals + 1) : NULL;
     return true;
 }
@@ -104,7 +114,9 @@ bool option_add_bytes(struct options *o, const char *text) {
     if (!parse_index("--bytes", text, head, SMELT_MAX_BUFFERS - 1, &index)) return false;
     if (is_given(o, index)) return complain("buffer %d is given twice", index);
     snprintf(what, sizeof what, "bytes %d", index);
-    if (!parse_bytes(what, text + head + 1, &o->bytes[index], &o->buffers[index].size)) return false;
+    if (!parse_bytes(what, text + head + 1, &o->bytes_dtypes[index], &o->bytes[index],
+                     &o->buffers[index].size))
+        return false;
     o->buffers[index].bytes = o->bytes[index];
     return true;
 }

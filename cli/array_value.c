@@ -80,9 +80,10 @@ bool array_value_parse(const char *what, const char *text, struct array_value *v
         if (text[head] && strlen(kinds[i]) == head && memcmp(text, kinds[i], head) == 0)
             return parse_generated(what, text, i, value);
     /* File names may hold colons. */
-    if (ends_with(text, length, ".npy:bfloat16")) {
-        value->dtype = SMELT_BFLOAT16;
-        length -= strlen(":bfloat16");
+    const char *colon = strrchr(text, ':');
+    if (colon && ends_with(text, (size_t)(colon - text), ".npy") && !ends_with(text, length, ".npy")) {
+        if (!parse_dtype(what, colon + 1, strlen(colon + 1), &value->dtype)) return false;
+        length = (size_t)(colon - text);
     }
     if (!ends_with(text, length, ".npy")) return parse_scalar(what, text, value);
     value->kind = ARRAY_FILE;
@@ -101,6 +102,20 @@ static smelt_status make_hollow(const struct array_value *value, smelt_array **a
     static char element[16];
     static const int64_t still[SMELT_MAX_DIMENSIONS];
     return smelt_array_from_memory(value->dtype, value->shape, still, element, NULL, NULL, array);
+}
+
+/* The file's array; its bytes as elements of `dtype` where that is another one. */
+static smelt_status read_file(const char *path, smelt_dtype dtype, smelt_array **array) {
+    smelt_array *read;
+    bool bfloat = dtype == SMELT_BFLOAT16;
+    smelt_status status = smelt_array_read_npy(path, bfloat ? dtype : SMELT_NO_DTYPE, &read);
+    if (status != SMELT_OK || bfloat || dtype == SMELT_NO_DTYPE) {
+        if (status == SMELT_OK) *array = read;
+        return status;
+    }
+    status = smelt_array_reinterpret(read, dtype, array);
+    smelt_array_release(read);
+    return status;
 }
 
 static smelt_status make(const struct array_value *value, bool contents, smelt_array **array) {
@@ -122,7 +137,7 @@ static smelt_status make(const struct array_value *value, bool contents, smelt_a
     case ARRAY_FILE:
         break;
     }
-    return smelt_array_read_npy(value->path, value->dtype, array);
+    return read_file(value->path, value->dtype, array);
 }
 
 bool array_value_make(const char *what, const struct array_value *value, bool contents, smelt_array **array,

@@ -5,8 +5,8 @@
 
 #include "smelt/smelt.h"
 
-/* FILE.npy[:bfloat16], KIND:DTYPE:SHAPE[:SEED] with KIND rand, normal, zeros, ones or arange, or a scalar
- * (2 is int32, 2.0 float32, true bool). */
+/* FILE.npy[:DTYPE] (its bytes as DTYPE), KIND:DTYPE:SHAPE[:SEED] with KIND rand, normal, zeros, ones or
+ * arange, or a scalar (2 is int32, 2.0 float32, true bool). */
 struct array_value {
     enum array_kind {
         ARRAY_RAND,

@@ -42,6 +42,7 @@ struct options {
     struct array_value buffer_values[SMELT_MAX_BUFFERS];
     smelt_buffer buffers[SMELT_MAX_BUFFERS];
     void *bytes[SMELT_MAX_BUFFERS];
+    smelt_dtype bytes_dtypes[SMELT_MAX_BUFFERS];
     size_t threadgroup_memory[SMELT_MAX_BUFFERS];
     smelt_constant constants[SMELT_MAX_CONSTANTS];
     char *constant_names[SMELT_MAX_CONSTANTS];

@@ -1,4 +1,5 @@
 #include "session.h"
+#include "unwritten.h"
 
 #include <string.h>
 
@@ -32,7 +33,8 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     memcpy(s->run.templates, o->templates, sizeof s->run.templates);
     memcpy(s->run.grid, o->grid, sizeof s->run.grid);
     set_threadgroup(o, s->run.threadgroup);
-    s->run.initialise = o->initialise;
+    /* What atomic operations add to is 0 unless --init says otherwise. */
+    s->run.initialise = o->initialise || o->atomic_outputs;
     s->run.init_value = o->init_value;
     s->run.device = o->device;
     s->run.profile = o->profile;
@@ -100,6 +102,92 @@ smelt_status session_run(struct session *s, smelt_run_info *info) {
     }
     s->dispatch.info = info;
     return smelt_function_run(s->function, &s->dispatch);
+}
+
+/* Gives the kernel arrays that are pattern `which` to write into. */
+static smelt_status fill_outputs(struct session *s, int which) {
+    const struct options *o = s->options;
+    for (int i = 0; i < o->output_count; i++) {
+        smelt_array *host;
+        smelt_status status = unwritten_fill(o->outputs[i].dtype, o->outputs[i].shape, which, &host);
+        if (status != SMELT_OK) return status;
+        bool gpu = o->device && strncmp(o->device, "cuda", 4) == 0;
+        status = smelt_array_to(host, gpu ? o->device : "cpu", NULL, &s->run.into[i]);
+        smelt_array_release(host);
+        if (status != SMELT_OK) return status;
+    }
+    return SMELT_OK;
+}
+
+static void drop_filled(struct session *s) {
+    for (int i = 0; i < SMELT_MAX_ARGUMENTS; i++) {
+        smelt_array_release(s->run.into[i]);
+        s->run.into[i] = NULL;
+    }
+}
+
+/* Outputs that cannot be had are what smelt_kernel_run tells about, in its own words. */
+static smelt_status run_filled(struct session *s, int which, smelt_array **outputs) {
+    if (fill_outputs(s, which) != SMELT_OK) drop_filled(s);
+    smelt_status status = smelt_kernel_run(s->kernel, &s->run, outputs);
+    drop_filled(s);
+    for (int i = 0; i < s->options->output_count && status == SMELT_OK; i++) {
+        smelt_array *host;
+        status = smelt_array_to(outputs[i], "cpu", NULL, &host);
+        if (status != SMELT_OK) break;
+        smelt_array_release(outputs[i]);
+        outputs[i] = host;
+    }
+    return status;
+}
+
+static void ignore_kernel_log(const smelt_kernel_line *line, void *context) {
+    (void)line, (void)context;
+}
+static void ignore_log(smelt_log_level level, const char *line, void *context) {
+    (void)level, (void)line, (void)context;
+}
+
+/* The second run, whose results only tell what the first one wrote: it says nothing, and may fail. */
+static void settle_outputs(struct session *s) {
+    smelt_array *second[SMELT_MAX_ARGUMENTS] = {NULL};
+    s->run.info = NULL;
+    smelt_set_kernel_log(ignore_kernel_log, NULL);
+    smelt_set_log(ignore_log, NULL);
+    smelt_status status = run_filled(s, 1, second);
+    smelt_set_kernel_log(NULL, NULL);
+    smelt_set_log(NULL, NULL);
+    for (int i = 0; i < s->options->output_count && status == SMELT_OK; i++) {
+        int64_t index = 0, count = unwritten_settle(s->outputs[i], second[i], &index);
+        if (count) unwritten_warn(s->options->outputs[i].name, s->outputs[i], count, index);
+    }
+    for (int i = 0; i < SMELT_MAX_ARGUMENTS; i++) smelt_array_release(second[i]);
+}
+
+/* Filling touches all of an output; of large ones, which are new pages of zeros, a kernel may need few. */
+#define MOST_FILLED ((int64_t)2 << 30)
+
+static bool are_large(const struct options *o) {
+    int64_t total = 0;
+    for (int i = 0; i < o->output_count; i++) {
+        int64_t bytes = (int64_t)smelt_dtype_bytes(o->outputs[i].dtype);
+        for (int d = 0; d < o->outputs[i].shape.ndim; d++)
+            if (__builtin_mul_overflow(bytes, o->outputs[i].shape.size[d], &bytes)) return true;
+        if (__builtin_add_overflow(total, bytes, &total)) return true;
+    }
+    return total > MOST_FILLED;
+}
+
+smelt_status session_run_last(struct session *s, smelt_run_info *info) {
+    if (!s->kernel || s->run.initialise || are_large(s->options)) return session_run(s, info);
+    release_outputs(s);
+    s->run.info = info;
+    smelt_status status = run_filled(s, 0, s->outputs);
+    bool suspected = false;
+    for (int i = 0; i < s->options->output_count && status == SMELT_OK; i++)
+        suspected |= unwritten_suspected(s->outputs[i]);
+    if (suspected) settle_outputs(s);
+    return status;
 }
 
 smelt_status session_show(struct session *s, smelt_stage stage, char **text) {

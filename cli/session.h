@@ -23,6 +23,9 @@ smelt_status session_open(const struct options *options, struct session *session
 void session_close(struct session *session);
 
 smelt_status session_run(struct session *session, smelt_run_info *info);
+/* The same, with warnings about what the kernel did not write of outputs that are not initialised (of 2 GiB
+ * and less). */
+smelt_status session_run_last(struct session *session, smelt_run_info *info);
 smelt_status session_show(struct session *session, smelt_stage stage, char **text);
 
 /* Output number `index` after a run, on the host; a reference for the caller. */

@@ -87,11 +87,28 @@ bool parse_triple(const char *what, const char *text, int64_t triple[3]) {
     return true;
 }
 
+/* What Metal calls the dtypes. */
+static const struct {
+    const char *name;
+    smelt_dtype dtype;
+} metal_names[] = {{"char", SMELT_INT8},       {"short", SMELT_INT16},  {"int", SMELT_INT32},
+                   {"long", SMELT_INT64},      {"uchar", SMELT_UINT8},  {"ushort", SMELT_UINT16},
+                   {"uint", SMELT_UINT32},     {"ulong", SMELT_UINT64}, {"half", SMELT_FLOAT16},
+                   {"bfloat", SMELT_BFLOAT16}, {"float", SMELT_FLOAT32}};
+
+bool find_dtype(const char *name, smelt_dtype *dtype) {
+    for (size_t i = 0; i < sizeof metal_names / sizeof *metal_names; i++)
+        if (strcmp(name, metal_names[i].name) == 0) {
+            *dtype = metal_names[i].dtype;
+            return true;
+        }
+    return smelt_dtype_from_name(name, dtype) == SMELT_OK;
+}
+
 bool parse_dtype(const char *what, const char *text, size_t length, smelt_dtype *dtype) {
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)length, text);
-    if (smelt_dtype_from_name(name, dtype) == SMELT_OK) return true;
-    return complain("%s: %s", what, smelt_error());
+    return find_dtype(name, dtype) || complain("%s: %s", what, smelt_error());
 }
 
 bool parse_template(const char *what, const char *text, smelt_template *value) {
@@ -111,7 +128,7 @@ bool parse_template(const char *what, const char *text, smelt_template *value) {
         return true;
     }
     value->kind = SMELT_TEMPLATE_DTYPE;
-    if (smelt_dtype_from_name(text, &value->dtype) == SMELT_OK) return true;
+    if (find_dtype(text, &value->dtype)) return true;
     return complain("%s is '%s', expected a dtype, an integer, true or false", what, text);
 }
 
@@ -206,13 +223,12 @@ static bool parse_element(const char *what, const char *text, smelt_dtype dtype,
     return status == SMELT_OK || complain("%s: %s", what, smelt_error());
 }
 
-bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size) {
+bool parse_bytes(const char *what, const char *text, smelt_dtype *dtype, void **bytes, size_t *size) {
     size_t head = strcspn(text, ":");
-    smelt_dtype dtype;
     if (!text[head] || !text[head + 1])
         return complain("%s is '%s', expected DTYPE:VALUE[,VALUE…]", what, text);
-    if (!parse_dtype(what, text, head, &dtype)) return false;
-    size_t width = smelt_dtype_bytes(dtype), count = 1;
+    if (!parse_dtype(what, text, head, dtype)) return false;
+    size_t width = smelt_dtype_bytes(*dtype), count = 1;
     for (const char *c = text + head + 1; *c; c++) count += *c == ',';
     char *out = calloc(count, width), *copy = strdup(text + head + 1);
     bool good = out && copy;
@@ -221,7 +237,7 @@ bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size)
     for (char *at = copy; good && at; index++) {
         char *comma = strchr(at, ',');
         if (comma) *comma = 0;
-        good = parse_element(what, at, dtype, out + index * width);
+        good = parse_element(what, at, *dtype, out + index * width);
         at = comma ? comma + 1 : NULL;
     }
     free(copy);

@@ -20,14 +20,17 @@ bool parse_integer(const char *what, const char *text, int64_t low, int64_t high
 /* A finite number >= 0; any number, nan, inf and -inf too where `special`. */
 bool parse_real(const char *what, const char *text, bool special, double *value);
 
+/* The dtype of a name of its own (float16) or of Metal's (half). False, without a complaint, for others. */
+bool find_dtype(const char *name, smelt_dtype *dtype);
+
 bool parse_dtype(const char *what, const char *text, size_t length, smelt_dtype *dtype);
 
 /* A template value: a dtype name, an integer, true or false. */
 bool parse_template(const char *what, const char *text, smelt_template *value);
 
-/* Bytes: "uint32:1,64" → two little-endian words. A value that does not fit its dtype is an error. *bytes is
- * heap memory. */
-bool parse_bytes(const char *what, const char *text, void **bytes, size_t *size);
+/* Bytes: "uint32:1,64" → two little-endian words of *dtype. A value that does not fit its dtype is an error.
+ * *bytes is heap memory. */
+bool parse_bytes(const char *what, const char *text, smelt_dtype *dtype, void **bytes, size_t *size);
 
 /* A function constant's value: true, 3, 2.5, DTYPE:VALUE, or DTYPE:VALUE,VALUE… for a vector. */
 bool parse_constant(const char *what, const char *text, smelt_constant *constant);

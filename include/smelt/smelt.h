@@ -206,6 +206,11 @@ SMELT_API smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape sh
 SMELT_API smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_t *strides,
                                         int64_t offset, smelt_array **view);
 
+/* A view on the bytes of `base` as elements of `dtype`. Where the sizes of the two differ the last dimension,
+ * which must then be dense, has as many more or fewer elements. INVALID_ARGUMENT where the bytes are not a
+ * whole number of elements, or are not aligned for them. */
+SMELT_API smelt_status smelt_array_reinterpret(smelt_array *base, smelt_dtype dtype, smelt_array **view);
+
 SMELT_API smelt_array *smelt_array_retain(smelt_array *array);
 SMELT_API void smelt_array_release(smelt_array *array);
 
@@ -648,6 +653,12 @@ typedef struct smelt_parameter {
  * device, profile and time-out matter. Errors: as smelt_function_run's for those. */
 SMELT_API smelt_status smelt_function_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
                                                  smelt_parameter *parameters, int capacity, int *count);
+
+/* Is `dtype` the element type of what may be bound to the parameter? It is the parameter's own, or that of a
+ * vector's components; an integer of the same width; complex64 for float2; anything for a structure; and
+ * uint8 for any type, which passes bytes as they are (smelt_array_reinterpret). INVALID_ARGUMENT says what is
+ * wrong. smelt_function_run itself does not ask: it passes the bytes of any array. */
+SMELT_API smelt_status smelt_parameter_check(const smelt_parameter *parameter, smelt_dtype dtype);
 
 /* As smelt_kernel_show, for threadgroups of 256 threads. */
 SMELT_API smelt_status smelt_function_show(smelt_function *function, const char *device, smelt_stage stage,

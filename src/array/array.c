@@ -245,6 +245,50 @@ smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_
     return SMELT_OK;
 }
 
+/* The shape and strides of `base` in elements of `to` bytes instead of `from`; false where there are none. */
+static bool rescale(const smelt_array *base, int64_t from, int64_t to, smelt_shape *shape, int64_t *strides) {
+    int last = base->shape.ndim - 1;
+    *shape = base->shape;
+    memcpy(strides, base->strides, sizeof base->strides);
+    if (from == to) return true;
+    if (last < 0 || (base->strides[last] != 1 && base->shape.size[last] > 1)) return false;
+    if (__builtin_mul_overflow(base->shape.size[last], from, &shape->size[last])) return false;
+    if (shape->size[last] % to) return false;
+    shape->size[last] /= to;
+    strides[last] = 1;
+    for (int d = 0; d < last; d++) {
+        bool unused = base->shape.size[d] <= 1 || base->size == 0;
+        if (!unused && (base->strides[d] * from) % to) return false;
+        strides[d] = base->strides[d] * from / to;
+    }
+    return true;
+}
+
+smelt_status smelt_array_reinterpret(smelt_array *base, smelt_dtype dtype, smelt_array **view) {
+    if (!base || !view)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "array reinterpret: %s is NULL",
+                    base ? "the address for the view" : "base");
+    smelt_shape shape;
+    int64_t size, strides[SMELT_MAX_DIMENSIONS];
+    TRY(shape_check("array reinterpret", dtype, &base->shape, &size));
+    size_t from = smelt_dtype_bytes(base->dtype), to = smelt_dtype_bytes(dtype);
+    if (!rescale(base, (int64_t)from, (int64_t)to, &shape, strides))
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "array reinterpret: the last dimension of a %s array of shape %s is not a dense row of whole "
+            "%s elements",
+            smelt_dtype_name(base->dtype), shape_print(&base->shape).text, smelt_dtype_name(dtype));
+    if ((uintptr_t)base->data % (dtype == SMELT_COMPLEX64 ? to / 2 : to) && base->size)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "array reinterpret: the array's address is not aligned for %s", smelt_dtype_name(dtype));
+    TRY(shape_check("array reinterpret", dtype, &shape, &size));
+    smelt_array *made = array_over(base->memory, dtype, &shape, strides, size, base->data);
+    if (!made) return fail_out_of_memory(sizeof *made);
+    memory_retain(base->memory);
+    *view = made;
+    return SMELT_OK;
+}
+
 smelt_array *smelt_array_retain(smelt_array *array) {
     if (array) atomic_fetch_add(&array->references, 1);
     return array;

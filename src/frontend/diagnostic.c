@@ -329,7 +329,32 @@ static bool describe_once(const struct translation *t, const struct message *m, 
     return fresh;
 }
 
+/* The name that a message says is not declared, or 0: where it lies in the text, and *length. */
+static const char *undeclared_name(const struct message *m, size_t *length) {
+    static const char *const starts[] = {"unknown type name '", "use of undeclared identifier '"};
+    for (int i = 0; i < 2; i++) {
+        size_t start = strlen(starts[i]);
+        if (m->length <= start || memcmp(m->text, starts[i], start) != 0) continue;
+        *length = strcspn(m->text + start, "'");
+        bool ends = start + *length + 1 == useful_length(m->text, m->length);
+        return ends && isupper((unsigned char)m->text[start]) ? m->text + start : NULL;
+    }
+    return NULL;
+}
+
+/* A capital name that nothing declares is, in a body, most likely a template argument left out. */
+static void suggest_template(const struct translation *t, const struct message *m, struct text *note) {
+    size_t length;
+    const char *name = t->prelude == PRELUDE_MLX && !note->length ? undeclared_name(m, &length) : NULL;
+    if (!name) return;
+    text_addf(note,
+              "\nnote: if '%.*s' is a template argument, it is not given: -t %.*s=VALUE (command line), "
+              "template=[(\"%.*s\", VALUE)] (Python) or smelt_run_desc.templates (C)",
+              (int)length, name, (int)length, name, (int)length, name);
+}
+
 void diagnostics_describe(const struct translation *t, const char *messages, struct text *out) {
+    struct text note = {0};
     struct message pending = {.text = NULL};
     bool waiting = false; /* an error in the prelude, for which a note may name the user's line */
     int count = 0;
@@ -341,6 +366,7 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
             bool error = strstr(m.kind, "error") != NULL;
             if (error && !is_ours(m.file)) {
                 count += describe_once(t, &m, m.text, m.length, out);
+                suggest_template(t, &m, &note);
                 waiting = false;
             } else if (error) {
                 pending = m;
@@ -354,4 +380,6 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
     }
     if (!count && waiting) text_append(out, pending.text, pending.length);
     if (!out->length) text_append(out, first_line, strcspn(first_line, "\n"));
+    text_add(out, text_string(&note));
+    text_free(&note);
 }

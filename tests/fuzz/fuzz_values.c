@@ -71,8 +71,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     try_array(text);
     void *bytes = NULL;
     size_t count = 0;
-    if (parse_bytes("bytes", text, &bytes, &count)) {
-        require(bytes && count > 0);
+    smelt_dtype dtype;
+    if (parse_bytes("bytes", text, &dtype, &bytes, &count)) {
+        require(bytes && count > 0 && count % smelt_dtype_bytes(dtype) == 0);
         free(bytes);
     }
     free(text);

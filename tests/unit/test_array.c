@@ -35,6 +35,13 @@ static uint64_t random_bits(void) {
     return state;
 }
 
+static smelt_array *reinterpreted(smelt_array *base, smelt_dtype dtype) {
+    smelt_array *made;
+    assert_int_equal(smelt_array_reinterpret(base, dtype, &made), SMELT_OK);
+    assert_int_equal(smelt_array_dtype(made), dtype);
+    return made;
+}
+
 /* ---- Shapes. */
 
 static void a_new_array_is_row_contiguous(void **state) {
@@ -406,6 +413,82 @@ static void null_is_an_error_and_no_crash(void **state) {
     smelt_array_release(array);
 }
 
+static void bytes_are_seen_as_another_dtype(void **state) {
+    (void)state;
+    smelt_array *base = arange(SMELT_UINT16, (smelt_shape){2, {3, 4}});
+    smelt_array *words = reinterpreted(base, SMELT_UINT32), *bytes = reinterpreted(words, SMELT_UINT8);
+    assert_int_equal(smelt_array_shape(words).size[1], 2);
+    assert_int_equal(smelt_array_strides(words)[0], 2);
+    assert_int_equal(smelt_array_shape(bytes).size[1], 8);
+    assert_ptr_equal(smelt_array_data(bytes), smelt_array_data(base));
+    assert_int_equal(((uint32_t *)smelt_array_data(words))[5], 0x000b000a);
+    /* Rows that are apart stay so; of one width the strides do not matter. */
+    smelt_array *rows = view(base, (smelt_shape){2, {2, 2}}, (const int64_t[]){-8, 1}, 8);
+    smelt_array *wide = reinterpreted(rows, SMELT_FLOAT32), *same = reinterpreted(rows, SMELT_FLOAT16);
+    assert_int_equal(smelt_array_strides(wide)[0], -4);
+    assert_int_equal(smelt_array_shape(wide).size[1], 1);
+    assert_int_equal(smelt_array_strides(same)[0], -8);
+    smelt_array *empty = arange(SMELT_INT8, (smelt_shape){2, {0, 8}}),
+                *none = reinterpreted(empty, SMELT_INT64);
+    assert_int_equal(smelt_array_size(none), 0);
+    assert_int_equal(smelt_array_shape(none).size[1], 1);
+    smelt_array *const all[] = {base, words, bytes, rows, wide, same, empty, none};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) smelt_array_release(all[i]);
+}
+
+static void bytes_that_are_not_whole_elements_are_refused(void **state) {
+    (void)state;
+    smelt_status wrong = SMELT_ERROR_INVALID_ARGUMENT;
+    smelt_array *base = arange(SMELT_UINT16, (smelt_shape){2, {3, 4}}), *made = NULL;
+    smelt_array *turned = view(base, (smelt_shape){2, {4, 3}}, (const int64_t[]){1, 4}, 0);
+    smelt_array *odd = view(base, LINE(2), NULL, 1), *scalar = arange(SMELT_UINT16, (smelt_shape){0});
+    refused(smelt_array_reinterpret(base, SMELT_UINT64 + 100, &made), wrong,
+            "array reinterpret: dtype 105 is not one of smelt_dtype");
+    refused(
+        smelt_array_reinterpret(turned, SMELT_UINT8, &made), wrong,
+        "array reinterpret: the last dimension of a uint16 array of shape 4x3 is not a dense row of whole "
+        "uint8 elements");
+    refused(
+        smelt_array_reinterpret(scalar, SMELT_UINT8, &made), wrong,
+        "array reinterpret: the last dimension of a uint16 array of shape scalar is not a dense row of whole "
+        "uint8 elements");
+    refused(smelt_array_reinterpret(odd, SMELT_FLOAT32, &made), wrong,
+            "array reinterpret: the array's address is not aligned for float32");
+    refused(smelt_array_reinterpret(NULL, SMELT_UINT8, &made), wrong, "array reinterpret: base is NULL");
+    refused(smelt_array_reinterpret(base, SMELT_UINT8, NULL), wrong,
+            "array reinterpret: the address for the view is NULL");
+    assert_null(made);
+    smelt_array_release(base);
+    smelt_array_release(turned);
+    smelt_array_release(odd);
+    smelt_array_release(scalar);
+}
+
+static void parameters_take_their_own_dtype(void **state) {
+    (void)state;
+    smelt_parameter scalar = {.name = "x", .index = 3, .dtype = SMELT_INT32, .components = 1, .bytes = 4};
+    smelt_parameter pair = {.name = "y", .index = 1, .dtype = SMELT_FLOAT32, .components = 2, .bytes = 8};
+    smelt_parameter structure = {.name = "s", .bytes = 24};
+    const smelt_dtype ints[] = {SMELT_INT32, SMELT_UINT32, SMELT_UINT8};
+    const smelt_dtype reals[] = {SMELT_FLOAT32, SMELT_COMPLEX64, SMELT_UINT8};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(smelt_parameter_check(&scalar, ints[i]), SMELT_OK);
+        assert_int_equal(smelt_parameter_check(&pair, reals[i]), SMELT_OK);
+    }
+    for (smelt_dtype dtype = SMELT_BOOL; dtype <= SMELT_FLOAT64; dtype++)
+        assert_int_equal(smelt_parameter_check(&structure, dtype), SMELT_OK);
+    refused(smelt_parameter_check(&scalar, SMELT_FLOAT32), SMELT_ERROR_INVALID_ARGUMENT,
+            "buffer 3 ('x') is float32; the function takes int32 (or uint8, which passes bytes as they are)");
+    refused(
+        smelt_parameter_check(&pair, SMELT_FLOAT16), SMELT_ERROR_INVALID_ARGUMENT,
+        "buffer 1 ('y') is float16; the function takes vectors of 2 float32 (or uint8, which passes bytes as "
+        "they are)");
+    pair.components = 4;
+    assert_int_equal(smelt_parameter_check(&pair, SMELT_COMPLEX64), SMELT_ERROR_INVALID_ARGUMENT);
+    refused(smelt_parameter_check(NULL, SMELT_INT8), SMELT_ERROR_INVALID_ARGUMENT,
+            "parameter check: parameter is NULL");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_array_is_row_contiguous),
@@ -422,6 +505,9 @@ int main(void) {
         cmocka_unit_test(fills_convert_their_value),
         cmocka_unit_test(copies_need_equal_shapes),
         cmocka_unit_test(null_is_an_error_and_no_crash),
+        cmocka_unit_test(bytes_are_seen_as_another_dtype),
+        cmocka_unit_test(bytes_that_are_not_whole_elements_are_refused),
+        cmocka_unit_test(parameters_take_their_own_dtype),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
