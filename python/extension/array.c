@@ -129,6 +129,20 @@ static PyObject *astype(PyObject *self, PyObject *arguments, PyObject *keywords)
     return dtype == smelt_array_dtype(held(self)) ? Py_NewRef(self) : convert(held(self), dtype);
 }
 
+static PyObject *view(PyObject *self, PyObject *arguments, PyObject *keywords) {
+    static char *names[] = {"dtype", NULL};
+    PyObject *name;
+    smelt_dtype dtype;
+    smelt_array *made, *base = held(self);
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O:view", names, &name)) return NULL;
+    if (!dtype_of_object(name, "view: dtype", &dtype)) return NULL;
+    smelt_status status = smelt_array_reinterpret(base, dtype, &made);
+    if (status != SMELT_OK) return raise_status(status);
+    if (tape_note("array.view", &base, 1, &made, 1)) return array_export(made, KIND_SMELT);
+    smelt_array_release(made);
+    return NULL;
+}
+
 static PyObject *copy(PyObject *self, PyObject *unused) {
     (void)unused;
     return convert(held(self), smelt_array_dtype(held(self)));
@@ -433,6 +447,9 @@ static PyMethodDef own_methods[] = {
      "they "
      "truncate and "
      "saturate,\nintegers wrap. Itself if it has that dtype."},
+    {"view", METHOD(view), KEYWORDS,
+     "view($self, /, dtype)\n--\n\nThe array's bytes as another dtype, not copied: the last dimension has as "
+     "many more or fewer\nelements. ValueError where that is not a dense row of whole elements."},
     {"to", METHOD(to), KEYWORDS,
      "to($self, /, device)\n--\n\nThe array on a device, 'cpu' or 'cuda:0': itself if it is there, else a "
      "copy. "

@@ -70,7 +70,7 @@ PyObject *kernel_bind(PyObject *self, PyObject *arguments, PyObject *keywords) {
     if (!call_keywords(kernel, arguments, keywords, values)) return NULL;
     if (call_open(&call, kernel, values, true)) result = make_bound(&call);
     call_close(&call);
-    return result;
+    return result ? result : errors_locate_of(self);
 }
 
 static void dealloc(PyObject *self) {
@@ -150,7 +150,10 @@ static PyObject *run(struct bound *bound, struct running *running, PyObject *out
     smelt_status status = bound->enqueues ? call_without_gil(launch, running, NULL)
                                           : call_watched(launch, running, out != NULL, &raised);
     if (raised) return NULL;
-    if (status != SMELT_OK) return raise_status(status);
+    if (status != SMELT_OK) {
+        raise_status(status);
+        return errors_locate_of((PyObject *)bound->kernel);
+    }
     kernel_note(bound->kernel, bound->desc, running->desc.info);
     if (!out) {
         smelt_array *const *inputs = running->desc.inputs ? running->desc.inputs : bound->desc->inputs;

@@ -188,14 +188,29 @@ static bool import_out(struct call *call, PyObject *list) {
     return true;
 }
 
+/* Adds to the exception for a list of the wrong length that the two lists differ. */
+static bool fail_lengths(PyObject *shapes, PyObject *dtypes) {
+    if (!shapes || !dtypes || !is_list(shapes) || !is_list(dtypes)) return false;
+    Py_ssize_t shape_count = length_of(shapes), dtype_count = length_of(dtypes);
+    if (shape_count == dtype_count || !PyErr_ExceptionMatches(PyExc_ValueError)) return false;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_Format(PyExc_ValueError, "%S; output_shapes and output_dtypes differ in length: %zd and %zd", value,
+                 shape_count, dtype_count);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return false;
+}
+
 static bool read_outputs(struct call *call, PyObject *shapes, PyObject *dtypes) {
     const struct kernel *kernel = call->kernel;
     if ((shapes || !call->out) &&
         !check_list(kernel, shapes, "output_shapes", kernel->output_names, "a list of shapes, as [(4, 16)]"))
-        return false;
+        return fail_lengths(shapes, dtypes);
     if ((dtypes || !call->out) && !check_list(kernel, dtypes, "output_dtypes", kernel->output_names,
                                               "a list of dtypes, as [smelt.float32]"))
-        return false;
+        return fail_lengths(shapes, dtypes);
     for (int i = 0; i < kernel->output_count; i++) {
         if (shapes &&
             !shape_of(item_of(shapes, i), label_of(kernel, LABEL_SHAPE, i), &call->desc.output_shapes[i]))

@@ -88,6 +88,32 @@ PyObject *raise_status(smelt_status status) {
     return NULL;
 }
 
+PyObject *errors_locate(PyObject *origin) {
+    PyObject *type, *value, *traceback;
+    if (!origin || origin == Py_None || !PyErr_ExceptionMatches(classes[ERROR])) return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *module = PyImport_ImportModule("smelt._origin");
+    PyObject *done = module ? PyObject_CallMethod(module, "locate", "OO", origin, value) : NULL;
+    PyErr_Clear();
+    Py_XDECREF(module);
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, traceback);
+    return NULL;
+}
+
+PyObject *errors_locate_of(PyObject *owner) {
+    PyObject *type, *value, *traceback;
+    if (!PyErr_ExceptionMatches(classes[ERROR])) return NULL;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *origin = PyObject_GetAttrString(owner, "_origin");
+    PyErr_Clear();
+    PyErr_Restore(type, value, traceback);
+    errors_locate(origin);
+    Py_XDECREF(origin);
+    return NULL;
+}
+
 static PyObject *make_class(int which) {
     char qualified[64];
     PyObject *bases = NULL, *class = NULL;

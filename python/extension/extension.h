@@ -53,6 +53,11 @@ void pointer_add(struct pointer_table *table, PyObject *key, int value);
  * (CompileError, BarrierError, FaultError, DeviceLostError …), which also are TimeoutError, OSError,
  * MemoryError, NotImplementedError where Python has a name for it. */
 PyObject *raise_status(smelt_status status);
+/* Adds to the exception that is set, if it is smelt.Error, where in the caller's file the lines are that it
+ * names (smelt/_origin.py). `origin` may be NULL or None. Return NULL. */
+PyObject *errors_locate(PyObject *origin);
+/* The same by the attribute _origin of an object, if it has one. */
+PyObject *errors_locate_of(PyObject *owner);
 int errors_init(PyObject *module);
 
 /* ---- dtype.c */

@@ -8,7 +8,7 @@
 
 struct function {
     PyObject_HEAD smelt_function *handle;
-    PyObject *name;
+    PyObject *name, *origin;
     const char *text; /* the name */
     smelt_parameter parameters[MOST_PARAMETERS];
     int parameter_count; /* -1: not asked for so far */
@@ -165,15 +165,6 @@ static bool read_sizes(struct dispatch *dispatch, PyObject *arguments, PyObject 
 
 /* ---- Arguments. */
 
-/* May the array's elements be taken for the parameter's? Integers of a width whatever their sign, and uint8
- * for anything, as bytes. */
-static bool fits(smelt_dtype is, const smelt_parameter *parameter) {
-    smelt_dtype wanted = parameter->dtype;
-    bool integers = is >= SMELT_UINT8 && is <= SMELT_INT64 && wanted >= SMELT_UINT8 && wanted <= SMELT_INT64;
-    return wanted == SMELT_NO_DTYPE || is == wanted || is == SMELT_UINT8 ||
-           (integers && smelt_dtype_bytes(is) == smelt_dtype_bytes(wanted));
-}
-
 static bool bind_array(struct dispatch *dispatch, PyObject *o, const char *what,
                        const smelt_parameter *parameter) {
     smelt_buffer *buffer = &dispatch->desc.buffers[parameter->index];
@@ -189,10 +180,8 @@ static bool bind_array(struct dispatch *dispatch, PyObject *o, const char *what,
                      "%s is not row-contiguous; functions of libraries take arrays without strides", what);
         return false;
     }
-    smelt_dtype dtype = smelt_array_dtype(buffer->array);
-    if (!fits(dtype, parameter)) {
-        PyErr_Format(PyExc_ValueError, "%s is %s; the function takes %s", what, smelt_dtype_name(dtype),
-                     smelt_dtype_name(parameter->dtype));
+    if (smelt_parameter_check(parameter, smelt_array_dtype(buffer->array)) != SMELT_OK) {
+        PyErr_Format(PyExc_ValueError, "kernel '%s': %s", dispatch->function->text, smelt_error());
         return false;
     }
     if (kind != KIND_SCALAR && (dispatch->kind == KIND_SCALAR || dispatch->kind == KIND_NUMPY))
@@ -264,19 +253,21 @@ static bool bind_all(struct dispatch *dispatch) {
     return false;
 }
 
+/* An index that the function does not have is taken, as Metal takes it: hosts set sizes for all kernels. */
 static bool set_memory(struct dispatch *dispatch, PyObject *key, PyObject *bytes) {
     const struct function *function = dispatch->function;
-    const smelt_parameter *parameter = NULL;
     int64_t index = -1, size;
-    if (PyUnicode_Check(key))
-        parameter = find_parameter(function, true, 0, key);
-    else if (integer_of(key, &index) && index >= 0 && index < SMELT_MAX_BUFFERS)
-        parameter = find_parameter(function, true, (int)index, NULL);
-    if (!parameter)
+    if (PyUnicode_Check(key)) {
+        const smelt_parameter *parameter = find_parameter(function, true, 0, key);
+        if (parameter) index = parameter->index;
+    } else if (!integer_of(key, &index)) {
+        index = -1;
+    }
+    if (index < 0 || index >= SMELT_MAX_BUFFERS)
         return fail_argument(function, "threadgroup_memory: expected an index or name that there is", key);
     if (!integer_of(bytes, &size) || size < 0)
         return fail_argument(function, "threadgroup_memory: expected a number of bytes", bytes);
-    dispatch->desc.threadgroup_memory[parameter->index] = (size_t)size;
+    dispatch->desc.threadgroup_memory[index] = (size_t)size;
     return true;
 }
 
@@ -442,13 +433,13 @@ static PyObject *call_function(PyObject *self, PyObject *arguments, PyObject *ke
         }
     }
     close_dispatch(&dispatch);
-    if (raised) return NULL;
+    if (raised) return errors_locate(function->origin);
     Py_RETURN_NONE;
 }
 
 /* ---- The object. */
 
-PyObject *function_wrap(smelt_function *handle, const char *name) {
+PyObject *function_wrap(smelt_function *handle, const char *name, PyObject *origin) {
     allocfunc allocate = (allocfunc)PyType_GetSlot(function_type, Py_tp_alloc);
     struct function *function = (struct function *)allocate(function_type, 0);
     if (!function) {
@@ -456,6 +447,7 @@ PyObject *function_wrap(smelt_function *handle, const char *name) {
         return NULL;
     }
     function->handle = handle;
+    Py_XINCREF(function->origin = origin);
     function->parameter_count = -1;
     function->name = PyUnicode_FromString(name);
     function->text = function->name ? PyUnicode_AsUTF8AndSize(function->name, NULL) : NULL;
@@ -469,6 +461,7 @@ static void dealloc(PyObject *self) {
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     smelt_function_release(function->handle);
     Py_XDECREF(function->name);
+    Py_XDECREF(function->origin);
     release(self);
     Py_DECREF(type);
 }
@@ -487,7 +480,7 @@ static PyObject *get_parameters(PyObject *self, void *closure) {
     memset(&dispatch, 0, sizeof dispatch);
     dispatch.function = function;
     dispatch.desc.grid[0] = dispatch.desc.threadgroup[0] = 256;
-    if (!know_parameters(&dispatch)) return NULL;
+    if (!know_parameters(&dispatch)) return errors_locate(function->origin);
     PyObject *list = PyTuple_New(function->parameter_count);
     for (int i = 0; i < function->parameter_count && list; i++) {
         const smelt_parameter *p = &function->parameters[i];
@@ -528,7 +521,10 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     smelt_status status;
     Py_BEGIN_ALLOW_THREADS status =
         smelt_function_show_run(function->handle, &desc, (smelt_stage)which, &text);
-    Py_END_ALLOW_THREADS if (status != SMELT_OK) return raise_status(status);
+    Py_END_ALLOW_THREADS if (status != SMELT_OK) {
+        raise_status(status);
+        return errors_locate(function->origin);
+    }
     PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
     smelt_free(text);
     return result;
@@ -572,13 +568,14 @@ static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
                                           "become the parameter's type (a TypeError or ValueError where that "
                                           "loses anything but a float's precision), and "
                                           "bytes for structures. An array's dtype is the parameter's; "
-                                          "integers may differ in sign, and uint8 is taken for the "
-                                          "bytes of any type.\n\n"
+                                          "integers may differ in sign, complex64 is taken for float2, and "
+                                          "uint8 (a.view('uint8')) for the bytes of any type.\n\n"
                                           "threads: how many run, in up to 3 dimensions; by default one for "
                                           "each element of the first array. groups: instead, "
                                           "how many threadgroups. group_size: threads of a threadgroup; by "
                                           "default up to 256. threadgroup_memory: bytes, by "
-                                          "index or name ({0: 1024}). device, stream, timeout, profile: as "
+                                          "index or name ({0: 1024}); indices that the function does not "
+                                          "have are ignored. device, stream, timeout, profile: as "
                                           "of Kernel. arg_casts: taken and not needed."},
                               {0}};
 static PyType_Spec spec = {.name = "smelt._smelt.Function",

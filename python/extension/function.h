@@ -4,8 +4,9 @@
 
 #include "call.h"
 
-/* smelt.Function over `function`, whose reference it takes, also when it fails (NULL). */
-PyObject *function_wrap(smelt_function *function, const char *name);
+/* smelt.Function over `function`, whose reference it takes, also when it fails (NULL). `origin`: of its
+ * library's text (errors_locate), or NULL. */
+PyObject *function_wrap(smelt_function *function, const char *name, PyObject *origin);
 int function_init(PyObject *module);
 
 /* ---- bytes.c */

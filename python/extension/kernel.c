@@ -277,6 +277,7 @@ static PyObject *call_kernel(PyObject *self, PyObject *arguments, PyObject *keyw
     bool good = call_open(&call, kernel, values, true);
     if (good) result = run(&call);
     call_close(&call);
+    if (good && !result) return errors_locate_of(self);
     return good || call.input_count == kernel->input_count ? result : call_traced(self, keywords);
 }
 
@@ -308,6 +309,7 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     if (!call_keywords(kernel, none, keywords, values)) goto end;
     if (call_open(&call, kernel, values, false)) result = show_stage(&call, (smelt_stage)stage);
     call_close(&call);
+    if (!result) errors_locate_of(self);
 end:
     Py_XDECREF(none);
     return result;

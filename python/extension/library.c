@@ -144,7 +144,11 @@ static PyObject *get_function(PyObject *self, PyObject *arguments) {
     smelt_status status = smelt_library_function(handle_of(self), &desc, &function);
     if (status != SMELT_OK) return raise_status(status);
     if (!desc.name) desc.name = smelt_library_function_name(handle_of(self), 0);
-    return function_wrap(function, desc.name);
+    PyObject *origin = PyObject_GetAttrString(self, "_origin");
+    PyErr_Clear();
+    PyObject *wrapped = function_wrap(function, desc.name, origin);
+    Py_XDECREF(origin);
+    return wrapped;
 }
 
 /* ---- Packages. */

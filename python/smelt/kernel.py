@@ -8,7 +8,8 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from smelt import _smelt
+from smelt import _origin, _smelt
+from smelt._signature import CallSignature, bound_signature, kernel_signature
 from smelt._smelt import BoundKernel
 
 _MATH_MODES = ("safe", "relaxed", "fast")
@@ -17,6 +18,9 @@ _MATH_MODES = ("safe", "relaxed", "fast")
 _RECENT_COUNT = 256
 _recent: OrderedDict[tuple, "Kernel"] = OrderedDict()
 _recent_lock = threading.Lock()
+
+
+setattr(BoundKernel, "__signature__", CallSignature(bound_signature))
 
 
 class Launch(NamedTuple):
@@ -61,6 +65,9 @@ class Kernel(_smelt.Kernel):
     Raises ValueError or TypeError for arguments that are wrong, and smelt.Error's subclasses for what goes wrong
     after that (CompileError, BarrierError, FaultError …).
     """
+
+    __signature__ = CallSignature(kernel_signature)
+    _origin: _origin.Origin | None = None
 
     def bind(self, *, out: Sequence[Any] | None = None, **arguments: Any) -> BoundKernel:
         """Checks and compiles a call once: takes what the call takes, returns an object whose call does nothing but
@@ -205,6 +212,7 @@ def metal_kernel(
         version_number(f"kernel '{name}'", metal_version), paths,
     )
     kernel = Kernel(*description, _like(description))
+    kernel._origin = _origin.origin_of({f"{name}.body": source, f"{name}.header": header})
     with _recent_lock:
         _recent[description] = kernel
         _recent.move_to_end(description)

@@ -6,9 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from smelt import _smelt
-from smelt._smelt import Function
+from smelt import _origin, _smelt
+from smelt._signature import CallSignature, function_signature
+from smelt._smelt import Error, Function
 from smelt.kernel import math_mode_number, version_number
+
+
+setattr(Function, "__signature__", CallSignature(function_signature))
 
 
 class Library(_smelt.Library):
@@ -16,11 +20,32 @@ class Library(_smelt.Library):
     name, as is `lib.function("my_kernel")`, which also takes values of function constants; `lib.functions` has the
     names. Calls of functions are described at `smelt.Function`."""
 
+    _origin: _origin.Origin | None = None
+
     def function(self, name: str | None = None, constants: dict[int | str, Any] | None = None) -> Function:
         """The function called `name` (its host name; None: the only one), with values for function constants: a dict
         of indices or names and numbers, bools, or lists of 2 to 4 of them for vectors. Compiled at its first call.
         ValueError lists the names there are."""
         return self._function(name, constants)
+
+    def _compile(self, names: Sequence[str] | None) -> None:
+        """Compiles functions; None: all but those that read a function constant, whose values come later. The first
+        failure is raised, with a note about others."""
+        failure, others = None, []
+        for name in self.functions if names is None else names:
+            try:
+                _ = self._function(name, None).parameters
+            except (Error, ValueError) as error:
+                if names is None and isinstance(error, ValueError) and "function constant" in str(error):
+                    continue
+                if failure is None:
+                    failure = error
+                else:
+                    others.append(name)
+        if failure is not None and others:
+            failure.add_note(f"{len(others)} more functions do not compile: {', '.join(others)}")
+        if failure is not None:
+            raise failure
 
     def __getattr__(self, name: str) -> Function:
         if name.startswith("__") or name not in self.functions:
@@ -75,6 +100,7 @@ def library(
     compile_options: dict[str, str] | None = None,
     metal_version: str | float | None = None,
     include_paths: Sequence[str | os.PathLike[str]] = (),
+    compile: bool | Sequence[str] = False,
 ) -> Library:
     """Loads a .metal file, the text of one, or a package.
 
@@ -83,8 +109,11 @@ def library(
         compile_options: {"math_mode": "safe" | "relaxed" | "fast"}; of text only, as what follows.
         metal_version: "3.2" (the default), "4.0" …: what `__METAL_VERSION__` is.
         include_paths: folders in which `#include` looks.
+        compile: True compiles all functions now, for the CPU, so that what is wrong with one is raised here; a list of
+            names compiles those. Functions that read function constants are left out by True, as their values come
+            with `Library.function`.
 
-    Nothing is compiled before a function's first call. Raises OSError for a file that cannot be read, ValueError for
+    Otherwise nothing is compiled before a function's first call. Raises OSError for a file that cannot be read, ValueError for
     a damaged package and for options that cannot be. Packages hold machine code, which is run as it is: load only
     those whose maker is trusted.
     """
@@ -96,10 +125,28 @@ def library(
     else:
         path = os.fspath(path_or_source)
     paths = tuple(os.fspath(folder) for folder in include_paths)
-    return Library(path, source, package, math_mode_number("library", compile_options),
-                   version_number("library", metal_version), paths)
+    names = [compile] if isinstance(compile, str) else None if compile is True else compile or []
+    made = _make(path, source, package, math_mode_number("library", compile_options),
+                 version_number("library", metal_version), paths)
+    if names is None or names:
+        made._compile(names)
+    return made
+
+
+def _make(path: str | None, source: str | None, package: bytes | None, math: int, version: int,
+          paths: tuple[str, ...]) -> Library:
+    """A library that knows where in its caller's file its text stands."""
+    origin = None if source is None else _origin.origin_of({"library.metal": source})
+    try:
+        made = Library(path, source, package, math, version, paths)
+    except Error as error:
+        if origin is not None:
+            _origin.locate(origin, error)
+        raise
+    made._origin = origin
+    return made
 
 
 def compile_shader(source: str) -> Library:
     """`library` of a text, under the name that PyTorch has for it."""
-    return Library(None, source, None, 0, 0, ())
+    return _make(None, source, None, 0, 0, ())

@@ -13,7 +13,7 @@ from typing import Any
 try:
     import mlx.core as mx
 except ImportError as error:
-    raise ImportError("smelt.mlx needs MLX; install it with: pip install 'mlx[cpu]'") from error
+    raise ImportError("smelt.mlx needs MLX; install it with: pip install 'mlx[cpu]'", name="mlx") from error
 
 from smelt.kernel import metal_kernel as _smelt_kernel
 
@@ -69,7 +69,7 @@ class MetalKernel:
             stream: an MLX stream or device; there is one processor to run on, so that it chooses nothing.
 
         Returns new arrays, row-contiguous. Raises ValueError and TypeError where MLX does, RuntimeError inside of
-        mx.compile and mx.vmap, whose arrays have no values, and what smelt.metal_kernel raises."""
+        mx.compile, mx.export_function and mx.vmap, whose arrays have no values, and what smelt.metal_kernel raises."""
         name = self.name
         _check_types(name, output_dtypes, template, verbose, stream)
         shapes = [_integers(f"kernel '{name}': a shape in output_shapes", shape) for shape in output_shapes]
@@ -172,9 +172,10 @@ def _compute(name: str, arrays: list[mx.array]) -> None:
         if _TRACED not in str(error):
             raise
         raise RuntimeError(
-            f"kernel '{name}': its inputs have no values inside of mx.compile or mx.vmap, and smelt runs a kernel "
-            "when it is called; call it outside of mx.vmap, and turn mx.compile off with mx.disable_compile() "
-            "(smelt.mlx.install does so unless it is given disable_compile=False)") from error
+            f"kernel '{name}': its inputs have no values inside of mx.compile or mx.vmap (or mx.export_function), and "
+            "smelt runs a kernel when it is called; turn mx.compile off with mx.disable_compile() "
+            "(smelt.mlx.install does so unless it is given disable_compile=False); a function that is mapped or "
+            "exported cannot call a kernel") from error
 
 
 # ---- Installing.

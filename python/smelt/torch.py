@@ -11,7 +11,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import torch
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("smelt.torch needs PyTorch; install it with: pip install torch", name="torch") from error
 
 import smelt
 

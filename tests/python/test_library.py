@@ -143,6 +143,65 @@ def test_arguments_that_are_missing_or_too_many(lib):
         lib.axpy(x, x.copy(), 1, y=x)
 
 
+def test_bytes_are_passed_on_purpose(lib):
+    """A view as uint8, or as the parameter's type, says so; what is only close is an error that tells how."""
+    raw = smelt.library("""
+        kernel void sum(device float *out [[buffer(0)]], device const char *bytes [[buffer(1)]],
+                        device const float2 *pairs [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+            out[i] = bytes[i] + pairs[i].x - pairs[i].y;
+        }""")
+    out, words = np.zeros(4, np.float32), np.array([1 << 24, 2], np.int32)
+    reals, pairs = np.arange(8, dtype=np.float32), np.arange(4, dtype=np.float32) * (1 + 2j)
+    with pytest.raises(ValueError, match=r"buffer 1 \('bytes'\) is int32; the function takes int8 \(or uint8, which passes"):
+        raw.sum(out, words, reals)
+    with pytest.raises(ValueError, match=r"\('pairs'\) is float16; the function takes vectors of 2 float32"):
+        raw.sum(out, words.view(np.uint8), reals.astype(np.float16))
+    for bytes_ in (words.view(np.uint8), words.view(np.int8), smelt.array(words).view("int8"), smelt.array(words).view("uint8")):
+        for real in (reals, pairs.astype(np.complex64), smelt.array(pairs), reals.reshape(4, 2), reals.view(np.uint8)):
+            raw.sum(out, bytes_, real)
+            first = -1 if real.dtype == np.float32 or real.dtype == np.uint8 else 0
+            expected = np.array([0, 0, 0, 1]) + (-1 if first else -np.arange(4))
+            np.testing.assert_array_equal(out, expected)
+    target = smelt.zeros((2,), smelt.complex64)
+    lib.axpy(target.view("float32"), smelt.array([1.0, 2.0, 3.0, 4.0]), 1)
+    assert target.tolist() == [1 + 2j, 3 + 4j]
+
+
+def test_threadgroup_memory_may_be_set_for_functions_without(lib):
+    y, x = np.zeros(4, np.float32), floats(4)
+    for memory in (64, [64, 32], {0: 64, 30: 16}):
+        lib.axpy(y, x, 1, threadgroup_memory=memory)
+    np.testing.assert_array_equal(y, sum([x] * 3, np.zeros(4, np.float32)))
+    for memory in ({31: 4}, {-1: 4}, {"none": 4}):
+        with pytest.raises(TypeError, match="threadgroup_memory: expected an index or name that there is"):
+            lib.axpy(y, x, 1, threadgroup_memory=memory)
+
+
+def test_compiled_at_once_on_request():
+    text = """
+        constant int n [[function_constant(0)]];
+        kernel void good(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = 1; }
+        kernel void counted(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] = n; }
+        kernel void image(texture2d<float> t [[texture(0)]], device float *x [[buffer(0)]]) { x[0] = 1; }
+        """
+    assert smelt.library(text).functions == ("good", "counted", "image")
+    assert smelt.library(text, compile=["good"]).good.parameters[0]["name"] == "x"
+    assert smelt.library(text, compile="good").functions[0] == "good"
+    with pytest.raises(smelt.UnsupportedError, match="texture"):
+        smelt.library(text, compile=True)
+    with pytest.raises(ValueError, match="function constant 0 .'n'. has no value"):
+        smelt.library(text, compile=["counted"])
+    with pytest.raises(ValueError, match="no kernel function 'nothing'"):
+        smelt.library(text, compile=["nothing"])
+    plain = text.replace("image", "other").replace("texture2d<float> t [[texture(0)]], ", "")
+    assert smelt.library(plain, compile=True).functions == ("good", "counted", "other")
+    broken = plain.replace("x[i] = 1;", "x[i] = nothing;")
+    assert smelt.library(broken).functions
+    with pytest.raises(smelt.CompileError, match="library.metal:3:.*'nothing'") as caught:
+        smelt.library(broken, compile=True)
+    assert any("more functions do not compile" in note for note in caught.value.__notes__)
+
+
 def test_arrays_must_fit(lib):
     x = floats(8)
     with pytest.raises(ValueError, match=r"'x'\) is int32; the function takes float32"):
