@@ -30,6 +30,15 @@ void *arena_alloc(struct arena *arena, size_t bytes) {
     return result;
 }
 
+/* Full at 0, 16, 32, 64, … */
+void *arena_one_more(struct arena *arena, void *items, size_t count, size_t item_bytes) {
+    bool full = count == 0 || (count >= 16 && (count & (count - 1)) == 0);
+    if (!full) return items;
+    void *larger = arena_alloc(arena, (count ? 2 * count : 16) * item_bytes);
+    if (larger && count) memcpy(larger, items, count * item_bytes);
+    return larger;
+}
+
 char *arena_copy(struct arena *arena, const char *bytes, size_t count) {
     char *copy = arena_alloc(arena, count + 1);
     if (copy && count) memcpy(copy, bytes, count);

@@ -32,8 +32,8 @@ struct thread_context {
     struct group_context *group;
     uint32_t position[3]; /* in the threadgroup */
     uint32_t index, lane, simdgroup;
-    uint32_t returned;                    /* left by an explicit return */
-    uint32_t iterations[IMAGE_MAX_LOOPS]; /* of the loops around simdgroup operations */
+    uint32_t returned;                   /* left by an explicit return */
+    uint32_t iterations[SITE_MAX_DEPTH]; /* of the loops around it, from the outside in */
 };
 
 /* What a simdgroup operation is, packed into 32 bits for the call. */

@@ -245,41 +245,37 @@ static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operat
     return SMELT_OK;
 }
 
-/* A path for one operation: its own position last, before it the loops it stands in with theirs. Positions
- * count blocks and operations in reverse post-order, which orders any two blocks of one loop as control flow
- * does; a loop stands where its header starts. */
+static int loops_around(const struct flow *flow, int loop) {
+    int count = 0;
+    for (; loop >= 0; loop = flow->loops[loop].parent) count++;
+    return count;
+}
+
+/* A path for one operation: its own position last, before it the loops it stands in with theirs, which are
+ * marked. Positions count blocks and operations in reverse post-order, which orders any two blocks of one
+ * loop as control flow does; a loop stands where its header starts. */
 static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block,
-                              const int *block_positions, int position, int *loop_numbers, int *loops_used,
-                              struct site *site) {
-    int chain[SITE_MAX_DEPTH];
-    int depth = 0;
-    for (int loop = flow->blocks[block].loop; loop >= 0; loop = flow->loops[loop].parent) {
-        if (depth == SITE_MAX_DEPTH)
-            return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
-                             "a simdgroup operation stands in more than %d nested loops", SITE_MAX_DEPTH);
-        chain[depth++] = loop;
-    }
+                              const int *block_positions, int position, bool *counted, struct site *site) {
+    int loop = flow->blocks[block].loop, depth = loops_around(flow, loop);
+    if (depth > SITE_MAX_DEPTH)
+        return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
+                         "a simdgroup function stands in %d nested loops; expected at most %d on device "
+                         "'cpu-scalar'",
+                         depth, SITE_MAX_DEPTH);
     site->depth = depth;
-    for (int d = 0; d < depth; d++) {
-        int loop = chain[depth - 1 - d];
-        if (loop_numbers[loop] < 0) {
-            if (*loops_used == IMAGE_MAX_LOOPS)
-                return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
-                                 "simdgroup operations stand in more than %d loops", IMAGE_MAX_LOOPS);
-            loop_numbers[loop] = (*loops_used)++;
-        }
-        site->position[d] = block_positions[flow->loops[loop].header];
-        site->loop[d] = loop_numbers[loop];
-    }
     site->position[depth] = position;
+    for (; loop >= 0; loop = flow->loops[loop].parent) {
+        site->position[--depth] = block_positions[flow->loops[loop].header];
+        counted[loop] = true;
+    }
     return SMELT_OK;
 }
 
 /* The iteration count starts at 0 on each entry to the loop and grows on each back edge. */
-static void count_iterations(struct lowering *l, const struct flow *flow, const struct flow_loop *loop,
-                             int number) {
+static void count_iterations(struct lowering *l, const struct flow *flow, const struct flow_loop *loop) {
     LLVMBuilderRef b = l->unit->builder;
-    size_t offset = offsetof(struct thread_context, iterations) + 4 * (size_t)number;
+    size_t offset =
+        offsetof(struct thread_context, iterations) + 4 * (size_t)loops_around(flow, loop->parent);
     const struct flow_block *header = &flow->blocks[loop->header];
     for (int p = 0; p < header->predecessor_count; p++) {
         int predecessor = header->predecessors[p];
@@ -298,12 +294,11 @@ static void count_iterations(struct lowering *l, const struct flow *flow, const 
 
 static smelt_status lower_simd_operations(struct lowering *l, const struct flow *flow) {
     struct image *image = &l->unit->result->image;
-    int *numbers = arena_alloc(&l->arena, (size_t)(flow->loop_count + 1) * sizeof *numbers);
+    bool *counted = arena_alloc(&l->arena, (size_t)(flow->loop_count + 1));
     int *block_positions = arena_alloc(&l->arena, (size_t)flow->block_count * sizeof *block_positions);
-    int used = 0, capacity = 0, position = 0;
-    if (!numbers || !block_positions)
+    int capacity = 0, position = 0;
+    if (!counted || !block_positions)
         return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loops");
-    for (int i = 0; i < flow->loop_count; i++) numbers[i] = -1;
     for (int i = 0; i < flow->block_count; i++) {
         block_positions[i] = position++;
         FOR_EACH_INSTRUCTION(instruction, flow->blocks[i].block) {
@@ -319,12 +314,12 @@ static smelt_status lower_simd_operations(struct lowering *l, const struct flow 
             }
             struct site *site = &image->sites[image->site_count];
             memset(site, 0, sizeof *site);
-            TRY(fill_site(l, flow, i, block_positions, position++, numbers, &used, site));
+            TRY(fill_site(l, flow, i, block_positions, position++, counted, site));
             TRY(lower_simd(l, instruction, operation, image->site_count++));
         }
     }
     for (int i = 0; i < flow->loop_count; i++)
-        if (numbers[i] >= 0) count_iterations(l, flow, &flow->loops[i], numbers[i]);
+        if (counted[i]) count_iterations(l, flow, &flow->loops[i]);
     return SMELT_OK;
 }
 

@@ -17,7 +17,7 @@ static int compare_places(const struct thread *a, const struct thread *b, const 
     for (int d = 0;; d++) {
         if (p->position[d] != q->position[d]) return p->position[d] < q->position[d] ? -1 : 1;
         if (d == p->depth || d == q->depth) return 0;
-        uint32_t i = a->context.iterations[p->loop[d]], j = b->context.iterations[q->loop[d]];
+        uint32_t i = a->context.iterations[d], j = b->context.iterations[d];
         if (i != j) return i < j ? -1 : 1;
     }
 }

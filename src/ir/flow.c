@@ -187,6 +187,17 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     return SMELT_OK;
 }
 
+void flow_spread(const struct flow *flow, bool *holds) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = flow->block_count - 1; i >= 0; i--)
+            for (int p = 0; holds[i] && p < flow->blocks[i].predecessor_count; p++) {
+                changed |= !holds[flow->blocks[i].predecessors[p]];
+                holds[flow->blocks[i].predecessors[p]] = true;
+            }
+    }
+}
+
 /* LLVM-C cannot change a phi's incoming block: build it again. `once`: only one of several equal edges moves.
  */
 static void move_phi_edges(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef from,

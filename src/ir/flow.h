@@ -38,6 +38,9 @@ int flow_index(const struct flow *flow, LLVMBasicBlockRef block);
 
 bool flow_dominates(const struct flow *flow, int above, int below);
 
+/* Backwards: what holds of a block holds of all from where control can come to it. */
+void flow_spread(const struct flow *flow, bool *holds);
+
 /* Puts a new block, ending in a branch to the old target, on the edge from `from`'s terminator to its
  * successor number `successor`; phis follow. */
 LLVMBasicBlockRef split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned successor);

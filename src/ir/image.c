@@ -15,7 +15,7 @@ struct header {
     int32_t binding_count, site_count;
 };
 
-static const char magic[8] = "smelt06";
+static const char magic[8] = "smelt07";
 
 void image_free(struct image *image) {
     free(image->bindings);

@@ -51,18 +51,17 @@ struct binding {
 #define BINDING_COMPONENTS(type) ((type) >> 8 & 255)    /* of a vector; 1: a scalar */
 #define BINDING_POINTER(type) ((type) >> 16 & 1)        /* else a reference or a value */
 
-/* Where a simdgroup operation stands in the program, as a path of alternating positions and loop numbers from
- * the outside in: position, loop, position, loop, …, position. Lanes are ordered by comparing positions and,
- * where they stand in the same loop, its iteration count: see cpu/simdgroup.c. */
-#define SITE_MAX_DEPTH 12
+/* Where a simdgroup operation stands in the program: the positions of the loops around it from the outside
+ * in, and its own. Lanes are ordered by comparing positions and, where they stand in the same loop, its
+ * iteration count: see cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one count for
+ * each depth. */
+#define SITE_MAX_DEPTH 64
 struct site {
     int32_t depth; /* loops around the operation */
     int32_t position[SITE_MAX_DEPTH + 1];
-    int32_t loop[SITE_MAX_DEPTH]; /* index into the thread's iteration counts */
 };
 
 #define IMAGE_MAX_BINDINGS 400
-#define IMAGE_MAX_LOOPS 48
 
 struct image {
     struct binding *bindings;

@@ -100,18 +100,6 @@ static bool block_returns(LLVMBasicBlockRef block) {
     return false;
 }
 
-/* Backwards: what holds of a block holds of all that lead there. */
-static void spread(const struct flow *flow, bool *holds) {
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int i = flow->block_count - 1; i >= 0; i--)
-            for (int p = 0; holds[i] && p < flow->blocks[i].predecessor_count; p++) {
-                changed |= !holds[flow->blocks[i].predecessors[p]];
-                holds[flow->blocks[i].predecessors[p]] = true;
-            }
-    }
-}
-
 static smelt_status look(struct parting *p) {
     TRY(flow_find(p->unit, p->unit->entry, &p->arena, &p->flow));
     size_t count = (size_t)p->flow.block_count, edges = 0;
@@ -126,8 +114,8 @@ static smelt_status look(struct parting *p) {
         p->acts[i] = block_has_effect(p->flow.blocks[i].block);
         p->ends[i] = block_returns(p->flow.blocks[i].block);
     }
-    spread(&p->flow, p->acts);
-    spread(&p->flow, p->ends);
+    flow_spread(&p->flow, p->acts);
+    flow_spread(&p->flow, p->ends);
     return SMELT_OK;
 }
 

@@ -7,6 +7,7 @@
  *
  * Requires: functions inlined, so that marks stand in the entry; function constants folded. Establishes: no
  * marks. */
+#include "ir/flow.h"
 #include "ir/pass.h"
 
 #include <string.h>
@@ -33,39 +34,52 @@ bool block_has_effect(LLVMBasicBlockRef block) {
     return false;
 }
 
-/* More blocks than lie between a return and the end of any kernel. */
-#define MOST_BLOCKS 256
+/* By block: does anything of that kind come, in it or later? */
+static bool *find_effects(const struct flow *flow, struct arena *arena) {
+    bool *effects = arena_alloc(arena, (size_t)flow->block_count);
+    for (int i = 0; effects && i < flow->block_count; i++)
+        effects[i] = block_has_effect(flow->blocks[i].block);
+    if (effects) flow_spread(flow, effects);
+    return effects;
+}
 
-static bool effect_behind(LLVMValueRef mark) {
-    LLVMBasicBlockRef reached[MOST_BLOCKS];
-    int count = 1;
+static bool effect_behind(const struct flow *flow, const bool *effects, LLVMValueRef mark) {
     for (LLVMValueRef i = LLVMGetNextInstruction(mark); i; i = LLVMGetNextInstruction(i))
         if (has_effect(i)) return true;
-    reached[0] = LLVMGetInstructionParent(mark);
-    for (int next = 0; next < count; next++) {
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(reached[next]);
-        for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
-            LLVMBasicBlockRef successor = LLVMGetSuccessor(terminator, s);
-            bool known = false;
-            for (int k = 0; k < count && !known; k++) known = reached[k] == successor;
-            if (known && successor != reached[0]) continue;
-            if (count == MOST_BLOCKS || block_has_effect(successor)) return true;
-            if (!known) reached[count++] = successor;
-        }
-    }
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(LLVMGetInstructionParent(mark));
+    for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++)
+        if (effects[flow_index(flow, LLVMGetSuccessor(terminator, s))]) return true;
     return false;
+}
+
+static bool is_reachable(const struct flow *flow, LLVMValueRef instruction) {
+    return flow_index(flow, LLVMGetInstructionParent(instruction)) >= 0;
+}
+
+static smelt_status drop_marks(struct unit *unit, LLVMValueRef mark, struct arena *arena) {
+    struct flow flow;
+    TRY(flow_find(unit, unit->entry, arena, &flow));
+    const bool *effects = find_effects(&flow, arena);
+    if (!effects)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", flow.block_count);
+    for (LLVMUseRef use = LLVMGetFirstUse(mark), next; use; use = next) {
+        next = LLVMGetNextUse(use);
+        LLVMValueRef call = LLVMGetUser(use);
+        LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
+        if (function != unit->entry || !is_reachable(&flow, call) || effect_behind(&flow, effects, call))
+            LLVMInstructionEraseFromParent(call);
+    }
+    return SMELT_OK;
 }
 
 smelt_status pass_returns(struct unit *unit) {
     LLVMValueRef mark = LLVMGetNamedFunction(unit->module, MARK);
     LLVMValueRef end = LLVMGetNamedFunction(unit->module, THREAD_RETURN);
     if (!mark) return SMELT_OK;
-    for (LLVMUseRef use = LLVMGetFirstUse(mark), next; use; use = next) {
-        next = LLVMGetNextUse(use);
-        LLVMValueRef call = LLVMGetUser(use);
-        LLVMValueRef function = LLVMGetBasicBlockParent(LLVMGetInstructionParent(call));
-        if (function != unit->entry || effect_behind(call)) LLVMInstructionEraseFromParent(call);
-    }
+    struct arena arena = {0};
+    smelt_status status = drop_marks(unit, mark, &arena);
+    arena_free(&arena);
+    TRY(status);
     if (end)
         LLVMReplaceAllUsesWith(mark, end);
     else

@@ -91,7 +91,8 @@ static void rewrite_fp_pragma(struct rewriter *r, uint32_t i) {
     char word[32], value[32];
     bool known = read_pragma(r->tokens, &r->tokens->items[i], word, value);
     if (known && strcmp(word, "contract") == 0) {
-        if (r->pragma_count < MOST_PRAGMAS) r->pragmas[r->pragma_count++] = i;
+        uint32_t *pragmas = arena_one_more(r->arena, r->pragmas, (size_t)r->pragma_count, sizeof *pragmas);
+        if (pragmas) (r->pragmas = pragmas)[r->pragma_count++] = i;
         put_instead(r, i, arena_printf(r->arena, "#pragma clang fp contract(%s)", contraction_name(value)));
     } else {
         put_instead(r, i, known && strcmp(word, "math_mode") == 0 ? math_mode(r, i, value) : "");

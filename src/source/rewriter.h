@@ -6,14 +6,13 @@
 #include "source/rewrite.h"
 
 /* No text has more pragmas about contraction. */
-#define MOST_PRAGMAS 128
 
 struct rewriter {
     const struct tokens *tokens;
     const struct structure *structure;
     struct arena *arena;
     struct changes changes;
-    uint32_t pragmas[MOST_PRAGMAS]; /* those about contraction so far */
+    uint32_t *pragmas; /* those about contraction so far */
     int pragma_count;
     uint32_t last_constant; /* 1 + the start of the last statement with function constants */
 };

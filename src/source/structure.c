@@ -407,7 +407,7 @@ static void note_method(struct finder *f, const struct declaration *d) {
     const char *space = NULL;
     for (size_t s = 0; s < sizeof spaces / sizeof *spaces; s++)
         if (word_in(f, d->close, d->brace, spaces[s])) space = spaces[s];
-    if (!space || d->brace - d->close > 8 || f->out->method_count == MOST_METHODS) return;
+    if (!space || d->brace - d->close > 8) return;
     uint32_t first = d->start, last = d->open - 1;
     for (; first < d->open; first++) {
         bool attribute = is(f, first, "__attribute__") && partner(f, first + 1) > first;
@@ -424,10 +424,11 @@ static void note_method(struct finder *f, const struct declaration *d) {
         if (is(f, i, "operator")) last = i;
     bool refers = last > first && (is(f, last - 1, "&") || is(f, last - 1, "*"));
     if (!refers || !word_in(f, first, last, space)) return;
-    if (!f->out->methods) f->out->methods = arena_alloc(f->arena, MOST_METHODS * sizeof *f->out->methods);
-    if (!f->out->methods) return;
-    f->out->methods[f->out->method_count++] =
-        (struct method_site){first, last, d->brace, partner(f, d->brace)};
+    struct method_site *methods =
+        arena_one_more(f->arena, f->out->methods, f->out->method_count, sizeof *methods);
+    if (!methods) return;
+    f->out->methods = methods;
+    methods[f->out->method_count++] = (struct method_site){first, last, d->brace, partner(f, d->brace)};
 }
 
 static void add_function(struct finder *f, const struct declaration *d) {
@@ -474,13 +475,15 @@ static void scan_declaration(struct finder *f, const struct declaration *d, cons
 /* `uint name : 3;` or `name : 3, other : 4;` */
 static void note_bit_fields(struct finder *f, const struct declaration *d) {
     if (d->open || d->brace || d->class_word) return;
-    for (uint32_t i = d->start + 1; i < d->end && f->out->bit_field_count < MOST_BIT_FIELDS; i++) {
+    for (uint32_t i = d->start + 1; i < d->end; i++) {
         bool colon = is(f, i + 1, ":") && !token_pair(f->tokens, i + 1, ':', ':') &&
                      !token_pair(f->tokens, i, ':', ':');
         if (!colon || !token_is_identifier(f->tokens, i)) continue;
-        if (!f->out->bit_fields)
-            f->out->bit_fields = arena_alloc(f->arena, MOST_BIT_FIELDS * sizeof *f->out->bit_fields);
-        if (f->out->bit_fields) f->out->bit_fields[f->out->bit_field_count++] = i;
+        uint32_t *fields =
+            arena_one_more(f->arena, f->out->bit_fields, f->out->bit_field_count, sizeof *fields);
+        if (!fields) return;
+        f->out->bit_fields = fields;
+        fields[f->out->bit_field_count++] = i;
     }
 }
 

@@ -55,7 +55,7 @@ struct method_site {
 };
 
 struct structure {
-    struct method_site *methods; /* no more than MOST_METHODS */
+    struct method_site *methods;
     int method_count;
     uint8_t *scopes; /* enum scope of each token */
     struct kernel_site *kernels;
@@ -64,14 +64,11 @@ struct structure {
     int instantiation_count;
     uint32_t *functions; /* the names of functions at namespace scope, declared or defined */
     int function_count;
-    uint32_t *bit_fields; /* the tokens that name one: no more than MOST_BIT_FIELDS */
+    uint32_t *bit_fields; /* the tokens that name one */
     int bit_field_count;
     uint32_t
         loose_variable; /* the name of the first variable at namespace scope that no address space owns; 0 */
 };
-
-#define MOST_BIT_FIELDS 256
-#define MOST_METHODS 1024
 
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure);
 

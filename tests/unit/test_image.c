@@ -8,7 +8,7 @@
 
 static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1, 0, 0},
                                     {BINDING_ATTRIBUTE, 0, 12, 4, 0, 0, 0}};
-static struct site sites[] = {{.depth = 1, .position = {2, 7}, .loop = {5}}};
+static struct site sites[] = {{.depth = 1, .position = {2, 7}}};
 static char object[] = "not machine code, but bytes";
 static char refusal[] = "a sentence";
 
