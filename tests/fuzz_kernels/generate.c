@@ -174,13 +174,15 @@ static void start_text(struct generator *g, size_t *size, char **text) {
 struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
                             unsigned counts[FEATURE_COUNT]) {
     struct kernel_case kernel = {.seed = seed};
-    struct generator g = {.random = {seed * 2654435761u + 12345}, .counts = counts};
+    struct generator g = {
+        .random = {seed * 2654435761u + 12345}, .ways = {seed * 2654435761u + 999}, .counts = counts};
     size_t size;
     for (int f = 0; f < FEATURE_COUNT; f++) {
         counts[f] = 0;
         /* Not drawn for itself: kernels stay what they are for their seeds. */
         g.enabled[f] = f == FEATURE_SIMD_FLOAT_SCAN ? g.enabled[FEATURE_SIMD_FLOAT] && !without[f]
                        : f == FEATURE_FAST          ? g.enabled[FEATURE_MATH] && !without[f]
+                       : f == FEATURE_LEAVE_BARRIER ? g.enabled[FEATURE_RETURN] && !without[f]
                                                     : random_chance(&g.random, 70) && !without[f];
     }
     g.enabled[FEATURE_INTEGER] = g.enabled[FEATURE_REAL] = true;

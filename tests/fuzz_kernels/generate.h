@@ -66,7 +66,8 @@
     X(TWO_DIMENSIONS, two_dimensions, "2-D grids")                                               \
     X(THREE_DIMENSIONS, three_dimensions, "3-D grids")                                           \
     X(SIMD_FLOAT_SCAN, simd_float_scan, "float prefix sums and products, where simd_float is")   \
-    X(FAST, fast, "fast:: forms of functions, where math is")
+    X(FAST, fast, "fast:: forms of functions, where math is")                                    \
+    X(LEAVE_BARRIER, leave_barrier, "returns past barriers, with simdgroup operations on the way")
 
 enum feature {
 #define FEATURE(upper, lower, meaning) FEATURE_##upper,

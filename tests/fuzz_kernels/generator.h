@@ -44,6 +44,7 @@ struct variable {
 struct generator {
     FILE *out;
     struct random random;
+    struct random ways; /* of returns past barriers: kernels stay what they are for their seeds beside them */
     bool enabled[FEATURE_COUNT]; /* in this kernel */
     unsigned *counts;            /* occurrences by feature */
     struct variable variables[MAX_VARIABLES];

@@ -208,6 +208,27 @@ static void write_return(struct generator *g) {
     write_line(g, "}");
 }
 
+/* Some threads return where others go on to a barrier; what lanes do together on the way is theirs alone. */
+static void leave_past_barriers(struct generator *g) {
+    static const char *const starts[] = {"if ($B) {", "if ($B || $B) {", "if (lane % 4u == ($u & 7u)) {"};
+    struct random random = g->random;
+    g->random = g->ways;
+    if (random_chance(&g->random, 12)) {
+        use(g, FEATURE_LEAVE_BARRIER);
+        write_statement_line(g, starts[random_below(&g->random, 3)]);
+        g->divergence++;
+        for (unsigned n = 1 + random_below(&g->random, 2); n; n--) write_statement_line(g, "  $^u = $u;");
+        if (allowed(g, FEATURE_SIMD_REDUCE))
+            write_statement_line(g, "  $^u += simd_$[sum`max`xor](uint($u));");
+        g->divergence--;
+        write_line(g, "  return;");
+        write_line(g, "}");
+        g->returned = true;
+    }
+    g->ways = g->random;
+    g->random = random;
+}
+
 /* A way to go on, with its weight; 0 where it may not stand here. */
 struct way {
     void (*write)(struct generator *g);
@@ -241,6 +262,7 @@ static void write_statement(struct generator *g) {
     bool deeper = g->nesting < MAX_NESTING && g->statements > 0, looping = deeper && g->loops < MAX_LOOPS;
     bool barrier =
         on[FEATURE_BARRIER] && g->in_kernel && !g->divergence && (!g->loops || on[FEATURE_BARRIER_LOOP]);
+    if (barrier && on[FEATURE_LEAVE_BARRIER] && on[FEATURE_STORE]) leave_past_barriers(g);
     const struct way ways[] = {
         {write_plain, 45},
         {write_declaration, g->variable_count < MAX_VARIABLES / 2 ? 4 : 0},
