@@ -43,6 +43,7 @@ check-long: all
 
 # A Debian package of the command, the library and its documents: build-deb/smelt_*.deb.
 deb: packages
+	@sh cmake/install_packages.sh packages-deb.txt
 	@cmake --preset deb > build-deb.configure.log 2>&1 || { cat build-deb.configure.log; exit 1; }
 	@rm -f build-deb.configure.log
 	@cmake --build build-deb
