@@ -70,20 +70,33 @@ def host_sources():
     return [(address, suite[len(own):]) for address, suite in found if suite == own or suite.startswith(own + "-")]
 
 
+PIP_FILES = ("/etc/pip.conf", "/root/.config/pip/pip.conf", "/root/.pip/pip.conf")
+CERTIFICATES = "/etc/host-certificates.crt"  # of its own: Debian's package of certificates writes the usual one
+
+
+def pip_certificates():
+    """The file of certificates that pip trusts on this machine, if it was told one."""
+    text = "".join(pathlib.Path(path).read_text(encoding="utf-8") for path in PIP_FILES if os.path.exists(path))
+    named = [os.environ.get("PIP_CERT", ""), *re.findall(r"^cert *= *(\S+)", text, flags=re.MULTILINE)]
+    return next(filter(os.path.exists, named), None)
+
+
 def settings():
     """This machine's way to the network, for programs that run in a system."""
     kept = {name: value for name, value in os.environ.items()
-            if name.lower().endswith("_proxy") or (name.startswith("PIP_") and name != "PIP_FIND_LINKS")}
+            if name.lower().endswith("_proxy") or (name.startswith("PIP_") and name not in ("PIP_FIND_LINKS", "PIP_CERT"))}
+    if pip_certificates():
+        kept["PIP_CERT"] = CERTIFICATES
     return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8", **kept}
 
 
 def give_settings(root):
-    """The files that settings() and pip read."""
-    files = ["/etc/resolv.conf", "/etc/pip.conf", "/root/.config/pip/pip.conf", "/root/.pip/pip.conf"]
-    text = "".join(pathlib.Path(path).read_text(encoding="utf-8") for path in files[1:] if os.path.exists(path))
-    files += re.findall(r"^cert *= *(\S+)", text, flags=re.MULTILINE) + [os.environ.get("PIP_CERT", "")]
-    for path in filter(os.path.exists, files):
-        copy = pathlib.Path(str(root) + path)
+    """The files that name servers and pip's settings are in."""
+    copies = {path: path for path in ("/etc/resolv.conf", *PIP_FILES) if os.path.exists(path)}
+    if pip_certificates():
+        copies[pip_certificates()] = CERTIFICATES
+    for path, place in copies.items():
+        copy = pathlib.Path(str(root) + place)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, copy)
 
@@ -116,7 +129,6 @@ def bootstrap(folder, release):
     step(folder / f"{release}.debootstrap.log", ["debootstrap", "--variant=minbase", release, str(base), mirror])
     lines = [f"deb {address} {release}{suite} main\n" for address, suite in sources]
     (base / "etc/apt/sources.list").write_text("".join(lines), encoding="utf-8")
-    give_settings(base)
     done.touch()
     return base
 
@@ -127,6 +139,7 @@ def fresh(folder, release, name):
     base = bootstrap(folder, release)
     shutil.rmtree(root, ignore_errors=True)
     step(folder / f"{release}.{name}.copy.log", ["cp", "-a", "--reflink=auto", str(base), str(root)])
+    give_settings(root)
     return root
 
 
