@@ -1,10 +1,14 @@
 /* The smelt command: finds the subcommand, and sees to it that what was printed arrived. */
 #include "commands.h"
+#include "values.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static const struct command {
@@ -58,13 +62,48 @@ static int run(int count, char **arguments) {
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(arguments[1], commands[i].name) == 0) return commands[i].run(count - 2, arguments + 2);
-    fprintf(stderr, "smelt: command '%s' is unknown; see smelt --help\n", arguments[1]);
+    complain("command '%s' is unknown; see smelt --help", arguments[1]);
     return EXIT_USAGE;
+}
+
+/* Less stack than this (ulimit -s) is too little for compiling; then the command has a thread with more. */
+#define LEAST_STACK_BYTES ((rlim_t)1 << 20)
+#define STACK_BYTES ((size_t)8 << 20)
+
+struct call {
+    int count;
+    char **arguments;
+    int exit_status;
+};
+
+static void *run_call(void *argument) {
+    struct call *call = argument;
+    call->exit_status = run(call->count, call->arguments);
+    return NULL;
+}
+
+static int run_with_stack(int count, char **arguments) {
+    struct rlimit stack;
+    struct call call = {count, arguments, EXIT_ENVIRONMENT};
+    pthread_attr_t attributes;
+    pthread_t thread;
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= LEAST_STACK_BYTES)
+        return run(count, arguments);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    int error = pthread_create(&thread, &attributes, run_call, &call);
+    pthread_attr_destroy(&attributes);
+    if (error)
+        complain("no thread with enough stack can be started: %s", strerror(error));
+    else
+        (void)pthread_join(thread, NULL);
+    return call.exit_status;
 }
 
 int main(int count, char **arguments) {
     occupy_standard_files();
-    int exit_status = run(count, arguments);
+    (void)signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` is an error as others are */
+    int exit_status = run_with_stack(count, arguments);
     errno = 0;
     bool lost = fflush(stdout) != 0;
     int reason = errno;

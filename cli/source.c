@@ -2,9 +2,12 @@
 #include "values.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* No kernel is this long, no package so large; an endless device file is. */
 #define MAX_SOURCE_BYTES ((size_t)64 << 20)
@@ -24,9 +27,31 @@ static bool too_long(const char *data, size_t size, bool text_only) {
     return size > (!text_only && is_package(data, size) ? MAX_PACKAGE_BYTES : MAX_SOURCE_BYTES);
 }
 
+/* Names of the process's own open files, which may be pipes: a shell gives them for <(…). */
+static bool is_open_file(const char *path) {
+    return strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/proc/self/fd/", 14) == 0 ||
+           strcmp(path, "/dev/stdin") == 0;
+}
+
+/* Without waiting for somebody to write to a pipe; NULL: complained. */
+static FILE *open_source(const char *path) {
+    struct stat status;
+    if (strcmp(path, "-") == 0) return stdin;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && !is_open_file(path)) {
+        complain("file '%s' is a named pipe, expected a regular file; '-' reads standard input", path);
+        (void)close(fd);
+        return NULL;
+    }
+    if (fd >= 0) (void)fcntl(fd, F_SETFL, 0);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, "rb");
+    if (!file) complain("file '%s' cannot be opened: %s", path, strerror(errno));
+    return file;
+}
+
 bool source_read(const char *path, char **contents, size_t *package_size) {
-    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "rbe");
-    if (!file) return complain("file '%s' cannot be opened: %s", path, strerror(errno));
+    FILE *file = open_source(path);
+    if (!file) return false;
     size_t size = 0, capacity = 65536;
     char *data = malloc(capacity);
     errno = 0;

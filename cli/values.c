@@ -8,11 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Names given to the command may hold what a terminal would act upon. */
+static void put_printable(unsigned char c) {
+    if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f)
+        fprintf(stderr, "\\x%02x", c);
+    else
+        fputc(c, stderr);
+}
+
 bool complain(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     fputs("smelt: ", stderr);
-    vfprintf(stderr, format, arguments);
+    char *text = NULL;
+    if (vasprintf(&text, format, arguments) >= 0) {
+        for (const char *at = text; *at; at++) put_printable((unsigned char)*at);
+        free(text);
+    }
     fputc('\n', stderr);
     va_end(arguments);
     return false;

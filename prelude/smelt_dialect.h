@@ -166,6 +166,14 @@ template <class T> struct lies_in<__smelt_device T> { static constexpr bool buff
 template <class T> struct lies_in<__attribute__((opencl_global_host)) T> { static constexpr bool buffer = true, threadgroup = false; };
 template <class T> struct lies_in<__smelt_threadgroup T> { static constexpr bool buffer = false, threadgroup = true; };
 
+// What stands in the parentheses of [[buffer(…)]] and the like.
+template <class I> constexpr bool is_index(I index, ulong last) {
+  if constexpr (__is_integral(I) || __is_enum(I))
+    return (long)index >= 0 && (ulong)index <= last;
+  else
+    return false;
+}
+
 template <class P> constexpr bool is_buffer() {
   if constexpr (__is_pointer(P) || __is_reference(P))
     return lies_in<__remove_cv(typename pointee<P>::type)>::buffer;

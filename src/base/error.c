@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "base/printable.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -37,6 +38,21 @@ const char *smelt_error(void) {
     return message ? message->text : "";
 }
 
+/* Names and lines of whoever wrote the input come along: the message is safe to print. */
+static void make_printable(void) {
+    struct text printable = {0};
+    text_add_printable(&printable, smelt_error());
+    struct message *message = printable.failed ? NULL : message_reserve(printable.length + 1);
+    if (message && message->capacity > printable.length) strcpy(message->text, text_string(&printable));
+    text_free(&printable);
+}
+
+static bool is_plain(const char *text) {
+    for (; *text; text++)
+        if ((*text < ' ' && *text != '\n') || *text == 0x7f) return false;
+    return true;
+}
+
 static void set_message(const char *format, va_list arguments, const char *tail) {
     va_list again;
     va_copy(again, arguments);
@@ -49,6 +65,7 @@ static void set_message(const char *format, va_list arguments, const char *tail)
         int written = vsnprintf(message->text, message->capacity, format, again);
         if (kept && written >= 0 && (size_t)written < message->capacity)
             snprintf(message->text + written, message->capacity - (size_t)written, ": %s", kept);
+        if (!is_plain(message->text)) make_printable();
     }
     free(kept);
     va_end(again);
@@ -113,10 +130,14 @@ void smelt_set_log(smelt_log_callback *callback, void *context) {
 
 void log_line(smelt_log_level level, const char *format, ...) {
     char line[1024];
+    struct text printable = {0};
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
+    if (!is_plain(line)) text_add_printable(&printable, line);
+    if (printable.length) snprintf(line, sizeof line, "%s", printable.data);
+    text_free(&printable);
     pthread_mutex_lock(&log_lock);
     smelt_log_callback *callback = log_callback;
     void *context = log_context;
@@ -142,9 +163,13 @@ void log_kernel_line(const smelt_kernel_line *line) {
     smelt_kernel_log_callback *callback = kernel_log_callback;
     void *context = kernel_log_context;
     pthread_mutex_unlock(&log_lock);
-    if (callback)
+    if (callback) {
         callback(line, context);
-    else
-        fprintf(stderr, "kernel '%s' thread (%u, %u, %u): %s\n", line->kernel, line->thread[0],
-                line->thread[1], line->thread[2], line->text);
+        return;
+    }
+    struct text printable = {0};
+    text_add_printable(&printable, line->text);
+    fprintf(stderr, "kernel '%s' thread (%u, %u, %u): %s\n", line->kernel, line->thread[0], line->thread[1],
+            line->thread[2], text_string(&printable));
+    text_free(&printable);
 }

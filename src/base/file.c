@@ -13,28 +13,68 @@
 #include <time.h>
 #include <unistd.h>
 
-smelt_status file_read(const char *path, struct text *contents) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return fail(SMELT_ERROR_IO, "file '%s' cannot be opened: %s", path, strerror(errno));
-    char chunk[65536];
+/* The open file that a path like /dev/stdout or /dev/fd/3 stands for, or -1. */
+static int descriptor_named(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    if (strcmp(path, "/dev/stdin") == 0) return STDIN_FILENO;
+    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
+    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        size_t length = strlen(folders[i]);
+        char *end;
+        if (strncmp(path, folders[i], length) != 0 || path[length] < '0' || path[length] > '9') continue;
+        long fd = strtol(path + length, &end, 10);
+        if (!*end && fd <= INT_MAX) return (int)fd;
+    }
+    return -1;
+}
+
+/* Nothing that is read whole comes from a device in such an amount: it has no end. */
+#define MAX_DEVICE_BYTES ((size_t)64 << 20)
+
+#define READ_BYTES 16384
+
+/* Opens without waiting for a writer. *device: it may have no end. */
+static smelt_status open_to_read(const char *path, int *fd, bool *device) {
+    struct stat status;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0) return fail(SMELT_ERROR_IO, "file '%s' cannot be opened: %s", path, strerror(errno));
+    if (fstat(*fd, &status) != 0) status.st_mode = S_IFREG;
+    *device = S_ISCHR(status.st_mode);
+    if ((S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) && descriptor_named(path) < 0) {
+        close(*fd);
+        return fail(SMELT_ERROR_IO, "file '%s' is a %s, expected a regular file", path,
+                    S_ISFIFO(status.st_mode) ? "named pipe" : "socket");
+    }
+    (void)fcntl(*fd, F_SETFL, 0);
+    return SMELT_OK;
+}
+
+/* 0 or the reason; EFBIG: a device without end. */
+static int read_all(int fd, bool device, struct text *contents) {
+    char chunk[READ_BYTES];
     for (;;) {
         ssize_t count = read(fd, chunk, sizeof chunk);
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) {
-            int reason = errno;
-            close(fd);
-            text_free(contents);
-            return fail(SMELT_ERROR_IO, "file '%s' cannot be read: %s", path, strerror(reason));
-        }
-        if (count == 0) break;
+        if (count < 0) return errno;
+        if (count == 0) return 0;
         text_append(contents, chunk, (size_t)count);
+        if (contents->failed) return ENOMEM;
+        if (device && contents->length > MAX_DEVICE_BYTES) return EFBIG;
     }
+}
+
+smelt_status file_read(const char *path, struct text *contents) {
+    int fd;
+    bool device;
+    TRY(open_to_read(path, &fd, &device));
+    int reason = read_all(fd, device, contents);
     close(fd);
-    if (contents->failed) {
-        text_free(contents);
-        return fail(SMELT_ERROR_OUT_OF_MEMORY, "file '%s' does not fit in memory", path);
-    }
-    return SMELT_OK;
+    if (!reason) return SMELT_OK;
+    text_free(contents);
+    if (reason == ENOMEM) return fail(SMELT_ERROR_OUT_OF_MEMORY, "file '%s' does not fit in memory", path);
+    if (reason == EFBIG) return fail(SMELT_ERROR_IO, "file '%s' is a device that does not end", path);
+    return fail(SMELT_ERROR_IO, "file '%s' cannot be read: %s", path, strerror(reason));
 }
 
 static int write_all(int fd, const char *data, size_t size) {
@@ -54,19 +94,20 @@ static int write_pieces(int fd, const struct bytes *pieces, int count) {
     return 0;
 }
 
-/* A pipe whose reader has gone raises SIGPIPE in this thread: hold it back, and take it away again if it was
- * ours. */
+/* A pipe whose reader has gone raises SIGPIPE in this thread, a file that reaches the limit on its size
+ * (ulimit -f) SIGXFSZ: hold them back, and take them away again if they were ours. */
 static int write_quietly(int fd, const struct bytes *pieces, int count) {
-    sigset_t pipe_signal, pending, previous;
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
+    sigset_t held, pending, previous;
     sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &previous);
+    sigemptyset(&held);
+    if (!sigismember(&pending, SIGPIPE)) sigaddset(&held, SIGPIPE);
+    if (!sigismember(&pending, SIGXFSZ)) sigaddset(&held, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &held, &previous);
     int result = write_pieces(fd, pieces, count);
     int reason = errno;
-    if (result != 0 && reason == EPIPE && !sigismember(&pending, SIGPIPE)) {
+    if (result != 0 && (reason == EPIPE || reason == EFBIG)) {
         struct timespec now = {0, 0};
-        while (sigtimedwait(&pipe_signal, NULL, &now) < 0 && errno == EINTR) {
+        while (sigtimedwait(&held, NULL, &now) < 0 && errno == EINTR) {
         }
     }
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
@@ -143,7 +184,7 @@ static int write_named(const char *path, const struct stat *old, const struct by
     int reason = fd < 0 ? errno : 0;
     if (fd >= 0) {
         if (old) (void)fchmod(fd, old->st_mode & 07777);
-        if (write_pieces(fd, pieces, count) != 0) reason = errno;
+        if (write_quietly(fd, pieces, count) != 0) reason = errno;
         if (close(fd) != 0 && !reason) reason = errno;
         if (!reason && rename(temporary, path) != 0) reason = errno;
         if (reason) (void)unlink(temporary);
@@ -158,27 +199,12 @@ static int replace(const char *path, const struct stat *old, const struct bytes 
     int fd = open_nameless(path);
     if (fd < 0) return write_named(path, old, pieces, count);
     if (old) (void)fchmod(fd, old->st_mode & 07777);
-    int reason = write_pieces(fd, pieces, count) == 0 ? 0 : errno;
+    int reason = write_quietly(fd, pieces, count) == 0 ? 0 : errno;
     bool written = !reason;
     if (written) reason = name_file(fd, path, old != NULL);
     if (close(fd) != 0 && !reason) reason = errno;
     /* Naming needs /proc, and a file system that can link. */
     return written && reason ? write_named(path, old, pieces, count) : reason;
-}
-
-/* The open file that a path like /dev/stdout or /dev/fd/3 stands for, or -1. */
-static int descriptor_named(const char *path) {
-    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
-    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
-    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        size_t length = strlen(folders[i]);
-        char *end;
-        if (strncmp(path, folders[i], length) != 0 || path[length] < '0' || path[length] > '9') continue;
-        long fd = strtol(path + length, &end, 10);
-        if (!*end && fd <= INT_MAX) return (int)fd;
-    }
-    return -1;
 }
 
 smelt_status file_write(const char *path, const struct bytes *pieces, int count) {

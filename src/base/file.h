@@ -5,8 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* Reads a file or other readable path into `contents` (freed by the caller). SMELT_ERROR_IO names the path
- * and why. */
+/* Reads a file into `contents` (freed by the caller); also what an open descriptor stands for (/dev/stdin,
+ * /dev/fd/N), be it a pipe, and a device that ends. Not a pipe or socket by name, on which a reader may wait
+ * for ever. SMELT_ERROR_IO names the path and why. */
 smelt_status file_read(const char *path, struct text *contents);
 
 /* One piece of a file to be written. */

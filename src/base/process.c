@@ -103,14 +103,21 @@ static long whole_seconds(const struct process_request *request) {
     return (long)ceil(request->seconds);
 }
 
+size_t process_memory_limit(size_t wanted) {
+    struct rlimit own;
+    bool limited = getrlimit(RLIMIT_AS, &own) == 0 && own.rlim_cur != RLIM_INFINITY;
+    return limited && (!wanted || own.rlim_cur < wanted) ? (size_t)own.rlim_cur : wanted;
+}
+
 static void limit_child(pid_t child, const struct process_request *request) {
     rlim_t processor_seconds = (rlim_t)whole_seconds(request);
     struct rlimit processor = {processor_seconds, processor_seconds + 1};
-    struct rlimit memory = {request->memory_bytes, request->memory_bytes};
+    size_t bytes = process_memory_limit(request->memory_bytes);
+    struct rlimit memory = {bytes, bytes};
     struct rlimit output = {request->output_bytes, request->output_bytes};
     struct rlimit core = {0, 0};
     if (request->seconds > 0) (void)prlimit(child, RLIMIT_CPU, &processor, NULL);
-    if (request->memory_bytes) (void)prlimit(child, RLIMIT_AS, &memory, NULL);
+    if (bytes) (void)prlimit(child, RLIMIT_AS, &memory, NULL);
     if (request->output_bytes) (void)prlimit(child, RLIMIT_FSIZE, &output, NULL);
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
@@ -141,7 +148,7 @@ static bool await_end(pid_t child, int pidfd, double deadline) {
 static struct text collect(int fd, size_t limit, bool *beyond) {
     struct text text = {0};
     struct stat status;
-    char chunk[65536];
+    char chunk[16384];
     size_t size = fstat(fd, &status) == 0 && status.st_size > 0 ? (size_t)status.st_size : 0;
     if (limit && size > limit) {
         size = limit;
@@ -190,6 +197,12 @@ static smelt_status run_child(const struct process_request *request, const char 
     return status;
 }
 
+/* Then a limit set after the child's start may come too late for it. */
+static bool has_little_stack(void) {
+    struct rlimit stack;
+    return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < PROCESS_STACK_BYTES / 8;
+}
+
 /* A host that ignores SIGCHLD, or waits for any child, takes the way the child ended from us: then a shell
  * writes it down. Limits go through the shell too: the child may be gone, and its number another's, before we
  * could set them. */
@@ -199,11 +212,13 @@ static const char *const *watched_arguments(const struct process_request *reques
     const char **arguments = calloc(count + 5, sizeof *arguments);
     if (!arguments) return NULL;
     int length = snprintf(script, 256, "ulimit -c 0; ");
+    if (has_little_stack())
+        length += snprintf(script + length, 256 - (size_t)length, "ulimit -s 8192 2>&-; ");
     if (request->seconds > 0)
         length += snprintf(script + length, 256 - (size_t)length, "ulimit -t %ld; ", whole_seconds(request));
     if (request->memory_bytes)
-        length +=
-            snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ", request->memory_bytes / 1024);
+        length += snprintf(script + length, 256 - (size_t)length, "ulimit -v %zu; ",
+                           process_memory_limit(request->memory_bytes) / 1024);
     if (request->output_bytes)
         length +=
             snprintf(script + length, 256 - (size_t)length, "ulimit -f %zu; ", request->output_bytes / 512);
@@ -275,7 +290,7 @@ static smelt_status run_once(const struct process_request *request, bool watched
 
 smelt_status process_run(const struct process_request *request, struct process_result *result) {
     *result = (struct process_result){.exit_code = -1};
-    bool watched = host_ignores_children(), lost = false;
+    bool watched = host_ignores_children() || has_little_stack(), lost = false;
     smelt_status status = run_once(request, watched, result, &lost);
     if (status == SMELT_OK && lost) {
         atomic_store(&host_takes_children, true);

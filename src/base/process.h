@@ -37,6 +37,13 @@ struct process_result {
  * Limits take effect a moment after the child's start; of its outputs no more than output_bytes is ever
  * collected, and a child that wrote more counts as ended by SIGXFSZ whatever it did then. */
 smelt_status process_run(const struct process_request *request, struct process_result *result);
+/* The stack a child gets where this process was given much less (ulimit -s), if the system allows it. */
+#define PROCESS_STACK_BYTES ((size_t)8 << 20)
+
+/* The limit on a child's address space where `wanted` bytes are asked for: no more than this process's own.
+ */
+size_t process_memory_limit(size_t wanted);
+
 void process_result_free(struct process_result *result);
 
 #endif

@@ -12,6 +12,10 @@
 #define CPU_MAX_SLOTS 400
 #define CPU_MAX_THREADGROUP_SLOTS 31
 
+/* Where calls go whose pointer leads to no function of the program: nothing is mapped there
+ * (src/ir/indirect.c). */
+#define SMELT_NO_FUNCTION 1
+
 /* One for each worker of the pool, refilled for each threadgroup. */
 struct group_context {
     uint32_t position[3];      /* of the group in the grid */

@@ -58,6 +58,7 @@ NOT_COUNTED static void on_fault(int signal, siginfo_t *info, void *opaque) {
         return;
     }
     worker->fault_address = info->si_addr;
+    worker->fault_signal = signal;
     worker->fault_instruction = blamed_instruction(worker, context);
     leave_kernel(worker, context, ENDED_BY_FAULT);
 }

@@ -11,6 +11,7 @@
  * a thread that has gone back to its caller. */
 #include "cpu/interrupt.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/interrupt.h"
 #include "cpu/leave.h"
 #include "cpu/watch.h"
@@ -259,7 +260,7 @@ static bool start_watcher(void) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = pthread_create(&thread, NULL, watch, NULL);
+    int error = thread_start(&thread, watch, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0) pthread_detach(thread);
     return error == 0;

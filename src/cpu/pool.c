@@ -1,5 +1,6 @@
 #include "cpu/pool.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "base/trace.h"
@@ -180,7 +181,7 @@ static void start_threads(void) {
     block_signals(&before);
     for (int i = 0; i < wanted; i++) {
         pthread_t thread;
-        if (pthread_create(&thread, NULL, pool_thread, (void *)generation) != 0) {
+        if (thread_start(&thread, pool_thread, (void *)generation) != 0) {
             log_line(SMELT_LOG_WARNING, "only %d of %d threads could be started", i + 1, wanted + 1);
             break;
         }
@@ -277,7 +278,7 @@ static bool start_alarm_thread(void) {
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&alarm_changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (pthread_create(&thread, NULL, alarm_thread, NULL) != 0) return false;
+    if (thread_start(&thread, alarm_thread, NULL) != 0) return false;
     pthread_detach(thread);
     alarm_thread_runs = true;
     return true;

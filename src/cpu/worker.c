@@ -1,4 +1,5 @@
 #include "cpu/worker.h"
+#include "cpu/context.h"
 #include "cpu/gang.h"
 #include "cpu/interrupt.h"
 #include "cpu/scalar.h"
@@ -140,6 +141,16 @@ smelt_status fault_failure(const struct worker *worker, const char *who) {
         return fail(SMELT_ERROR_FAULT,
                     "kernel '%s' ran past its private arrays at %s (%s of threadgroup (%u, %u, %u))", name,
                     where, who, group[0], group[1], group[2]);
+    if (worker->fault_signal == SIGILL)
+        return fail(SMELT_ERROR_FAULT,
+                    "kernel '%s' stopped itself with a trap at %s (%s of threadgroup (%u, %u, %u))", name,
+                    where, who, group[0], group[1], group[2]);
+    if (address == (const char *)SMELT_NO_FUNCTION)
+        return fail(
+            SMELT_ERROR_FAULT,
+            "kernel '%s' called a function through a pointer that is to none of its functions, at %s (%s of "
+            "threadgroup (%u, %u, %u))",
+            name, where, who, group[0], group[1], group[2]);
     return fail(SMELT_ERROR_FAULT,
                 "kernel '%s' accessed address %p, which it may not, at %s (%s of threadgroup (%u, %u, %u))",
                 name, worker->fault_address, where, who, group[0], group[1], group[2]);

@@ -52,6 +52,7 @@ struct worker {
     /* Why a group ended early. */
     enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER } ended;
     const void *fault_address, *fault_instruction;
+    int fault_signal;
     struct scalar_state *scalar; /* made by the engine that needs them */
     struct gang_state *gangs;
     struct interruption interruption;

@@ -135,7 +135,7 @@ static void tidy(const char *path) {
     uint64_t limit = limit_bytes();
     char mark[4352];
     mark_path(path, mark);
-    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
     if (fd >= 0) {
         (void)futimens(fd, NULL);
         close(fd);
@@ -242,6 +242,11 @@ static bool take_header(struct hash key, const char *kind, struct text *contents
     return true;
 }
 
+void cache_clear_way(const char *path) {
+    struct stat there;
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode)) (void)unlink(path);
+}
+
 void cache_touch(const char *path) {
     (void)utimensat(AT_FDCWD, path, NULL, 0);
 }
@@ -275,6 +280,7 @@ void cache_write(struct hash key, const char *kind, const struct bytes *pieces, 
     if (count > MAX_PIECES || !entry_path(key, kind, path)) return;
     memcpy(header.magic, entry_magic, sizeof entry_magic);
     for (int i = 0; i < count; i++) all[i + 1] = pieces[i];
+    cache_clear_way(path);
     if (file_write(path, all, count + 1) != SMELT_OK) cache_warn_unwritable();
     if (atomic_fetch_add(&writes, 1) % TIDY_WRITES == TIDY_WRITES - 1) tidy(cache_folder());
 }

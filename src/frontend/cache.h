@@ -22,6 +22,9 @@ void cache_write(struct hash key, const char *kind, const struct bytes *pieces, 
 /* Removes an entry whose contents turned out to be of no use. */
 void cache_remove(struct hash key, const char *kind);
 
+/* Takes away what stands in an entry's place and is no file: writing to a pipe would wait for a reader. */
+void cache_clear_way(const char *path);
+
 /* Renews the time of use of a file in the folder. */
 void cache_touch(const char *path);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -227,7 +228,7 @@ void clang_add_flags(smelt_math_mode math, struct text *flags) {
 /* dialect, math, two an include path, and those of the action. */
 #define MAX_FLAGS 128
 
-/* Where the folder of Metal's headers stands for clang: nowhere on disk, see prelude_header_overlay. */
+/* Where the folder of Metal's headers stands for clang: nowhere on disk, see overlay.h. */
 #define OVERLAY_DESCRIPTOR "/dev/fd/3"
 
 static void list_arguments(const struct clang *clang, const struct clang_request *request,
@@ -268,22 +269,43 @@ static void list_arguments(const struct clang *clang, const struct clang_request
     arguments[count] = NULL;
 }
 
+/* What clang, or the system's loader before it, says where an allocation failed. */
+static bool lacked_memory(const struct process_result *result, const char *messages) {
+    static const char *const words[] = {"out of memory", "bad_alloc", "Cannot allocate memory",
+                                        "failed to map segment"};
+    if (!result->signal && result->exit_code <= 1) return false;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(messages, words[i])) return true;
+    return false;
+}
+
+static smelt_status fail_of_memory(void) {
+    size_t allowed = (size_t)limit_mib() << 20, limit = process_memory_limit(allowed);
+    return fail(SMELT_ERROR_LIMIT,
+                "clang needed more than %zu MiB of memory%s for the source and was stopped", limit >> 20,
+                limit < allowed ? ", the limit of this process (ulimit -v)," : "");
+}
+
+static const char *overflow_hint(void) {
+    struct rlimit stack;
+    bool little = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < PROCESS_STACK_BYTES;
+    return little ? "; its stack may be too small (ulimit -s), expected 8192 KiB"
+                  : "; expressions or types that nest many thousand deep overflow its stack";
+}
+
 /* clang ends with 0 or 1 when it has had its say; with anything else it was stopped or broke down. */
 static smelt_status judge(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
     if (result->timed_out)
         return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
                     clang_limit_seconds());
-    if ((strstr(messages, "out of memory") || strstr(messages, "bad_alloc")) &&
-        (result->signal || result->exit_code > 1))
-        return fail(SMELT_ERROR_LIMIT,
-                    "clang needed more than %ld MiB of memory for the source and was stopped", limit_mib());
+    if (lacked_memory(result, messages)) return fail_of_memory();
     if (result->signal == SIGXFSZ)
         return fail(SMELT_ERROR_LIMIT, "clang wrote more than %d MiB about the source and was stopped",
                     CLANG_OUTPUT_MIB);
     if (result->signal)
-        return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)", result->signal,
-                    strsignal(result->signal));
+        return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)%s", result->signal,
+                    strsignal(result->signal), result->signal == SIGSEGV ? overflow_hint() : "");
     if (result->exit_code > 1 && strstr(messages, "too big for FPTrunc"))
         return fail(SMELT_ERROR_COMPILE, "an expression of the source mixes half and bfloat, which have no "
                                          "common type; convert one of them, as in half(x)");

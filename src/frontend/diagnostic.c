@@ -1,5 +1,6 @@
 #include "frontend/diagnostic.h"
 #include "base/file.h"
+#include "frontend/overlay.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -59,7 +60,9 @@ static const char *line_of(const char *text, int line, size_t *length) {
 static const char *user_text(const struct translation *t, const char *name, struct text *storage) {
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++)
         if (t->texts[i].name && strcmp(t->texts[i].name, name) == 0) return t->texts[i].text;
-    if (file_read(name, storage) == SMELT_OK) return text_string(storage);
+    /* A #line directive can name any file. */
+    if (overlay_holds(t->search_paths, name) && file_read(name, storage) == SMELT_OK)
+        return text_string(storage);
     return NULL;
 }
 
@@ -227,20 +230,47 @@ static const char *shown_name(const char *file) {
     return strncmp(file, "./", 2) == 0 ? file + 2 : file;
 }
 
+/* Of a line longer than this only the place that is meant is shown. */
+#define LONGEST_LINE 400
+#define SHOWN_BEFORE 60
+
+/* The line, and a caret under its column, if that is above 0. */
+static void add_line(const char *line, size_t length, int column, struct text *out) {
+    size_t first = 0;
+    if (length > LONGEST_LINE) {
+        if (column > SHOWN_BEFORE && (size_t)column <= length) first = (size_t)column - SHOWN_BEFORE;
+        if (length - first > LONGEST_LINE) length = first + LONGEST_LINE;
+    }
+    /* Whole characters of UTF-8. */
+    while (first && ((unsigned char)line[first] & 0xc0) == 0x80) first--;
+    while (length > first && length - first >= LONGEST_LINE && ((unsigned char)line[length] & 0xc0) == 0x80)
+        length--;
+    text_add(out, "\n  ");
+    text_append(out, line + first, length - first);
+    if (column <= 0) return;
+    text_add(out, "\n  ");
+    for (size_t i = first; i + 1 < (size_t)column; i++)
+        text_add(out, i < length && line[i] == '\t' ? "\t" : " ");
+    text_add(out, "^");
+}
+
+/* An #include or #embed that leads out of the folders clang sees: see overlay.h. */
+static bool is_outside(const char *text, size_t length) {
+    static const char end[] = "' file not found";
+    const char *quote = memmem(text, length, end, sizeof end - 1);
+    if (!quote || *text != '\'') return false;
+    return text[1] == '/' || memmem(text, (size_t)(quote - text), "..", 2);
+}
+
 static void add_described(const char *file, int line_number, int column, const char *text, size_t length,
                           const char *line, size_t line_length, struct text *out) {
     text_addf(out, "%s%s:%d", out->length ? "\n" : "", shown_name(file), line_number);
     if (column > 0) text_addf(out, ":%d", column);
     text_add(out, ": error: ");
     add_message_text(text, useful_length(text, length), out);
-    if (!line) return;
-    text_add(out, "\n  ");
-    text_append(out, line, line_length);
-    if (column <= 0) return;
-    text_add(out, "\n  ");
-    for (int i = 0; i + 1 < column; i++)
-        text_add(out, (size_t)i < line_length && line[i] == '\t' ? "\t" : " ");
-    text_add(out, "^");
+    if (is_outside(text, length))
+        text_add(out, ": a source includes files of its folder and of the include paths (-I) only");
+    if (line) add_line(line, line_length, column, out);
 }
 
 /* Lines of the entry point are named after the byte of the source that they are about: "<at 120>". */
@@ -310,6 +340,7 @@ static int place_of(const struct text *source, uint32_t position, char file[512]
 void diagnostics_add(const struct translation *t, uint32_t position, const char *message, struct text *out) {
     char file[512];
     int number = place_of(&t->source, position, file);
+    if (!*file && t->texts[0].name) snprintf(file, sizeof file, "%s", t->texts[0].name);
     struct text storage = {0};
     size_t line_length = 0;
     const char *line = line_of(user_text(t, file, &storage), number, &line_length);

@@ -31,7 +31,7 @@ struct trailer {
 static const char trailer_magic[16] = "smelt prelude 1";
 
 bool prelude_is_whole(const char *path) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (fd < 0) return false;
     bool whole = false;
@@ -63,7 +63,7 @@ static pthread_mutex_t checked_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool is_good(const char *path, enum prelude prelude, smelt_math_mode math, bool suspected) {
     struct stat status;
-    if (stat(path, &status) != 0) return false;
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
     struct checked now = {status.st_dev, status.st_ino, status.st_size};
     pthread_mutex_lock(&checked_lock);
     struct checked *known = &checked[prelude][math];
@@ -96,6 +96,7 @@ static smelt_status precompile(const struct clang *clang, enum prelude prelude, 
         struct trailer trailer = {.hash = hash_bytes(text_string(&image), image.length)};
         memcpy(trailer.magic, trailer_magic, sizeof trailer_magic);
         struct bytes pieces[] = {{image.data, image.length}, {&trailer, sizeof trailer}};
+        cache_clear_way(path);
         status = file_write(path, pieces, 2);
     }
     text_free(&image);
@@ -128,73 +129,4 @@ smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude
         return SMELT_OK;
     }
     return status;
-}
-
-/* Metal's headers, and those of simd that projects include on the host and the device. */
-static const char *const header_names[] = {"metal_stdlib",
-                                           "metal_types",
-                                           "metal_type_traits",
-                                           "metal_limits",
-                                           "metal_common",
-                                           "metal_math",
-                                           "metal_integer",
-                                           "metal_relational",
-                                           "metal_geometric",
-                                           "metal_matrix",
-                                           "metal_atomic",
-                                           "metal_compute",
-                                           "metal_simdgroup",
-                                           "metal_quadgroup",
-                                           "metal_array",
-                                           "metal_pack",
-                                           "metal_texture",
-                                           "metal_uniform",
-                                           "metal_simdgroup_matrix",
-                                           "metal_logging",
-                                           "metal_tensor",
-                                           "metal_numeric",
-                                           "metal_utility",
-                                           "metal_graphics",
-                                           "metal_tessellation",
-                                           "metal_raytracing",
-                                           "metal_config",
-                                           "metal_assert",
-                                           "metal_command_buffer",
-                                           "metal_cooperative_tensor",
-                                           "metal_curves",
-                                           "metal_extended_vector",
-                                           "metal_functional",
-                                           "metal_imageblocks",
-                                           "metal_initializer_list",
-                                           "metal_interpolate",
-                                           "metal_iterator",
-                                           "metal_mesh",
-                                           "metal_packed_numeric",
-                                           "metal_packed_vector",
-                                           "metal_pixel",
-                                           "metal_visible_function_table",
-                                           "TargetConditionals.h"};
-static const char *const simd_header_names[] = {"simd.h",         "base.h",         "common.h",  "types.h",
-                                                "vector_types.h", "matrix_types.h", "packed.h",  "vector.h",
-                                                "matrix.h",       "math.h",         "geometry.h"};
-
-static void add_headers(struct text *overlay, const char *const *names, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}",
-                  i ? "," : "", names[i]);
-}
-
-smelt_status prelude_header_overlay(struct text *overlay) {
-    text_add(overlay, "{\"version\":0,\"case-sensitive\":true,\"use-external-names\":false,\"roots\":[{"
-                      "\"name\":\"" PRELUDE_HEADER_FOLDER "\",\"type\":\"directory\",\"contents\":[");
-    add_headers(overlay, header_names, sizeof header_names / sizeof *header_names);
-    text_add(overlay, ",{\"name\":\"simd\",\"type\":\"directory\",\"contents\":[");
-    add_headers(overlay, simd_header_names, sizeof simd_header_names / sizeof *simd_header_names);
-    text_add(overlay, "]}");
-    /* The source itself stands there, too: what it includes is looked for in the folders named, not in the
-     * process's. */
-    text_add(overlay, ",{\"name\":\"" PRELUDE_SOURCE_NAME
-                      "\",\"type\":\"file\",\"external-contents\":\"/dev/stdin\"}");
-    text_add(overlay, "]}]}");
-    return overlay->failed ? fail_out_of_memory(overlay->length) : SMELT_OK;
 }

@@ -26,11 +26,4 @@ smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude
 /* True if the image is there and whole. */
 bool prelude_is_whole(const char *path);
 
-/* Empty files under the names of Metal's headers, for #include in users' headers: a file system overlay in
- * clang's form, and the folder in it. */
-smelt_status prelude_header_overlay(struct text *overlay);
-#define PRELUDE_HEADER_FOLDER "/smelt/headers"
-/* What is read from standard input, as a file in that folder. */
-#define PRELUDE_SOURCE_NAME "source"
-
 #endif

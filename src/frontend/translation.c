@@ -2,6 +2,8 @@
 #include "frontend/cache.h"
 #include "frontend/clang.h"
 #include "frontend/diagnostic.h"
+#include "frontend/include.h"
+#include "frontend/overlay.h"
 #include "frontend/prelude.h"
 #include "source/balance.h"
 #include "source/rewrite.h"
@@ -20,6 +22,7 @@ static struct hash preprocess_key(const struct translation_request *request, con
     hasher_add(hasher, request->text, request->length);
     for (const char *const *p = request->include_paths; p && *p; p++) hasher_add_string(hasher, *p);
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) hasher_add_string(hasher, request->texts[i].name);
+    hasher_add_string(hasher, "includes from its folders only");
     hasher_add_integer(hasher, request->math);
     hasher_add_integer(hasher, request->metal_version);
     hasher_add_string(hasher, prelude_macros);
@@ -109,7 +112,9 @@ static void remember(struct hash key, const struct translation_request *request,
 static smelt_status run_preprocessor(const struct translation_request *request, const struct clang *clang,
                                      struct translation *out) {
     struct text whole = {0}, messages = {0}, overlay = {0};
-    TRY(prelude_header_overlay(&overlay));
+    TRY(includes_check(request->texts[0].name ? request->texts[0].name : "source.metal", request->text,
+                       out->search_paths));
+    TRY(overlay_create(out->search_paths, &overlay));
     text_addf(&whole, "#define __METAL_VERSION__ %d\n", out->metal_version);
     text_add(&whole, prelude_macros);
     text_addf(&whole, "#line 1 \"%s\"\n", request->texts[0].name ? request->texts[0].name : "source.metal");
@@ -118,8 +123,8 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
                                           .math = request->math,
                                           .include_paths = out->search_paths,
                                           .header_overlay = text_string(&overlay),
-                                          .header_folder = PRELUDE_HEADER_FOLDER,
-                                          .source_path = PRELUDE_HEADER_FOLDER "/" PRELUDE_SOURCE_NAME,
+                                          .header_folder = OVERLAY_HEADER_FOLDER,
+                                          .source_path = OVERLAY_HEADER_FOLDER "/" OVERLAY_SOURCE_NAME,
                                           .text = text_string(&whole),
                                           .length = whole.length};
     bool ok = false;
@@ -156,7 +161,8 @@ static const char *const rewritten_macros[] = {"instantiate_kernel", "METAL_CONS
 static smelt_status needs_preprocessor(const struct translation_request *request, bool *needed) {
     struct tokens tokens;
     TRY(tokens_read(request->text, request->length, &tokens));
-    *needed = !directives_are_plain(&tokens);
+    /* A # can be written %: as well. */
+    *needed = !directives_are_plain(&tokens) || strstr(request->text, "%:");
     /* The precompiled prelude has the usual version's number. */
     bool other = request->metal_version && request->metal_version != METAL_VERSION_USUAL;
     *needed |= other && tokens_contain(&tokens, "__METAL_VERSION__");

@@ -117,7 +117,8 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_used_bindings(unit));
     TRY(pass_lines(unit));
     TRY(pass_required_threads(unit));
-    return pass_refuse(unit);
+    TRY(pass_refuse(unit));
+    return pass_indirect(unit);
 }
 
 static smelt_status print_module(struct unit *unit) {

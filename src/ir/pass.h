@@ -40,6 +40,10 @@ smelt_status unit_fail(struct unit *unit, smelt_status status, const char *forma
 /* The name of the function a call calls directly, or "". */
 const char *called_name(LLVMValueRef instruction);
 
+/* refuse.c — UNSUPPORTED, with the place of the user's that the instruction comes from in front. */
+smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* refuse.c — the last name in a mangled symbol: _ZN2ns7counterE → counter. */
 void plain_name(LLVMValueRef value, char name[200]);
 
@@ -131,6 +135,8 @@ void move_bfloats_as_bits(struct unit *unit, LLVMValueRef function);
 smelt_status pass_lines(struct unit *unit);
 /* refuse.c — what no engine can run is refused by name, with the user's line. */
 smelt_status pass_refuse(struct unit *unit);
+/* indirect.c — calls through pointers go to functions of the program, or nowhere. */
+smelt_status pass_indirect(struct unit *unit);
 /* specialise.c — what the code shape says about sizes becomes constants. */
 smelt_status pass_specialise(struct unit *unit);
 /* simd/vectorise.c — bits of the vector registers that code uses, by LLVM's names of CPU and features; NULL:

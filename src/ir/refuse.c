@@ -21,9 +21,7 @@ static const char *file_of(LLVMMetadataRef location) {
 }
 
 /* With the place of the user's that the instruction comes from in front. */
-static smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...) {
+smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...) {
     char text[700];
     va_list arguments;
     va_start(arguments, format);
@@ -147,9 +145,49 @@ static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
     return SMELT_OK;
 }
 
+/* Builtins of clang's that reach the host's stack, threads, registers or floating-point environment, by how
+ * their intrinsics begin. */
+static const struct {
+    const char *intrinsic, *builtin;
+} host_builtins[] = {
+    {"llvm.returnaddress", "__builtin_return_address"},
+    {"llvm.addressofreturnaddress", "_AddressOfReturnAddress"},
+    {"llvm.frameaddress", "__builtin_frame_address"},
+    {"llvm.sponentry", "__builtin_sponentry"},
+    {"llvm.localaddress", "__builtin_localaddress"},
+    {"llvm.thread.pointer", "__builtin_thread_pointer"},
+    {"llvm.eh.sjlj.setjmp", "__builtin_setjmp"},
+    {"llvm.eh.sjlj.longjmp", "__builtin_longjmp"},
+    {"llvm.eh.", "__builtin_unwind_init"},
+    {"llvm.read_", "a variable in a register"},
+    {"llvm.write_", "a variable in a register"},
+    {"llvm.debugtrap", "__builtin_debugtrap"},
+    {"llvm.init.trampoline", "__builtin_init_trampoline"},
+    {"llvm.clear_cache", "__builtin___clear_cache"},
+    {"llvm.set.", "__builtin_set_flt_rounds"},
+    {"llvm.reset.", "__builtin_set_flt_rounds"},
+    {"llvm.x86.", "a builtin of x86"},
+    {"llvm.nvvm.", "a builtin of NVIDIA's"},
+};
+
+static smelt_status check_builtin(struct unit *unit, LLVMValueRef call, const char *name) {
+    for (size_t i = 0; i < sizeof host_builtins / sizeof *host_builtins; i++) {
+        const char *builtin = host_builtins[i].builtin;
+        size_t length = strlen(host_builtins[i].intrinsic);
+        if (strncmp(name, host_builtins[i].intrinsic, length) != 0) continue;
+        /* Those of its own target the PTX engine uses itself. */
+        if (unit->engine == ENGINE_PTX && strncmp(name, "llvm.nvvm.", 10) == 0) continue;
+        const char *quote = strncmp(builtin, "a ", 2) == 0 ? "" : "'";
+        return fail_at(unit, call, "%s%s%s is not supported: kernels have no access to the host", quote,
+                       builtin, quote);
+    }
+    return SMELT_OK;
+}
+
 static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     const char *name = called_name(call);
+    TRY(check_builtin(unit, call, name));
     if (LLVMIsAInlineAsm(callee)) return fail_at(unit, call, "inline assembly is not supported");
     if (strncmp(name, "__smelt_unsupported_", 20) == 0) {
         char words[200];
@@ -207,6 +245,9 @@ static smelt_status check_indirect(struct unit *unit) {
 }
 
 smelt_status pass_refuse(struct unit *unit) {
+    size_t length;
+    if (*LLVMGetModuleInlineAsm(unit->module, &length))
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "assembly is not supported");
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {

@@ -1,5 +1,6 @@
 #include "package/build.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "cuda/shape.h"
 #include "frontend/build_id.h"
 #include "frontend/compile.h"
@@ -272,7 +273,7 @@ static int job_count(const struct package_request *request) {
 static void run_jobs(struct work *work) {
     pthread_t threads[MAX_JOBS];
     int started = 0, jobs = job_count(work->request);
-    while (started < jobs - 1 && pthread_create(&threads[started], NULL, work_on, work) == 0) started++;
+    while (started < jobs - 1 && thread_start(&threads[started], work_on, work) == 0) started++;
     work_on(work);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }

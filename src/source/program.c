@@ -331,6 +331,16 @@ static void add_guards(const struct program *program, const struct entry *entry,
     text_add(text, "};\n");
 }
 
+/* Metal's argument tables have 31 places; kernels from bodies may have more arguments, and a file that has
+ * them is told by number when it is run. */
+#define MAX_INDEX 30
+#define MAX_GENERATED_INDEX 399
+
+/* For a string literal: an index can be any expression. */
+static const char *quotable(const char *index) {
+    return strpbrk(index, "\"\\\n") ? "…" : index;
+}
+
 /* Indices, evaluated where the kernel is defined: __smelt_index_<parameter>. */
 static void add_indices(const struct program *program, const struct entry *entry, struct text *text) {
     open_namespace(entry->definition, text);
@@ -338,6 +348,12 @@ static void add_indices(const struct program *program, const struct entry *entry
         const struct parameter *p = &entry->parameters[i];
         if (!p->index) continue;
         place_at(program, p->token, text);
+        text_addf(
+            text,
+            "static_assert(__smelt::is_index(%s, %d), \"'[[%s(%s)]]' of argument '%s': expected an index "
+            "from 0 to %d\");\n",
+            p->index, MAX_GENERATED_INDEX, p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup",
+            quotable(p->index), p->name, MAX_INDEX);
         text_addf(text, "constexpr int __smelt_index_%d = int(%s);\n", i, p->index);
     }
     add_guards(program, entry, text);

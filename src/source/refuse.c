@@ -51,11 +51,27 @@ static bool is_static_variable(const struct tokens *t, uint32_t i) {
     return true;
 }
 
-/* asm("…"), not the label of a declaration. */
-static bool is_inline_assembly(const struct tokens *t, uint32_t i) {
+/* asm("…") as a statement or a declaration, not the label of one. */
+static bool is_assembly(const struct tokens *t, uint32_t i, bool in_function) {
+    static const char *const following[] = {"(",      "volatile", "__volatile__", "__volatile", "goto",
+                                            "inline", "__inline", "__inline__",   NULL};
     bool word = is(t, i, "asm") || is(t, i, "__asm__") || is(t, i, "__asm");
-    bool begins = i == 0 || is(t, i - 1, ";") || is(t, i - 1, "{") || is(t, i - 1, "}") || is(t, i - 1, ")");
-    return word && begins && (is(t, i + 1, "(") || is(t, i + 1, "volatile") || is(t, i + 1, "__volatile__"));
+    bool begins = i == 0 || is(t, i - 1, ";") || is(t, i - 1, "{") || is(t, i - 1, "}") || is(t, i - 1, ":");
+    bool begins_here = in_function ? begins || is(t, i - 1, ")") || is(t, i - 1, "else") || is(t, i - 1, "do")
+                                   : begins || t->items[i - 1].kind == TOKEN_DIRECTIVE;
+    return word && begins_here && token_is_one_of(t, i + 1, following);
+}
+
+/* The number of #line or a line marker must be one that clang counts lines in. */
+static bool is_beyond_lines(const struct tokens *t, uint32_t i) {
+    const struct token *token = &t->items[i];
+    if (token->kind != TOKEN_DIRECTIVE || !is_line_directive(t, token)) return false;
+    const char *at = t->text + token->start, *end = at + token->length;
+    while (at < end && (*at < '0' || *at > '9')) at++;
+    uint64_t number = 0;
+    for (; at < end && *at >= '0' && *at <= '9' && number <= INT32_MAX; at++)
+        number = 10 * number + (uint64_t)(*at - '0');
+    return number > INT32_MAX;
 }
 
 struct refusal refusal_find(const struct tokens *tokens, const struct structure *structure,
@@ -69,12 +85,16 @@ struct refusal refusal_find(const struct tokens *tokens, const struct structure 
             i = site->end;
             continue;
         }
+        if (is_beyond_lines(tokens, i))
+            return (struct refusal){i,
+                                    "the number of a #line directive is too large, expected 1 to 2147483647"};
         if (tokens->items[i].kind != TOKEN_IDENTIFIER) continue;
         bool in_function = structure->scopes[i] >= SCOPE_FUNCTION;
         const char *message = refused_word(tokens, i);
         if (in_function && is(tokens, i, "static") && is_static_variable(tokens, i))
             message = "a variable in a function that is 'static' must be constant: threads would share it";
-        if (in_function && is_inline_assembly(tokens, i)) message = "inline assembly is not supported";
+        if (is_assembly(tokens, i, in_function))
+            message = in_function ? "inline assembly is not supported" : "assembly is not supported";
         if (message) return (struct refusal){i, message};
     }
     uint32_t variable = structure->loose_variable;

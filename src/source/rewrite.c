@@ -196,6 +196,19 @@ static void add_constant_type(struct rewriter *r, uint32_t list, const char *ind
                            list, index, list, name));
 }
 
+#define MAX_CONSTANT_INDEX 65535
+
+/* Before everything else that is put there. */
+static void check_constant_index(struct rewriter *r, uint32_t first, const char *index, const char *name) {
+    if (is_digits(index) && strlen(index) < 5) return;
+    put_before(r, first,
+               arena_printf(r->arena,
+                            "static_assert(__smelt::is_index(%s, %d), \"'[[function_constant(%s)]]' of '%s': "
+                            "expected an index from 0 to %d\"); ",
+                            index, MAX_CONSTANT_INDEX, strpbrk(index, "\"\\\n") ? "…" : index, name,
+                            MAX_CONSTANT_INDEX));
+}
+
 /* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/ir/ gives its value:
  * "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the integer
  * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
@@ -213,6 +226,7 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
     r->last_constant = first + 1;
     if (is_digits(index)) {
         put_instead(r, list, arena_printf(r->arena, " __asm__(\"smelt_constant_%s %s\")", index, name));
+        check_constant_index(r, first, index, name);
         return;
     }
     put_instead(r, list, arena_printf(r->arena, " __asm__(\"smelt_constant_#%u %s\")", list, name));
@@ -221,6 +235,7 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
         arena_printf(r->arena,
                      "extern \"C\" __attribute__((used)) const int smelt_constant_index_%u = (int)(%s); ",
                      list, index));
+    check_constant_index(r, first, index, name);
 }
 
 static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32_t end, bool in_parameters) {

@@ -42,8 +42,7 @@ static inline void put_after(struct rewriter *r, uint32_t i, const char *text) {
 
 /* method.c — `) const device {` at token i: true if it was a method's address space. */
 bool rewrite_method_qualifier(struct rewriter *r, uint32_t i);
-/* directive.c — a pragma or an include; whether one says where lines come from. */
+/* directive.c — a pragma or an include. */
 void rewrite_directive(struct rewriter *r, uint32_t i);
-bool is_line_directive(const struct tokens *tokens, const struct token *token);
 
 #endif

@@ -49,6 +49,9 @@ bool token_is_one_of(const struct tokens *tokens, uint32_t index, const char *co
 /* Whether tokens `index` and `index + 1` touch and spell `first` and `second`, as "[[" or "::". */
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second);
 
+/* directive.c — whether the directive says where lines come from: #line, or a line marker. */
+bool is_line_directive(const struct tokens *tokens, const struct token *token);
+
 /* The text behind a UTF-8 byte order mark, which editors put at its start. */
 const char *text_behind_mark(const char *text);
 

@@ -100,6 +100,7 @@ def main():
     case = Case(path)
     with tempfile.TemporaryDirectory() as folder:
         for name, lines in case.files.items():
+            os.makedirs(os.path.dirname(os.path.join(folder, name)), exist_ok=True)
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write("\n".join(lines) + "\n")
         environment = dict(os.environ)

@@ -1,0 +1,16 @@
+#include "base/thread.h"
+
+#include <stddef.h>
+
+#define LEAST_STACK_BYTES ((size_t)2 << 20)
+
+int thread_start(pthread_t *thread, void *(*work)(void *), void *argument) {
+    pthread_attr_t attributes;
+    size_t usual = 0;
+    pthread_attr_init(&attributes);
+    (void)pthread_attr_getstacksize(&attributes, &usual);
+    if (usual < LEAST_STACK_BYTES) (void)pthread_attr_setstacksize(&attributes, LEAST_STACK_BYTES);
+    int error = pthread_create(thread, &attributes, work, argument);
+    pthread_attr_destroy(&attributes);
+    return error;
+}

@@ -1,0 +1,11 @@
+/* Threads with enough stack, whatever limit the process was started with (ulimit -s). */
+#ifndef SMELT_BASE_THREAD_H
+#define SMELT_BASE_THREAD_H
+
+#include <pthread.h>
+
+/* pthread_create with a stack of at least 2 MiB, which is enough for a compile up to the compiler's own
+ * thread. */
+int thread_start(pthread_t *thread, void *(*work)(void *), void *argument);
+
+#endif

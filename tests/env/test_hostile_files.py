@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Files that are no files, text that a terminal would act upon, and limits on the process: each ends in one sentence, and at once."""
+import os
+import resource
+import socket
+import subprocess
+
+from support import SMELT, expect, expect_equal, expect_failure, run_tests
+
+KERNEL = "kernel void k(device int *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i] = i; }\n"
+OUTPUT = ["-b", "0:out:int32:4", "--grid", "4"]
+
+
+def pipe(scratch, name):
+    path = os.path.join(scratch.path, name)
+    os.mkfifo(path)
+    return path
+
+
+def run(scratch, source, *extra):
+    return scratch.run(["run", source, *OUTPUT, *extra], timeout=60)
+
+
+def test_pipes_as_input(scratch):
+    named = pipe(scratch, "pipe.metal")
+    array = pipe(scratch, "pipe.npy")
+    kernel, body = scratch.file("k.metal", KERNEL), scratch.file("k.body", "out[0] = 1;\n")
+    expect_failure(run(scratch, named), 2,
+                   f"smelt: file '{named}' is a named pipe, expected a regular file; '-' reads standard input")
+    expect_failure(run(scratch, kernel, "-b", f"1={array}"), 2,
+                   f"smelt: buffer 1: file '{array}' is a named pipe, expected a regular file")
+    done = scratch.run(["run", "--body", body, "--header", named, "-o", "out:int32:1", "--grid", "1"], timeout=60)
+    expect_failure(done, 2, f"smelt: file '{named}' is a named pipe, expected a regular file; '-' reads standard input")
+    including = scratch.file("i.metal", '#include "pipe.metal"\n' + KERNEL)
+    expect_failure(run(scratch, including), 1, f"smelt: {including}:1: error: 'pipe.metal' is a named pipe, expected a regular file")
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(os.path.join(scratch.path, "s.h"))
+    including = scratch.file("s.metal", '#include "s.h"\n' + KERNEL)
+    expect_failure(run(scratch, including), 1, f"smelt: {including}:1: error: 's.h' is a socket, expected a regular file")
+
+
+def test_open_pipes_are_read(scratch):
+    done = subprocess.run([SMELT, "run", "/dev/stdin", *OUTPUT], input=KERNEL, capture_output=True, text=True, timeout=60, check=False,
+                          env=scratch.environment())
+    expect_equal(done.returncode, 0, "the exit status, the source being a pipe that is open")
+
+
+def test_devices_without_end(scratch):
+    kernel, array = scratch.file("k.metal", KERNEL), os.path.join(scratch.path, "zero.npy")
+    os.symlink("/dev/zero", array)
+    expect_failure(run(scratch, kernel, "-b", f"1={array}"), 2, f"smelt: buffer 1: file '{array}' is a device that does not end")
+
+
+def test_pipes_in_the_cache(scratch):
+    kernel = scratch.file("k.metal", KERNEL)
+    expect_equal(run(scratch, kernel).returncode, 0, "the exit status")
+    names = [name for name in os.listdir(scratch.cache) if "." in name]
+    expect(len(names) > 2, f"entries in the cache, there are {names}")
+    for name in names:
+        os.unlink(os.path.join(scratch.cache, name))
+        os.mkfifo(os.path.join(scratch.cache, name))
+    done = run(scratch, kernel)
+    expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages with pipes in place of entries")
+
+
+def test_messages_are_safe_to_print(scratch):
+    source = scratch.file("k.metal", b'#line 3 "a\x1b[31mred\x07\xc2\x9b\xff"\nint x = 1;\n' + KERNEL.encode())
+    expect_failure(run(scratch, source), 1, "smelt: a\\x1b[31mred\\x07\\xc2\\x9b\\xff:3: error: program-scope variable 'x' must "
+                                            "be in the constant address space")
+    expect_failure(scratch.run(["run", "no\x1bfile", *OUTPUT]), 2,
+                   "smelt: file 'no\\x1bfile' cannot be opened: No such file or directory")
+
+
+def limited(scratch, what, soft, hard, *arguments):
+    def limit():
+        resource.setrlimit(what, (soft, hard))
+    return subprocess.run([SMELT, *arguments], capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit,
+                          env=scratch.environment())
+
+
+def test_limits(scratch):
+    kernel, output = scratch.file("k.metal", KERNEL), os.path.join(scratch.out, "k.npy")
+    memory = 300000 * 1024
+    expect_failure(limited(scratch, resource.RLIMIT_AS, memory, memory, "run", kernel, *OUTPUT), 1,
+                   "smelt: clang needed more than 292 MiB of memory, the limit of this process (ulimit -v), for the source and was "
+                   "stopped")
+    stack = 64 * 1024
+    done = limited(scratch, resource.RLIMIT_STACK, stack, resource.getrlimit(resource.RLIMIT_STACK)[1], "run", kernel, *OUTPUT)
+    expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages with a stack of 64 KiB")
+    done = limited(scratch, resource.RLIMIT_FSIZE, 0, 0, "run", kernel, "-b", f"0:out:int32:4={output}", "--grid", "4")
+    expect_failure(done, 3, f"smelt: file '{output}' cannot be written: File too large")
+
+
+run_tests(globals())
