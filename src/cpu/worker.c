@@ -127,6 +127,11 @@ smelt_status barrier_failure(const struct worker *worker, const struct standing 
                 other->thread, other->file, other->line);
 }
 
+/* ud2 or ud1, which is what a trap of LLVM's becomes. */
+static bool is_trap(const unsigned char *instruction) {
+    return instruction && instruction[0] == 0x0f && (instruction[1] == 0x0b || instruction[1] == 0xb9);
+}
+
 smelt_status fault_failure(const struct worker *worker, const char *who) {
     const char *name = worker->launch->name;
     const uint32_t *group = worker->group.position;
@@ -142,8 +147,10 @@ smelt_status fault_failure(const struct worker *worker, const char *who) {
                     "kernel '%s' ran past its private arrays at %s (%s of threadgroup (%u, %u, %u))", name,
                     where, who, group[0], group[1], group[2]);
     if (worker->fault_signal == SIGILL)
-        return fail(SMELT_ERROR_FAULT,
-                    "kernel '%s' stopped itself with a trap at %s (%s of threadgroup (%u, %u, %u))", name,
+        return fail(SMELT_ERROR_FAULT, "kernel '%s' %s at %s (%s of threadgroup (%u, %u, %u))", name,
+                    is_trap(worker->fault_instruction)
+                        ? "stopped itself with a trap"
+                        : "came to an instruction that this CPU does not have,",
                     where, who, group[0], group[1], group[2]);
     if (address == (const char *)SMELT_NO_FUNCTION)
         return fail(

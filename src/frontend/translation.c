@@ -157,12 +157,18 @@ static smelt_status preprocess(const struct translation_request *request, struct
 /* Macros of prelude/smelt_macros.h whose replacement the rewriter must see. */
 static const char *const rewritten_macros[] = {"instantiate_kernel", "METAL_CONST", "MLX_MTL_CONST"};
 
+/* A # can be written %:, with an escaped line end in between, too; and a carriage return ends a line. */
+static bool may_hide_directives(const char *text) {
+    for (const char *at = text; (at = strpbrk(at, "%\r")); at++)
+        if (*at == '%' ? at[1] == ':' || at[1] == '\\' : at[1] != '\n') return true;
+    return false;
+}
+
 /* Directives clang must see, or a macro that stands for what the rewriter must see. */
 static smelt_status needs_preprocessor(const struct translation_request *request, bool *needed) {
     struct tokens tokens;
     TRY(tokens_read(request->text, request->length, &tokens));
-    /* A # can be written %: as well. */
-    *needed = !directives_are_plain(&tokens) || strstr(request->text, "%:");
+    *needed = !directives_are_plain(&tokens) || may_hide_directives(request->text);
     /* The precompiled prelude has the usual version's number. */
     bool other = request->metal_version && request->metal_version != METAL_VERSION_USUAL;
     *needed |= other && tokens_contain(&tokens, "__METAL_VERSION__");
