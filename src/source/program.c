@@ -341,6 +341,16 @@ static const char *quotable(const char *index) {
     return strpbrk(index, "\"\\\n") ? "…" : index;
 }
 
+/* A number of one or two digits needs no check. */
+static void check_index(const struct parameter *p, struct text *text) {
+    if (*p->index && strlen(p->index) < 3 && strspn(p->index, "0123456789") == strlen(p->index)) return;
+    text_addf(text,
+              "static_assert(__smelt::is_index(%s, %d), \"'[[%s(%s)]]' of argument '%s': expected an index "
+              "from 0 to %d\");\n",
+              p->index, MAX_GENERATED_INDEX, p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup",
+              quotable(p->index), p->name, MAX_INDEX);
+}
+
 /* Indices, evaluated where the kernel is defined: __smelt_index_<parameter>. */
 static void add_indices(const struct program *program, const struct entry *entry, struct text *text) {
     open_namespace(entry->definition, text);
@@ -348,12 +358,7 @@ static void add_indices(const struct program *program, const struct entry *entry
         const struct parameter *p = &entry->parameters[i];
         if (!p->index) continue;
         place_at(program, p->token, text);
-        text_addf(
-            text,
-            "static_assert(__smelt::is_index(%s, %d), \"'[[%s(%s)]]' of argument '%s': expected an index "
-            "from 0 to %d\");\n",
-            p->index, MAX_GENERATED_INDEX, p->kind == PARAMETER_BUFFER ? "buffer" : "threadgroup",
-            quotable(p->index), p->name, MAX_INDEX);
+        check_index(p, text);
         text_addf(text, "constexpr int __smelt_index_%d = int(%s);\n", i, p->index);
     }
     add_guards(program, entry, text);

@@ -325,8 +325,10 @@ static void function_constants_become_symbols(void **state) {
          "extern " C "  int a  __asm__(\"smelt_constant_3 a\"), b  __asm__(\"smelt_constant_4 b\");" TYPE(
              "4", "3", "a") TYPE("14", "4", "b")},
         {"constant bool a [[function_constant(kA)]];",
-         "extern \"C\" __attribute__((used)) const int smelt_constant_index_3 = (int)(kA); extern " C
-         " bool a  __asm__(\"smelt_constant_#3 a\");" TYPE("3", "#3", "a")},
+         "static_assert(__smelt::is_index(kA, 65535), \"'[[function_constant(kA)]]' of 'a': expected an "
+         "index from 0 to "
+         "65535\"); extern \"C\" __attribute__((used)) const int smelt_constant_index_3 = (int)(kA); "
+         "extern " C " bool a  __asm__(\"smelt_constant_#3 a\");" TYPE("3", "#3", "a")},
         {"constant bool c[[function_constant(5)]];",
          "extern " C " bool c __asm__(\"smelt_constant_5 c\");" TYPE("3", "5", "c")},
         {"constant bool c = a && b;", C " bool c = a && b;"},
