@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static _Thread_local struct worker *this_worker __attribute__((tls_model("initial-exec")));
 static pthread_key_t worker_key;
@@ -97,6 +98,11 @@ void worker_place_group(struct worker *worker, uint64_t number) {
         count *= group->size[d];
     }
     group->simdgroup_count = (count + SIMDGROUP_LANES - 1) / SIMDGROUP_LANES;
+}
+
+void worker_blank_threadgroup_memory(struct worker *worker) {
+    if (worker->launch->threadgroup_total)
+        memset(worker->threadgroup_memory, 0xff, worker->launch->threadgroup_total);
 }
 
 void worker_enter(struct worker *worker, struct fiber *fiber) {

@@ -73,6 +73,10 @@ smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *laun
 /* The group with this number, x fastest: its position and its size. */
 void worker_place_group(struct worker *worker, uint64_t number);
 
+/* 0xff in all threadgroup memory of the launch, static and dynamic: what a group finds when it begins, and
+ * not what the group before it left. */
+void worker_blank_threadgroup_memory(struct worker *worker);
+
 /* Runs the fiber until it leaves, or a fault leaves for it. */
 void worker_enter(struct worker *worker, struct fiber *fiber);
 

@@ -1,8 +1,10 @@
-/* Gives intrinsics their attributes, makes every function but the entry internal and inlined.
+/* Gives intrinsics their attributes, makes every function but the entry internal and inlined, and the first
+ * contents of threadgroup variables open.
  * Requires: the module as clang wrote it. Establishes: after always-inline only intrinsics and library
  * functions are called. */
 #include "ir/pass.h"
 
+#include <llvm-c/Comdat.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -86,7 +88,21 @@ static void clean_calls(LLVMValueRef function) {
     }
 }
 
+/* The dialect's threadgroup variables: prelude/smelt_dialect.h. */
+#define THREADGROUP_SPACE 3
+
+/* They hold 0xff when a group begins, not the zeros of clang's initialiser: it may not count. GPUs leave open
+ * what they hold. */
+static void forget_initial_zeros(struct unit *unit) {
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || LLVMIsDeclaration(g)) continue;
+        LLVMSetComdat(g, NULL);
+        LLVMSetLinkage(g, LLVMLinkOnceAnyLinkage);
+    }
+}
+
 smelt_status pass_declare(struct unit *unit) {
+    if (unit->engine != ENGINE_PTX) forget_initial_zeros(unit);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         size_t length;
         const char *name = LLVMGetValueName2(f, &length);
