@@ -1,11 +1,12 @@
 /* Threadgroup variables become offsets into the group's memory, for both engines.
  *
  * Requires: `group` (struct group_context *) is available in all of the function. Establishes: no instruction
- * uses a variable of the threadgroup's address space; image.threadgroup_bytes. */
+ * uses a variable of the threadgroup's address space; image.threadgroup_bytes, threadgroup_filled. */
 #include "cpu/context.h"
 #include "ir/pass.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define THREADGROUP_SPACE 3
 
@@ -103,17 +104,32 @@ static smelt_status replace_variable(struct placing *p, LLVMValueRef global, uin
     return SMELT_OK;
 }
 
+static bool is_written_first(LLVMValueRef global) {
+    const char *section = LLVMGetSection(global);
+    return section && strcmp(section, WRITTEN_FIRST_SECTION) == 0;
+}
+
+/* Those that are (not) written first, behind the `total` bytes of the others. */
+static smelt_status place_some(struct placing *p, bool written_first, uint64_t *total) {
+    struct unit *unit = p->unit;
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || !LLVMGetFirstUse(g)) continue;
+        if (is_written_first(g) != written_first) continue;
+        uint64_t align = LLVMGetAlignment(g);
+        if (align < 64) align = 64; /* vectors of the SIMD engine */
+        *total = (*total + align - 1) / align * align;
+        TRY(replace_variable(p, g, *total));
+        *total += LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(g));
+    }
+    return SMELT_OK;
+}
+
 smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group) {
     struct placing p = {unit, function, group};
     uint64_t total = 0;
-    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
-        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || !LLVMGetFirstUse(g)) continue;
-        uint64_t align = LLVMGetAlignment(g);
-        if (align < 64) align = 64; /* vectors of the SIMD engine */
-        total = (total + align - 1) / align * align;
-        TRY(replace_variable(&p, g, total));
-        total += LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(g));
-    }
+    TRY(place_some(&p, false, &total));
+    unit->result->image.threadgroup_filled = total;
+    TRY(place_some(&p, true, &total));
     unit->result->image.threadgroup_bytes = total;
     return SMELT_OK;
 }

@@ -83,6 +83,7 @@ smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *laun
     group->buffers = launch->buffers;
     group->stop = &launch->stop;
     worker->launch = launch;
+    worker->filled_for = NULL;
     worker->prepared = launch->number;
     return SMELT_OK;
 }
@@ -100,9 +101,18 @@ void worker_place_group(struct worker *worker, uint64_t number) {
     group->simdgroup_count = (count + SIMDGROUP_LANES - 1) / SIMDGROUP_LANES;
 }
 
-void worker_blank_threadgroup_memory(struct worker *worker) {
-    if (worker->launch->threadgroup_total)
-        memset(worker->threadgroup_memory, 0xff, worker->launch->threadgroup_total);
+void worker_fill_threadgroup_memory(struct worker *worker) {
+    const struct cpu_launch *launch = worker->launch;
+    uint64_t total = launch->threadgroup_total;
+    if (!total) return;
+    if (worker->filled_for != worker->code) {
+        memset(worker->threadgroup_memory, 0xff, total);
+        worker->filled_for = worker->code;
+        return;
+    }
+    uint64_t given = (launch->static_bytes + 127) / 128 * 128;
+    memset(worker->threadgroup_memory, 0xff, worker->code->head.image.threadgroup_filled);
+    if (total > given) memset(worker->threadgroup_memory + given, 0xff, total - given);
 }
 
 void worker_enter(struct worker *worker, struct fiber *fiber) {

@@ -46,6 +46,7 @@ struct worker {
     const struct code *code;
     char *threadgroup_memory;
     size_t threadgroup_capacity;
+    const struct code *filled_for; /* whose variables lie in memory that was all filled in this launch */
     struct fiber_home home;
     struct fiber *running; /* while `in_kernel` */
     volatile bool in_kernel;
@@ -73,9 +74,9 @@ smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *laun
 /* The group with this number, x fastest: its position and its size. */
 void worker_place_group(struct worker *worker, uint64_t number);
 
-/* 0xff in all threadgroup memory of the launch, static and dynamic: what a group finds when it begins, and
- * not what the group before it left. */
-void worker_blank_threadgroup_memory(struct worker *worker);
+/* Before a group runs worker->code: 0xff in all threadgroup memory that it may read before it writes there,
+ * and not what the group before it left. */
+void worker_fill_threadgroup_memory(struct worker *worker);
 
 /* Runs the fiber until it leaves, or a fault leaves for it. */
 void worker_enter(struct worker *worker, struct fiber *fiber);

@@ -147,7 +147,9 @@ smelt_status verify_module(struct unit *unit) {
 static smelt_status lower(struct unit *unit) {
     TRY(pass_bfloat(unit));
     if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
-    return unit->engine == ENGINE_SIMD ? pass_simd(unit) : pass_lower_scalar(unit);
+    if (unit->engine == ENGINE_SCALAR) return pass_lower_scalar(unit);
+    mark_written_first(unit);
+    return pass_simd(unit);
 }
 
 static smelt_status optimise_all(struct unit *unit) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 6
+#define COMPILER_INTERFACE 7
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */

@@ -10,7 +10,7 @@ struct header {
     char magic[8];
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
-    uint64_t threadgroup_bytes, private_bytes, stack_bytes, object_size, refusal_size;
+    uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes;
     int32_t binding_count, site_count;
 };
@@ -35,6 +35,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
     struct header header = {.checksum = hash_bytes(text_string(&body), body.length),
                             .size = body.length,
                             .threadgroup_bytes = image->threadgroup_bytes,
+                            .threadgroup_filled = image->threadgroup_filled,
                             .private_bytes = image->private_bytes,
                             .stack_bytes = image->stack_bytes,
                             .object_size = image->object_size,
@@ -87,6 +88,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
         return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
     bool sound = header.engine == ENGINE_SCALAR || header.engine == ENGINE_PTX ||
                  (header.engine == ENGINE_SIMD && lanes_are_sound(header.lanes));
+    if (header.threadgroup_filled > header.threadgroup_bytes) sound = false;
     if (!sound || header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS ||
         header.site_count < 0)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry has impossible counts");
@@ -102,6 +104,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     struct image out = {.binding_count = header.binding_count,
                         .site_count = header.site_count,
                         .threadgroup_bytes = header.threadgroup_bytes,
+                        .threadgroup_filled = header.threadgroup_filled,
                         .private_bytes = header.private_bytes,
                         .stack_bytes = header.stack_bytes,
                         .max_threads = header.max_threads,

@@ -69,6 +69,8 @@ struct image {
     struct site *sites;
     int32_t site_count;
     uint64_t threadgroup_bytes;   /* static threadgroup memory */
+    uint64_t threadgroup_filled;  /* the first of them: to be filled before each group (CPUs); the others are
+                                     written before they are read, or never, and filled once a launch */
     uint64_t private_bytes;       /* of one thread */
     uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
     uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */

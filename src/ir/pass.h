@@ -149,6 +149,10 @@ smelt_status pass_simd(struct unit *unit);
 /* cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's runtime.
  */
 smelt_status pass_lower_scalar(struct unit *unit);
+/* cpu/written_first.c — threadgroup variables that all threads of a group write before any reads them go into
+ * this section. */
+#define WRITTEN_FIRST_SECTION "written first"
+void mark_written_first(struct unit *unit);
 /* cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context *)
  * names; image.private_bytes is measured, LIMIT if it is too much. */
 smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);

@@ -17,6 +17,7 @@ static const struct image example = {.bindings = bindings,
                                      .sites = sites,
                                      .site_count = 1,
                                      .threadgroup_bytes = 1000,
+                                     .threadgroup_filled = 600,
                                      .private_bytes = 72,
                                      .max_threads = 512,
                                      .has_barrier = true,
@@ -33,6 +34,7 @@ static void assert_same(const struct image *a, const struct image *b) {
     assert_int_equal(a->site_count, b->site_count);
     assert_memory_equal(a->sites, b->sites, sizeof sites);
     assert_int_equal(a->threadgroup_bytes, b->threadgroup_bytes);
+    assert_int_equal(a->threadgroup_filled, b->threadgroup_filled);
     assert_int_equal(a->private_bytes, b->private_bytes);
     assert_int_equal(a->max_threads, b->max_threads);
     assert_int_equal(a->has_barrier, b->has_barrier);
