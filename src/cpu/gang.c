@@ -166,7 +166,7 @@ static NOT_COUNTED void run_in_order(void *argument) {
     struct gang_state *state = argument;
     fiber_started(&state->worker->home);
     do {
-        worker_fill_threadgroup_memory(state->worker);
+        worker_begin_group(state->worker);
         for (int g = 0; g < state->gang_count; g++) run_gang(state, &state->gangs[g]);
         if (state->vain) {
             for (int g = 0; g < state->gang_count; g++) state->gangs[g].ended = true;
@@ -179,7 +179,7 @@ static NOT_COUNTED void run_in_order(void *argument) {
 /* ---- In turns, on a fiber each. */
 
 static void begin_turns(struct gang_state *state) {
-    worker_fill_threadgroup_memory(state->worker);
+    worker_begin_group(state->worker);
     for (int g = 0; g < state->gang_count; g++) {
         state->gangs[g].ended = false;
         state->gangs[g].next = &state->gangs[g + 1];

@@ -103,16 +103,13 @@ void worker_place_group(struct worker *worker, uint64_t number) {
 
 void worker_fill_threadgroup_memory(struct worker *worker) {
     const struct cpu_launch *launch = worker->launch;
-    uint64_t total = launch->threadgroup_total;
-    if (!total) return;
-    if (worker->filled_for != worker->code) {
-        memset(worker->threadgroup_memory, 0xff, total);
-        worker->filled_for = worker->code;
-        return;
-    }
-    uint64_t given = (launch->static_bytes + 127) / 128 * 128;
-    memset(worker->threadgroup_memory, 0xff, worker->code->head.image.threadgroup_filled);
+    uint64_t own = worker->code->head.image.threadgroup_filled;
+    uint64_t total = launch->threadgroup_total, given = (launch->static_bytes + 127) / 128 * 128;
+    if (worker->filled_for != worker->code) own = given;
+    if (own) memset(worker->threadgroup_memory, 0xff, own);
     if (total > given) memset(worker->threadgroup_memory + given, 0xff, total - given);
+    worker->filled_for = worker->code;
+    worker->refills = worker->code->head.image.threadgroup_filled || total > given;
 }
 
 void worker_enter(struct worker *worker, struct fiber *fiber) {

@@ -47,6 +47,7 @@ struct worker {
     char *threadgroup_memory;
     size_t threadgroup_capacity;
     const struct code *filled_for; /* whose variables lie in memory that was all filled in this launch */
+    bool refills;                  /* … and some of which is filled again before each group */
     struct fiber_home home;
     struct fiber *running; /* while `in_kernel` */
     volatile bool in_kernel;
@@ -77,6 +78,9 @@ void worker_place_group(struct worker *worker, uint64_t number);
 /* Before a group runs worker->code: 0xff in all threadgroup memory that it may read before it writes there,
  * and not what the group before it left. */
 void worker_fill_threadgroup_memory(struct worker *worker);
+static inline void worker_begin_group(struct worker *worker) {
+    if (worker->filled_for != worker->code || worker->refills) worker_fill_threadgroup_memory(worker);
+}
 
 /* Runs the fiber until it leaves, or a fault leaves for it. */
 void worker_enter(struct worker *worker, struct fiber *fiber);
