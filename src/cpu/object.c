@@ -37,6 +37,17 @@ static const char *section_name(const struct loader *l, unsigned index) {
     return at < names->sh_size ? l->file + names->sh_offset + at : "";
 }
 
+/* Sections without bytes in the file are not looked at. */
+static bool lies_inside(const struct loader *l, const Elf64_Shdr *s) {
+    return s->sh_type == SHT_NOBITS || s->sh_type == SHT_NULL || inside(l, s->sh_offset, s->sh_size);
+}
+
+/* A table of names ends with a zero, so that each name does. */
+static bool are_names(const struct loader *l, unsigned index) {
+    const Elf64_Shdr *s = &l->sections[index];
+    return s->sh_type == SHT_STRTAB && s->sh_size && !l->file[s->sh_offset + s->sh_size - 1];
+}
+
 static smelt_status read_headers(struct loader *l) {
     if (l->size < sizeof *l->header || memcmp(l->file, ELFMAG, SELFMAG) != 0) return bad("not an ELF file");
     l->header = (const Elf64_Ehdr *)l->file;
@@ -48,17 +59,18 @@ static smelt_status read_headers(struct loader *l) {
         l->header->e_shoff % 8)
         return bad("damaged section headers");
     l->sections = (const Elf64_Shdr *)(l->file + l->header->e_shoff);
+    for (unsigned i = 0; i < l->header->e_shnum; i++)
+        if (!lies_inside(l, &l->sections[i])) return bad("a section lies outside the file");
+    if (!are_names(l, l->header->e_shstrndx)) return bad("damaged section names");
     for (unsigned i = 0; i < l->header->e_shnum; i++) {
         const Elf64_Shdr *s = &l->sections[i];
-        if (s->sh_type != SHT_NOBITS && s->sh_type != SHT_NULL && !inside(l, s->sh_offset, s->sh_size))
-            return bad("a section lies outside the file");
         if (s->sh_type != SHT_SYMTAB) continue;
         if (s->sh_link >= l->header->e_shnum || s->sh_offset % 8) return bad("damaged symbol table");
         l->symbols = (const Elf64_Sym *)(l->file + s->sh_offset);
         l->symbol_count = s->sh_size / sizeof *l->symbols;
         l->names = l->file + l->sections[s->sh_link].sh_offset;
         l->names_size = l->sections[s->sh_link].sh_size;
-        if (!l->names_size || l->names[l->names_size - 1]) return bad("damaged symbol names");
+        if (!are_names(l, s->sh_link)) return bad("damaged symbol names");
     }
     return SMELT_OK;
 }

@@ -133,6 +133,12 @@ def test_code_looks_at_the_stop_flag_with_a_time_out_only(scratch):
     expect(more > once, f"there are {more} looks in code with a loop, {once} in code without")
 
 
+def test_small_inputs_are_read_from_the_parameters(scratch):
+    body = "out[thread_position_in_grid.x] = n + few[1];\n"
+    text = show(scratch, body, ["-i", "n=7.0", "-i", "few=ones:float32:4", "-o", "out:float32:64", "--grid", "64"])
+    expect("ld.param.f32" in text and "ld.global" not in text, f"n and few are not read from the parameters in\n{text}")
+
+
 def test_what_cannot_be_shown(scratch):
     kernel = ["show", "--body", scratch.file("k.body", EXP), *FLOATS]
     for name in ("sm_70", "sm_80a", "SM_80", "90", "x86-64", ""):

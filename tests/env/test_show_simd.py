@@ -11,8 +11,8 @@ FLOATS = "-i x=ones:float32:4096 -o out:float32:4096 --grid 4096 --threadgroup 6
 FIRST = "uint i = thread_position_in_grid.x;\n"
 
 
-def show(scratch, body, arguments, *options):
-    done = scratch.run(["show", "--body", scratch.file("k.body", FIRST + body), *arguments.split(), *options])
+def show(scratch, body, arguments, *options, **environment):
+    done = scratch.run(["show", "--body", scratch.file("k.body", FIRST + body), *arguments.split(), *options], **environment)
     expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
     return done.stdout
 
@@ -77,6 +77,35 @@ def test_indexes_of_two_paths_are_one(scratch):
 def test_a_stride_is_named(scratch):
     text = show(scratch, "out[i] = x[i * 3];\n", FLOATS, "--why")
     expect_in(text, "k.body:2:", "a pattern of constant offsets")
+
+
+def test_lanes_that_fall_into_rows_are_loads(scratch):
+    body = "uint lane = thread_index_in_simdgroup;\nout[i] = x[lane / 8 * n + 3 * (lane % 8)];\n"
+    text = show(scratch, body, "-i n=100 " + FLOATS, "--why")
+    if "16 lanes" in text:  # narrower vectors are gathered
+        expect_in(text, "k.body:3:", "load: a vector for each of a few rows")
+        expect_not_in(text, "gather")
+
+
+def test_rows_of_unknown_length_keep_their_strides(scratch):
+    body = ("threadgroup float tile[256];\nuint row = thread_position_in_grid.y * n, t = thread_index_in_threadgroup;\n"
+            "tile[t] = x[row];\nthreadgroup_barrier(mem_flags::mem_threadgroup);\nout[row + i] = tile[t] + x[2 * (row + i)];\n")
+    arguments = "-i n=100 -i x=ones:float32:4096 -o out:float32:4096 --grid 64,16 --threadgroup 16,16"
+    text = show(scratch, body, arguments, "--why", SMELT_CPU="avx2")
+    expect_in(text, "k.body:6:", "load: a pattern of constant offsets")
+    expect_not_in(text, "gather")
+
+
+def test_shuffles_are_permutations(scratch):
+    text = show(scratch, "out[i] = simd_shuffle_xor(x[i], ushort(n));\n", "-i n=100 " + FLOATS, "--stage", "simd",
+                SMELT_CPU="avx2")
+    expect_in(text, "llvm.x86.avx2.permd")
+
+
+def test_the_halves_of_a_matrix_product_are_made_together(scratch):
+    body = "simdgroup_float8x8 a, b;\nsimdgroup_load(a, x);\nsimdgroup_multiply(b, a, a);\nsimdgroup_store(b, out);\n"
+    text = show(scratch, body, "-i x=ones:float32:64 -o out:float32:64 --grid 32 --threadgroup 32", "--stage", "simd")
+    expect_equal(text.count("call void @llvm.codeview.annotation("), 1, "the number of products")
 
 
 def test_a_refusal_says_what_cannot_be_done(scratch):

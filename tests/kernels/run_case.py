@@ -14,9 +14,10 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
     // rounded-apart: why                                         a GPU's results need not have the bits of a CPU's
     // cpu-only: why                                              the case is none for GPUs: exit status 77 there
+    // scalar-engine: why                                         the SIMD engine refuses it: on `cpu` it runs as on cpu-scalar
 
 A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
-results are compared with the expectation. SMELT_CASE_COMPARE names a device whose results they must equal, too, bit by bit
+results are compared with the expectation; on `cpu` it must be the SIMD engine that runs it. SMELT_CASE_COMPARE names a device whose results they must equal, too, bit by bit
 (any NaN is like any other) unless the case says that they are rounded apart. With SMELT_CASE_PACKAGE set a .metal case is built into a package first, and
 what runs is the package, on device cpu, where nothing can be compiled.
 """
@@ -50,6 +51,12 @@ def read_npy(path):
         return [complex(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
     width = int(kind[1:])
     return list(struct.unpack(f"<{len(body) // width}{FORMATS[kind]}", body))
+
+
+def engines_of(path):
+    """The engines that the slices of a trace name."""
+    with open(path, encoding="utf-8") as file:
+        return set(re.findall(r'"engine":"(\w+)"', file.read()))
 
 
 def parse_value(word):
@@ -100,7 +107,7 @@ def same_bits(a, b):
 def read_lines(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
-            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only)\b\s*(.*)", line)
+            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only|scalar-engine)\b\s*(.*)", line)
             if comment:
                 yield comment.groups()
 
@@ -120,6 +127,7 @@ class Case:
     def __init__(self, path, chosen):
         self.path, self.chosen = path, chosen
         self.arguments, self.expectations, self.tolerance, self.rounded_apart, self.cpu_only = [], {}, 0.0, "", ""
+        self.engine = "simd"
         names = {"math": math, **{name: getattr(math, name) for name in dir(math)}}
         names.update({name: parse_choice(word) for name, word in chosen.items()})
         for word, rest in read_lines(path):
@@ -133,6 +141,8 @@ class Case:
                 self.rounded_apart = rest.lstrip(": ")
             elif word == "cpu-only":
                 self.cpu_only = rest.lstrip(": ")
+            elif word == "scalar-engine":
+                self.engine = "scalar"
             elif word == "let":
                 name, _, value = rest.partition("=")
                 names[name.strip()] = eval(value, names)
@@ -182,12 +192,16 @@ class Case:
         """What the outputs hold, by name; or a sentence why it does not run."""
         with tempfile.TemporaryDirectory() as folder:
             command, files = self.command(smelt, device, folder)
-            environment = None
+            environment, trace = None, os.path.join(folder, "trace.json")
             if "SMELT_CASE_PACKAGE" in os.environ:
                 command, environment = self.package(smelt, command, folder)
+            if device == "cpu":
+                command += ["--trace", trace]
             done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, env=environment)
             if done.returncode != 0:
                 return {}, f"exit status {done.returncode}: {done.stderr.strip()}"
+            if device == "cpu" and engines_of(trace) != {self.engine}:
+                return {}, f"it runs on the engine {' and '.join(sorted(engines_of(trace)))}, expected {self.engine}"
             return {name: read_npy(path) for name, path in files.items()}, None
 
     def check(self, results):

@@ -1,5 +1,6 @@
 // Functions as C++ has them: recursion, through each other, pointers to functions, goto, deleted ones, statics that never
 // change.
+// scalar-engine: it calls functions through pointers, and itself
 // run: functions -b 0:out:int32:13x7 --grid 13 --threadgroup 13
 // let ack = lambda m, n: n + 1 if m == 0 else ack(m - 1, 1) if n == 0 else ack(m - 1, ack(m, n - 1))
 // let fib = lambda n: n if n < 2 else fib(n - 1) + fib(n - 2)

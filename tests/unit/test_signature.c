@@ -146,18 +146,18 @@ static void templates_are_rendered_and_instantiated(void **state) {
     const smelt_template templates[] = {{.name = "T", .kind = SMELT_TEMPLATE_DTYPE, .dtype = SMELT_BFLOAT16},
                                         {.name = "N", .kind = SMELT_TEMPLATE_INT, .integer = -7},
                                         {.name = "M", .kind = SMELT_TEMPLATE_INT, .integer = 12},
+                                        {.name = "Z", .kind = SMELT_TEMPLATE_INT, .integer = 0},
                                         {.name = "B", .kind = SMELT_TEMPLATE_BOOL, .boolean = true}};
     struct signature_request request = request_for("");
     request.templates = templates;
-    request.template_count = 4;
+    request.template_count = 5;
     struct signature s;
     generate(&request, &s);
-    assert_has(&s, "template <typename T, int N, int M, bool B>\n[[kernel]] void custom_kernel_k(");
-    assert_has(
-        &s,
-        "template [[host_name(\"custom_kernel_k_bfloat16_t_m7_12_true\")]] [[kernel]] "
-        "decltype(custom_kernel_k<bfloat16_t, -7, 12, true>) custom_kernel_k<bfloat16_t, -7, 12, true>;\n");
-    assert_string_equal(text_string(&s.host_name), "custom_kernel_k_bfloat16_t_m7_12_true");
+    assert_has(&s, "template <typename T, int N, int M, int Z, bool B>\n[[kernel]] void custom_kernel_k(");
+    assert_has(&s, "template [[host_name(\"custom_kernel_k_bfloat16_t_m7_12_0_true\")]] [[kernel]] "
+                   "decltype(custom_kernel_k<bfloat16_t, -7, 12, 0, true>) custom_kernel_k<bfloat16_t, -7, "
+                   "12, 0, true>;\n");
+    assert_string_equal(text_string(&s.host_name), "custom_kernel_k_bfloat16_t_m7_12_0_true");
     signature_free(&s);
 }
 
