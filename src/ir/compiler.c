@@ -85,6 +85,7 @@ static void set_joining(struct unit *unit, bool allowed) {
 static smelt_status optimise(struct unit *unit) {
     if (unit->engine == ENGINE_PTX) TRY(pass_ptx_target(unit));
     TRY(pass_declare(unit));
+    TRY(pass_alignment(unit));
     TRY(pass_bindings(unit));
     if (unit->engine == ENGINE_PTX) TRY(pass_ptx_math(unit));
     if (unit->engine == ENGINE_PTX) TRY(pass_ptx_memory(unit));

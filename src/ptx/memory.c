@@ -72,20 +72,10 @@ static void take_apart(struct unit *unit, struct parts *parts, LLVMTypeRef type,
     }
 }
 
-/* What the code says that lies at an address; NULL: nothing. */
-static LLVMTypeRef type_at(LLVMValueRef pointer) {
-    if (LLVMIsAAllocaInst(pointer)) return LLVMGetAllocatedType(pointer);
-    if (LLVMIsAGlobalVariable(pointer)) return LLVMGlobalGetValueType(pointer);
-    if (LLVMIsAAddrSpaceCastInst(pointer)) return type_at(LLVMGetOperand(pointer, 0));
-    if (LLVMIsAGetElementPtrInst(pointer) && LLVMGetNumIndices(pointer) == 1)
-        return LLVMGetGEPSourceElementType(pointer);
-    return NULL;
-}
-
 /* The parts of what `pointer` points to, if it has `size` bytes. */
 static bool parts_of_type(struct unit *unit, LLVMValueRef pointer, uint64_t size, struct parts *parts) {
     *parts = (struct parts){.good = true};
-    LLVMTypeRef type = type_at(pointer);
+    LLVMTypeRef type = type_at_address(pointer);
     if (!type || !LLVMTypeIsSized(type) || LLVMABISizeOfType(unit->layout, type) != size) return false;
     take_apart(unit, parts, type, 0);
     append_words(unit, parts, 4, size);

@@ -50,22 +50,35 @@ void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LL
     (void)each_lane(s, const_i32(s, align), mask, vectors, 2, element, store_lane);
 }
 
-/* The word at four bytes' alignment around a narrow element lies in the same page. */
-bool gathers_words(struct simd *s, LLVMTypeRef element, int align) {
-    int size = (int)LLVMABISizeOfType(s->unit->layout, element);
-    return s->vector_bits == 512 && size < 4 && align >= size;
+bool gathers_words(struct simd *s, LLVMTypeRef element) {
+    return s->vector_bits == 512 && LLVMABISizeOfType(s->unit->layout, element) < 4;
 }
 
-LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask) {
+/* The word at four bytes' alignment around a narrow element lies in the same page. Where two bytes reach
+ * beyond it, the word that ends with them begins in it. */
+static LLVMValueRef offset_in_word(struct simd *s, LLVMTypeRef element, LLVMValueRef numbers, int align) {
+    LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
+    LLVMValueRef three = splat(s, LLVMConstInt(type_i64(s->unit), 3, false));
+    LLVMValueRef offset = LLVMBuildAnd(s->unit->builder, numbers, three, "");
+    uint64_t size = LLVMABISizeOfType(s->unit->layout, element);
+    if ((uint64_t)align >= size) return offset;
+    LLVMValueRef arguments[2] = {offset, splat(s, LLVMConstInt(type_i64(s->unit), 4 - size, false))};
+    return call_intrinsic(s, "llvm.umin", &type, 1, arguments, 2);
+}
+
+LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                          int align) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef i64 = type_i64(s->unit), word = type_i32(s->unit),
                 bits = LLVMIntTypeInContext(s->unit->context,
                                             (unsigned)(8 * LLVMABISizeOfType(s->unit->layout, element)));
     LLVMValueRef numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), "");
-    LLVMValueRef in_word = splat(s, LLVMConstInt(i64, 3, false));
-    LLVMValueRef starts = LLVMBuildAnd(b, numbers, LLVMBuildNot(b, in_word, ""), "");
-    LLVMValueRef words = gather(s, word, LLVMBuildIntToPtr(b, starts, LLVMTypeOf(addresses), ""), mask, 4);
-    LLVMValueRef bytes = LLVMBuildTrunc(b, LLVMBuildAnd(b, numbers, in_word, ""), chunk_type(s, word), "");
+    LLVMValueRef offset = offset_in_word(s, element, numbers, align);
+    LLVMValueRef starts = LLVMBuildSub(b, numbers, offset, "");
+    int word_align = (uint64_t)align >= LLVMABISizeOfType(s->unit->layout, element) ? 4 : 1;
+    LLVMValueRef from = LLVMBuildIntToPtr(b, starts, LLVMTypeOf(addresses), "");
+    LLVMValueRef words = gather(s, word, from, mask, word_align);
+    LLVMValueRef bytes = LLVMBuildTrunc(b, offset, chunk_type(s, word), "");
     LLVMValueRef shift = LLVMBuildShl(b, bytes, splat(s, const_i32(s, 3)), "");
     LLVMValueRef found = LLVMBuildTrunc(b, LLVMBuildLShr(b, words, shift, ""), chunk_type(s, bits), "");
     return LLVMBuildBitCast(b, found, chunk_type(s, element), "");

@@ -65,7 +65,7 @@ void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLV
 
 LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                     int align) {
-    if (gathers_words(s, element, align)) return gather_words(s, element, addresses, mask);
+    if (gathers_words(s, element)) return gather_words(s, element, addresses, mask, align);
     if (!has_gather(s, element)) return load_lanes(s, element, addresses, mask, align);
     LLVMTypeRef type = chunk_type(s, element);
     LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};

@@ -22,10 +22,25 @@ static unsigned argument_align(LLVMValueRef call, unsigned argument) {
     return align ? (unsigned)LLVMGetEnumAttributeValue(align) : 1;
 }
 
-static uint64_t piece_bytes(uint64_t size, unsigned align) {
-    uint64_t piece = align > 8 ? 8 : align ? align : 1;
+static bool is_private(LLVMValueRef address) {
+    while (LLVMIsAGetElementPtrInst(address)) address = LLVMGetOperand(address, 0);
+    return LLVMIsAAllocaInst(address) != NULL;
+}
+
+/* Of the words that a copy or fill is made in. A CPU takes them at any address, but private arrays lie
+ * interleaved only where they are aligned. */
+static uint64_t piece_bytes(LLVMValueRef call, uint64_t size, bool copy) {
+    uint64_t piece = 8;
+    for (unsigned i = 0; i <= copy; i++)
+        if (is_private(LLVMGetOperand(call, i)) && argument_align(call, i) < piece)
+            piece = argument_align(call, i);
     while (piece > 1 && size % piece) piece /= 2;
     return piece;
+}
+
+static unsigned align_at(unsigned align, uint64_t offset) {
+    while (offset % align) align /= 2;
+    return align;
 }
 
 static LLVMTypeRef piece_type(struct simd *s, uint64_t bytes) {
@@ -37,25 +52,27 @@ static void expand_copy(struct simd *s, LLVMValueRef call, uint64_t size) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef to = LLVMGetOperand(call, 0), from = LLVMGetOperand(call, 1), pieces[MAX_COPY_PIECES];
     unsigned to_align = argument_align(call, 0), from_align = argument_align(call, 1);
-    uint64_t bytes = piece_bytes(size, to_align < from_align ? to_align : from_align);
+    uint64_t bytes = piece_bytes(call, size, true);
     for (uint64_t at = 0; at < size; at += bytes) {
         LLVMValueRef load = LLVMBuildLoad2(b, piece_type(s, bytes), element_address(s, from, at), "");
-        LLVMSetAlignment(load, (unsigned)bytes);
+        LLVMSetAlignment(load, align_at(from_align, at));
         pieces[at / bytes] = load;
     }
     for (uint64_t at = 0; at < size; at += bytes)
-        LLVMSetAlignment(LLVMBuildStore(b, pieces[at / bytes], element_address(s, to, at)), (unsigned)bytes);
+        LLVMSetAlignment(LLVMBuildStore(b, pieces[at / bytes], element_address(s, to, at)),
+                         align_at(to_align, at));
 }
 
 static void expand_fill(struct simd *s, LLVMValueRef call, uint64_t size) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef to = LLVMGetOperand(call, 0), byte = LLVMGetOperand(call, 1);
-    uint64_t bytes = piece_bytes(size, argument_align(call, 0));
+    unsigned align = argument_align(call, 0);
+    uint64_t bytes = piece_bytes(call, size, false);
     LLVMTypeRef type = piece_type(s, bytes);
     LLVMValueRef ones = LLVMConstInt(type, UINT64_C(0x0101010101010101), false);
     LLVMValueRef value = LLVMBuildMul(b, LLVMBuildZExtOrBitCast(b, byte, type, ""), ones, "");
     for (uint64_t at = 0; at < size; at += bytes)
-        LLVMSetAlignment(LLVMBuildStore(b, value, element_address(s, to, at)), (unsigned)bytes);
+        LLVMSetAlignment(LLVMBuildStore(b, value, element_address(s, to, at)), align_at(align, at));
 }
 
 static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *name) {
@@ -67,9 +84,7 @@ static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *na
         refuse(s, call, "it copies or fills memory of a size known only when it runs");
         return false;
     }
-    unsigned align = argument_align(call, 0);
-    if (copy && argument_align(call, 1) < align) align = argument_align(call, 1);
-    if (size / piece_bytes(size, align) > MAX_COPY_PIECES) {
+    if (size / piece_bytes(call, size, copy) > MAX_COPY_PIECES) {
         refuse(s, call, "it copies or fills %llu bytes at once", (unsigned long long)size);
         return false;
     }
@@ -231,6 +246,7 @@ static void add_disjoint_bits(struct simd *s) {
 smelt_status simd_prepare(struct simd *s) {
     expand_memory_calls(s);
     if (s->refused) return SMELT_OK;
+    split_odd_words(s);
     TRY(remove_vectors(s));
     if (s->refused) return SMELT_OK;
     TRY(run_passes(

@@ -239,8 +239,9 @@ bool emit_private(struct simd *s, LLVMValueRef instruction, int chunk);
 bool has_masked(struct simd *s, LLVMTypeRef element);
 bool has_gather(struct simd *s, LLVMTypeRef element);
 bool has_scatter(struct simd *s, LLVMTypeRef element);
-bool gathers_words(struct simd *s, LLVMTypeRef element, int align);
-LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask);
+bool gathers_words(struct simd *s, LLVMTypeRef element);
+LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                          int align);
 /* Neighbours where the target has no masked vectors. */
 LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                         int align);
@@ -289,6 +290,8 @@ void write_gang(struct simd *s);
 
 /* ---- Passes. */
 smelt_status simd_prepare(struct simd *s);
+/* words.c — for prepare.c: loads and stores of integers of three, five, six or seven bytes are split. */
+void split_odd_words(struct simd *s);
 smelt_status simd_order(struct simd *s);
 smelt_status simd_analyse(struct simd *s);
 smelt_status simd_emit(struct simd *s);
