@@ -64,7 +64,7 @@ static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
     }
     gpu->capability = 10 * major + minor;
     gpu->memory_bytes = bytes;
-    gpu->device.target = cuda_target(gpu->capability);
+    gpu->device.target = cuda_target_chosen(gpu->capability);
     if (!gpu->device.target) {
         snprintf(reason, sizeof reason, "GPU %d, %s, has compute capability %d.%d; 8.0 or higher is needed",
                  gpu->ordinal, name, major, minor);

@@ -46,6 +46,13 @@ static bool has_slot(const struct binding *binding) {
     return binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
 }
 
+/* 0: of structures, whose elements are not known. */
+static uint8_t element_bytes(const struct binding *binding) {
+    smelt_dtype dtype = BINDING_DTYPE(binding->type);
+    if (binding->kind != BINDING_BUFFER || dtype == SMELT_NO_DTYPE) return 0;
+    return dtype == SMELT_COMPLEX64 ? sizeof(float) : (uint8_t)smelt_dtype_bytes(dtype);
+}
+
 /* Where the contents of inlined buffers lie, behind all slots: as src/ptx/parameters.c counts. */
 static smelt_status lay_out(const char *name, struct cuda_code *code) {
     const struct image *image = &code->head.image;
@@ -64,6 +71,7 @@ static smelt_status lay_out(const char *name, struct cuda_code *code) {
             return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has an impossible argument", name);
         code->slots[code->slot_count++] = (struct cuda_slot){.index = (uint16_t)binding->index,
                                                              .threadgroup = threadgroup,
+                                                             .element = element_bytes(binding),
                                                              .writable = binding->writable != 0,
                                                              .inlined = (uint16_t)binding->inlined,
                                                              .offset = (uint16_t)offset};

@@ -10,6 +10,7 @@ struct cuda_slot {
     uint16_t index;   /* of the buffer, or of the threadgroup memory */
     bool threadgroup; /* which of the two */
     bool writable;
+    uint8_t element;  /* bytes; 0: unknown */
     uint16_t inlined; /* bytes of its contents among the parameters; 0: behind an address */
     uint16_t offset;  /* where in the parameters they lie */
 };

@@ -176,6 +176,48 @@ static smelt_status enqueue(struct flight *f) {
     return flight_launch(f);
 }
 
+/* ---- Where buffers begin. */
+
+/* Code is made for buffers that begin as arrays do. Views may begin anywhere: there is other code for them.
+ */
+static bool begins_anywhere(const struct flight *f) {
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < f->code->slot_count; i++) {
+        const struct cuda_slot *slot = &f->code->slots[i];
+        if (!slot->threadgroup && f->request->details[slot->index].memory)
+            all |= (uint64_t)(uintptr_t)f->request->buffers[slot->index];
+    }
+    return all % BUFFER_ALIGNMENT != 0;
+}
+
+/* The hardware loads nothing from elsewhere than multiples of an element's size, and the device would be
+ * lost. */
+static smelt_status check_elements(const struct flight *f) {
+    for (uint32_t i = 0; i < f->code->slot_count; i++) {
+        const struct cuda_slot *slot = &f->code->slots[i];
+        if (slot->threadgroup || !slot->element || !f->request->details[slot->index].memory) continue;
+        uint64_t address = (uint64_t)(uintptr_t)f->request->buffers[slot->index];
+        if (address % slot->element)
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': buffer %d begins at address 0x%llx; device '%s' needs a multiple of %d, "
+                "the size of the kernel's elements",
+                f->executable->name, slot->index, (unsigned long long)address, f->executable->gpu->name,
+                slot->element);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status find_code(struct flight *f, struct launch *anywhere) {
+    TRY(cuda_code_for(f->executable, f->request, &f->code, &f->module, NULL));
+    if (!f->code->head.shape.aligned || !begins_anywhere(f)) return SMELT_OK;
+    TRY(check_elements(f));
+    *anywhere = *f->request;
+    anywhere->unaligned = true;
+    f->request = anywhere;
+    return cuda_code_for(f->executable, anywhere, &f->code, &f->module, NULL);
+}
+
 static smelt_status run(struct executable *executable, const struct launch *request) {
     /* Not initialised: it is large, and what is read of it is written before. */
     struct flight f;
@@ -185,7 +227,8 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     f.scratch_count = 0;
     f.logged = false;
     TRY(cuda_enter(executable->gpu, &previous));
-    smelt_status status = cuda_code_for(executable, request, &f.code, &f.module, NULL);
+    struct launch anywhere;
+    smelt_status status = find_code(&f, &anywhere);
     if (status == SMELT_OK) status = enqueue(&f);
     for (int i = 0; i < f.scratch_count; i++) cuda_scratch_give(f.stream, f.scratch[i]);
     cuda_leave(executable->gpu, previous);

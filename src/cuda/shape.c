@@ -7,8 +7,10 @@ void cuda_shape(const struct launch *launch, bool barrier_hint, struct code_shap
     uint32_t threads = size[0] * size[1] * size[2];
     bool line = size[1] == 1 && size[2] == 1;
     (void)barrier_hint;
-    *shape =
-        (struct code_shape){.engine = ENGINE_PTX, .polled = launch->timeout > 0, .small = !launch->large};
+    *shape = (struct code_shape){.engine = ENGINE_PTX,
+                                 .polled = launch->timeout > 0,
+                                 .small = !launch->large,
+                                 .aligned = !launch->unaligned};
     for (int d = 0; d < 3; d++) {
         uint64_t groups = ((uint64_t)launch->grid[d] + size[d] - 1) / size[d];
         if (launch->grid[d] % size[d]) shape->masked = 1;

@@ -23,6 +23,9 @@ void cuda_shape(const struct launch *launch, bool barrier_hint, struct code_shap
  * Newer devices than LLVM 19 knows run sm_90's PTX. */
 const char *cuda_target(int capability);
 
+/* choose.c — the same, or the lower target that SMELT_CUDA_TARGET names. */
+const char *cuda_target_chosen(int capability);
+
 /* A name a user may give ("sm_90a"), as LLVM writes it; NULL: none that code can be made for. */
 const char *cuda_target_named(const char *name);
 

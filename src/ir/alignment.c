@@ -4,7 +4,7 @@
  * Vectors of the prelude are structs, so that an access moves one element, and a copy several. What clang
  * claims of their alignment becomes what is true: that of the elements. Where an address is known LLVM finds
  * out the rest (infer-alignment). CPUs take any address, in instructions of 16 bytes too when they are told.
- * On GPUs the claims of loads and stores stay until ptx/align.c settles them.
+ * On GPUs claims stay until ptx/align.c settles them.
  *
  * Maintains: what the code does. */
 #include "ir/pass.h"
@@ -45,32 +45,41 @@ LLVMTypeRef type_at_address(LLVMValueRef pointer) {
     return NULL;
 }
 
-/* ---- What references and `this` promise. */
-
-/* Objects that are passed by value lie where the caller put them. */
-static bool is_object(LLVMAttributeRef (*get)(LLVMValueRef, LLVMAttributeIndex, unsigned), LLVMValueRef of,
-                      unsigned index) {
-    return get(of, index, LLVMGetEnumAttributeKindForName("sret", 4)) ||
-           get(of, index, LLVMGetEnumAttributeKindForName("byval", 5));
-}
-
-static void forget_parameters(LLVMValueRef function) {
-    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
-    for (unsigned i = 0; i <= LLVMCountParams(function); i++)
-        if (!is_object(LLVMGetEnumAttributeAtIndex, function, i))
-            LLVMRemoveEnumAttributeAtIndex(function, i, kind);
-}
-
 static bool is_memory_call(LLVMValueRef instruction) {
     const char *name = called_name(instruction);
     return strncmp(name, "llvm.memcpy.", 12) == 0 || strncmp(name, "llvm.memmove.", 13) == 0 ||
            strncmp(name, "llvm.memset.", 12) == 0;
 }
 
-static void forget_arguments(LLVMValueRef call) {
-    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+/* ---- What references and `this` promise. That words can be loaded there is of use; more is not true. */
+
+static LLVMAttributeRef align_of(struct unit *unit, unsigned bytes) {
+    return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("align", 5), bytes);
+}
+
+/* Objects that are passed by value lie where the caller put them. */
+static bool promises_too_much(LLVMAttributeRef (*get)(LLVMValueRef, LLVMAttributeIndex, unsigned),
+                              LLVMValueRef of, unsigned index) {
+    LLVMAttributeRef align = get(of, index, LLVMGetEnumAttributeKindForName("align", 5));
+    return align && LLVMGetEnumAttributeValue(align) > WIDEST_ELEMENT &&
+           !get(of, index, LLVMGetEnumAttributeKindForName("sret", 4)) &&
+           !get(of, index, LLVMGetEnumAttributeKindForName("byval", 5));
+}
+
+static void settle_parameters(struct unit *unit, LLVMValueRef function) {
+    for (unsigned i = 0; i <= LLVMCountParams(function); i++)
+        if (promises_too_much(LLVMGetEnumAttributeAtIndex, function, i)) {
+            LLVMRemoveEnumAttributeAtIndex(function, i, LLVMGetEnumAttributeKindForName("align", 5));
+            LLVMAddAttributeAtIndex(function, i, align_of(unit, WIDEST_ELEMENT));
+        }
+}
+
+static void settle_arguments(struct unit *unit, LLVMValueRef call) {
     for (unsigned i = 0; i <= LLVMGetNumArgOperands(call); i++)
-        if (!is_object(LLVMGetCallSiteEnumAttribute, call, i)) LLVMRemoveCallSiteEnumAttribute(call, i, kind);
+        if (promises_too_much(LLVMGetCallSiteEnumAttribute, call, i)) {
+            LLVMRemoveCallSiteEnumAttribute(call, i, LLVMGetEnumAttributeKindForName("align", 5));
+            LLVMAddCallSiteAttribute(call, i, align_of(unit, WIDEST_ELEMENT));
+        }
 }
 
 /* ---- Loads and stores. */
@@ -92,7 +101,7 @@ static unsigned claimed_by(LLVMValueRef call, unsigned argument) {
 static void set_claim(struct unit *unit, LLVMValueRef call, unsigned argument, unsigned bytes) {
     unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
     LLVMRemoveCallSiteEnumAttribute(call, argument + 1, kind);
-    LLVMAddCallSiteAttribute(call, argument + 1, LLVMCreateEnumAttribute(unit->context, kind, bytes));
+    LLVMAddCallSiteAttribute(call, argument + 1, align_of(unit, bytes));
 }
 
 /* What a vector that claims so much has for elements at least: four of them, or two of eight bytes. */
@@ -111,7 +120,8 @@ unsigned copied_alignment(struct unit *unit, LLVMValueRef call) {
     return known;
 }
 
-static void settle_copy(struct unit *unit, LLVMValueRef call) {
+void settle_copied_alignment(struct unit *unit, LLVMValueRef call) {
+    if (!is_memory_call(call)) return;
     bool copy = strncmp(called_name(call), "llvm.memset.", 12) != 0;
     unsigned known = copied_alignment(unit, call);
     for (unsigned i = 0; i <= copy; i++) {
@@ -122,18 +132,11 @@ static void settle_copy(struct unit *unit, LLVMValueRef call) {
 
 /* ---- The pass. */
 
-static void settle_call(struct unit *unit, LLVMValueRef call) {
-    if (!is_memory_call(call))
-        forget_arguments(call);
-    else if (unit->engine != ENGINE_PTX)
-        settle_copy(unit, call);
-}
-
 static void settle(struct unit *unit, LLVMValueRef instruction) {
-    if (LLVMIsACallInst(instruction))
-        settle_call(unit, instruction);
-    else if (unit->engine == ENGINE_PTX)
-        return;
+    if (is_memory_call(instruction))
+        settle_copied_alignment(unit, instruction);
+    else if (LLVMIsACallInst(instruction))
+        settle_arguments(unit, instruction);
     else if (LLVMIsALoadInst(instruction))
         settle_access(unit, instruction, LLVMTypeOf(instruction));
     else if (LLVMIsAStoreInst(instruction))
@@ -141,9 +144,10 @@ static void settle(struct unit *unit, LLVMValueRef instruction) {
 }
 
 smelt_status pass_alignment(struct unit *unit) {
+    if (unit->engine == ENGINE_PTX) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f)) continue;
-        forget_parameters(f);
+        settle_parameters(unit, f);
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) settle(unit, instruction);
     }

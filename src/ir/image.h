@@ -16,6 +16,8 @@ enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX };
 
 /* What code of an entry was made for: one entry has several codes, made when a launch first needs them.
  * Compared and hashed as bytes: always zero-initialised. */
+#define BUFFER_ALIGNMENT 16 /* of what has vectors in it; what devices allocate has more */
+
 struct code_shape {
     uint32_t engine;   /* enum engine */
     uint32_t polled;   /* SIMD, PTX: loops look at the stop flag (the scalar engine's always do) */
@@ -28,6 +30,7 @@ struct code_shape {
                           they are masked. */
     uint32_t most_threads; /* PTX: of a group, where its size is not known */
     uint32_t folded;       /* PTX: more groups than the hardware's grid takes: they are numbered in one row */
+    uint32_t aligned;      /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
     uint8_t inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
                                            (cuda/parameters.h), 8 << n bytes of them; 0: behind an address */
 };

@@ -90,12 +90,14 @@ smelt_status pass_declare(struct unit *unit);
 /* … of a function that a pass adds: it brings lanes together and does not touch the kernel's memory. */
 void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* alignment.c — what is claimed of alignment becomes what is true of vectors, which may lie at any multiple
- * of their elements' size; for PTX only of references. Requires: memory calls as clang wrote them. */
+ * of their elements' size; for PTX nothing is done here. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
 /* … the alignment that every object of a type has, however a kernel came to its address. */
 unsigned element_alignment(struct unit *unit, LLVMTypeRef type);
 /* … the same of the objects that a copy moves or a fill writes. */
 unsigned copied_alignment(struct unit *unit, LLVMValueRef call);
+/* … a copy or fill (other instructions stay as they are) claims no more than that. */
+void settle_copied_alignment(struct unit *unit, LLVMValueRef call);
 /* … what the code says that lies at an address; NULL: nothing. */
 LLVMTypeRef type_at_address(LLVMValueRef pointer);
 /* bindings.c — reads __smelt_bindings into the image and removes it. */

@@ -50,6 +50,7 @@ struct launch {
     /* (optional) Receives how long the launch took, by the device's own clock, if it has one: it is then
      * waited for. Otherwise it stays as it is. */
     double *seconds;
+    bool unaligned; /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
     uint64_t flow; /* in a trace, the arrow from here to what the device does; 0: none */
     /* (optional) Receive how many lines the kernel logged, and how many of them were too many. */
     uint64_t *log_lines, *dropped_log_lines;

@@ -65,6 +65,7 @@ static bool same_size(const struct code_shape *made, const struct code_shape *wa
 static bool serves_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
     if (made->polled != wanted->polled || made->folded != wanted->folded) return false;
     if (made->small && !wanted->small) return false;
+    if (made->aligned && !wanted->aligned) return false;
     if (wanted->masked && !made->masked) return false;
     uint32_t threads = wanted->size[0] * wanted->size[1] * wanted->size[2];
     if (!made->size[0] && (threads ? threads : wanted->most_threads) > made->most_threads) return false;
@@ -111,7 +112,8 @@ static int score_on_gpu(const struct code_shape *made, const struct code_shape *
     bool exact = made->size[0] && made->size[1] && made->size[2];
     for (int i = 0; i < SHAPE_MAX_INLINED; i++) inlined += made->inlined[i] != 0;
     return 4000 * shape_serves_well(made, wanted) + 50 * inlined + 20 * exact + 10 * one_dimensional(made) +
-           5 * (made->most_threads <= 256) + 4 * !made->masked + 2 * (made->small != 0);
+           15 * (made->aligned != 0) + 5 * (made->most_threads <= 256) + 4 * !made->masked +
+           2 * (made->small != 0);
 }
 
 /* Of two codes that serve, the one made for more of what is known is the faster. */

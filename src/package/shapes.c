@@ -101,13 +101,15 @@ void shapes_for_gpu(const smelt_build_desc *desc, const struct package_entry *en
     shape.folded = 1;
     add_both(shapes, shape);
     shape.folded = 0;
+    /* Buffers that begin anywhere are left to the codes above. */
+    shape.aligned = 1;
     if (has_one_size(entry)) {
         add_group(shapes, inlined, entry->required_threads);
         return;
     }
     shape.most_threads = 256;
     add_both(shapes, shape);
-    shape = (struct code_shape){.engine = ENGINE_PTX, .masked = 1, .small = 1};
+    shape = (struct code_shape){.engine = ENGINE_PTX, .masked = 1, .small = 1, .aligned = 1};
     memcpy(shape.inlined, inlined, sizeof inlined);
     shape.most_threads = 256;
     add_both(shapes, shape);

@@ -192,6 +192,7 @@ static LLVMValueRef address_in_slot(struct lowering *l, int kind, uint64_t offse
     LLVMValueRef address;
     if (kind == BINDING_BUFFER) {
         address = ptx_parameter(unit, LLVMPointerTypeInContext(unit->context, PTX_GLOBAL), offset);
+        if (l->shape->aligned) ptx_mark_aligned(unit, address);
     } else {
         /* A multiple of 16: said so that loads may be wide. */
         LLVMValueRef from = LLVMBuildAnd(b, parameter_i32(l, (size_t)offset), constant_i32(unit, ~15u), "");

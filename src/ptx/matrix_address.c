@@ -110,75 +110,16 @@ static uint64_t step_of(struct matrices *m, unsigned index, LLVMTypeRef *type) {
     return LLVMABISizeOfType(m->unit->layout, *type);
 }
 
-/* A phi that is met again says nothing. */
-struct phis {
-    LLVMValueRef phi;
-    const struct phis *outer;
-};
-
-static unsigned zeros_of(struct matrices *m, LLVMValueRef value, int depth, const struct phis *outer) {
-    uint64_t number;
-    if (is_constant_integer(value, &number)) return zeros_of_number(number);
-    if (LLVMIsAGlobalVariable(value))
-        return LLVMGetPointerAddressSpace(LLVMTypeOf(value)) == PTX_SHARED ? 4 : 0; /* lower.c */
-    if (depth == 0 || (!LLVMIsAInstruction(value) && !LLVMIsAConstantExpr(value))) return 0;
-    if (strcmp(called_name(value), "__smelt_thread_index") == 0) return 5;
-    if (LLVMIsAPHINode(value)) {
-        struct phis here = {value, outer};
-        unsigned all = 63;
-        for (const struct phis *p = outer; p; p = p->outer)
-            if (p->phi == value) return 63;
-        for (unsigned i = 0; i < LLVMCountIncoming(value); i++)
-            all = least(all, zeros_of(m, LLVMGetIncomingValue(value, i), depth - 1, &here));
-        return all;
-    }
-    LLVMOpcode opcode =
-        LLVMIsAConstantExpr(value) ? LLVMGetConstOpcode(value) : LLVMGetInstructionOpcode(value);
-    unsigned operands = (unsigned)LLVMGetNumOperands(value);
-    unsigned first = operands ? zeros_of(m, LLVMGetOperand(value, 0), depth - 1, outer) : 0;
-    unsigned second = operands > 1 && opcode != LLVMGetElementPtr
-                          ? zeros_of(m, LLVMGetOperand(value, 1), depth - 1, outer)
-                          : 0;
-    switch (opcode) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMOr:
-    case LLVMXor:
-        return least(first, second);
-    case LLVMAnd:
-        return first > second ? first : second;
-    case LLVMMul:
-        return least(first + second, 63);
-    case LLVMShl:
-        return is_constant_integer(LLVMGetOperand(value, 1), &number) ? least(first + (unsigned)number, 63)
-                                                                      : first;
-    case LLVMZExt:
-    case LLVMSExt:
-    case LLVMTrunc:
-    case LLVMFreeze:
-    case LLVMAddrSpaceCast:
-        return first;
-    case LLVMSelect:
-        return least(second, zeros_of(m, LLVMGetOperand(value, 2), depth - 1, outer));
-    case LLVMGetElementPtr: {
-        LLVMTypeRef type = LLVMGetGEPSourceElementType(value);
-        for (unsigned i = 1; i < operands; i++) {
-            if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return 0;
-            unsigned step = zeros_of_number(step_of(m, i, &type));
-            first = least(first, least(63, step + zeros_of(m, LLVMGetOperand(value, i), depth - 1, outer)));
-        }
-        return first;
-    }
-    default:
-        return 0;
-    }
+/* The thread's index stands for that of its simdgroup's first lane. */
+static unsigned zeros_of_term(struct matrices *m, LLVMValueRef value) {
+    return strcmp(called_name(value), "__smelt_thread_index") == 0 ? 5 : known_zeros(m->unit, value);
 }
 
 uint64_t alignment_of(struct matrices *m, const struct address *address, int lane) {
     unsigned zeros = zeros_of_number((uint64_t)address->number[lane]);
     for (int t = 0; t < address->count; t++) {
         unsigned of_times = zeros_of_number((uint64_t)address->terms[t].times[lane]);
-        unsigned of_value = zeros_of(m, address->terms[t].value, 12, NULL);
+        unsigned of_value = zeros_of_term(m, address->terms[t].value);
         zeros = least(zeros, least(63, of_times + of_value));
     }
     return UINT64_C(1) << zeros;
@@ -227,7 +168,7 @@ static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) 
     for (int t = 0; t < a->count; t++)
         for (int l = 0; l < ADDRESS_LANES; l++) {
             unsigned zeros =
-                zeros_of(m, a->terms[t].value, 12, NULL) + zeros_of_number((uint64_t)a->terms[t].times[l]);
+                zeros_of_term(m, a->terms[t].value) + zeros_of_number((uint64_t)a->terms[t].times[l]);
             if (zeros < 63 && mask >> zeros) return false;
         }
     a->count = 0;

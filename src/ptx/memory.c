@@ -15,7 +15,8 @@ struct parts {
         uint64_t offset;
     } list[MOST_PARTS];
     int count;
-    uint64_t end; /* of the last part: they follow one another without gaps */
+    uint64_t end;     /* of the last part: they follow one another without gaps */
+    uint64_t element; /* what all parts are aligned to */
     bool good;
 };
 
@@ -39,7 +40,7 @@ static void append_words(struct unit *unit, struct parts *parts, uint64_t align,
 
 /* What lies between two members may be another's of a union. */
 static void add_part(struct unit *unit, struct parts *parts, LLVMTypeRef type, uint64_t offset) {
-    append_words(unit, parts, 4, offset);
+    append_words(unit, parts, parts->element, offset);
     if (parts->end != offset) parts->good = false;
     if (parts->good) append(unit, parts, type);
 }
@@ -74,11 +75,11 @@ static void take_apart(struct unit *unit, struct parts *parts, LLVMTypeRef type,
 
 /* The parts of what `pointer` points to, if it has `size` bytes. */
 static bool parts_of_type(struct unit *unit, LLVMValueRef pointer, uint64_t size, struct parts *parts) {
-    *parts = (struct parts){.good = true};
     LLVMTypeRef type = type_at_address(pointer);
     if (!type || !LLVMTypeIsSized(type) || LLVMABISizeOfType(unit->layout, type) != size) return false;
+    *parts = (struct parts){.good = true, .element = element_alignment(unit, type)};
     take_apart(unit, parts, type, 0);
-    append_words(unit, parts, 4, size);
+    append_words(unit, parts, parts->element, size);
     return parts->good;
 }
 
@@ -116,9 +117,8 @@ static void expand(struct unit *unit, LLVMValueRef call) {
     if (!is_constant_integer(LLVMGetOperand(call, 2), &size) || size == 0 || size > 8 * MOST_PARTS) return;
     if (!is_constant_integer(LLVMGetOperand(call, 3), &is_volatile) || is_volatile) return;
     uint64_t to_align = alignment_of(call, 0), from_align = alignment_of(call, 1);
-    uint64_t align = to_align < from_align ? to_align : from_align;
     if (!parts_of_type(unit, from, size, &parts) && !parts_of_type(unit, to, size, &parts) &&
-        !parts_of_words(unit, align, size, &parts))
+        !parts_of_words(unit, copied_alignment(unit, call), size, &parts))
         return;
     LLVMPositionBuilderBefore(unit->builder, call);
     for (int i = 0; i < parts.count; i++) {

@@ -52,6 +52,12 @@ static void mark_invariant(struct unit *unit, LLVMValueRef load) {
                     LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, NULL, 0)));
 }
 
+void ptx_mark_aligned(struct unit *unit, LLVMValueRef load) {
+    LLVMMetadataRef bytes = LLVMValueAsMetadata(LLVMConstInt(type_i64(unit), BUFFER_ALIGNMENT, false));
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(unit->context, "align", 5),
+                    LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, &bytes, 1)));
+}
+
 static LLVMValueRef place_in_parameter(struct unit *unit, uint64_t offset) {
     LLVMValueRef index = LLVMConstInt(type_i64(unit), offset, false);
     return LLVMBuildInBoundsGEP2(unit->builder, LLVMInt8TypeInContext(unit->context),

@@ -27,6 +27,7 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_pack(unit));
     TRY(pass_ptx_atomics(unit));
     TRY(run_ptx_passes(unit, "function(adce)"));
+    TRY(pass_ptx_align(unit));
     TRY(pass_ptx_narrow(unit));
     return pass_ptx_code(unit);
 }

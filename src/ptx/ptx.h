@@ -43,11 +43,18 @@ smelt_status pass_ptx_pack(struct unit *unit);
 
 /* atomics.c — atomic additions of floats to neighbours become one of a vector. */
 smelt_status pass_ptx_atomics(struct unit *unit);
+/* zeros.c — how many bits at the end of a number or an address are 0 whenever it is computed. */
+unsigned known_zeros(struct unit *unit, LLVMValueRef value);
+/* align.c — what accesses claim of alignment is proved, or asked when the code runs, or given up. Behind it
+ * LLVM's own passes join nothing that it did not see. */
+smelt_status pass_ptx_align(struct unit *unit);
 /* narrow.c — what the assembler gets wrong of 16-bit integers is done in 32 bits. Last, before code.c. */
 smelt_status pass_ptx_narrow(struct unit *unit);
 
 /* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
 LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
+/* … says of the load of a buffer's address that the buffer is aligned (BUFFER_ALIGNMENT). */
+void ptx_mark_aligned(struct unit *unit, LLVMValueRef load);
 /* The slot of a binding, and the place of an inlined one's contents; -1: the image has no such binding. */
 int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index);
 int64_t ptx_inlined_offset(const struct image *image, int64_t index);

@@ -32,6 +32,13 @@ static void clean_attributes(LLVMValueRef function) {
                                          (unsigned)strlen(kinds[i]));
 }
 
+/* Neighbouring stores stay what they are: a fill would not say what the elements are that must be aligned. */
+static void keep_stores(struct unit *unit, LLVMValueRef function) {
+    static const char kind[] = "no-builtin-memset";
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            LLVMCreateStringAttribute(unit->context, kind, sizeof kind - 1, "", 0));
+}
+
 static void clean_function(LLVMValueRef function, bool entry) {
     LLVMSetComdat(function, NULL);
     if (!entry && !LLVMIsDeclaration(function)) LLVMSetLinkage(function, LLVMInternalLinkage);
@@ -61,8 +68,10 @@ static void clean(struct unit *unit) {
 smelt_status pass_ptx_target(struct unit *unit) {
     LLVMSetTarget(unit->module, TRIPLE);
     LLVMSetDataLayout(unit->module, EARLY_LAYOUT);
-    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         clean_attributes(f);
+        if (!LLVMIsDeclaration(f)) keep_stores(unit, f);
+    }
     return SMELT_OK;
 }
 

@@ -2,7 +2,7 @@
 """Runs the kernel test-suite on a GPU: `make check-gpu`, or from any copy of a build
 
     tests/gpu/run_suite.py [BUILD_FOLDER] [--only REGEX] [--without REGEX] [--jobs N] [--device cuda:1]
-                           [--part small] [--sanitizer memcheck|racecheck] [--log FOLDER] [--list]
+                           [--part small] [--sanitizer memcheck|racecheck] [--target sm_80] [--log FOLDER] [--list]
 
 What runs: the cases of tests/kernels (against their expectations, and bit by bit against device cpu), the families of
 tests/ml (against float64 references and device cpu), tests/seeds, tests/prelude, tests/library (against Python),
@@ -262,6 +262,8 @@ def test_environment(build, options, folder):
         "SMELT_TEST_SOURCES": str(ROOT),
         "SMELT_TEST_SEEDS": environment.get("SMELT_TEST_SEEDS", find_seeds()),
     })
+    if options.target:
+        environment["SMELT_CUDA_TARGET"] = options.target
     # Many processes at once: none needs all CPUs.
     environment.setdefault("SMELT_THREADS", str(max(1, (os.cpu_count() or 2) // options.jobs)))
     if "SMELT_CACHE_DIR" not in environment:
@@ -274,6 +276,7 @@ def read_options():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1], add_help=True)
     parser.add_argument("build", nargs="?", default=str(ROOT / "build"))
     parser.add_argument("--device", default="cuda", help="cpu stands in for a GPU: to test the suite itself")
+    parser.add_argument("--target", help="code for a lower target than the GPU's own (SMELT_CUDA_TARGET): sm_80")
     parser.add_argument("--only", default="", help="tests whose name the expression is found in")
     parser.add_argument("--without", help="not these")
     parser.add_argument("--part", choices=["small"])

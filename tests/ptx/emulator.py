@@ -99,6 +99,7 @@ class Machine:
                 self.labels[label.group(1)] = len(self.code)
                 line = label.group(2)
             for statement in filter(None, (part.strip() for part in line.split(";"))):
+                statement = re.sub(r"^\{\s+(?=[@.\w])", "", statement)
                 if statement in "{}" or statement.startswith(".reg"):
                     continue
                 guard = re.match(r"@(!?)([%\w]+)\s+(.*)", statement)
@@ -124,6 +125,8 @@ class Machine:
             return int(operand, 16)
         if re.match(r"-?\d+$", operand):
             return int(operand)
+        if operand in thread.registers:  # of an inline assembly's own
+            return thread.registers[operand]
         return self.symbols.get(operand, 0)  # the parameter's and all shared memory's are 0
 
     def number(self, thread, operand, kind):
@@ -238,6 +241,9 @@ class Machine:
         base, offset = re.match(r"\[\s*([%\w$.]+)\s*\+?\s*(-?\d+)?\s*\]", place).groups()
         address = self.read(thread, base) + int(offset or 0)
         size = max(width(kind) // 8, 1)
+        whole = size * len(self.parts(values))
+        if address % whole:
+            raise IndexError(f"{address:#x} is not aligned to {whole}: {'.'.join(name)}")
         for i, register in enumerate(self.parts(values)):
             data, at = self.find(address + i * size, size, space)
             if load:

@@ -107,6 +107,77 @@ static void a_gpu_may_have_no_memory_pools(void **state) {
     END_CHILD();
 }
 
+static void newer_gpus_get_the_newest_code_that_runs_everywhere(void **state) {
+    (void)state;
+    IN_CHILD();
+    static const char *const names[] = {"cuda:0", "cuda:1", "cuda:2"};
+    setenv("SMELT_CUDA_DRIVER", FAKE_CUDA, 1);
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    setenv("FAKE_CUDA_CAPABILITY", "100,103,120", 1);
+    for (size_t i = 0; i < 3; i++) {
+        const struct device *device;
+        CHECK(device_find(names[i], &device) == SMELT_OK);
+        CHECK_TEXT(device->target, "sm_90");
+    }
+    END_CHILD();
+}
+
+static char warnings[400];
+static int warning_count;
+
+static void keep_warning(smelt_log_level level, const char *message, void *context) {
+    (void)context;
+    if (level == SMELT_LOG_WARNING) warning_count++;
+    snprintf(warnings, sizeof warnings, "%s", message);
+}
+
+/* Of GPUs of 9.0, 8.6 and 12.0. */
+static bool targets_are(const char *setting, const char *first, const char *second, const char *third) {
+    const struct device *device;
+    const char *expected[] = {first, second, third};
+    setenv("SMELT_CUDA_DRIVER", FAKE_CUDA, 1);
+    setenv("FAKE_CUDA_DEVICES", "3", 1);
+    setenv("FAKE_CUDA_CAPABILITY", "90,86,120", 1);
+    setenv("SMELT_CUDA_TARGET", setting, 1);
+    smelt_set_log(keep_warning, NULL);
+    for (int i = 0; i < 3; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "cuda:%d", i);
+        if (device_find(name, &device) != SMELT_OK || strcmp(device->target, expected[i]) != 0) return false;
+    }
+    return true;
+}
+
+static void a_lower_target_can_be_asked_for(void **state) {
+    (void)state;
+    IN_CHILD();
+    CHECK(targets_are("sm_80", "sm_80", "sm_80", "sm_80"));
+    CHECK(warning_count == 0);
+    END_CHILD();
+}
+
+static void a_target_that_does_not_run_is_warned_about_once(void **state) {
+    (void)state;
+    IN_CHILD();
+    CHECK(targets_are("sm_89", "sm_89", "sm_86", "sm_89"));
+    CHECK(warning_count == 1);
+    CHECK_TEXT(warnings,
+               "SMELT_CUDA_TARGET is 'sm_89', whose code does not run on the GPU; expected sm_86 or a "
+               "lower one; using sm_86");
+    END_CHILD();
+}
+
+static void a_target_that_is_none_is_warned_about_once(void **state) {
+    (void)state;
+    IN_CHILD();
+    CHECK(targets_are("sm_75", "sm_90a", "sm_86", "sm_90"));
+    CHECK(warning_count == 1);
+    CHECK_TEXT(warnings,
+               "SMELT_CUDA_TARGET is 'sm_75', expected sm_80, sm_86, sm_87, sm_89, sm_90 or sm_90a; "
+               "using sm_90a");
+    END_CHILD();
+}
+
 static void gpus_are_listed_and_described(void **state) {
     (void)state;
     IN_CHILD();
@@ -453,6 +524,10 @@ int main(void) {
         cmocka_unit_test(a_driver_without_a_gpu),
         cmocka_unit_test(a_gpu_may_be_too_old),
         cmocka_unit_test(a_gpu_may_have_no_memory_pools),
+        cmocka_unit_test(newer_gpus_get_the_newest_code_that_runs_everywhere),
+        cmocka_unit_test(a_lower_target_can_be_asked_for),
+        cmocka_unit_test(a_target_that_does_not_run_is_warned_about_once),
+        cmocka_unit_test(a_target_that_is_none_is_warned_about_once),
         cmocka_unit_test(gpus_are_listed_and_described),
         cmocka_unit_test(memory_of_devices),
         cmocka_unit_test(the_callers_context_stays_current),

@@ -128,6 +128,38 @@ static void test_images_that_cannot_be_right(void **state) {
     }
 }
 
+/* A launch of one buffer of floats that begins so many bytes into an array. */
+static smelt_status launch_at(struct entry *entry, smelt_array *array, size_t bytes) {
+    void *buffers[1] = {(char *)smelt_array_data(array) + bytes};
+    struct launch_buffer details[1] = {{array->memory, 16}};
+    struct launch request = {
+        .buffers = buffers, .details = details, .grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+    return launch(entry, &request);
+}
+
+static void test_views_that_begin_anywhere_have_code_of_their_own(void **state) {
+    (void)state;
+    struct seen seen = {0};
+    struct binding binding = {.kind = BINDING_BUFFER, .index = 0, .type = SMELT_FLOAT32};
+    struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
+                          .image = {.engine = ENGINE_PTX, .bindings = &binding, .binding_count = 1}};
+    smelt_array *array = floats("cuda", 16, 0, 0);
+    fake->launch(keep_launch, &seen);
+    OK(launch_at(&entry, array, 16));
+    assert_int_equal(entry.compiles, 1);
+    assert_int_equal(entry.asked.aligned, 1);
+    OK(launch_at(&entry, array, 4));
+    assert_int_equal(entry.compiles, 3);
+    assert_int_equal(entry.asked.aligned, 0);
+    assert_true(seen.slots[0] == (uint64_t)(uintptr_t)smelt_array_data(array) + 4);
+    assert_int_equal(launch_at(&entry, array, 6), SMELT_ERROR_INVALID_ARGUMENT);
+    assert_non_null(strstr(smelt_error(), "kernel 'entry': buffer 0 begins at address 0x"));
+    assert_non_null(strstr(smelt_error(), "; device 'cuda:0' needs a multiple of 4, the size of the kernel's "
+                                          "elements"));
+    assert_int_equal(seen.launches, 2);
+    smelt_array_release(array);
+}
+
 static void test_code_without_the_entry(void **state) {
     (void)state;
     struct entry entry = {.object = ".entry other(.param [64])", .image = {.engine = ENGINE_PTX}};
@@ -140,6 +172,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_machine_code_is_loaded_as_it_is, check_fake),
         cmocka_unit_test_teardown(test_images_that_cannot_be_right, check_fake),
+        cmocka_unit_test_teardown(test_views_that_begin_anywhere_have_code_of_their_own, check_fake),
         cmocka_unit_test_teardown(test_code_without_the_entry, check_fake),
     };
     return cmocka_run_group_tests_name("codes on the fake driver", tests, open_fake, NULL);
