@@ -48,7 +48,7 @@ kernel void moves(device uchar *in [[buffer(0)]], device uchar *out [[buffer(1)]
   move<long2>(7, 8, 5, out, in, fixed, shared, place, i);
   move<half2>(8, 2, 5, out, in, fixed, shared, place, i);
   move<half4>(9, 2, 5, out, in, fixed, shared, place, i);
-  move<ushort4>(10, 2, 5, out, in, fixed, shared, place, i);
+  move<bfloat4>(10, 2, 5, out, in, fixed, shared, place, i);
   move<float2>(11, 4, 5, out, in, fixed, shared, place, i);
   move<float3>(12, 4, 5, out, in, fixed, shared, place, i);
   move<float4>(13, 4, 5, out, in, fixed, shared, place, i);
