@@ -230,8 +230,9 @@ def test_targets_that_are_gpus(scratch):
     done = scratch.run(["show", package, "--stage", "contents"], **WITHOUT)
     expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages")
     # Beside general code: with arguments by reference as bytes, for 256 and for what was asked; all twice.
-    kinds = ["buffers of any size, any threadgroups of up to 1024 threads",
-             "buffers of any size, more threadgroups than the hardware's, any threadgroups of up to 1024 threads",
+    kinds = ["buffers of any size, buffers at any address, any threadgroups of up to 1024 threads",
+             "buffers of any size, buffers at any address, more threadgroups than the hardware's, any threadgroups of up to 1024 "
+             "threads",
              "buffers of any size, any threadgroups of up to 256 threads", "any threadgroups of up to 256 threads",
              "any threadgroups in a line of up to 1024 threads", "threadgroups of 256 x 1 x 1", "threadgroups of 16 x 16 x 1"]
     for entry, bytes_of in (("add", "1 argument as bytes, "), ("part_sums", "")):
