@@ -13,23 +13,15 @@ struct parameters {
     int count;
 };
 
+/* Of several, whose function constants choose one, the one that the code uses. */
 static const smelt_parameter *find(const struct parameters *parameters, int index) {
-    for (int i = 0; i < parameters->count; i++)
-        if (!parameters->list[i].threadgroup && parameters->list[i].index == index)
-            return &parameters->list[i];
-    return NULL;
-}
-
-static bool complain_missing(const struct parameters *parameters, int index) {
-    char names[1000] = "";
-    size_t length = 0;
-    for (int i = 0; i < parameters->count && length < sizeof names; i++)
-        if (!parameters->list[i].threadgroup)
-            length +=
-                (size_t)snprintf(names + length, sizeof names - length, "%s%.60s (buffer %d)",
-                                 length ? ", " : "", parameters->list[i].name, parameters->list[i].index);
-    return complain("kernel '%s' has no buffer %d; there are: %s", parameters->kernel, index,
-                    *names ? names : "none");
+    const smelt_parameter *found = NULL;
+    for (int i = 0; i < parameters->count; i++) {
+        const smelt_parameter *parameter = &parameters->list[i];
+        bool better = !found || (parameter->used && !found->used);
+        if (!parameter->threadgroup && parameter->index == index && better) found = parameter;
+    }
+    return found;
 }
 
 /* The dtype of what is bound to a buffer, or none. */
@@ -41,18 +33,22 @@ static smelt_dtype dtype_of(const struct options *o, int index) {
 static bool check_buffer(const struct options *o, const struct parameters *parameters, int index) {
     smelt_dtype dtype = dtype_of(o, index);
     if (dtype == SMELT_NO_DTYPE) return true;
+    /* What the function does not have may be bound, as on Metal: one command serves several functions. */
     const smelt_parameter *parameter = find(parameters, index);
-    if (!parameter) return complain_missing(parameters, index);
-    return !parameter->used || smelt_parameter_check(parameter, dtype) == SMELT_OK ||
+    return !parameter || !parameter->used || smelt_parameter_check(parameter, dtype) == SMELT_OK ||
            complain("kernel '%s': %s", parameters->kernel, smelt_error());
 }
 
 static void warn_unwritten(const struct options *o, const struct parameters *parameters) {
     for (int i = 0; i < o->output_count; i++) {
         const smelt_parameter *parameter = find(parameters, o->outputs[i].index);
-        if (parameter && !(parameter->writable && parameter->used))
-            fprintf(stderr, "smelt: warning: output 'buffer %d' was never written: the kernel %s '%s'\n",
-                    parameter->index, parameter->used ? "only reads" : "does not use", parameter->name);
+        if (parameter && parameter->writable && parameter->used) continue;
+        fprintf(stderr, "smelt: warning: output 'buffer %d' was never written: the kernel %s%s%s\n",
+                o->outputs[i].index,
+                !parameter        ? "has no such buffer"
+                : parameter->used ? "only reads '"
+                                  : "does not use '",
+                parameter ? parameter->name : "", parameter ? "'" : "");
     }
 }
 

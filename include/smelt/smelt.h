@@ -655,9 +655,10 @@ SMELT_API smelt_status smelt_function_parameters(smelt_function *function, const
                                                  smelt_parameter *parameters, int capacity, int *count);
 
 /* Is `dtype` the element type of what may be bound to the parameter? It is the parameter's own, or that of a
- * vector's components; an integer of the same width; complex64 for float2; anything for a structure; and
- * uint8 for any type, which passes bytes as they are (smelt_array_reinterpret). INVALID_ARGUMENT says what is
- * wrong. smelt_function_run itself does not ask: it passes the bytes of any array. */
+ * vector's components; an integer of the same width; complex64 for float2; anything for a structure, and for
+ * char * and uchar *, which are bytes; and uint8 for any type, which passes bytes as they are
+ * (smelt_array_reinterpret). INVALID_ARGUMENT says what is wrong. smelt_function_run itself does not ask: it
+ * passes the bytes of any array. */
 SMELT_API smelt_status smelt_parameter_check(const smelt_parameter *parameter, smelt_dtype dtype);
 
 /* As smelt_kernel_show, for threadgroups of 256 threads. */

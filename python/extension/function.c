@@ -56,15 +56,17 @@ static bool know_parameters(struct dispatch *dispatch) {
     return !raised && status == SMELT_OK;
 }
 
+/* Of several at one index, whose function constants choose one, the one that the code uses. */
 static const smelt_parameter *find_parameter(const struct function *function, bool threadgroup, int index,
                                              PyObject *name) {
+    const smelt_parameter *found = NULL;
     for (int i = 0; i < function->parameter_count; i++) {
         const smelt_parameter *parameter = &function->parameters[i];
-        if (parameter->threadgroup != threadgroup) continue;
+        if (parameter->threadgroup != threadgroup || (found && (found->used || !parameter->used))) continue;
         if (name ? PyUnicode_CompareWithASCIIString(name, parameter->name) == 0 : parameter->index == index)
-            return parameter;
+            found = parameter;
     }
-    return NULL;
+    return found;
 }
 
 /* "out (0), a (1)" of the buffers, or of those that are needed and not given. */
@@ -568,7 +570,8 @@ static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
                                           "become the parameter's type (a TypeError or ValueError where that "
                                           "loses anything but a float's precision), and "
                                           "bytes for structures. An array's dtype is the parameter's; "
-                                          "integers may differ in sign, complex64 is taken for float2, and "
+                                          "integers may differ in sign, char * takes any as bytes, complex64 "
+                                          "is taken for float2, and "
                                           "uint8 (a.view('uint8')) for the bytes of any type.\n\n"
                                           "threads: how many run, in up to 3 dimensions; by default one for "
                                           "each element of the first array. groups: instead, "

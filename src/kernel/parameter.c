@@ -10,8 +10,10 @@ static bool is_same_width(smelt_dtype a, smelt_dtype b) {
 
 static bool fits(const smelt_parameter *parameter, smelt_dtype dtype) {
     smelt_dtype wanted = parameter->dtype;
+    bool bytes = parameter->pointer && parameter->components == 1 && smelt_dtype_bytes(wanted) == 1 &&
+                 dtype_is_integer(wanted);
     bool pairs = wanted == SMELT_FLOAT32 && parameter->components == 2 && dtype == SMELT_COMPLEX64;
-    return wanted == SMELT_NO_DTYPE || dtype == wanted || dtype == SMELT_UINT8 || pairs ||
+    return wanted == SMELT_NO_DTYPE || dtype == wanted || dtype == SMELT_UINT8 || bytes || pairs ||
            is_same_width(dtype, wanted);
 }
 

@@ -54,7 +54,7 @@ def write(scratch, body, output):
     expect_equal((done.returncode, done.stdout, done.stderr), (0, "", ""), "status and what was printed")
 
 
-def test_pixels_are_the_array_s(scratch):
+def check_pixels_are_the_array_s(scratch):
     path = os.path.join(scratch.out, "x.png")
     for shape, size in (("6x10", (10, 6, 1)), ("12x5x1", (5, 12, 1)), ("4x5x3", (5, 4, 3)), ("3x5x4", (5, 3, 4))):
         write(scratch, "uint i = thread_position_in_grid.x; out[i] = i * 4;", f"out:uint8:{shape}={path}")
@@ -62,7 +62,7 @@ def test_pixels_are_the_array_s(scratch):
     expect_equal(os.listdir(scratch.out), ["x.png"], "what is left in the folder")
 
 
-def test_floats_are_clamped_and_rounded(scratch):
+def check_floats_are_clamped_and_rounded(scratch):
     path = os.path.join(scratch.out, "x.png")
     body = ("uint i = thread_position_in_grid.x; float x = (float(i) - 10) / 40;"
             "out[i] = i == 59 ? NAN : i == 58 ? INFINITY : x;")
@@ -74,7 +74,7 @@ def test_floats_are_clamped_and_rounded(scratch):
         expect(worst <= error and found[58:] == [255, 0], f"{dtype}: pixels are {found}, expected {wanted}")
 
 
-def test_a_pipe_takes_an_image_in_place(scratch):
+def check_a_pipe_takes_an_image_in_place(scratch):
     path = os.path.join(scratch.out, "x.png")
     os.mkfifo(path)
     arguments = command(scratch, "out[thread_position_in_grid.x] = 7;", f"out:uint8:6x10={path}")
@@ -85,13 +85,22 @@ def test_a_pipe_takes_an_image_in_place(scratch):
     expect_equal(start, b"\x89PNG", "what came through the pipe")
 
 
-def test_without_libpng_it_says_so(scratch):
+def check_without_libpng_it_says_so(scratch):
     folder = os.path.dirname(scratch.file("lib/libpng16.so.16", ""))
     path = os.path.join(scratch.out, "x.png")
     done = scratch.run(command(scratch, "out[thread_position_in_grid.x] = 7;", f"out:uint8:6x10={path}"),
                        LD_LIBRARY_PATH=folder)
     expect_failure(done, 3, "smelt: an image cannot be written: libpng16.so.16 cannot be opened "
                             "(Debian's package libpng16-16)")
+
+
+def test_images(scratch):
+    """One folder, and so one cache, for all."""
+    for check in (check_pixels_are_the_array_s, check_floats_are_clamped_and_rounded, check_a_pipe_takes_an_image_in_place,
+                  check_without_libpng_it_says_so):
+        check(scratch)
+        for name in os.listdir(scratch.out):
+            os.unlink(os.path.join(scratch.out, name))
 
 
 run_tests(globals())

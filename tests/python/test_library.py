@@ -144,7 +144,7 @@ def test_arguments_that_are_missing_or_too_many(lib):
 
 
 def test_bytes_are_passed_on_purpose(lib):
-    """A view as uint8, or as the parameter's type, says so; what is only close is an error that tells how."""
+    """char * is bytes of anything; a view as uint8, or as the parameter's type, says so for others; else it is an error."""
     raw = smelt.library("""
         kernel void sum(device float *out [[buffer(0)]], device const char *bytes [[buffer(1)]],
                         device const float2 *pairs [[buffer(2)]], uint i [[thread_position_in_grid]]) {
@@ -152,11 +152,11 @@ def test_bytes_are_passed_on_purpose(lib):
         }""")
     out, words = np.zeros(4, np.float32), np.array([1 << 24, 2], np.int32)
     reals, pairs = np.arange(8, dtype=np.float32), np.arange(4, dtype=np.float32) * (1 + 2j)
-    with pytest.raises(ValueError, match=r"buffer 1 \('bytes'\) is int32; the function takes int8 \(or uint8, which passes"):
-        raw.sum(out, words, reals)
+    with pytest.raises(ValueError, match=r"buffer 2 \('pairs'\) is int32; the function takes vectors of 2 float32 \(or uint8, which"):
+        raw.sum(out, words, words)
     with pytest.raises(ValueError, match=r"\('pairs'\) is float16; the function takes vectors of 2 float32"):
         raw.sum(out, words.view(np.uint8), reals.astype(np.float16))
-    for bytes_ in (words.view(np.uint8), words.view(np.int8), smelt.array(words).view("int8"), smelt.array(words).view("uint8")):
+    for bytes_ in (words, words.view(np.uint8), words.view(np.int8), smelt.array(words).view("int8"), smelt.array(words).view("uint8")):
         for real in (reals, pairs.astype(np.complex64), smelt.array(pairs), reals.reshape(4, 2), reals.view(np.uint8)):
             raw.sum(out, bytes_, real)
             first = -1 if real.dtype == np.float32 or real.dtype == np.uint8 else 0

@@ -477,6 +477,10 @@ static void parameters_take_their_own_dtype(void **state) {
     }
     for (smelt_dtype dtype = SMELT_BOOL; dtype <= SMELT_FLOAT64; dtype++)
         assert_int_equal(smelt_parameter_check(&structure, dtype), SMELT_OK);
+    smelt_parameter bytes = {.name = "b", .pointer = true, .dtype = SMELT_INT8, .components = 1, .bytes = 1};
+    assert_int_equal(smelt_parameter_check(&bytes, SMELT_FLOAT32), SMELT_OK);
+    bytes.components = 4;
+    assert_int_equal(smelt_parameter_check(&bytes, SMELT_FLOAT32), SMELT_ERROR_INVALID_ARGUMENT);
     refused(smelt_parameter_check(&scalar, SMELT_FLOAT32), SMELT_ERROR_INVALID_ARGUMENT,
             "buffer 3 ('x') is float32; the function takes int32 (or uint8, which passes bytes as they are)");
     refused(

@@ -13,6 +13,7 @@ from smelt.operations.elementwise import (
 from smelt.operations.indexing import (
     put_along_axis, take, take_along_axis,
 )
+from smelt.operations.indexing import getitem as getitem, setitem as setitem  # for the extension module
 from smelt.operations.products import (
     addmm, allclose, array_equal, inner, isclose, matmul, outer, tensordot,
 )
