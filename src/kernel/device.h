@@ -51,7 +51,7 @@ struct launch {
      * waited for. Otherwise it stays as it is. */
     double *seconds;
     bool unaligned; /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
-    uint64_t flow; /* in a trace, the arrow from here to what the device does; 0: none */
+    uint64_t flow;  /* in a trace, the arrow from here to what the device does; 0: none */
     /* (optional) Receive how many lines the kernel logged, and how many of them were too many. */
     uint64_t *log_lines, *dropped_log_lines;
 };

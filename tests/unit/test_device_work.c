@@ -30,6 +30,8 @@ static const char text[] =
     "kernel void long_way(device uint *x [[buffer(0)]], constant uint &rounds [[buffer(1)]],\n"
     "                     uint i [[thread_position_in_grid]]) {\n"
     "  uint v = x[i]; for (uint k = 0; k < rounds; k++) v = v * 1664525u + 1013904223u; x[i] = v; }\n"
+    "kernel void add_fours(device int4 *x [[buffer(0)]], constant int &by [[buffer(1)]],\n"
+    "                      uint i [[thread_position_in_grid]]) { if (i < 64) x[i] += by; }\n"
     "kernel void mark(device uchar *x [[buffer(0)]], uint i [[thread_position_in_grid]]) {\n"
     "  x[i] = uchar(i ^ (i >> 8) ^ (i >> 16) ^ (i >> 24)); }\n"
     "kernel void count_wrong(device const uchar *x [[buffer(0)]], device atomic_uint *wrong [[buffer(1)]],\n"
@@ -129,6 +131,27 @@ static void arrays_come_back_as_they_went(void **state) {
         }
         smelt_array_release(base);
         smelt_array_release(wide);
+    }
+}
+
+/* Vectors need no more alignment than their elements. */
+static void views_begin_anywhere(void **state) {
+    (void)state;
+    for (int64_t offset = 0; offset < 6; offset++) {
+        smelt_array *base = counted(262, NULL), *view;
+        const uint32_t by = 1000;
+        CHECK(smelt_array_view(base, LINE(256), NULL, offset, &view));
+        run("add_fours", view, &by, NULL);
+        smelt_array_release(view);
+        CHECK(test_to_host(&base));
+        const int32_t *value = smelt_array_data(base);
+        for (int64_t i = 0; i < 262; i++) {
+            int32_t wanted = (int32_t)(i + (i >= offset && i < offset + 256 ? 1000 : 0));
+            if (value[i] != wanted)
+                FAIL_TEST("a view from %lld: element %lld is %d, expected %d", (long long)offset,
+                          (long long)i, value[i], wanted);
+        }
+        smelt_array_release(base);
     }
 }
 
@@ -385,6 +408,7 @@ static void results_do_not_change_from_run_to_run(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_come_back_as_they_went),
+        cmocka_unit_test(views_begin_anywhere),
         cmocka_unit_test(an_array_that_is_there_stays),
         cmocka_unit_test(the_source_of_a_copy_may_change_at_once),
         cmocka_unit_test(fills_are_in_order_with_kernels),
