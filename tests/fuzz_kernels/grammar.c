@@ -100,7 +100,7 @@ static const struct rule rules[] = {
     R(INT, INTEGER, 2, KERNEL, "(int($[i`tid`lane]) - $#99.)"),
     R(INT, INTEGER, 6, ANYWHERE, "int($u)"),
     R(INT, INTEGER, 8, ANYWHERE, "($i $[+`-`*] $i)"),
-    R(INT, INTEGER, 1, ANYWHERE, "(-$i)"),
+    R(INT, INTEGER, 1, ANYWHERE, "(- $i)"),
     R(INT, INTEGER, 1, ANYWHERE, "int($[0x7fffffff`0x80000000u`0x40000000])"),
     R(INT, DIVISION, 2, ANYWHERE, "($#99. $[/`%] ($i $[+`*] $[$i`2`4`65536]))"),
     R(INT, INTEGER, 6, ANYWHERE, "(($i & 0xffff) $[+`-] ($i >> 8))"),
@@ -395,6 +395,36 @@ static const struct rule rules[] = {
       "{ int j = int(i) + $[-9`-1`7`-300`16200]; uint v = in_u[j]; $!u += (j >= 0 && j < 16384) ? v : 7u; }"),
     R(STATEMENT, LOAD_FOLDED, 2, KERNEL,
       "{ int j = $i; float v = in_f[j]; $!f += (j >= 0 && j < 16384) ? v : 0.5f; }"),
+    /* Accumulators of 16 bits that live across loops whose trips differ by thread: -0 and 0 are made one. */
+    R(STATEMENT, HALF_REAL, 3, KERNEL,
+      "{ bfloat total = bfloat($f), most = bfloat($~); uint trips = $u & 7u; for (uint row = 0; row < ($V & "
+      "3u); "
+      "row++) $<for (uint j = 0; j < trips; j++) { total += bfloat(in_f[(row * 8u + j + ($u)) & 4095u]); "
+      "most = "
+      "$[total > most ? total : most`max(most, total) + bfloat(0.0f)`fma(total, bfloat($~), most)`bfloat($i) "
+      "* most]; "
+      "$[`if (total > bfloat($~)) break;`if (most != most) continue;`trips -= total < most;] }$> $!f = "
+      "float(total "
+      "$[+`-`*`/] most); }"),
+    R(STATEMENT, HALF_REAL, 2, KERNEL,
+      "{ half total = half($f), least = half($~); uint trips = $u & 7u; $<for (uint row = 0; row < trips; "
+      "row++) for "
+      "(uint j = row; j < ($u & 3u); j++) { total += half(in_h[(row * 8u + j) & 4095u]); least = $[total < "
+      "least ? "
+      "total : least`min(least, total) + half(0.0f)`half(float(total) * $~)]; $[`if (total > half($~)) "
+      "break;] }$> "
+      "$!f = float(total $[+`-`*`/] least); }"),
+    R(STATEMENT, HALF_REAL, 2, KERNEL,
+      "{ bfloat4 four = bfloat4(bfloat($f), bfloat($i), bfloat($~), bfloat($u)); uint trips = $u & 7u; $<for "
+      "(uint j = 0; j < trips; j++) four = $B ? four.yzwx + bfloat4(bfloat($f)) : four * four;$> $!f = "
+      "float(four.x + "
+      "four.y * four.z - four.w); }"),
+    R(STATEMENT, HALF_REAL, 1, KERNEL,
+      "{ bfloat chosen; switch ($u & 3u) { case 0: chosen = bfloat($f); break; case 1: chosen = bfloat($~); "
+      "break; "
+      "case 2: chosen = bfloat($u); break; default: chosen = bfloat(float($h)); } bfloat few[4] = {chosen, "
+      "bfloat($~), "
+      "chosen, bfloat($i)}; few[$u & 3u] += chosen; $!f = float(few[$u & 3u]); $!u = uint(few[1]); }"),
     R(STATEMENT, ATOMIC, 3, KERNEL,
       "$[atomic_fetch_add_explicit(&cells[$u & 15u], $u`atomic_fetch_sub_explicit(&cells[$V & 15u], "
       "$u`atomic_fetch_min_explicit(&cells[16u + ($u & 7u)], $u`atomic_fetch_max_explicit(&cells[24u + ($u & "
