@@ -168,9 +168,14 @@ static struct text collect(int fd, size_t limit, bool *beyond) {
     return text;
 }
 
-/* Runs `arguments`. *state is what waitpid says, -1 if the host took that from us. */
+static double seconds_of(struct timeval time) {
+    return (double)time.tv_sec + 1e-6 * (double)time.tv_usec;
+}
+
+/* Runs `arguments`. *state is what waitpid says, -1 if the host took that from us; *used is the processor
+ * time that the child and its own children took. */
 static smelt_status run_child(const struct process_request *request, const char *const *arguments,
-                              const struct channels *channels, bool *timed_out, int *state) {
+                              const struct channels *channels, bool *timed_out, int *state, double *used) {
     pid_t child;
     int error = spawn(arguments, channels, &child);
     if (error)
@@ -191,9 +196,11 @@ static smelt_status run_child(const struct process_request *request, const char 
     }
     if (pidfd >= 0) close(pidfd);
     pid_t waited;
-    while ((waited = waitpid(child, state, 0)) < 0 && errno == EINTR) {
+    struct rusage usage = {0};
+    while ((waited = wait4(child, state, 0, &usage)) < 0 && errno == EINTR) {
     }
     if (waited < 0) *state = -1;
+    *used = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
     return status;
 }
 
@@ -249,11 +256,13 @@ static smelt_status run_once(const struct process_request *request, bool watched
     const char *const *arguments = watched ? watched_arguments(request, script) : request->arguments;
     smelt_status status = SMELT_OK;
     int state = -1;
+    double used = 0;
     if (!arguments) return fail_out_of_memory(1);
     if (!open_channels(request, watched, &channels))
         status =
             fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
-    if (status == SMELT_OK) status = run_child(request, arguments, &channels, &result->timed_out, &state);
+    if (status == SMELT_OK)
+        status = run_child(request, arguments, &channels, &result->timed_out, &state, &used);
     if (status == SMELT_OK) {
         bool beyond = false;
         result->output = collect(channels.fd[OUTPUT], request->output_bytes, &beyond);
@@ -278,7 +287,9 @@ static smelt_status run_once(const struct process_request *request, bool watched
             result->signal = SIGXFSZ;
             result->exit_code = -1;
         }
-        if (result->signal == SIGXCPU) result->timed_out = true;
+        /* One that handles SIGXCPU is killed a second later. */
+        bool spent = request->seconds > 0 && used >= (double)whole_seconds(request);
+        if (result->signal == SIGXCPU || (result->signal == SIGKILL && spent)) result->timed_out = true;
         if (result->output.failed || result->messages.failed)
             status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the output of '%s' does not fit in memory",
                           request->arguments[0]);
