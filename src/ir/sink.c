@@ -51,26 +51,55 @@ static bool is_passage(LLVMValueRef i) {
 }
 
 #define MAX_CONDITIONS 8
+#define MAX_NESTED 4
 
-/* The conditions under which a value is taken: select operands, with the arm it stands in. */
+/* A select that takes a value, and further ones that take what comes of it: operands of selects, with the arm
+ * the value stands in. */
+struct taking {
+    LLVMValueRef user, condition[MAX_NESTED];
+    bool when_true[MAX_NESTED];
+    int nested;
+};
+
+/* The ways on which a value is taken. */
 struct demand {
-    LLVMValueRef condition[MAX_CONDITIONS];
-    bool when_true[MAX_CONDITIONS];
-    LLVMValueRef user[MAX_CONDITIONS];
+    struct taking taking[MAX_CONDITIONS];
     int count;
 };
+
+/* Whether the select takes the value by its condition; then that is added. */
+static bool add_condition(struct taking *t, LLVMValueRef select, LLVMValueRef value) {
+    LLVMValueRef condition = LLVMGetOperand(select, 0);
+    bool in_true = LLVMGetOperand(select, 1) == value, in_false = LLVMGetOperand(select, 2) == value;
+    if (condition == value || in_true == in_false || t->nested == MAX_NESTED ||
+        LLVMGetTypeKind(LLVMTypeOf(condition)) != LLVMIntegerTypeKind)
+        return false;
+    t->condition[t->nested] = condition;
+    t->when_true[t->nested++] = in_true;
+    return true;
+}
+
+/* `a && b ? v : w` may stand as two selects: what the first takes the second may throw away. */
+static void follow_outwards(struct taking *t) {
+    LLVMValueRef value = t->user;
+    for (int steps = 0; steps < 8; steps++) {
+        LLVMUseRef use = LLVMGetFirstUse(value);
+        LLVMValueRef user = use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
+        if (!user || !LLVMIsAInstruction(user)) return;
+        if (!is_passage(user) && !(LLVMIsASelectInst(user) && add_condition(t, user, value))) return;
+        value = user;
+    }
+}
 
 static bool collect(LLVMValueRef value, struct demand *demand, int depth) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (LLVMIsASelectInst(user)) {
-            LLVMValueRef condition = LLVMGetOperand(user, 0);
-            bool in_true = LLVMGetOperand(user, 1) == value, in_false = LLVMGetOperand(user, 2) == value;
-            if (condition == value || in_true == in_false || demand->count == MAX_CONDITIONS) return false;
-            if (LLVMGetTypeKind(LLVMTypeOf(condition)) != LLVMIntegerTypeKind) return false;
-            demand->condition[demand->count] = condition;
-            demand->when_true[demand->count] = in_true;
-            demand->user[demand->count++] = user;
+            if (demand->count == MAX_CONDITIONS) return false;
+            struct taking *t = &demand->taking[demand->count++];
+            *t = (struct taking){.user = user};
+            if (!add_condition(t, user, value)) return false;
+            follow_outwards(t);
         } else if (depth < 4 && LLVMIsAInstruction(user) && is_passage(user)) {
             if (!collect(user, demand, depth + 1)) return false;
         } else {
@@ -155,7 +184,7 @@ static bool move_down(LLVMValueRef load, const struct demand *demand) {
     LLVMValueRef first = NULL;
     for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i)) {
         for (int d = 0; d < demand->count && !first; d++)
-            if (demand->user[d] == i) first = i;
+            if (demand->taking[d].user == i) first = i;
         if (first) break;
         if (may_write(i)) return false;
     }
@@ -172,14 +201,24 @@ static bool move_down(LLVMValueRef load, const struct demand *demand) {
     return true;
 }
 
+/* Freeze: a branch on poison would be undefined where the select on it was not. */
+static LLVMValueRef is_taken(struct unit *unit, const struct taking *t) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef all = NULL;
+    for (int n = 0; n < t->nested; n++) {
+        LLVMValueRef condition = LLVMBuildFreeze(b, t->condition[n], "");
+        if (!t->when_true[n]) condition = LLVMBuildNot(b, condition, "");
+        all = all ? LLVMBuildAnd(b, all, condition, "") : condition;
+    }
+    return all;
+}
+
 static LLVMValueRef any_demand(struct unit *unit, const struct demand *demand) {
     LLVMBuilderRef b = unit->builder;
     LLVMValueRef any = NULL;
     for (int i = 0; i < demand->count; i++) {
-        /* Freeze: a branch on poison would be undefined where the select on it was not. */
-        LLVMValueRef condition = LLVMBuildFreeze(b, demand->condition[i], "");
-        if (!demand->when_true[i]) condition = LLVMBuildNot(b, condition, "");
-        any = any ? LLVMBuildOr(b, any, condition, "") : condition;
+        LLVMValueRef taken = is_taken(unit, &demand->taking[i]);
+        any = any ? LLVMBuildOr(b, any, taken, "") : taken;
     }
     return any;
 }
@@ -217,6 +256,19 @@ static bool is_private(LLVMValueRef address) {
     return LLVMIsAAllocaInst(address) || LLVMIsAGlobalVariable(address);
 }
 
+/* Moves them up to the load. Of the nested ones those that cannot move are left out: more is loaded then. */
+static bool move_conditions(const struct flow *flow, struct taking *t, LLVMValueRef load) {
+    int kept = 0;
+    for (int n = 0; n < t->nested; n++) {
+        if (!available(flow, t->condition[n], load, false, 0)) continue;
+        (void)available(flow, t->condition[n], load, true, 0);
+        t->condition[kept] = t->condition[n];
+        t->when_true[kept++] = t->when_true[n];
+    }
+    t->nested = kept;
+    return kept > 0;
+}
+
 /* Handles one load; true if blocks changed, after which the walk starts again. */
 static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef load) {
     if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
@@ -227,15 +279,10 @@ static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef lo
     if (!LLVMGetFirstUse(load) || !collect(load, &demand, 0)) return false;
     bool known = true;
     for (int i = 0; i < demand.count && known; i++)
-        known = available(flow, demand.condition[i], load, false, 0);
-    if (known) {
-        for (int i = 0; i < demand.count; i++) (void)available(flow, demand.condition[i], load, true, 0);
-    } else if (move_down(load, &demand)) {
-        for (int i = 0; i < demand.count; i++)
-            if (!available(flow, demand.condition[i], load, true, 0)) return false;
-    } else {
-        return false;
-    }
+        known = available(flow, demand.taking[i].condition[0], load, false, 0);
+    if (!known && !move_down(load, &demand)) return false;
+    for (int i = 0; i < demand.count; i++)
+        if (!move_conditions(flow, &demand.taking[i], load)) return false;
     guard_load(unit, load, &demand);
     return true;
 }
