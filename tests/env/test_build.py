@@ -8,6 +8,8 @@ import tempfile
 
 from support import SMELT, copy_libsmelt, entries, expect, expect_equal, expect_failure, read_floats, run_tests
 
+os.environ.pop("SMELT_CPU", None)  # these tests name CPUs themselves
+
 FILE = """#include <metal_stdlib>
 using namespace metal;
 kernel void add(device const float *a [[buffer(0)]], constant float &b [[buffer(1)]],
