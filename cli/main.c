@@ -94,7 +94,8 @@ static int run_with_stack(int count, char **arguments) {
     int error = pthread_create(&thread, &attributes, run_call, &call);
     pthread_attr_destroy(&attributes);
     if (error)
-        complain("no thread with enough stack can be started: %s", strerror(error));
+        complain("no thread with enough stack can be started: %s%s", strerror(error),
+                 error == EAGAIN ? " (ulimit -u, ulimit -v)" : "");
     else
         (void)pthread_join(thread, NULL);
     return call.exit_status;

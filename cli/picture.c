@@ -1,10 +1,12 @@
 /* libpng is opened when an image is written, so that the command runs where it is not installed. */
 #include "picture.h"
+#include "base/in_place.h"
 #include "commands.h"
 #include "values.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,9 +111,9 @@ static void *encode(const smelt_array *array, const char *file, size_t *bytes) {
 }
 #endif
 
-/* True if it arrived; errno says why not. */
-static bool write_all(const char *file, const char *mode, const void *data, size_t size) {
-    FILE *out = fopen(file, mode);
+/* Writes to `fd`, if it is one, and closes it. True if all arrived; errno says why not. */
+static bool write_all(int fd, const void *data, size_t size) {
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!out) return false;
     bool good = fwrite(data, 1, size, out) == size;
     int reason = errno;
@@ -124,13 +126,15 @@ static bool write_all(const char *file, const char *mode, const void *data, size
 static bool write_file(const char *file, const void *data, size_t size) {
     struct stat status;
     char temporary[4096];
-    if (stat(file, &status) == 0 && !S_ISREG(status.st_mode)) return write_all(file, "wbe", data, size);
+    if (stat(file, &status) == 0 && !S_ISREG(status.st_mode))
+        return write_all(in_place_open(file), data, size);
     int length = snprintf(temporary, sizeof temporary, "%s.tmp.%ld", file, (long)getpid());
     if (length < 0 || (size_t)length >= sizeof temporary) {
         errno = ENAMETOOLONG;
         return false;
     }
-    if (write_all(temporary, "wbxe", data, size) && rename(temporary, file) == 0) return true;
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (write_all(fd, data, size) && rename(temporary, file) == 0) return true;
     int reason = errno;
     if (reason != EEXIST) (void)unlink(temporary);
     errno = reason;
@@ -142,7 +146,7 @@ int picture_write(const smelt_array *array, const char *file) {
     void *data = encode(array, file, &size);
     if (!data) return EXIT_ENVIRONMENT;
     bool good = write_file(file, data, size);
-    if (!good) (void)complain("file '%s' cannot be written: %s", file, strerror(errno));
+    if (!good) (void)complain("file '%s' cannot be written: %s", file, in_place_reason(file, errno));
     free(data);
     return good ? EXIT_OK : EXIT_ENVIRONMENT;
 }

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/in_place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,7 @@ static int write_quietly(int fd, const struct bytes *pieces, int count) {
 /* Each returns 0 or the reason. */
 
 static int write_in_place(const char *path, const struct bytes *pieces, int count) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC, 0666);
+    int fd = in_place_open(path);
     if (fd < 0) return errno;
     int reason = write_quietly(fd, pieces, count) == 0 ? 0 : errno;
     if (close(fd) != 0 && !reason) reason = errno;
@@ -223,7 +224,8 @@ smelt_status file_write(const char *path, const struct bytes *pieces, int count)
         reason = replace(target ? target : path, exists ? &status : NULL, pieces, count);
         free(target);
     }
-    if (reason) return fail(SMELT_ERROR_IO, "file '%s' cannot be written: %s", path, strerror(reason));
+    if (reason)
+        return fail(SMELT_ERROR_IO, "file '%s' cannot be written: %s", path, in_place_reason(path, reason));
     return SMELT_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "base/process.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/pipe_wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -122,12 +123,22 @@ static void limit_child(pid_t child, const struct process_request *request) {
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
 
-/* Waits until the child has ended, or the deadline passed or the call was interrupted (then false). `pidfd`
- * is -1 where the kernel has none. */
-static bool await_end(pid_t child, int pidfd, double deadline) {
+/* How often a child is looked at that may wait for a pipe. */
+#define PIPE_LOOK_SECONDS 0.2
+
+/* Waits until the child has ended; false: the deadline passed, the call was interrupted, or the child waits
+ * for the pipe that *pipe names. `pidfd` is -1 where the kernel has none. */
+static bool await_end(pid_t child, int pidfd, double deadline, char **pipe) {
+    double next_look = clock_seconds() + PIPE_LOOK_SECONDS;
     for (double pause = 0.0005;; pause = pause < 0.02 ? 2 * pause : pause) {
-        double left = deadline > 0 ? deadline - clock_seconds() : 3600;
+        double now = clock_seconds(), left = deadline > 0 ? deadline - now : 3600;
         if (left <= 0 || interrupt_is_raised(interrupt_of_call())) return false;
+        if (now >= next_look) {
+            char name[PIPE_NAME_BYTES];
+            if (pipe_wait_find(child, name) && (*pipe = string_copy(name, strlen(name)))) return false;
+            next_look = now + PIPE_LOOK_SECONDS;
+        }
+        if (left > PIPE_LOOK_SECONDS) left = PIPE_LOOK_SECONDS;
         if (interrupt_of_call() && left > INTERRUPT_LOOK_SECONDS) left = INTERRUPT_LOOK_SECONDS;
         if (pidfd >= 0) {
             struct pollfd fd = {pidfd, POLLIN, 0};
@@ -168,27 +179,33 @@ static struct text collect(int fd, size_t limit, bool *beyond) {
     return text;
 }
 
+static const char *start_reason(int error) {
+    return error == EAGAIN ? "its user is at the limit on processes and threads (ulimit -u)"
+                           : strerror(error);
+}
+
 static double seconds_of(struct timeval time) {
     return (double)time.tv_sec + 1e-6 * (double)time.tv_usec;
 }
 
-/* Runs `arguments`. *state is what waitpid says, -1 if the host took that from us; *used is the processor
- * time that the child and its own children took. */
+/* Runs `arguments`; sets timed_out and pipe of the result. *state is what waitpid says, -1 if the host took
+ * that from us; *used is the processor time that the child and its own children took. */
 static smelt_status run_child(const struct process_request *request, const char *const *arguments,
-                              const struct channels *channels, bool *timed_out, int *state, double *used) {
+                              const struct channels *channels, struct process_result *result, int *state,
+                              double *used) {
     pid_t child;
     int error = spawn(arguments, channels, &child);
     if (error)
         return fail(error == ENOENT   ? SMELT_ERROR_NO_COMPILER
                     : error == ENOMEM ? SMELT_ERROR_OUT_OF_MEMORY
                                       : SMELT_ERROR_IO,
-                    "program '%s' cannot be started: %s", request->arguments[0], strerror(error));
+                    "program '%s' cannot be started: %s", request->arguments[0], start_reason(error));
     int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     limit_child(child, request);
     double deadline = request->seconds > 0 ? clock_seconds() + PROCESS_PATIENCE * request->seconds : 0;
-    bool ended = await_end(child, pidfd, deadline);
+    bool ended = await_end(child, pidfd, deadline, &result->pipe);
     smelt_status status = ended ? SMELT_OK : interrupt_check();
-    *timed_out = !ended && status == SMELT_OK;
+    result->timed_out = !ended && !result->pipe && status == SMELT_OK;
     if (!ended) {
         /* The group too: the program may be a script that started others. */
         (void)kill(-child, SIGKILL);
@@ -261,14 +278,14 @@ static smelt_status run_once(const struct process_request *request, bool watched
     if (!open_channels(request, watched, &channels))
         status =
             fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
-    if (status == SMELT_OK)
-        status = run_child(request, arguments, &channels, &result->timed_out, &state, &used);
+    if (status == SMELT_OK) status = run_child(request, arguments, &channels, result, &state, &used);
     if (status == SMELT_OK) {
         bool beyond = false;
         result->output = collect(channels.fd[OUTPUT], request->output_bytes, &beyond);
         result->messages = collect(channels.fd[MESSAGES], request->output_bytes, &beyond);
-        *lost = state == -1 && !result->timed_out;
-        if (watched && !result->timed_out) {
+        bool stopped = result->timed_out || result->pipe;
+        *lost = state == -1 && !stopped;
+        if (watched && !stopped) {
             struct text code = collect(channels.fd[STATUS], 0, &(bool){false});
             int value = code.length ? atoi(code.data) : 128 + SIGKILL;
             /* A shell's word for "ended by signal n". */
@@ -283,7 +300,7 @@ static smelt_status run_once(const struct process_request *request, bool watched
             if (WIFSIGNALED(state)) result->signal = WTERMSIG(state);
         }
         /* It wrote before the limit was in force; the next write, had there been one, would have ended it. */
-        if (beyond && !result->signal && !result->timed_out) {
+        if (beyond && !result->signal && !stopped) {
             result->signal = SIGXFSZ;
             result->exit_code = -1;
         }
@@ -316,4 +333,6 @@ smelt_status process_run(const struct process_request *request, struct process_r
 void process_result_free(struct process_result *result) {
     text_free(&result->output);
     text_free(&result->messages);
+    free(result->pipe);
+    result->pipe = NULL;
 }

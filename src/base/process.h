@@ -24,6 +24,7 @@ struct process_result {
     int exit_code;        /* -1 if it was ended by a signal */
     int signal;
     bool timed_out;
+    char *pipe; /* the named pipe that it waited for and was ended over (heap memory); NULL: none */
 };
 
 /* Runs the child to its end, in a process group of its own, which is ended with it when its time is over.
@@ -33,8 +34,8 @@ struct process_result {
  * SMELT_ERROR_IO or SMELT_ERROR_OUT_OF_MEMORY), or if the call that the thread is in was interrupted, which
  * ends the child (SMELT_ERROR_INTERRUPTED); how the child ended is in `result`, which the caller frees.
  * A busy machine does not shorten the limit on processor time, which counts whole seconds. A child that only
- * waits is ended after PROCESS_PATIENCE times as long by the clock.
- * Limits take effect a moment after the child's start; of its outputs no more than output_bytes is ever
+ * waits is ended after PROCESS_PATIENCE times as long by the clock; one that waits to open a named pipe, at
+ * once. Limits take effect a moment after the child's start; of its outputs no more than output_bytes is ever
  * collected, and a child that wrote more counts as ended by SIGXFSZ whatever it did then. */
 smelt_status process_run(const struct process_request *request, struct process_result *result);
 /* The stack a child gets where this process was given much less (ulimit -s), if the system allows it. */

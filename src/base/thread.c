@@ -1,6 +1,8 @@
 #include "base/thread.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #define LEAST_STACK_BYTES ((size_t)2 << 20)
 
@@ -13,4 +15,10 @@ int thread_start(pthread_t *thread, void *(*work)(void *), void *argument) {
     int error = pthread_create(thread, &attributes, work, argument);
     pthread_attr_destroy(&attributes);
     return error;
+}
+
+const char *thread_reason(int error) {
+    return error == EAGAIN
+               ? "this process is at a limit on processes and threads, or on memory (ulimit -u, ulimit -v)"
+               : strerror(error);
 }

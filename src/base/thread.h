@@ -8,4 +8,7 @@
  * thread. */
 int thread_start(pthread_t *thread, void *(*work)(void *), void *argument);
 
+/* Why a thread could not be started, for a message. */
+const char *thread_reason(int error);
+
 #endif

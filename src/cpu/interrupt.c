@@ -254,8 +254,8 @@ __attribute__((constructor)) static void register_fork(void) {
     (void)pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* With the lock held. The host's signals are not for it. */
-static bool start_watcher(void) {
+/* With the lock held; 0 or the reason. The host's signals are not for it. */
+static int start_watcher(void) {
     pthread_t thread;
     sigset_t all, before;
     sigfillset(&all);
@@ -263,17 +263,18 @@ static bool start_watcher(void) {
     int error = thread_start(&thread, watch, NULL);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0) pthread_detach(thread);
-    return error == 0;
+    return error;
 }
 
 smelt_status interruption_prepare(void) {
     if (atomic_load_explicit(&watching, memory_order_acquire)) return SMELT_OK;
     pthread_mutex_lock(&lock);
-    bool there = atomic_load(&watching) || start_watcher();
-    atomic_store(&watching, there);
+    int error = atomic_load(&watching) ? 0 : start_watcher();
+    atomic_store(&watching, error == 0);
     pthread_mutex_unlock(&lock);
-    if (there) return SMELT_OK;
-    return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches interrupts could not be started");
+    if (!error) return SMELT_OK;
+    return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches interrupts could not be started: %s",
+                thread_reason(error));
 }
 
 smelt_status interrupt_watch_open(smelt_interrupt *interrupt, void (*act)(void *), void *context,

@@ -181,8 +181,10 @@ static void start_threads(void) {
     block_signals(&before);
     for (int i = 0; i < wanted; i++) {
         pthread_t thread;
-        if (thread_start(&thread, pool_thread, (void *)generation) != 0) {
-            log_line(SMELT_LOG_WARNING, "only %d of %d threads could be started", i + 1, wanted + 1);
+        int error = thread_start(&thread, pool_thread, (void *)generation);
+        if (error) {
+            log_line(SMELT_LOG_WARNING, "only %d of %d threads could be started: %s", i + 1, wanted + 1,
+                     thread_reason(error));
             break;
         }
         name_thread(thread, i);
@@ -270,18 +272,20 @@ static void *alarm_thread(void *unused) {
     return NULL;
 }
 
-static bool start_alarm_thread(void) {
-    if (alarm_thread_runs) return true;
+/* 0 or the reason. */
+static int start_alarm_thread(void) {
+    if (alarm_thread_runs) return 0;
     pthread_condattr_t attributes;
     pthread_t thread;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&alarm_changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    if (thread_start(&thread, alarm_thread, NULL) != 0) return false;
+    int error = thread_start(&thread, alarm_thread, NULL);
+    if (error) return error;
     pthread_detach(thread);
     alarm_thread_runs = true;
-    return true;
+    return 0;
 }
 
 smelt_status alarm_arm(double seconds, void (*expire)(void *), void *context, struct alarm **out) {
@@ -289,16 +293,17 @@ smelt_status alarm_arm(double seconds, void (*expire)(void *), void *context, st
     if (!alarm) return fail_out_of_memory(sizeof *alarm);
     *alarm = (struct alarm){.deadline = clock_seconds() + seconds, .expire = expire, .context = context};
     pthread_mutex_lock(&alarm_lock);
-    bool running = start_alarm_thread();
-    if (running) {
+    int error = start_alarm_thread();
+    if (!error) {
         alarm->next = alarms;
         alarms = alarm;
         pthread_cond_signal(&alarm_changed);
     }
     pthread_mutex_unlock(&alarm_lock);
-    if (!running) {
+    if (error) {
         free(alarm);
-        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches time-outs could not be started");
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches time-outs could not be started: %s",
+                    thread_reason(error));
     }
     *out = alarm;
     return SMELT_OK;

@@ -296,6 +296,10 @@ static const char *overflow_hint(void) {
 /* clang ends with 0 or 1 when it has had its say; with anything else it was stopped or broke down. */
 static smelt_status judge(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
+    if (result->pipe)
+        return fail(SMELT_ERROR_COMPILE,
+                    "file '%s' is a named pipe, expected a regular file; the source includes it",
+                    result->pipe);
     if (result->timed_out)
         return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
                     clang_limit_seconds());

@@ -79,8 +79,9 @@ static bool is_good(const char *path, enum prelude prelude, smelt_math_mode math
     return true;
 }
 
+/* Where the file cannot be written, *kept is false: that is no failure. */
 static smelt_status precompile(const struct clang *clang, enum prelude prelude, smelt_math_mode math,
-                               const char *path) {
+                               const char *path, bool *kept) {
     struct clang_request request = {.action = CLANG_PRECOMPILE,
                                     .math = math,
                                     .text = prelude_texts[prelude],
@@ -97,7 +98,7 @@ static smelt_status precompile(const struct clang *clang, enum prelude prelude, 
         memcpy(trailer.magic, trailer_magic, sizeof trailer_magic);
         struct bytes pieces[] = {{image.data, image.length}, {&trailer, sizeof trailer}};
         cache_clear_way(path);
-        status = file_write(path, pieces, 2);
+        *kept = file_write(path, pieces, 2) == SMELT_OK;
     }
     text_free(&image);
     text_free(&messages);
@@ -121,12 +122,12 @@ smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude
     hash_hex(hasher_finish(hasher), hex);
     snprintf(path, 4096, "%s/%s.pch", folder, hex);
     if (is_good(path, prelude, math, suspected)) return SMELT_OK;
-    smelt_status status = precompile(clang, prelude, math, path);
-    if (status == SMELT_ERROR_IO) {
+    bool kept = true;
+    TRY(precompile(clang, prelude, math, path, &kept));
+    if (!kept) {
         /* Nowhere to keep it: the text goes in front of each kernel instead. */
         cache_warn_unwritable();
         path[0] = 0;
-        return SMELT_OK;
     }
-    return status;
+    return SMELT_OK;
 }

@@ -2,6 +2,7 @@
 """Files that are no files, text that a terminal would act upon, and limits on the process: each ends in one sentence, and at once."""
 import os
 import resource
+import shutil
 import socket
 import subprocess
 
@@ -39,10 +40,38 @@ def test_pipes_as_input(scratch):
     expect_failure(run(scratch, including), 1, f"smelt: {including}:1: error: 's.h' is a socket, expected a regular file")
 
 
-def test_open_pipes_are_read(scratch):
+def test_pipes_that_only_the_compiler_sees(scratch):
+    """Named by a macro, or in a directive that is written unusually."""
+    try:
+        with open("/proc/self/syscall", encoding="ascii"):
+            pass
+    except OSError:
+        return "skipped: this system does not show the system calls of processes"
+    named = pipe(scratch, "pipe.h")
+    message = f"smelt: file '{named}' is a named pipe, expected a regular file; the source includes it"
+    for number, start in enumerate(('#define NAME "pipe.h"\n#include NAME\n', '#include \\\n"pipe.h"\n', '#if __has_include("pipe.h")\n#endif\n')):
+        expect_failure(run(scratch, scratch.file(f"m{number}.metal", start + KERNEL)), 1, message)
+    clang = scratch.file("clang", '#!/bin/sh\nclang-19 "$@"\n', mode=0o755)
+    source = scratch.file("script.metal", '#define NAME "pipe.h"\n#include NAME\n' + KERNEL)
+    expect_failure(scratch.run(["run", source, *OUTPUT], timeout=60, SMELT_CLANG=clang), 1, message)
+
+
+def test_pipes_that_are_open_or_outputs(scratch):
+    kernel, array, image = scratch.file("k.metal", KERNEL), pipe(scratch, "a.npy"), pipe(scratch, "a.png")
+    package, traced = pipe(scratch, "k.smeltlib"), pipe(scratch, "trace")
     done = subprocess.run([SMELT, "run", "/dev/stdin", *OUTPUT], input=KERNEL, capture_output=True, text=True, timeout=60, check=False,
                           env=scratch.environment())
     expect_equal(done.returncode, 0, "the exit status, the source being a pipe that is open")
+    started = [(path, subprocess.Popen([SMELT, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                       env=scratch.environment()))
+               for path, arguments in ((array, ["run", kernel, "-b", f"0:out:int32:4={array}", "--grid", "4"]),
+                                       (image, ["run", kernel, "-b", f"0:out:uint8:2x2={image}", "--grid", "1"]),
+                                       (package, ["build", kernel, "-o", package]),
+                                       (traced, ["run", kernel, *OUTPUT, "--trace", traced]))]
+    for path, process in started:
+        messages = process.communicate(timeout=60)[1]
+        expect_equal((process.returncode, messages), (3, f"smelt: file '{path}' cannot be written: it is a named pipe that no program "
+                                                         "reads\n"), "status and messages")
 
 
 def test_devices_without_end(scratch):
@@ -71,9 +100,11 @@ def test_messages_are_safe_to_print(scratch):
                    "smelt: file 'no\\x1bfile' cannot be opened: No such file or directory")
 
 
-def limited(scratch, what, soft, hard, *arguments):
+def limited(scratch, what, soft, hard, *arguments, user=None):
     def limit():
         resource.setrlimit(what, (soft, hard))
+        if user is not None:
+            os.setuid(user)
     return subprocess.run([SMELT, *arguments], capture_output=True, text=True, timeout=120, check=False, preexec_fn=limit,
                           env=scratch.environment())
 
@@ -89,6 +120,26 @@ def test_limits(scratch):
     expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages with a stack of 64 KiB")
     done = limited(scratch, resource.RLIMIT_FSIZE, 0, 0, "run", kernel, "-b", f"0:out:int32:4={output}", "--grid", "4")
     expect_failure(done, 3, f"smelt: file '{output}' cannot be written: File too large")
+
+
+def test_no_more_processes(scratch):
+    """The limit does not hold for root, who becomes nobody."""
+    user = 65534 if os.getuid() == 0 else None
+    kernel = scratch.file("k.metal", KERNEL)
+    os.chmod(scratch.path, 0o777)
+
+    def run_with(processes):
+        return limited(scratch, resource.RLIMIT_NPROC, processes, processes, "run", kernel, *OUTPUT, user=user)
+    try:
+        done = run_with(0)
+    except PermissionError:
+        return "skipped: another user cannot run this build"
+    clang = shutil.which("clang-19") or shutil.which("clang")
+    expect_failure(done, 3, f"smelt: program '{clang}' cannot be started: its user is at the limit on processes and threads (ulimit -u)")
+    expect_equal(run_with(resource.getrlimit(resource.RLIMIT_NPROC)[0]).returncode, 0, "the exit status without the limit")
+    expect_failure(run_with(0), 3, "smelt: the thread that watches time-outs could not be started: this process is at a limit on "
+                                   "processes and threads, or on memory (ulimit -u, ulimit -v)")
+    return None
 
 
 run_tests(globals())

@@ -1,0 +1,15 @@
+/* Which named pipe a child process waits to open: without another program at the other end it would wait for
+ * ever. */
+#ifndef SMELT_BASE_PIPE_WAIT_H
+#define SMELT_BASE_PIPE_WAIT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define PIPE_NAME_BYTES 4096
+
+/* True if the process, or a descendant of it, is waiting to open a named pipe; `name` receives the name it
+ * gave to the system. False where /proc does not show the system calls of children. */
+bool pipe_wait_find(pid_t process, char name[PIPE_NAME_BYTES]);
+
+#endif
