@@ -15,7 +15,7 @@ static const char usage[] =
     "  --count K         so many kernels (default 100)\n"
     "  --seconds S       at most so long (default: no limit)\n"
     "  --failures F      stop after so many failures (default 1)\n"
-    "  --replay FILE …   run the cases in files instead\n"
+    "  --replay FILE …   run the cases in files instead; a --reduce before it applies\n"
     "  --print           write the kernel of --seed to standard output and end\n"
     "  --statistics      how many kernels contain each feature\n"
     "  --without A,B     leave out features (--features lists them)\n"
@@ -124,7 +124,7 @@ static struct options read_options(int count, char **arguments) {
     struct options options = {.seed = 1,
                               .count = 100,
                               .failures = 1,
-                              .reduce_seconds = 120,
+                              .reduce_seconds = -1,
                               .folder = ".",
                               .check = {.devices = {"cpu"}, .oracle = "cpu-scalar"}};
     for (int i = 1; i < count; i++) {
@@ -147,6 +147,7 @@ static struct options read_options(int count, char **arguments) {
             read_value(&options, name, arguments[++i]);
         }
     }
+    if (options.reduce_seconds < 0) options.reduce_seconds = options.replay ? 0 : 120;
     return options;
 }
 
@@ -180,7 +181,8 @@ static void report(const struct options *options, const struct kernel_case *kern
     if (options->reduce_seconds > 0 && verdict->outcome != INVALID)
         reduce_case(&small, options->reduce_seconds, fails_likewise, &search);
     char path[4096], note[1600];
-    snprintf(path, sizeof path, "%s/seed_%" PRIu64 ".kernel", options->folder, kernel->seed);
+    snprintf(path, sizeof path, "%s/seed_%" PRIu64 "%s.kernel", options->folder, kernel->seed,
+             options->replay ? "_reduced" : "");
     snprintf(note, sizeof note, "%s: %s\n", outcome_names[verdict->outcome], search.last.message);
     mkdir(options->folder, 0777);
     printf("---- reduced: %s\n%s%s----\n", search.last.message, small.header, small.body);
@@ -204,6 +206,7 @@ static int replay(const struct options *options) {
                    verdict.message);
             if (verdict.notes) printf("  logged: %s\n", verdict.note);
             failures += verdict.outcome != AGREES;
+            if (verdict.outcome != AGREES && options->reduce_seconds > 0) report(options, &kernel, &verdict);
         }
         case_free(&kernel);
     }
