@@ -44,8 +44,12 @@ const char *called_name(LLVMValueRef instruction);
 smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* refuse.c — the last name in a mangled symbol: _ZN2ns7counterE → counter. */
-void plain_name(LLVMValueRef value, char name[200]);
+/* refuse.c — a function's own name, of a variable the last name in its symbol: _ZN2ns7counterE → counter. */
+void plain_name(struct unit *unit, LLVMValueRef value, char name[200]);
+/* … whether it calls a function of the program, and which. Those that are left in an optimised entry call
+ * themselves. */
+bool calls_itself(struct unit *unit, LLVMValueRef call, char name[200]);
+#define CALLS_ITSELF "it calls function '%s', which calls itself"
 
 bool is_constant_integer(LLVMValueRef value, uint64_t *out);
 

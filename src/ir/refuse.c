@@ -36,8 +36,25 @@ smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *fo
                      LLVMDILocationGetLine(location), text);
 }
 
-void plain_name(LLVMValueRef value, char name[200]) {
+#define SUBPROGRAM_NAME 2 /* the operand of a DISubprogram */
+
+/* As the source has it; false where nothing says so. */
+static bool name_in_source(struct unit *unit, LLVMValueRef function, char name[200]) {
+    LLVMMetadataRef subprogram = LLVMIsAFunction(function) ? LLVMGetSubprogram(function) : NULL;
+    LLVMValueRef operands[16] = {0}, node;
+    unsigned length;
+    if (!subprogram) return false;
+    node = LLVMMetadataAsValue(unit->context, subprogram);
+    if (LLVMGetMDNodeNumOperands(node) > 16) return false;
+    LLVMGetMDNodeOperands(node, operands);
+    const char *text = operands[SUBPROGRAM_NAME] ? LLVMGetMDString(operands[SUBPROGRAM_NAME], &length) : NULL;
+    if (text) snprintf(name, 200, "%.*s", (int)length, text);
+    return text != NULL;
+}
+
+void plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
     size_t length;
+    if (name_in_source(unit, value, name)) return;
     const char *symbol = LLVMGetValueName2(value, &length);
     snprintf(name, 200, "%s", symbol);
     if (strncmp(symbol, "_Z", 2) != 0) return;
@@ -55,6 +72,8 @@ void plain_name(LLVMValueRef value, char name[200]) {
         if (!count || count > strlen(text)) break;
         if (strncmp(text, "_GLOBAL__N_", 11) != 0) snprintf(name, 200, "%.*s", (int)count, text);
         at = text + count;
+        /* A function in no namespace: its arguments follow. */
+        if (start == symbol + 2 && (*start == 'L' || isdigit((unsigned char)*start))) break;
         /* What follows are a function's arguments, or template arguments. */
         if (*at && !isdigit((unsigned char)*at) && *at != 'E') break;
         if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
@@ -88,7 +107,7 @@ static smelt_status check_written(struct unit *unit, LLVMValueRef instruction) {
     LLVMValueRef variable = pointer ? variable_of(pointer) : NULL;
     char name[200];
     if (!variable || space_of(variable) == THREADGROUP_SPACE) return SMELT_OK;
-    plain_name(variable, name);
+    plain_name(unit, variable, name);
     return fail_at(unit, instruction,
                    "the kernel writes to '%s', which all threads share: such a variable must be constant",
                    name);
@@ -137,7 +156,7 @@ static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
         LLVMValueRef missing = missing_in(unit, LLVMGetOperand(instruction, (unsigned)i));
         if (!missing) continue;
         char name[200];
-        plain_name(missing, name);
+        plain_name(unit, missing, name);
         bool called = LLVMIsACallInst(instruction) && LLVMGetCalledValue(instruction) == missing;
         return fail_at(unit, instruction, "%s '%s' is %s, and is declared but not defined",
                        LLVMIsAFunction(missing) ? "function" : "variable", name, called ? "called" : "used");
@@ -214,7 +233,7 @@ static smelt_status check_outside_entry(struct unit *unit, LLVMValueRef function
     }
     if (!bound) return SMELT_OK;
     char name[200];
-    plain_name(function, name);
+    plain_name(unit, function, name);
     return fail_at(
         unit, instruction,
         "function '%s' calls itself or is called through a pointer: it cannot use barriers, simdgroup "
@@ -231,15 +250,40 @@ static smelt_status check_instruction(struct unit *unit, LLVMValueRef function, 
     return function == unit->entry ? SMELT_OK : check_outside_entry(unit, function, instruction);
 }
 
-/* What the SIMD engine leaves to the scalar engine. */
-static smelt_status check_indirect(struct unit *unit) {
+/* ---- What the SIMD engine leaves to the scalar engine. */
+
+/* Two bits for each kind of memory, the upper one for writes, as LLVM encodes the attribute. */
+#define MEMORY_WRITES UINT64_C(0xaaaaaaaaaaaaaaaa)
+
+static bool may_write(LLVMValueRef function) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAttributeRef attribute =
+        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    return !attribute || (LLVMGetEnumAttributeValue(attribute) & MEMORY_WRITES) != 0;
+}
+
+bool calls_itself(struct unit *unit, LLVMValueRef call, char name[200]) {
+    LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    if (!callee || !LLVMIsAFunction(callee) || LLVMIsDeclaration(callee)) return false;
+    plain_name(unit, callee, name);
+    return true;
+}
+
+/* A call that writes nothing may stay: the engine does it once, if it is the same for all lanes. */
+static smelt_status check_for_lanes(struct unit *unit, LLVMValueRef call) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    char name[200];
+    if (LLVMIsAInlineAsm(callee)) return SMELT_OK;
+    if (LLVMIsAFunction(callee) && !(calls_itself(unit, call, name) && may_write(callee))) return SMELT_OK;
+    unit->refused = true;
+    return LLVMIsAFunction(callee) ? fail_at(unit, call, CALLS_ITSELF, name)
+                                   : fail_at(unit, call, "it calls a function through a pointer");
+}
+
+static smelt_status check_calls(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
-        if (!LLVMIsACallInst(instruction)) continue;
-        LLVMValueRef callee = LLVMGetCalledValue(instruction);
-        if (LLVMIsAFunction(callee) || LLVMIsAInlineAsm(callee)) continue;
-        unit->refused = true;
-        return fail_at(unit, instruction, "it calls a function through a pointer");
+        if (LLVMIsACallInst(instruction)) TRY(check_for_lanes(unit, instruction));
     }
     return SMELT_OK;
 }
@@ -254,5 +298,5 @@ smelt_status pass_refuse(struct unit *unit) {
             TRY(check_instruction(unit, f, instruction));
         }
     }
-    return unit->engine == ENGINE_SIMD ? check_indirect(unit) : SMELT_OK;
+    return unit->engine == ENGINE_SIMD ? check_calls(unit) : SMELT_OK;
 }

@@ -158,6 +158,11 @@ static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
     if (emit_piece(s, i, chunk)) return;
     if (emit_private(s, i, chunk) || emit_memory(s, i, chunk) || emit_arithmetic(s, i, chunk)) return;
     if (s->refused) return;
+    char name[200];
+    if (calls_itself(s->unit, i, name)) {
+        refuse(s, i, CALLS_ITSELF, name);
+        return;
+    }
     char *text = LLVMPrintValueToString(i);
     refuse(s, i, "the SIMD engine has no vector form of '%s'", text);
     LLVMDisposeMessage(text);

@@ -217,16 +217,25 @@ static LLVMValueRef find_vector(struct simd *s) {
     return NULL;
 }
 
+/* A vector that is left is mostly an argument or a result of a call. */
+static void refuse_vector(struct simd *s, LLVMValueRef left) {
+    char name[200];
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (calls_itself(s->unit, call, name)) refuse(s, call, CALLS_ITSELF, name);
+    }
+    char *text = LLVMPrintValueToString(left);
+    refuse(s, left, "a vector within a thread is left: '%s'", text);
+    LLVMDisposeMessage(text);
+}
+
 static smelt_status remove_vectors(struct simd *s) {
     if (!find_vector(s)) return SMELT_OK;
     TRY(run_passes(s->unit, "function(scalarizer,instcombine<no-verify-fixpoint>,early-cse,adce)"));
     expand_vector_casts(s);
     TRY(run_passes(s->unit, "function(scalarizer,early-cse,adce)"));
     LLVMValueRef left = find_vector(s);
-    if (!left) return SMELT_OK;
-    char *text = LLVMPrintValueToString(left);
-    refuse(s, left, "a vector within a thread is left: '%s'", text);
-    LLVMDisposeMessage(text);
+    if (left) refuse_vector(s, left);
     return SMELT_OK;
 }
 

@@ -116,4 +116,16 @@ def test_a_refusal_says_what_cannot_be_done(scratch):
     expect_in(text, "the simd engine refuses this kernel", "copies or fills")
 
 
+def test_a_refusal_names_the_function_that_calls_itself(scratch):
+    header = scratch.file("r.h", "struct row { half a, b, c; };\n"
+                                 "static row climb(row v, uint n) { row w = n ? climb(v, n - 1) : v; w.a += w.b; return w; }\n"
+                                 "static int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }\n")
+    text = show(scratch, "row v = {1, 2, 3};\nout[i] = climb(v, i).a;\n", FLOATS, "--header", header, "--why")
+    expect_in(text, "the simd engine refuses this kernel: ", "k.body:3: it calls function 'climb', which calls itself")
+    text = show(scratch, "out[i] = fibonacci(i);\n", FLOATS, "--header", header, "--why")
+    expect_in(text, "k.body:2: it calls function 'fibonacci', which calls itself")
+    text = show(scratch, "out[i] = fibonacci(7) + i;\n", FLOATS, "--header", header, "--why")
+    expect_not_in(text, "refuses")
+
+
 run_tests(globals())

@@ -1,5 +1,5 @@
 // Functions that call themselves stay functions, with bfloats for arguments and results.
-// scalar-engine: the functions that call themselves keep vectors of bfloats
+// scalar-engine: it calls a function that calls itself
 // run: -b 0=arange:bfloat16:64 -b 1=arange:uint32:45 -b 2:out:bfloat16:45 --grid 45 --threadgroup 45
 // expect buffer 2: f(i) for i in 45: i + 4 * (i % 5)
 #include <metal_stdlib>
