@@ -5,6 +5,7 @@
  *
  * Requires: the entry of one thread, optimised, for full groups of a known size. Maintains: the code; a
  * variable that was found is put into WRITTEN_FIRST_SECTION, which memory_layout.c looks at. */
+#include "ir/fold.h"
 #include "ir/pass.h"
 
 #include <stdlib.h>
@@ -31,11 +32,6 @@ struct variable {
 
 /* ---- What an index is for one thread. */
 
-static uint64_t cut(uint64_t value, LLVMTypeRef type) {
-    unsigned width = LLVMGetIntTypeWidth(type);
-    return width < 64 ? value & ((UINT64_C(1) << width) - 1) : value;
-}
-
 static bool position_of(LLVMValueRef call, const struct thread_place *thread, uint64_t *value) {
     const char *name = called_name(call);
     uint64_t d;
@@ -53,45 +49,6 @@ static bool position_of(LLVMValueRef call, const struct thread_place *thread, ui
     return true;
 }
 
-static bool combine(LLVMOpcode opcode, unsigned width, uint64_t a, uint64_t b, uint64_t *value) {
-    bool shift = opcode == LLVMShl || opcode == LLVMLShr, division = opcode == LLVMUDiv || opcode == LLVMURem;
-    if ((shift && b >= width) || (division && !b)) return false;
-    switch (opcode) {
-    case LLVMAdd:
-        *value = a + b;
-        return true;
-    case LLVMSub:
-        *value = a - b;
-        return true;
-    case LLVMMul:
-        *value = a * b;
-        return true;
-    case LLVMShl:
-        *value = a << b;
-        return true;
-    case LLVMLShr:
-        *value = a >> b;
-        return true;
-    case LLVMAnd:
-        *value = a & b;
-        return true;
-    case LLVMOr:
-        *value = a | b;
-        return true;
-    case LLVMXor:
-        *value = a ^ b;
-        return true;
-    case LLVMUDiv:
-        *value = a / b;
-        return true;
-    case LLVMURem:
-        *value = a % b;
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool evaluate(LLVMValueRef index, const struct thread_place *thread, int depth, uint64_t *value) {
     LLVMTypeRef type = LLVMTypeOf(index);
     uint64_t a, b;
@@ -106,9 +63,9 @@ static bool evaluate(LLVMValueRef index, const struct thread_place *thread, int 
     if (cast)
         *value = a;
     else if (LLVMGetNumOperands(index) != 2 || !evaluate(LLVMGetOperand(index, 1), thread, depth + 1, &b) ||
-             !combine(opcode, LLVMGetIntTypeWidth(type), a, b, value))
+             !fold_integers(index, a, b, value))
         return false;
-    *value = cut(*value, type);
+    *value = fold_cut(type, *value);
     return true;
 }
 

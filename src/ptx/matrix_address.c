@@ -96,20 +96,6 @@ static bool extend(struct address *a, unsigned from, bool sign) {
 
 /* ---- Known zeros at the end of what is the same in all lanes. */
 
-static unsigned zeros_of_number(uint64_t number) {
-    return number ? (unsigned)__builtin_ctzll(number) : 63;
-}
-
-static unsigned least(unsigned a, unsigned b) {
-    return a < b ? a : b;
-}
-
-/* Bytes that an index counts; the type it counts in, from the one before it. */
-static uint64_t step_of(struct matrices *m, unsigned index, LLVMTypeRef *type) {
-    if (index > 1) *type = LLVMGetElementType(*type);
-    return LLVMABISizeOfType(m->unit->layout, *type);
-}
-
 /* The thread's index stands for that of its simdgroup's first lane. */
 static unsigned zeros_of_term(struct matrices *m, LLVMValueRef value) {
     return strcmp(called_name(value), "__smelt_thread_index") == 0 ? 5 : known_zeros(m->unit, value);
@@ -120,7 +106,7 @@ uint64_t alignment_of(struct matrices *m, const struct address *address, int lan
     for (int t = 0; t < address->count; t++) {
         unsigned of_times = zeros_of_number((uint64_t)address->terms[t].times[lane]);
         unsigned of_value = zeros_of_term(m, address->terms[t].value);
-        zeros = least(zeros, least(63, of_times + of_value));
+        if (of_times + of_value < zeros) zeros = of_times + of_value;
     }
     return UINT64_C(1) << zeros;
 }
@@ -253,7 +239,7 @@ static bool find_element(struct matrices *m, LLVMValueRef gep, int depth, struct
         struct address index;
         int64_t steps[ADDRESS_LANES];
         if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
-        uint64_t step = step_of(m, i, &type);
+        uint64_t step = bytes_of_index(m->unit, i, &type);
         if (!find(m, LLVMGetOperand(gep, i), depth, &index)) return false;
         unsigned index_width = width_of(LLVMGetOperand(gep, i));
         if (index_width < width && !extend(&index, index_width, true)) return false;

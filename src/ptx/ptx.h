@@ -45,6 +45,11 @@ smelt_status pass_ptx_pack(struct unit *unit);
 smelt_status pass_ptx_atomics(struct unit *unit);
 /* zeros.c — how many bits at the end of a number or an address are 0 whenever it is computed. */
 unsigned known_zeros(struct unit *unit, LLVMValueRef value);
+/* … of a number; 63 of 0. */
+unsigned zeros_of_number(uint64_t number);
+/* … and the bytes that the index-th index of a getelementptr counts (from 1); *type is the type it counts in,
+ * from that of the one before it. Not for members of structures. */
+uint64_t bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
 /* align.c — what accesses claim of alignment is proved, or asked when the code runs, or given up. Behind it
  * LLVM's own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);

@@ -83,31 +83,22 @@ static void put_whole(struct writer *w, const struct form *form, bool load, cons
         put(w, "[$%u], %s%s%s; ", a, open, list, close);
 }
 
-/* One register's elements. */
-static void put_loads(struct writer *w, const struct form *form, const char *space, unsigned part, unsigned a,
-                      unsigned p) {
+/* One register's elements, an access each. */
+static void put_elements(struct writer *w, const struct form *form, bool load, const char *space,
+                         unsigned part, unsigned a, unsigned p) {
     unsigned at = part * form->bytes, bits = 8 * form->element;
-    if (form->element == form->bytes) {
-        put(w, "@!$%u ld%s.b%u $%u, [$%u+%u]; ", p, space, bits, part, a, at);
-        return;
-    }
-    put(w, "@!$%u ld%s.u%u $%u, [$%u+%u]; ", p, space, bits, part, a, at);
+    const char *type = form->element == form->bytes ? "b" : "u";
+    if (load)
+        put(w, "@!$%u ld%s.%s%u $%u, [$%u+%u]; ", p, space, type, bits, part, a, at);
+    else
+        put(w, "@!$%u st%s.%s%u [$%u+%u], $%u; ", p, space, type, bits, a, at, part);
     for (unsigned e = form->element; e < form->bytes; e += form->element)
-        put(w, "@!$%u ld%s.u%u t, [$%u+%u]; @!$%u mad.lo.u%u $%u, t, %u, $%u; ", p, space, bits, a, at + e, p,
-            8 * form->bytes, part, 1u << 8 * e, part);
-}
-
-static void put_stores(struct writer *w, const struct form *form, const char *space, unsigned part,
-                       unsigned a, unsigned p) {
-    unsigned at = part * form->bytes, bits = 8 * form->element;
-    if (form->element == form->bytes) {
-        put(w, "@!$%u st%s.b%u [$%u+%u], $%u; ", p, space, bits, a, at, part);
-        return;
-    }
-    put(w, "@!$%u st%s.u%u [$%u+%u], $%u; ", p, space, bits, a, at, part);
-    for (unsigned e = form->element; e < form->bytes; e += form->element)
-        put(w, "@!$%u shr.u%u t, $%u, %u; @!$%u st%s.u%u [$%u+%u], t; ", p, 8 * form->bytes, part, 8 * e, p,
-            space, bits, a, at + e);
+        if (load)
+            put(w, "@!$%u ld%s.u%u t, [$%u+%u]; @!$%u mad.lo.u%u $%u, t, %u, $%u; ", p, space, bits, a,
+                at + e, p, 8 * form->bytes, part, 1u << 8 * e, part);
+        else
+            put(w, "@!$%u shr.u%u t, $%u, %u; @!$%u st%s.u%u [$%u+%u], t; ", p, 8 * form->bytes, part, 8 * e,
+                p, space, bits, a, at + e);
 }
 
 static void put_access(struct writer *w, const struct form *form, bool load, const char *space) {
@@ -115,7 +106,7 @@ static void put_access(struct writer *w, const struct form *form, bool load, con
     put(w, "{ ");
     if (form->element < form->bytes) put(w, ".reg .b%u t; ", 8 * form->bytes);
     put_whole(w, form, load, space, 0, a, p);
-    for (unsigned i = 0; i < form->parts; i++) (load ? put_loads : put_stores)(w, form, space, i, a, p);
+    for (unsigned i = 0; i < form->parts; i++) put_elements(w, form, load, space, i, a, p);
     put(w, "}");
 }
 

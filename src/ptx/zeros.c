@@ -14,7 +14,7 @@ struct search {
     int steps;
 };
 
-static unsigned zeros_of_number(uint64_t number) {
+unsigned zeros_of_number(uint64_t number) {
     return number ? (unsigned)__builtin_ctzll(number) : 63;
 }
 
@@ -22,8 +22,7 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-/* Bytes that an index counts; the type it counts in, from the one before it. */
-static uint64_t step_of(struct unit *unit, unsigned index, LLVMTypeRef *type) {
+uint64_t bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type) {
     if (index > 1) *type = LLVMGetElementType(*type);
     return LLVMABISizeOfType(unit->layout, *type);
 }
@@ -57,7 +56,7 @@ static unsigned zeros_of_element(struct search *s, LLVMValueRef gep, int depth, 
             type = LLVMStructGetTypeAtIndex(type, member);
             continue;
         }
-        unsigned step = zeros_of_number(step_of(s->unit, i, &type));
+        unsigned step = zeros_of_number(bytes_of_index(s->unit, i, &type));
         zeros = least(zeros, step + zeros_of(s, index, depth - 1, outer));
     }
     return zeros;

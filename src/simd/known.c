@@ -1,81 +1,11 @@
 /* Integers known for each lane of a simdgroup before the code runs: what is computed from the lane's number
  * and constants. */
 #include "simd/lanes.h"
+#include "ir/fold.h"
 
 #include <string.h>
 
 #define EXPRESSION_DEPTH 8
-
-static uint64_t cut(LLVMValueRef value, uint64_t bits) {
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(value));
-    return width >= 64 ? bits : bits & ((UINT64_C(1) << width) - 1);
-}
-
-static int64_t signed_value(LLVMValueRef value, uint64_t bits) {
-    unsigned unused = 64 - LLVMGetIntTypeWidth(LLVMTypeOf(value));
-    return (int64_t)(bits << unused) >> unused;
-}
-
-static bool compare(LLVMIntPredicate predicate, LLVMValueRef operand, uint64_t a, uint64_t b) {
-    int64_t p = signed_value(operand, a), q = signed_value(operand, b);
-    switch (predicate) {
-    case LLVMIntEQ:
-        return a == b;
-    case LLVMIntNE:
-        return a != b;
-    case LLVMIntUGT:
-        return a > b;
-    case LLVMIntUGE:
-        return a >= b;
-    case LLVMIntULT:
-        return a < b;
-    case LLVMIntULE:
-        return a <= b;
-    case LLVMIntSGT:
-        return p > q;
-    case LLVMIntSGE:
-        return p >= q;
-    case LLVMIntSLT:
-        return p < q;
-    default:
-        return p <= q;
-    }
-}
-
-static bool apply(LLVMValueRef i, uint64_t a, uint64_t b, uint64_t *out) {
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(i));
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-        *out = a + b;
-        return true;
-    case LLVMSub:
-        *out = a - b;
-        return true;
-    case LLVMMul:
-        *out = a * b;
-        return true;
-    case LLVMAnd:
-        *out = a & b;
-        return true;
-    case LLVMOr:
-        *out = a | b;
-        return true;
-    case LLVMXor:
-        *out = a ^ b;
-        return true;
-    case LLVMShl:
-        *out = b < width ? a << b : 0;
-        return b < width;
-    case LLVMLShr:
-        *out = b < width ? a >> b : 0;
-        return b < width;
-    case LLVMICmp:
-        *out = compare(LLVMGetICmpPredicate(i), LLVMGetOperand(i, 0), a, b);
-        return true;
-    default:
-        return false;
-    }
-}
 
 static bool find(struct simd *s, LLVMValueRef value, int lane, int depth, uint64_t *out);
 
@@ -126,9 +56,9 @@ static bool find(struct simd *s, LLVMValueRef value, int lane, int depth, uint64
     default:
         known = LLVMIsABinaryOperator(value) || LLVMIsAICmpInst(value);
         known = known && find(s, LLVMGetOperand(value, 0), lane, depth - 1, &a) &&
-                find(s, LLVMGetOperand(value, 1), lane, depth - 1, &b) && apply(value, a, b, out);
+                find(s, LLVMGetOperand(value, 1), lane, depth - 1, &b) && fold_integers(value, a, b, out);
     }
-    if (known) *out = cut(value, *out);
+    if (known) *out = fold_cut(LLVMTypeOf(value), *out);
     return known;
 }
 
