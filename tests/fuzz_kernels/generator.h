@@ -1,5 +1,5 @@
-/* The generator's state, shared by its two parts: grammar.c (what fits on a line) and statement.c (control
- * flow and barriers). Kernels are made so that every result is defined: see docs/fuzzing.md. */
+/* The generator's state, shared by its parts: grammar.c with rules.c (what fits on a line) and statement.c
+ * (control flow and barriers). Kernels are made so that every result is defined: see docs/fuzzing.md. */
 #ifndef SMELT_FUZZ_GENERATOR_H
 #define SMELT_FUZZ_GENERATOR_H
 
@@ -77,7 +77,7 @@ enum layout { INTERLEAVED, PLANAR, REVERSED, SCATTERED, WIDE_INDEX, SIGNED_INDEX
 
 /* Writes one line of a rule of `type`. */
 void write_rule(struct generator *g, enum type type);
-/* Writes `text`, in which $ introduces what is to be filled in: see grammar.c. */
+/* Writes `text`, in which $ introduces what is to be filled in: see rules.c. */
 void write_template(struct generator *g, const char *text);
 void use(struct generator *g, enum feature feature);
 bool allowed(const struct generator *g, enum feature feature);
