@@ -1,9 +1,7 @@
 /* A fixpoint: at first all values are equal in all lanes. When a branch turns out to depend on one that
- * differs, its paths are followed to where all lanes have met again; the blocks on the way run for some lanes
- * only, and where paths meet values differ. A loop that lanes leave in different rounds counts as a branch to
- * its exits. The SIMD engine's simd/divergence.c is the same analysis over shapes of values.
- *
- * A path to the thread's end is none: the hardware waits for no lane that has ended. */
+ * differs, its paths are followed to where all lanes have met again (paths.c); the blocks on the way run for
+ * some lanes only, and where paths meet values differ. A loop that lanes leave in different rounds counts as
+ * a branch to its exits. The SIMD engine's simd/divergence.c is the same analysis over shapes of values. */
 #include "ptx/divergence.h"
 
 #include "ir/phases.h"
@@ -12,10 +10,6 @@
 #include <string.h>
 
 #define MARK "smelt.divergent"
-
-static void set_bit(uint64_t *set, int bit) {
-    set[bit / 64] |= UINT64_C(1) << (bit % 64);
-}
 
 bool has_whole_warps(const struct code_shape *shape) {
     uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
@@ -105,8 +99,8 @@ static bool is_dominated(const struct divergence *d, int place, int by) {
     return place == by;
 }
 
-/* The blocks that can be reached from a block, itself first, if they lead to ends alone, nobody is met in
- * them, and the only way into them is through it. 0: it is not so. */
+/* The blocks that can be reached from a block, itself first, if they lead to ends alone, and the only way
+ * into them is through it. 0: it is not so. */
 static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen) {
     int count = 0;
     bool alone = d->blocks[place].predecessor_count == 1;
@@ -114,9 +108,6 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
     seen[place] = true;
     for (int next = 0; next < count && alone; next++) {
         const struct divergence_block *block = &d->blocks[way[next]];
-        FOR_EACH_INSTRUCTION(instruction, block->block) {
-            alone &= !is_operation(instruction);
-        }
         for (int s = 0; s < block->successor_count; s++) {
             int target = block->successors[s];
             if (seen[target] || is_end(d->blocks[target].block)) continue;
@@ -129,6 +120,14 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
     return alone ? count : 0;
 }
 
+static bool operates(const struct divergence *d, const int *way, int count) {
+    for (int i = 0; i < count; i++) FOR_EACH_INSTRUCTION(instruction, d->blocks[way[i]].block) {
+            if (is_operation(instruction)) return true;
+        }
+    return false;
+}
+
+/* Requires: find_waits. */
 static void find_leaves(struct divergence *d) {
     int *way = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *way);
     bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
@@ -137,7 +136,24 @@ static void find_leaves(struct divergence *d) {
         if (is_end(block->block)) block->leaf = true;
         if (block->leaf) continue;
         int count = find_way_to_end(d, place, way, seen);
-        for (int i = 0; i < count; i++) d->blocks[way[i]].leaf = true;
+        if (!count) continue;
+        block->apart = !block->waits && d->blocks[block->predecessors[0]].loop == block->loop;
+        for (int i = 0; !operates(d, way, count) && i < count; i++) d->blocks[way[i]].leaf = true;
+    }
+}
+
+static void find_waits(struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++)
+        d->blocks[place].waits = has_threadgroup_barrier(d->blocks[place].block);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int place = d->block_count - 1; place >= 0; place--) {
+            struct divergence_block *block = &d->blocks[place];
+            bool before = block->waits;
+            for (int s = 0; s < block->successor_count; s++)
+                block->waits |= d->blocks[block->successors[s]].waits;
+            changed |= block->waits != before;
+        }
     }
 }
 
@@ -298,116 +314,11 @@ static smelt_status find_blocks(struct divergence *d) {
         put_in_order(&placing, 0, -1);
         copy_edges(d, &flow, placing.place);
         index_blocks(d);
+        if (!d->arena.failed) find_waits(d);
         if (!d->arena.failed) find_leaves(d);
     }
     return d->arena.failed ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count)
                            : SMELT_OK;
-}
-
-/* ---- Following the paths of one divergent branch or loop. */
-
-#define NO_LABEL (-1)
-
-struct paths {
-    struct divergence *d;
-    int level;     /* the loop they run in, -1: the function */
-    int *label;    /* by place: which path comes here; its own place where several do */
-    int waiting;   /* labelled places not yet visited */
-    bool left;     /* a path left the loop, */
-    bool repeated; /* went back to its header, */
-    bool ended;    /* or came to the thread's end */
-};
-
-static void reach(struct paths *p, int from, int target, int label) {
-    struct divergence *d = p->d;
-    if (d->blocks[target].leaf) {
-        p->ended = true;
-    } else if (!lies_within(d, target, p->level)) {
-        p->left = true;
-    } else if (p->level >= 0 && target == d->loops[p->level].header) {
-        p->repeated = true;
-        if (p->label[target] == NO_LABEL) p->label[target] = label;
-        if (p->label[target] != label) d->blocks[target].join = true;
-    } else if (target <= from) { /* an inner loop's next round: its header has its label */
-    } else if (p->label[target] == NO_LABEL) {
-        p->label[target] = label;
-        p->waiting++;
-    } else if (p->label[target] != label) {
-        p->label[target] = target;
-        d->blocks[target].join = true;
-    }
-}
-
-/* Where a path ended that had barriers, its lanes may still be waiting there for those of the path that is
- * left: these must not wait for them. */
-static void follow(struct paths *p, int first, int region) {
-    struct divergence *d = p->d;
-    bool barrier = false;
-    int last = p->level < 0 ? d->block_count - 1 : d->loops[p->level].last;
-    for (int place = first; place <= last && p->waiting; place++) {
-        if (p->label[place] == NO_LABEL) continue;
-        if (p->waiting == 1 && !p->left && !p->repeated && !(p->ended && barrier)) return; /* all have met */
-        p->waiting--;
-        struct divergence_block *block = &d->blocks[place];
-        barrier |= has_threadgroup_barrier(block->block);
-        set_bit(block->regions, region);
-        for (int s = 0; s < block->successor_count; s++)
-            reach(p, place, block->successors[s], p->label[place]);
-    }
-}
-
-static bool start_paths(struct divergence *d, struct paths *p, int level) {
-    *p = (struct paths){.d = d, .level = level};
-    p->label = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *p->label);
-    for (int i = 0; p->label && i < d->block_count; i++) p->label[i] = NO_LABEL;
-    return p->label != NULL;
-}
-
-/* Lanes may have ended in all that can come after these blocks. */
-static void lose_lanes(struct divergence *d, int place) {
-    int *waiting = arena_alloc(&d->arena, (size_t)(d->block_count + 1) * sizeof *waiting), count = 0;
-    if (!waiting) return;
-    waiting[count++] = place;
-    while (count) {
-        const struct divergence_block *block = &d->blocks[waiting[--count]];
-        for (int s = 0; s < block->successor_count; s++) {
-            struct divergence_block *next = &d->blocks[block->successors[s]];
-            if (next->short_of) continue;
-            next->short_of = true;
-            waiting[count++] = block->successors[s];
-        }
-    }
-}
-
-static void mark_loop(struct divergence *d, int loop) {
-    struct divergence_loop *l = &d->loops[loop];
-    struct paths p;
-    if (l->divergent || !start_paths(d, &p, l->parent)) return;
-    l->divergent = d->rounds_differ = true;
-    for (int place = l->header; place <= l->last; place++) {
-        const struct divergence_block *block = &d->blocks[place];
-        for (int s = 0; s < block->successor_count; s++) {
-            int target = block->successors[s];
-            if (lies_within(d, target, loop)) continue;
-            d->blocks[target].join = true; /* the lanes come from different rounds */
-            reach(&p, l->last, target, target);
-        }
-    }
-    follow(&p, l->last + 1, d->block_count + loop);
-    if (p.ended) lose_lanes(d, l->header);
-    if (p.left && p.level >= 0) mark_loop(d, p.level);
-}
-
-static void mark_branch(struct divergence *d, int place) {
-    struct divergence_block *block = &d->blocks[place];
-    struct paths p;
-    if (block->divergent || !start_paths(d, &p, block->loop)) return;
-    block->divergent = true;
-    for (int s = 0; s < block->successor_count; s++)
-        reach(&p, place, block->successors[s], block->successors[s]);
-    follow(&p, place + 1, place);
-    if (p.ended) lose_lanes(d, place);
-    if (p.left && p.level >= 0) mark_loop(d, p.level);
 }
 
 /* ---- The fixpoint. */
@@ -424,7 +335,7 @@ static bool analyse_block(struct divergence *d, int place) {
     LLVMValueRef condition =
         LLVMIsABranchInst(terminator) ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0);
     if (!differing_in_operand(d, condition, place)) return changed;
-    mark_branch(d, place);
+    divergence_part(d, place);
     return true;
 }
 
@@ -461,7 +372,7 @@ smelt_status divergence_find_marked(struct unit *unit, struct divergence *d) {
     TRY(find_blocks(d));
     for (int place = 0; place < d->block_count; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(d->blocks[place].block);
-        if (LLVMGetMetadata(terminator, mark_kind(unit))) mark_branch(d, place);
+        if (LLVMGetMetadata(terminator, mark_kind(unit))) divergence_part(d, place);
     }
     return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
                            : SMELT_OK;
@@ -484,6 +395,10 @@ bool is_reached_by_all(const struct divergence *d, int place) {
             if (around[w]) return false;
     }
     return true;
+}
+
+bool is_reached_together(const struct divergence *d, int place) {
+    return is_reached_by_all(d, place) && !d->blocks[place].trails;
 }
 
 int place_above(const struct divergence *d, int place) {

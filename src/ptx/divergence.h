@@ -18,7 +18,11 @@ struct divergence_block {
                        not waited for */
     bool divergent; /* its branch sends lanes different ways */
     bool join;      /* lanes meet that came different ways, or left a loop in different rounds */
-    bool short_of;  /* lanes may have ended before, while others went on */
+    bool short_of;  /* lanes may have ended before, while others went on, */
+    bool trails;    /* or may be about to, by operations that they perform without the others */
+    bool waits;     /* a threadgroup barrier stands there, or may come later */
+    bool apart;     /* a way begins here to the thread's end, without a barrier: lanes come to it from one
+                       block, in the same round, and are alone on it */
     /* A set: branches (by place) and loops (block_count + loop) whose lanes have not all met again. */
     uint64_t *regions;
 };
@@ -58,8 +62,10 @@ uint64_t differing_bits(const struct divergence *d, LLVMValueRef value);
 /* The place of a block, or -1: it is not reachable. */
 int place_of(const struct divergence *d, LLVMBasicBlockRef block);
 bool lies_within(const struct divergence *d, int place, int loop);
-/* Do all lanes the warp still has come here together? */
+/* Do all lanes come here together that have not ended, and are not on a way out of their own? */
 bool is_reached_by_all(const struct divergence *d, int place);
+/* Do all come that have not ended? */
+bool is_reached_together(const struct divergence *d, int place);
 /* `above` dominates `below`, in the same round of the same loops: does every lane that runs it, and does not
  * end, come to `below`? */
 bool is_reached_from(const struct divergence *d, int above, int below);
@@ -76,6 +82,12 @@ bool is_end(LLVMBasicBlockRef block);
 
 /* Every warp has 32 threads. */
 bool has_whole_warps(const struct code_shape *shape);
+
+/* paths.c — does the block send lanes to a way apart, and others to where a barrier may come? */
+bool leaves_for_good(const struct divergence *d, int from, int target);
+
+/* paths.c — for divergence.c: the branch sends lanes different ways. */
+void divergence_part(struct divergence *d, int place);
 
 /* values.c — for divergence.c: the bits of an instruction's result, from those of its operands. */
 uint64_t differing_in_result(const struct divergence *d, LLVMValueRef instruction, int place);

@@ -6,7 +6,7 @@
 
 static bool goes_on_without(const struct divergence *d, int place) {
     const struct divergence_block *block = &d->blocks[place];
-    return block->divergent || block->leaf || !is_reached_by_all(d, place);
+    return block->divergent || block->leaf || !is_reached_together(d, place);
 }
 
 static void end_here(struct unit *unit, LLVMBasicBlockRef block, unsigned successor) {
@@ -52,7 +52,7 @@ struct parting {
 
 static bool some_wait(const struct divergence *d) {
     for (int place = 0; place < d->block_count; place++)
-        if (has_threadgroup_barrier(d->blocks[place].block) && !is_reached_by_all(d, place)) return true;
+        if (has_threadgroup_barrier(d->blocks[place].block) && !is_reached_together(d, place)) return true;
     return false;
 }
 

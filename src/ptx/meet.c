@@ -32,11 +32,34 @@ static int find_unknown(const struct divergence *d, int place, bool *seen) {
     return place;
 }
 
+static bool others_wait(const struct divergence *d, int from) {
+    for (int s = 0; s < d->blocks[from].successor_count; s++)
+        if (d->blocks[d->blocks[from].successors[s]].waits) return true;
+    return false;
+}
+
+/* By place: lanes come here that left while others may go on to a barrier. */
+static bool *find_ways_out(struct divergence *d) {
+    bool *out = arena_alloc(&d->arena, (size_t)d->block_count);
+    for (int place = 0; out && place < d->block_count; place++) {
+        const struct divergence_block *block = &d->blocks[place];
+        for (int p = 0; p < block->predecessor_count && !block->waits; p++)
+            out[place] |= out[block->predecessors[p]] || others_wait(d, block->predecessors[p]);
+    }
+    return out;
+}
+
+/* Ways out come first: their lanes must not be asked for where others come behind a barrier. */
 static int find_unknown_anywhere(struct divergence *d) {
-    bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
+    const bool *out = find_ways_out(d);
     int unknown = -1;
-    for (int place = 0; seen && place < d->block_count && unknown < 0; place++)
-        if (has_operation(d->blocks[place].block)) unknown = find_unknown(d, place, seen);
+    for (int all = 0; all < 2 && unknown < 0; all++) {
+        bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
+        for (int place = 0; out && seen && place < d->block_count && unknown < 0; place++) {
+            if (has_operation(d->blocks[place].block)) unknown = find_unknown(d, place, seen);
+            if (!all && unknown >= 0 && !out[unknown]) unknown = -1;
+        }
+    }
     return unknown;
 }
 
@@ -128,7 +151,8 @@ static smelt_status meet_before(struct divergence *d, int place) {
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[from].block);
         for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++) {
             int target = place_of(d, LLVMGetSuccessor(branch, s));
-            if (target != place && (on_way[target] || d->blocks[target].leaf)) continue;
+            bool ends = d->blocks[target].leaf || leaves_for_good(d, from, target);
+            if (target != place && (on_way[target] || ends)) continue;
             lead_here(&m, from, s);
         }
     }
@@ -137,14 +161,15 @@ static smelt_status meet_before(struct divergence *d, int place) {
 }
 
 /* ---- The pass. Each block is met before at most once, and values that cross blocks lie in memory meanwhile.
- */
+ * If that does not tell its mask, masks.c says so. */
 
 static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
     divergence_mark(d);
     divergence_free(d);
     TRY(run_ptx_passes(unit, "function(reg2mem)"));
     TRY(divergence_find_marked(unit, d));
-    for (int place; (place = find_unknown_anywhere(d)) >= 0;) {
+    int most = d->block_count;
+    for (int place; most-- && (place = find_unknown_anywhere(d)) >= 0;) {
         TRY(meet_before(d, place));
         divergence_free(d);
         TRY(divergence_find_marked(unit, d));

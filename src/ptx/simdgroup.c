@@ -64,7 +64,7 @@ static smelt_status lower_block(struct ptx_masks *masks, int place) {
     FOR_EACH_INSTRUCTION(call, masks->d->blocks[place].block) {
         enum simd_kind kind;
         if (is_threadgroup_barrier(call)) {
-            if (is_reached_by_all(masks->d, place)) lower_barrier(unit, call);
+            if (is_reached_together(masks->d, place)) lower_barrier(unit, call);
             continue;
         }
         if (!simdgroup_kind(called_name(call), &kind)) continue;
