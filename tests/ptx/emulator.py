@@ -204,7 +204,7 @@ class Machine:
             put((min if operation == "min" else max)(get(1), get(2)))
         elif operation in ("div", "rem"):
             a, b = get(1), get(2)
-            quotient = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+            quotient = a / b if kind in FORMATS else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
             put(quotient if operation == "div" else a - b * quotient)
         elif operation == "bfe":
             at, count = self.read(thread, operands[2]) & 255, self.read(thread, operands[3]) & 255

@@ -77,6 +77,23 @@ kernel void own_elements(const device half *a [[buffer(0)]], const device half *
   simdgroup_store(sum, c);
 }
 
+// Sums that each lane divides by a number of its own, and a division between two products that can be one instruction.
+kernel void divided(const device half *a [[buffer(0)]], const device half *b [[buffer(1)]], device float *c [[buffer(2)]],
+                    const device float *by [[buffer(3)]], device float *quotients [[buffer(4)]],
+                    ushort lane [[thread_index_in_simdgroup]]) {
+  simdgroup_half8x8 above, below, right;
+  simdgroup_load(above, a);
+  simdgroup_load(below, a + 64);
+  simdgroup_load(right, b);
+  simdgroup_float8x8 sums[2];
+  simdgroup_multiply(sums[0], above, right);
+  quotients[lane] = by[lane] / by[lane + 32];
+  simdgroup_multiply(sums[1], below, right);
+  const short quad = lane / 4, row = (quad & 4) + lane / 2 % 4, column = (quad & 2) * 2 + lane % 2 * 2;
+  for (short i = 0; i < 2; i++)
+    for (short e = 0; e < 2; e++) c[(8 * i + row) * 8 + column + e] = sums[i].thread_elements()[e] / by[lane];
+}
+
 // Threadgroup memory that the launch gives, one product after another.
 kernel void given_nt(const device half *a [[buffer(0)]], const device half *b [[buffer(1)]], device float *c [[buffer(2)]],
                      threadgroup half *tiles [[threadgroup(0)]], ushort lane [[thread_index_in_simdgroup]]) {

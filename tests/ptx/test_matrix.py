@@ -105,6 +105,29 @@ def check_loaded(function, kind, loads):
     return f"{function}: right"
 
 
+def check_divided():
+    """What a lane divides by differs by lane: sums are divided in Metal's layout. A division orders nothing."""
+    text = ptx_of("divided", 32, ("--math", "fast"))
+    found = text.count("mma.sync"), text.count("div.full")
+    assert found == (1, 5), f"divided: expected one product of 16 rows and 5 divisions, found {found}"
+    machine = Machine()
+    a, b = [i * 7 % 11 - 5 for i in range(128)], [i * 3 % 7 - 3 for i in range(64)]
+    by = [2.0 ** (lane % 5 - 2) for lane in range(32)] + [2.0 ** (lane % 3) for lane in range(32)]
+    slots = [machine.allocate(data) for data in (pack(a, "f16"), pack(b, "f16"), bytes(512), pack(by, "f32"), bytes(128))]
+    machine.run(text, slots, (1, 1, 1), 32)
+    got = struct.unpack("<128f", machine.contents(slots[2]))
+    for i in range(128):
+        row, column = i // 8 % 8, i % 8
+        lane = row // 4 * 16 + column // 4 * 8 + row % 4 * 2 + column // 2 % 2
+        wanted = sum(a[i // 8 * 8 + k] * b[k * 8 + column] for k in range(8)) / by[lane]
+        assert got[i] == wanted, f"divided: {i}: expected {wanted}, got {got[i]}"
+    got = struct.unpack("<32f", machine.contents(slots[4]))
+    for lane in range(32):
+        wanted = by[lane] / by[lane + 32]
+        assert got[lane] == wanted, f"divided: lane {lane}: expected {wanted}, got {got[lane]}"
+    return "divided: right"
+
+
 def check_lanes(threads):
     """Where lanes are missing, or off, their elements are 0. On one side of a branch lanes 0, 3, 6 … are off."""
     text = ptx_of("lanes", threads, source=os.path.join(os.path.dirname(SOURCE), "..", "kernels", "simdgroup_matrix_lanes.metal"))
@@ -172,6 +195,7 @@ def main():
     print(check("half_sums_16x32x16", 64, (FLAT.format("f16"), 4), loads=2))
     print(check("bfloat_sums_32x32x16", 128, (FLAT.format("bf16"), 4), loads=2))
     print(check_own_elements())
+    print(check_divided())
     for name in ("simdgroup_matrix", "simdgroup_matrix_memory", "simdgroup_matrix_storage"):
         print(check_case(name))
     for threads in (32, 20, 7):
