@@ -13,21 +13,28 @@
 
 #define TABLE "llvm.global_ctors"
 #define NAME "smelt_initialiser_"
-#define MOST_INITIALISERS 4096
 #define MOST_VARIABLES 64
 #define CONSTANT_SPACE 6
 
 /* ---- Listing. */
 
 struct listing {
-    LLVMValueRef functions[MOST_INITIALISERS];
-    unsigned count;
+    LLVMValueRef *functions;
+    unsigned count, room;
 };
 
-static void keep(struct listing *listing, LLVMValueRef function) {
-    if (listing->count < MOST_INITIALISERS) listing->functions[listing->count++] = function;
+static bool keep(struct listing *listing, LLVMValueRef function) {
+    if (listing->count == listing->room) {
+        unsigned room = listing->room ? 2 * listing->room : 64;
+        LLVMValueRef *grown = realloc(listing->functions, room * sizeof *grown);
+        if (!grown) return false;
+        listing->functions = grown;
+        listing->room = room;
+    }
+    listing->functions[listing->count++] = function;
     /* Nothing calls it any more: it stays for its name. */
     LLVMSetLinkage(function, LLVMExternalLinkage);
+    return true;
 }
 
 /* The flag that says whether a template's variable has had its value: each initialiser runs once. */
@@ -41,13 +48,41 @@ static void drop_flag(LLVMValueRef flag) {
 }
 
 /* clang calls those of a file one after another in a function of its own. */
-static void keep_called(struct listing *listing, LLVMValueRef caller) {
+static bool keep_called(struct listing *listing, LLVMValueRef caller) {
     FOR_EACH_BLOCK(block, caller)
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (!LLVMIsACallInst(instruction)) continue;
         LLVMValueRef callee = LLVMGetCalledValue(instruction);
-        if (LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee)) keep(listing, callee);
+        if (!LLVMIsAFunction(callee) || LLVMIsDeclaration(callee)) continue;
+        if (!keep(listing, callee)) return false;
     }
+    return true;
+}
+
+/* What an item of the table calls. */
+static bool keep_item(struct listing *listing, LLVMValueRef function) {
+    size_t length;
+    if (!LLVMIsAFunction(function)) return true;
+    if (strncmp(LLVMGetValueName2(function, &length), "_GLOBAL__", 9) != 0) {
+        LLVMSetComdat(function, NULL);
+        return keep(listing, function);
+    }
+    bool kept = keep_called(listing, function);
+    LLVMDeleteFunction(function);
+    return kept;
+}
+
+static bool keep_table(struct listing *listing, LLVMValueRef table) {
+    LLVMValueRef values = LLVMGetInitializer(table);
+    unsigned items = (unsigned)LLVMGetArrayLength2(LLVMTypeOf(values));
+    LLVMValueRef *functions = calloc(items ? items : 1, sizeof *functions);
+    bool kept = functions != NULL;
+    for (unsigned i = 0; kept && i < items; i++)
+        functions[i] = LLVMGetAggregateElement(LLVMGetAggregateElement(values, i), 1);
+    LLVMDeleteGlobal(table);
+    for (unsigned i = 0; kept && i < items; i++) kept = keep_item(listing, functions[i]);
+    free(functions);
+    return kept;
 }
 
 /* Whether something outside `function` uses the value, be it through constants. */
@@ -103,11 +138,8 @@ static smelt_status drop_unused(struct unit *unit, struct listing *listing) {
     return SMELT_OK;
 }
 
-smelt_status pass_initialisers_listed(struct unit *unit) {
-    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, TABLE);
-    LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
-    if (!values) return SMELT_OK;
-    /* Variables of templates may be defined in several files, as far as clang knows. */
+/* Variables of templates may be defined in several files, as far as clang knows. */
+static void own_variables(struct unit *unit) {
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
         LLVMLinkage linkage = LLVMGetLinkage(g);
         size_t length;
@@ -117,31 +149,26 @@ smelt_status pass_initialisers_listed(struct unit *unit) {
             LLVMSetComdat(g, NULL);
         }
     }
-    unsigned entries = (unsigned)LLVMGetArrayLength2(LLVMTypeOf(values));
-    LLVMValueRef functions[64];
-    for (unsigned i = 0; i < entries && i < 64; i++)
-        functions[i] = LLVMGetAggregateElement(LLVMGetAggregateElement(values, i), 1);
-    LLVMDeleteGlobal(table);
-    struct listing *listing = calloc(1, sizeof *listing);
-    if (!listing) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the initialisers");
-    for (unsigned i = 0; i < entries && i < 64; i++) {
-        size_t length;
-        if (!LLVMIsAFunction(functions[i])) continue;
-        if (strncmp(LLVMGetValueName2(functions[i], &length), "_GLOBAL__", 9) == 0) {
-            keep_called(listing, functions[i]);
-            LLVMDeleteFunction(functions[i]);
-        } else {
-            LLVMSetComdat(functions[i], NULL);
-            keep(listing, functions[i]);
-        }
-    }
-    smelt_status status = drop_unused(unit, listing);
+}
+
+static void name_listed(const struct listing *listing) {
     for (unsigned i = 0; i < listing->count; i++) {
         char name[64];
         snprintf(name, sizeof name, NAME "%u", i);
         LLVMSetValueName2(listing->functions[i], name, strlen(name));
     }
-    free(listing);
+}
+
+smelt_status pass_initialisers_listed(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, TABLE);
+    if (!table || !LLVMGetInitializer(table)) return SMELT_OK;
+    own_variables(unit);
+    struct listing listing = {0};
+    smelt_status status = keep_table(&listing, table)
+                              ? drop_unused(unit, &listing)
+                              : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the initialisers");
+    name_listed(&listing);
+    free(listing.functions);
     return status;
 }
 
