@@ -49,17 +49,60 @@ static bool *find_ways_out(struct divergence *d) {
     return out;
 }
 
-/* Ways out come first: their lanes must not be asked for where others come behind a barrier. */
-static int find_unknown_anywhere(struct divergence *d) {
-    const bool *out = find_ways_out(d);
-    int unknown = -1;
-    for (int all = 0; all < 2 && unknown < 0; all++) {
-        bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
-        for (int place = 0; out && seen && place < d->block_count && unknown < 0; place++) {
-            if (has_operation(d->blocks[place].block)) unknown = find_unknown(d, place, seen);
-            if (!all && unknown >= 0 && !out[unknown]) unknown = -1;
+static int depth_of(const struct divergence *d, int place) {
+    int depth = 0;
+    for (int loop = d->blocks[place].loop; loop >= 0; loop = d->loops[loop].parent) depth++;
+    return depth;
+}
+
+/* The place up to which a way that goes on from `from` to `to` may have been: to the end of loops it leaves.
+ */
+static int last_before(const struct divergence *d, int from, int to) {
+    int last = from;
+    for (int loop = d->blocks[from].loop; loop >= 0 && !lies_within(d, to, loop);
+         loop = d->loops[loop].parent)
+        last = d->loops[loop].last;
+    return last;
+}
+
+/* By place: the most barriers on the ways to its end, rounds not counted. */
+static int *find_levels(struct divergence *d) {
+    int *level = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *level);
+    for (int place = 0; level && place < d->block_count; place++) {
+        const struct divergence_block *block = &d->blocks[place];
+        for (int p = 0; p < block->predecessor_count; p++) {
+            int from = block->predecessors[p], last = from < place ? last_before(d, from, place) : -1;
+            for (; from <= last; from++)
+                if (level[from] > level[place]) level[place] = level[from];
         }
+        level[place] += has_threadgroup_barrier(block->block);
     }
+    return level;
+}
+
+/* Ways out come first, those of inner loops and early phases before others: their lanes must not be asked for
+ * where others come behind a barrier. */
+static int find_unknown_way_out(struct divergence *d) {
+    const bool *out = find_ways_out(d);
+    const int *level = find_levels(d);
+    int best = -1;
+    for (int place = 0; out && level && place < d->block_count; place++) {
+        bool *seen = has_operation(d->blocks[place].block) && !d->blocks[place].waits
+                         ? arena_alloc(&d->arena, (size_t)d->block_count)
+                         : NULL;
+        int unknown = seen ? find_unknown(d, place, seen) : -1;
+        if (unknown < 0 || !out[unknown]) continue;
+        int deeper = best < 0 ? 1 : depth_of(d, unknown) - depth_of(d, best);
+        if (deeper > 0 || (deeper == 0 && level[unknown] < level[best])) best = unknown;
+    }
+    return best;
+}
+
+static int find_unknown_anywhere(struct divergence *d) {
+    bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
+    int unknown = find_unknown_way_out(d);
+    for (int place = 0; seen && place < d->block_count && unknown < 0; place++)
+        if (has_operation(d->blocks[place].block)) unknown = find_unknown(d, place, seen);
     return unknown;
 }
 
@@ -173,6 +216,9 @@ static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
         TRY(meet_before(d, place));
         divergence_free(d);
         TRY(divergence_find_marked(unit, d));
+        if (d->irreducible)
+            return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
+                             "the ways to a simdgroup operation are too entangled for GPUs");
     }
     divergence_free(d);
     TRY(run_ptx_passes(unit, "function(mem2reg)"));
