@@ -109,8 +109,8 @@ smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_arra
     if (!array) return fail(SMELT_ERROR_INVALID_ARGUMENT, "array: the address for the new array is NULL");
     TRY(shape_check("array", dtype, &shape, &size));
     size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
-    /* aligned_alloc wants a multiple; an empty array still gets an address. */
-    size_t rounded = (bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    /* aligned_alloc needs a multiple; an empty array still gets an address. */
+    size_t rounded = (bytes + ARRAY_PADDING + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct memory *memory = calloc(1, sizeof *memory);
     bool possible = bytes <= PTRDIFF_MAX - 2 * HUGE_PAGE;
     char *data = memory && possible ? allocate(rounded) : NULL;

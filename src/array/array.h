@@ -6,6 +6,10 @@
 
 #include <stdatomic.h>
 
+/* Bytes behind an array that smelt allocates, which nothing else uses: a write a few elements too far does
+ * not reach the heap's own data. */
+#define ARRAY_PADDING 128
+
 struct memory;
 
 /* Memory that is not the host's: what arrays need done there. One for each device; see cuda/space.c. Work is

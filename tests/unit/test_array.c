@@ -5,6 +5,7 @@
 #include "array/array.h"
 #include "array/dtype.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,19 @@ static smelt_array *view(smelt_array *base, smelt_shape shape, const int64_t *st
 static void refused(smelt_status found, smelt_status wanted, const char *message) {
     assert_string_equal(smelt_error(), message);
     assert_int_equal(found, wanted);
+}
+
+/* Kernels may write a little too far: the heap must not notice. */
+static void padding_follows_an_array(void **state) {
+    (void)state;
+    const int64_t sizes[] = {0, 1, 16, 31, 32, 33, 1000, 1 << 20, (1 << 20) + 1};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        smelt_array *array;
+        assert_int_equal(smelt_array_create(SMELT_FLOAT32, LINE(sizes[i]), &array), SMELT_OK);
+        size_t bytes = (size_t)sizes[i] * sizeof(float);
+        assert_true(malloc_usable_size(smelt_array_data(array)) >= bytes + 128);
+        smelt_array_release(array);
+    }
 }
 
 static uint64_t random_bits(void) {
@@ -512,6 +526,7 @@ int main(void) {
         cmocka_unit_test(bytes_are_seen_as_another_dtype),
         cmocka_unit_test(bytes_that_are_not_whole_elements_are_refused),
         cmocka_unit_test(parameters_take_their_own_dtype),
+        cmocka_unit_test(padding_follows_an_array),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
