@@ -101,7 +101,7 @@ static bool is_dominated(const struct divergence *d, int place, int by) {
 
 /* The blocks that can be reached from a block, itself first, if they lead to ends alone, and the only way
  * into them is through it. 0: it is not so. */
-static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen) {
+static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen, const bool *ends) {
     int count = 0;
     bool alone = d->blocks[place].predecessor_count == 1;
     way[count++] = place;
@@ -110,7 +110,7 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
         const struct divergence_block *block = &d->blocks[way[next]];
         for (int s = 0; s < block->successor_count; s++) {
             int target = block->successors[s];
-            if (seen[target] || is_end(d->blocks[target].block)) continue;
+            if (seen[target] || ends[target]) continue;
             alone &= is_dominated(d, target, place);
             seen[target] = true;
             way[count++] = target;
@@ -127,18 +127,38 @@ static bool operates(const struct divergence *d, const int *way, int count) {
     return false;
 }
 
+/* By place: no operation stands there, or may come later. */
+static void find_idle(const struct divergence *d, bool *idle) {
+    for (int place = 0; place < d->block_count; place++) idle[place] = !operates(d, &place, 1);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int place = d->block_count - 1; place >= 0; place--) {
+            bool before = idle[place];
+            for (int s = 0; s < d->blocks[place].successor_count; s++)
+                idle[place] &= idle[d->blocks[place].successors[s]];
+            changed |= idle[place] != before;
+        }
+    }
+}
+
 /* Requires: find_waits. */
 static void find_leaves(struct divergence *d) {
-    int *way = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *way);
-    bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
-    for (int place = 0; way && seen && place < d->block_count; place++) {
+    size_t count = (size_t)d->block_count;
+    int *way = arena_alloc(&d->arena, count * sizeof *way);
+    bool *seen = arena_alloc(&d->arena, count), *ends = arena_alloc(&d->arena, count);
+    bool *idle = arena_alloc(&d->arena, count);
+    if (d->arena.failed) return;
+    find_idle(d, idle);
+    for (int place = 0; place < d->block_count; place++) ends[place] = is_end(d->blocks[place].block);
+    for (int place = 0; place < d->block_count; place++) {
         struct divergence_block *block = &d->blocks[place];
-        if (is_end(block->block)) block->leaf = true;
+        block->leaf |= ends[place];
+        bool alone = !block->waits && !idle[place] && find_way_to_end(d, place, way, seen, idle) &&
+                     d->blocks[block->predecessors[0]].loop == block->loop;
+        block->apart = idle[place] || alone;
         if (block->leaf) continue;
-        int count = find_way_to_end(d, place, way, seen);
-        if (!count) continue;
-        block->apart = !block->waits && d->blocks[block->predecessors[0]].loop == block->loop;
-        for (int i = 0; !operates(d, way, count) && i < count; i++) d->blocks[way[i]].leaf = true;
+        int blocks = find_way_to_end(d, place, way, seen, ends);
+        for (int i = 0; !operates(d, way, blocks) && i < blocks; i++) d->blocks[way[i]].leaf = true;
     }
 }
 

@@ -21,8 +21,8 @@ struct divergence_block {
     bool short_of;  /* lanes may have ended before, while others went on, */
     bool trails;    /* or may be about to, by operations that they perform without the others */
     bool waits;     /* a threadgroup barrier stands there, or may come later */
-    bool apart;     /* a way begins here to the thread's end, without a barrier: lanes come to it from one
-                       block, in the same round, and are alone on it */
+    bool apart; /* no operation comes from here to the thread's end; or no barrier, and lanes come from one
+                   block, in the same round, and are alone as long as operations may come */
     /* A set: branches (by place) and loops (block_count + loop) whose lanes have not all met again. */
     uint64_t *regions;
 };
