@@ -123,7 +123,7 @@ smelt_status pass_codegen(struct unit *unit) {
     else if (LLVMTargetMachineEmitToMemoryBuffer(t.machine, unit->module, kind, &t.message, &buffer))
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
     else
-        status = keep_code(unit, buffer);
+        status = keep_code(unit, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     if (status == SMELT_OK && kind == LLVMObjectFile) status = check_outside_symbols(unit);
     /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
      * spills may be more than its arrays. */

@@ -2,16 +2,27 @@
  * engine does on vectors. LLVM 19 takes its own llvm.fptosi.sat apart into scalars. */
 #include "ir/pass.h"
 
+#include <string.h>
+
 static LLVMValueRef number(LLVMValueRef like, double value) {
     return LLVMConstReal(LLVMTypeOf(like), value);
+}
+
+/* A GPU's own, which ptx/convert.c puts in. */
+static LLVMValueRef own_conversion(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
+    LLVMTypeRef types[2] = {type, LLVMTypeOf(value)};
+    const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, types, 2);
+    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, &value, 1, "");
 }
 
 LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
     LLVMBuilderRef b = unit->builder;
     unsigned bits = LLVMGetIntTypeWidth(type);
-    /* A GPU's own conversion to 32 bits is just that; to 64 bits it makes other numbers of NaN. */
+    /* To 64 bits a GPU's own conversion makes other numbers of NaN. */
     if (unit->engine == ENGINE_PTX && bits == 32 && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
-        return build_function(unit, is_signed ? "llvm.nvvm.f2i.rz" : "llvm.nvvm.f2ui.rz", &value, 1);
+        return own_conversion(unit, value, type, is_signed);
     LLVMValueRef zero = number(value, 0);
     /* Powers of two: exact as floats. The range is [least, past). */
     double past = 1;

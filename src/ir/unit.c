@@ -71,11 +71,10 @@ LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *con
     return call;
 }
 
-smelt_status keep_code(struct unit *unit, LLVMMemoryBufferRef buffer) {
-    size_t size = LLVMGetBufferSize(buffer);
+smelt_status keep_code(struct unit *unit, const char *code, size_t size) {
     char *copy = malloc(size + 1);
     if (!copy) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
-    memcpy(copy, LLVMGetBufferStart(buffer), size);
+    memcpy(copy, code, size);
     copy[size] = 0;
     if (unit->request->output == COMPILE_ASM) {
         unit->result->text = copy;

@@ -1,4 +1,5 @@
 /* NVPTX's machine: LLVM's passes that ask what it can do, and PTX in the end. */
+#include "base/text.h"
 #include "cuda/parameters.h"
 #include "ptx/ptx.h"
 
@@ -81,6 +82,18 @@ static smelt_status check_outside_functions(struct unit *unit, const char *text)
                      (int)strcspn(at, " \n("), at);
 }
 
+static smelt_status keep_ptx(struct unit *unit, const char *made) {
+    struct text ptx = {0};
+    TRY(check_outside_functions(unit, made));
+    ptx_widen_narrow(&ptx, made);
+    /* PTX is text, whose end counts. */
+    size_t size = ptx.length + (unit->request->output != COMPILE_ASM);
+    smelt_status status = ptx.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for PTX")
+                                     : keep_code(unit, text_string(&ptx), size);
+    text_free(&ptx);
+    return status;
+}
+
 smelt_status pass_ptx_code(struct unit *unit) {
     LLVMTargetMachineRef machine = NULL;
     LLVMMemoryBufferRef buffer = NULL;
@@ -92,10 +105,7 @@ smelt_status pass_ptx_code(struct unit *unit) {
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", message);
         LLVMDisposeMessage(message);
     } else {
-        status = check_outside_functions(unit, LLVMGetBufferStart(buffer));
-        if (status == SMELT_OK) status = keep_code(unit, buffer);
-        /* PTX is text, whose end counts. */
-        unit->result->image.object_size += unit->result->image.object != NULL;
+        status = keep_ptx(unit, LLVMGetBufferStart(buffer));
         LLVMDisposeMemoryBuffer(buffer);
     }
     LLVMDisposeTargetMachine(machine);

@@ -305,24 +305,6 @@ static void lower_log(struct lowering *l, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* ---- A GPU's own conversions to 32 bits cut to the range, NaN to 0: LLVM does not count on it. */
-
-static void lower_conversion(struct unit *unit, LLVMValueRef call, const char *name) {
-    static const struct {
-        const char *name, *own;
-    } conversions[] = {
-        {"llvm.fptosi.sat.i32.f32", "llvm.nvvm.f2i.rz"},
-        {"llvm.fptoui.sat.i32.f32", "llvm.nvvm.f2ui.rz"},
-    };
-    for (size_t i = 0; i < sizeof conversions / sizeof *conversions; i++) {
-        if (strcmp(name, conversions[i].name) != 0) continue;
-        LLVMValueRef value = LLVMGetOperand(call, 0);
-        LLVMPositionBuilderBefore(unit->builder, call);
-        replace(call, build_function(unit, conversions[i].own, &value, 1));
-        return;
-    }
-}
-
 /* ---- Threads poll the stop flag, as they begin and in loops: who finds it set leaves. */
 
 static void poll(struct lowering *l) {
@@ -413,10 +395,7 @@ smelt_status pass_ptx_lower(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
         const char *name = called_name(instruction);
-        if (strncmp(name, "__smelt_", 8) == 0)
-            TRY(lower_call(&l, instruction, name));
-        else if (strncmp(name, "llvm.fpto", 9) == 0)
-            lower_conversion(unit, instruction, name);
+        if (strncmp(name, "__smelt_", 8) == 0) TRY(lower_call(&l, instruction, name));
     }
     return SMELT_OK;
 }

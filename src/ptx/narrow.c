@@ -2,68 +2,64 @@
  * 32 bits.
  *
  * Of max(x, 1) == 1 and the like it asks the instruction that computes the maximum which of the two it took,
- * and has the answer the wrong way round; of -x it forgets that -(-32768) is -32768 when a multiplication
- * widens it.
- *
- * Requires: the module in its last form, before code is made. Maintains: what the code does. */
+ * and has the answer the wrong way round. Of -x and |x| it forgets that -(-32768) is -32768: it takes the 32
+ * bits in which it computed them for the widened result. LLVM chooses these instructions as late as it
+ * selects them, and so the text is changed. */
+#include "base/text.h"
 #include "ptx/ptx.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-struct extreme {
-    const char *name; /* of the intrinsic, without its type */
-    bool is_signed;
+static const char *const affected[] = {"neg.s16", "abs.s16", "min.s16", "max.s16", "min.u16", "max.u16"};
+
+struct operand {
+    const char *text;
+    int length;
 };
 
-static const struct extreme extremes[] = {
-    {"llvm.umax", false}, {"llvm.umin", false}, {"llvm.smax", true}, {"llvm.smin", true}};
-
-static bool is_narrow(LLVMValueRef value) {
-    LLVMTypeRef type = LLVMTypeOf(value);
-    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) > 1 &&
-           LLVMGetIntTypeWidth(type) <= 16;
+/* Operands of the instruction at `at`, separated by commas, up to its semicolon. */
+static int find_operands(const char *at, struct operand *operands, int most) {
+    int count = 0;
+    do {
+        at += strspn(at, " \t,");
+        operands[count] = (struct operand){at, (int)strcspn(at, ",;\n")};
+        at += operands[count++].length;
+    } while (*at == ',' && count < most);
+    return *at == ';' ? count : 0;
 }
 
-static LLVMValueRef widen(struct unit *unit, LLVMValueRef value, bool is_signed) {
-    return is_signed ? LLVMBuildSExt(unit->builder, value, type_i32(unit), "")
-                     : LLVMBuildZExt(unit->builder, value, type_i32(unit), "");
+/* The instruction in 32 bits, its operands widened as its type says: a number may be written where a register
+ * may, but not of every type. */
+static void add_wide(struct text *out, const char *name, const struct operand *operands, int count) {
+    char sign = name[4];
+    text_add(out, "\t{ .reg .b16 n; .reg .b32 a, b;");
+    for (int i = 1; i < count; i++)
+        text_addf(out, " mov.b16 n, %.*s; cvt.%c32.%c16 %c, n;", operands[i].length, operands[i].text, sign,
+                  sign, "ab"[i - 1]);
+    text_addf(out, " %.3s.%c32 a, a%s; cvt.u16.u32 %.*s, a; }", name, sign, count > 2 ? ", b" : "",
+              operands[0].length, operands[0].text);
 }
 
-static LLVMValueRef wide_extreme(struct unit *unit, LLVMValueRef call) {
-    const char *name = called_name(call);
-    for (size_t i = 0; i < sizeof extremes / sizeof *extremes; i++) {
-        const struct extreme *e = &extremes[i];
-        size_t length = strlen(e->name);
-        if (strncmp(name, e->name, length) != 0 || name[length] != '.') continue;
-        LLVMValueRef operands[2] = {widen(unit, LLVMGetOperand(call, 0), e->is_signed),
-                                    widen(unit, LLVMGetOperand(call, 1), e->is_signed)};
-        return build_intrinsic(unit, e->name, type_i32(unit), operands, 2);
-    }
+static const char *affected_name(const char *line) {
+    if (*line != '\t') return NULL;
+    for (size_t i = 0; i < sizeof affected / sizeof *affected; i++)
+        if (strncmp(line + 1, affected[i], 7) == 0 && strchr(" \t", line[8])) return affected[i];
     return NULL;
 }
 
-/* LLVM would make a 16-bit negation of a 32-bit one whose upper half is thrown away, if it saw it. */
-static LLVMValueRef wide_negation(struct unit *unit, LLVMValueRef instruction) {
-    uint64_t zero;
-    bool negates = LLVMGetInstructionOpcode(instruction) == LLVMSub &&
-                   is_constant_integer(LLVMGetOperand(instruction, 0), &zero) && zero == 0;
-    if (!negates) return NULL;
-    LLVMValueRef operand = widen(unit, LLVMGetOperand(instruction, 1), false);
-    return ptx_assembly(unit, "neg.s32 $0, $1;", "=r,r", type_i32(unit), &operand, 1, false);
-}
-
-smelt_status pass_ptx_narrow(struct unit *unit) {
-    for (LLVMValueRef function = LLVMGetFirstFunction(unit->module); function;
-         function = LLVMGetNextFunction(function))
-        FOR_EACH_BLOCK(block, function)
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (!is_narrow(instruction)) continue;
-        LLVMPositionBuilderBefore(unit->builder, instruction);
-        LLVMValueRef wide = wide_extreme(unit, instruction);
-        if (!wide) wide = wide_negation(unit, instruction);
-        if (!wide) continue;
-        LLVMReplaceAllUsesWith(instruction, LLVMBuildTrunc(unit->builder, wide, LLVMTypeOf(instruction), ""));
-        LLVMInstructionEraseFromParent(instruction);
+void ptx_widen_narrow(struct text *out, const char *ptx) {
+    text_reserve(out, strlen(ptx));
+    while (*ptx) {
+        size_t length = strcspn(ptx, "\n");
+        struct operand operands[3];
+        const char *name = affected_name(ptx);
+        int count = name ? find_operands(ptx + 8, operands, 3) : 0;
+        if (count > 1)
+            add_wide(out, name, operands, count);
+        else
+            text_append(out, ptx, length);
+        ptx += length;
+        if (*ptx) text_append(out, ptx++, 1);
     }
-    return SMELT_OK;
 }

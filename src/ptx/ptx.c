@@ -28,7 +28,8 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_atomics(unit));
     TRY(run_ptx_passes(unit, "function(adce)"));
     TRY(pass_ptx_align(unit));
-    TRY(pass_ptx_narrow(unit));
+    TRY(pass_ptx_convert(unit));
+    TRY(pass_ptx_zero_signs(unit));
     return pass_ptx_code(unit);
 }
 

@@ -53,8 +53,13 @@ uint64_t bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
 /* align.c — what accesses claim of alignment is proved, or asked when the code runs, or given up. Behind it
  * LLVM's own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);
-/* narrow.c — what the assembler gets wrong of 16-bit integers is done in 32 bits. Last, before code.c. */
-smelt_status pass_ptx_narrow(struct unit *unit);
+/* convert.c — floats become 32-bit integers by the GPU's own instruction. */
+smelt_status pass_ptx_convert(struct unit *unit);
+/* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
+smelt_status pass_ptx_zero_signs(struct unit *unit);
+/* narrow.c — adds the PTX to `out`; what the assembler gets wrong of 16-bit integers is done in 32 bits. */
+struct text;
+void ptx_widen_narrow(struct text *out, const char *ptx);
 
 /* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
 LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);

@@ -45,6 +45,14 @@ class Thread:
         self.index, self.pc, self.registers, self.state = index, 0, {}, "runs"
 
 
+def extreme(operation, a, b):
+    """Of numbers; of a NaN and a number the number; -0 is less than +0."""
+    if a != a or b != b:
+        return b if a != a else a
+    order = lambda x: (x, math.copysign(1, x))
+    return (min if operation == "min" else max)(a, b, key=order)
+
+
 class Machine:
     """Memory: bytearrays at addresses; `run` launches a kernel of a module's text."""
 
@@ -201,7 +209,7 @@ class Machine:
         elif operation == "shr":
             put(get(1) >> min(self.read(thread, operands[2]) & 0xFFFFFFFF, width(kind)))
         elif operation in ("min", "max"):
-            put((min if operation == "min" else max)(get(1), get(2)))
+            put(extreme(operation, get(1), get(2)))
         elif operation in ("div", "rem"):
             a, b = get(1), get(2)
             quotient = a / b if kind in FORMATS else abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
@@ -231,6 +239,10 @@ class Machine:
             self.write(thread, operands[0], (self.read(thread, operands[1]) + 0x1000) & 0xFFFFE000, "b32")
         elif to in FORMATS or to == "bf16":
             self.write(thread, operands[0], float(value), to)
+        elif isinstance(value, float):  # what is beyond the range, cut to it
+            least = -1 << width(to) - 1 if to[0] == "s" else 0
+            most = least + (1 << width(to)) - 1
+            self.write(thread, operands[0], 0 if value != value else int(max(least, min(most, value))), to)
         else:
             self.write(thread, operands[0], int(value), to)
 

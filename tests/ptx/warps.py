@@ -17,7 +17,7 @@ class Warps(Machine):
         self.random = random
 
     def parse(self, text):
-        super().parse(re.sub(r"\{ \.reg[^;]*;", "", text))
+        super().parse(re.sub(r"\{( \.reg[^;]*;)+", "", text))
 
     def read(self, thread, operand):
         return thread.registers[operand] if operand in thread.registers else super().read(thread, operand)
