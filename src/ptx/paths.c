@@ -8,11 +8,12 @@
  * - A path to the thread's end is none: the hardware waits for no lane that has ended.
  * - Nor is one that leaves for good: from where a barrier may still come, to a way apart. Its lanes perform
  *   what they do there with each other alone, under masks of the branch where they left, and end. Those who
- * go on meet without them, perhaps behind a barrier, and may name them. Lanes that leave in one phase by
+ *   go on meet without them, perhaps behind a barrier, and may name them. Lanes that leave in one phase by
  *   several branches, or in several rounds, first meet with all others (meet.c) and leave from there.
  * - Paths that go on, with barriers or without, meet where they join. But where a path ended that had
  *   barriers, and never joined another, its lanes may be waiting for those of the path that is left: these
- * must not wait for them. */
+ *   must not wait for them. Nor must those that left a path for a way they share with others, while the rest
+ *   of it went on to a barrier and never came there. */
 #include "ptx/divergence.h"
 
 #define NO_LABEL (-1)
@@ -25,6 +26,7 @@ struct paths {
     bool *leaving;  /* by place: nobody comes here but who leaves for good */
     bool *waited;   /* by place: at a barrier, on some path to here */
     uint64_t *from; /* by place: a set, the beginnings of the paths that come here */
+    uint64_t *gone; /* and of those, by which lanes come here that left others to a barrier */
     uint64_t lost;  /* the beginnings of paths that ended behind a barrier */
     int waiting;    /* labelled places not yet visited, */
     int meeting;    /* and those of them that nobody leaves by */
@@ -38,11 +40,16 @@ static void set_bit(uint64_t *set, int bit) {
     set[bit / 64] |= UINT64_C(1) << (bit % 64);
 }
 
-bool leaves_for_good(const struct divergence *d, int from, int target) {
+/* To where no barrier can come, while others may go on to one? */
+static bool leaves_others(const struct divergence *d, int from, int target) {
     const struct divergence_block *block = &d->blocks[from];
     bool others_wait = false;
     for (int s = 0; s < block->successor_count; s++) others_wait |= d->blocks[block->successors[s]].waits;
-    return others_wait && d->blocks[target].apart;
+    return others_wait && !d->blocks[target].waits;
+}
+
+bool leaves_for_good(const struct divergence *d, int from, int target) {
+    return d->blocks[target].apart && leaves_others(d, from, target);
 }
 
 static void end(struct paths *p, int from) {
@@ -67,6 +74,7 @@ static void come(struct paths *p, int from, int target, int label, bool leaving)
     }
     p->waited[target] |= p->waited[from];
     p->from[target] |= p->from[from];
+    p->gone[target] |= leaves_others(d, from, target) ? p->from[from] : p->gone[from];
 }
 
 static void reach(struct paths *p, int from, int target, int label) {
@@ -94,7 +102,8 @@ static void begin(struct paths *p, int from, int target) {
 }
 
 static bool have_met(const struct paths *p, int place) {
-    return p->meeting == 1 && !p->leaving[place] && !p->left && !p->repeated && !(p->lost & ~p->from[place]);
+    uint64_t here = p->from[place] & ~p->gone[place];
+    return p->meeting == 1 && !p->leaving[place] && !p->left && !p->repeated && !(p->lost & ~here);
 }
 
 /* Who has met goes on, and may come to a barrier, also in the next round, before those have ended who left.
@@ -102,6 +111,15 @@ static bool have_met(const struct paths *p, int place) {
 static void trail(struct divergence *d, int place, int level) {
     int last = level < 0 ? d->block_count - 1 : d->loops[level].last;
     for (int i = level < 0 ? place : d->loops[level].header; i <= last; i++) d->blocks[i].trails = true;
+}
+
+/* A barrier stands here, or in a loop that begins here: a lane in it may have waited in an earlier round. */
+static bool waits_around(const struct divergence *d, int place) {
+    int loop = d->blocks[place].loop, last = place;
+    if (loop >= 0 && d->loops[loop].header == place) last = d->loops[loop].last;
+    for (; place <= last; place++)
+        if (has_threadgroup_barrier(d->blocks[place].block)) return true;
+    return false;
 }
 
 static void follow(struct paths *p, int first, int region) {
@@ -117,7 +135,7 @@ static void follow(struct paths *p, int first, int region) {
         }
         p->meeting -= !p->leaving[place];
         struct divergence_block *block = &d->blocks[place];
-        p->waited[place] |= has_threadgroup_barrier(block->block);
+        p->waited[place] |= waits_around(d, place);
         set_bit(block->regions, region);
         for (int s = 0; s < block->successor_count; s++)
             reach(p, place, block->successors[s], p->label[place]);
@@ -131,6 +149,7 @@ static bool start(struct divergence *d, struct paths *p, int level) {
     p->leaving = arena_alloc(&d->arena, count);
     p->waited = arena_alloc(&d->arena, count);
     p->from = arena_alloc(&d->arena, count * sizeof *p->from);
+    p->gone = arena_alloc(&d->arena, count * sizeof *p->gone);
     for (int i = 0; p->label && i < d->block_count; i++) p->label[i] = NO_LABEL;
     return !d->arena.failed;
 }
