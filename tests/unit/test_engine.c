@@ -232,6 +232,17 @@ static void a_store_through_null_is_a_fault(void **state) {
     assert_still_usable();
 }
 
+/* How many threads run together depends on the CPU: a simdgroup of them, or several. */
+static bool names_the_threads(const char *message) {
+    static const char start[] = "kernel 'past' ran past its private arrays at past.body:2 (";
+    if (strncmp(message, start, strlen(start)) != 0) return false;
+    int last = 0, length = -1;
+    message += strlen(start);
+    if (on_scalar_engine()) return strcmp(message, "thread 0 of threadgroup (0, 0, 0))") == 0;
+    if (sscanf(message, "threads 0 to %d of threadgroup (0, 0, 0))%n", &last, &length) != 1) return false;
+    return (last == 31 || last == 63) && length == (int)strlen(message);
+}
+
 /* Stacks have an inaccessible page on either side. */
 static void running_past_a_private_array_is_a_fault(void **state) {
     (void)state;
@@ -245,11 +256,7 @@ static void running_past_a_private_array_is_a_fault(void **state) {
     for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
         struct job job = {.name = "past", .body = bodies[k], .a = a, .n = 64, .grid = 64, .threadgroup = 64};
         assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
-        char expected[256];
-        snprintf(expected, sizeof expected,
-                 "kernel 'past' ran past its private arrays at past.body:2 (%s of threadgroup (0, 0, 0))",
-                 on_scalar_engine() ? "thread 0" : "threads 0 to 63");
-        assert_string_equal(smelt_error(), expected);
+        assert_true(names_the_threads(smelt_error()));
         assert_still_usable();
     }
     smelt_array_release(a);
