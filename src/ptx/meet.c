@@ -155,11 +155,11 @@ static void lead_here(struct meeting *m, int place, unsigned successor) {
     LLVMSetSuccessor(on, 0, m->block);
 }
 
+/* Each block reads the number itself: another meeting may come between them. */
 static void part_again(struct meeting *m) {
     LLVMBuilderRef b = m->unit->builder;
     LLVMBasicBlockRef block = m->block;
     LLVMPositionBuilderAtEnd(b, block);
-    LLVMValueRef number = LLVMBuildLoad2(b, type_i32(m->unit), m->number, "");
     for (int i = 0; i + 1 < m->target_count; i++) {
         LLVMBasicBlockRef rest = m->targets[i + 1];
         if (i + 2 < m->target_count) {
@@ -167,6 +167,7 @@ static void part_again(struct meeting *m) {
             LLVMMoveBasicBlockAfter(rest, block);
         }
         LLVMPositionBuilderAtEnd(b, block);
+        LLVMValueRef number = LLVMBuildLoad2(b, type_i32(m->unit), m->number, "");
         LLVMValueRef here = LLVMBuildICmp(b, LLVMIntEQ, number, constant_i32(m->unit, (uint32_t)i), "");
         divergence_mark_branch(m->unit, LLVMBuildCondBr(b, here, m->targets[i], rest));
         block = rest;
@@ -221,6 +222,7 @@ static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
                              "the ways to a simdgroup operation are too entangled for GPUs");
     }
     divergence_free(d);
+    TRY(verify_module(unit));
     TRY(run_ptx_passes(unit, "function(mem2reg)"));
     return divergence_find_marked(unit, d);
 }
