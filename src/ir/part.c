@@ -29,6 +29,10 @@ struct parting {
         int from, to;
     } * leaving;
     int leaving_count;
+    struct search {
+        bool *seen; /* by block */
+        int *blocks, count;
+    } before, behind;
 };
 
 /* ---- Is the value the same in all threads that come there in the same round? */
@@ -91,6 +95,55 @@ static bool splits_threads(const struct parting *p, LLVMValueRef terminator) {
     return !is_uniform(p, branch ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0), MOST_DEPTH);
 }
 
+/* ---- Do only some threads come to a block? */
+
+static bool start_search(struct parting *p, struct search *s) {
+    size_t count = (size_t)p->flow.block_count;
+    *s = (struct search){arena_alloc(&p->arena, count), arena_alloc(&p->arena, count * sizeof(int)), 0};
+    return !p->arena.failed;
+}
+
+static void clear_search(const struct parting *p, struct search *s) {
+    memset(s->seen, 0, (size_t)p->flow.block_count);
+    s->count = 0;
+}
+
+static void visit(struct search *s, int block) {
+    if (!s->seen[block]) s->blocks[s->count++] = block;
+    s->seen[block] = true;
+}
+
+/* Can one come from a block to a barrier without coming by another block? */
+static bool may_miss(struct parting *p, int from, int other) {
+    struct search *s = &p->behind;
+    clear_search(p, s);
+    s->seen[other] = true;
+    for (int next = -1; next < s->count; next++) {
+        int at = next < 0 ? from : s->blocks[next];
+        if (next >= 0 && p->phases.stands[at]) return true;
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(p->flow.blocks[at].block);
+        for (unsigned n = 0; n < LLVMGetNumSuccessors(end); n++)
+            visit(s, flow_index(&p->flow, LLVMGetSuccessor(end, n)));
+    }
+    return false;
+}
+
+/* May threads have parted since the last barrier, so that others go on to one without coming here? */
+static bool some_come(struct parting *p, int block) {
+    struct search *s = &p->before;
+    clear_search(p, s);
+    visit(s, block);
+    for (int next = 0; next < s->count; next++) {
+        const struct flow_block *at = &p->flow.blocks[s->blocks[next]];
+        if (next && splits_threads(p, LLVMGetBasicBlockTerminator(at->block)) &&
+            may_miss(p, s->blocks[next], block))
+            return true;
+        for (int n = 0; !p->phases.stands[s->blocks[next]] && n < at->predecessor_count; n++)
+            visit(s, at->predecessors[n]);
+    }
+    return false;
+}
+
 /* ---- Who leaves. */
 
 static bool block_returns(LLVMBasicBlockRef block) {
@@ -108,7 +161,8 @@ static smelt_status look(struct parting *p) {
     for (size_t i = 0; i < count; i++) edges += (size_t)p->flow.blocks[i].predecessor_count;
     p->leaving = arena_alloc(&p->arena, (edges + 1) * sizeof *p->leaving);
     p->leaving_count = 0;
-    if (!phases_find(&p->flow, &p->arena, &p->phases) || p->arena.failed)
+    if (!phases_find(&p->flow, &p->arena, &p->phases) || !start_search(p, &p->before) ||
+        !start_search(p, &p->behind))
         return unit_fail(p->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count);
     for (size_t i = 0; i < count; i++) {
         p->acts[i] = block_has_effect(p->flow.blocks[i].block);
@@ -133,8 +187,8 @@ static void find_leaving(struct parting *p, bool marked) {
         for (int n = 0; n < p->flow.blocks[to].predecessor_count; n++) {
             int from = p->flow.blocks[to].predecessors[n];
             LLVMValueRef end = LLVMGetBasicBlockTerminator(p->flow.blocks[from].block);
-            if (leaves(p, from, to) &&
-                (marked ? LLVMGetMetadata(end, mark_kind(p)) != NULL : splits_threads(p, end)))
+            if (leaves(p, from, to) && (marked ? LLVMGetMetadata(end, mark_kind(p)) != NULL
+                                               : splits_threads(p, end) || some_come(p, from)))
                 p->leaving[p->leaving_count++] =
                     (struct leaving){phase_left(&p->flow, &p->phases, from), from, to};
         }

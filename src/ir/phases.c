@@ -70,7 +70,7 @@ bool phases_find(const struct flow *flow, struct arena *arena, struct phases *ph
     size_t count = (size_t)flow->block_count, loops = (size_t)flow->loop_count + 1;
     bool *barriers = arena_alloc(arena, count);
     int *behind = arena_alloc(arena, loops * sizeof *behind);
-    *phases = (struct phases){arena_alloc(arena, count), arena_alloc(arena, loops),
+    *phases = (struct phases){barriers, arena_alloc(arena, count), arena_alloc(arena, loops),
                               arena_alloc(arena, count * sizeof(int))};
     if (arena->failed) return false;
     for (int i = 0; i < flow->block_count; i++) {

@@ -7,8 +7,9 @@
 #include "ir/flow.h"
 
 struct phases {
-    bool *waits; /* by block: a barrier stands there, or may come later */
-    bool *holds; /* by loop: a barrier stands in it */
+    bool *stands; /* by block: a barrier stands there, */
+    bool *waits;  /* or may come later, too */
+    bool *holds;  /* by loop: a barrier stands in it */
     int *
         level; /* by block: the most barriers that lie before its end on the ways there, rounds not counted */
 };
