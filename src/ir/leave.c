@@ -4,6 +4,9 @@
  * there, or return, or pass the last barrier that may come, get a copy of what lies between, so that nothing
  * leads back into the loop, or to a barrier, from where they leave.
  *
+ * So do those who pass by a barrier at which all others wait who come behind it. What they do there, up to
+ * where they leave, they do alone: simdgroup functions are copied for them, too.
+ *
  * That decides what lanes do together: a simdgroup function on the way out of a loop counts as standing
  * behind it. LLVM threads such jumps on CPUs, and not on GPUs: here it is done for all engines alike, before
  * LLVM's passes make something else of numbers and blocks.
@@ -30,10 +33,12 @@ struct way {
     LLVMBasicBlockRef blocks[MOST_STEPS], target; /* what is passed; where the loop is left to */
     int count;
     int instructions; /* in these blocks */
+    bool alone;       /* others who come there have waited at a barrier meanwhile */
     struct known {
         LLVMValueRef value, constant;
     } known[MOST_KNOWN];
     int known_count;
+    bool *seen; /* by block */
 };
 
 /* ---- What is known of values. */
@@ -152,6 +157,11 @@ static bool is_plain_call(LLVMValueRef call) {
     return false;
 }
 
+/* A copy of an operation is another: right where nobody else can perform it at the same time. */
+static bool may_copy(const struct way *w, LLVMValueRef call) {
+    return is_plain_call(call) || (w->alone && strncmp(called_name(call), "__smelt_simd_", 13) == 0);
+}
+
 /* Adds the block to the way. */
 static bool pass(struct way *w, LLVMBasicBlockRef block) {
     if (w->count == MOST_STEPS) return false;
@@ -159,7 +169,7 @@ static bool pass(struct way *w, LLVMBasicBlockRef block) {
         if (w->blocks[i] == block) return false;
     w->blocks[w->count++] = block;
     FOR_EACH_INSTRUCTION(i, block) {
-        if (LLVMIsAAllocaInst(i) || (LLVMIsACallInst(i) && !is_plain_call(i))) return false;
+        if (LLVMIsAAllocaInst(i) || (LLVMIsACallInst(i) && !may_copy(w, i))) return false;
         w->instructions += !LLVMIsAPHINode(i) && strncmp(called_name(i), "llvm.lifetime.", 14) != 0;
     }
     return w->instructions <= MOST_INSTRUCTIONS;
@@ -179,6 +189,60 @@ static bool is_return(LLVMBasicBlockRef block) {
     return LLVMIsAReturnInst(LLVMGetBasicBlockTerminator(block)) != NULL;
 }
 
+/* ---- Who passes by a barrier at which others wait. */
+
+/* Must who comes from `above` to `block` wait at a barrier on the way there? */
+static bool waits_between(const struct way *w, int above, int block, bool *seen) {
+    if (w->phases->stands[block]) return true;
+    if (block <= above || seen[block]) return seen[block];
+    seen[block] = true;
+    const struct flow_block *b = &w->flow->blocks[block];
+    for (int p = 0; p < b->predecessor_count; p++)
+        if (!waits_between(w, above, b->predecessors[p], seen)) return false;
+    return true;
+}
+
+/* Have all waited who come to the block by other edges than this, since its dominator? */
+static bool comes_alone(const struct way *w, int from, int first) {
+    const struct flow_block *block = &w->flow->blocks[first];
+    const int *level = w->phases->level;
+    if (w->phases->stands[first] || !w->phases->waits[first] || !w->seen) return false;
+    int edges = 0;
+    for (int p = 0; p < block->predecessor_count; p++) {
+        edges += block->predecessors[p] == from;
+        if (block->predecessors[p] != from && level[block->predecessors[p]] <= level[block->dominator])
+            return false;
+    }
+    if (edges == block->predecessor_count || edges > 1) return false;
+    memset(w->seen, 0, (size_t)w->flow->block_count);
+    w->seen[first] = true;
+    for (int p = 0; p < block->predecessor_count; p++)
+        if (block->predecessors[p] != from &&
+            (block->predecessors[p] > first ||
+             !waits_between(w, block->dominator, block->predecessors[p], w->seen)))
+            return false;
+    return true;
+}
+
+static void learn_branch(struct way *w, LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(from);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return;
+    LLVMValueRef condition = LLVMGetCondition(end);
+    bool taken = LLVMGetSuccessor(end, 0) == to;
+    if (taken != (LLVMGetSuccessor(end, 1) == to))
+        learn(w, condition, LLVMConstInt(LLVMTypeOf(condition), taken, false));
+}
+
+/* What who takes the edge knows of its branch and those before, up to the block's dominator. */
+static void learn_branches(struct way *w, int from, int first) {
+    const struct flow_block *blocks = w->flow->blocks;
+    learn_branch(w, blocks[from].block, blocks[first].block);
+    while (from > blocks[first].dominator && blocks[from].predecessor_count == 1) {
+        learn_branch(w, blocks[blocks[from].predecessors[0]].block, blocks[from].block);
+        from = blocks[from].predecessors[0];
+    }
+}
+
 /* Does who comes from `from` to `first` leave the loop around it, the last barrier that may come, or the
  * function, without a look at anything that is not known there? */
 static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
@@ -186,6 +250,9 @@ static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
     int loop = w->flow->blocks[first].loop;
     bool asked = false; /* something was decided on the way */
     w->count = w->instructions = w->known_count = 0;
+    int before = flow_index(w->flow, from);
+    w->alone = comes_alone(w, before, first);
+    if (w->alone) learn_branches(w, before, first);
     while (pass(w, block)) {
         enter(w, from, block);
         LLVMBasicBlockRef next = find_target(w, block);
@@ -367,6 +434,7 @@ static smelt_status leave_once(struct unit *unit, LLVMValueRef function, bool *f
     if (status == SMELT_OK && !phases_find(&flow, &arena, &phases))
         status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", flow.block_count);
     if (status == SMELT_OK && flow.irreducible) flow.block_count = 0;
+    if (status == SMELT_OK) way.seen = arena_alloc(&arena, (size_t)flow.block_count + 1);
     for (int i = 0; status == SMELT_OK && i < flow.block_count && !*found; i++) {
         const struct flow_block *block = &flow.blocks[i];
         for (int p = 0; p < block->predecessor_count && !*found; p++) {
