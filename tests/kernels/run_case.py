@@ -123,6 +123,10 @@ def choices(path):
     return [dict(zip(names, words)) for words in itertools.product(*lists)]
 
 
+# What a package holds code for: this machine, or the CPU whose code alone is taken of packages.
+PACKAGED = {"avx512": "x86-64-v4", "avx2": "x86-64-v3", "sse2": "x86-64"}.get(os.environ.get("SMELT_CPU", ""), "cpu")
+
+
 class Case:
     def __init__(self, path, chosen):
         self.path, self.chosen = path, chosen
@@ -171,7 +175,7 @@ class Case:
     def package(self, smelt, command, folder):
         """Builds, and returns the command that runs the package, and its environment."""
         path, source = os.path.join(folder, "case.smeltlib"), command.index(self.path)
-        build, run = [smelt, "build", self.path, "-o", path], command[:source] + [path]
+        build, run = [smelt, "build", self.path, "-o", path, "--target", PACKAGED], command[:source] + [path]
         if not command[source + 1].startswith("-"):
             build += ["--entry", command[source + 1]]
         at = source + 1
