@@ -72,8 +72,8 @@ LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *a
 LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                             LLVMValueRef *arguments, unsigned count, bool effects);
 
-/* A copy of what a code generator made, `size` bytes, into the image, or as text where that was asked for. A 0 follows, which the
- * image's object_size does not count. */
+/* A copy of what a code generator made, `size` bytes, into the image, or as text where that was asked for. A
+ * 0 follows, which the image's object_size does not count. */
 smelt_status keep_code(struct unit *unit, const char *code, size_t size);
 
 /* Runs LLVM passes by their textual names on the whole module. */
