@@ -407,6 +407,7 @@ static smelt_status lower(struct lowering *l) {
 smelt_status pass_lower_scalar(struct unit *unit) {
     /* Sites are ordered by loops: every loop needs one header that dominates it. */
     TRY(run_passes(unit, "function(fix-irreducible,loop-simplify)"));
+    release_held(unit, unit->entry);
     struct lowering l = {.unit = unit};
     smelt_status status = lower(&l);
     arena_free(&l.arena);

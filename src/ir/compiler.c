@@ -108,6 +108,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_guarded_bindings(unit));
     TRY(pass_returns(unit));
     TRY(pass_part(unit));
+    TRY(pass_hold(unit));
     TRY(pass_sink(unit));
     set_joining(unit, false);
     TRY(run_passes(unit,

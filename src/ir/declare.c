@@ -62,6 +62,11 @@ void declare_convergent(struct unit *unit, LLVMValueRef function) {
                             enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
 }
 
+void declare_pure(struct unit *unit, LLVMValueRef function) {
+    static const char *const attributes[] = {"nounwind", "willreturn", "speculatable", "memory"};
+    for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
+}
+
 /* What a kernel declares as __asm("air.…") is a function of prelude/smelt_air.h, if that has it. */
 static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
     size_t length;

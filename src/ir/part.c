@@ -12,6 +12,7 @@
  * Requires: functions inlined, values in registers, marks of returns (returns.c). Maintains: all else. */
 #include "ir/pass.h"
 #include "ir/phases.h"
+#include "ir/uniform.h"
 
 #include <string.h>
 
@@ -34,66 +35,6 @@ struct parting {
         int *blocks, count;
     } before, behind;
 };
-
-/* ---- Is the value the same in all threads that come there in the same round? */
-
-#define MOST_DEPTH 16
-
-static bool is_uniform(const struct parting *p, LLVMValueRef value, int depth);
-
-static bool has_uniform_operands(const struct parting *p, LLVMValueRef i, int count, int depth) {
-    for (int o = 0; o < count; o++)
-        if (!is_uniform(p, LLVMGetOperand(i, (unsigned)o), depth - 1)) return false;
-    return true;
-}
-
-static bool is_uniform_call(const struct parting *p, LLVMValueRef call, int depth) {
-    static const char *const same[] = {"__smelt_buffer_address",
-                                       "__smelt_threadgroup_address",
-                                       "__smelt_threadgroup_position",
-                                       "__smelt_threadgroup_size",
-                                       "__smelt_dispatch_threadgroup_size",
-                                       "__smelt_grid_",
-                                       "__smelt_simdgroup_count",
-                                       "llvm.umin.",
-                                       "llvm.umax.",
-                                       "llvm.smin.",
-                                       "llvm.smax."};
-    for (size_t n = 0; n < sizeof same / sizeof *same; n++)
-        if (strncmp(called_name(call), same[n], strlen(same[n])) == 0)
-            return has_uniform_operands(p, call, (int)LLVMGetNumArgOperands(call), depth);
-    return false;
-}
-
-/* A loop's counter. */
-static bool is_uniform_phi(const struct parting *p, LLVMValueRef phi, int depth) {
-    int block = flow_index(&p->flow, LLVMGetInstructionParent(phi));
-    int loop = block < 0 ? -1 : p->flow.blocks[block].loop;
-    if (loop < 0 || p->flow.loops[loop].header != block) return false;
-    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
-        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
-        bool steps = LLVMIsABinaryOperator(value) && LLVMGetOperand(value, 0) == phi;
-        if (!is_uniform(p, steps ? LLVMGetOperand(value, 1) : value, depth - 1)) return false;
-    }
-    return true;
-}
-
-static bool is_uniform(const struct parting *p, LLVMValueRef value, int depth) {
-    if (!LLVMIsAInstruction(value)) return true;
-    if (depth == 0 || LLVMIsAAllocaInst(value)) return false;
-    if (LLVMIsAPHINode(value)) return is_uniform_phi(p, value, depth);
-    if (LLVMIsACallInst(value)) return is_uniform_call(p, value, depth);
-    bool plain = LLVMIsABinaryOperator(value) || LLVMIsACastInst(value) || LLVMIsACmpInst(value) ||
-                 LLVMIsASelectInst(value) || LLVMIsAGetElementPtrInst(value) || LLVMIsAFreezeInst(value) ||
-                 (LLVMIsALoadInst(value) && LLVMGetOrdering(value) == LLVMAtomicOrderingNotAtomic);
-    return plain && has_uniform_operands(p, value, LLVMGetNumOperands(value), depth);
-}
-
-static bool splits_threads(const struct parting *p, LLVMValueRef terminator) {
-    if (LLVMGetNumSuccessors(terminator) < 2) return false;
-    bool branch = LLVMIsABranchInst(terminator) != NULL;
-    return !is_uniform(p, branch ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0), MOST_DEPTH);
-}
 
 /* ---- Do only some threads come to a block? */
 
@@ -135,7 +76,7 @@ static bool some_come(struct parting *p, int block) {
     visit(s, block);
     for (int next = 0; next < s->count; next++) {
         const struct flow_block *at = &p->flow.blocks[s->blocks[next]];
-        if (next && splits_threads(p, LLVMGetBasicBlockTerminator(at->block)) &&
+        if (next && splits_threads(&p->flow, LLVMGetBasicBlockTerminator(at->block)) &&
             may_miss(p, s->blocks[next], block))
             return true;
         for (int n = 0; !p->phases.stands[s->blocks[next]] && n < at->predecessor_count; n++)
@@ -188,7 +129,7 @@ static void find_leaving(struct parting *p, bool marked) {
             int from = p->flow.blocks[to].predecessors[n];
             LLVMValueRef end = LLVMGetBasicBlockTerminator(p->flow.blocks[from].block);
             if (leaves(p, from, to) && (marked ? LLVMGetMetadata(end, mark_kind(p)) != NULL
-                                               : splits_threads(p, end) || some_come(p, from)))
+                                               : splits_threads(&p->flow, end) || some_come(p, from)))
                 p->leaving[p->leaving_count++] =
                     (struct leaving){phase_left(&p->flow, &p->phases, from), from, to};
         }
@@ -266,16 +207,6 @@ static bool must_part(struct parting *p, struct ways *w) {
 }
 
 /* ---- Copies. Values lie in memory between blocks. */
-
-static LLVMValueRef build_never(struct unit *unit) {
-    LLVMTypeRef type = LLVMFunctionType(LLVMInt1TypeInContext(unit->context), NULL, 0, false);
-    LLVMValueRef function = LLVMGetNamedFunction(unit->module, NEVER);
-    if (!function) {
-        function = LLVMAddFunction(unit->module, NEVER, type);
-        declare_convergent(unit, function);
-    }
-    return LLVMBuildCall2(unit->builder, type, function, NULL, 0, "");
-}
 
 static bool is_variable(LLVMValueRef alloca) {
     for (LLVMUseRef use = LLVMGetFirstUse(alloca); use; use = LLVMGetNextUse(use)) {

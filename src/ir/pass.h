@@ -93,6 +93,8 @@ smelt_status verify_module(struct unit *unit);
 smelt_status pass_declare(struct unit *unit);
 /* … of a function that a pass adds: it brings lanes together and does not touch the kernel's memory. */
 void declare_convergent(struct unit *unit, LLVMValueRef function);
+/* … it only computes its value from its arguments. */
+void declare_pure(struct unit *unit, LLVMValueRef function);
 /* alignment.c — what is claimed of alignment becomes what is true of vectors, which may lie at any multiple
  * of their elements' size; for PTX nothing is done here. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
@@ -140,6 +142,10 @@ smelt_status pass_returns(struct unit *unit);
 bool block_has_effect(LLVMBasicBlockRef block);
 /* part.c — ways that lead past threadgroup barriers get code of their own, in the loop that they leave. */
 smelt_status pass_part(struct unit *unit);
+/* hold.c — simdgroup functions stay in the loops that they stand in: LLVM does not see who leaves these. */
+smelt_status pass_hold(struct unit *unit);
+/* … ends that, in a function, once no pass follows that leads branches elsewhere. */
+void release_held(struct unit *unit, LLVMValueRef function);
 /* sink.c — loads whose values are only selected move under the condition. */
 smelt_status pass_sink(struct unit *unit);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */

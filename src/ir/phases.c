@@ -14,6 +14,16 @@ bool is_never_taken(LLVMValueRef terminator, unsigned successor) {
            strcmp(called_name(LLVMGetCondition(terminator)), NEVER) == 0;
 }
 
+LLVMValueRef build_never(struct unit *unit) {
+    LLVMTypeRef type = LLVMFunctionType(LLVMInt1TypeInContext(unit->context), NULL, 0, false);
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, NEVER);
+    if (!function) {
+        function = LLVMAddFunction(unit->module, NEVER, type);
+        declare_convergent(unit, function);
+    }
+    return LLVMBuildCall2(unit->builder, type, function, NULL, 0, "");
+}
+
 static void find_waits(const struct flow *flow, bool *waits) {
     for (bool changed = true; changed;) {
         changed = false;

@@ -29,6 +29,8 @@ struct phase phase_left(const struct flow *flow, const struct phases *phases, in
  * loop's header: so LLVM and the engines see a part of the loop. */
 #define NEVER "__smelt_never"
 bool is_never_taken(LLVMValueRef terminator, unsigned successor);
+/* The condition of such an edge, at the builder's place. */
+LLVMValueRef build_never(struct unit *unit);
 
 /* `copy`, which is empty, becomes a copy of the block, with the same successors. Requires: no value but of
  * the function's first block is used outside of its own (reg2mem). */

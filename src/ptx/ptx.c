@@ -16,6 +16,7 @@ smelt_status pass_ptx(struct unit *unit) {
     TRY(pass_ptx_unroll(unit));
     TRY(pass_ptx_division(unit));
     TRY(pass_ptx_matrix(unit));
+    release_held(unit, unit->entry);
     TRY(pass_ptx_simdgroup(unit));
     /* Ways that were copied may leave blocks behind that nothing reaches. */
     TRY(run_ptx_passes(unit, "function(simplifycfg)"));

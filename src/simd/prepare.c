@@ -261,6 +261,7 @@ smelt_status simd_prepare(struct simd *s) {
     TRY(run_passes(
         s->unit,
         "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
+    release_held(s->unit, s->entry);
     drop_pair_freezes(s);
     add_disjoint_bits(s);
     if (!split_pair_phis_once(s)) return SMELT_OK;
