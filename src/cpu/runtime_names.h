@@ -14,6 +14,25 @@
     X(smelt_runtime_gang_stop)    \
     X(smelt_runtime_gang_log)
 
+/* Accesses lane by lane (lane_access.h). */
+#define RUNTIME_OF_LANES(X)        \
+    X(smelt_runtime_load_lanes_1)  \
+    X(smelt_runtime_load_lanes_2)  \
+    X(smelt_runtime_load_lanes_4)  \
+    X(smelt_runtime_load_lanes_8)  \
+    X(smelt_runtime_store_lanes_1) \
+    X(smelt_runtime_store_lanes_2) \
+    X(smelt_runtime_store_lanes_4) \
+    X(smelt_runtime_store_lanes_8) \
+    X(smelt_runtime_load_row_1)    \
+    X(smelt_runtime_load_row_2)    \
+    X(smelt_runtime_load_row_4)    \
+    X(smelt_runtime_load_row_8)    \
+    X(smelt_runtime_store_row_1)   \
+    X(smelt_runtime_store_row_2)   \
+    X(smelt_runtime_store_row_4)   \
+    X(smelt_runtime_store_row_8)
+
 /* Copies and fills, and comparisons of structures that LLVM joins. */
 #define RUNTIME_OF_MEMORY(X) \
     X(memcpy)                \
@@ -56,7 +75,8 @@
     X(fmaxf)                  \
     X(fminf)
 
-#define RUNTIME_FUNCTIONS(X) RUNTIME_OF_ENGINES(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
+#define RUNTIME_FUNCTIONS(X) \
+    RUNTIME_OF_ENGINES(X) RUNTIME_OF_LANES(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
 
 /* An entry of a list of names. */
 #define RUNTIME_NAME(name) #name,

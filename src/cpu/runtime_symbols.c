@@ -1,5 +1,6 @@
 /* What generated code may call: the engine's runtime and the compiler's helper functions. */
 #include "cpu/context.h"
+#include "cpu/lane_access.h"
 #include "cpu/object.h"
 #include "cpu/runtime_names.h"
 

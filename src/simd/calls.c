@@ -14,7 +14,7 @@ static LLVMValueRef lane_address(struct simd *s, LLVMValueRef slot, LLVMTypeRef 
     return LLVMBuildInBoundsGEP2(s->unit->builder, element, slot, &lane, 1, "");
 }
 
-static LLVMValueRef lanes_on(struct simd *s, LLVMValueRef mask) {
+LLVMValueRef lanes_on(struct simd *s, LLVMValueRef mask) {
     if (!mask) return const_i32(s, (int64_t)((1ull << s->chunk_lanes) - 1));
     return LLVMBuildZExtOrBitCast(s->unit->builder, mask_bits(s, mask), type_i32(s->unit), "");
 }

@@ -1,5 +1,6 @@
 /* Accesses the target has no instruction for: LLVM would make a branch for each lane, which is slow to
- * compile and no faster. They are done lane by lane in a loop; gathers of narrow elements take the words
+ * compile and no faster. Functions of the runtime do them lane by lane
+ * (cpu/lane_access.h); gathers of narrow elements take the words
  * around them.
  *
  *                      512 bits           256 bits           128 bits
@@ -7,6 +8,8 @@
  *   gathers            below 32: words    below 32 bits      all
  *   scatters           below 32 bits      all                all                                      */
 #include "simd/arithmetic.h"
+
+#include <stdio.h>
 
 static bool is_wide(struct simd *s, LLVMTypeRef element) {
     return LLVMABISizeOfType(s->unit->layout, element) >= 4;
@@ -24,30 +27,90 @@ bool has_scatter(struct simd *s, LLVMTypeRef element) {
     return s->vector_bits == 512 && is_wide(s, element);
 }
 
-/* `align` travels in the place of the original instruction. */
-static LLVMValueRef load_lane(struct simd *s, LLVMValueRef align, LLVMValueRef *arguments) {
-    LLVMTypeRef type = LLVMTypeOf(arguments[1]);
-    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, arguments[0], "");
-    LLVMSetAlignment(load, (unsigned)LLVMConstIntGetZExtValue(align));
-    return load;
+/* A slot that every access of the function may use: it holds something only from one instruction before a
+ * call to the one behind it. */
+static LLVMValueRef shared_slot(struct simd *s, LLVMTypeRef type) {
+    for (int i = 0; i < s->shared_slot_count; i++)
+        if (LLVMGetAllocatedType(s->shared_slots[i]) == type) return s->shared_slots[i];
+    LLVMValueRef slot = make_slot(s, type);
+    if (s->shared_slot_count < SHARED_SLOTS) s->shared_slots[s->shared_slot_count++] = slot;
+    return slot;
 }
 
-static LLVMValueRef store_lane(struct simd *s, LLVMValueRef align, LLVMValueRef *arguments) {
-    LLVMValueRef store = LLVMBuildStore(s->unit->builder, arguments[1], arguments[0]);
-    LLVMSetAlignment(store, (unsigned)LLVMConstIntGetZExtValue(align));
-    return arguments[1];
+/* Calls the runtime's function for elements of this size, which keeps all registers (cpu/lane_access.h).
+ * `from`: addresses, or that of a row. */
+static void access_lanes(struct simd *s, const char *access, LLVMTypeRef element, LLVMValueRef from,
+                         LLVMValueRef values, LLVMValueRef mask) {
+    char name[40];
+    snprintf(name, sizeof name, "smelt_runtime_%s_%d", access,
+             (int)LLVMABISizeOfType(s->unit->layout, element));
+    LLVMValueRef arguments[3] = {from, values, lanes_on(s, mask)};
+    LLVMValueRef call = call_runtime(s, name, LLVMVoidTypeInContext(s->unit->context), arguments, 3);
+    LLVMSetInstructionCallConv(call, LLVMPreserveAllCallConv);
+    LLVMSetFunctionCallConv(LLVMGetCalledValue(call), LLVMPreserveAllCallConv);
 }
 
-LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+static LLVMValueRef keep_addresses(struct simd *s, LLVMValueRef addresses) {
+    LLVMTypeRef any = LLVMPointerTypeInContext(s->unit->context, 0);
+    LLVMTypeRef vector = chunk_type(s, any);
+    if (LLVMTypeOf(addresses) != vector)
+        addresses = LLVMBuildAddrSpaceCast(s->unit->builder, addresses, vector, "");
+    LLVMValueRef slot = shared_slot(s, vector);
+    LLVMBuildStore(s->unit->builder, addresses, slot);
+    return slot;
+}
+
+static LLVMValueRef any_address(struct simd *s, LLVMValueRef address) {
+    LLVMTypeRef any = LLVMPointerTypeInContext(s->unit->context, 0);
+    return LLVMTypeOf(address) == any ? address : LLVMBuildAddrSpaceCast(s->unit->builder, address, any, "");
+}
+
+static bool is_row(LLVMValueRef place) {
+    return LLVMGetTypeKind(LLVMTypeOf(place)) == LLVMPointerTypeKind;
+}
+
+/* All lanes are on, and their addresses a vector: one access after another, without branches. */
+static LLVMValueRef load_each(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        LLVMValueRef at = const_i32(s, lane);
+        LLVMValueRef load = LLVMBuildLoad2(b, element, LLVMBuildExtractElement(b, addresses, at, ""), "");
+        LLVMSetAlignment(load, (unsigned)align);
+        result = LLVMBuildInsertElement(b, result, load, at, "");
+    }
+    return result;
+}
+
+static void store_each(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        LLVMValueRef at = const_i32(s, lane);
+        LLVMValueRef store = LLVMBuildStore(b, LLVMBuildExtractElement(b, vector, at, ""),
+                                            LLVMBuildExtractElement(b, addresses, at, ""));
+        LLVMSetAlignment(store, (unsigned)align);
+    }
+}
+
+LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask,
                         int align) {
-    LLVMValueRef vectors[2] = {addresses, LLVMConstNull(chunk_type(s, element))};
-    return each_lane(s, const_i32(s, align), mask, vectors, 2, element, load_lane);
+    if (!mask && !is_row(from) && !s->many_accesses) return load_each(s, element, from, align);
+    LLVMValueRef place = is_row(from) ? any_address(s, from) : keep_addresses(s, from);
+    LLVMValueRef values = shared_slot(s, chunk_type(s, element));
+    access_lanes(s, is_row(from) ? "load_row" : "load_lanes", element, place, values, mask);
+    return LLVMBuildLoad2(s->unit->builder, chunk_type(s, element), values, "");
 }
 
-void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align) {
-    LLVMValueRef vectors[2] = {addresses, vector};
-    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vector));
-    (void)each_lane(s, const_i32(s, align), mask, vectors, 2, element, store_lane);
+void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align) {
+    if (!mask && !is_row(to) && !s->many_accesses) {
+        store_each(s, vector, to, align);
+        return;
+    }
+    LLVMValueRef place = is_row(to) ? any_address(s, to) : keep_addresses(s, to);
+    LLVMValueRef values = shared_slot(s, LLVMTypeOf(vector));
+    LLVMBuildStore(s->unit->builder, vector, values);
+    access_lanes(s, is_row(to) ? "store_row" : "store_lanes", LLVMGetElementType(LLVMTypeOf(vector)), place,
+                 values, mask);
 }
 
 bool gathers_words(struct simd *s, LLVMTypeRef element) {
@@ -86,14 +149,6 @@ LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addr
 
 /* ---- Neighbours under a mask. */
 
-static LLVMValueRef neighbours_of(struct simd *s, LLVMValueRef address, LLVMTypeRef element) {
-    int64_t steps[GANG_MAX_LANES];
-    for (int i = 0; i < s->chunk_lanes; i++)
-        steps[i] = i * (int64_t)LLVMABISizeOfType(s->unit->layout, element);
-    LLVMValueRef offsets = constant_lanes(s, type_i64(s->unit), steps, s->chunk_lanes);
-    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), address, &offsets, 1, "");
-}
-
 /* i1: all lanes are on. */
 static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
     LLVMValueRef bits = mask_bits(s, mask);
@@ -117,6 +172,7 @@ static struct split split_by_mask(struct simd *s, LLVMValueRef mask) {
 
 LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                         int align) {
+    if (s->many_accesses) return load_lanes(s, element, address, mask, align);
     LLVMBuilderRef b = s->unit->builder;
     struct split split = split_by_mask(s, mask);
     LLVMValueRef values[2];
@@ -125,7 +181,7 @@ LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef addres
     ends[0] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, split.after);
     LLVMPositionBuilderAtEnd(b, split.some);
-    values[1] = load_lanes(s, element, neighbours_of(s, address, element), mask, align);
+    values[1] = load_lanes(s, element, address, mask, align);
     ends[1] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, split.after);
     LLVMPositionBuilderAtEnd(b, split.after);
@@ -135,13 +191,16 @@ LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef addres
 }
 
 void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align) {
+    if (s->many_accesses) {
+        store_lanes(s, vector, address, mask, align);
+        return;
+    }
     LLVMBuilderRef b = s->unit->builder;
     struct split split = split_by_mask(s, mask);
     store_vector(s, vector, address, NULL, align);
     LLVMBuildBr(b, split.after);
     LLVMPositionBuilderAtEnd(b, split.some);
-    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vector));
-    store_lanes(s, vector, neighbours_of(s, address, element), mask, align);
+    store_lanes(s, vector, address, mask, align);
     LLVMBuildBr(b, split.after);
     LLVMPositionBuilderAtEnd(b, split.after);
 }

@@ -82,6 +82,8 @@ struct remark {
     unsigned line, column;
 };
 
+#define SHARED_SLOTS 16
+
 struct simd {
     struct unit *unit;
     struct arena arena;
@@ -109,12 +111,15 @@ struct simd {
     int item_count;
     int region_words, region_count;
     /* Emission. */
+    bool many_accesses;            /* they must not branch one by one */
     int current;                   /* block being emitted … */
     int serial;                    /* … and the number of this emission: some blocks are emitted twice */
     LLVMBasicBlockRef slots_block; /* where stack slots are made */
-    LLVMValueRef *entry_mask;      /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;        /* by line */
-    bool refused;                  /* the message in the unit's result says why */
+    LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (lane_access.c), one for each type */
+    int shared_slot_count;
+    LLVMValueRef *entry_mask; /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;   /* by line */
+    bool refused;             /* the message in the unit's result says why */
 };
 
 /* ---- Types and constants (values.c). */
@@ -146,6 +151,8 @@ LLVMValueRef mask_or_ones(struct simd *s, int chunk);
 LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count);
 /* The mask of one chunk as an integer of chunk_lanes bits. */
 LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask);
+/* As i32; NULL: all lanes are on. */
+LLVMValueRef lanes_on(struct simd *s, LLVMValueRef mask);
 /* Chunks side by side as one vector of count × chunk_lanes lanes, and back. */
 LLVMValueRef join_chunks(struct simd *s, LLVMValueRef const *chunks, int count);
 LLVMValueRef part_of_vector(struct simd *s, LLVMValueRef vector, int first, int lanes);
@@ -246,9 +253,10 @@ LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addr
 LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                         int align);
 void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
-LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
-                        int align);
-void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
+/* Lane by lane; mask NULL: all are on. The place: a vector of addresses, or the address of lane 0, whose
+ * neighbours follow. */
+LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask, int align);
+void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align);
 /* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
 bool emit_atomic(struct simd *s, LLVMValueRef instruction);
 /* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */

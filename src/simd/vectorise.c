@@ -265,6 +265,17 @@ static smelt_status write_speculating(struct simd *s) {
     return s->refused ? SMELT_OK : simd_emit(s);
 }
 
+/* Up to here an access under a mask may branch (lane_access.c): code generators take a time that grows with
+ * the square of the number of branches. */
+#define MANY_ACCESSES 512
+
+static int count_accesses(struct simd *s) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) count += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
+    return count;
+}
+
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(measure_private_memory(unit));
@@ -275,6 +286,7 @@ static smelt_status vectorise(struct simd *s) {
     if (unit->request->output == COMPILE_SIMD) write_shapes(s);
     if (unit->request->output == COMPILE_WHY) remark_control_flow(s);
     bool speculate = s->chunk_lanes > 1 && speculation_pays(s);
+    s->many_accesses = count_accesses(s) * s->chunk_count > MANY_ACCESSES;
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
