@@ -1,6 +1,6 @@
 /* smelt bench: benchmarks by name. Their cases are repeated in turn; what is printed are medians and
  * inter-quartile ranges, as a table or as JSON. */
-#include "bench.h"
+#include "bench/harness.h"
 #include "bench_report.h"
 #include "commands.h"
 #include "values.h"

@@ -2,7 +2,7 @@
 #ifndef SMELT_CLI_BENCH_REPORT_H
 #define SMELT_CLI_BENCH_REPORT_H
 
-#include "bench.h"
+#include "bench/harness.h"
 
 struct bench_result {
     const char *job, *variant, *anchor;

@@ -1,0 +1,280 @@
+/* Contests: variants of one job are checked, then timed in turn. */
+#include "bench/cpu/contest.h"
+#include "bench/hand/handwritten.h"
+#include "bench/cpu/threads.h"
+#include "commands.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+double bench_now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- Checking. */
+
+#define PIECE (1 << 20)
+
+struct comparison {
+    float *actual; /* poisoned by poison_piece */
+    const float *expected;
+    int64_t count;
+    double tolerance, smallest;
+    atomic_llong first_wrong; /* an index that is wrong, the lowest of its piece; -1: none */
+};
+
+static int64_t piece_end(const struct comparison *c, int64_t index) {
+    return (index + 1) * PIECE < c->count ? (index + 1) * PIECE : c->count;
+}
+
+static void poison_piece(void *context, int64_t index) {
+    const struct comparison *c = context;
+    for (int64_t i = index * PIECE; i < piece_end(c, index); i++) c->actual[i] = NAN;
+}
+
+static void compare_piece(void *context, int64_t index) {
+    struct comparison *c = context;
+    for (int64_t i = index * PIECE; i < piece_end(c, index); i++) {
+        double expected = c->expected[i], size = fmax(fabs(expected), c->smallest);
+        if (fabs(c->actual[i] - expected) <= c->tolerance * size) continue; /* NaN is not */
+        atomic_store(&c->first_wrong, i);
+        return;
+    }
+}
+
+/* Runs the variant once. A failure or a wrong result becomes a row. */
+static bool is_right(struct contest *contest, const struct variant *variant) {
+    struct comparison c = {.actual = floats(contest->output),
+                           .expected = floats(contest->expected),
+                           .count = smelt_array_size(contest->output),
+                           .tolerance = contest->tolerance,
+                           .smallest = contest->smallest > 0 ? contest->smallest : 1,
+                           .first_wrong = -1};
+    int64_t pieces = (c.count + PIECE - 1) / PIECE;
+    team_run(poison_piece, &c, pieces);
+    smelt_status status = variant->run(variant->context);
+    if (status != SMELT_OK) {
+        contest->status =
+            bench_fail(contest->bench, contest->job, variant->name, exit_status_of(status), smelt_error());
+        return false;
+    }
+    team_run(compare_piece, &c, pieces);
+    int64_t wrong = atomic_load(&c.first_wrong);
+    if (wrong < 0) return true;
+    char message[128];
+    snprintf(message, sizeof message, "wrong result: element %lld is %.9g, expected %.9g", (long long)wrong,
+             (double)c.actual[wrong], (double)c.expected[wrong]);
+    contest->status = bench_fail(contest->bench, contest->job, variant->name, EXIT_KERNEL, message);
+    return false;
+}
+
+/* ---- Taking part. */
+
+/* A variant whose check takes longer is timed once only. */
+#define SLOW_SECONDS 1.0
+
+static smelt_status measure_variant(void *context, double *seconds) {
+    const struct variant *variant = context;
+    double start = bench_now();
+    smelt_status status = variant->run(variant->context);
+    *seconds = bench_now() - start;
+    return status;
+}
+
+void contest_add(struct contest *contest, struct bench_case one) {
+    if (contest->status != SMELT_OK || contest->case_count == 2 * MAX_VARIANTS) return;
+    one.job = contest->job;
+    contest->cases[contest->case_count++] = one;
+}
+
+void contest_enter(struct contest *contest, struct variant variant) {
+    if (contest->status != SMELT_OK || contest->count == MAX_VARIANTS) return;
+    double start = bench_now();
+    if (!is_right(contest, &variant)) return;
+    if (bench_now() - start > SLOW_SECONDS) variant.most_rounds = 1;
+    struct variant *entered = &contest->variants[contest->count++];
+    *entered = variant;
+    contest_add(contest, (struct bench_case){.variant = variant.name,
+                                             .anchor = variant.anchor,
+                                             .measure = measure_variant,
+                                             .context = entered,
+                                             .most_rounds = variant.most_rounds,
+                                             .work = contest->work,
+                                             .work_unit = contest->work_unit,
+                                             .bar = variant.bar});
+}
+
+void contest_enter_hand(struct contest *contest, const char *name, smelt_status (*run)(void *context),
+                        void *context, const char *anchor) {
+    if (handwritten_supported())
+        contest_enter(contest,
+                      (struct variant){.name = name, .run = run, .context = context, .anchor = anchor});
+    else
+        contest_absent(contest, name, NO_AVX512);
+}
+
+void contest_compare(struct contest *contest, const char *variant, const char *anchor, struct bench_bar bar) {
+    if (contest->status != SMELT_OK || contest->case_count == 0) return;
+    struct bench_case again = contest->cases[contest->case_count - 1];
+    if (strcmp(again.variant, variant) != 0) return;
+    again.measure = NULL;
+    again.anchor = anchor;
+    again.bar = bar;
+    contest_add(contest, again);
+}
+
+void contest_absent(struct contest *contest, const char *variant, const char *why) {
+    if (contest->status == SMELT_OK) contest->status = bench_note(contest->bench, contest->job, variant, why);
+}
+
+smelt_status contest_run(struct contest *contest) {
+    if (contest->status != SMELT_OK || contest->case_count == 0) return contest->status;
+    return bench_measure(contest->bench, contest->cases, contest->case_count, contest->repeats);
+}
+
+/* ---- Launches. */
+
+smelt_status launches_create(const char *file, const char *text, const char *const *names,
+                             const smelt_dispatch_desc *descs, const char *device,
+                             struct launches *launches) {
+    *launches = (struct launches){0};
+    smelt_library *library;
+    smelt_status status = smelt_library_create(&(smelt_library_desc){.path = file, .source = text}, &library);
+    if (status != SMELT_OK) return status;
+    for (int i = 0; i < MAX_LAUNCHES && names[i] && status == SMELT_OK; i++) {
+        launches->descs[i] = descs[i];
+        launches->descs[i].device = device;
+        status = smelt_library_function(library, &(smelt_function_desc){.name = names[i]},
+                                        &launches->functions[i]);
+        if (status == SMELT_OK) launches->count++;
+    }
+    smelt_library_release(library);
+    return status;
+}
+
+void launches_release(struct launches *launches) {
+    for (int i = 0; i < launches->count; i++) smelt_function_release(launches->functions[i]);
+    launches->count = 0;
+}
+
+smelt_status launches_run(void *context) {
+    const struct launches *launches = context;
+    for (int i = 0; i < launches->count; i++) {
+        smelt_status status = smelt_function_run(launches->functions[i], &launches->descs[i]);
+        if (status != SMELT_OK) return status;
+    }
+    return SMELT_OK;
+}
+
+/* ---- Cold compiles. */
+
+/* Processor time of the child processes that have ended. */
+static double children_seconds(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) != 0) return 0;
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+smelt_status cold_kernel_measure(void *context, double *seconds) {
+    struct cold_kernel *cold = context;
+    char text[16384];
+    /* A constant more: neither the text nor what clang is given was seen before. */
+    int length = snprintf(text, sizeof text, "%s\nconstant constexpr long cold_%ld_%lld_%u = 0;\n",
+                          cold->text, (long)getpid(), (long long)time(NULL), cold->made++);
+    if (length < 0 || (size_t)length >= sizeof text) return SMELT_ERROR_LIMIT;
+    struct launches launches = {0};
+    smelt_run_info info = {0};
+    smelt_dispatch_desc desc = cold->desc;
+    desc.info = &info;
+    smelt_status status =
+        launches_create(cold->file, text, (const char *const[]){cold->name, NULL}, &desc, "cpu", &launches);
+    double clang = children_seconds();
+    if (status == SMELT_OK) status = launches_run(&launches);
+    clang = children_seconds() - clang;
+    launches_release(&launches);
+    *seconds = info.compile_seconds;
+    cold->code_seconds = info.compile_seconds - clang;
+    cold->status = status;
+    return status;
+}
+
+smelt_status cold_kernel_code_measure(void *context, double *seconds) {
+    const struct cold_kernel *cold = context;
+    *seconds = cold->code_seconds;
+    return cold->status;
+}
+
+/* ---- The usual rivals. */
+
+#define SCALAR_ROUNDS 3
+#define COLD_ROUNDS 5
+
+void standard_enter(struct contest *contest, struct standard *standard, const char *file, const char *text,
+                    const char *name, const smelt_dispatch_desc *desc, const char *anchor,
+                    struct bench_bar bar) {
+    const char *const names[] = {name, NULL};
+    *standard = (struct standard){.cold = {.file = file, .text = text, .name = name, .desc = *desc}};
+    if (contest->status == SMELT_OK)
+        contest->status = launches_create(file, text, names, desc, "cpu", &standard->simd);
+    if (contest->status == SMELT_OK)
+        contest->status = launches_create(file, text, names, desc, "cpu-scalar", &standard->scalar);
+    contest_enter(contest, (struct variant){.name = SMELT_CPU_SCALAR,
+                                            .run = launches_run,
+                                            .context = &standard->scalar,
+                                            .most_rounds = SCALAR_ROUNDS});
+    contest_add(contest, (struct bench_case){.variant = "cold compile, with clang",
+                                             .measure = cold_kernel_measure,
+                                             .context = &standard->cold,
+                                             .most_rounds = COLD_ROUNDS});
+    contest_add(contest, (struct bench_case){.variant = "cold compile, without",
+                                             .anchor = "60 ms",
+                                             .anchor_seconds = 0.06,
+                                             .measure = cold_kernel_code_measure,
+                                             .context = &standard->cold,
+                                             .most_rounds = COLD_ROUNDS,
+                                             .bar = {BENCH_TIME_AT_MOST, 1}});
+    contest_enter(contest, (struct variant){.name = SMELT_CPU,
+                                            .run = launches_run,
+                                            .context = &standard->simd,
+                                            .anchor = anchor,
+                                            .bar = bar});
+}
+
+void standard_release(struct standard *standard) {
+    launches_release(&standard->simd);
+    launches_release(&standard->scalar);
+}
+
+/* ---- Arrays. */
+
+smelt_status new_floats(smelt_shape shape, smelt_array **array) {
+    return smelt_array_create(SMELT_FLOAT32, shape, array);
+}
+
+struct scaling {
+    float *values;
+    int64_t count;
+    float low, range;
+};
+
+static void scale_piece(void *context, int64_t index) {
+    const struct scaling *s = context;
+    int64_t past = (index + 1) * PIECE < s->count ? (index + 1) * PIECE : s->count;
+    for (int64_t i = index * PIECE; i < past; i++) s->values[i] = s->low + s->range * s->values[i];
+}
+
+smelt_status random_floats(smelt_shape shape, uint64_t seed, double low, double high, smelt_array **array) {
+    smelt_status status = smelt_array_uniform(SMELT_FLOAT32, shape, seed, array);
+    if (status != SMELT_OK) return status;
+    struct scaling s = {floats(*array), smelt_array_size(*array), (float)low, (float)(high - low)};
+    team_run(scale_piece, &s, (s.count + PIECE - 1) / PIECE);
+    return SMELT_OK;
+}

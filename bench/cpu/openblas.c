@@ -1,0 +1,35 @@
+#include "bench/cpu/openblas.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+/* Of cblas.h, which need not be installed. */
+enum { CBLAS_ROW_MAJOR = 101, CBLAS_NO_TRANSPOSE = 111 };
+typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                            const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void set_threads_function(int threads);
+
+static sgemm_function *sgemm;
+
+bool openblas_open(int threads) {
+    if (sgemm) return true;
+    /* It takes CPUs it does not know for ones without AVX, and would be no measure then. */
+    if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
+    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!library) return false;
+    set_threads_function *set_threads = (set_threads_function *)dlsym(library, "openblas_set_num_threads");
+    sgemm = (sgemm_function *)dlsym(library, "cblas_sgemm");
+    if (!set_threads || !sgemm) {
+        sgemm = NULL;
+        dlclose(library);
+        return false;
+    }
+    set_threads(threads);
+    return true;
+}
+
+void openblas_matmul(const float *a, const float *b, float *c, int64_t n) {
+    int side = (int)n;
+    sgemm(CBLAS_ROW_MAJOR, CBLAS_NO_TRANSPOSE, CBLAS_NO_TRANSPOSE, side, side, side, 1.0f, a, side, b, side,
+          0.0f, c, side);
+}

@@ -1,0 +1,14 @@
+/* OpenBLAS, opened at run time where it is installed: neither the build nor the tests need it. */
+#ifndef SMELT_BENCH_CPU_OPENBLAS_H
+#define SMELT_BENCH_CPU_OPENBLAS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Opens libopenblas.so.0 and has it use `threads` threads; false if it is not there. */
+bool openblas_open(int threads);
+
+/* c = a · b, square of n, row-major float32. Only after openblas_open. */
+void openblas_matmul(const float *a, const float *b, float *c, int64_t n);
+
+#endif

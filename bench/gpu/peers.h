@@ -1,0 +1,24 @@
+/* PyTorch, where this machine's python3 has it and it can use the GPU: a child process that does jobs of
+ * bench/gpu/peers.py when told to, so that its rounds lie between smelt's. */
+#ifndef SMELT_BENCH_GPU_PEERS_H
+#define SMELT_BENCH_GPU_PEERS_H
+
+#include <stdbool.h>
+
+/* Starts the child; it gets ready while the caller goes on. Nothing the second time. quick: small sizes. */
+void peers_start(bool quick);
+
+/* Ends it, and waits for its end. */
+void peers_stop(void);
+
+/* NULL if it is there; else a sentence why not. Waits until it is ready. */
+const char *peers_absent(void);
+
+/* Does a job `count` times; *seconds is the device's time for one. NULL, or a sentence why not (valid until
+ * the next call). The first time prepares its data and warms up, which is not counted. */
+const char *peers_measure(const char *job, int count, double *seconds);
+
+/* Gives back what a job's data takes of the GPU's memory. */
+void peers_forget(const char *job);
+
+#endif
