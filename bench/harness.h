@@ -1,11 +1,22 @@
-/* Benchmarks of `smelt bench`: each has a name and measures cases, which are repeated in turn, so that a
- * change of the machine's speed meets all of them alike. */
+/* The harness of `smelt bench`: a benchmark has a name and measures cases, which are repeated in turn, so
+ * that a change of the machine's speed meets all of them alike. What is found out goes to the caller's
+ * function, a result at a time; the harness prints nothing. */
 #ifndef SMELT_BENCH_HARNESS_H
 #define SMELT_BENCH_HARNESS_H
 
 #include "smelt/smelt.h"
 
-struct bench; /* one run of the command: what was asked for, and the results */
+struct bench_result;
+
+/* One run of benchmarks: what was asked for, and where the results go. */
+struct bench {
+    int repeats;               /* rounds; 0: as many as the job takes by itself */
+    bool quick;                /* a trial is enough: small sizes, one round */
+    const char *const *wanted; /* the jobs to run, ended by NULL; none: all */
+    void (*report)(const struct bench_result *result, void *context);
+    void *context;
+    void *shared; /* of the benchmark: what its jobs have in common */
+};
 
 /* What a case must reach. */
 struct bench_bar {
@@ -38,34 +49,61 @@ struct bench_case {
     struct bench_bar bar;
 };
 
+/* What became of a case. */
+struct bench_result {
+    const char *job, *variant, *anchor;
+    double median, spread, anchor_seconds; /* anchor_seconds 0: there is none */
+    double work;
+    const char *work_unit;
+    struct bench_bar bar;
+    const char *note; /* why there are no figures; NULL: there are. Lives as long as the call of `report` */
+    smelt_status status; /* of a failure */
+};
+
+/* The status of a variant whose result is wrong. */
+#define BENCH_WRONG_RESULT SMELT_ERROR_FAULT
+
 /* Measures the cases: one unrecorded round, then `repeats` rounds (0: the number the user asked for) of every
- * case in turn, and records the medians. The strings must live until the program ends. A case that fails is
- * recorded as failed; the others go on. Fails itself only where it cannot go on. */
+ * case in turn, and reports the medians. The names must live until the program ends. A case that fails is
+ * reported as failed; the others go on. Fails itself only where it cannot go on. */
 smelt_status bench_measure(struct bench *bench, const struct bench_case *cases, int count, int repeats);
 
-/* Records, instead of figures, why there are none: a failure (the command's exit status then tells), or that
- * something is not to be had here. The text is copied. */
-smelt_status bench_fail(struct bench *bench, const char *job, const char *variant, int exit_status,
-                        const char *message);
-smelt_status bench_note(struct bench *bench, const char *job, const char *variant, const char *text);
-
-/* Whether only a trial is wanted: small sizes, one round. */
-bool bench_quick(const struct bench *bench);
+/* Reports, instead of figures, why there are none: a failure, or that something is not available here. */
+void bench_fail(struct bench *bench, const char *job, const char *variant, smelt_status status,
+                const char *message);
+void bench_note(struct bench *bench, const char *job, const char *variant, const char *text);
 
 /* The rounds the user asked for; `usual` where nothing was said. */
 int bench_repeats(const struct bench *bench, int usual);
 
-/* Whether the job is among those the user named; all are, if none was. */
-bool bench_wants(const struct bench *bench, const char *job);
+/* A job that may be named behind its benchmark. */
+struct bench_job {
+    const char *name;
+    smelt_status (*run)(struct bench *bench, const char *name);
+};
 
 struct benchmark {
     const char *name;
     const char *help; /* one line for --help */
     smelt_status (*run)(struct bench *bench);
-    const char *const *jobs; /* those that may be named behind it, ended by NULL; NULL: none */
+    const struct bench_job *jobs; /* ended by one without a name; NULL: none */
 };
 
-/* The benchmarks there are, each in the file of its name. */
+/* Runs those of the jobs that are wanted. One that cannot be set up is reported as failed, with what `error`
+ * says; the others go on. */
+void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const char *(*error)(void));
+
+/* The benchmarks there are, each in the folder of its name. */
 extern const struct benchmark bench_compile, bench_cpu, bench_gpu;
+
+/* The value below which this part of the values lies, interpolated. Sorts them. */
+double bench_quantile(double *values, int count, double part);
+
+/* The monotonic clock, in seconds. */
+double bench_now(void);
+
+#define SHAPE_OF(...) \
+    ((smelt_shape){.ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .size = {__VA_ARGS__}})
+#define NO_BAR ((struct bench_bar){0})
 
 #endif

@@ -48,7 +48,7 @@ void print_table_head(void) {
 void print_table_row(const struct bench_result *r) {
     printf("%-18s %-26s ", r->job, r->variant);
     if (r->note) {
-        printf("%s%.*s\n", r->failed ? "failed: " : "", (int)strcspn(r->note, "\n"), r->note);
+        printf("%s%.*s\n", r->status != SMELT_OK ? "failed: " : "", (int)strcspn(r->note, "\n"), r->note);
         return;
     }
     print_seconds(r->median);
@@ -93,7 +93,7 @@ static void print_object(const struct bench_result *r) {
         print_key("met", false);
         fputs(bar_met(r) ? "true" : "false", stdout);
     }
-    if (r->note) print_text(r->failed ? "error" : "note", r->note, false);
+    if (r->note) print_text(r->status != SMELT_OK ? "error" : "note", r->note, false);
     putchar('}');
 }
 

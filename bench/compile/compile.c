@@ -18,12 +18,6 @@ struct job {
     unsigned made;
 };
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static smelt_status make_kernel(const char *name, smelt_kernel **kernel) {
     return smelt_kernel_create(
         &(smelt_kernel_desc){
@@ -53,11 +47,11 @@ static smelt_status run_once(const struct job *job, smelt_kernel *kernel, smelt_
 /* A new handle under this name, run once: from the descriptor to the result. */
 static smelt_status make_and_run(const struct job *job, const char *name, double *seconds) {
     smelt_kernel *kernel;
-    double start = now();
+    double start = bench_now();
     smelt_status status = make_kernel(name, &kernel);
     if (status != SMELT_OK) return status;
     status = run_once(job, kernel, NULL);
-    *seconds = now() - start;
+    *seconds = bench_now() - start;
     smelt_kernel_release(kernel);
     return status;
 }
@@ -80,12 +74,12 @@ static smelt_status from_disk(void *context, double *seconds) {
 
 static smelt_status launch(void *context, double *seconds) {
     const struct job *job = context;
-    double start = now();
+    double start = bench_now();
     for (int i = 0; i < LAUNCHES; i++) {
         smelt_status status = run_once(job, job->ready, NULL);
         if (status != SMELT_OK) return status;
     }
-    *seconds = (now() - start) / LAUNCHES;
+    *seconds = (bench_now() - start) / LAUNCHES;
     return SMELT_OK;
 }
 

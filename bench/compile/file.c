@@ -67,12 +67,6 @@ struct job {
     double clang, rest;
 };
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static double seconds_of(struct timeval time) {
     return (double)time.tv_sec + 1e-6 * (double)time.tv_usec;
 }
@@ -120,9 +114,9 @@ static smelt_status read_file(void *context, double *seconds) {
     struct job *job = context;
     smelt_status status = make_text(job);
     if (status != SMELT_OK) return status;
-    double start = now();
+    double start = bench_now();
     status = smelt_library_create(&(smelt_library_desc){.source = job->text}, &library);
-    *seconds = now() - start;
+    *seconds = bench_now() - start;
     if (status == SMELT_OK) smelt_library_release(library);
     return status;
 }
@@ -131,12 +125,12 @@ static smelt_status read_file(void *context, double *seconds) {
  * generation. */
 static smelt_status time_entry(struct job *job, smelt_library *library, double *seconds) {
     smelt_function *function;
-    double start = now(), children = time_of(RUSAGE_CHILDREN), own = time_of(RUSAGE_SELF);
+    double start = bench_now(), children = time_of(RUSAGE_CHILDREN), own = time_of(RUSAGE_SELF);
     smelt_status status =
         smelt_library_function(library, &(smelt_function_desc){.name = "softmax_12"}, &function);
     if (status != SMELT_OK) return status;
     status = run_entry(job, function, 0);
-    *seconds = now() - start;
+    *seconds = bench_now() - start;
     double between = time_of(RUSAGE_SELF);
     job->clang = time_of(RUSAGE_CHILDREN) - children;
     if (status == SMELT_OK) status = run_entry(job, function, 100);

@@ -2,7 +2,6 @@
 #include "bench/cpu/contest.h"
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
-#include "commands.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -11,12 +10,6 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
-
-double bench_now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- Checking. */
 
@@ -61,8 +54,7 @@ static bool is_right(struct contest *contest, const struct variant *variant) {
     team_run(poison_piece, &c, pieces);
     smelt_status status = variant->run(variant->context);
     if (status != SMELT_OK) {
-        contest->status =
-            bench_fail(contest->bench, contest->job, variant->name, exit_status_of(status), smelt_error());
+        bench_fail(contest->bench, contest->job, variant->name, status, smelt_error());
         return false;
     }
     team_run(compare_piece, &c, pieces);
@@ -71,7 +63,7 @@ static bool is_right(struct contest *contest, const struct variant *variant) {
     char message[128];
     snprintf(message, sizeof message, "wrong result: element %lld is %.9g, expected %.9g", (long long)wrong,
              (double)c.actual[wrong], (double)c.expected[wrong]);
-    contest->status = bench_fail(contest->bench, contest->job, variant->name, EXIT_KERNEL, message);
+    bench_fail(contest->bench, contest->job, variant->name, BENCH_WRONG_RESULT, message);
     return false;
 }
 
@@ -131,7 +123,7 @@ void contest_compare(struct contest *contest, const char *variant, const char *a
 }
 
 void contest_absent(struct contest *contest, const char *variant, const char *why) {
-    if (contest->status == SMELT_OK) contest->status = bench_note(contest->bench, contest->job, variant, why);
+    if (contest->status == SMELT_OK) bench_note(contest->bench, contest->job, variant, why);
 }
 
 smelt_status contest_run(struct contest *contest) {

@@ -106,9 +106,6 @@ void standard_enter(struct contest *contest, struct standard *standard, const ch
                     struct bench_bar bar);
 void standard_release(struct standard *standard);
 
-/* The monotonic clock, in seconds. */
-double bench_now(void);
-
 /* float32 arrays of this shape: undefined; uniform in [low, high). */
 smelt_status new_floats(smelt_shape shape, smelt_array **array);
 smelt_status random_floats(smelt_shape shape, uint64_t seed, double low, double high, smelt_array **array);
@@ -116,9 +113,6 @@ smelt_status random_floats(smelt_shape shape, uint64_t seed, double low, double 
 static inline float *floats(const smelt_array *array) {
     return smelt_array_data(array);
 }
-
-#define SHAPE_OF(...) \
-    ((smelt_shape){.ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .size = {__VA_ARGS__}})
 
 #define NO_AVX512 "this CPU has no AVX-512"
 

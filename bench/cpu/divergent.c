@@ -54,7 +54,7 @@ static smelt_status measure(struct bench *bench, const char *name, struct diverg
 }
 
 smelt_status bench_cpu_divergent(struct bench *bench, const char *name) {
-    int64_t count = bench_quick(bench) ? 1 << 12 : 1 << 20;
+    int64_t count = bench->quick ? 1 << 12 : 1 << 20;
     struct divergent_job job = {0};
     smelt_status status = random_floats(SHAPE_OF(count), 13, -1, 1, &job.in);
     if (status == SMELT_OK) status = new_floats(SHAPE_OF(count), &job.out);

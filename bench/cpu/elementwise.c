@@ -92,7 +92,7 @@ static smelt_status measure_exp(struct bench *bench, const char *name, struct ex
 }
 
 smelt_status bench_cpu_exp(struct bench *bench, const char *name) {
-    int64_t count = bench_quick(bench) ? 1 << 16 : 1 << 26;
+    int64_t count = bench->quick ? 1 << 16 : 1 << 26;
     struct exp_job job = {0};
     smelt_status status = random_floats(SHAPE_OF(count), 2, -10, 2, &job.in);
     if (status == SMELT_OK) status = new_floats(SHAPE_OF(count), &job.out);
@@ -181,7 +181,7 @@ static smelt_status measure_chain(struct bench *bench, const char *name, struct 
 }
 
 smelt_status bench_cpu_chain(struct bench *bench, const char *name) {
-    struct chain_job job = {.rows = bench_quick(bench) ? 16 : 4096, .columns = 4096};
+    struct chain_job job = {.rows = bench->quick ? 16 : 4096, .columns = 4096};
     smelt_shape shape = SHAPE_OF(job.rows, job.columns), row = SHAPE_OF(job.columns);
     smelt_status status = random_floats(shape, 3, -2, 2, &job.x);
     if (status == SMELT_OK) status = random_floats(row, 4, 0.5, 1.5, &job.scale);

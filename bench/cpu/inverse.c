@@ -66,7 +66,7 @@ static smelt_status measure(struct bench *bench, const char *name, struct invers
 }
 
 smelt_status bench_cpu_inverse(struct bench *bench, const char *name) {
-    bool quick = bench_quick(bench);
+    bool quick = bench->quick;
     struct inverse_job job = {.length = quick ? 128 : 8192, .heads = quick ? 2 : 16};
     smelt_shape shape = SHAPE_OF(1, job.length, job.heads, SIDE);
     smelt_status status = random_floats(shape, 10, -0.1, 0.1, &job.a);

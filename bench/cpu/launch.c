@@ -38,7 +38,7 @@ static smelt_status measure_launch(void *context, double *seconds) {
 
 smelt_status bench_cpu_launch(struct bench *bench, const char *name) {
     const struct bench_bar within = {BENCH_TIME_AT_MOST, 1};
-    struct launch_job one = {.threads = GROUP, .launches = bench_quick(bench) ? 20 : LAUNCHES};
+    struct launch_job one = {.threads = GROUP, .launches = bench->quick ? 20 : LAUNCHES};
     smelt_status status = smelt_kernel_create(
         &(smelt_kernel_desc){.name = "twice",
                              .source = "uint i = thread_position_in_grid.x;\nout[i] = inp[i] + inp[i];\n",

@@ -47,7 +47,7 @@ static smelt_status measure(struct bench *bench, const char *job, smelt_array *f
 }
 
 smelt_status bench_cpu_machine(struct bench *bench, const char *job) {
-    int64_t count = bench_quick(bench) ? 1 << 16 : 1 << 26;
+    int64_t count = bench->quick ? 1 << 16 : 1 << 26;
     smelt_array *from = NULL, *to = NULL;
     smelt_status status = random_floats(SHAPE_OF(count), 1, -1, 1, &from);
     if (status == SMELT_OK) status = new_floats(SHAPE_OF(count), &to);

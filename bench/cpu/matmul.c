@@ -121,7 +121,7 @@ static smelt_status measure_simdgroup(struct bench *bench, const char *name, str
 
 static smelt_status run(struct bench *bench, const char *name,
                         smelt_status (*measure)(struct bench *, const char *, struct matmul_job *)) {
-    struct matmul_job job = {.n = bench_quick(bench) ? 128 : 1024};
+    struct matmul_job job = {.n = bench->quick ? 128 : 1024};
     smelt_shape shape = SHAPE_OF(job.n, job.n);
     smelt_status status = random_floats(shape, 8, -1, 1, &job.a);
     if (status == SMELT_OK) status = random_floats(shape, 9, -1, 1, &job.b);

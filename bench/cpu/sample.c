@@ -68,7 +68,7 @@ static smelt_status measure(struct bench *bench, const char *name, struct sample
 }
 
 smelt_status bench_cpu_grid_sample(struct bench *bench, const char *name) {
-    bool quick = bench_quick(bench);
+    bool quick = bench->quick;
     struct sample_job job = {.batch = quick ? 2 : 8, .side = quick ? 16 : 256, .rows = quick ? 8 : 64};
     smelt_shape out = SHAPE_OF(job.batch, job.rows, job.rows, CHANNELS);
     smelt_status status = random_floats(SHAPE_OF(job.batch, job.side, job.side, CHANNELS), 11, -1, 1, &job.x);

@@ -58,8 +58,8 @@ static smelt_status measure(struct bench *bench, const char *name, struct softma
 
 static smelt_status run(struct bench *bench, const char *name, struct softmax_job job, const char *file,
                         const char *text, const char *function) {
-    job.rows = bench_quick(bench) ? 8 : 4096;
-    job.columns = bench_quick(bench) ? 768 : 4096;
+    job.rows = bench->quick ? 8 : 4096;
+    job.columns = bench->quick ? 768 : 4096;
     smelt_shape shape = SHAPE_OF(job.rows, job.columns);
     smelt_status status = random_floats(shape, 7, -4, 4, &job.in);
     if (status == SMELT_OK) status = new_floats(shape, &job.out);

@@ -1,7 +1,6 @@
 /* Contests on the GPU: variants of one job are checked, then timed in turn. */
 #include "bench/gpu/contest.h"
 #include "bench/gpu/peers.h"
-#include "commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,10 +99,8 @@ static bool is_right(struct gpu_contest *contest, const char *variant, smelt_sta
         status == SMELT_OK && contest->check(contest->check_context, output, message, sizeof message);
     free(output);
     if (right) return true;
-    contest->status =
-        status == SMELT_OK
-            ? bench_fail(contest->gpu->bench, contest->job, variant, EXIT_KERNEL, message)
-            : bench_fail(contest->gpu->bench, contest->job, variant, exit_status_of(status), gpu_error());
+    bench_fail(contest->gpu->bench, contest->job, variant, status == SMELT_OK ? BENCH_WRONG_RESULT : status,
+               status == SMELT_OK ? message : gpu_error());
     return false;
 }
 
@@ -156,7 +153,7 @@ void gpu_enter_peer(struct gpu_contest *contest, const char *variant, const char
     const char *why = peers_absent();
     if (!why) why = peers_measure(peer, 1, &unused);
     if (why) {
-        contest->status = bench_note(contest->gpu->bench, contest->job, variant, why);
+        bench_note(contest->gpu->bench, contest->job, variant, why);
         return;
     }
     struct gpu_entry *entry = add_entry(contest, (struct gpu_entry){.peer = peer});
@@ -187,8 +184,11 @@ void gpu_compare(struct gpu_contest *contest, const char *variant, const char *a
 
 smelt_status gpu_contest_run(struct gpu_contest *contest) {
     if (contest->status != SMELT_OK || contest->case_count == 0) return contest->status;
-    return bench_measure(contest->gpu->bench, contest->cases, contest->case_count,
-                         bench_repeats(contest->gpu->bench, ROUNDS));
+    smelt_status status = bench_measure(contest->gpu->bench, contest->cases, contest->case_count,
+                                        bench_repeats(contest->gpu->bench, ROUNDS));
+    for (int i = 0; i < contest->count; i++)
+        if (contest->entries[i].peer) peers_forget(contest->entries[i].peer);
+    return status;
 }
 
 /* ---- Launches. */

@@ -114,22 +114,18 @@ static inline size_t gpu_bytes(const smelt_array *array) {
 float gpu_widen_bfloat(uint16_t bits);
 float gpu_widen_half(uint16_t bits);
 
-#define SHAPE_OF(...) \
-    ((smelt_shape){.ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .size = {__VA_ARGS__}})
-#define NO_BAR ((struct bench_bar){0})
-
 /* Elements of a random block where the job does not need more. */
 #define GPU_BLOCK (1 << 22)
 
 /* ---- The jobs, each in a file of its kind. */
-smelt_status bench_gpu_copy(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_launch(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_exp(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_softmax(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_rms_norm(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_grid_sample(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_grid_sample_vjp(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_inverse(struct gpu *gpu, const char *job);
-smelt_status bench_gpu_matmul(struct gpu *gpu, const char *job);
+smelt_status bench_gpu_copy(struct bench *bench, const char *job);
+smelt_status bench_gpu_launch(struct bench *bench, const char *job);
+smelt_status bench_gpu_exp(struct bench *bench, const char *job);
+smelt_status bench_gpu_softmax(struct bench *bench, const char *job);
+smelt_status bench_gpu_rms_norm(struct bench *bench, const char *job);
+smelt_status bench_gpu_grid_sample(struct bench *bench, const char *job);
+smelt_status bench_gpu_grid_sample_vjp(struct bench *bench, const char *job);
+smelt_status bench_gpu_inverse(struct bench *bench, const char *job);
+smelt_status bench_gpu_matmul(struct bench *bench, const char *job);
 
 #endif

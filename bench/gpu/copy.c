@@ -36,7 +36,8 @@ static smelt_status copy_by_driver(void *context) {
                                                 gpu_place(gpu->from), gpu_bytes(gpu->to)));
 }
 
-smelt_status bench_gpu_copy(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_copy(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     struct copy_job job = {.gpu = gpu,
                            .expected = gpu_first_values(gpu->from, GPU_BLOCK < smelt_array_size(gpu->from)
                                                                        ? GPU_BLOCK
@@ -124,8 +125,9 @@ static smelt_status measure_exp(struct gpu *gpu, const char *name, struct exp_jo
     return status;
 }
 
-smelt_status bench_gpu_exp(struct gpu *gpu, const char *name) {
-    smelt_shape shape = SHAPE_OF(bench_quick(gpu->bench) ? EXP_FLOATS >> 8 : EXP_FLOATS);
+smelt_status bench_gpu_exp(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
+    smelt_shape shape = SHAPE_OF(gpu->bench->quick ? EXP_FLOATS >> 8 : EXP_FLOATS);
     struct exp_job job = {.block = GPU_BLOCK < shape.size[0] ? GPU_BLOCK : shape.size[0]};
     smelt_status status = gpu_random(SMELT_FLOAT32, shape, GPU_BLOCK, 20, -20, 20, &job.in);
     if (status == SMELT_OK) status = gpu_new(SMELT_FLOAT32, shape, &job.out);

@@ -88,9 +88,11 @@ static smelt_status enter_seed(struct gpu_contest *contest, struct gpu_launches 
     static uint32_t size[4] = {1, 0, 1, SIDE};
     size[1] = (uint32_t)job->squares * SIDE;
     char *text = read_seed();
-    if (!text)
-        return bench_note(contest->gpu->bench, contest->job, SEED,
-                          "the seeds are in none of $SMELT_TEST_SEEDS, ../shared/seeds, shared/seeds");
+    if (!text) {
+        bench_note(contest->gpu->bench, contest->job, SEED,
+                   "the seeds are in none of $SMELT_TEST_SEEDS, ../shared/seeds, shared/seeds");
+        return SMELT_OK;
+    }
     smelt_status status = gpu_add_launch(
         contest->gpu, launches, "seed_002.metal", text, "chunk_tri_solve_invert_f32",
         &(smelt_dispatch_desc){
@@ -133,8 +135,9 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct inverse_jo
     return status;
 }
 
-smelt_status bench_gpu_inverse(struct gpu *gpu, const char *name) {
-    struct inverse_job job = {.squares = bench_quick(gpu->bench) ? 64 : SQUARES};
+smelt_status bench_gpu_inverse(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
+    struct inverse_job job = {.squares = gpu->bench->quick ? 64 : SQUARES};
     smelt_shape shape = SHAPE_OF(job.squares, SIDE, SIDE);
     smelt_status status = gpu_random(SMELT_FLOAT32, shape, GPU_BLOCK, 50, -0.1, 0.1, &job.a);
     if (status == SMELT_OK) status = gpu_new(SMELT_FLOAT32, shape, &job.out);

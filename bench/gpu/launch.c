@@ -2,8 +2,6 @@
  * after another, and recorded. */
 #include "bench/gpu/contest.h"
 
-#include <time.h>
-
 #define THREADS 32
 #define LAUNCHES 500 /* fewer than the driver's queue takes before it waits */
 #define RECORDED 100
@@ -16,12 +14,6 @@ struct launch_job {
     void *graph;  /* of the driver */
     void *stream; /* the driver's own handle of gpu->stream */
 };
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 static smelt_status launch_many(const struct launch_job *job, int count) {
     for (int i = 0; i < count; i++) {
@@ -38,21 +30,21 @@ static smelt_status settle(const struct launch_job *job) {
 /* *enqueued: the host's time for a call; *done: with the wait for the last. */
 static smelt_status time_smelt(const struct launch_job *job, double *enqueued, double *done) {
     smelt_status status = settle(job);
-    double start = now();
+    double start = bench_now();
     if (status == SMELT_OK) status = launch_many(job, LAUNCHES);
-    *enqueued = (now() - start) / LAUNCHES;
+    *enqueued = (bench_now() - start) / LAUNCHES;
     if (status == SMELT_OK) status = settle(job);
-    *done = (now() - start) / LAUNCHES;
+    *done = (bench_now() - start) / LAUNCHES;
     return status;
 }
 
 static smelt_status time_bare(const struct launch_job *job, double *enqueued, double *done) {
     smelt_status status = settle(job);
-    double start = now();
+    double start = bench_now();
     if (status == SMELT_OK) status = gpu_driver_status(gpu_driver_launch_empty(job->stream, LAUNCHES));
-    *enqueued = (now() - start) / LAUNCHES;
+    *enqueued = (bench_now() - start) / LAUNCHES;
     if (status == SMELT_OK) status = settle(job);
-    *done = (now() - start) / LAUNCHES;
+    *done = (bench_now() - start) / LAUNCHES;
     return status;
 }
 
@@ -88,20 +80,20 @@ static smelt_status measure_overhead(void *context, double *seconds) {
 static smelt_status measure_recording(void *context, double *seconds) {
     const struct launch_job *job = context;
     smelt_status status = settle(job);
-    double start = now();
+    double start = bench_now();
     if (status == SMELT_OK) status = smelt_recording_replay(job->recording, job->gpu->stream);
     if (status == SMELT_OK) status = settle(job);
-    *seconds = (now() - start) / RECORDED;
+    *seconds = (bench_now() - start) / RECORDED;
     return status;
 }
 
 static smelt_status measure_graph(void *context, double *seconds) {
     const struct launch_job *job = context;
     smelt_status status = settle(job);
-    double start = now();
+    double start = bench_now();
     if (status == SMELT_OK) status = gpu_driver_status(gpu_driver_replay(job->graph, job->stream));
     if (status == SMELT_OK) status = settle(job);
-    *seconds = (now() - start) / RECORDED;
+    *seconds = (bench_now() - start) / RECORDED;
     return status;
 }
 
@@ -147,7 +139,10 @@ static smelt_status measure_calls(const struct launch_job *job, const char *name
 static smelt_status measure_recorded(struct launch_job *job, const char *name) {
     smelt_status status = record(job);
     if (status == SMELT_OK) status = gpu_driver_status(gpu_driver_record_empty(RECORDED, &job->graph));
-    if (status != SMELT_OK) return bench_fail(job->gpu->bench, name, "recording", 1, gpu_error());
+    if (status != SMELT_OK) {
+        bench_fail(job->gpu->bench, name, "recording", BENCH_WRONG_RESULT, gpu_error());
+        return SMELT_OK;
+    }
     const struct bench_case cases[] = {{.job = name,
                                         .variant = "bare graph of 100",
                                         .measure = measure_graph,
@@ -162,7 +157,8 @@ static smelt_status measure_recorded(struct launch_job *job, const char *name) {
     return bench_measure(job->gpu->bench, cases, 2, bench_repeats(job->gpu->bench, 31));
 }
 
-smelt_status bench_gpu_launch(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_launch(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     struct launch_job job = {.gpu = gpu,
                              .stream = smelt_stream_native(gpu->stream),
                              .desc = {.buffers = {{.array = gpu->to}},

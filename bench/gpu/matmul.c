@@ -83,7 +83,7 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job
                                               .threadgroup = {job->half ? HALF_THREADS : THREADS, 1, 1}});
     const char *why = cublas_open();
     if (status == SMELT_OK && !why) gpu_enter(&contest, blas, run_cublas, job, NULL, NO_BAR);
-    if (status == SMELT_OK && why) status = bench_note(gpu->bench, name, blas, why);
+    if (status == SMELT_OK && why) bench_note(gpu->bench, name, blas, why);
     if (status == SMELT_OK) {
         gpu_enter_peer(&contest, torch, job->half ? "matmul-f16" : "matmul-f32");
         gpu_enter(&contest, own, gpu_run_launches, &launches, why ? torch : blas, NO_BAR);
@@ -94,7 +94,7 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job
 }
 
 static smelt_status run(struct gpu *gpu, const char *name, bool half) {
-    struct matmul_job job = {.gpu = gpu, .n = bench_quick(gpu->bench) ? 256 : SIDE, .half = half};
+    struct matmul_job job = {.gpu = gpu, .n = gpu->bench->quick ? 256 : SIDE, .half = half};
     smelt_dtype dtype = half ? SMELT_FLOAT16 : SMELT_FLOAT32;
     smelt_shape shape = SHAPE_OF(job.n, job.n);
     smelt_status status = gpu_random(dtype, shape, GPU_BLOCK, 60, -1, 1, &job.a);
@@ -113,11 +113,9 @@ static smelt_status run(struct gpu *gpu, const char *name, bool half) {
     return status;
 }
 
-smelt_status bench_gpu_matmul(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_matmul(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     smelt_status status = run(gpu, name, false);
-    if (status != SMELT_OK) {
-        status = bench_fail(gpu->bench, name, "float32", 1, gpu_error());
-        if (status != SMELT_OK) return status;
-    }
+    if (status != SMELT_OK) bench_fail(gpu->bench, name, "float32", BENCH_WRONG_RESULT, gpu_error());
     return run(gpu, name, true);
 }

@@ -85,7 +85,7 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct rows_job *
 }
 
 static smelt_status make(struct gpu *gpu, struct rows_job *job) {
-    job->rows = bench_quick(gpu->bench) ? 64 : ROWS;
+    job->rows = gpu->bench->quick ? 64 : ROWS;
     int64_t different = job->rows < BLOCK_ROWS ? job->rows : BLOCK_ROWS;
     smelt_shape shape = SHAPE_OF(job->rows, WIDTH);
     smelt_status status = gpu_random(SMELT_BFLOAT16, shape, GPU_BLOCK, 30, -4, 4, &job->in);
@@ -106,7 +106,8 @@ static void discard(struct rows_job *job) {
     smelt_array_release(job->out);
 }
 
-smelt_status bench_gpu_softmax(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_softmax(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     struct rows_job job = {.expect = expect_softmax};
     smelt_status status = make(gpu, &job);
     if (status == SMELT_OK)
@@ -118,7 +119,8 @@ smelt_status bench_gpu_softmax(struct gpu *gpu, const char *name) {
     return status;
 }
 
-smelt_status bench_gpu_rms_norm(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_rms_norm(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     static const float epsilon = EPSILON;
     struct rows_job job = {.expect = expect_rms_norm};
     smelt_status status = make(gpu, &job);

@@ -1,7 +1,6 @@
 /* Bilinear samples of images at random points, and their derivatives. */
 #include "bench/gpu/contest.h"
 #include "bench/kernel_text.h"
-#include "bench/gpu/peers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,7 +138,7 @@ static bool check_derivatives(void *context, const void *output, char *message, 
 /* ---- Jobs. Floors: reference/grid_sample.md's, each corner of each point read once. */
 
 static smelt_status make(struct gpu *gpu, struct sample_job *job) {
-    bool quick = bench_quick(gpu->bench);
+    bool quick = gpu->bench->quick;
     job->side = quick ? 64 : 1024;
     job->rows = quick ? 16 : 256;
     smelt_shape image = SHAPE_OF(BATCH, job->side, job->side, CHANNELS);
@@ -206,11 +205,11 @@ static smelt_status measure_samples(struct gpu *gpu, const char *name, struct sa
         status = gpu_contest_run(&contest);
     }
     gpu_release_launches(&launches);
-    peers_forget("grid-sample-nchw");
     return status;
 }
 
-smelt_status bench_gpu_grid_sample(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_grid_sample(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     struct sample_job job = {0};
     smelt_status status = make(gpu, &job);
     if (status == SMELT_OK)
@@ -255,11 +254,11 @@ static smelt_status measure_derivatives(struct gpu *gpu, const char *name, struc
         status = gpu_contest_run(&contest);
     }
     gpu_release_launches(&launches);
-    peers_forget("grid-sample-vjp-nchw");
     return status;
 }
 
-smelt_status bench_gpu_grid_sample_vjp(struct gpu *gpu, const char *name) {
+smelt_status bench_gpu_grid_sample_vjp(struct bench *bench, const char *name) {
+    struct gpu *gpu = bench->shared;
     struct sample_job job = {0};
     smelt_status status = make(gpu, &job);
     smelt_shape out = SHAPE_OF(BATCH, job.rows, job.rows, CHANNELS);
