@@ -30,7 +30,7 @@ typedef unsigned long uint64_t;
 typedef long intptr_t;
 typedef unsigned long uintptr_t;
 
-// ---- Intrinsics: functions without bodies that each engine replaces (src/ir/intrinsic.h is the same list).
+// ---- Intrinsics: functions without bodies that each engine replaces (src/compiler/passes/declare.c knows them by name).
 extern "C" {
 #define __smelt_pure __attribute__((const))
 #define __smelt_together __attribute__((convergent))
@@ -53,14 +53,14 @@ __smelt_pure void *__smelt_threadgroup_address(uint index);
 __smelt_together void __smelt_threadgroup_barrier(uint flags, uint line, const char *file);
 __smelt_together void __smelt_simdgroup_barrier(uint flags);
 void __smelt_thread_return(void);
-void __smelt_function_return(void); // src/ir/returns.c
+void __smelt_function_return(void); // src/compiler/passes/returns.c
 #define __smelt_leave() (__builtin_is_constant_evaluated() ? (void)0 : __smelt_function_return())
 void __smelt_max_threads(uint count);
-void __smelt_required_threads(uint x, uint y = 1, uint z = 1); // src/ir/bindings.c reads it
+void __smelt_required_threads(uint x, uint y = 1, uint z = 1); // src/compiler/passes/bindings.c reads it
 // The words of a log line: metal_logging says which (src/kernel/log.c reads them).
 void __smelt_log(ulong level, ...);
 __smelt_pure bool __smelt_constant_defined(const void *constant);
-// A macro: src/ir/constants.c wants to see the constant itself.
+// A macro: src/compiler/passes/constants.c wants to see the constant itself.
 #define is_function_constant_defined(constant) __smelt_constant_defined((const void *)&(constant))
 // Simdgroup operations, over the active lanes. `width` is 32 for a simdgroup and 4 for quads.
 __smelt_together uint __smelt_simd_shuffle_i32(uint value, uint lane);
@@ -104,7 +104,7 @@ template <class R, class... A> struct signature<R (*)(A...)> {
   static constexpr bool gives_nothing = __is_same(R, void);
 };
 
-// Read by src/ir/ from the constant array __smelt_bindings, ended by kind 0.
+// Read by src/compiler/passes/bindings.c from the constant array __smelt_bindings, ended by kind 0.
 struct binding {
   int kind;
   int index;

@@ -3,7 +3,7 @@
 #ifndef SMELT_CPU_EXECUTABLE_H
 #define SMELT_CPU_EXECUTABLE_H
 
-#include "cpu/context.h"
+#include "abi/cpu_context.h"
 #include "cpu/object.h"
 #include "kernel/code_list.h"
 

@@ -1,4 +1,4 @@
-#include "cpu/lane_access.h"
+#include "abi/lane_access.h"
 
 #include "cpu/fiber.h"
 

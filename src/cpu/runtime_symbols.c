@@ -1,8 +1,8 @@
 /* What generated code may call: the engine's runtime and the compiler's helper functions. */
-#include "cpu/context.h"
-#include "cpu/lane_access.h"
+#include "abi/cpu_context.h"
+#include "abi/lane_access.h"
 #include "cpu/object.h"
-#include "cpu/runtime_names.h"
+#include "abi/runtime_names.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,8 +13,8 @@ float __extendhfsf2(_Float16 value);
 _Float16 __truncsfhf2(float value);
 _Float16 __truncdfhf2(double value);
 
-/* Rounds to nearest even, as ir/bfloat.c does. Not every compiler's library has it. Bits travel as a
- * _Float16's: a bfloat is returned in the same register. */
+/* Rounds to nearest even, as compiler/passes/bfloat.c does. Not every compiler's library has it. Bits travel
+ * as a _Float16's: a bfloat is returned in the same register. */
 static _Float16 round_to_bfloat(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

@@ -1,6 +1,6 @@
 #include "cpu/shape.h"
 
-#include "cpu/context.h"
+#include "abi/cpu_context.h"
 
 /* Positions of threads that are not there, in the last gang of a masked group, must fit in 31 bits too. */
 #define SMALL_GRID ((uint32_t)INT32_MAX - 1023)

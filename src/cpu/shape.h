@@ -2,7 +2,7 @@
 #ifndef SMELT_CPU_SHAPE_H
 #define SMELT_CPU_SHAPE_H
 
-#include "ir/image.h"
+#include "abi/image.h"
 
 struct shape_request {
     uint32_t grid[3];       /* threads */

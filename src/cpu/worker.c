@@ -1,5 +1,5 @@
 #include "cpu/worker.h"
-#include "cpu/context.h"
+#include "abi/cpu_context.h"
 #include "cpu/gang.h"
 #include "cpu/interrupt.h"
 #include "cpu/scalar.h"

@@ -1,5 +1,5 @@
 #include "cuda/executable.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "cuda/shape.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ static uint8_t element_bytes(const struct binding *binding) {
     return dtype == SMELT_COMPLEX64 ? sizeof(float) : (uint8_t)smelt_dtype_bytes(dtype);
 }
 
-/* Where the contents of inlined buffers lie, behind all slots: as src/ptx/parameters.c counts. */
+/* Where the contents of inlined buffers lie, behind all slots: as src/compiler/ptx/parameters.c counts. */
 static smelt_status lay_out(const char *name, struct cuda_code *code) {
     const struct image *image = &code->head.image;
     uint32_t count = 0;

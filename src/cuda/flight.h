@@ -4,7 +4,7 @@
 
 #include "cuda/executable.h"
 #include "cuda/memory.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "kernel/log.h"
 
 struct flight {

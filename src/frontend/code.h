@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "ir/compiler.h"
+#include "abi/compiler.h"
 
 struct code_options {
     const char *name;                /* what messages call the kernel */

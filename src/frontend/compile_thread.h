@@ -2,7 +2,7 @@
 #ifndef SMELT_FRONTEND_COMPILE_THREAD_H
 #define SMELT_FRONTEND_COMPILE_THREAD_H
 
-#include "ir/compiler.h"
+#include "abi/compiler.h"
 
 /* compiler->compile(request, result), for at most `seconds`. TIMEOUT after that, with the sentence in
  * result->message: LLVM cannot be stopped from outside, so its thread works on, and what it makes is thrown

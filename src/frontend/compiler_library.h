@@ -2,7 +2,7 @@
 #ifndef SMELT_FRONTEND_COMPILER_LIBRARY_H
 #define SMELT_FRONTEND_COMPILER_LIBRARY_H
 
-#include "ir/compiler.h"
+#include "abi/compiler.h"
 
 /* NO_COMPILER names the Debian package when the library, or the LLVM it needs, is not there. */
 smelt_status compiler_open(const struct compiler **compiler);

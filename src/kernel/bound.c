@@ -1,5 +1,5 @@
 #include "kernel/bound.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "kernel/dispatch.h"
 #include "kernel/transfer.h"
 

@@ -2,7 +2,7 @@
 #ifndef SMELT_KERNEL_DEVICE_H
 #define SMELT_KERNEL_DEVICE_H
 
-#include "ir/image.h"
+#include "abi/image.h"
 
 struct executable; /* the device's own */
 struct memory;

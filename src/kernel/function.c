@@ -1,7 +1,7 @@
 /* Functions of libraries: their codes, their arguments by index, launches. */
 #include "array/array.h"
 #include "base/interrupt.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "kernel/library.h"
 #include "kernel/transfer.h"
 #include "kernel/show.h"

@@ -2,7 +2,7 @@
 #ifndef SMELT_PACKAGE_CONSTANTS_H
 #define SMELT_PACKAGE_CONSTANTS_H
 
-#include "ir/compiler.h"
+#include "abi/compiler.h"
 #include "package/package.h"
 
 /* The `count` constants that an entry names, in the order of their indexes (`uses` is put in it, and keeps

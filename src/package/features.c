@@ -102,7 +102,8 @@ static bool machine_has(const struct feature *feature, uint32_t states) {
     return (r[feature->place] >> feature->bit & 1) && (states & feature->state) == feature->state;
 }
 
-/* By code generation (cpu/codegen.c). Code that earlier versions packaged may need it all the same. */
+/* By code generation (compiler/cpu/codegen.c). Code that earlier versions packaged may need it all the same.
+ */
 static bool is_avoided(const struct feature *feature) {
     return strcmp(feature->name, "sse4a") == 0;
 }

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "ir/image.h"
+#include "abi/image.h"
 #include "source/program.h"
 
 /* Raise it with every change of what format.c writes. */

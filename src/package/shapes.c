@@ -1,6 +1,6 @@
 #include "package/shapes.h"
 #include "cpu/shape.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "cuda/shape.h"
 
 #include <string.h>

@@ -317,7 +317,8 @@ static void place_at(const struct program *program, uint32_t token, struct text 
     text_addf(text, "#line 1 \"<at %u>\"\n", program->input.items[token].start);
 }
 
-/* Which arguments there are, by the function constants that guard them: read by src/ir/bindings.c. */
+/* Which arguments there are, by the function constants that guard them: read by
+ * src/compiler/passes/bindings.c. */
 static void add_guards(const struct program *program, const struct entry *entry, struct text *text) {
     bool guarded = false;
     for (int i = 0; i < entry->parameter_count; i++) guarded |= entry->parameters[i].guard != NULL;

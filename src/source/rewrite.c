@@ -209,9 +209,9 @@ static void check_constant_index(struct rewriter *r, uint32_t first, const char 
                             MAX_CONSTANT_INDEX));
 }
 
-/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/ir/ gives its value:
- * "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the integer
- * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
+/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/compiler/ gives its
+ * value: "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the
+ * integer smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
 static void rewrite_function_constant(struct rewriter *r, uint32_t list, const struct attribute_use *use) {
     uint32_t first = list, lowest = list > LONGEST_CONSTANT ? list - LONGEST_CONSTANT : 0;
     while (first > lowest && !starts_statement(r, first)) first--;
@@ -256,7 +256,7 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
 }
 
 /* A `return` in a kernel: whatever it evaluates comes first, then the thread is gone. In a function that the
- * kernel calls it may be, too: src/ir/returns.c finds out. */
+ * kernel calls it may be, too: src/compiler/passes/returns.c finds out. */
 static void rewrite_return(struct rewriter *r, uint32_t i) {
     bool kernel = scope_of(r, i) == SCOPE_KERNEL;
     if (is(r, i + 1, ";")) {

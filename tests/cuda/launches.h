@@ -6,7 +6,7 @@
 #include "unit/unit.h"
 
 #include "cuda/fake_driver.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "smelt/smelt.h"
 
 extern const struct fake_cuda *fake;

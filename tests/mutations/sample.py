@@ -4,7 +4,7 @@
     tests/mutations/sample.py FOLDER --seed N [--count 60] [--build build] [--only 3 17]
     tests/mutations/sample.py --list --seed N            prints candidates instead of building them
 
-A mutant changes one token of the C in src/simd, src/ptx, src/ir, src/cpu and src/source: a comparison, an operator, a
+A mutant changes one token of the C in src/compiler, src/cpu and src/source: a comparison, an operator, a
 constant, a condition. Each folder gets its share of the mutants by its lines. The same seed and sources give the same
 mutants. One that does not compile, or whose object file has the bytes of the unchanged one, makes way for the next.
 
@@ -23,7 +23,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FOLDERS = ("simd", "ptx", "ir", "cpu", "source")
+FOLDERS = ("compiler/simd", "compiler/ptx", "compiler", "compiler/passes", "compiler/cpu", "cpu", "source")
 LEAST = 6  # mutants of a folder
 TOKEN = re.compile(r"""(?P<skip>//[^\n]*|/\*.*?\*/|^[ \t]*\#(?:[^\n\\]|\\.)*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
     |(?P<name>[A-Za-z_]\w*)|(?P<number>(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*)(?![\w.])
@@ -35,7 +35,7 @@ SWAPS = {"<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"
 # The unit tests that contain the objects of libsmelt and are near these folders.
 UNIT_TESTS = {"source": "balance program rewrite signature token",
               "cpu": "engine gang image interrupt isolation kernel_errors kernel_log machine shape",
-              "ir": "image engine"}
+              "abi": "image engine"}
 
 
 class Mutant:

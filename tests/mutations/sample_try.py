@@ -7,7 +7,7 @@
 BUILD is a build, or what tests/gpu/bundle.sh made of one. First the unchanged build must pass each check (one that it does
 not pass is left out, and named). Then each mutant goes through its checks until one fails, those near its file first:
 unit tests, PTX in the emulator, cases of tests/kernels, tests/errors, tests/library, tests/ml, random kernels in code for
-all widths. With --gpu what src/ptx and src/ir decide is tried on a GPU too. A check that takes far longer than with the
+all widths. With --gpu what src/compiler decides for GPUs is tried on a GPU too. A check that takes far longer than with the
 unchanged build is one that fails. FILE gets a line of JSON for each mutant. Exit status: 0 all were noticed, 1 some were not,
 2 nothing could be said.
 """
@@ -31,7 +31,7 @@ GRACE = 15  # seconds behind the deadline for what has begun
 MOST_MEMORY = 24 << 20  # KiB of address space, where there is no GPU in it
 # Kernel cases that come first, by the folder of the mutant.
 NEAR = {"simd": "lanes|simd|atomic|barrier", "ptx": "simd|lanes|atomic|attributes|barrier|threadgroup",
-        "ir": "lanes|type|shift|integer|source_guards|constants|private|return|simd",
+        "passes": "lanes|type|shift|integer|source_guards|constants|private|return|simd",
         "cpu": "attributes|barrier|simd|threadgroup|logging|return|atomic", "source": "source|constants|library|literals|type"}
 WIDTHS = "exp simd_control_flow simd_divergent simd_reductions simd_shuffles type_integers type_vectors lanes_conversions " \
          "lanes_division_32 lanes_rounding ml_matmul_tiled ml_softmax_rows return_before_barrier"
@@ -135,7 +135,8 @@ def all_checks(root, options):
 
 def order_for(path, mutant, checks):
     """The checks that concern the file, in their order."""
-    folder, near = path.split("/")[1], re.compile(f"^kernel_({NEAR[path.split('/')[1]]})")
+    folder = {"compiler": "passes"}.get(path.split("/")[-2], path.split("/")[-2])
+    near = re.compile(f"^kernel_({NEAR[folder]})")
     own = {p.name for p in (mutant / "tests").glob("unit_*")}
 
     def rank(check):
@@ -143,7 +144,7 @@ def order_for(path, mutant, checks):
         if name.startswith("unit_") and not on_gpu:
             return 0 if name in own else None
         if name.startswith(("ptx_", "gpu_ptx", "env_show_ptx")) or on_gpu:
-            return {"ptx": 4, "ir": 9}.get(folder) if on_gpu else {"ptx": 5 if name == "gpu_ptx" else 1, "ir": 8}.get(folder)
+            return {"ptx": 4, "passes": 9}.get(folder) if on_gpu else {"ptx": 5 if name == "gpu_ptx" else 1, "passes": 8}.get(folder)
         if folder == "ptx":
             return None
         if name.startswith("kernel_") and not name.startswith(("kernel_avx2", "kernel_sse2")):

@@ -1,7 +1,7 @@
 /* Compiled entries as blocks of bytes: everything comes back, and what is damaged is refused. */
 #include "unit.h"
 
-#include "ir/image.h"
+#include "abi/image.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "cpu/shape.h"
-#include "cuda/parameters.h"
+#include "abi/cuda_parameters.h"
 #include "cuda/shape.h"
 #include "package/package.h"
 #include "package/select.h"

@@ -1,0 +1,78 @@
+/* The interface of libsmelt_compiler.so: from clang's bitcode to a compiled entry. The only door to LLVM. */
+#ifndef SMELT_ABI_COMPILER_H
+#define SMELT_ABI_COMPILER_H
+
+#include "abi/image.h"
+#include "smelt/smelt.h"
+
+#include <string.h>
+
+/* Checked when the library is opened: raise it with every change here or in image.h. */
+#define COMPILER_INTERFACE 7
+
+enum compile_output {
+    COMPILE_OBJECT,   /* fills `image` */
+    COMPILE_IR,       /* fills `text`: optimised IR before the engine */
+    COMPILE_SIMD,     /* fills `text`: the SIMD engine's vector IR with shapes as comments */
+    COMPILE_WHY,      /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
+    COMPILE_ASM,      /* fills `text`: of the PTX engine, PTX */
+    COMPILE_CONSTANTS /* fills `constants` */
+};
+
+/* A function constant that the entry's code names. */
+struct constant_use {
+    int32_t index;
+    uint32_t dtype;    /* enum smelt_dtype of its type */
+    uint32_t required; /* with the values the request gives it is read and has none */
+    char name[116];    /* cut off if it is longer */
+};
+
+/* Whether a given constant is the one of this index and name: by its name if it has one, which may be
+ * qualified. */
+static inline bool constant_matches(const smelt_constant *given, long index, const char *name) {
+    if (!given->name) return given->index == index;
+    const char *colon = strrchr(given->name, ':');
+    return name && strcmp(colon ? colon + 1 : given->name, name) == 0;
+}
+
+struct compile_request {
+    const char *bitcode;
+    size_t bitcode_size;
+    const char *cpu, *features; /* LLVM's names; NULL: this machine's. PTX: "sm_90a", "+ptx80", both given */
+    const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
+    uint64_t private_limit;          /* bytes of private arrays a thread may have */
+    struct code_shape shape;
+    enum compile_output output;
+};
+
+/* A part of the work, in times of clock_nanoseconds. */
+struct compile_stage {
+    const char *name; /* lives as long as the library is open */
+    int64_t start, end;
+};
+
+#define COMPILE_MOST_STAGES 8
+
+struct compile_result {
+    struct image image;
+    char *text;                     /* heap */
+    struct constant_use *constants; /* heap */
+    int constant_count;
+    struct compile_stage stages[COMPILE_MOST_STAGES]; /* those that came to their end, one after another */
+    int stage_count;
+    char message[1024]; /* of a failure */
+};
+
+struct compiler {
+    int interface;            /* COMPILER_INTERFACE */
+    const char *llvm_version; /* "19.1.7" */
+    /* Of the vector registers that the SIMD engine uses on `cpu` (as in a request): 512, 256 or 128. */
+    int (*vector_bits)(const char *cpu);
+    /* What `result` holds is the caller's to free, after a failure too. */
+    smelt_status (*compile)(const struct compile_request *request, struct compile_result *result);
+};
+
+/* The library's one exported symbol: "smelt_compiler". */
+typedef const struct compiler *smelt_compiler_function(void);
+
+#endif

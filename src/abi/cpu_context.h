@@ -1,0 +1,95 @@
+/* What generated code sees of the scalar engine: the contexts of a thread and of its threadgroup, and the
+ * functions it calls. lower.c compiles these offsets into code: the layout is part of the image version.
+ *
+ * Packages hold code of other builds of smelt. It runs where this file, kernel/log.h, runtime_symbols.c and
+ * the image are the same to the letter: a change of what code may rely on must show in one of them. */
+#ifndef SMELT_ABI_CPU_CONTEXT_H
+#define SMELT_ABI_CPU_CONTEXT_H
+
+#include "abi/image.h"
+#include "abi/simdgroup.h"
+
+#define CPU_MAX_SLOTS 400
+#define CPU_MAX_THREADGROUP_SLOTS 31
+
+/* Where calls go whose pointer leads to no function of the program: nothing is mapped there
+ * (src/compiler/passes/indirect.c). */
+#define SMELT_NO_FUNCTION 1
+
+/* One for each worker of the pool, refilled for each threadgroup. */
+struct group_context {
+    uint32_t position[3];      /* of the group in the grid */
+    uint32_t size[3];          /* threads of this group: smaller at the edge */
+    uint32_t dispatch_size[3]; /* threads of a full group */
+    uint32_t grid[3];          /* threads */
+    uint32_t groups[3];        /* groups */
+    uint32_t simdgroup_count;
+    void *const *buffers;                               /* by index */
+    char *threadgroup_memory;                           /* static variables */
+    void *threadgroup_slots[CPU_MAX_THREADGROUP_SLOTS]; /* [[threadgroup(i)]] */
+    const uint32_t *stop;                               /* atomic: not 0 when the launch must end */
+};
+
+/* One for each thread of a threadgroup. Generated code reads and writes this much; struct thread in scalar.h
+ * goes on. */
+struct thread_context {
+    struct group_context *group;
+    uint32_t position[3]; /* in the threadgroup */
+    uint32_t index, lane, simdgroup;
+    uint32_t returned;                   /* left by an explicit return */
+    uint32_t iterations[SITE_MAX_DEPTH]; /* of the loops around it, from the outside in */
+};
+
+/* What a simdgroup operation is, packed into 32 bits for the call. */
+enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
+
+#define SIMD_CODE(kind, type, operation, width) \
+    ((uint32_t)(kind) | (uint32_t)(type) << 4 | (uint32_t)(operation) << 8 | (uint32_t)(width) << 16)
+#define SIMD_CODE_KIND(code) ((enum simd_kind)((code)&15))
+#define SIMD_CODE_TYPE(code) ((enum simd_type)((code) >> 4 & 15))
+#define SIMD_CODE_OPERATION(code) ((code) >> 8 & 255)
+#define SIMD_CODE_WIDTH(code) ((code) >> 16)
+
+/* Functions generated code calls. */
+void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const char *file);
+uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
+                                 uint32_t argument, uint64_t value);
+void smelt_runtime_stop(struct thread_context *context);
+/* `count` words of a log call: see kernel/log.h. */
+void smelt_runtime_log(struct thread_context *context, uint32_t count, const uint64_t *words);
+
+/* A compiled entry: runs one thread. */
+typedef void kernel_function(struct thread_context *context);
+
+/* ---- The SIMD engine: one call runs a gang, `lanes` neighbouring threads of a threadgroup as vector code.
+ */
+
+#define GANG_MAX_LANES 256
+
+/* One for each gang of the running threadgroup. */
+struct gang_context {
+    struct group_context *group;
+    uint32_t first;       /* index in the threadgroup of the thread in lane 0 */
+    uint32_t count;       /* lanes that hold a thread; code that is not masked takes it as all */
+    uint32_t position[3]; /* in the threadgroup, of the thread in lane 0 */
+    uint32_t returned[GANG_MAX_LANES / 32]; /* bit a lane: it left by an explicit return */
+};
+
+/* A compiled gang: runs its threads to their end. */
+typedef void gang_function(struct gang_context *context);
+
+/* All lanes of the gang that have not returned wait at one barrier, until all gangs do. */
+void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file);
+/* Some lanes (bit a lane) arrive at a barrier in control flow that may differ by lane. 1: with those that
+ * returned they are all of the gang, and the barrier has been waited for; 0: they are noted as waiting in
+ * vain, and the code must end them while the other lanes go on. */
+uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
+                                   const uint32_t *lanes);
+/* The log call of some lanes (bit a lane). Word w is the same for all lanes, shared[w], unless bit w of
+ * `varies` is set: then that of a lane is by_lane[v * gang's lanes + lane], v counting such words. */
+void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
+                            const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane);
+/* The stop flag was seen: leaves the gang for good. */
+void smelt_runtime_gang_stop(struct gang_context *context);
+
+#endif

@@ -1,0 +1,49 @@
+/* What a kernel on an NVIDIA GPU is given: one block of bytes, its only parameter. Shared by
+ * src/compiler/ptx/, which makes code that reads it, and src/cuda/, which fills it at each launch. */
+#ifndef SMELT_ABI_CUDA_PARAMETERS_H
+#define SMELT_ABI_CUDA_PARAMETERS_H
+
+#include "abi/image.h"
+
+struct cuda_parameters {
+    uint32_t grid[3];       /* threads */
+    uint32_t group_size[3]; /* threads of a full group */
+    uint32_t groups[3];     /* threadgroups */
+    uint32_t reserved;
+    uint64_t
+        stop; /* polled codes: address of a uint32_t in the device's memory; not 0: the kernel is to end */
+    uint64_t log; /* codes that log: address of a struct cuda_log in the device's memory */
+    /* One for each binding of the image of kind BUFFER or THREADGROUP, in their order: the address in the
+     * device's memory, or the offset in the threadgroup's, behind image.threadgroup_bytes, a multiple of 16.
+     * An inlined buffer's is unused. */
+    uint64_t slots[];
+};
+
+/* Behind the slots, 16-aligned, the contents of inlined buffers, in the order of their bindings, each of
+ * inlined_bytes(). */
+#define CUDA_PARAMETER_LIMIT 4096 /* bytes in all */
+
+/* Bytes a class of struct code_shape's `inlined` stands for: 16, 32 … 2048. */
+static inline uint32_t inlined_bytes(uint8_t class) {
+    return class ? 8u << class : 0;
+}
+
+/* The least class that holds so many; 0: there is none. */
+static inline uint8_t inlined_class(size_t bytes) {
+    uint8_t class = 1;
+    while (class <= 8 && inlined_bytes(class) < bytes) class ++;
+    return class <= 8 ? class : 0;
+}
+
+/* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic
+ * addition to `used`, and writes them if they lie within the capacity: n, its group's number, its index in
+ * the group, then the words of the log call (kernel/log.h). Addresses among them are the device's. */
+#define CUDA_LOG_HEADER 3
+struct cuda_log {
+    uint64_t used;     /* words taken, written or not */
+    uint64_t capacity; /* words there are, zeros before the launch */
+    uint64_t lines;    /* calls, written or not */
+    uint64_t words[];
+};
+
+#endif

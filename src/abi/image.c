@@ -1,0 +1,128 @@
+#include "abi/image.h"
+#include "base/hash.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Raise the version with every change of the structures below. */
+struct header {
+    char magic[8];
+    struct hash checksum; /* of everything behind the header */
+    uint64_t size;        /* of everything behind the header */
+    uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes;
+    int32_t binding_count, site_count;
+};
+
+static const char magic[8] = "smelt07";
+
+void image_free(struct image *image) {
+    free(image->bindings);
+    free(image->sites);
+    free(image->refusal);
+    free(image->object);
+    *image = (struct image){0};
+}
+
+smelt_status image_write(const struct image *image, char **bytes, size_t *size) {
+    struct text body = {0};
+    text_append(&body, (const char *)image->bindings, (size_t)image->binding_count * sizeof *image->bindings);
+    text_append(&body, (const char *)image->sites, (size_t)image->site_count * sizeof *image->sites);
+    text_append(&body, image->object, image->object_size);
+    size_t refusal_size = image->refusal ? strlen(image->refusal) : 0;
+    text_append(&body, image->refusal, refusal_size);
+    struct header header = {.checksum = hash_bytes(text_string(&body), body.length),
+                            .size = body.length,
+                            .threadgroup_bytes = image->threadgroup_bytes,
+                            .threadgroup_filled = image->threadgroup_filled,
+                            .private_bytes = image->private_bytes,
+                            .stack_bytes = image->stack_bytes,
+                            .object_size = image->object_size,
+                            .refusal_size = refusal_size,
+                            .max_threads = image->max_threads,
+                            .required_threads = {image->required_threads[0], image->required_threads[1],
+                                                 image->required_threads[2]},
+                            .has_barrier = image->has_barrier,
+                            .log_words = image->log_words,
+                            .engine = image->engine,
+                            .lanes = image->lanes,
+                            .binding_count = image->binding_count,
+                            .site_count = image->site_count};
+    memcpy(header.magic, magic, sizeof magic);
+    char *out = body.failed ? NULL : malloc(sizeof header + body.length);
+    if (!out) {
+        text_free(&body);
+        return fail_out_of_memory(sizeof header + body.length);
+    }
+    memcpy(out, &header, sizeof header);
+    memcpy(out + sizeof header, text_string(&body), body.length);
+    *bytes = out;
+    *size = sizeof header + body.length;
+    text_free(&body);
+    return SMELT_OK;
+}
+
+/* A gang is some simdgroups, or an even part of one. */
+static bool lanes_are_sound(uint32_t lanes) {
+    return lanes && (lanes % 32 == 0 || 32 % lanes == 0);
+}
+
+static void *copy_of(const char *bytes, size_t size) {
+    void *copy = malloc(size ? size : 1);
+    if (copy && size) memcpy(copy, bytes, size);
+    return copy;
+}
+
+smelt_status image_read(const char *bytes, size_t size, struct image *image) {
+    struct header header;
+    if (size < sizeof header)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry of %zu bytes is too short", size);
+    memcpy(&header, bytes, sizeof header);
+    bytes += sizeof header;
+    size -= sizeof header;
+    if (memcmp(header.magic, magic, sizeof magic) != 0)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry is of another version");
+    struct hash found = hash_bytes(bytes, size);
+    if (header.size != size || found.low != header.checksum.low || found.high != header.checksum.high)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
+    bool sound = header.engine == ENGINE_SCALAR || header.engine == ENGINE_PTX ||
+                 (header.engine == ENGINE_SIMD && lanes_are_sound(header.lanes));
+    if (header.threadgroup_filled > header.threadgroup_bytes) sound = false;
+    if (!sound || header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS ||
+        header.site_count < 0)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry has impossible counts");
+    size_t bindings = (size_t)header.binding_count * sizeof(struct binding);
+    size_t sites = (size_t)header.site_count * sizeof(struct site);
+    if (header.object_size > size || header.refusal_size > size - header.object_size ||
+        size - header.object_size - header.refusal_size != bindings + sites)
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not add up");
+    const char *object = bytes + bindings + sites;
+    bool text = header.engine == ENGINE_PTX && (header.object_size < 4 || memcmp(object, "\177ELF", 4) != 0);
+    if (text && (!header.object_size || object[header.object_size - 1]))
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry's text has no end");
+    struct image out = {.binding_count = header.binding_count,
+                        .site_count = header.site_count,
+                        .threadgroup_bytes = header.threadgroup_bytes,
+                        .threadgroup_filled = header.threadgroup_filled,
+                        .private_bytes = header.private_bytes,
+                        .stack_bytes = header.stack_bytes,
+                        .max_threads = header.max_threads,
+                        .required_threads = {header.required_threads[0], header.required_threads[1],
+                                             header.required_threads[2]},
+                        .has_barrier = header.has_barrier != 0,
+                        .log_words = header.log_words,
+                        .engine = header.engine,
+                        .lanes = header.lanes,
+                        .object_size = header.object_size};
+    out.bindings = copy_of(bytes, bindings);
+    out.sites = copy_of(bytes + bindings, sites);
+    out.object = copy_of(object, header.object_size);
+    if (header.refusal_size) out.refusal = string_copy(object + header.object_size, header.refusal_size);
+    if (!out.bindings || !out.sites || !out.object || (header.refusal_size && !out.refusal)) {
+        image_free(&out);
+        return fail_out_of_memory(size);
+    }
+    *image = out;
+    return SMELT_OK;
+}

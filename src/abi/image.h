@@ -1,0 +1,98 @@
+/* What a compiled entry is, beside its machine code: everything a device needs to launch it. No LLVM in
+ * sight. */
+#ifndef SMELT_ABI_IMAGE_H
+#define SMELT_ABI_IMAGE_H
+
+#include "base/error.h"
+
+/* PTX: code of one thread for NVIDIA GPUs, where a simdgroup is a warp. */
+enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX };
+
+/* Bytes by which the buffers of a small launch stay below 2^31. */
+#define SMALL_REACH (1 << 24)
+
+/* Buffers with higher indexes are never inlined. */
+#define SHAPE_MAX_INLINED 64
+
+/* What code of an entry was made for: one entry has several codes, made when a launch first needs them.
+ * Compared and hashed as bytes: always zero-initialised. */
+#define BUFFER_ALIGNMENT 16 /* of what has vectors in it; what devices allocate has more */
+
+struct code_shape {
+    uint32_t engine;   /* enum engine */
+    uint32_t polled;   /* SIMD, PTX: loops look at the stop flag (the scalar engine's always do) */
+    uint32_t masked;   /* SIMD: the last lanes of a gang may hold no thread. PTX: groups may be cut off at the
+                          grid's edge */
+    uint32_t small;    /* grid and buffers stay below 2^31, buffers by SMALL_REACH */
+    uint32_t rows;     /* a group's first dimension is a multiple of 32 */
+    uint32_t multiple; /* one dimension: gangs of this many threads fill full groups; 0: 32 do */
+    uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only, unless
+                          they are masked. */
+    uint32_t most_threads; /* PTX: of a group, where its size is not known */
+    uint32_t folded;       /* PTX: more groups than the hardware's grid takes: they are numbered in one row */
+    uint32_t aligned;      /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
+    uint8_t
+        inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
+                                       (abi/cuda_parameters.h), 8 << n bytes of them; 0: behind an address */
+};
+
+/* ABSENT: the function constant that guards the argument is false. */
+enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3, BINDING_ABSENT = 4 };
+
+/* One parameter of the kernel. All but `inlined` are those of __smelt::binding in the prelude. */
+struct binding {
+    int32_t kind;
+    int32_t index;
+    int32_t size; /* bytes of what is pointed to */
+    int32_t align;
+    int32_t writable;
+    int32_t inlined; /* PTX: the bytes of its contents among the parameters: not 0 only where the shape asked
+                        for it, which the code need not follow */
+    int32_t type;    /* of an element, as smelt_dialect.h counts: BINDING_DTYPE, BINDING_COMPONENTS, … */
+};
+
+#define BINDING_DTYPE(type) ((smelt_dtype)((type)&255)) /* SMELT_NO_DTYPE for structures */
+#define BINDING_COMPONENTS(type) ((type) >> 8 & 255)    /* of a vector; 1: a scalar */
+#define BINDING_POINTER(type) ((type) >> 16 & 1)        /* else a reference or a value */
+
+/* Where a simdgroup operation stands in the program: the positions of the loops around it from the outside
+ * in, and its own. Lanes are ordered by comparing positions and, where they stand in the same loop, its
+ * iteration count: see cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one count for
+ * each depth. */
+#define SITE_MAX_DEPTH 64
+struct site {
+    int32_t depth; /* loops around the operation */
+    int32_t position[SITE_MAX_DEPTH + 1];
+};
+
+#define IMAGE_MAX_BINDINGS 400
+
+struct image {
+    struct binding *bindings;
+    int32_t binding_count;
+    struct site *sites;
+    int32_t site_count;
+    uint64_t threadgroup_bytes;   /* static threadgroup memory */
+    uint64_t threadgroup_filled;  /* the first of them: to be filled before each group (CPUs); the others are
+                                     written before they are read, or never, and filled once a launch */
+    uint64_t private_bytes;       /* of one thread */
+    uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
+    uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */
+    bool has_barrier;
+    uint32_t log_words;   /* PTX: of the longest log call, CUDA_LOG_HEADER included; 0: nothing is logged */
+    uint32_t engine;      /* whose code it is: the scalar engine's, too, where the SIMD engine refused */
+    uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
+    uint64_t stack_bytes; /* SIMD: what one call needs at most, private arrays of all lanes included */
+    char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
+    char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
+                   */
+    size_t object_size;
+};
+
+void image_free(struct image *image);
+
+/* To and from one block of bytes, for caches and packages. A damaged block is SMELT_ERROR_FORMAT. */
+smelt_status image_write(const struct image *image, char **bytes, size_t *size);
+smelt_status image_read(const char *bytes, size_t size, struct image *image);
+
+#endif

@@ -1,0 +1,26 @@
+/* Loads and stores lane by lane, for generated code on CPUs that have no instruction for them: functions that
+ * use general registers alone and keep all of them, so that around a call no vector has to be saved. */
+#ifndef SMELT_ABI_LANE_ACCESS_H
+#define SMELT_ABI_LANE_ACCESS_H
+
+#include <stdint.h>
+
+/* X(bytes): the sizes of an element. */
+#define LANE_ACCESS_SIZES(X) X(1) X(2) X(4) X(8)
+
+#define KEEPS_REGISTERS __attribute__((no_caller_saved_registers, target("general-regs-only")))
+
+/* For each lane that is on (bit a lane of `lanes`), first to last, an element of `bytes` bytes, at any
+ * alignment: load_lanes, store_lanes: between values[lane] and where addresses[lane] points; load_row,
+ * store_row:     between values[lane] and row[lane]. */
+#define LANE_ACCESS_FUNCTIONS(bytes)                                                              \
+    KEEPS_REGISTERS void smelt_runtime_load_lanes_##bytes(char *const *addresses, char *values,   \
+                                                          uint32_t lanes);                        \
+    KEEPS_REGISTERS void smelt_runtime_store_lanes_##bytes(char *const *addresses, char *values,  \
+                                                           uint32_t lanes);                       \
+    KEEPS_REGISTERS void smelt_runtime_load_row_##bytes(char *row, char *values, uint32_t lanes); \
+    KEEPS_REGISTERS void smelt_runtime_store_row_##bytes(char *row, char *values, uint32_t lanes);
+
+LANE_ACCESS_SIZES(LANE_ACCESS_FUNCTIONS)
+
+#endif

@@ -1,0 +1,84 @@
+/* What generated code may call, and nothing else: the one list that the compiler checks its objects against
+ * (outside.c) and the loader resolves them by (runtime_symbols.c). */
+#ifndef SMELT_ABI_RUNTIME_NAMES_H
+#define SMELT_ABI_RUNTIME_NAMES_H
+
+/* X(name): the engines' runtime (context.h). */
+#define RUNTIME_OF_ENGINES(X)     \
+    X(smelt_runtime_barrier)      \
+    X(smelt_runtime_simdgroup)    \
+    X(smelt_runtime_stop)         \
+    X(smelt_runtime_log)          \
+    X(smelt_runtime_gang_barrier) \
+    X(smelt_runtime_gang_arrive)  \
+    X(smelt_runtime_gang_stop)    \
+    X(smelt_runtime_gang_log)
+
+/* Accesses lane by lane (lane_access.h). */
+#define RUNTIME_OF_LANES(X)        \
+    X(smelt_runtime_load_lanes_1)  \
+    X(smelt_runtime_load_lanes_2)  \
+    X(smelt_runtime_load_lanes_4)  \
+    X(smelt_runtime_load_lanes_8)  \
+    X(smelt_runtime_store_lanes_1) \
+    X(smelt_runtime_store_lanes_2) \
+    X(smelt_runtime_store_lanes_4) \
+    X(smelt_runtime_store_lanes_8) \
+    X(smelt_runtime_load_row_1)    \
+    X(smelt_runtime_load_row_2)    \
+    X(smelt_runtime_load_row_4)    \
+    X(smelt_runtime_load_row_8)    \
+    X(smelt_runtime_store_row_1)   \
+    X(smelt_runtime_store_row_2)   \
+    X(smelt_runtime_store_row_4)   \
+    X(smelt_runtime_store_row_8)
+
+/* Copies and fills, and comparisons of structures that LLVM joins. */
+#define RUNTIME_OF_MEMORY(X) \
+    X(memcpy)                \
+    X(memmove)               \
+    X(memset)                \
+    X(memcmp)                \
+    X(bcmp)
+
+/* Functions of numbers alone. First the conversions for which the CPU has no instruction (no F16C; bfloats
+ * that functions which call themselves take and give), then fma and rounding where it has none. fmod is exact
+ * by definition. LLVM calls fmaxf and fminf for selects on half, where neither a NaN's nor a zero's sign can
+ * be asked for. */
+#define RUNTIME_OF_NUMBERS(X) \
+    X(__extendhfsf2)          \
+    X(__truncsfhf2)           \
+    X(__truncdfhf2)           \
+    X(__truncsfbf2)           \
+    X(fma)                    \
+    X(fmaf)                   \
+    X(fmod)                   \
+    X(fmodf)                  \
+    X(ldexp)                  \
+    X(ldexpf)                 \
+    X(floor)                  \
+    X(floorf)                 \
+    X(ceil)                   \
+    X(ceilf)                  \
+    X(trunc)                  \
+    X(truncf)                 \
+    X(rint)                   \
+    X(rintf)                  \
+    X(nearbyint)              \
+    X(nearbyintf)             \
+    X(roundeven)              \
+    X(roundevenf)             \
+    X(round)                  \
+    X(roundf)                 \
+    X(sqrt)                   \
+    X(sqrtf)                  \
+    X(fmaxf)                  \
+    X(fminf)
+
+#define RUNTIME_FUNCTIONS(X) \
+    RUNTIME_OF_ENGINES(X) RUNTIME_OF_LANES(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
+
+/* An entry of a list of names. */
+#define RUNTIME_NAME(name) #name,
+
+#endif

@@ -1,0 +1,26 @@
+/* Simdgroup operations as all engines know them: kinds, and what reductions and scans do. No LLVM in sight.
+ */
+#ifndef SMELT_ABI_SIMDGROUP_H
+#define SMELT_ABI_SIMDGROUP_H
+
+#define SIMDGROUP_LANES 32
+
+enum simd_kind { SIMD_SHUFFLE, SIMD_BALLOT, SIMD_REDUCE, SIMD_SCAN, SIMD_MATRIX, SIMD_BARRIER };
+
+/* Operations, as __SMELT_SUM … in the prelude. */
+enum simd_operation {
+    SIMD_SUM,
+    SIMD_PRODUCT,
+    SIMD_MIN_SIGNED,
+    SIMD_MAX_SIGNED,
+    SIMD_MIN_UNSIGNED,
+    SIMD_MAX_UNSIGNED,
+    SIMD_MIN_FLOAT,
+    SIMD_MAX_FLOAT,
+    SIMD_AND,
+    SIMD_OR,
+    SIMD_XOR,
+    SIMD_EXCLUSIVE = 16 /* added to the operation of a scan */
+};
+
+#endif

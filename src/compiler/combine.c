@@ -1,0 +1,78 @@
+#include "compiler/combine.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    enum simd_kind kind;
+} operations[] = {
+    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE},   {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
+    {"__smelt_simd_ballot", SIMD_BALLOT},         {"__smelt_simdgroup_barrier", SIMD_BARRIER},
+    {"__smelt_simd_reduce_i32", SIMD_REDUCE},     {"__smelt_simd_reduce_i64", SIMD_REDUCE},
+    {"__smelt_simd_reduce_f32", SIMD_REDUCE},     {"__smelt_simd_scan_i32", SIMD_SCAN},
+    {"__smelt_simd_scan_i64", SIMD_SCAN},         {"__smelt_simd_scan_f32", SIMD_SCAN},
+    {"__smelt_simd_matrix_product", SIMD_MATRIX},
+};
+
+bool simdgroup_kind(const char *name, enum simd_kind *kind) {
+    for (size_t i = 0; *name && i < sizeof operations / sizeof *operations; i++) {
+        if (strcmp(name, operations[i].name) != 0) continue;
+        *kind = operations[i].kind;
+        return true;
+    }
+    return false;
+}
+
+bool simdgroup_arguments(LLVMValueRef call, uint64_t *operation, uint64_t *width) {
+    return is_constant_integer(LLVMGetOperand(call, 0), operation) &&
+           (*operation & ~(uint64_t)SIMD_EXCLUSIVE) <= SIMD_XOR &&
+           is_constant_integer(LLVMGetOperand(call, 1), width) && *width >= 1 && *width <= SIMDGROUP_LANES &&
+           (*width & (*width - 1)) == 0;
+}
+
+static bool is_floating(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
+    return LLVMGetTypeKind(type) != LLVMIntegerTypeKind;
+}
+
+static LLVMValueRef pick(LLVMBuilderRef builder, LLVMIntPredicate predicate, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildSelect(builder, LLVMBuildICmp(builder, predicate, a, b, ""), a, b, "");
+}
+
+static LLVMValueRef pick_number(LLVMBuilderRef builder, LLVMRealPredicate predicate, LLVMValueRef a,
+                                LLVMValueRef b) {
+    LLVMValueRef picked = LLVMBuildSelect(builder, LLVMBuildFCmp(builder, predicate, a, b, ""), a, b, "");
+    return LLVMBuildSelect(builder, LLVMBuildFCmp(builder, LLVMRealUNO, b, b, ""), a, picked, "");
+}
+
+LLVMValueRef simdgroup_combine(LLVMBuilderRef builder, enum simd_operation operation, LLVMValueRef a,
+                               LLVMValueRef b) {
+    bool floating = is_floating(a);
+    switch (operation) {
+    case SIMD_SUM:
+        return floating ? LLVMBuildFAdd(builder, a, b, "") : LLVMBuildAdd(builder, a, b, "");
+    case SIMD_PRODUCT:
+        return floating ? LLVMBuildFMul(builder, a, b, "") : LLVMBuildMul(builder, a, b, "");
+    case SIMD_MIN_SIGNED:
+        return pick(builder, LLVMIntSLT, a, b);
+    case SIMD_MAX_SIGNED:
+        return pick(builder, LLVMIntSGT, a, b);
+    case SIMD_MIN_UNSIGNED:
+        return pick(builder, LLVMIntULT, a, b);
+    case SIMD_MAX_UNSIGNED:
+        return pick(builder, LLVMIntUGT, a, b);
+    case SIMD_MIN_FLOAT:
+        return pick_number(builder, LLVMRealOLT, a, b);
+    case SIMD_MAX_FLOAT:
+        return pick_number(builder, LLVMRealOGT, a, b);
+    case SIMD_AND:
+        return LLVMBuildAnd(builder, a, b, "");
+    case SIMD_OR:
+        return LLVMBuildOr(builder, a, b, "");
+    case SIMD_XOR:
+    case SIMD_EXCLUSIVE:
+        break;
+    }
+    return LLVMBuildXor(builder, a, b, "");
+}

@@ -1,0 +1,21 @@
+/* Simdgroup operations in LLVM's terms, as the engines that write them out as instructions share them. */
+#ifndef SMELT_COMPILER_COMBINE_H
+#define SMELT_COMPILER_COMBINE_H
+
+#include "compiler/pass.h"
+#include "abi/simdgroup.h"
+
+/* The kind of the intrinsic called `name`; false: it is no simdgroup operation. */
+bool simdgroup_kind(const char *name, enum simd_kind *kind);
+
+/* Of a reduction or scan: the operation, with SIMD_EXCLUSIVE where it is, and the width, a power of two up
+ * to 32. False where they are no such constants. */
+bool simdgroup_arguments(LLVMValueRef call, uint64_t *operation, uint64_t *width);
+
+/* a operation b, of scalars or vectors, built at the builder's place; b is from the later lane. The bits are
+ * those of cpu/simdgroup.c: as C's fmin and fmax, NaN gives way to a number; of two zeros the second is
+ * taken. */
+LLVMValueRef simdgroup_combine(LLVMBuilderRef builder, enum simd_operation operation, LLVMValueRef a,
+                               LLVMValueRef b);
+
+#endif

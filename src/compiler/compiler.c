@@ -1,0 +1,271 @@
+/* The order of the passes, from clang's bitcode to machine code. */
+#include "base/clock.h"
+#include "compiler/escape.h"
+#include "compiler/pass.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
+
+/* A warning that says what a function keeps on the stack, spilled registers included: pass_codegen asks for
+ * them. */
+static void count_frame(struct unit *unit, LLVMDiagnosticInfoRef info) {
+    char *text = LLVMGetDiagInfoDescription(info);
+    const char *at = strstr(text, "stack frame size (");
+    if (at) unit->frame_bytes += strtoull(at + strlen("stack frame size ("), NULL, 10);
+    LLVMDisposeMessage(text);
+}
+
+/* Without a handler an error reported to the context ends the process, too. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
+    struct unit *unit = context;
+    if (LLVMGetDiagInfoSeverity(info) == LLVMDSWarning) count_frame(unit, info);
+    if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || unit->diagnosed) return;
+    char *text = LLVMGetDiagInfoDescription(info);
+    unit->diagnosed = unit_fail(unit, SMELT_ERROR_COMPILE, "%s", text);
+    LLVMDisposeMessage(text);
+}
+
+static void start_llvm(void) {
+    escape_install();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    const char *arguments[] = {
+        "smelt",
+        /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
+        "-assume-default-is-flat-addrspace",
+        /* Addresses in threadgroup memory are computed in 32 bits (compiler/ptx/retarget.c has the same
+           layout). */
+        "-nvptx-short-ptr",
+        /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
+        "-vectorize-loops=false", "-scalarize-load-store", "-unroll-full-max-count=16",
+        /* Vector code has work enough in a round; unrolled, it takes long to compile. */
+    };
+    LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
+}
+
+static smelt_status read_bitcode(struct unit *unit) {
+    LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+        unit->request->bitcode, unit->request->bitcode_size, "kernel");
+    LLVMBool failed = LLVMParseBitcodeInContext2(unit->context, buffer, &unit->module);
+    LLVMDisposeMemoryBuffer(buffer);
+    if (failed)
+        return unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read");
+    unit->layout = LLVMGetModuleDataLayout(unit->module);
+    unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
+    if (!unit->entry) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no function " ENTRY_NAME);
+    return SMELT_OK;
+}
+
+/* LLVM joins neighbouring scalars of a thread to vectors in default<O3>, whatever the pass builder's options
+ * say, but not in functions that must not use floating-point registers on their own account. */
+static void set_joining(struct unit *unit, bool allowed) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("noimplicitfloat", 15);
+    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    if (allowed)
+        LLVMRemoveEnumAttributeAtIndex(unit->entry, function, kind);
+    else
+        LLVMAddAttributeAtIndex(unit->entry, function, LLVMCreateEnumAttribute(unit->context, kind, 0));
+}
+
+/* Passes in the order of DESIGN's data flow; what each requires and maintains stands at its head. */
+static smelt_status optimise(struct unit *unit) {
+    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_target(unit));
+    TRY(pass_declare(unit));
+    TRY(pass_alignment(unit));
+    TRY(pass_bindings(unit));
+    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_math(unit));
+    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_memory(unit));
+    TRY(pass_initialisers_listed(unit));
+    TRY(pass_constants(unit));
+    TRY(pass_wrap(unit));
+    TRY(pass_guard(unit));
+    /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. And small
+     * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
+     * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
+     * kernel). */
+    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse)"));
+    TRY(pass_leave(unit));
+    TRY(run_passes(unit, "function(simplifycfg),always-inline,globaldce"));
+    TRY(pass_initialisers_evaluated(unit));
+    TRY(run_passes(unit, "globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"));
+    TRY(pass_indexes(unit));
+    TRY(pass_leave(unit));
+    TRY(run_passes(unit, CLEAN_FUNCTIONS));
+    TRY(pass_guarded_bindings(unit));
+    TRY(pass_returns(unit));
+    TRY(pass_part(unit));
+    TRY(pass_hold(unit));
+    TRY(pass_sink(unit));
+    set_joining(unit, false);
+    TRY(run_passes(unit,
+                   "default<O3>,function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
+    set_joining(unit, true);
+    TRY(pass_sink(unit));
+    TRY(pass_constants_used(unit));
+    TRY(pass_used_bindings(unit));
+    TRY(pass_lines(unit));
+    TRY(pass_required_threads(unit));
+    TRY(pass_refuse(unit));
+    return pass_indirect(unit);
+}
+
+static smelt_status print_module(struct unit *unit) {
+    char *text = LLVMPrintModuleToString(unit->module);
+    unit->result->text = strdup(text);
+    LLVMDisposeMessage(text);
+    return unit->result->text ? SMELT_OK
+                              : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
+}
+
+smelt_status verify_module(struct unit *unit) {
+#ifndef NDEBUG
+    char *message = NULL;
+    if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message)) {
+        smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "invalid IR: %s", message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    LLVMDisposeMessage(message);
+#endif
+    (void)unit;
+    return SMELT_OK;
+}
+
+/* From IR of one thread to the engine's. */
+static smelt_status lower(struct unit *unit) {
+    TRY(pass_bfloat(unit));
+    if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
+    if (unit->engine == ENGINE_SCALAR) return pass_lower_scalar(unit);
+    mark_written_first(unit);
+    return pass_simd(unit);
+}
+
+static smelt_status optimise_all(struct unit *unit) {
+    TRY(read_bitcode(unit));
+    TRY(pass_specialise(unit));
+    TRY(optimise(unit));
+    return verify_module(unit);
+}
+
+/* Notes how long it takes, for traces; also where it fails, as when the SIMD engine refuses. */
+static smelt_status stage(struct unit *unit, const char *name, smelt_status (*work)(struct unit *unit)) {
+    struct compile_result *result = unit->result;
+    int64_t start = clock_nanoseconds();
+    smelt_status status = work(unit);
+    if (result->stage_count < COMPILE_MOST_STAGES)
+        result->stages[result->stage_count++] = (struct compile_stage){name, start, clock_nanoseconds()};
+    return status;
+}
+
+static smelt_status run(struct unit *unit) {
+    static const char *const lowering[] = {
+        [ENGINE_SCALAR] = "lower", [ENGINE_SIMD] = "vectorise", [ENGINE_PTX] = "make PTX"};
+    enum compile_output output = unit->request->output;
+    TRY(stage(unit, "optimise", optimise_all));
+    if (output == COMPILE_IR) return print_module(unit);
+    if (output == COMPILE_CONSTANTS) return SMELT_OK;
+    TRY(stage(unit, lowering[unit->engine], lower));
+    if (unit->engine == ENGINE_PTX || output == COMPILE_WHY) return SMELT_OK;
+    TRY(verify_module(unit));
+    unit->result->image.engine = unit->engine;
+    return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", pass_codegen);
+}
+
+/* *whole: LLVM's objects may still be touched. Where LLVM gives up on vector code, the scalar engine's may
+ * do. */
+static smelt_status run_guarded(struct unit *unit, bool *whole) {
+    struct escape escape;
+    *whole = sigsetjmp(escape.place, 1) == 0;
+    if (*whole) escape_begin(&escape);
+    smelt_status status =
+        *whole ? run(unit)
+               : unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot make code of it: %s", escape.reason);
+    escape_end(&escape);
+    unit->refused |= !*whole && unit->engine == ENGINE_SIMD;
+    return status;
+}
+
+/* With an LLVM context of its own. *refused: the SIMD engine cannot do it; the message says why. */
+static smelt_status compile_for(enum engine engine, const struct compile_request *request,
+                                struct compile_result *result, bool *refused) {
+    struct unit unit = {
+        .request = request, .result = result, .engine = engine, .context = LLVMContextCreate()};
+    unit.builder = LLVMCreateBuilderInContext(unit.context);
+    LLVMContextSetDiagnosticHandler(unit.context, on_diagnostic, &unit);
+    bool whole;
+    smelt_status status = run_guarded(&unit, &whole);
+    *refused = unit.refused;
+    if (!whole) return status;
+    LLVMDisposeBuilder(unit.builder);
+    if (unit.module) LLVMDisposeModule(unit.module);
+    LLVMContextDispose(unit.context);
+    return status != SMELT_OK ? status : unit.diagnosed;
+}
+
+/* What the SIMD engine refuses the scalar engine runs; the image says so. */
+static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
+    char *refusal = strdup(result->message);
+    free(result->image.bindings);
+    free(result->image.sites);
+    free(result->text);
+    free(result->constants);
+    struct compile_result before = *result;
+    *result = (struct compile_result){.stage_count = before.stage_count};
+    memcpy(result->stages, before.stages, sizeof before.stages);
+    smelt_status status = SMELT_OK;
+    if (request->output == COMPILE_SIMD || request->output == COMPILE_WHY) {
+        size_t size = strlen(refusal ? refusal : "") + 64;
+        result->text = malloc(size);
+        if (result->text)
+            snprintf(result->text, size, "; the simd engine refuses this kernel: %s\n", refusal);
+    } else {
+        bool refused;
+        status = compile_for(ENGINE_SCALAR, request, result, &refused);
+    }
+    if (status == SMELT_OK)
+        result->image.refusal = refusal;
+    else
+        free(refusal);
+    return status;
+}
+
+static smelt_status compile(const struct compile_request *request, struct compile_result *result) {
+    pthread_once(&llvm_once, start_llvm);
+    *result = (struct compile_result){0};
+    bool refused;
+    smelt_status status = compile_for((enum engine)request->shape.engine, request, result, &refused);
+    return refused ? compile_instead(request, result) : status;
+}
+
+static int vector_bits(const char *cpu) {
+    return simd_vector_bits(cpu, NULL);
+}
+
+SMELT_API const struct compiler *smelt_compiler(void);
+
+const struct compiler *smelt_compiler(void) {
+    static char version[32];
+    static struct compiler compiler = {.interface = COMPILER_INTERFACE,
+                                       .llvm_version = version,
+                                       .vector_bits = vector_bits,
+                                       .compile = compile};
+    unsigned major, minor, patch;
+    LLVMGetVersion(&major, &minor, &patch);
+    snprintf(version, sizeof version, "%u.%u.%u", major, minor, patch);
+    return &compiler;
+}

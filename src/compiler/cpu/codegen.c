@@ -1,0 +1,135 @@
+/* From lowered IR to an object file, or to assembler text. */
+#include "compiler/pass.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Error.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Instructions LLVM may choose unasked and had better not. SSE4A (insertq, extrq, movntsd) has no VEX form:
+ * among 256-bit code one such instruction costs an AMD CPU some 110 ns. The others that x86 has only in their
+ * old form (MMX, SHA, AES before AVX) code generation takes by name alone; XOP, FMA4 and TBM have forms of
+ * their own that clear the upper halves. */
+#define AVOIDED_FEATURES "-sse4a"
+
+static void set_function_target(struct unit *unit, const char *cpu, const char *features) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f)) continue;
+        /* What clang put there names the baseline it was run for, and would win over the target machine's. */
+        LLVMAddTargetDependentFunctionAttr(f, "target-cpu", cpu);
+        LLVMAddTargetDependentFunctionAttr(f, "target-features", features);
+        LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                         "min-legal-vector-width", 22);
+        /* Else fast division is an estimate in vectors and exact in scalars. */
+        LLVMAddTargetDependentFunctionAttr(f, "reciprocal-estimates", "none");
+        if (unit->engine != ENGINE_SIMD) continue;
+        LLVMAddTargetDependentFunctionAttr(f, "warn-stack-size", "0"); /* counted in unit->frame_bytes */
+        /* Left to itself LLVM prefers half registers on many CPUs. */
+        LLVMAddTargetDependentFunctionAttr(f, "prefer-vector-width", "512");
+        LLVMAddTargetDependentFunctionAttr(f, "min-legal-vector-width", "512");
+    }
+}
+
+/* The machine code is made for: what the request names, or this one. */
+struct target {
+    LLVMTargetMachineRef machine; /* NULL: `message` says why */
+    char *message, *host_cpu, *features;
+};
+
+/* What is asked for, or what this machine has, without what code had better not use. */
+static char *choose_features(const struct compile_request *request) {
+    char *host = request->features || request->cpu ? NULL : LLVMGetHostCPUFeatures();
+    const char *given = request->features ? request->features : host ? host : "";
+    char *features = NULL;
+    if (asprintf(&features, "%s%s" AVOIDED_FEATURES, given, *given ? "," : "") < 0) features = NULL;
+    if (host) LLVMDisposeMessage(host);
+    return features;
+}
+
+static struct target open_target(struct unit *unit) {
+    struct target t = {.host_cpu = LLVMGetHostCPUName(), .features = choose_features(unit->request)};
+    const char *cpu = unit->request->cpu ? unit->request->cpu : t.host_cpu;
+    LLVMTargetRef target = NULL;
+    if (!t.features) return t;
+    set_function_target(unit, cpu, t.features);
+    if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &t.message) == 0)
+        t.machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, t.features,
+                                            LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+    return t;
+}
+
+static void close_target(struct target *t) {
+    if (t->machine) LLVMDisposeTargetMachine(t->machine);
+    if (t->message) LLVMDisposeMessage(t->message);
+    LLVMDisposeMessage(t->host_cpu);
+    free(t->features);
+}
+
+smelt_status run_target_passes(struct unit *unit, const char *passes) {
+    struct target t = open_target(unit);
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    smelt_status status = SMELT_OK;
+    LLVMErrorRef error = t.machine ? LLVMRunPasses(unit->module, passes, t.machine, options) : NULL;
+    if (error) {
+        char *message = LLVMGetErrorMessage(error);
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "LLVM passes '%s': %s", passes, message);
+        LLVMDisposeErrorMessage(message);
+    }
+    LLVMDisposePassBuilderOptions(options);
+    close_target(&t);
+    return status;
+}
+
+/* LLVM 19 may swap the operands of a masked vcmpph and keep its condition (llvm-project issue 159723):
+ * vectors of half are compared as vectors of float, which is the same. */
+static void widen_half_comparison(struct unit *unit, LLVMValueRef compare) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(compare, 0));
+    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return;
+    if (LLVMGetTypeKind(LLVMGetElementType(type)) != LLVMHalfTypeKind) return;
+    LLVMTypeRef wide = LLVMVectorType(LLVMFloatTypeInContext(unit->context), LLVMGetVectorSize(type));
+    LLVMPositionBuilderBefore(b, compare);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(compare));
+    LLVMValueRef left = LLVMBuildFPExt(b, LLVMGetOperand(compare, 0), wide, "");
+    LLVMValueRef right = LLVMBuildFPExt(b, LLVMGetOperand(compare, 1), wide, "");
+    LLVMValueRef result = LLVMBuildFCmp(b, LLVMGetFCmpPredicate(compare), left, right, "");
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    if (LLVMIsAFCmpInst(result)) LLVMSetFastMathFlags(result, LLVMGetFastMathFlags(compare));
+    LLVMReplaceAllUsesWith(compare, result);
+    LLVMInstructionEraseFromParent(compare);
+}
+
+static void widen_half_comparisons(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            if (LLVMIsAFCmpInst(instruction)) widen_half_comparison(unit, instruction);
+        }
+    }
+}
+
+smelt_status pass_codegen(struct unit *unit) {
+    widen_half_comparisons(unit);
+    struct target t = open_target(unit);
+    LLVMMemoryBufferRef buffer = NULL;
+    smelt_status status = SMELT_OK;
+    LLVMCodeGenFileType kind = unit->request->output == COMPILE_ASM ? LLVMAssemblyFile : LLVMObjectFile;
+    if (!t.machine)
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator: %s",
+                           t.message ? t.message : "out of memory");
+    else if (LLVMTargetMachineEmitToMemoryBuffer(t.machine, unit->module, kind, &t.message, &buffer))
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
+    else
+        status = keep_code(unit, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    if (status == SMELT_OK && kind == LLVMObjectFile) status = check_outside_symbols(unit);
+    /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
+     * spills may be more than its arrays. */
+    if (unit->result->image.stack_bytes < unit->frame_bytes)
+        unit->result->image.stack_bytes = unit->frame_bytes;
+    if (buffer) LLVMDisposeMemoryBuffer(buffer);
+    close_target(&t);
+    return status;
+}

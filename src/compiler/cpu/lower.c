@@ -1,0 +1,416 @@
+/* For the scalar engine: intrinsics become loads from the thread's context or calls of the runtime,
+ * threadgroup variables become offsets into the group's memory, loops poll the stop flag, simdgroup
+ * operations get sites.
+ *
+ * Requires: the optimised entry, everything inlined. Establishes: the entry takes a struct thread_context *.
+ */
+#include "abi/cpu_context.h"
+#include "compiler/flow.h"
+#include "compiler/phases.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lowering {
+    struct unit *unit;
+    struct arena arena;
+    LLVMValueRef context; /* the entry's parameter */
+    LLVMValueRef group;   /* loaded once in the entry block */
+};
+
+static LLVMValueRef field_address(struct lowering *l, LLVMValueRef base, size_t offset) {
+    LLVMValueRef index = LLVMConstInt(type_i64(l->unit), offset, false);
+    return LLVMBuildGEP2(l->unit->builder, LLVMInt8TypeInContext(l->unit->context), base, &index, 1, "");
+}
+
+/* Fields generated code only reads: loads may move and merge freely. */
+static LLVMValueRef read_field(struct lowering *l, LLVMTypeRef type, LLVMValueRef base, size_t offset) {
+    LLVMValueRef load = LLVMBuildLoad2(l->unit->builder, type, field_address(l, base, offset), "");
+    unsigned kind = LLVMGetMDKindIDInContext(l->unit->context, "invariant.load", 14);
+    LLVMSetMetadata(load, kind,
+                    LLVMMetadataAsValue(l->unit->context, LLVMMDNodeInContext2(l->unit->context, NULL, 0)));
+    return load;
+}
+
+static void replace(LLVMValueRef call, LLVMValueRef value) {
+    LLVMReplaceAllUsesWith(call, value);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* ---- Positions and addresses. */
+
+static const struct {
+    const char *name;
+    bool of_group;
+    size_t offset; /* of a uint32_t, or of three indexed by the argument */
+    bool indexed;
+} context_fields[] = {
+    {"__smelt_position_in_threadgroup", false, offsetof(struct thread_context, position), true},
+    {"__smelt_thread_index", false, offsetof(struct thread_context, index), false},
+    {"__smelt_lane", false, offsetof(struct thread_context, lane), false},
+    {"__smelt_simdgroup", false, offsetof(struct thread_context, simdgroup), false},
+    {"__smelt_threadgroup_position", true, offsetof(struct group_context, position), true},
+    {"__smelt_threadgroup_size", true, offsetof(struct group_context, size), true},
+    {"__smelt_dispatch_threadgroup_size", true, offsetof(struct group_context, dispatch_size), true},
+    {"__smelt_grid_threads", true, offsetof(struct group_context, grid), true},
+    {"__smelt_grid_groups", true, offsetof(struct group_context, groups), true},
+    {"__smelt_simdgroup_count", true, offsetof(struct group_context, simdgroup_count), false},
+};
+
+static smelt_status constant_argument(struct lowering *l, LLVMValueRef call, unsigned index, uint64_t limit,
+                                      uint64_t *value) {
+    if (is_constant_integer(LLVMGetOperand(call, index), value) && *value < limit) return SMELT_OK;
+    return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED, "argument %u of %s is not a constant below %llu",
+                     index, called_name(call), (unsigned long long)limit);
+}
+
+static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, const char *name, bool *done) {
+    for (size_t i = 0; i < sizeof context_fields / sizeof *context_fields; i++) {
+        if (strcmp(name, context_fields[i].name) != 0) continue;
+        uint64_t dimension = 0;
+        if (context_fields[i].indexed) TRY(constant_argument(l, call, 0, 3, &dimension));
+        LLVMValueRef base = context_fields[i].of_group ? l->group : l->context;
+        replace(call, read_field(l, type_i32(l->unit), base, context_fields[i].offset + 4 * dimension));
+        *done = true;
+        return SMELT_OK;
+    }
+    return SMELT_OK;
+}
+
+/* In the grid: groups before this one are full. */
+static smelt_status lower_thread_position(struct lowering *l, LLVMValueRef call) {
+    uint64_t dimension;
+    TRY(constant_argument(l, call, 0, 3, &dimension));
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeRef i32 = type_i32(l->unit);
+    LLVMValueRef group =
+        read_field(l, i32, l->group, offsetof(struct group_context, position) + 4 * dimension);
+    LLVMValueRef size =
+        read_field(l, i32, l->group, offsetof(struct group_context, dispatch_size) + 4 * dimension);
+    LLVMValueRef own =
+        read_field(l, i32, l->context, offsetof(struct thread_context, position) + 4 * dimension);
+    replace(call, LLVMBuildAdd(b, LLVMBuildMul(b, group, size, ""), own, ""));
+    return SMELT_OK;
+}
+
+static smelt_status lower_address(struct lowering *l, LLVMValueRef call, bool threadgroup) {
+    uint64_t slot;
+    TRY(constant_argument(l, call, 0, threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS, &slot));
+    LLVMTypeRef pointer = type_pointer(l->unit);
+    if (threadgroup) {
+        size_t offset = offsetof(struct group_context, threadgroup_slots) + slot * sizeof(void *);
+        replace(call, read_field(l, pointer, l->group, offset));
+    } else {
+        LLVMValueRef table = read_field(l, pointer, l->group, offsetof(struct group_context, buffers));
+        replace(call, read_field(l, pointer, table, slot * sizeof(void *)));
+    }
+    return SMELT_OK;
+}
+
+/* ---- Calls of the runtime. */
+
+static LLVMValueRef call_runtime(struct lowering *l, const char *name, LLVMTypeRef result,
+                                 LLVMValueRef *arguments, unsigned count) {
+    LLVMTypeRef types[5];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(l->unit->module, name);
+    if (!function) function = LLVMAddFunction(l->unit->module, name, type);
+    return LLVMBuildCall2(l->unit->builder, type, function, arguments, count, "");
+}
+
+static LLVMTypeRef type_void(struct lowering *l) {
+    return LLVMVoidTypeInContext(l->unit->context);
+}
+
+static void lower_barrier(struct lowering *l, LLVMValueRef call) {
+    LLVMValueRef file = LLVMGetOperand(call, 2);
+    LLVMValueRef arguments[3] = {l->context, LLVMGetOperand(call, 1), file};
+    call_runtime(l, "smelt_runtime_barrier", type_void(l), arguments, 3);
+    LLVMInstructionEraseFromParent(call);
+    l->unit->result->image.has_barrier = true;
+}
+
+static void lower_return(struct lowering *l, LLVMValueRef call) {
+    LLVMValueRef address = field_address(l, l->context, offsetof(struct thread_context, returned));
+    LLVMBuildStore(l->unit->builder, constant_i32(l->unit, 1), address);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* The words of a log call, in memory. */
+static void lower_log(struct lowering *l, LLVMValueRef call) {
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeRef word = type_i64(l->unit);
+    unsigned count = LLVMGetNumArgOperands(call);
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(l->unit->entry);
+    LLVMPositionBuilder(b, entry, LLVMGetFirstInstruction(entry));
+    LLVMValueRef words = LLVMBuildAlloca(b, LLVMArrayType2(word, count), "log");
+    LLVMPositionBuilderBefore(b, call);
+    for (unsigned i = 0; i < count; i++)
+        LLVMBuildStore(b, LLVMGetOperand(call, i), field_address(l, words, 8 * (size_t)i));
+    LLVMValueRef arguments[3] = {l->context, constant_i32(l->unit, count), words};
+    call_runtime(l, "smelt_runtime_log", type_void(l), arguments, 3);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* ---- Simdgroup operations. */
+
+static const struct {
+    const char *name;
+    enum simd_kind kind;
+    enum simd_type type;
+} simd_operations[] = {
+    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE, SIMD_I32},
+    {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE, SIMD_I64},
+    {"__smelt_simd_ballot", SIMD_BALLOT, SIMD_I32},
+    {"__smelt_simdgroup_barrier", SIMD_BARRIER, SIMD_I32},
+    {"__smelt_simd_reduce_i32", SIMD_REDUCE, SIMD_I32},
+    {"__smelt_simd_reduce_i64", SIMD_REDUCE, SIMD_I64},
+    {"__smelt_simd_reduce_f32", SIMD_REDUCE, SIMD_F32},
+    {"__smelt_simd_scan_i32", SIMD_SCAN, SIMD_I32},
+    {"__smelt_simd_scan_i64", SIMD_SCAN, SIMD_I64},
+    {"__smelt_simd_scan_f32", SIMD_SCAN, SIMD_F32},
+    {"__smelt_simd_matrix_product", SIMD_MATRIX, SIMD_F32},
+};
+
+static int simd_operation_index(const char *name) {
+    for (size_t i = 0; i < sizeof simd_operations / sizeof *simd_operations; i++)
+        if (strcmp(name, simd_operations[i].name) == 0) return (int)i;
+    return -1;
+}
+
+static LLVMValueRef to_bits(struct lowering *l, LLVMValueRef value) {
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(value));
+    if (kind == LLVMFloatTypeKind) value = LLVMBuildBitCast(b, value, type_i32(l->unit), "");
+    return LLVMBuildZExtOrBitCast(b, value, type_i64(l->unit), "");
+}
+
+static LLVMValueRef from_bits(struct lowering *l, LLVMValueRef bits, LLVMTypeRef type) {
+    LLVMBuilderRef b = l->unit->builder;
+    if (LLVMGetTypeKind(type) == LLVMFloatTypeKind)
+        return LLVMBuildBitCast(b, LLVMBuildTrunc(b, bits, type_i32(l->unit), ""), type, "");
+    return LLVMBuildTruncOrBitCast(b, bits, type, "");
+}
+
+/* Four floats are too many for the call: they lie on the thread's stack, which stays while it waits. */
+static LLVMValueRef store_operands(struct lowering *l, LLVMValueRef call) {
+    LLVMBuilderRef b = l->unit->builder;
+    LLVMTypeRef element = LLVMTypeOf(call);
+    LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(l->unit->entry)));
+    LLVMValueRef slot = LLVMBuildAlloca(b, LLVMArrayType2(element, 4), "");
+    LLVMPositionBuilderBefore(b, call);
+    for (unsigned i = 0; i < 4; i++) {
+        LLVMValueRef index = constant_i32(l->unit, i);
+        LLVMBuildStore(b, LLVMGetOperand(call, i), LLVMBuildInBoundsGEP2(b, element, slot, &index, 1, ""));
+    }
+    return LLVMBuildPtrToInt(b, slot, type_i64(l->unit), "");
+}
+
+static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operation, int site) {
+    enum simd_kind kind = simd_operations[operation].kind;
+    uint64_t what = 0, width = SIMDGROUP_LANES;
+    LLVMValueRef argument = constant_i32(l->unit, 0), value = NULL;
+    switch (kind) {
+    case SIMD_REDUCE:
+    case SIMD_SCAN:
+        TRY(constant_argument(l, call, 0, 32, &what));
+        TRY(constant_argument(l, call, 1, SIMDGROUP_LANES + 1, &width));
+        value = LLVMGetOperand(call, 2);
+        break;
+    case SIMD_SHUFFLE:
+        argument = LLVMGetOperand(call, 1);
+        value = LLVMGetOperand(call, 0);
+        break;
+    case SIMD_BALLOT:
+        value = LLVMGetOperand(call, 0);
+        break;
+    case SIMD_MATRIX:
+        value = store_operands(l, call);
+        break;
+    case SIMD_BARRIER:
+        break;
+    }
+    LLVMPositionBuilderBefore(l->unit->builder, call);
+    uint32_t code = SIMD_CODE(kind, simd_operations[operation].type, what, width);
+    LLVMValueRef bits = value ? to_bits(l, value) : LLVMConstInt(type_i64(l->unit), 0, false);
+    LLVMValueRef arguments[5] = {l->context, constant_i32(l->unit, (uint32_t)site),
+                                 constant_i32(l->unit, code), argument, bits};
+    LLVMValueRef result = call_runtime(l, "smelt_runtime_simdgroup", type_i64(l->unit), arguments, 5);
+    if (LLVMGetTypeKind(LLVMTypeOf(call)) == LLVMVoidTypeKind)
+        LLVMInstructionEraseFromParent(call);
+    else
+        replace(call, from_bits(l, result, LLVMTypeOf(call)));
+    return SMELT_OK;
+}
+
+static int loops_around(const struct flow *flow, int loop) {
+    int count = 0;
+    for (; loop >= 0; loop = flow->loops[loop].parent) count++;
+    return count;
+}
+
+/* A path for one operation: its own position last, before it the loops it stands in with theirs, which are
+ * marked. Positions count blocks and operations in reverse post-order, which orders any two blocks of one
+ * loop as control flow does; a loop stands where its header starts. */
+static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block,
+                              const int *block_positions, int position, bool *counted, struct site *site) {
+    int loop = flow->blocks[block].loop, depth = loops_around(flow, loop);
+    if (depth > SITE_MAX_DEPTH)
+        return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
+                         "a simdgroup function stands in %d nested loops; expected at most %d on device "
+                         "'cpu-scalar'",
+                         depth, SITE_MAX_DEPTH);
+    site->depth = depth;
+    site->position[depth] = position;
+    for (; loop >= 0; loop = flow->loops[loop].parent) {
+        site->position[--depth] = block_positions[flow->loops[loop].header];
+        counted[loop] = true;
+    }
+    return SMELT_OK;
+}
+
+/* The iteration count starts at 0 on each entry to the loop and grows on each back edge. */
+static void count_iterations(struct lowering *l, const struct flow *flow, const struct flow_loop *loop) {
+    LLVMBuilderRef b = l->unit->builder;
+    size_t offset =
+        offsetof(struct thread_context, iterations) + 4 * (size_t)loops_around(flow, loop->parent);
+    const struct flow_block *header = &flow->blocks[loop->header];
+    for (int p = 0; p < header->predecessor_count; p++) {
+        int predecessor = header->predecessors[p];
+        bool back = false;
+        for (int i = 0; i < loop->latch_count; i++) back |= loop->latches[i] == predecessor;
+        LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(flow->blocks[predecessor].block));
+        LLVMValueRef address = field_address(l, l->context, offset);
+        LLVMValueRef value = constant_i32(l->unit, 0);
+        if (back) {
+            LLVMValueRef old = LLVMBuildLoad2(b, type_i32(l->unit), address, "");
+            value = LLVMBuildAdd(b, old, constant_i32(l->unit, 1), "");
+        }
+        LLVMBuildStore(b, value, address);
+    }
+}
+
+static smelt_status lower_simd_operations(struct lowering *l, const struct flow *flow) {
+    struct image *image = &l->unit->result->image;
+    bool *counted = arena_alloc(&l->arena, (size_t)(flow->loop_count + 1));
+    int *block_positions = arena_alloc(&l->arena, (size_t)flow->block_count * sizeof *block_positions);
+    int capacity = 0, position = 0;
+    if (!counted || !block_positions)
+        return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for loops");
+    for (int i = 0; i < flow->block_count; i++) {
+        block_positions[i] = position++;
+        FOR_EACH_INSTRUCTION(instruction, flow->blocks[i].block) {
+            int operation = simd_operation_index(called_name(instruction));
+            if (operation < 0) continue;
+            if (image->site_count == capacity) {
+                capacity = capacity ? 2 * capacity : 16;
+                struct site *grown = realloc(image->sites, (size_t)capacity * sizeof *grown);
+                if (!grown)
+                    return unit_fail(l->unit, SMELT_ERROR_OUT_OF_MEMORY,
+                                     "no memory for simdgroup operations");
+                image->sites = grown;
+            }
+            struct site *site = &image->sites[image->site_count];
+            memset(site, 0, sizeof *site);
+            TRY(fill_site(l, flow, i, block_positions, position++, counted, site));
+            TRY(lower_simd(l, instruction, operation, image->site_count++));
+        }
+    }
+    for (int i = 0; i < flow->loop_count; i++)
+        if (counted[i]) count_iterations(l, flow, &flow->loops[i]);
+    return SMELT_OK;
+}
+
+/* ---- Back edges poll the stop flag, so that a time-out ends any loop. */
+
+static void poll_back_edges(struct lowering *l, const struct flow *flow) {
+    struct unit *unit = l->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef stop = NULL;
+    for (int i = 0; i < flow->block_count; i++) {
+        LLVMBasicBlockRef from = flow->blocks[i].block;
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(from);
+        for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+            LLVMBasicBlockRef to = LLVMGetSuccessor(terminator, s);
+            int target = flow_index(flow, to);
+            if (target < 0 || target > i) continue;
+            LLVMBasicBlockRef edge = split_edge(unit, from, s);
+            if (!stop) {
+                stop = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "stopped");
+                LLVMPositionBuilderAtEnd(b, stop);
+                call_runtime(l, "smelt_runtime_stop", type_void(l), &l->context, 1);
+                LLVMBuildUnreachable(b);
+            }
+            LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
+            LLVMPositionBuilderAtEnd(b, edge);
+            LLVMValueRef address =
+                read_field(l, type_pointer(unit), l->group, offsetof(struct group_context, stop));
+            LLVMValueRef flag = LLVMBuildLoad2(b, type_i32(unit), address, "");
+            LLVMSetVolatile(flag, true);
+            LLVMValueRef set = LLVMBuildICmp(b, LLVMIntNE, flag, constant_i32(unit, 0), "");
+            LLVMBuildCondBr(b, set, stop, to);
+        }
+    }
+}
+
+/* ---- The pass. */
+
+static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char *name) {
+    bool done = false;
+    LLVMPositionBuilderBefore(l->unit->builder, call);
+    TRY(lower_context_field(l, call, name, &done));
+    if (done) return SMELT_OK;
+    if (strcmp(name, "__smelt_thread_position") == 0) return lower_thread_position(l, call);
+    if (strcmp(name, "__smelt_buffer_address") == 0) return lower_address(l, call, false);
+    if (strcmp(name, "__smelt_threadgroup_address") == 0) return lower_address(l, call, true);
+    if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
+        lower_barrier(l, call);
+    } else if (strcmp(name, "__smelt_thread_return") == 0) {
+        lower_return(l, call);
+    } else if (strcmp(name, NEVER) == 0) {
+        replace(call, LLVMConstNull(LLVMTypeOf(call)));
+    } else if (strcmp(name, "__smelt_log") == 0) {
+        lower_log(l, call);
+    } else if (strcmp(name, "__smelt_max_threads") == 0) {
+        uint64_t threads;
+        TRY(constant_argument(l, call, 0, UINT32_MAX, &threads));
+        l->unit->result->image.max_threads = (uint32_t)threads;
+        LLVMInstructionEraseFromParent(call);
+    } else if (strncmp(name, "__smelt_", 8) == 0) {
+        return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the scalar engine",
+                         name);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status lower(struct lowering *l) {
+    struct unit *unit = l->unit;
+    l->context = LLVMGetParam(unit->entry, 0);
+    LLVMPositionBuilder(unit->builder, LLVMGetEntryBasicBlock(unit->entry),
+                        LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
+    l->group = read_field(l, type_pointer(unit), l->context, offsetof(struct thread_context, group));
+    TRY(measure_private_memory(unit));
+    TRY(place_threadgroup_variables(unit, unit->entry, l->group));
+    struct flow flow;
+    TRY(flow_find(unit, unit->entry, &l->arena, &flow));
+    TRY(lower_simd_operations(l, &flow));
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (LLVMIsACallInst(instruction)) TRY(lower_call(l, instruction, called_name(instruction)));
+    }
+    poll_back_edges(l, &flow);
+    return SMELT_OK;
+}
+
+smelt_status pass_lower_scalar(struct unit *unit) {
+    /* Sites are ordered by loops: every loop needs one header that dominates it. */
+    TRY(run_passes(unit, "function(fix-irreducible,loop-simplify)"));
+    release_held(unit, unit->entry);
+    struct lowering l = {.unit = unit};
+    smelt_status status = lower(&l);
+    arena_free(&l.arena);
+    if (status != SMELT_OK) return status;
+    return run_passes(unit, "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg),globaldce");
+}

@@ -1,0 +1,203 @@
+/* What the passes share: the module at work, failure, and small helpers over the LLVM-C API. */
+#ifndef SMELT_COMPILER_PASS_H
+#define SMELT_COMPILER_PASS_H
+
+#include "abi/compiler.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+
+struct unit {
+    LLVMContextRef context;
+    LLVMModuleRef module;
+    LLVMValueRef entry; /* __smelt_entry */
+    LLVMBuilderRef builder;
+    LLVMTargetDataRef layout;
+    const struct compile_request *request;
+    struct compile_result *result;
+    enum engine engine;
+    bool refused;           /* by the SIMD engine: the scalar engine will do it */
+    smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
+    uint64_t
+        frame_bytes; /* what the functions of the machine code keep on the stack, summed by pass_codegen */
+};
+
+smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define ENTRY_NAME "__smelt_entry"
+
+/* Iteration that survives the removal of the current instruction. */
+#define FOR_EACH_BLOCK(block, function)                                     \
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; \
+         block = LLVMGetNextBasicBlock(block))
+#define FOR_EACH_INSTRUCTION(instruction, block)                                                     \
+    for (LLVMValueRef instruction = LLVMGetFirstInstruction(block),                                  \
+                      next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL; \
+         instruction; instruction = next_##instruction,                                              \
+                      next_##instruction = instruction ? LLVMGetNextInstruction(instruction) : NULL)
+
+/* The name of the function a call calls directly, or "". */
+const char *called_name(LLVMValueRef instruction);
+
+/* refuse.c — UNSUPPORTED, with the place of the user's that the instruction comes from in front. */
+smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* refuse.c — a function's own name, of a variable the last name in its symbol: _ZN2ns7counterE → counter. */
+void plain_name(struct unit *unit, LLVMValueRef value, char name[200]);
+/* … whether it calls a function of the program, and which. Those that are left in an optimised entry call
+ * themselves. */
+bool calls_itself(struct unit *unit, LLVMValueRef call, char name[200]);
+#define CALLS_ITSELF "it calls function '%s', which calls itself"
+
+bool is_constant_integer(LLVMValueRef value, uint64_t *out);
+
+LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
+LLVMTypeRef type_i32(struct unit *unit);
+/* A float as an integer of a type, truncated and cut to its range, NaN as 0; built at the builder's place. */
+LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed);
+LLVMTypeRef type_i64(struct unit *unit);
+LLVMTypeRef type_pointer(struct unit *unit);
+
+/* Calls the intrinsic llvm.<name> overloaded for `type`. */
+LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
+                             unsigned count);
+
+/* Calls an intrinsic that is not overloaded, by its whole name. */
+LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count);
+
+/* Calls inline assembly: `result` NULL for none; `effects`: it does more than give a value. */
+#define ASSEMBLY_MAX_OPERANDS 16
+LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
+                            LLVMValueRef *arguments, unsigned count, bool effects);
+
+/* A copy of what a code generator made, `size` bytes, into the image, or as text where that was asked for. A
+ * 0 follows, which the image's object_size does not count. */
+smelt_status keep_code(struct unit *unit, const char *code, size_t size);
+
+/* Runs LLVM passes by their textual names on the whole module. */
+smelt_status run_passes(struct unit *unit, const char *passes);
+
+/* What makes a function fit to be looked at once others went into it. */
+#define CLEAN_FUNCTIONS                                                                         \
+    "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,instcombine<" \
+    "no-verify-fixpoint>,simplifycfg)"
+
+/* In debug builds: INTERNAL if LLVM's verifier finds the module wrong. */
+smelt_status verify_module(struct unit *unit);
+
+/* ---- The passes, in the order they run. Each is one file. */
+
+/* declare.c — gives intrinsics their attributes, makes all but the entry internal and inlined. */
+smelt_status pass_declare(struct unit *unit);
+/* … of a function that a pass adds: it brings lanes together and does not touch the kernel's memory. */
+void declare_convergent(struct unit *unit, LLVMValueRef function);
+/* … it only computes its value from its arguments. */
+void declare_pure(struct unit *unit, LLVMValueRef function);
+/* alignment.c — what is claimed of alignment becomes what is true of vectors, which may lie at any multiple
+ * of their elements' size; for PTX nothing is done here. Requires: memory calls as clang wrote them. */
+smelt_status pass_alignment(struct unit *unit);
+/* … the alignment that every object of a type has, however a kernel came to its address. */
+unsigned element_alignment(struct unit *unit, LLVMTypeRef type);
+/* … the same of the objects that a copy moves or a fill writes. */
+unsigned copied_alignment(struct unit *unit, LLVMValueRef call);
+/* … a copy or fill (other instructions stay as they are) claims no more than that. */
+void settle_copied_alignment(struct unit *unit, LLVMValueRef call);
+/* … what the code says that lies at an address; NULL: nothing. */
+LLVMTypeRef type_at_address(LLVMValueRef pointer);
+/* bindings.c — reads __smelt_bindings into the image and removes it. */
+smelt_status pass_bindings(struct unit *unit);
+/* … and, once function constants have their values, marks those that are absent. */
+smelt_status pass_guarded_bindings(struct unit *unit);
+#define GUARDS_NAME "__smelt_guards"
+/* … and, once the code is optimised, those it does not use. */
+smelt_status pass_used_bindings(struct unit *unit);
+/* … and reads what required_threads_per_threadgroup says, once template arguments are folded. */
+smelt_status pass_required_threads(struct unit *unit);
+/* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
+ * them, the rest is marked; at the end those that are read without having a value are refused. */
+smelt_status pass_constants(struct unit *unit);
+/* initialisers.c — takes the initialiser functions of constants apart, and evaluates them when they are
+ * inlined. */
+smelt_status pass_initialisers_listed(struct unit *unit);
+smelt_status pass_initialisers_evaluated(struct unit *unit);
+/* constants.c — what the initialiser, which cannot be evaluated, would have stored to has no value: it names
+ * the function constants to blame. */
+smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser);
+smelt_status pass_constants_used(struct unit *unit);
+/* initialiser.c — whether the function only stored constants; then the variables have them from the start. */
+bool initialiser_apply(struct unit *unit, LLVMValueRef function);
+/* overflow.c — integer arithmetic wraps, whatever clang promises; once functions are inlined, sums that only
+ * reach addresses get the promise back. */
+smelt_status pass_wrap(struct unit *unit);
+smelt_status pass_indexes(struct unit *unit);
+/* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
+smelt_status pass_guard(struct unit *unit);
+/* leave.c — who leaves a loop, or returns, by way of blocks that only ask where to go does so at once. */
+smelt_status pass_leave(struct unit *unit);
+/* returns.c — marks of returns in functions that the kernel calls end the thread, or go. */
+smelt_status pass_returns(struct unit *unit);
+/* Is anything in the block that a thread which has ended could not do any more? */
+bool block_has_effect(LLVMBasicBlockRef block);
+/* part.c — ways that lead past threadgroup barriers get code of their own, in the loop that they leave. */
+smelt_status pass_part(struct unit *unit);
+/* hold.c — simdgroup functions stay in the loops that they stand in: LLVM does not see who leaves these. */
+smelt_status pass_hold(struct unit *unit);
+/* … ends that, in a function, once no pass follows that leads branches elsewhere. */
+void release_held(struct unit *unit, LLVMValueRef function);
+/* sink.c — loads whose values are only selected move under the condition. */
+smelt_status pass_sink(struct unit *unit);
+/* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
+smelt_status pass_bfloat(struct unit *unit);
+/* bits.c — in a function: what is left of bfloats, which is only moved, as integers. */
+void move_bfloats_as_bits(struct unit *unit, LLVMValueRef function);
+/* lines.c — every instruction's debug location becomes the user's line. */
+smelt_status pass_lines(struct unit *unit);
+/* refuse.c — what no engine can run is refused by name, with the user's line. */
+smelt_status pass_refuse(struct unit *unit);
+/* indirect.c — calls through pointers go to functions of the program, or nowhere. */
+smelt_status pass_indirect(struct unit *unit);
+/* specialise.c — what the code shape says about sizes becomes constants. */
+smelt_status pass_specialise(struct unit *unit);
+/* compiler/simd/vectorise.c — bits of the vector registers that code uses, by LLVM's names of CPU and
+ * features; NULL: this machine's. */
+int simd_vector_bits(const char *cpu, const char *features);
+
+/* compiler/simd/vectorise.c — the entry becomes code of a gang. Sets unit->refused, with a message, where it
+ * cannot.
+ */
+smelt_status pass_simd(struct unit *unit);
+/* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
+ * runtime.
+ */
+smelt_status pass_lower_scalar(struct unit *unit);
+/* compiler/cpu/written_first.c — threadgroup variables that all threads of a group write before any reads
+ * them go into this section. */
+#define WRITTEN_FIRST_SECTION "written first"
+void mark_written_first(struct unit *unit);
+/* compiler/cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context
+ * *) names; image.private_bytes is measured, LIMIT if it is too much. */
+smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
+smelt_status measure_private_memory(struct unit *unit);
+/* compiler/ptx/ptx.c — the entry becomes a kernel for NVIDIA GPUs, and PTX. */
+smelt_status pass_ptx(struct unit *unit);
+/* compiler/ptx/retarget.c — the module's target and data layout are NVPTX's: LLVM then optimises for a GPU,
+ * where lanes go different ways and 64 bits cost twice as much as 32. Its address spaces stay clang's until
+ * pass_ptx. */
+smelt_status pass_ptx_target(struct unit *unit);
+/* compiler/ptx/code.c — LLVM passes that ask what a GPU can do. */
+smelt_status run_ptx_passes(struct unit *unit, const char *passes);
+/* compiler/ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own
+ * approximations. */
+smelt_status pass_ptx_math(struct unit *unit);
+/* compiler/ptx/memory.c — copies of small objects become loads and stores of their parts. */
+smelt_status pass_ptx_memory(struct unit *unit);
+/* compiler/cpu/codegen.c — LLVM passes that ask what the target can do. */
+smelt_status run_target_passes(struct unit *unit, const char *passes);
+/* compiler/cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
+smelt_status check_outside_symbols(struct unit *unit);
+/* compiler/cpu/codegen.c — machine code, into result->image or result->text. */
+smelt_status pass_codegen(struct unit *unit);
+
+#endif

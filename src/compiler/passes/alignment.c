@@ -1,0 +1,155 @@
+/* Vectors may lie less aligned than their types say, down to the alignment of their elements: kernels cast
+ * pointers to elements into pointers to vectors, and Metal's hardware takes them.
+ *
+ * Vectors of the prelude are structs, so that an access moves one element, and a copy several. What clang
+ * claims of their alignment becomes what is true: that of the elements. Where an address is known LLVM finds
+ * out the rest (infer-alignment). CPUs take any address, in instructions of 16 bytes too when they are told.
+ * On GPUs claims stay until compiler/ptx/align.c settles them.
+ *
+ * Maintains: what the code does. */
+#include "compiler/pass.h"
+
+#include <string.h>
+
+#define WIDEST_ELEMENT 8 /* bytes */
+
+static unsigned smaller(unsigned a, unsigned b) {
+    return a < b ? a : b;
+}
+
+static unsigned larger(unsigned a, unsigned b) {
+    return a > b ? a : b;
+}
+
+unsigned element_alignment(struct unit *unit, LLVMTypeRef type) {
+    unsigned least = WIDEST_ELEMENT;
+    switch (LLVMGetTypeKind(type)) {
+    case LLVMStructTypeKind:
+        for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++)
+            least = smaller(least, element_alignment(unit, LLVMStructGetTypeAtIndex(type, i)));
+        return least;
+    case LLVMArrayTypeKind:
+    case LLVMVectorTypeKind:
+        return element_alignment(unit, LLVMGetElementType(type));
+    default:
+        return smaller(least, LLVMABIAlignmentOfType(unit->layout, type));
+    }
+}
+
+LLVMTypeRef type_at_address(LLVMValueRef pointer) {
+    if (LLVMIsAAllocaInst(pointer)) return LLVMGetAllocatedType(pointer);
+    if (LLVMIsAGlobalVariable(pointer)) return LLVMGlobalGetValueType(pointer);
+    if (LLVMIsAAddrSpaceCastInst(pointer)) return type_at_address(LLVMGetOperand(pointer, 0));
+    if (LLVMIsAGetElementPtrInst(pointer) && LLVMGetNumIndices(pointer) == 1)
+        return LLVMGetGEPSourceElementType(pointer);
+    return NULL;
+}
+
+static bool is_memory_call(LLVMValueRef instruction) {
+    const char *name = called_name(instruction);
+    return strncmp(name, "llvm.memcpy.", 12) == 0 || strncmp(name, "llvm.memmove.", 13) == 0 ||
+           strncmp(name, "llvm.memset.", 12) == 0;
+}
+
+/* ---- What references and `this` promise. That words can be loaded there is of use; more is not true. */
+
+static LLVMAttributeRef align_of(struct unit *unit, unsigned bytes) {
+    return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("align", 5), bytes);
+}
+
+/* Objects that are passed by value lie where the caller put them. */
+static bool promises_too_much(LLVMAttributeRef (*get)(LLVMValueRef, LLVMAttributeIndex, unsigned),
+                              LLVMValueRef of, unsigned index) {
+    LLVMAttributeRef align = get(of, index, LLVMGetEnumAttributeKindForName("align", 5));
+    return align && LLVMGetEnumAttributeValue(align) > WIDEST_ELEMENT &&
+           !get(of, index, LLVMGetEnumAttributeKindForName("sret", 4)) &&
+           !get(of, index, LLVMGetEnumAttributeKindForName("byval", 5));
+}
+
+static void settle_parameters(struct unit *unit, LLVMValueRef function) {
+    for (unsigned i = 0; i <= LLVMCountParams(function); i++)
+        if (promises_too_much(LLVMGetEnumAttributeAtIndex, function, i)) {
+            LLVMRemoveEnumAttributeAtIndex(function, i, LLVMGetEnumAttributeKindForName("align", 5));
+            LLVMAddAttributeAtIndex(function, i, align_of(unit, WIDEST_ELEMENT));
+        }
+}
+
+static void settle_arguments(struct unit *unit, LLVMValueRef call) {
+    for (unsigned i = 0; i <= LLVMGetNumArgOperands(call); i++)
+        if (promises_too_much(LLVMGetCallSiteEnumAttribute, call, i)) {
+            LLVMRemoveCallSiteEnumAttribute(call, i, LLVMGetEnumAttributeKindForName("align", 5));
+            LLVMAddCallSiteAttribute(call, i, align_of(unit, WIDEST_ELEMENT));
+        }
+}
+
+/* ---- Loads and stores. */
+
+static void settle_access(struct unit *unit, LLVMValueRef access, LLVMTypeRef type) {
+    if (LLVMGetOrdering(access) != LLVMAtomicOrderingNotAtomic) return;
+    unsigned element = element_alignment(unit, type);
+    if (LLVMGetAlignment(access) > element) LLVMSetAlignment(access, element);
+}
+
+/* ---- Copies and fills. */
+
+static unsigned claimed_by(LLVMValueRef call, unsigned argument) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMAttributeRef attribute = LLVMGetCallSiteEnumAttribute(call, argument + 1, kind);
+    return attribute ? (unsigned)LLVMGetEnumAttributeValue(attribute) : 1;
+}
+
+static void set_claim(struct unit *unit, LLVMValueRef call, unsigned argument, unsigned bytes) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMRemoveCallSiteEnumAttribute(call, argument + 1, kind);
+    LLVMAddCallSiteAttribute(call, argument + 1, align_of(unit, bytes));
+}
+
+/* What a vector that claims so much has for elements at least: four of them, or two of eight bytes. */
+static unsigned least_element(unsigned claimed) {
+    return claimed >= 16 ? 4 : claimed >= 8 ? 2 : 1;
+}
+
+/* Of the objects that are copied or filled, as far as a type is known on either side. */
+unsigned copied_alignment(struct unit *unit, LLVMValueRef call) {
+    bool copy = strncmp(called_name(call), "llvm.memset.", 12) != 0;
+    unsigned known = least_element(claimed_by(call, 0));
+    for (unsigned i = 0; i <= copy; i++) {
+        LLVMTypeRef type = type_at_address(LLVMGetOperand(call, i));
+        if (type && LLVMTypeIsSized(type)) known = larger(known, element_alignment(unit, type));
+    }
+    return known;
+}
+
+void settle_copied_alignment(struct unit *unit, LLVMValueRef call) {
+    if (!is_memory_call(call)) return;
+    bool copy = strncmp(called_name(call), "llvm.memset.", 12) != 0;
+    unsigned known = copied_alignment(unit, call);
+    for (unsigned i = 0; i <= copy; i++) {
+        bool object = LLVMIsAAllocaInst(LLVMGetOperand(call, i)) != NULL;
+        if (!object && claimed_by(call, i) > known) set_claim(unit, call, i, known);
+    }
+}
+
+/* ---- The pass. */
+
+static void settle(struct unit *unit, LLVMValueRef instruction) {
+    if (is_memory_call(instruction))
+        settle_copied_alignment(unit, instruction);
+    else if (LLVMIsACallInst(instruction))
+        settle_arguments(unit, instruction);
+    else if (LLVMIsALoadInst(instruction))
+        settle_access(unit, instruction, LLVMTypeOf(instruction));
+    else if (LLVMIsAStoreInst(instruction))
+        settle_access(unit, instruction, LLVMTypeOf(LLVMGetOperand(instruction, 0)));
+}
+
+smelt_status pass_alignment(struct unit *unit) {
+    if (unit->engine == ENGINE_PTX) return SMELT_OK;
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        if (LLVMIsDeclaration(f)) continue;
+        settle_parameters(unit, f);
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) settle(unit, instruction);
+    }
+    return SMELT_OK;
+}

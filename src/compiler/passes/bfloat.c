@@ -1,0 +1,248 @@
+/* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
+ * the native conversions differ between CPUs (some flush subnormals) and others call a library. Floats become
+ * integers as saturate.c says, half by way of float. What is only moved is moved as bits (bits.c).
+ *
+ * Requires: the entry optimised. Establishes: no instruction computes with bfloats, and none but arguments,
+ * results of calls and parts of structures has the type: what follows cannot make any of it anew. */
+#include "compiler/pass.h"
+
+#include <string.h>
+
+static LLVMTypeRef bfloat_type(struct unit *unit) {
+    return LLVMBFloatTypeInContext(unit->context);
+}
+static LLVMTypeRef float_type(struct unit *unit) {
+    return LLVMFloatTypeInContext(unit->context);
+}
+static bool is_bfloat(LLVMValueRef value) {
+    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMBFloatTypeKind;
+}
+
+/* bfloat is the upper half of a float. */
+static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, LLVMInt16TypeInContext(unit->context), "");
+    LLVMValueRef high =
+        LLVMBuildShl(b, LLVMBuildZExt(b, bits, type_i32(unit), ""), constant_i32(unit, 16), "");
+    return LLVMBuildBitCast(b, high, float_type(unit), "");
+}
+
+/* Round to nearest even: add half a unit, minus one where the kept part is even; a NaN stays one, quiet. */
+static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
+    LLVMBuilderRef b = unit->builder;
+    /* GPUs do it in one instruction, exactly. LLVM 19 has it as an intrinsic, too, and then cannot take its
+     * result for another type of 16 bits. */
+    if (unit->engine == ENGINE_PTX) {
+        LLVMTypeRef half = LLVMInt16TypeInContext(unit->context);
+        LLVMValueRef own = build_assembly(unit, "cvt.rn.bf16.f32 $0, $1;", "=h,f", half, &value, 1, false);
+        return LLVMBuildBitCast(b, own, bfloat_type(unit), "");
+    }
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
+    LLVMValueRef sixteen = constant_i32(unit, 16);
+    LLVMValueRef odd = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, sixteen, ""), constant_i32(unit, 1), "");
+    LLVMValueRef rounded = LLVMBuildAdd(b, LLVMBuildAdd(b, bits, constant_i32(unit, 0x7fff), ""), odd, "");
+    LLVMValueRef quiet = LLVMBuildOr(b, bits, constant_i32(unit, 0x400000), "");
+    LLVMValueRef nan = LLVMBuildFCmp(b, LLVMRealUNO, value, value, "");
+    LLVMValueRef chosen = LLVMBuildSelect(b, nan, quiet, rounded, "");
+    LLVMValueRef high =
+        LLVMBuildTrunc(b, LLVMBuildLShr(b, chosen, sixteen, ""), LLVMInt16TypeInContext(unit->context), "");
+    return LLVMBuildBitCast(b, high, bfloat_type(unit), "");
+}
+
+/* An integer as a float from which narrow() rounds as if from the integer itself. Up to 24 bits the float is
+ * exact. Wider ones pass through double, and are rounded to odd on the way: what is lost leaves its mark in
+ * the last bit. */
+static LLVMValueRef integer_as_float(struct unit *unit, LLVMValueRef value, bool is_signed) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(value), real = LLVMDoubleTypeInContext(unit->context);
+    unsigned width = LLVMGetIntTypeWidth(type);
+    if (width <= 24)
+        return is_signed ? LLVMBuildSIToFP(b, value, float_type(unit), "")
+                         : LLVMBuildUIToFP(b, value, float_type(unit), "");
+    if (width > 32) {
+        /* Twelve bits fewer fit in a double's 53; whether any of them was set goes into the lowest that
+         * stays. */
+        LLVMValueRef zero = LLVMConstNull(type);
+        LLVMValueRef low = LLVMBuildAnd(b, value, LLVMConstInt(type, 0xfff, false), "");
+        LLVMValueRef high = LLVMBuildAnd(b, value, LLVMConstInt(type, ~0xfffull, true), "");
+        LLVMValueRef mark = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntNE, low, zero, ""),
+                                            LLVMConstInt(type, 0x1000, false), zero, "");
+        LLVMValueRef marked = LLVMBuildOr(b, high, mark, "");
+        /* Small values keep all their bits. */
+        LLVMValueRef sign = is_signed ? LLVMBuildAShr(b, value, LLVMConstInt(type, 63, false), "") : zero;
+        LLVMValueRef magnitude = LLVMBuildXor(b, value, sign, "");
+        LLVMValueRef large =
+            LLVMBuildICmp(b, LLVMIntUGE, magnitude, LLVMConstInt(type, 1ull << 52, false), "");
+        value = LLVMBuildSelect(b, large, marked, value, "");
+    }
+    LLVMValueRef exact =
+        is_signed ? LLVMBuildSIToFP(b, value, real, "") : LLVMBuildUIToFP(b, value, real, "");
+    LLVMValueRef nearest = LLVMBuildFPTrunc(b, exact, float_type(unit), "");
+    LLVMValueRef back = LLVMBuildFPExt(b, nearest, real, "");
+    LLVMValueRef bits = LLVMBuildBitCast(b, nearest, type_i32(unit), "");
+    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGT, build_intrinsic(unit, "llvm.fabs", real, &back, 1),
+                                       build_intrinsic(unit, "llvm.fabs", real, &exact, 1), "");
+    LLVMValueRef toward_zero = LLVMBuildSub(b, bits, LLVMBuildZExt(b, above, type_i32(unit), ""), "");
+    LLVMValueRef odd = LLVMBuildOr(b, toward_zero, constant_i32(unit, 1), "");
+    LLVMValueRef inexact = LLVMBuildFCmp(b, LLVMRealONE, back, exact, "");
+    return LLVMBuildBitCast(b, LLVMBuildSelect(b, inexact, odd, bits, ""), float_type(unit), "");
+}
+
+static LLVMValueRef operand_as_float(struct unit *unit, LLVMValueRef instruction, unsigned index) {
+    return widen(unit, LLVMGetOperand(instruction, index));
+}
+
+static LLVMValueRef lower_call(struct unit *unit, LLVMValueRef call) {
+    /* Intrinsics on bfloat such as llvm.fabs.bf16: the float one, rounded. */
+    const char *name = called_name(call);
+    const char *suffix = strstr(name, ".bf16");
+    if (strncmp(name, "llvm.", 5) != 0 || !suffix) return NULL;
+    char base[64];
+    size_t length = (size_t)(suffix - name);
+    if (length >= sizeof base) return NULL;
+    memcpy(base, name, length);
+    base[length] = 0;
+    LLVMValueRef arguments[3];
+    unsigned count = LLVMGetNumArgOperands(call);
+    if (count > 3) return NULL;
+    for (unsigned i = 0; i < count; i++) {
+        if (!is_bfloat(LLVMGetOperand(call, i))) return NULL;
+        arguments[i] = operand_as_float(unit, call, i);
+    }
+    return narrow(unit, build_intrinsic(unit, base, float_type(unit), arguments, count));
+}
+
+/* double → bfloat in one rounding: by way of float rounded to odd would be needed; kernels have no double. */
+static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    bool result = is_bfloat(i);
+    bool operand = LLVMGetNumOperands(i) > 0 && is_bfloat(LLVMGetOperand(i, 0));
+    switch (opcode) {
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFRem:
+        if (!result) return NULL;
+        return narrow(
+            unit, LLVMBuildBinOp(b, opcode, operand_as_float(unit, i, 0), operand_as_float(unit, i, 1), ""));
+    case LLVMFNeg: {
+        if (!result) return NULL;
+        LLVMTypeRef i16 = LLVMInt16TypeInContext(unit->context);
+        LLVMValueRef bits = LLVMBuildBitCast(b, LLVMGetOperand(i, 0), i16, "");
+        return LLVMBuildBitCast(b, LLVMBuildXor(b, bits, LLVMConstInt(i16, 0x8000, false), ""),
+                                bfloat_type(unit), "");
+    }
+    case LLVMFCmp:
+        if (!operand) return NULL;
+        return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand_as_float(unit, i, 0),
+                             operand_as_float(unit, i, 1), "");
+    case LLVMFPExt:
+        if (!operand) return NULL;
+        return LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMFloatTypeKind
+                   ? operand_as_float(unit, i, 0)
+                   : LLVMBuildFPExt(b, operand_as_float(unit, i, 0), LLVMTypeOf(i), "");
+    case LLVMFPTrunc:
+        if (!result) return NULL;
+        return narrow(unit, LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(i, 0))) == LLVMFloatTypeKind
+                                ? LLVMGetOperand(i, 0)
+                                : LLVMBuildFPTrunc(b, LLVMGetOperand(i, 0), float_type(unit), ""));
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+        if (!result) return NULL;
+        return narrow(unit, integer_as_float(unit, LLVMGetOperand(i, 0), opcode == LLVMSIToFP));
+    case LLVMCall: {
+        if (result) return lower_call(unit, i);
+        /* Of the same class as float: exponents, subnormal numbers and the quiet bit stand where float's do.
+         */
+        if (operand && strncmp(called_name(i), "llvm.is.fpclass.", 16) == 0) {
+            LLVMTypeRef type = float_type(unit);
+            unsigned id = LLVMLookupIntrinsicID("llvm.is.fpclass", 15);
+            LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, &type, 1);
+            LLVMValueRef arguments[2] = {widen(unit, LLVMGetOperand(i, 0)), LLVMGetOperand(i, 1)};
+            return LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, arguments, 2, "");
+        }
+        /* llvm.fptosi.sat.i32.bf16 and the like, of half and float too. */
+        const char *name = called_name(i);
+        bool to_signed = strncmp(name, "llvm.fptosi.sat.", 16) == 0;
+        if (!to_signed && strncmp(name, "llvm.fptoui.sat.", 16) != 0) return NULL;
+        LLVMValueRef value = LLVMGetOperand(i, 0);
+        if (operand)
+            value = operand_as_float(unit, i, 0);
+        else if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMHalfTypeKind)
+            value = LLVMBuildFPExt(b, value, float_type(unit), "");
+        return saturated(unit, value, LLVMTypeOf(i), to_signed);
+    }
+    default:
+        return NULL;
+    }
+}
+
+/* ---- Vectors. */
+
+static bool holds_vector_of_bfloat(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMVectorTypeKind &&
+           LLVMGetTypeKind(LLVMGetElementType(type)) == LLVMBFloatTypeKind;
+}
+
+static bool computes_with_vectors(LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+    case LLVMFRem:
+    case LLVMFNeg:
+    case LLVMFPTrunc:
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+        return holds_vector_of_bfloat(instruction);
+    case LLVMFCmp:
+    case LLVMFPExt:
+        return holds_vector_of_bfloat(LLVMGetOperand(instruction, 0));
+    case LLVMCall:
+        return strncmp(called_name(instruction), "llvm.", 5) == 0 && LLVMGetNumArgOperands(instruction) > 0 &&
+               (holds_vector_of_bfloat(instruction) ||
+                holds_vector_of_bfloat(LLVMGetOperand(instruction, 0)));
+    default:
+        return false;
+    }
+}
+
+static bool has_vector_arithmetic(LLVMValueRef function) {
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (computes_with_vectors(instruction)) return true;
+    }
+    return false;
+}
+
+/* The optimiser joins a structure's members, and sums them two at a time. */
+static smelt_status split_vectors(struct unit *unit) {
+    bool found = false;
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        found |= has_vector_arithmetic(f);
+    return found ? run_passes(unit, "function(scalarizer,early-cse,adce)") : SMELT_OK;
+}
+
+static void lower_arithmetic(struct unit *unit, LLVMValueRef function) {
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        LLVMPositionBuilderBefore(unit->builder, instruction);
+        LLVMValueRef lowered = lower(unit, instruction);
+        if (!lowered) continue;
+        LLVMReplaceAllUsesWith(instruction, lowered);
+        LLVMInstructionEraseFromParent(instruction);
+    }
+}
+
+smelt_status pass_bfloat(struct unit *unit) {
+    TRY(split_vectors(unit));
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        lower_arithmetic(unit, f);
+        move_bfloats_as_bits(unit, f);
+    }
+    return SMELT_OK;
+}

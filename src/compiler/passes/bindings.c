@@ -1,0 +1,91 @@
+/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. Once
+ * function constants are folded, __smelt_guards says which of them are there; and in the end what the code
+ * does not use need not be bound. */
+#include "compiler/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t field(LLVMValueRef record, unsigned index) {
+    LLVMValueRef value = LLVMGetAggregateElement(record, index);
+    return value && LLVMIsAConstantInt(value) ? (int32_t)LLVMConstIntGetSExtValue(value) : 0;
+}
+
+smelt_status pass_bindings(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, "__smelt_bindings");
+    LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
+    if (!values) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no table of bindings");
+    struct image *image = &unit->result->image;
+    unsigned capacity = (unsigned)LLVMGetArrayLength2(LLVMGlobalGetValueType(table));
+    image->bindings = calloc(capacity ? capacity : 1, sizeof *image->bindings);
+    if (!image->bindings)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u bindings", capacity);
+    for (unsigned i = 0; i < capacity && i < IMAGE_MAX_BINDINGS; i++) {
+        LLVMValueRef record = LLVMGetAggregateElement(values, i);
+        struct binding binding = {field(record, 0), field(record, 1), field(record, 2),
+                                  field(record, 3), field(record, 4), 0,
+                                  field(record, 5)};
+        if (binding.kind == 0) break;
+        image->bindings[image->binding_count++] = binding;
+    }
+    /* llvm.compiler.used holds it and the entry: neither needs holding from here on. */
+    LLVMValueRef used = LLVMGetNamedGlobal(unit->module, "llvm.compiler.used");
+    if (used) LLVMDeleteGlobal(used);
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
+}
+
+smelt_status pass_guarded_bindings(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, GUARDS_NAME);
+    if (!table) return SMELT_OK;
+    LLVMValueRef values = LLVMGetInitializer(table);
+    struct image *image = &unit->result->image;
+    for (int32_t i = 0; values && i < image->binding_count; i++) {
+        LLVMValueRef guard = LLVMGetAggregateElement(values, (unsigned)i);
+        bool absent = guard && LLVMIsAConstantInt(guard) && LLVMConstIntGetZExtValue(guard) == 0;
+        if (absent && image->bindings[i].kind != BINDING_ATTRIBUTE) image->bindings[i].kind = BINDING_ABSENT;
+    }
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
+}
+
+/* Does the code take the address of this binding? */
+static bool is_addressed(struct unit *unit, const struct binding *binding) {
+    const char *name =
+        binding->kind == BINDING_BUFFER ? "__smelt_buffer_address" : "__smelt_threadgroup_address";
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        uint64_t index;
+        if (strcmp(called_name(call), name) == 0 &&
+            (!is_constant_integer(LLVMGetOperand(call, 0), &index) || index == (uint64_t)binding->index))
+            return true;
+    }
+    return false;
+}
+
+smelt_status pass_used_bindings(struct unit *unit) {
+    struct image *image = &unit->result->image;
+    for (int32_t i = 0; i < image->binding_count; i++) {
+        struct binding *binding = &image->bindings[i];
+        bool memory = binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
+        if (memory && !is_addressed(unit, binding)) binding->kind = BINDING_ABSENT;
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_required_threads(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (strcmp(called_name(instruction), "__smelt_required_threads") != 0) continue;
+        for (unsigned d = 0; d < 3; d++) {
+            uint64_t count;
+            if (!is_constant_integer(LLVMGetOperand(instruction, d), &count) || count == 0)
+                return unit_fail(
+                    unit, SMELT_ERROR_UNSUPPORTED,
+                    "an argument of required_threads_per_threadgroup is not a constant of at least 1");
+            unit->result->image.required_threads[d] = (uint32_t)count;
+        }
+        LLVMInstructionEraseFromParent(instruction);
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,128 @@
+/* Gives intrinsics their attributes, makes every function but the entry internal and inlined, and the first
+ * contents of threadgroup variables open.
+ * Requires: the module as clang wrote it. Establishes: after always-inline only intrinsics and library
+ * functions are called. */
+#include "compiler/pass.h"
+
+#include <llvm-c/Comdat.h>
+#include <stdio.h>
+#include <string.h>
+
+static LLVMAttributeRef enum_attribute(struct unit *unit, const char *name, uint64_t value) {
+    return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName(name, strlen(name)), value);
+}
+
+static void add(struct unit *unit, LLVMValueRef function, const char *name) {
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            enum_attribute(unit, name, 0));
+}
+
+static void drop(LLVMValueRef function, const char *name) {
+    LLVMRemoveEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                   LLVMGetEnumAttributeKindForName(name, strlen(name)));
+}
+
+/* LLVM's encoding of the memory attribute: two bits a location (read 1, write 2): arguments, inaccessible,
+ * other. */
+#define MEMORY_INACCESSIBLE (3u << 2)
+
+/* Operations that bring lanes together do not touch the kernel's memory; a barrier orders it and so does, and
+ * a log call reads the texts it is given. */
+static bool orders_memory(const char *name) {
+    return strstr(name, "_barrier") != NULL || strcmp(name, "__smelt_log") == 0;
+}
+
+static bool is_pure(LLVMValueRef function) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAttributeRef memory =
+        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    return memory && LLVMGetEnumAttributeValue(memory) == 0;
+}
+
+static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const char *name) {
+    add(unit, function, "nounwind");
+    if (is_pure(function)) {
+        drop(function, "convergent");
+        add(unit, function, "willreturn");
+        add(unit, function, "speculatable");
+        /* Their arguments are constants to the engines: two calls behind a branch must not become one with a
+         * choice of arguments. */
+        add(unit, function, "nomerge");
+    } else if (!orders_memory(name)) {
+        LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
+        if (strncmp(name, "__smelt_simd", 12) == 0) add(unit, function, "willreturn");
+    }
+}
+
+void declare_convergent(struct unit *unit, LLVMValueRef function) {
+    static const char *const attributes[] = {"nounwind", "willreturn", "convergent", "nomerge"};
+    for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
+}
+
+void declare_pure(struct unit *unit, LLVMValueRef function) {
+    static const char *const attributes[] = {"nounwind", "willreturn", "speculatable", "memory"};
+    for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
+}
+
+/* What a kernel declares as __asm("air.…") is a function of prelude/smelt_air.h, if that has it. */
+static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
+    size_t length;
+    const char *name = LLVMGetValueName2(declaration, &length);
+    char own[128];
+    name += *name == 1;
+    if (strncmp(name, "air.", 4) != 0) return;
+    snprintf(own, sizeof own, "__smelt_%s", name);
+    for (char *c = own; *c; c++)
+        if (*c == '.') *c = '_';
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, own);
+    if (function && !LLVMIsDeclaration(function)) LLVMReplaceAllUsesWith(declaration, function);
+}
+
+static void clean_calls(LLVMValueRef function) {
+    unsigned convergent = LLVMGetEnumAttributeKindForName("convergent", 10);
+    FOR_EACH_BLOCK(block, function)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (!LLVMIsACallInst(instruction)) continue;
+        LLVMValueRef callee = LLVMGetCalledValue(instruction);
+        if (LLVMIsAFunction(callee) && is_pure(callee))
+            LLVMRemoveCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                            convergent);
+    }
+}
+
+/* The dialect's threadgroup variables: prelude/smelt_dialect.h. */
+#define THREADGROUP_SPACE 3
+
+/* They hold 0xff when a group begins, not the zeros of clang's initialiser: it may not count. GPUs leave open
+ * what they hold. */
+static void forget_initial_zeros(struct unit *unit) {
+    for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || LLVMIsDeclaration(g)) continue;
+        LLVMSetComdat(g, NULL);
+        LLVMSetLinkage(g, LLVMLinkOnceAnyLinkage);
+    }
+}
+
+smelt_status pass_declare(struct unit *unit) {
+    if (unit->engine != ENGINE_PTX) forget_initial_zeros(unit);
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        size_t length;
+        const char *name = LLVMGetValueName2(f, &length);
+        if (LLVMIsDeclaration(f)) {
+            if (strncmp(name, "__smelt_", 8) == 0) declare_intrinsic(unit, f, name);
+            replace_air_function(unit, f);
+            continue;
+        }
+        if (f != unit->entry) {
+            drop(f, "noinline");
+            drop(f, "optnone");
+            add(unit, f, "alwaysinline");
+            LLVMSetLinkage(f, LLVMInternalLinkage);
+        }
+    }
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) clean_calls(f);
+    return SMELT_OK;
+}

@@ -1,0 +1,103 @@
+/* Defines what C++ leaves undefined, before the optimiser may use it (DESIGN section 2):
+ *   x / 0 = 0, x % 0 = x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; shift counts are taken modulo the width.
+ * And fixes contraction: what clang allows to be fused within a statement becomes fma on every engine. */
+#include "compiler/pass.h"
+
+#include <string.h>
+
+static LLVMValueRef all_ones(LLVMTypeRef type) {
+    return LLVMConstAllOnes(type);
+}
+
+static LLVMValueRef smallest(LLVMTypeRef type) {
+    return LLVMConstInt(type, 1ull << (LLVMGetIntTypeWidth(type) - 1), false);
+}
+
+static void guard_division(struct unit *unit, LLVMValueRef division, LLVMOpcode opcode) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef x = LLVMGetOperand(division, 0), y = LLVMGetOperand(division, 1);
+    LLVMTypeRef type = LLVMTypeOf(division);
+    bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
+    bool remainder = opcode == LLVMSRem || opcode == LLVMURem;
+    uint64_t constant;
+    bool known = is_constant_integer(y, &constant);
+    if (known && constant != 0 && (!is_signed || y != all_ones(type))) return;
+    LLVMPositionBuilderBefore(b, division);
+    LLVMValueRef zero = LLVMConstNull(type), one = LLVMConstInt(type, 1, false);
+    LLVMValueRef by_zero = LLVMBuildICmp(b, LLVMIntEQ, y, zero, "by_zero");
+    LLVMValueRef unsafe = by_zero;
+    if (is_signed) {
+        LLVMValueRef overflow = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntEQ, x, smallest(type), ""),
+                                             LLVMBuildICmp(b, LLVMIntEQ, y, all_ones(type), ""), "overflow");
+        unsafe = LLVMBuildOr(b, by_zero, overflow, "unsafe");
+    }
+    LLVMValueRef divisor = LLVMBuildSelect(b, unsafe, one, y, "divisor");
+    LLVMValueRef safe = LLVMBuildBinOp(b, opcode, x, divisor, "");
+    LLVMValueRef result = LLVMBuildSelect(b, by_zero, remainder ? x : zero, safe, "");
+    LLVMReplaceAllUsesWith(division, result);
+    LLVMInstructionEraseFromParent(division);
+}
+
+static void guard_shift(struct unit *unit, LLVMValueRef shift) {
+    LLVMTypeRef type = LLVMTypeOf(shift);
+    if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind) return;
+    unsigned width = LLVMGetIntTypeWidth(type);
+    uint64_t constant;
+    LLVMValueRef count = LLVMGetOperand(shift, 1);
+    if (is_constant_integer(count, &constant) && constant < width) return;
+    LLVMPositionBuilderBefore(unit->builder, shift);
+    LLVMValueRef masked = LLVMBuildAnd(unit->builder, count, LLVMConstInt(type, width - 1, false), "count");
+    LLVMSetOperand(shift, 1, masked);
+}
+
+static void fix_contraction(struct unit *unit, LLVMValueRef call) {
+    LLVMTypeRef type = LLVMTypeOf(call);
+    LLVMValueRef arguments[3] = {LLVMGetOperand(call, 0), LLVMGetOperand(call, 1), LLVMGetOperand(call, 2)};
+    LLVMPositionBuilderBefore(unit->builder, call);
+    LLVMValueRef fused = build_intrinsic(unit, "llvm.fma", type, arguments, 3);
+    LLVMSetFastMathFlags(fused, LLVMGetFastMathFlags(call));
+    LLVMReplaceAllUsesWith(call, fused);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* clang folds what C++ leaves undefined of literals (`1 << 40`) to poison, of which anything could come: both
+ * engines take it for 0. Vectors under construction start as poison, and stay. */
+static void drop_poison(LLVMValueRef instruction) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+    if (opcode == LLVMInsertElement || opcode == LLVMInsertValue || opcode == LLVMShuffleVector) return;
+    for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
+        LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
+        if (LLVMIsPoison(operand))
+            LLVMSetOperand(instruction, (unsigned)o, LLVMConstNull(LLVMTypeOf(operand)));
+    }
+}
+
+smelt_status pass_guard(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+            drop_poison(instruction);
+            switch (opcode) {
+            case LLVMSDiv:
+            case LLVMUDiv:
+            case LLVMSRem:
+            case LLVMURem:
+                guard_division(unit, instruction, opcode);
+                break;
+            case LLVMShl:
+            case LLVMLShr:
+            case LLVMAShr:
+                guard_shift(unit, instruction);
+                break;
+            case LLVMCall:
+                if (strncmp(called_name(instruction), "llvm.fmuladd.", 13) == 0)
+                    fix_contraction(unit, instruction);
+                break;
+            default:
+                break;
+            }
+        }
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,71 @@
+/* Calls through pointers go to functions of the program, or nowhere: a number that was cast to a function
+ * pointer must not reach the host's code. A call that no function of the program suits is refused; before any
+ * other the pointer is compared with those that suit, and where it is none of them the call goes to an
+ * address at which nothing is (context.h), which the launch reports.
+ *
+ * Requires: the module optimised, pass_refuse. Maintains: everything else. */
+#include "abi/cpu_context.h"
+#include "compiler/pass.h"
+
+#include <llvm-c/DebugInfo.h>
+
+static bool is_indirect(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction)) return false;
+    LLVMValueRef callee = LLVMGetCalledValue(instruction);
+    return !LLVMIsAFunction(callee) && !LLVMIsAInlineAsm(callee);
+}
+
+/* More than a direct call of it: its address may get anywhere. */
+static bool takes_address(LLVMValueRef user, LLVMValueRef function) {
+    if (!LLVMIsACallInst(user) || LLVMGetCalledValue(user) != function) return true;
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(user); i++)
+        if (LLVMGetOperand(user, i) == function) return true;
+    return false;
+}
+
+static bool is_target(struct unit *unit, LLVMValueRef function, LLVMTypeRef type) {
+    if (function == unit->entry || LLVMIsDeclaration(function) || LLVMGlobalGetValueType(function) != type)
+        return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(function); use; use = LLVMGetNextUse(use))
+        if (takes_address(LLVMGetUser(use), function)) return true;
+    return false;
+}
+
+/* Whether `callee` is one of the targets; NULL: there is none. */
+static LLVMValueRef build_test(struct unit *unit, LLVMValueRef callee, LLVMTypeRef type) {
+    LLVMValueRef any = NULL;
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        if (!is_target(unit, f, type)) continue;
+        LLVMValueRef same = LLVMBuildICmp(unit->builder, LLVMIntEQ, callee, f, "");
+        any = any ? LLVMBuildOr(unit->builder, any, same, "") : same;
+    }
+    return any;
+}
+
+static smelt_status guard_call(struct unit *unit, LLVMValueRef call) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    LLVMPositionBuilderBefore(unit->builder, call);
+    LLVMSetCurrentDebugLocation2(unit->builder, LLVMInstructionGetDebugLoc(call));
+    LLVMValueRef test = build_test(unit, callee, LLVMGetCalledFunctionType(call));
+    if (!test)
+        return fail_at(unit, call,
+                       "a call goes through a pointer that cannot be to a function of the program: there is "
+                       "none of that "
+                       "type whose address is taken");
+    if (unit->engine == ENGINE_PTX) return SMELT_OK;
+    LLVMValueRef nowhere =
+        LLVMConstIntToPtr(LLVMConstInt(type_i64(unit), SMELT_NO_FUNCTION, false), LLVMTypeOf(callee));
+    LLVMValueRef target = LLVMBuildSelect(unit->builder, test, callee, nowhere, "");
+    LLVMSetOperand(call, (unsigned)LLVMGetNumOperands(call) - 1, target);
+    return SMELT_OK;
+}
+
+smelt_status pass_indirect(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            if (is_indirect(instruction)) TRY(guard_call(unit, instruction));
+        }
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,302 @@
+/* What the optimised kernel still has and no engine can run, refused by name with the user's line.
+ *
+ * Requires: the entry optimised, with lines of the user's. Maintains: the module is only read. */
+#include "abi/runtime_names.h"
+#include "compiler/pass.h"
+
+#include <ctype.h>
+#include <llvm-c/DebugInfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Threadgroup variables of the dialect: prelude/smelt_dialect.h. */
+#define THREADGROUP_SPACE 3
+
+static const char *file_of(LLVMMetadataRef location) {
+    unsigned length;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    return file ? LLVMDIFileGetFilename(file, &length) : NULL;
+}
+
+/* With the place of the user's that the instruction comes from in front. */
+smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...) {
+    char text[700];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
+    /* The prelude's places have < > around their names. */
+    while (location && (!file_of(location) || strchr(file_of(location), '<')))
+        location = LLVMDILocationGetInlinedAt(location);
+    if (!location || !file_of(location)) return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", file_of(location),
+                     LLVMDILocationGetLine(location), text);
+}
+
+#define SUBPROGRAM_NAME 2 /* the operand of a DISubprogram */
+
+/* As the source has it; false where nothing says so. */
+static bool name_in_source(struct unit *unit, LLVMValueRef function, char name[200]) {
+    LLVMMetadataRef subprogram = LLVMIsAFunction(function) ? LLVMGetSubprogram(function) : NULL;
+    LLVMValueRef operands[16] = {0}, node;
+    unsigned length;
+    if (!subprogram) return false;
+    node = LLVMMetadataAsValue(unit->context, subprogram);
+    if (LLVMGetMDNodeNumOperands(node) > 16) return false;
+    LLVMGetMDNodeOperands(node, operands);
+    const char *text = operands[SUBPROGRAM_NAME] ? LLVMGetMDString(operands[SUBPROGRAM_NAME], &length) : NULL;
+    if (text) snprintf(name, 200, "%.*s", (int)length, text);
+    return text != NULL;
+}
+
+void plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
+    size_t length;
+    if (name_in_source(unit, value, name)) return;
+    const char *symbol = LLVMGetValueName2(value, &length);
+    snprintf(name, 200, "%s", symbol);
+    if (strncmp(symbol, "_Z", 2) != 0) return;
+    /* Of a variable in a function what stands behind the function's own name and arguments. */
+    const char *start = symbol + 2;
+    for (const char *at = strchr(symbol, 'E'); strstr(symbol, "ZZ") && at; at = strchr(at + 1, 'E'))
+        if (isdigit((unsigned char)at[1])) start = at + 1;
+    for (const char *at = start; *at;) {
+        if (!isdigit((unsigned char)*at)) {
+            at++;
+            continue;
+        }
+        char *text;
+        unsigned long count = strtoul(at, &text, 10);
+        if (!count || count > strlen(text)) break;
+        if (strncmp(text, "_GLOBAL__N_", 11) != 0) snprintf(name, 200, "%.*s", (int)count, text);
+        at = text + count;
+        /* A function in no namespace: its arguments follow. */
+        if (start == symbol + 2 && (*start == 'L' || isdigit((unsigned char)*start))) break;
+        /* What follows are a function's arguments, or template arguments. */
+        if (*at && !isdigit((unsigned char)*at) && *at != 'E') break;
+        if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
+        if (*at == 'E') at++;
+    }
+}
+
+/* The variable a pointer leads into, or NULL. */
+static LLVMValueRef variable_of(LLVMValueRef pointer) {
+    for (int steps = 0; steps < 16; steps++) {
+        if (LLVMIsAGlobalVariable(pointer)) return pointer;
+        bool derived = LLVMIsAConstantExpr(pointer) || LLVMIsAGetElementPtrInst(pointer) ||
+                       LLVMIsAAddrSpaceCastInst(pointer);
+        if (!derived) return NULL;
+        pointer = LLVMGetOperand(pointer, 0);
+    }
+    return NULL;
+}
+
+static unsigned space_of(LLVMValueRef variable) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(variable));
+}
+
+static smelt_status check_written(struct unit *unit, LLVMValueRef instruction) {
+    LLVMValueRef pointer = LLVMIsAStoreInst(instruction)           ? LLVMGetOperand(instruction, 1)
+                           : LLVMIsAAtomicRMWInst(instruction)     ? LLVMGetOperand(instruction, 0)
+                           : LLVMIsAAtomicCmpXchgInst(instruction) ? LLVMGetOperand(instruction, 0)
+                           : strncmp(called_name(instruction), "llvm.mem", 8) == 0
+                               ? LLVMGetOperand(instruction, 0)
+                               : NULL;
+    LLVMValueRef variable = pointer ? variable_of(pointer) : NULL;
+    char name[200];
+    if (!variable || space_of(variable) == THREADGROUP_SPACE) return SMELT_OK;
+    plain_name(unit, variable, name);
+    return fail_at(unit, instruction,
+                   "the kernel writes to '%s', which all threads share: such a variable must be constant",
+                   name);
+}
+
+/* What LLVM would call the C library for: it has no form of these for vectors or GPUs, and results differ
+ * from machine to machine. Builtins of clang's lead here; Metal's own functions do not. */
+static bool is_of_c_library(const char *name, char function[32]) {
+    static const char *const functions[] = {
+        "sin",   "cos", "tan",  "asin",  "acos", "atan", "sinh",  "cosh",   "tanh",    "exp",   "exp2",
+        "exp10", "log", "log2", "log10", "pow",  "powi", "frexp", "lround", "llround", "lrint", "llrint"};
+    if (strncmp(name, "llvm.", 5) != 0) return false;
+    snprintf(function, 32, "%.*s", (int)strcspn(name + 5, "."), name + 5);
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(function, functions[i]) == 0) return true;
+    return false;
+}
+
+/* Declared, and nothing that LLVM, an engine or the runtime defines. */
+static bool is_missing(struct unit *unit, LLVMValueRef value) {
+    static const char *const offered[] = {RUNTIME_OF_MEMORY(RUNTIME_NAME) RUNTIME_OF_NUMBERS(RUNTIME_NAME)};
+    bool function = LLVMIsAFunction(value), variable = LLVMIsAGlobalVariable(value);
+    if ((!function && !variable) || !LLVMIsDeclaration(value)) return false;
+    size_t length;
+    const char *name = LLVMGetValueName2(value, &length);
+    if (strncmp(name, "llvm.", 5) == 0 || strncmp(name, "__smelt_", 8) == 0) return false;
+    /* Function constants have no values yet. */
+    if (variable && unit->request->output == COMPILE_CONSTANTS) return false;
+    for (size_t i = 0; unit->engine != ENGINE_PTX && i < sizeof offered / sizeof *offered; i++)
+        if (strcmp(name, offered[i]) == 0) return false;
+    return true;
+}
+
+/* Of what a value is made of; NULL: nothing is missing. */
+static LLVMValueRef missing_in(struct unit *unit, LLVMValueRef value) {
+    if (is_missing(unit, value)) return value;
+    LLVMValueRef missing = NULL;
+    int count = LLVMIsAConstantExpr(value) ? LLVMGetNumOperands(value) : 0;
+    for (int i = 0; i < count && !missing; i++)
+        missing = missing_in(unit, LLVMGetOperand(value, (unsigned)i));
+    return missing;
+}
+
+static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
+    for (int i = 0; i < LLVMGetNumOperands(instruction); i++) {
+        LLVMValueRef missing = missing_in(unit, LLVMGetOperand(instruction, (unsigned)i));
+        if (!missing) continue;
+        char name[200];
+        plain_name(unit, missing, name);
+        bool called = LLVMIsACallInst(instruction) && LLVMGetCalledValue(instruction) == missing;
+        return fail_at(unit, instruction, "%s '%s' is %s, and is declared but not defined",
+                       LLVMIsAFunction(missing) ? "function" : "variable", name, called ? "called" : "used");
+    }
+    return SMELT_OK;
+}
+
+/* Builtins of clang's that reach the host's stack, threads, registers or floating-point environment, by how
+ * their intrinsics begin. */
+static const struct {
+    const char *intrinsic, *builtin;
+} host_builtins[] = {
+    {"llvm.returnaddress", "__builtin_return_address"},
+    {"llvm.addressofreturnaddress", "_AddressOfReturnAddress"},
+    {"llvm.frameaddress", "__builtin_frame_address"},
+    {"llvm.sponentry", "__builtin_sponentry"},
+    {"llvm.localaddress", "__builtin_localaddress"},
+    {"llvm.thread.pointer", "__builtin_thread_pointer"},
+    {"llvm.eh.sjlj.setjmp", "__builtin_setjmp"},
+    {"llvm.eh.sjlj.longjmp", "__builtin_longjmp"},
+    {"llvm.eh.", "__builtin_unwind_init"},
+    {"llvm.read_", "a variable in a register"},
+    {"llvm.write_", "a variable in a register"},
+    {"llvm.debugtrap", "__builtin_debugtrap"},
+    {"llvm.init.trampoline", "__builtin_init_trampoline"},
+    {"llvm.clear_cache", "__builtin___clear_cache"},
+    {"llvm.set.", "__builtin_set_flt_rounds"},
+    {"llvm.reset.", "__builtin_set_flt_rounds"},
+    {"llvm.x86.", "a builtin of x86"},
+    {"llvm.nvvm.", "a builtin of NVIDIA's"},
+};
+
+static smelt_status check_builtin(struct unit *unit, LLVMValueRef call, const char *name) {
+    for (size_t i = 0; i < sizeof host_builtins / sizeof *host_builtins; i++) {
+        const char *builtin = host_builtins[i].builtin;
+        size_t length = strlen(host_builtins[i].intrinsic);
+        if (strncmp(name, host_builtins[i].intrinsic, length) != 0) continue;
+        /* Those of its own target the PTX engine uses itself. */
+        if (unit->engine == ENGINE_PTX && strncmp(name, "llvm.nvvm.", 10) == 0) continue;
+        const char *quote = strncmp(builtin, "a ", 2) == 0 ? "" : "'";
+        return fail_at(unit, call, "%s%s%s is not supported: kernels have no access to the host", quote,
+                       builtin, quote);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    const char *name = called_name(call);
+    TRY(check_builtin(unit, call, name));
+    if (LLVMIsAInlineAsm(callee)) return fail_at(unit, call, "inline assembly is not supported");
+    if (strncmp(name, "__smelt_unsupported_", 20) == 0) {
+        char words[200];
+        snprintf(words, sizeof words, "%s", name + 20);
+        for (char *c = words; *c; c++)
+            if (*c == '_') *c = ' ';
+        return fail_at(unit, call, "%s are not supported", words);
+    }
+    if (strncmp(name + (*name == 1), "air.", 4) == 0)
+        return fail_at(unit, call, "'%s', a function below Metal's library, is not supported",
+                       name + (*name == 1));
+    char function[32];
+    if (is_of_c_library(name, function))
+        return fail_at(unit, call, "'%s' of the C library is not supported; use Metal's functions", function);
+    return SMELT_OK;
+}
+
+/* Engines replace intrinsics in the entry only. */
+static smelt_status check_outside_entry(struct unit *unit, LLVMValueRef function, LLVMValueRef instruction) {
+    bool bound = strncmp(called_name(instruction), "__smelt_", 8) == 0;
+    for (int i = 0; i < LLVMGetNumOperands(instruction) && !bound; i++) {
+        LLVMValueRef variable = variable_of(LLVMGetOperand(instruction, (unsigned)i));
+        bound = variable && space_of(variable) == THREADGROUP_SPACE;
+    }
+    if (!bound) return SMELT_OK;
+    char name[200];
+    plain_name(unit, function, name);
+    return fail_at(
+        unit, instruction,
+        "function '%s' calls itself or is called through a pointer: it cannot use barriers, simdgroup "
+        "functions, positions or threadgroup variables",
+        name);
+}
+
+static smelt_status check_instruction(struct unit *unit, LLVMValueRef function, LLVMValueRef instruction) {
+    if (LLVMIsAAllocaInst(instruction) && !LLVMIsAConstantInt(LLVMGetOperand(instruction, 0)))
+        return fail_at(unit, instruction, "an array whose size is not constant is not supported");
+    if (LLVMIsACallInst(instruction)) TRY(check_call(unit, instruction));
+    TRY(check_defined(unit, instruction));
+    TRY(check_written(unit, instruction));
+    return function == unit->entry ? SMELT_OK : check_outside_entry(unit, function, instruction);
+}
+
+/* ---- What the SIMD engine leaves to the scalar engine. */
+
+/* Two bits for each kind of memory, the upper one for writes, as LLVM encodes the attribute. */
+#define MEMORY_WRITES UINT64_C(0xaaaaaaaaaaaaaaaa)
+
+static bool may_write(LLVMValueRef function) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAttributeRef attribute =
+        LLVMGetEnumAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    return !attribute || (LLVMGetEnumAttributeValue(attribute) & MEMORY_WRITES) != 0;
+}
+
+bool calls_itself(struct unit *unit, LLVMValueRef call, char name[200]) {
+    LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    if (!callee || !LLVMIsAFunction(callee) || LLVMIsDeclaration(callee)) return false;
+    plain_name(unit, callee, name);
+    return true;
+}
+
+/* A call that writes nothing may stay: the engine does it once, if it is the same for all lanes. */
+static smelt_status check_for_lanes(struct unit *unit, LLVMValueRef call) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    char name[200];
+    if (LLVMIsAInlineAsm(callee)) return SMELT_OK;
+    if (LLVMIsAFunction(callee) && !(calls_itself(unit, call, name) && may_write(callee))) return SMELT_OK;
+    unit->refused = true;
+    return LLVMIsAFunction(callee) ? fail_at(unit, call, CALLS_ITSELF, name)
+                                   : fail_at(unit, call, "it calls a function through a pointer");
+}
+
+static smelt_status check_calls(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (LLVMIsACallInst(instruction)) TRY(check_for_lanes(unit, instruction));
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_refuse(struct unit *unit) {
+    size_t length;
+    if (*LLVMGetModuleInlineAsm(unit->module, &length))
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "assembly is not supported");
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            TRY(check_instruction(unit, f, instruction));
+        }
+    }
+    return unit->engine == ENGINE_SIMD ? check_calls(unit) : SMELT_OK;
+}

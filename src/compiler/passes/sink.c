@@ -1,0 +1,387 @@
+/* Loads that are thrown away (DESIGN section 2): real kernels load first and select afterwards, so that the
+ * address of the unselected side may be outside the array. A load all of whose uses are selects (or phis on
+ * an edge, or in a block that a branch may pass by) is executed only where one of them takes it.
+ *
+ * Requires: the entry with everything inlined, in SSA form. Maintains: values; only fewer loads are executed.
+ *
+ *   v = load p                      c = …  (moved up if its inputs are known here)
+ *   …                               br c, load, rest
+ *   c = …                    →      load: v = load p; br rest
+ *   r = select c, v, 0              rest: v' = phi [v, load], [poison, block]
+ */
+#include "compiler/flow.h"
+
+#include <string.h>
+
+/* No memory, no trap. */
+static bool is_plain(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFNeg:
+    case LLVMFPExt:
+    case LLVMFPTrunc:
+    case LLVMSExt:
+    case LLVMZExt:
+    case LLVMTrunc:
+    case LLVMBitCast:
+    case LLVMSIToFP:
+    case LLVMUIToFP:
+    case LLVMFreeze:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What a loaded value may pass through on its way to the select: the optimiser moves what is done to either
+ * side of a select into its arms. */
+static bool is_passage(LLVMValueRef i) {
+    return is_plain(i) || strncmp(called_name(i), "llvm.fma.", 9) == 0;
+}
+
+#define MAX_CONDITIONS 8
+#define MAX_NESTED 4
+
+/* A select that takes a value, and further ones that take what comes of it: operands of selects, with the arm
+ * the value stands in. */
+struct taking {
+    LLVMValueRef user, condition[MAX_NESTED];
+    bool when_true[MAX_NESTED];
+    int nested;
+};
+
+/* The ways on which a value is taken. */
+struct demand {
+    struct taking taking[MAX_CONDITIONS];
+    int count;
+};
+
+/* Whether the select takes the value by its condition; then that is added. */
+static bool add_condition(struct taking *t, LLVMValueRef select, LLVMValueRef value) {
+    LLVMValueRef condition = LLVMGetOperand(select, 0);
+    bool in_true = LLVMGetOperand(select, 1) == value, in_false = LLVMGetOperand(select, 2) == value;
+    if (condition == value || in_true == in_false || t->nested == MAX_NESTED ||
+        LLVMGetTypeKind(LLVMTypeOf(condition)) != LLVMIntegerTypeKind)
+        return false;
+    t->condition[t->nested] = condition;
+    t->when_true[t->nested++] = in_true;
+    return true;
+}
+
+/* `a && b ? v : w` may stand as two selects: what the first takes the second may throw away. */
+static void follow_outwards(struct taking *t) {
+    LLVMValueRef value = t->user;
+    for (int steps = 0; steps < 8; steps++) {
+        LLVMUseRef use = LLVMGetFirstUse(value);
+        LLVMValueRef user = use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
+        if (!user || !LLVMIsAInstruction(user)) return;
+        if (!is_passage(user) && !(LLVMIsASelectInst(user) && add_condition(t, user, value))) return;
+        value = user;
+    }
+}
+
+static bool collect(LLVMValueRef value, struct demand *demand, int depth) {
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsASelectInst(user)) {
+            if (demand->count == MAX_CONDITIONS) return false;
+            struct taking *t = &demand->taking[demand->count++];
+            *t = (struct taking){.user = user};
+            if (!add_condition(t, user, value)) return false;
+            follow_outwards(t);
+        } else if (depth < 4 && LLVMIsAInstruction(user) && is_passage(user)) {
+            if (!collect(user, demand, depth + 1)) return false;
+        } else {
+            return false;
+        }
+    }
+    return demand->count > 0;
+}
+
+static bool comes_before(LLVMValueRef a, LLVMValueRef b) {
+    for (LLVMValueRef i = a; i; i = LLVMGetNextInstruction(i))
+        if (i == b) return true;
+    return false;
+}
+
+static bool is_hoistable(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMICmp:
+    case LLVMFCmp:
+    case LLVMSelect:
+        return true;
+    case LLVMCall:
+        /* Rounding, saturating conversion and the like: no memory, no trap. */
+        return strncmp(called_name(i), "llvm.", 5) == 0 && LLVMGetNumOperands(i) <= 4 &&
+               LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind &&
+               (strstr(called_name(i), "fpto") || strstr(called_name(i), "floor") ||
+                strstr(called_name(i), "min") || strstr(called_name(i), "max") ||
+                strstr(called_name(i), "abs") || strstr(called_name(i), "rint"));
+    default:
+        return is_plain(i);
+    }
+}
+
+/* Whether `value` is known before `place`, or can be computed there: then its computation moves up. Two
+ * rounds: first only a look (`move` false), so that nothing moves in vain. */
+static bool available(const struct flow *flow, LLVMValueRef value, LLVMValueRef place, bool move, int depth) {
+    if (!LLVMIsAInstruction(value)) return true;
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(value), here = LLVMGetInstructionParent(place);
+    int theirs = flow_index(flow, block), own = flow_index(flow, here);
+    if (theirs < 0 || own < 0) return false;
+    bool before =
+        block == here ? value != place && comes_before(value, place) : flow_dominates(flow, theirs, own);
+    if (before) return true;
+    /* From a block that is reached only by way of this one: the optimiser puts conditions next to their use.
+     */
+    bool after = block == here || flow_dominates(flow, own, theirs);
+    if (!after || value == place || depth > 24 || !is_hoistable(value)) return false;
+    int operands = LLVMGetNumOperands(value) - (LLVMIsACallInst(value) ? 1 : 0);
+    for (int o = 0; o < operands; o++)
+        if (!available(flow, LLVMGetOperand(value, (unsigned)o), place, move, depth + 1)) return false;
+    if (move) {
+        LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(value)));
+        LLVMInstructionRemoveFromParent(value);
+        LLVMPositionBuilderBefore(builder, place);
+        LLVMInsertIntoBuilder(builder, value);
+        LLVMDisposeBuilder(builder);
+    }
+    return true;
+}
+
+static bool may_write(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMStore:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMFence:
+        return true;
+    case LLVMCall: {
+        const char *name = called_name(i);
+        bool pure = strncmp(name, "__smelt_", 8) == 0 && !strstr(name, "barrier");
+        bool intrinsic = strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0;
+        return !pure && !intrinsic;
+    }
+    default:
+        return false;
+    }
+}
+
+/* If the conditions cannot come up to the load, the load may go down to its first use in the same block. */
+static bool move_down(LLVMValueRef load, const struct demand *demand) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(load);
+    LLVMValueRef first = NULL;
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i)) {
+        for (int d = 0; d < demand->count && !first; d++)
+            if (demand->taking[d].user == i) first = i;
+        if (first) break;
+        if (may_write(i)) return false;
+    }
+    if (!first) return false;
+    /* Only a load used by the selects themselves: casts in between would have to move too. */
+    for (LLVMUseRef use = LLVMGetFirstUse(load); use; use = LLVMGetNextUse(use))
+        if (!LLVMIsASelectInst(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != block)
+            return false;
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(builder, first);
+    LLVMInsertIntoBuilder(builder, load);
+    LLVMDisposeBuilder(builder);
+    return true;
+}
+
+/* Freeze: a branch on poison would be undefined where the select on it was not. */
+static LLVMValueRef is_taken(struct unit *unit, const struct taking *t) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef all = NULL;
+    for (int n = 0; n < t->nested; n++) {
+        LLVMValueRef condition = LLVMBuildFreeze(b, t->condition[n], "");
+        if (!t->when_true[n]) condition = LLVMBuildNot(b, condition, "");
+        all = all ? LLVMBuildAnd(b, all, condition, "") : condition;
+    }
+    return all;
+}
+
+static LLVMValueRef any_demand(struct unit *unit, const struct demand *demand) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef any = NULL;
+    for (int i = 0; i < demand->count; i++) {
+        LLVMValueRef taken = is_taken(unit, &demand->taking[i]);
+        any = any ? LLVMBuildOr(b, any, taken, "") : taken;
+    }
+    return any;
+}
+
+static void guard_load(struct unit *unit, LLVMValueRef load, const struct demand *demand) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef before = LLVMGetInstructionParent(load);
+    LLVMPositionBuilderBefore(b, load);
+    LLVMValueRef condition = any_demand(unit, demand);
+    LLVMValueRef behind = LLVMGetNextInstruction(load);
+    LLVMBasicBlockRef rest = split_block(unit, behind);
+    LLVMBasicBlockRef taken =
+        LLVMAppendBasicBlockInContext(unit->context, LLVMGetBasicBlockParent(before), "wanted");
+    LLVMMoveBasicBlockAfter(taken, before);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderAtEnd(b, before);
+    LLVMBuildCondBr(b, condition, taken, rest);
+    LLVMPositionBuilder(b, rest, LLVMGetFirstInstruction(rest));
+    LLVMValueRef phi = LLVMBuildPhi(b, LLVMTypeOf(load), "thrown_away");
+    LLVMReplaceAllUsesWith(load, phi);
+    LLVMPositionBuilderAtEnd(b, taken);
+    LLVMInsertIntoBuilder(b, load);
+    LLVMBuildBr(b, rest);
+    /* Not poison: it must stay harmless in selects that do not take it, also after they are turned into
+     * arithmetic. */
+    LLVMValueRef values[2] = {load, LLVMConstNull(LLVMTypeOf(load))};
+    LLVMBasicBlockRef blocks[2] = {taken, before};
+    LLVMAddIncoming(phi, values, blocks, 2);
+}
+
+static bool is_private(LLVMValueRef address) {
+    while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address))
+        address = LLVMGetOperand(address, 0);
+    return LLVMIsAAllocaInst(address) || LLVMIsAGlobalVariable(address);
+}
+
+/* Moves them up to the load. Of the nested ones those that cannot move are left out: more is loaded then. */
+static bool move_conditions(const struct flow *flow, struct taking *t, LLVMValueRef load) {
+    int kept = 0;
+    for (int n = 0; n < t->nested; n++) {
+        if (!available(flow, t->condition[n], load, false, 0)) continue;
+        (void)available(flow, t->condition[n], load, true, 0);
+        t->condition[kept] = t->condition[n];
+        t->when_true[kept++] = t->when_true[n];
+    }
+    t->nested = kept;
+    return kept > 0;
+}
+
+/* Handles one load; true if blocks changed, after which the walk starts again. */
+static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef load) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)) ||
+        LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind)
+        return false;
+    struct demand demand = {.count = 0};
+    if (!LLVMGetFirstUse(load) || !collect(load, &demand, 0)) return false;
+    bool known = true;
+    for (int i = 0; i < demand.count && known; i++)
+        known = available(flow, demand.taking[i].condition[0], load, false, 0);
+    if (!known && !move_down(load, &demand)) return false;
+    for (int i = 0; i < demand.count; i++)
+        if (!move_conditions(flow, &demand.taking[i], load)) return false;
+    guard_load(unit, load, &demand);
+    return true;
+}
+
+/* A load used by phis on edges only goes onto that edge, if there is one such edge and nothing writes in
+ * between. */
+static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)))
+        return false;
+    LLVMUseRef use = LLVMGetFirstUse(load);
+    if (!use || LLVMGetNextUse(use) || !LLVMIsAPHINode(LLVMGetUser(use))) return false;
+    LLVMValueRef phi = LLVMGetUser(use);
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(load);
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
+    if (LLVMGetNumSuccessors(terminator) < 2) return false;
+    int edge = -1;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingValue(phi, i) == load && LLVMGetIncomingBlock(phi, i) == block) edge = (int)i;
+    if (edge < 0) return false;
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i))
+        if (may_write(i)) return false;
+    int successor = -1;
+    for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+        if (LLVMGetSuccessor(terminator, s) != LLVMGetInstructionParent(phi)) continue;
+        if (successor >= 0) return false;
+        successor = (int)s;
+    }
+    if (successor < 0) return false;
+    LLVMBasicBlockRef middle = split_edge(unit, block, (unsigned)successor);
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(middle));
+    LLVMInsertIntoBuilder(unit->builder, load);
+    return true;
+}
+
+static LLVMBasicBlockRef only_predecessor(const struct flow *flow, LLVMBasicBlockRef block) {
+    const struct flow_block *b = &flow->blocks[flow_index(flow, block)];
+    return b->predecessor_count == 1 ? flow->blocks[b->predecessors[0]].block : NULL;
+}
+
+/* The block in which all uses of a value are; NULL: in several, or on edges. */
+static LLVMBasicBlockRef only_user_block(LLVMValueRef value) {
+    LLVMBasicBlockRef block = NULL;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAPHINode(user) || (block && LLVMGetInstructionParent(user) != block)) return NULL;
+        block = LLVMGetInstructionParent(user);
+    }
+    return block;
+}
+
+/* A load used in one block only, to which a branch may lead or not, goes there, if nothing writes in between.
+ */
+static bool sink_to_block(const struct flow *flow, LLVMValueRef load) {
+    if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
+        LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)))
+        return false;
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(load), to = only_user_block(load);
+    if (!to || to == from || flow_index(flow, to) < 0) return false;
+    for (LLVMBasicBlockRef above = only_predecessor(flow, to); above != from;
+         above = only_predecessor(flow, above)) {
+        if (!above) return false;
+        FOR_EACH_INSTRUCTION(i, above) {
+            if (may_write(i)) return false;
+        }
+    }
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i))
+        if (may_write(i)) return false;
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
+    LLVMValueRef first = LLVMGetFirstInstruction(to);
+    while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(builder, first);
+    LLVMInsertIntoBuilder(builder, load);
+    LLVMDisposeBuilder(builder);
+    return true;
+}
+
+smelt_status pass_sink(struct unit *unit) {
+    bool changed = true;
+    while (changed) {
+        struct arena arena = {0};
+        struct flow flow;
+        smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+        if (status != SMELT_OK) {
+            arena_free(&arena);
+            return status;
+        }
+        changed = false;
+        FOR_EACH_BLOCK(block, unit->entry) {
+            FOR_EACH_INSTRUCTION(instruction, block) {
+                changed = sink_one(unit, &flow, instruction) || sink_to_edge(unit, instruction) ||
+                          sink_to_block(&flow, instruction);
+                if (changed) break;
+            }
+            if (changed) break;
+        }
+        arena_free(&arena);
+    }
+    return SMELT_OK;
+}

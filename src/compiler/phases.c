@@ -1,0 +1,119 @@
+#include "compiler/phases.h"
+
+#include <string.h>
+
+static bool has_barrier(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) return true;
+    }
+    return false;
+}
+
+bool is_never_taken(LLVMValueRef terminator, unsigned successor) {
+    return successor == 0 && LLVMIsABranchInst(terminator) && LLVMIsConditional(terminator) &&
+           strcmp(called_name(LLVMGetCondition(terminator)), NEVER) == 0;
+}
+
+LLVMValueRef build_never(struct unit *unit) {
+    LLVMTypeRef type = LLVMFunctionType(LLVMInt1TypeInContext(unit->context), NULL, 0, false);
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, NEVER);
+    if (!function) {
+        function = LLVMAddFunction(unit->module, NEVER, type);
+        declare_convergent(unit, function);
+    }
+    return LLVMBuildCall2(unit->builder, type, function, NULL, 0, "");
+}
+
+static void find_waits(const struct flow *flow, bool *waits) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = flow->block_count - 1; i >= 0; i--)
+            for (int p = 0; waits[i] && p < flow->blocks[i].predecessor_count; p++) {
+                int from = flow->blocks[i].predecessors[p];
+                LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
+                if (waits[from] ||
+                    (is_never_taken(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[i].block))
+                    continue;
+                waits[from] = changed = true;
+            }
+    }
+}
+
+static bool lies_in(const struct flow *flow, int loop, int outer) {
+    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
+/* The level at the end of a block, or of the loops that are left by the edge from it. */
+static int level_behind(const struct flow *flow, const int *level, const int *behind, int from, int to) {
+    int loop = flow->blocks[from].loop, most = level[from];
+    for (; loop >= 0 && !lies_in(flow, flow->blocks[to].loop, loop); loop = flow->loops[loop].parent)
+        if (behind[loop] > most) most = behind[loop];
+    return most;
+}
+
+/* behind: by loop, the most at the end of any of its blocks. */
+static void find_levels(const struct flow *flow, const bool *barriers, int *level, int *behind) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < flow->block_count; i++) {
+            int most = 0;
+            for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
+                int from = flow->blocks[i].predecessors[p];
+                if (from >= i) continue;
+                int before = level_behind(flow, level, behind, from, i);
+                if (before > most) most = before;
+            }
+            most += barriers[i];
+            changed |= most != level[i];
+            level[i] = most;
+            for (int loop = flow->blocks[i].loop; loop >= 0; loop = flow->loops[loop].parent) {
+                if (behind[loop] >= most) break;
+                behind[loop] = most;
+                changed = true;
+            }
+        }
+    }
+}
+
+bool phases_find(const struct flow *flow, struct arena *arena, struct phases *phases) {
+    size_t count = (size_t)flow->block_count, loops = (size_t)flow->loop_count + 1;
+    bool *barriers = arena_alloc(arena, count);
+    int *behind = arena_alloc(arena, loops * sizeof *behind);
+    *phases = (struct phases){barriers, arena_alloc(arena, count), arena_alloc(arena, loops),
+                              arena_alloc(arena, count * sizeof(int))};
+    if (arena->failed) return false;
+    for (int i = 0; i < flow->block_count; i++) {
+        phases->waits[i] = barriers[i] = has_barrier(flow->blocks[i].block);
+        int loop = barriers[i] ? flow->blocks[i].loop : -1;
+        for (; loop >= 0; loop = flow->loops[loop].parent) phases->holds[loop] = true;
+    }
+    find_waits(flow, phases->waits);
+    find_levels(flow, barriers, phases->level, behind);
+    return true;
+}
+
+struct phase phase_left(const struct flow *flow, const struct phases *phases, int from) {
+    int loop = flow->blocks[from].loop;
+    while (loop >= 0 && !phases->holds[loop]) loop = flow->loops[loop].parent;
+    return (struct phase){loop, phases->level[from]};
+}
+
+void copy_lone_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef copy) {
+    LLVMPositionBuilderAtEnd(unit->builder, copy);
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        LLVMInsertIntoBuilder(unit->builder, LLVMInstructionClone(instruction));
+    }
+    LLVMValueRef to = LLVMGetFirstInstruction(copy);
+    for (LLVMValueRef from = LLVMGetFirstInstruction(block); from; from = LLVMGetNextInstruction(from)) {
+        for (LLVMUseRef use = LLVMGetFirstUse(from), next; use; use = next) {
+            LLVMValueRef user = LLVMGetUser(use);
+            next = LLVMGetNextUse(use);
+            if (!LLVMIsAInstruction(user) || LLVMGetInstructionParent(user) != copy) continue;
+            for (int o = 0; o < LLVMGetNumOperands(user); o++)
+                if (LLVMGetOperand(user, (unsigned)o) == from) LLVMSetOperand(user, (unsigned)o, to);
+            next = LLVMGetFirstUse(from);
+        }
+        to = LLVMGetNextInstruction(to);
+    }
+}

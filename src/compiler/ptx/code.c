@@ -1,0 +1,113 @@
+/* NVPTX's machine: LLVM's passes that ask what it can do, and PTX in the end. */
+#include "base/text.h"
+#include "abi/cuda_parameters.h"
+#include "compiler/ptx/ptx.h"
+
+#include <llvm-c/Error.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <stdlib.h>
+#include <string.h>
+
+static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machine) {
+    const char *triple = LLVMGetTarget(unit->module);
+    LLVMTargetRef target = NULL;
+    char *message = NULL;
+    if (LLVMGetTargetFromTriple(triple, &target, &message)) {
+        smelt_status status =
+            unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator for GPUs: %s", message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    *machine = LLVMCreateTargetMachine(target, triple, unit->request->cpu, unit->request->features,
+                                       LLVMCodeGenLevelAggressive, LLVMRelocDefault, LLVMCodeModelDefault);
+    return *machine ? SMELT_OK
+                    : unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator for %s", unit->request->cpu);
+}
+
+smelt_status run_ptx_passes(struct unit *unit, const char *passes) {
+    LLVMTargetMachineRef machine = NULL;
+    TRY(open_machine(unit, &machine));
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMPassBuilderOptionsSetLoopVectorization(options, false);
+    LLVMPassBuilderOptionsSetSLPVectorization(options, false);
+    LLVMPassBuilderOptionsSetLoopInterleaving(options, false);
+    /* Not before unroll.c had its turn: ptx.c asks for it by name. */
+    LLVMPassBuilderOptionsSetLoopUnrolling(options, false);
+    LLVMErrorRef error = LLVMRunPasses(unit->module, passes, machine, options);
+    LLVMDisposePassBuilderOptions(options);
+    LLVMDisposeTargetMachine(machine);
+    if (!error) return SMELT_OK;
+    char *message = LLVMGetErrorMessage(error);
+    smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "LLVM passes '%s': %s", passes, message);
+    LLVMDisposeErrorMessage(message);
+    return status;
+}
+
+static void annotate(struct unit *unit, const char *what, uint32_t value) {
+    LLVMMetadataRef parts[3] = {LLVMValueAsMetadata(unit->entry),
+                                LLVMMDStringInContext2(unit->context, what, strlen(what)),
+                                LLVMValueAsMetadata(constant_i32(unit, value))};
+    LLVMAddNamedMetadataOperand(
+        unit->module, "nvvm.annotations",
+        LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, parts, 3)));
+}
+
+/* ptxas gives a thread as many registers as the largest block leaves it. */
+static void declare_kernel(struct unit *unit) {
+    const struct code_shape *shape = &unit->request->shape;
+    uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
+    LLVMTypeRef bytes =
+        LLVMArrayType2(LLVMInt8TypeInContext(unit->context), ptx_parameter_bytes(&unit->result->image));
+    unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5),
+             align = LLVMGetEnumAttributeKindForName("align", 5);
+    unsigned readnone = LLVMGetEnumAttributeKindForName("readnone", 8);
+    LLVMRemoveEnumAttributeAtIndex(unit->entry, 1, readnone);
+    LLVMAddAttributeAtIndex(unit->entry, 1, LLVMCreateTypeAttribute(unit->context, byval, bytes));
+    LLVMAddAttributeAtIndex(unit->entry, 1, LLVMCreateEnumAttribute(unit->context, align, 16));
+    annotate(unit, "kernel", 1);
+    if (!threads) threads = shape->most_threads;
+    if (threads) annotate(unit, "maxntidx", threads);
+}
+
+/* A function that LLVM calls and no GPU has: the driver would not find it when the code is loaded. */
+static smelt_status check_outside_functions(struct unit *unit, const char *text) {
+    static const char start[] = "\n.extern .func";
+    const char *at = strstr(text, start);
+    if (!at) return SMELT_OK;
+    at += strlen(start) + strspn(at + strlen(start), " ");
+    if (*at == '(') at += strcspn(at, ")") + 1;
+    at += strspn(at, " ");
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "generated code needs '%.*s', which GPUs lack",
+                     (int)strcspn(at, " \n("), at);
+}
+
+static smelt_status keep_ptx(struct unit *unit, const char *made) {
+    struct text ptx = {0};
+    TRY(check_outside_functions(unit, made));
+    ptx_widen_narrow(&ptx, made);
+    /* PTX is text, whose end counts. */
+    size_t size = ptx.length + (unit->request->output != COMPILE_ASM);
+    smelt_status status = ptx.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for PTX")
+                                     : keep_code(unit, text_string(&ptx), size);
+    text_free(&ptx);
+    return status;
+}
+
+smelt_status pass_ptx_code(struct unit *unit) {
+    LLVMTargetMachineRef machine = NULL;
+    LLVMMemoryBufferRef buffer = NULL;
+    char *message = NULL;
+    declare_kernel(unit);
+    TRY(open_machine(unit, &machine));
+    smelt_status status = SMELT_OK;
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine, unit->module, LLVMAssemblyFile, &message, &buffer)) {
+        status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", message);
+        LLVMDisposeMessage(message);
+    } else {
+        status = keep_ptx(unit, LLVMGetBufferStart(buffer));
+        LLVMDisposeMemoryBuffer(buffer);
+    }
+    LLVMDisposeTargetMachine(machine);
+    return status;
+}

@@ -1,0 +1,435 @@
+/* A fixpoint: at first all values are equal in all lanes. When a branch turns out to depend on one that
+ * differs, its paths are followed to where all lanes have met again (paths.c); the blocks on the way run for
+ * some lanes only, and where paths meet values differ. A loop that lanes leave in different rounds counts as
+ * a branch to its exits. The SIMD engine's compiler/simd/divergence.c is the same analysis over shapes of
+ * values. */
+#include "compiler/ptx/divergence.h"
+
+#include "compiler/phases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MARK "smelt.divergent"
+
+bool has_whole_warps(const struct code_shape *shape) {
+    uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
+    return threads && threads % 32 == 0 && !shape->masked;
+}
+
+/* ---- The set of values that differ. */
+
+struct differing {
+    LLVMValueRef value;
+    uint64_t bits;
+};
+
+static struct differing *slot_of(struct differing *table, size_t capacity, LLVMValueRef value) {
+    size_t at = (size_t)((uintptr_t)value >> 4) * 0x9e3779b97f4a7c15u >> 20 & (capacity - 1);
+    while (table[at].value && table[at].value != value) at = (at + 1) & (capacity - 1);
+    return &table[at];
+}
+
+uint64_t differing_bits(const struct divergence *d, LLVMValueRef value) {
+    if (!d->value_capacity) return 0;
+    return slot_of(d->values, d->value_capacity, value)->bits;
+}
+
+static void grow(struct divergence *d) {
+    size_t capacity = d->value_capacity ? 2 * d->value_capacity : 256;
+    struct differing *table = arena_alloc(&d->arena, capacity * sizeof *table);
+    if (!table) return;
+    for (size_t i = 0; i < d->value_capacity; i++)
+        if (d->values[i].value) *slot_of(table, capacity, d->values[i].value) = d->values[i];
+    d->values = table;
+    d->value_capacity = capacity;
+}
+
+static bool add_bits(struct divergence *d, LLVMValueRef value, uint64_t bits) {
+    if ((differing_bits(d, value) & bits) == bits) return false;
+    if (2 * d->value_count >= d->value_capacity) grow(d);
+    if (d->arena.failed) return false;
+    struct differing *slot = slot_of(d->values, d->value_capacity, value);
+    d->value_count += slot->value == NULL;
+    slot->value = value;
+    slot->bits |= bits;
+    return true;
+}
+
+/* ---- Blocks. */
+
+struct place_of_block {
+    LLVMBasicBlockRef block;
+    int place;
+};
+
+static int compare_blocks(const void *a, const void *b) {
+    const struct place_of_block *p = a, *q = b;
+    return p->block < q->block ? -1 : p->block > q->block;
+}
+
+int place_of(const struct divergence *d, LLVMBasicBlockRef block) {
+    struct place_of_block key = {block, 0};
+    const struct place_of_block *found =
+        bsearch(&key, d->by_block, (size_t)d->block_count, sizeof key, compare_blocks);
+    return found ? found->place : -1;
+}
+
+static void index_blocks(struct divergence *d) {
+    d->by_block = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *d->by_block);
+    if (!d->by_block) return;
+    for (int i = 0; i < d->block_count; i++) d->by_block[i] = (struct place_of_block){d->blocks[i].block, i};
+    qsort(d->by_block, (size_t)d->block_count, sizeof *d->by_block, compare_blocks);
+}
+
+bool lies_within(const struct divergence *d, int place, int loop) {
+    return loop < 0 || (place >= d->loops[loop].header && place <= d->loops[loop].last);
+}
+
+bool is_end(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+        if (opcode == LLVMRet || opcode == LLVMUnreachable) return true;
+        if (strcmp(called_name(instruction), "__smelt_thread_return") != 0) return false;
+    }
+    return false;
+}
+
+static bool is_dominated(const struct divergence *d, int place, int by) {
+    while (place > by) place = d->blocks[place].dominator;
+    return place == by;
+}
+
+/* The blocks that can be reached from a block, itself first, if they lead to ends alone, and the only way
+ * into them is through it. 0: it is not so. */
+static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen, const bool *ends) {
+    int count = 0;
+    bool alone = d->blocks[place].predecessor_count == 1;
+    way[count++] = place;
+    seen[place] = true;
+    for (int next = 0; next < count && alone; next++) {
+        const struct divergence_block *block = &d->blocks[way[next]];
+        for (int s = 0; s < block->successor_count; s++) {
+            int target = block->successors[s];
+            if (seen[target] || ends[target]) continue;
+            alone &= is_dominated(d, target, place);
+            seen[target] = true;
+            way[count++] = target;
+        }
+    }
+    for (int i = 0; i < count; i++) seen[way[i]] = false;
+    return alone ? count : 0;
+}
+
+static bool operates(const struct divergence *d, const int *way, int count) {
+    for (int i = 0; i < count; i++) FOR_EACH_INSTRUCTION(instruction, d->blocks[way[i]].block) {
+            if (is_operation(instruction)) return true;
+        }
+    return false;
+}
+
+/* By place: no operation stands there, or may come later. */
+static void find_idle(const struct divergence *d, bool *idle) {
+    for (int place = 0; place < d->block_count; place++) idle[place] = !operates(d, &place, 1);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int place = d->block_count - 1; place >= 0; place--) {
+            bool before = idle[place];
+            for (int s = 0; s < d->blocks[place].successor_count; s++)
+                idle[place] &= idle[d->blocks[place].successors[s]];
+            changed |= idle[place] != before;
+        }
+    }
+}
+
+/* Requires: find_waits. */
+static void find_leaves(struct divergence *d) {
+    size_t count = (size_t)d->block_count;
+    int *way = arena_alloc(&d->arena, count * sizeof *way);
+    bool *seen = arena_alloc(&d->arena, count), *ends = arena_alloc(&d->arena, count);
+    bool *idle = arena_alloc(&d->arena, count);
+    if (d->arena.failed) return;
+    find_idle(d, idle);
+    for (int place = 0; place < d->block_count; place++) ends[place] = is_end(d->blocks[place].block);
+    for (int place = 0; place < d->block_count; place++) {
+        struct divergence_block *block = &d->blocks[place];
+        block->leaf |= ends[place];
+        bool alone = !block->waits && !idle[place] && find_way_to_end(d, place, way, seen, idle) &&
+                     d->blocks[block->predecessors[0]].loop == block->loop;
+        block->apart = idle[place] || alone;
+        if (block->leaf) continue;
+        int blocks = find_way_to_end(d, place, way, seen, ends);
+        for (int i = 0; !operates(d, way, blocks) && i < blocks; i++) d->blocks[way[i]].leaf = true;
+    }
+}
+
+static void find_waits(struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++)
+        d->blocks[place].waits = has_threadgroup_barrier(d->blocks[place].block);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int place = d->block_count - 1; place >= 0; place--) {
+            struct divergence_block *block = &d->blocks[place];
+            bool before = block->waits;
+            for (int s = 0; s < block->successor_count; s++)
+                block->waits |= d->blocks[block->successors[s]].waits;
+            changed |= block->waits != before;
+        }
+    }
+}
+
+struct placing {
+    struct divergence *d;
+    const struct flow *flow;
+    int *place; /* by flow index, -1: none yet */
+};
+
+static bool loop_lies_in(const struct flow *flow, int loop, int outer) {
+    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
+/* The blocks of `loop` (-1: all), from the flow index `first` on: headers come first in reverse post-order.
+ */
+static void put_in_order(struct placing *p, int first, int loop) {
+    const struct flow *flow = p->flow;
+    for (int i = first; i < flow->block_count; i++) {
+        int own = flow->blocks[i].loop;
+        if (p->place[i] >= 0 || !loop_lies_in(flow, own, loop)) continue;
+        if (own != loop) {
+            while (flow->loops[own].parent != loop) own = flow->loops[own].parent;
+            p->d->loops[own].header = p->d->block_count;
+            put_in_order(p, i, own);
+            p->d->loops[own].last = p->d->block_count - 1;
+            continue;
+        }
+        p->place[i] = p->d->block_count;
+        p->d->blocks[p->d->block_count++] =
+            (struct divergence_block){.block = flow->blocks[i].block, .loop = own};
+    }
+}
+
+/* ---- Ways out of loops with barriers. Who leaves one to end, and does something together with others
+ * before, must not wait for those who go on to the barrier: such ways count as parts of the loop, and of its
+ * round. */
+
+static bool holds_barrier(const struct flow *flow, int loop) {
+    for (int i = flow->loops[loop].header; i < flow->block_count; i++)
+        if (loop_lies_in(flow, flow->blocks[i].loop, loop) && has_threadgroup_barrier(flow->blocks[i].block))
+            return true;
+    return false;
+}
+
+/* The innermost loop with a barrier that is left by the one edge to the block, or -1. */
+static int find_waiting_loop(const struct flow *flow, int index) {
+    const struct flow_block *block = &flow->blocks[index];
+    if (block->predecessor_count != 1 || is_end(block->block)) return -1;
+    int loop = flow->blocks[block->predecessors[0]].loop;
+    while (loop >= 0 && !loop_lies_in(flow, block->loop, loop)) {
+        if (holds_barrier(flow, loop)) return loop;
+        loop = flow->loops[loop].parent;
+    }
+    return -1;
+}
+
+/* The blocks that come after the first, itself among them, if there is no other way to them and no barrier in
+ * them; 0: it is not so. */
+static int find_last_way(const struct flow *flow, int first, int *way, bool *seen) {
+    int count = 0;
+    bool alone = true;
+    way[count++] = first;
+    seen[first] = true;
+    for (int next = 0; next < count && alone; next++) {
+        LLVMBasicBlockRef block = flow->blocks[way[next]].block;
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
+        alone = !has_threadgroup_barrier(block);
+        for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+            int target = flow_index(flow, LLVMGetSuccessor(terminator, s));
+            if (seen[target] || is_end(flow->blocks[target].block)) continue;
+            alone &= flow_dominates(flow, first, target);
+            seen[target] = true;
+            way[count++] = target;
+        }
+    }
+    for (int i = 0; i < count; i++) seen[way[i]] = false;
+    return alone ? count : 0;
+}
+
+static void keep_ways_in_loops(struct divergence *d, struct flow *flow) {
+    int *way = arena_alloc(&d->arena, (size_t)flow->block_count * sizeof *way);
+    bool *seen = arena_alloc(&d->arena, (size_t)flow->block_count);
+    for (int i = 0; way && seen && flow->loop_count && i < flow->block_count; i++) {
+        int loop = find_waiting_loop(flow, i), outside = flow->blocks[i].loop;
+        int count = loop < 0 ? 0 : find_last_way(flow, i, way, seen);
+        for (int w = 0; w < count; w++) {
+            struct flow_block *block = &flow->blocks[way[w]];
+            int own = block->loop;
+            if (own == outside) {
+                block->loop = loop;
+                continue;
+            }
+            while (flow->loops[own].parent != outside && flow->loops[own].parent != loop)
+                own = flow->loops[own].parent;
+            flow->loops[own].parent = loop;
+        }
+    }
+}
+
+static bool is_never(const struct flow *flow, int from, int to) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
+    return is_never_taken(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[to].block;
+}
+
+/* By flow index: blocks to which only edges lead that nobody takes. Such edges have made ways parts of loops,
+ * and are no ways. */
+static bool *find_nobody(struct divergence *d, const struct flow *flow) {
+    bool *nobody = arena_alloc(&d->arena, (size_t)flow->block_count);
+    for (int i = 1; nobody && i < flow->block_count; i++) {
+        nobody[i] = true;
+        for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
+            int from = flow->blocks[i].predecessors[p];
+            nobody[i] &= from >= i || nobody[from] || is_never(flow, from, i);
+        }
+    }
+    return nobody;
+}
+
+static void copy_edges(struct divergence *d, const struct flow *flow, const int *places) {
+    const bool *nobody = find_nobody(d, flow);
+    for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
+        struct divergence_block *block = &d->blocks[places[i]];
+        block->dominator = places[flow->blocks[i].dominator];
+        block->regions = arena_alloc(&d->arena, (size_t)d->region_words * sizeof *block->regions);
+        block->predecessors =
+            arena_alloc(&d->arena, (size_t)(flow->blocks[i].predecessor_count + 1) * sizeof(int));
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->block);
+        block->successors = arena_alloc(&d->arena, (LLVMGetNumSuccessors(terminator) + 1) * sizeof(int));
+    }
+    /* Flow lists an edge once for each successor of its block. */
+    for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
+        for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
+            int from = places[flow->blocks[i].predecessors[p]], to = places[i];
+            if (nobody[flow->blocks[i].predecessors[p]] || is_never(flow, flow->blocks[i].predecessors[p], i))
+                continue;
+            d->blocks[to].predecessors[d->blocks[to].predecessor_count++] = from;
+            d->blocks[from].successors[d->blocks[from].successor_count++] = to;
+        }
+    }
+}
+
+static smelt_status find_blocks(struct divergence *d) {
+    struct flow flow;
+    TRY(flow_find(d->unit, d->unit->entry, &d->arena, &flow));
+    d->irreducible = flow.irreducible;
+    if (flow.irreducible) return SMELT_OK;
+    keep_ways_in_loops(d, &flow);
+    size_t count = (size_t)flow.block_count;
+    struct placing placing = {.d = d, .flow = &flow, .place = arena_alloc(&d->arena, count * sizeof(int))};
+    d->blocks = arena_alloc(&d->arena, count * sizeof *d->blocks);
+    d->loops = arena_alloc(&d->arena, (size_t)(flow.loop_count + 1) * sizeof *d->loops);
+    if (!d->arena.failed) {
+        d->loop_count = flow.loop_count;
+        d->region_words = (flow.block_count + flow.loop_count + 63) / 64;
+        for (size_t i = 0; i < count; i++) placing.place[i] = -1;
+        for (int i = 0; i < flow.loop_count; i++) d->loops[i].parent = flow.loops[i].parent;
+        put_in_order(&placing, 0, -1);
+        copy_edges(d, &flow, placing.place);
+        index_blocks(d);
+        if (!d->arena.failed) find_waits(d);
+        if (!d->arena.failed) find_leaves(d);
+    }
+    return d->arena.failed ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count)
+                           : SMELT_OK;
+}
+
+/* ---- The fixpoint. */
+
+static bool analyse_block(struct divergence *d, int place) {
+    struct divergence_block *block = &d->blocks[place];
+    bool changed = false;
+    FOR_EACH_INSTRUCTION(instruction, block->block) {
+        if (LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVoidTypeKind)
+            changed |= add_bits(d, instruction, differing_in_result(d, instruction, place));
+    }
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->block);
+    if (block->divergent || block->successor_count < 2) return changed;
+    LLVMValueRef condition =
+        LLVMIsABranchInst(terminator) ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0);
+    if (!differing_in_operand(d, condition, place)) return changed;
+    divergence_part(d, place);
+    return true;
+}
+
+smelt_status divergence_find(struct unit *unit, struct divergence *d) {
+    *d = (struct divergence){.unit = unit};
+    TRY(find_blocks(d));
+    for (bool changed = !d->irreducible; changed && !d->arena.failed;) {
+        changed = false;
+        for (int place = 0; place < d->block_count; place++) changed |= analyse_block(d, place);
+    }
+    return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
+                           : SMELT_OK;
+}
+
+/* ---- Marks: metadata, which branches keep as blocks change around them. */
+
+static unsigned mark_kind(struct unit *unit) {
+    return LLVMGetMDKindIDInContext(unit->context, MARK, sizeof MARK - 1);
+}
+
+void divergence_mark_branch(struct unit *unit, LLVMValueRef branch) {
+    LLVMMetadataRef node = LLVMMDNodeInContext2(unit->context, NULL, 0);
+    LLVMSetMetadata(branch, mark_kind(unit), LLVMMetadataAsValue(unit->context, node));
+}
+
+void divergence_mark(const struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++)
+        if (d->blocks[place].divergent)
+            divergence_mark_branch(d->unit, LLVMGetBasicBlockTerminator(d->blocks[place].block));
+}
+
+smelt_status divergence_find_marked(struct unit *unit, struct divergence *d) {
+    *d = (struct divergence){.unit = unit};
+    TRY(find_blocks(d));
+    for (int place = 0; place < d->block_count; place++) {
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(d->blocks[place].block);
+        if (LLVMGetMetadata(terminator, mark_kind(unit))) divergence_part(d, place);
+    }
+    return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
+                           : SMELT_OK;
+}
+
+void divergence_free(struct divergence *d) {
+    arena_free(&d->arena);
+}
+
+/* ---- Questions. */
+
+bool is_reached_by_all(const struct divergence *d, int place) {
+    const struct divergence_block *block = &d->blocks[place];
+    for (int w = 0; w < d->region_words; w++)
+        if (block->regions[w]) return false;
+    for (int loop = block->loop; loop >= 0; loop = d->loops[loop].parent) {
+        if (d->loops[loop].divergent) return false;
+        const uint64_t *around = d->blocks[d->loops[loop].header].regions;
+        for (int w = 0; w < d->region_words; w++)
+            if (around[w]) return false;
+    }
+    return true;
+}
+
+bool is_reached_together(const struct divergence *d, int place) {
+    return is_reached_by_all(d, place) && !d->blocks[place].trails;
+}
+
+int place_above(const struct divergence *d, int place) {
+    int level = d->blocks[place].loop, above = d->blocks[place].dominator;
+    if (level >= 0 && d->loops[level].header == place) level = d->loops[level].parent;
+    while (d->blocks[above].loop != level) above = d->blocks[above].dominator;
+    return above;
+}
+
+bool is_reached_from(const struct divergence *d, int above, int below) {
+    return memcmp(d->blocks[above].regions, d->blocks[below].regions,
+                  (size_t)d->region_words * sizeof *d->blocks[above].regions) == 0;
+}

@@ -1,0 +1,96 @@
+/* Which values differ between the lanes of a warp, which branches therefore send them different ways, and
+ * which blocks only some of them run. */
+#ifndef SMELT_COMPILER_PTX_DIVERGENCE_H
+#define SMELT_COMPILER_PTX_DIVERGENCE_H
+
+#include "base/arena.h"
+#include "compiler/flow.h"
+#include "compiler/pass.h"
+
+/* By place: in topological order of forward edges, each loop in one piece. */
+struct divergence_block {
+    LLVMBasicBlockRef block;
+    int dominator;
+    int loop; /* the innermost around it, or -1 */
+    int successor_count, predecessor_count;
+    int *successors, *predecessors;
+    bool leaf;      /* nothing but the thread's end, or a way there on which nobody is met: who goes there is
+                       not waited for */
+    bool divergent; /* its branch sends lanes different ways */
+    bool join;      /* lanes meet that came different ways, or left a loop in different rounds */
+    bool short_of;  /* lanes may have ended before, while others went on, */
+    bool trails;    /* or may be about to, by operations that they perform without the others */
+    bool waits;     /* a threadgroup barrier stands there, or may come later */
+    bool apart; /* no operation comes from here to the thread's end; or no barrier, and lanes come from one
+                   block, in the same round, and are alone as long as operations may come */
+    /* A set: branches (by place) and loops (block_count + loop) whose lanes have not all met again. */
+    uint64_t *regions;
+};
+
+/* Blocks header … last are the loop's. */
+struct divergence_loop {
+    int header, last, parent;
+    bool divergent; /* lanes leave it in different rounds */
+};
+
+struct divergence {
+    struct unit *unit;
+    struct arena arena;
+    struct divergence_block *blocks;
+    struct divergence_loop *loops;
+    int block_count, loop_count, region_words;
+    bool rounds_differ; /* some loop is divergent */
+    bool irreducible;   /* some loop is entered in several places: nothing else was found */
+    struct place_of_block *by_block;
+    struct differing *values;
+    size_t value_capacity, value_count;
+};
+
+/* Requires: nothing. A snapshot of blocks and branches; values that are added later count as equal in all
+ * lanes. To be freed, after a failure too. */
+smelt_status divergence_find(struct unit *unit, struct divergence *d);
+/* The same of a function whose divergent branches are marked already; values are not looked at. */
+smelt_status divergence_find_marked(struct unit *unit, struct divergence *d);
+/* Marks divergent branches for it. */
+void divergence_mark(const struct divergence *d);
+void divergence_mark_branch(struct unit *unit, LLVMValueRef branch);
+void divergence_free(struct divergence *d);
+
+/* The bits in which lanes that compute the value together may differ. */
+uint64_t differing_bits(const struct divergence *d, LLVMValueRef value);
+
+/* The place of a block, or -1: it is not reachable. */
+int place_of(const struct divergence *d, LLVMBasicBlockRef block);
+bool lies_within(const struct divergence *d, int place, int loop);
+/* Do all lanes come here together that have not ended, and are not on a way out of their own? */
+bool is_reached_by_all(const struct divergence *d, int place);
+/* Do all come that have not ended? */
+bool is_reached_together(const struct divergence *d, int place);
+/* `above` dominates `below`, in the same round of the same loops: does every lane that runs it, and does not
+ * end, come to `below`? */
+bool is_reached_from(const struct divergence *d, int above, int below);
+/* The nearest dominator of a block in the same round of the same loops; a loop's header counts as standing
+ * before the loop. The entry's is itself. */
+int place_above(const struct divergence *d, int place);
+
+/* values.c — a simdgroup operation or a barrier of either kind. */
+bool is_operation(LLVMValueRef instruction);
+bool is_threadgroup_barrier(LLVMValueRef instruction);
+bool has_threadgroup_barrier(LLVMBasicBlockRef block);
+/* The block is nothing but the thread's end. */
+bool is_end(LLVMBasicBlockRef block);
+
+/* Every warp has 32 threads. */
+bool has_whole_warps(const struct code_shape *shape);
+
+/* paths.c — does the block send lanes to a way apart, and others to where a barrier may come? */
+bool leaves_for_good(const struct divergence *d, int from, int target);
+
+/* paths.c — for divergence.c: the branch sends lanes different ways. */
+void divergence_part(struct divergence *d, int place);
+
+/* values.c — for divergence.c: the bits of an instruction's result, from those of its operands. */
+uint64_t differing_in_result(const struct divergence *d, LLVMValueRef instruction, int place);
+uint64_t differing_in_operand(const struct divergence *d, LLVMValueRef operand, int place);
+
+#endif

@@ -1,0 +1,174 @@
+/* Compilers for GPUs hold lanes that went different ways where the ways join, to run on together. A lane that
+ * has nothing left to do but to end must not be held by lanes that wait at a barrier for all that have not
+ * ended. */
+#include "compiler/phases.h"
+#include "compiler/ptx/warp.h"
+
+static bool goes_on_without(const struct divergence *d, int place) {
+    const struct divergence_block *block = &d->blocks[place];
+    return block->divergent || block->leaf || !is_reached_together(d, place);
+}
+
+static void end_here(struct unit *unit, LLVMBasicBlockRef block, unsigned successor) {
+    LLVMBasicBlockRef edge = split_edge(unit, block, successor);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
+    LLVMPositionBuilderAtEnd(unit->builder, edge);
+    /* Not LLVM's own exit, before which it drops stores as if nobody read them. */
+    ptx_assembly(unit, "exit;", "~{memory}", NULL, NULL, 0, true);
+    LLVMBuildUnreachable(unit->builder);
+}
+
+void ptx_end_lanes(const struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++) {
+        if (!goes_on_without(d, place)) continue;
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[place].block);
+        for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++)
+            if (is_end(LLVMGetSuccessor(branch, s))) end_here(d->unit, d->blocks[place].block, s);
+    }
+}
+
+/* ---- Ways of their own. */
+
+/* A branch by which lanes leave for a way to the end, while others may go on to a barrier. */
+struct exit_edge {
+    LLVMValueRef branch;
+    unsigned successor;
+    int target;
+    struct phase phase;
+    bool operates; /* something is done together on the way */
+};
+
+struct parting {
+    struct unit *unit;
+    const struct divergence *d;
+    bool *waits;    /* by place: a barrier may come, */
+    bool *operates; /* or an operation of the simdgroup */
+    struct exit_edge *exits;
+    int exit_count;
+    int *way; /* the blocks of one way to the end, */
+    int count;
+    LLVMBasicBlockRef *copies; /* and, by place, their copies */
+};
+
+static bool some_wait(const struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++)
+        if (has_threadgroup_barrier(d->blocks[place].block) && !is_reached_together(d, place)) return true;
+    return false;
+}
+
+static bool operates_here(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_operation(instruction) && !is_threadgroup_barrier(instruction)) return true;
+    }
+    return false;
+}
+
+static void find_what_comes(struct parting *p) {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int place = p->d->block_count - 1; place >= 0; place--) {
+            const struct divergence_block *block = &p->d->blocks[place];
+            bool waits = has_threadgroup_barrier(block->block), operates = operates_here(block->block);
+            for (int s = 0; s < block->successor_count; s++) {
+                waits |= p->waits[block->successors[s]];
+                operates |= p->operates[block->successors[s]];
+            }
+            changed |= waits != p->waits[place] || operates != p->operates[place];
+            p->waits[place] = waits;
+            p->operates[place] = operates;
+        }
+    }
+}
+
+/* Behind the last barrier nobody waits any more: ways that part there meet again. */
+static void find_exits(struct parting *p, const struct flow *flow, const struct phases *phases) {
+    const struct divergence *d = p->d;
+    for (int place = 0; place < d->block_count; place++) {
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[place].block);
+        bool some_go_on = false;
+        for (int s = 0; s < d->blocks[place].successor_count; s++)
+            some_go_on |= p->waits[d->blocks[place].successors[s]];
+        for (unsigned s = 0; some_go_on && s < LLVMGetNumSuccessors(branch); s++) {
+            int target = place_of(d, LLVMGetSuccessor(branch, s));
+            if (p->waits[target] || is_end(d->blocks[target].block) || is_never_taken(branch, s)) continue;
+            struct phase phase = phase_left(flow, phases, flow_index(flow, d->blocks[place].block));
+            p->exits[p->exit_count++] = (struct exit_edge){branch, s, target, phase, p->operates[target]};
+        }
+    }
+}
+
+static void list(struct parting *p, int place) {
+    bool listed = is_end(p->d->blocks[place].block);
+    for (int i = 0; i < p->count && !listed; i++) listed = p->way[i] == place;
+    if (!listed) p->way[p->count++] = place;
+}
+
+static void lead_to_copies(const struct parting *p, LLVMBasicBlockRef copy) {
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(copy);
+    for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
+        LLVMBasicBlockRef own = p->copies[place_of(p->d, LLVMGetSuccessor(terminator, s))];
+        if (own) LLVMSetSuccessor(terminator, s, own);
+    }
+}
+
+static bool leave_together(const struct exit_edge *a, const struct exit_edge *b) {
+    bool same_phase = a->phase.loop == b->phase.loop && a->phase.level == b->phase.level;
+    return a == b || (a->operates && b->operates && same_phase);
+}
+
+/* Of an exit and those with it. */
+static void copy_way(struct parting *p, const struct exit_edge *exit) {
+    const struct divergence *d = p->d;
+    p->count = 0;
+    for (int e = 0; e < p->exit_count; e++)
+        if (leave_together(exit, &p->exits[e])) list(p, p->exits[e].target);
+    for (int next = 0; next < p->count; next++) {
+        int place = p->way[next];
+        p->copies[place] = LLVMAppendBasicBlockInContext(p->unit->context, p->unit->entry, "end");
+        for (int s = 0; s < d->blocks[place].successor_count; s++) list(p, d->blocks[place].successors[s]);
+    }
+    for (int i = 0; i < p->count; i++)
+        copy_lone_block(p->unit, d->blocks[p->way[i]].block, p->copies[p->way[i]]);
+    for (int i = 0; i < p->count; i++) lead_to_copies(p, p->copies[p->way[i]]);
+    for (int e = 0; e < p->exit_count; e++)
+        if (leave_together(exit, &p->exits[e]))
+            LLVMSetSuccessor(p->exits[e].branch, p->exits[e].successor, p->copies[p->exits[e].target]);
+    for (int i = 0; i < p->count; i++) p->copies[p->way[i]] = NULL;
+}
+
+/* Each way out of what waits gets a copy of all that follows, with values between blocks in memory meanwhile;
+ * ways on which lanes do something together get one for all that leave in the same phase. */
+static smelt_status part(struct unit *unit, struct divergence *d) {
+    size_t count = (size_t)d->block_count, edges = 1;
+    struct flow flow;
+    struct phases phases;
+    TRY(flow_find(unit, unit->entry, &d->arena, &flow));
+    for (int place = 0; place < d->block_count; place++) edges += (size_t)d->blocks[place].successor_count;
+    struct parting p = {.unit = unit, .d = d, .waits = arena_alloc(&d->arena, count)};
+    p.operates = arena_alloc(&d->arena, count);
+    p.way = arena_alloc(&d->arena, count * sizeof *p.way);
+    p.copies = arena_alloc(&d->arena, count * sizeof(LLVMBasicBlockRef));
+    p.exits = arena_alloc(&d->arena, edges * sizeof *p.exits);
+    if (!phases_find(&flow, &d->arena, &phases) || d->arena.failed)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count);
+    find_what_comes(&p);
+    find_exits(&p, &flow, &phases);
+    for (int e = 0; e < p.exit_count; e++) {
+        bool done = false;
+        for (int before = 0; before < e; before++) done |= leave_together(&p.exits[before], &p.exits[e]);
+        if (!done) copy_way(&p, &p.exits[e]);
+    }
+    return SMELT_OK;
+}
+
+smelt_status ptx_lanes_part(struct unit *unit, struct divergence *d) {
+    TRY(divergence_find(unit, d));
+    if (d->irreducible || !some_wait(d)) return SMELT_OK;
+    divergence_free(d);
+    TRY(run_ptx_passes(unit, "function(lower-switch,reg2mem)"));
+    TRY(divergence_find(unit, d));
+    TRY(part(unit, d));
+    divergence_free(d);
+    TRY(run_ptx_passes(unit, "function(mem2reg)"));
+    return divergence_find(unit, d);
+}

@@ -1,0 +1,142 @@
+/* Fast forms of functions become the GPU's own approximations, and divisions of math mode fast, too. What
+ * docs/accuracy.md allows fast forms is kept, by the errors that PTX's description of its instructions
+ * states:
+ *
+ *  exp2   2 ULP; results below the smallest normal number are 0        allowed 3 + ⌊2|x|⌋ ULP
+ *  exp    the same of x log2(e), whose rounding adds |x| ULP           allowed 3 + ⌊2|x|⌋ ULP
+ *  log2   2^-22 absolute in [0.5, 2], else 2 ULP; subnormals as 0      allowed the same, else 3 ULP
+ *  log10  of log2 by log10(2)                                          allowed so
+ *  sin, cos  2^-20.5 absolute, behind a reduction to [-π, π]           allowed 2^-13 absolute
+ *  rsqrt  2^-22.9 relative, 2 ULP                                      allowed 2 ULP
+ *  x / y  2 ULP                                                        allowed 2.5 ULP
+ *
+ * exp10, pow and powr are made of exp2 and log2 and follow. log stays as it is: of log2 by ln(2) it would be
+ * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms stay as they are: the same bits as
+ * on a CPU. */
+#include "compiler/ptx/ptx.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static LLVMTypeRef type_float(struct unit *unit) {
+    return LLVMFloatTypeInContext(unit->context);
+}
+
+static LLVMValueRef constant(struct unit *unit, double value) {
+    return LLVMConstReal(type_float(unit), value);
+}
+
+static LLVMValueRef times(struct unit *unit, LLVMValueRef x, double factor) {
+    return LLVMBuildFMul(unit->builder, x, constant(unit, factor), "");
+}
+
+static LLVMValueRef build_exp2(struct unit *unit, LLVMValueRef *x) {
+    return build_function(unit, "llvm.nvvm.ex2.approx.ftz.f", x, 1);
+}
+static LLVMValueRef build_exp(struct unit *unit, LLVMValueRef *x) {
+    LLVMValueRef scaled = times(unit, *x, 0x1.715476p0);
+    return build_exp2(unit, &scaled);
+}
+static LLVMValueRef build_log2(struct unit *unit, LLVMValueRef *x) {
+    return build_function(unit, "llvm.nvvm.lg2.approx.ftz.f", x, 1);
+}
+static LLVMValueRef build_log10(struct unit *unit, LLVMValueRef *x) {
+    return times(unit, build_log2(unit, x), 0x1.344136p-2);
+}
+static LLVMValueRef build_rsqrt(struct unit *unit, LLVMValueRef *x) {
+    return build_function(unit, "llvm.nvvm.rsqrt.approx.f", x, 1);
+}
+
+/* x less the nearest multiple of 2π, which is taken off in two parts. */
+static LLVMValueRef reduce(struct unit *unit, LLVMValueRef x) {
+    LLVMValueRef turns = times(unit, x, 0x1.45f306p-3);
+    LLVMValueRef whole = build_intrinsic(unit, "llvm.rint", type_float(unit), &turns, 1);
+    LLVMValueRef high[3] = {whole, constant(unit, -0x1.921fb6p2), x};
+    LLVMValueRef rest = build_intrinsic(unit, "llvm.fma", type_float(unit), high, 3);
+    LLVMValueRef low[3] = {whole, constant(unit, 0x1.777a5cp-23), rest};
+    return build_intrinsic(unit, "llvm.fma", type_float(unit), low, 3);
+}
+static LLVMValueRef build_sin(struct unit *unit, LLVMValueRef *x) {
+    LLVMValueRef rest = reduce(unit, *x);
+    return build_function(unit, "llvm.nvvm.sin.approx.ftz.f", &rest, 1);
+}
+static LLVMValueRef build_cos(struct unit *unit, LLVMValueRef *x) {
+    LLVMValueRef rest = reduce(unit, *x);
+    return build_function(unit, "llvm.nvvm.cos.approx.ftz.f", &rest, 1);
+}
+
+/* Of prelude/smelt_float_*.h, from a float to a float. fmax and fmin are not among them: of two zeros a GPU's
+ * max takes the positive one, the CPU engines the first. */
+static const struct form {
+    const char *name;
+    LLVMValueRef (*build)(struct unit *unit, LLVMValueRef *x);
+} forms[] = {
+    {"fast_exp2", build_exp2},   {"fast_exp", build_exp}, {"fast_log2", build_log2},
+    {"fast_sin", build_sin},     {"fast_cos", build_cos}, {"fast_log10", build_log10},
+    {"fast_rsqrt", build_rsqrt},
+};
+
+#define SPACE "_ZN13__smelt_float"
+#define CONVENTION "__regcall3__"
+
+/* Whether a mangled symbol is __smelt_float::NAME(float):
+ * _ZN13__smelt_float21__regcall3__fast_exp2Ef, or without the mark of the calling convention. */
+static bool is_form(const char *symbol, const struct form *form) {
+    if (strncmp(symbol, SPACE, strlen(SPACE)) != 0) return false;
+    char *at;
+    size_t length = strtoul(symbol + strlen(SPACE), &at, 10);
+    if (strncmp(at, CONVENTION, strlen(CONVENTION)) == 0) {
+        at += strlen(CONVENTION);
+        length -= strlen(CONVENTION);
+    }
+    return length == strlen(form->name) && strncmp(at, form->name, length) == 0 &&
+           strcmp(at + length, "Ef") == 0;
+}
+
+static const struct form *form_of(LLVMValueRef function) {
+    size_t length;
+    const char *symbol = LLVMGetValueName2(function, &length);
+    if (LLVMIsDeclaration(function)) return NULL;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (is_form(symbol, &forms[i]) && LLVMCountParams(function) == 1) return &forms[i];
+    return NULL;
+}
+
+/* A new body in front of the old one, which nothing reaches then. */
+static void replace_body(struct unit *unit, LLVMValueRef function, const struct form *form) {
+    LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(function);
+    LLVMPositionBuilderAtEnd(unit->builder, LLVMInsertBasicBlockInContext(unit->context, old, "approximate"));
+    LLVMValueRef x = LLVMGetParam(function, 0);
+    LLVMBuildRet(unit->builder, form->build(unit, &x));
+}
+
+smelt_status pass_ptx_math(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        const struct form *form = form_of(f);
+        if (form) replace_body(unit, f, form);
+    }
+    return SMELT_OK;
+}
+
+/* ---- Divisions, where approximate functions are allowed. */
+
+static bool is_fast_division(struct unit *unit, LLVMValueRef instruction) {
+    return LLVMIsABinaryOperator(instruction) && LLVMGetInstructionOpcode(instruction) == LLVMFDiv &&
+           LLVMTypeOf(instruction) == type_float(unit) &&
+           (LLVMGetFastMathFlags(instruction) & LLVMFastMathApproxFunc);
+}
+
+smelt_status pass_ptx_division(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(division, block) {
+        if (!is_fast_division(unit, division)) continue;
+        LLVMValueRef operands[2] = {LLVMGetOperand(division, 0), LLVMGetOperand(division, 1)};
+        LLVMPositionBuilderBefore(unit->builder, division);
+        LLVMValueRef quotient =
+            ptx_assembly(unit, "div.full.f32 $0, $1, $2;", "=f,f,f", type_float(unit), operands, 2, false);
+        LLVMReplaceAllUsesWith(division, quotient);
+        LLVMInstructionEraseFromParent(division);
+    }
+    return SMELT_OK;
+}

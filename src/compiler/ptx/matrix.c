@@ -1,0 +1,249 @@
+/* Products of simdgroup matrices: as shuffles and fused multiply-adds, with the bits the CPU engines give.
+ *
+ * Requires: the retargeted module, simdgroup operations not yet lowered. Establishes: no matrix product is
+ * left.
+ *
+ * The sums stay where they lie. For each k, in order, the left matrix's column k, spread along the rows,
+ * meets the right one's row k, spread down the columns. What was spread serves all products that share a
+ * matrix; to hold little of it at a time, products that do not need each other are made together, k by k.
+ * Elements of lanes that are missing or off count as 0. */
+#include "compiler/ptx/matrix.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PRODUCT_NAME "__smelt_simd_matrix_product"
+
+/* ---- The plain form. */
+
+/* One k of a group: what was spread already. */
+struct spread {
+    LLVMValueRef from[2 * GROUP_MOST], to[2 * GROUP_MOST];
+    bool along[2 * GROUP_MOST];
+    int count;
+};
+
+struct plain {
+    struct unit *unit;
+    struct product_group *group;
+    bool whole;                 /* all 32 lanes come here together */
+    LLVMValueRef lane, present; /* if not: this lane, and which lanes are here */
+    struct spread *spread;
+};
+
+LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                      unsigned count, bool together) {
+    LLVMTypeRef types[2];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
+    if (!function) {
+        function = LLVMAddFunction(unit->module, name, type);
+        if (together)
+            LLVMAddAttributeAtIndex(
+                function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
+    }
+    return LLVMBuildCall2(unit->builder, type, function, arguments, count, "");
+}
+
+/* The warp's own instruction keeps the lane's bits outside of `fixed`, and takes the others from it: no index
+ * is computed. */
+static LLVMValueRef shuffle_whole(struct unit *unit, LLVMValueRef value, unsigned kept, unsigned fixed) {
+    static const char name[] = "llvm.nvvm.shfl.sync.idx.f32";
+    LLVMValueRef function =
+        LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
+    LLVMValueRef arguments[4] = {constant_i32(unit, UINT32_MAX), value, constant_i32(unit, fixed),
+                                 constant_i32(unit, kept << 8 | 31)};
+    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, 4, "");
+}
+
+/* Any lanes, by the operations that masks were made for. */
+static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, unsigned kept,
+                                 unsigned fixed) {
+    struct unit *unit = plain->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef bits = LLVMBuildBitCast(b, value, type_i32(unit), "");
+    LLVMValueRef from = LLVMBuildOr(b, LLVMBuildAnd(b, plain->lane, constant_i32(unit, kept), ""),
+                                    constant_i32(unit, fixed), "");
+    LLVMValueRef arguments[2] = {bits, from};
+    LLVMValueRef moved = call_own(unit, "__smelt_simd_shuffle_i32", type_i32(unit), arguments, 2, true);
+    LLVMValueRef there =
+        LLVMBuildAnd(b, LLVMBuildLShr(b, plain->present, from, ""), constant_i32(unit, 1), "");
+    LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntNE, there, constant_i32(unit, 0), "");
+    LLVMValueRef chosen = LLVMBuildSelect(b, is_there, moved, constant_i32(unit, 0), "");
+    return LLVMBuildBitCast(b, chosen, LLVMTypeOf(value), "");
+}
+
+/* Column k of a left matrix along its rows, or row k of a right one down its columns. */
+static LLVMValueRef spread_out(const struct plain *plain, LLVMValueRef value, bool along, unsigned k) {
+    struct spread *s = plain->spread;
+    for (int i = 0; i < s->count; i++)
+        if (s->from[i] == value && s->along[i] == along) return s->to[i];
+    unsigned kept = along ? METAL_ROW_BITS : METAL_PAIR_BITS;
+    unsigned fixed = along ? metal_lane(0, k / 2) : metal_lane(k, 0);
+    LLVMValueRef result = plain->whole ? shuffle_whole(plain->unit, value, kept, fixed)
+                                       : shuffle_some(plain, value, kept, fixed);
+    s->from[s->count] = value;
+    s->along[s->count] = along;
+    s->to[s->count++] = result;
+    return result;
+}
+
+static smelt_status make_plain(struct matrices *m, struct product_group *group, bool whole) {
+    struct unit *unit = m->unit;
+    LLVMValueRef sums[GROUP_MOST] = {NULL};
+    struct plain plain = {
+        .unit = unit, .group = group, .whole = whole, .spread = malloc(sizeof *plain.spread)};
+    if (!plain.spread) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+    for (int i = 0; i < group->count; i++) sums[i] = group->products[i].sum;
+    for (unsigned k = 0; k < MATRIX_SIZE; k++) {
+        plain.spread->count = 0;
+        for (int i = 0; i < group->count; i++) {
+            const struct product *p = &group->products[i];
+            if (p->result) continue;
+            if (!plain.whole && !plain.lane) {
+                LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false);
+                plain.lane = call_own(unit, "__smelt_lane", type_i32(unit), NULL, 0, false);
+                plain.present = call_own(unit, "__smelt_simd_ballot", type_i32(unit), &yes, 1, true);
+            }
+            LLVMValueRef factors[3] = {spread_out(&plain, k % 2 ? p->odd : p->even, true, k),
+                                       spread_out(&plain, p->right, false, k), sums[i]};
+            sums[i] = build_intrinsic(unit, "llvm.fma", LLVMTypeOf(sums[i]), factors, 3);
+        }
+    }
+    free(plain.spread);
+    for (int i = 0; i < group->count; i++)
+        if (!group->products[i].result) group->products[i].result = sums[i];
+    return SMELT_OK;
+}
+
+/* ---- Groups. */
+
+/* A group being collected. What only computes with its results waits for it, so that it does not end it. */
+#define WAITING_MOST (8 * GROUP_MOST)
+struct collection {
+    struct matrices m;
+    struct product_group group;
+    bool whole; /* in this block all 32 lanes are together */
+    LLVMValueRef waiting[WAITING_MOST];
+    int waiting_count;
+};
+
+static bool needs(const struct collection *c, LLVMValueRef instruction) {
+    for (int o = 0; o < LLVMGetNumOperands(instruction); o++) {
+        LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)o);
+        if (!LLVMIsAInstruction(operand)) continue;
+        for (int i = 0; i < c->group.count; i++)
+            if (c->group.products[i].call == operand) return true;
+        for (int i = 0; i < c->waiting_count; i++)
+            if (c->waiting[i] == operand) return true;
+    }
+    return false;
+}
+
+/* ---- What is known of lanes. */
+
+bool is_together(const struct matrices *m, LLVMBasicBlockRef block) {
+    const struct divergence *d = &m->divergence;
+    int place = place_of(d, block);
+    return place >= 0 && !d->irreducible && has_whole_warps(&m->unit->request->shape) &&
+           is_reached_by_all(d, place) && !d->blocks[place].short_of;
+}
+
+bool is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block) {
+    const struct divergence *d = &m->divergence;
+    return !d->irreducible && !differing_in_operand(d, value, place_of(d, block));
+}
+
+bool is_plain_assembly(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction) || !LLVMIsAInlineAsm(LLVMGetCalledValue(instruction))) return false;
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return !LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction)) &&
+           !LLVMGetCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+}
+
+/* May be done later in its block. */
+static bool only_computes(LLVMValueRef instruction) {
+    return is_plain_assembly(instruction) || LLVMIsABinaryOperator(instruction) ||
+           LLVMIsACastInst(instruction) || LLVMIsACmpInst(instruction) || LLVMIsASelectInst(instruction) ||
+           LLVMGetInstructionOpcode(instruction) == LLVMFNeg;
+}
+
+/* Other lanes may be waited for there, or left behind. */
+static bool brings_lanes_together(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction) || is_plain_assembly(instruction)) return false;
+    LLVMValueRef callee = LLVMGetCalledValue(instruction);
+    if (!LLVMIsAFunction(callee)) return true;
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind) ||
+           strcmp(called_name(instruction), "__smelt_thread_return") == 0;
+}
+
+/* All before `end`; what waited goes behind it. */
+static smelt_status finish(struct collection *c, LLVMValueRef end) {
+    LLVMBuilderRef b = c->m.unit->builder;
+    if (!c->group.count) return SMELT_OK;
+    c->m.place = end;
+    LLVMPositionBuilderBefore(b, end);
+    if (c->whole) TRY(make_tensor_products(&c->m, &c->group));
+    TRY(make_plain(&c->m, &c->group, c->whole));
+    for (int i = 0; i < c->waiting_count; i++) {
+        LLVMInstructionRemoveFromParent(c->waiting[i]);
+        LLVMPositionBuilderBefore(b, end);
+        LLVMInsertIntoBuilder(b, c->waiting[i]);
+    }
+    for (int i = 0; i < c->group.count; i++) {
+        LLVMReplaceAllUsesWith(c->group.products[i].call, c->group.products[i].result);
+        LLVMInstructionEraseFromParent(c->group.products[i].call);
+    }
+    c->group.count = c->waiting_count = 0;
+    return SMELT_OK;
+}
+
+static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
+    bool product = strcmp(called_name(instruction), PRODUCT_NAME) == 0;
+    bool full = c->group.count == GROUP_MOST || c->waiting_count == WAITING_MOST;
+    bool needed = needs(c, instruction);
+    if (needed && !full && only_computes(instruction)) {
+        c->waiting[c->waiting_count++] = instruction;
+        return SMELT_OK;
+    }
+    if (needed || full || LLVMIsATerminatorInst(instruction) ||
+        (!product && brings_lanes_together(instruction)))
+        TRY(finish(c, instruction));
+    if (product)
+        c->group.products[c->group.count++] = (struct product){.call = instruction,
+                                                               .even = LLVMGetOperand(instruction, 0),
+                                                               .odd = LLVMGetOperand(instruction, 1),
+                                                               .right = LLVMGetOperand(instruction, 2),
+                                                               .sum = LLVMGetOperand(instruction, 3)};
+    return SMELT_OK;
+}
+
+static smelt_status lower_products(struct collection *c) {
+    struct matrices *m = &c->m;
+    for (int i = 0; i < m->flow.block_count; i++) {
+        m->block = m->flow.blocks[i].block;
+        c->whole = is_together(m, m->block);
+        FOR_EACH_INSTRUCTION(instruction, m->block) {
+            TRY(collect(c, instruction));
+        }
+    }
+    load_operands(m);
+    return resolve_sums(m);
+}
+
+smelt_status pass_ptx_matrix(struct unit *unit) {
+    if (!LLVMGetNamedFunction(unit->module, PRODUCT_NAME)) return SMELT_OK;
+    struct collection *c = calloc(1, sizeof *c);
+    if (!c) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+    c->m.unit = unit;
+    smelt_status status = divergence_find(unit, &c->m.divergence);
+    if (status == SMELT_OK) status = flow_find(unit, unit->entry, &c->m.arena, &c->m.flow);
+    if (status == SMELT_OK) status = lower_products(c);
+    divergence_free(&c->m.divergence);
+    arena_free(&c->m.arena);
+    free(c);
+    return status;
+}

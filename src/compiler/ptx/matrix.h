@@ -1,0 +1,79 @@
+/* What the files that make products of simdgroup matrices share.
+ *
+ * A product, here, is one call of __smelt_simd_matrix_product: a whole left matrix (two values of a lane, its
+ * even and its odd column) times the even or the odd columns of a right one, plus sums that lie as the result
+ * does. */
+#ifndef SMELT_COMPILER_PTX_MATRIX_H
+#define SMELT_COMPILER_PTX_MATRIX_H
+
+#include "compiler/ptx/matrix_layout.h"
+#include "compiler/ptx/ptx.h"
+#include "compiler/ptx/divergence.h"
+
+struct product {
+    LLVMValueRef call, even, odd, right, sum;
+    LLVMValueRef result; /* once it is made */
+};
+
+/* Products of one block that do not need each other, in their order; all are made at one place, the
+ * builder's, where all operands are there. */
+#define GROUP_MOST 512
+struct product_group {
+    struct product products[GROUP_MOST];
+    int count;
+};
+
+struct fragment;
+struct placed;
+struct tensor_product;
+
+/* What lasts through the pass. */
+struct matrices {
+    struct unit *unit;
+    struct divergence divergence;
+    struct flow flow;
+    struct arena arena;
+    struct fragment *fragments;               /* operands that lie as the tensor cores take them */
+    struct placed *placed;                    /* those of them that are to be loaded, the newest first */
+    struct tensor_product *products;          /* the newest first */
+    LLVMValueRef sources[SOURCE_COUNT], lane; /* made in the entry block when first needed */
+    LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
+    bool *
+        written; /* by block of the flow: threadgroup memory may have changed since the last barrier before */
+    LLVMBasicBlockRef reader; /* of the address that is being looked at */
+    LLVMValueRef place;       /* in it, where products are made: before this instruction */
+};
+
+/* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
+LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                      unsigned count, bool together);
+
+/* All 32 lanes run the block together. */
+bool is_together(const struct matrices *m, LLVMBasicBlockRef block);
+/* What a block takes the value for is the same in all lanes. Not for values that the pass added. */
+bool is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
+/* Assembly that makes a lane's value of the lane's own, and does no more. */
+bool is_plain_assembly(LLVMValueRef instruction);
+
+/* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
+smelt_status make_tensor_products(struct matrices *m, struct product_group *group);
+
+/* … and, once all are made, loads the operands. */
+void load_operands(struct matrices *m);
+
+/* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */
+LLVMValueRef lane_number(struct matrices *m);
+LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value);
+/* A call of assembly without effects that all lanes run together. `memory`: LLVM's attribute. */
+#define MEMORY_NONE 0x00
+#define MEMORY_READ 0x15
+void set_together(struct unit *unit, LLVMValueRef call, uint64_t memory);
+
+/* matrix_sums.c — sums lie in the tensor cores' layout from product to product, through phis too; they are
+ * brought to Metal's, or from it, where that cannot be. While products are made, marks stand for these
+ * moves. */
+LLVMValueRef mark_to_tensor(struct matrices *m, LLVMValueRef value);
+LLVMValueRef mark_from_tensor(struct matrices *m, LLVMValueRef value);
+smelt_status resolve_sums(struct matrices *m);
+
+#endif

@@ -1,0 +1,330 @@
+/* Operands that were loaded from threadgroup memory just to be multiplied are loaded anew as the tensor cores
+ * take them: ldmatrix brings up to four matrices, whose rows of 16 bytes the lanes name.
+ *
+ * That can be done where the addresses of all lanes are known to make such rows, and where the lanes' own
+ * stores cannot have changed what the others see: behind the last barrier nothing was written. */
+#include "compiler/ptx/matrix_address.h"
+#include "compiler/ptx/matrix_tensor.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROW_BYTES 16
+#define MATRICES_MOST 4
+
+/* One matrix in threadgroup memory: rows of it (columns, if it lies turned) begin `pitch` apart. */
+struct placed {
+    struct placed *next;
+    struct fragment *fragment; /* its register is a mark, until it is known what is loaded together */
+    LLVMValueRef behind;       /* the later of its two loads */
+    bool across;               /* a fragment's pairs lie across the rows in memory */
+    struct address first;      /* of lane 0: the first row's; no lane's but this counts */
+    int64_t pitch, pitch_times[ADDRESS_TERMS]; /* from row to row */
+    bool loaded;
+};
+
+/* ---- What may have been written since lanes last waited for each other. */
+
+static bool is_barrier(LLVMValueRef instruction) {
+    const char *name = called_name(instruction);
+    return strcmp(name, "__smelt_threadgroup_barrier") == 0 || strcmp(name, "__smelt_simdgroup_barrier") == 0;
+}
+
+static bool may_write(LLVMValueRef instruction) {
+    if (LLVMIsAStoreInst(instruction))
+        return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 1))) != PTX_GLOBAL;
+    if (LLVMIsAAtomicRMWInst(instruction) || LLVMIsAAtomicCmpXchgInst(instruction) ||
+        LLVMIsAFenceInst(instruction))
+        return true;
+    if (!LLVMIsACallInst(instruction)) return false;
+    if (LLVMIsAInlineAsm(LLVMGetCalledValue(instruction)))
+        return LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction));
+    const char *name = called_name(instruction);
+    if (strncmp(name, "__smelt_", 8) == 0) return false;
+    LLVMValueRef callee = LLVMGetCalledValue(instruction);
+    if (!LLVMIsAFunction(callee)) return true;
+    unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
+    LLVMAttributeRef memory =
+        LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+    /* Bits 1, 3, 5: it writes its arguments' memory, its own, any other. */
+    return !memory || LLVMGetEnumAttributeValue(memory) & 0x22;
+}
+
+/* Up to `end`, or the block's; `written`: before it. */
+static bool written_behind(LLVMBasicBlockRef block, LLVMValueRef end, bool written) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (instruction == end) break;
+        if (is_barrier(instruction)) written = false;
+        written |= may_write(instruction);
+    }
+    return written;
+}
+
+static void find_written(struct matrices *m) {
+    const struct flow *flow = &m->flow;
+    m->written = arena_alloc(&m->arena, (size_t)flow->block_count);
+    for (bool changed = m->written != NULL; changed;) {
+        changed = false;
+        for (int i = 0; i < flow->block_count; i++) {
+            if (m->written[i]) continue;
+            for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
+                int from = flow->blocks[i].predecessors[p];
+                if (!written_behind(flow->blocks[from].block, NULL, m->written[from])) continue;
+                m->written[i] = changed = true;
+                break;
+            }
+        }
+    }
+}
+
+static bool is_written(struct matrices *m, LLVMValueRef at) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(at);
+    if (!m->written) find_written(m);
+    return !m->written || written_behind(block, at, m->written[flow_index(&m->flow, block)]);
+}
+
+/* From one instruction to another of its block; NULL: they do not follow each other so, or something is
+ * written in between. The later of both. */
+static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b) {
+    if (LLVMGetInstructionParent(a) != LLVMGetInstructionParent(b)) return NULL;
+    for (int turn = 0; turn < 2; turn++) {
+        LLVMValueRef from = turn ? b : a, to = turn ? a : b, i = from;
+        while (i && i != to && !may_write(i) && !is_barrier(i)) i = LLVMGetNextInstruction(i);
+        if (i == to) return to;
+    }
+    return NULL;
+}
+
+/* ---- Whether lanes load a matrix as it is needed. */
+
+static bool is_plain_load(LLVMValueRef value) {
+    return LLVMIsALoadInst(value) && !LLVMGetVolatile(value) &&
+           LLVMGetOrdering(value) == LLVMAtomicOrderingNotAtomic &&
+           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(value, 0))) == PTX_SHARED;
+}
+
+/* The element of a row and column: at which of the two addresses of which lane. */
+struct element {
+    const struct address *address;
+    int lane;
+};
+static struct element element_at(const struct address *pair, unsigned row, unsigned column, bool turned) {
+    unsigned r = turned ? column : row, c = turned ? row : column;
+    return (struct element){&pair[c % 2], (int)metal_lane(r, c / 2)};
+}
+
+/* Every row's 8 elements lie side by side, and the rows begin equally far apart. */
+static bool find_rows(struct matrices *m, const struct address *pair, bool turned, struct placed *placed) {
+    struct element first = element_at(pair, 0, 0, turned), second = element_at(pair, 1, 0, turned);
+    const struct address *a = first.address, *b = second.address;
+    placed->first = *a;
+    if (a->count != b->count) return false;
+    for (int t = 0; t < a->count; t++) {
+        if (a->terms[t].value != b->terms[t].value || a->terms[t].extension != b->terms[t].extension)
+            return false;
+        placed->pitch_times[t] = b->terms[t].times[second.lane] - a->terms[t].times[first.lane];
+    }
+    placed->pitch = b->number[second.lane] - a->number[first.lane];
+    for (unsigned row = 0; row < MATRIX_SIZE; row++) {
+        struct element start = element_at(pair, row, 0, turned);
+        const struct address *s = start.address;
+        int64_t distance;
+        if (alignment_of(m, s, start.lane) < ROW_BYTES) return false;
+        if (s->number[start.lane] != a->number[first.lane] + (int64_t)row * placed->pitch) return false;
+        for (int t = 0; t < a->count; t++)
+            if (s->count != a->count || s->terms[t].value != a->terms[t].value ||
+                s->terms[t].extension != a->terms[t].extension ||
+                s->terms[t].times[start.lane] !=
+                    a->terms[t].times[first.lane] + (int64_t)row * placed->pitch_times[t])
+                return false;
+        for (unsigned column = 1; column < MATRIX_SIZE; column++) {
+            struct element e = element_at(pair, row, column, turned);
+            if (!address_distance(s, start.lane, e.address, e.lane, &distance) || distance != 2 * column)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool find_placed(struct matrices *m, struct fragment *fragment, struct placed *placed) {
+    LLVMValueRef even = fragment->numbers[0], odd = fragment->numbers[1];
+    struct address pair[2];
+    if (!is_plain_load(even) || !is_plain_load(odd)) return false;
+    LLVMValueRef behind = later_unwritten(even, odd);
+    if (!behind || !is_together(m, LLVMGetInstructionParent(behind))) return false;
+    if (is_written(m, behind)) return false;
+    LLVMBasicBlockRef reader = LLVMGetInstructionParent(behind);
+    if (!find_address(m, LLVMGetOperand(even, 0), reader, &pair[0])) return false;
+    if (!find_address(m, LLVMGetOperand(odd, 0), reader, &pair[1])) return false;
+    *placed = (struct placed){.fragment = fragment, .behind = behind};
+    for (int turned = 0; turned < 2; turned++) {
+        if (!find_rows(m, pair, turned, placed)) continue;
+        /* Pairs of a left matrix lie in its rows, of a right one in its columns. */
+        placed->across = fragment->right != (bool)turned;
+        return true;
+    }
+    return false;
+}
+
+/* ---- Loading them. */
+
+/* What one instruction can load: in rows equally far apart, a number of bytes apart from each other. */
+static bool go_together(const struct placed *a, const struct placed *b) {
+    int64_t distance;
+    for (int t = 0; t < a->first.count && t < b->first.count; t++)
+        if (a->first.terms[t].value != b->first.terms[t].value) return false;
+    return a->across == b->across && a->pitch == b->pitch &&
+           memcmp(a->pitch_times, b->pitch_times, sizeof a->pitch_times) == 0 &&
+           address_distance(&a->first, 0, &b->first, 0, &distance) && later_unwritten(a->behind, b->behind);
+}
+
+static int64_t apart(const struct placed *a, const struct placed *b) {
+    int64_t distance = 0;
+    (void)address_distance(&a->first, 0, &b->first, 0, &distance);
+    return distance;
+}
+
+static LLVMValueRef times(struct unit *unit, LLVMValueRef value, int64_t number) {
+    return LLVMBuildMul(unit->builder, value, constant_i32(unit, (uint32_t)number), "");
+}
+
+/* Lane 8 m + r names row r of matrix m. The number that all have in common is left to the instruction. */
+static LLVMValueRef row_address(struct matrices *m, struct placed *const *set, int count) {
+    struct unit *unit = m->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef lane = lane_number(m);
+    LLVMValueRef row = LLVMBuildAnd(b, lane, constant_i32(unit, MATRIX_SIZE - 1), "");
+    LLVMValueRef address = times(unit, row, set[0]->pitch);
+    for (int t = 0; t < set[0]->first.count; t++) {
+        LLVMValueRef value = term_value(unit, &set[0]->first.terms[t]);
+        LLVMValueRef number = times(unit, row, set[0]->pitch_times[t]);
+        number = LLVMBuildAdd(b, number, constant_i32(unit, (uint32_t)set[0]->first.terms[t].times[0]), "");
+        address = LLVMBuildAdd(b, address, LLVMBuildMul(b, value, number, ""), "");
+    }
+    for (int bit = 0; 1 << bit < count; bit++) {
+        LLVMValueRef of_matrix = LLVMBuildLShr(b, lane, constant_i32(unit, 3 + (uint32_t)bit), "");
+        of_matrix = LLVMBuildAnd(b, of_matrix, constant_i32(unit, 1), "");
+        address = LLVMBuildAdd(b, address, times(unit, of_matrix, apart(set[0], set[1 << bit])), "");
+    }
+    return address;
+}
+
+static void load_set(struct matrices *m, struct placed *const *set, int count) {
+    static const char *const results[] = {
+        [1] = "{$0}, [$1", [2] = "{$0,$1}, [$2", [4] = "{$0,$1,$2,$3}, [$4"};
+    static const char *const constraints[] = {[1] = "=r,r", [2] = "=r,=r,r", [4] = "=r,=r,=r,=r,r"};
+    struct unit *unit = m->unit;
+    LLVMTypeRef word = type_i32(unit), words[MATRICES_MOST] = {word, word, word, word};
+    LLVMValueRef last = set[0]->behind;
+    for (int i = 1; i < count; i++) last = later_unwritten(last, set[i]->behind);
+    LLVMPositionBuilderBefore(unit->builder, LLVMGetNextInstruction(last));
+    char text[128];
+    snprintf(text, sizeof text, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 %s+%lld];", count,
+             set[0]->across ? ".trans" : "", results[count], (long long)set[0]->first.number[0]);
+    LLVMValueRef address = row_address(m, set, count);
+    LLVMTypeRef type =
+        count == 1 ? word : LLVMStructTypeInContext(unit->context, words, (unsigned)count, false);
+    LLVMValueRef call = ptx_assembly(unit, text, constraints[count], type, &address, 1, false);
+    set_together(unit, call, MEMORY_READ);
+    LLVMValueRef registers[MATRICES_MOST] = {call};
+    for (unsigned i = 0; count > 1 && i < (unsigned)count; i++)
+        registers[i] = LLVMBuildExtractValue(unit->builder, call, i, "");
+    for (int i = 0; i < count; i++) {
+        LLVMValueRef *mark = &set[i]->fragment->registers[0];
+        LLVMReplaceAllUsesWith(*mark, registers[i]);
+        LLVMInstructionEraseFromParent(*mark);
+        *mark = registers[i];
+        set[i]->loaded = true;
+    }
+}
+
+static bool is_used_behind(LLVMValueRef mark, LLVMValueRef place) {
+    for (LLVMUseRef use = LLVMGetFirstUse(mark); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use), i = place;
+        if (LLVMGetInstructionParent(user) != LLVMGetInstructionParent(place)) continue;
+        while (i && i != user) i = LLVMGetNextInstruction(i);
+        if (!i) return false;
+    }
+    return true;
+}
+
+/* One instruction can load them all, where none is used before. Of 4: the distances from the first to the
+ * second and from the third to the fourth are the same. */
+static bool is_set(struct placed *const *set, int count) {
+    LLVMValueRef last = set[0]->behind;
+    for (int i = 0; i < count; i++) {
+        if (set[i]->loaded) return false;
+        for (int k = 0; k < i; k++)
+            if (set[k] == set[i] || !go_together(set[k], set[i])) return false;
+        last = later_unwritten(last, set[i]->behind);
+        if (!last) return false;
+    }
+    if (count == MATRICES_MOST && apart(set[0], set[1]) != apart(set[2], set[3])) return false;
+    for (int i = 0; i < count; i++)
+        if (!is_used_behind(set[i]->fragment->registers[0], last)) return false;
+    return true;
+}
+
+static struct placed *placed_of(struct matrices *m, const struct fragment *fragment) {
+    struct placed *p = m->placed;
+    while (p && p->fragment != fragment) p = p->next;
+    return p;
+}
+
+bool load_together(struct matrices *m, struct fragment *const *fragments, int count) {
+    struct placed *set[MATRICES_MOST];
+    if (count != 1 && count != 2 && count != MATRICES_MOST) return false;
+    for (int i = 0; i < count; i++)
+        if (!(set[i] = placed_of(m, fragments[i]))) return false;
+    if (!is_set(set, count)) return false;
+    load_set(m, set, count);
+    return true;
+}
+
+/* The oldest that is not loaded, with what goes along. */
+static bool load_next(struct matrices *m) {
+    struct placed *set[MATRICES_MOST] = {NULL};
+    int count = 1;
+    for (struct placed *p = m->placed; p; p = p->next)
+        if (!p->loaded) set[0] = p;
+    if (!set[0]) return false;
+    for (int want = 2; want <= MATRICES_MOST; want *= 2) {
+        struct placed *tried[MATRICES_MOST];
+        memcpy(tried, set, sizeof tried);
+        for (int found = count; found < want;) {
+            struct placed *next = NULL;
+            for (struct placed *p = m->placed; p; p = p->next) {
+                tried[found] = p;
+                if (is_set(tried, found + 1)) next = p;
+            }
+            if (!next) break;
+            tried[found++] = next;
+            if (found < want) continue;
+            memcpy(set, tried, sizeof set);
+            count = want;
+        }
+        if (count < want) break;
+    }
+    load_set(m, set, count);
+    return true;
+}
+
+void load_rest(struct matrices *m) {
+    while (load_next(m)) {
+    }
+}
+
+smelt_status place_fragments(struct matrices *m, struct fragment *const *fragments, int count) {
+    /* The newest fragment stands first in the list. */
+    for (int i = count - 1; i >= 0; i--) {
+        struct placed *placed = arena_alloc(&m->arena, sizeof *placed);
+        if (!placed) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
+        if (!find_placed(m, fragments[i], placed)) continue;
+        LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(placed->behind));
+        fragments[i]->registers[0] =
+            call_own(m->unit, "__smelt_matrix_in_memory", type_i32(m->unit), NULL, 0, true);
+        placed->next = m->placed;
+        m->placed = placed;
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,28 @@
+/* Operands of products as the tensor cores take them. */
+#ifndef SMELT_COMPILER_PTX_MATRIX_TENSOR_H
+#define SMELT_COMPILER_PTX_MATRIX_TENSOR_H
+
+#include "compiler/ptx/matrix.h"
+
+enum kind { KIND_NONE, KIND_HALF, KIND_BFLOAT, KIND_TF32 };
+
+/* An operand as the cores take it: of half and bfloat one register of two numbers, of TF32 two. */
+struct fragment {
+    struct fragment *next;
+    LLVMValueRef first, second; /* the operand's values: even and odd columns */
+    enum kind kind;
+    bool right;
+    LLVMValueRef numbers[2]; /* the same, not TF32: as half, or as the bits of bfloat */
+    LLVMBasicBlockRef block; /* where it was made */
+    LLVMValueRef registers[2];
+};
+
+/* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get a register that
+ * stands for what is to be loaded from there. */
+smelt_status place_fragments(struct matrices *m, struct fragment *const *fragments, int count);
+/* Loads such fragments, 1, 2 or 4, by one instruction into registers side by side; false: that cannot be. */
+bool load_together(struct matrices *m, struct fragment *const *fragments, int count);
+/* Loads those that are left. */
+void load_rest(struct matrices *m);
+
+#endif

@@ -1,0 +1,238 @@
+/* Where lanes come to a block from several others, while some that went another way do not, no lane knows
+ * which of them come. Such a block, if a mask depends on it, gets another before it, where all those lanes
+ * meet: each brings the number of where it goes, the block for 0, and goes there. */
+#include "compiler/ptx/warp.h"
+
+static bool has_operation(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_operation(instruction) && !is_threadgroup_barrier(instruction)) return true;
+    }
+    return false;
+}
+
+/* The first place on which the mask of `place` depends and whose own is unknown, or -1. */
+static int find_unknown(const struct divergence *d, int place, bool *seen) {
+    const struct divergence_block *block = &d->blocks[place];
+    int from, unknown = -1;
+    if (seen[place]) return -1;
+    seen[place] = true;
+    switch (ptx_mask_source(d, place, &from)) {
+    case MASK_FULL:
+        return -1;
+    case MASK_FROM_ABOVE:
+    case MASK_OF_EDGE:
+        return find_unknown(d, from, seen);
+    case MASK_OF_ROUNDS:
+        for (int p = 0; p < block->predecessor_count && unknown < 0; p++)
+            unknown = find_unknown(d, block->predecessors[p], seen);
+        return unknown;
+    case MASK_UNKNOWN:
+        break;
+    }
+    return place;
+}
+
+static bool others_wait(const struct divergence *d, int from) {
+    for (int s = 0; s < d->blocks[from].successor_count; s++)
+        if (d->blocks[d->blocks[from].successors[s]].waits) return true;
+    return false;
+}
+
+/* By place: lanes come here that left while others may go on to a barrier. */
+static bool *find_ways_out(struct divergence *d) {
+    bool *out = arena_alloc(&d->arena, (size_t)d->block_count);
+    for (int place = 0; out && place < d->block_count; place++) {
+        const struct divergence_block *block = &d->blocks[place];
+        for (int p = 0; p < block->predecessor_count && !block->waits; p++)
+            out[place] |= out[block->predecessors[p]] || others_wait(d, block->predecessors[p]);
+    }
+    return out;
+}
+
+static int depth_of(const struct divergence *d, int place) {
+    int depth = 0;
+    for (int loop = d->blocks[place].loop; loop >= 0; loop = d->loops[loop].parent) depth++;
+    return depth;
+}
+
+/* The place up to which a way that goes on from `from` to `to` may have been: to the end of loops it leaves.
+ */
+static int last_before(const struct divergence *d, int from, int to) {
+    int last = from;
+    for (int loop = d->blocks[from].loop; loop >= 0 && !lies_within(d, to, loop);
+         loop = d->loops[loop].parent)
+        last = d->loops[loop].last;
+    return last;
+}
+
+/* By place: the most barriers on the ways to its end, rounds not counted. */
+static int *find_levels(struct divergence *d) {
+    int *level = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *level);
+    for (int place = 0; level && place < d->block_count; place++) {
+        const struct divergence_block *block = &d->blocks[place];
+        for (int p = 0; p < block->predecessor_count; p++) {
+            int from = block->predecessors[p], last = from < place ? last_before(d, from, place) : -1;
+            for (; from <= last; from++)
+                if (level[from] > level[place]) level[place] = level[from];
+        }
+        level[place] += has_threadgroup_barrier(block->block);
+    }
+    return level;
+}
+
+/* Ways out come first, those of inner loops and early phases before others: their lanes must not be asked for
+ * where others come behind a barrier. */
+static int find_unknown_way_out(struct divergence *d) {
+    const bool *out = find_ways_out(d);
+    const int *level = find_levels(d);
+    int best = -1;
+    for (int place = 0; out && level && place < d->block_count; place++) {
+        bool *seen = has_operation(d->blocks[place].block) && !d->blocks[place].waits
+                         ? arena_alloc(&d->arena, (size_t)d->block_count)
+                         : NULL;
+        int unknown = seen ? find_unknown(d, place, seen) : -1;
+        if (unknown < 0 || !out[unknown]) continue;
+        int deeper = best < 0 ? 1 : depth_of(d, unknown) - depth_of(d, best);
+        if (deeper > 0 || (deeper == 0 && level[unknown] < level[best])) best = unknown;
+    }
+    return best;
+}
+
+static int find_unknown_anywhere(struct divergence *d) {
+    bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
+    int unknown = find_unknown_way_out(d);
+    for (int place = 0; seen && place < d->block_count && unknown < 0; place++)
+        if (has_operation(d->blocks[place].block)) unknown = find_unknown(d, place, seen);
+    return unknown;
+}
+
+static bool some_lanes_operate(const struct divergence *d) {
+    for (int place = 0; place < d->block_count; place++)
+        if (has_operation(d->blocks[place].block) && !is_reached_by_all(d, place)) return true;
+    return false;
+}
+
+/* ---- The block before. */
+
+struct meeting {
+    struct unit *unit;
+    const struct divergence *d;
+    LLVMBasicBlockRef block;
+    LLVMValueRef number;        /* the variable with where the lane goes */
+    LLVMBasicBlockRef *targets; /* where number 0, 1, … goes */
+    int target_count;
+};
+
+/* From where the block can be reached without leaving the round: back to the block above. */
+static void find_ways(const struct divergence *d, int place, bool *on_way, int *waiting) {
+    int count = 0, above = place_above(d, place);
+    waiting[count++] = place;
+    while (count) {
+        const struct divergence_block *block = &d->blocks[waiting[--count]];
+        for (int p = 0; p < block->predecessor_count; p++) {
+            int from = block->predecessors[p];
+            if (on_way[from]) continue;
+            on_way[from] = true;
+            if (from != above) waiting[count++] = from;
+        }
+    }
+}
+
+static int number_of(struct meeting *m, LLVMBasicBlockRef target) {
+    for (int i = 0; i < m->target_count; i++)
+        if (m->targets[i] == target) return i;
+    m->targets[m->target_count] = target;
+    return m->target_count++;
+}
+
+static void lead_here(struct meeting *m, int place, unsigned successor) {
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(m->d->blocks[place].block);
+    int number = number_of(m, LLVMGetSuccessor(branch, successor));
+    LLVMBasicBlockRef edge = split_edge(m->unit, m->d->blocks[place].block, successor);
+    LLVMValueRef on = LLVMGetBasicBlockTerminator(edge);
+    LLVMPositionBuilderBefore(m->unit->builder, on);
+    LLVMBuildStore(m->unit->builder, constant_i32(m->unit, (uint32_t)number), m->number);
+    LLVMSetSuccessor(on, 0, m->block);
+}
+
+/* Each block reads the number itself: another meeting may come between them. */
+static void part_again(struct meeting *m) {
+    LLVMBuilderRef b = m->unit->builder;
+    LLVMBasicBlockRef block = m->block;
+    LLVMPositionBuilderAtEnd(b, block);
+    for (int i = 0; i + 1 < m->target_count; i++) {
+        LLVMBasicBlockRef rest = m->targets[i + 1];
+        if (i + 2 < m->target_count) {
+            rest = LLVMAppendBasicBlockInContext(m->unit->context, m->unit->entry, "part");
+            LLVMMoveBasicBlockAfter(rest, block);
+        }
+        LLVMPositionBuilderAtEnd(b, block);
+        LLVMValueRef number = LLVMBuildLoad2(b, type_i32(m->unit), m->number, "");
+        LLVMValueRef here = LLVMBuildICmp(b, LLVMIntEQ, number, constant_i32(m->unit, (uint32_t)i), "");
+        divergence_mark_branch(m->unit, LLVMBuildCondBr(b, here, m->targets[i], rest));
+        block = rest;
+    }
+    if (m->target_count == 1) LLVMBuildBr(b, m->targets[0]);
+}
+
+static smelt_status meet_before(struct divergence *d, int place) {
+    struct unit *unit = d->unit;
+    size_t count = (size_t)d->block_count;
+    bool *on_way = arena_alloc(&d->arena, count);
+    int *waiting = arena_alloc(&d->arena, (count + 1) * sizeof *waiting);
+    struct meeting m = {
+        .unit = unit, .d = d, .targets = arena_alloc(&d->arena, (count + 1) * sizeof m.block)};
+    if (d->arena.failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count);
+    find_ways(d, place, on_way, waiting);
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(unit->entry);
+    LLVMPositionBuilderBefore(unit->builder, LLVMGetFirstInstruction(entry));
+    m.number = LLVMBuildAlloca(unit->builder, type_i32(unit), "");
+    m.block = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "meet");
+    LLVMMoveBasicBlockBefore(m.block, d->blocks[place].block);
+    (void)number_of(&m, d->blocks[place].block);
+    for (int from = 0; from < d->block_count; from++) {
+        if (!on_way[from]) continue;
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[from].block);
+        for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++) {
+            int target = place_of(d, LLVMGetSuccessor(branch, s));
+            bool ends = d->blocks[target].leaf || leaves_for_good(d, from, target);
+            if (target != place && (on_way[target] || ends)) continue;
+            lead_here(&m, from, s);
+        }
+    }
+    part_again(&m);
+    return SMELT_OK;
+}
+
+/* ---- The pass. Each block is met before at most once, and values that cross blocks lie in memory meanwhile.
+ * If that does not tell its mask, masks.c says so. */
+
+static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
+    divergence_mark(d);
+    divergence_free(d);
+    TRY(run_ptx_passes(unit, "function(reg2mem)"));
+    TRY(divergence_find_marked(unit, d));
+    int most = d->block_count;
+    for (int place; most-- && (place = find_unknown_anywhere(d)) >= 0;) {
+        TRY(meet_before(d, place));
+        divergence_free(d);
+        TRY(divergence_find_marked(unit, d));
+        if (d->irreducible)
+            return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
+                             "the ways to a simdgroup operation are too entangled for GPUs");
+    }
+    divergence_free(d);
+    TRY(verify_module(unit));
+    TRY(run_ptx_passes(unit, "function(mem2reg)"));
+    return divergence_find_marked(unit, d);
+}
+
+smelt_status ptx_lanes_meet(struct unit *unit, struct divergence *d) {
+    if (!d->irreducible && !some_lanes_operate(d)) return SMELT_OK;
+    divergence_free(d);
+    TRY(run_ptx_passes(unit, "function(lower-switch,fix-irreducible,loop-simplify)"));
+    TRY(divergence_find(unit, d));
+    if (d->irreducible)
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "its control flow jumps into the middle of a loop");
+    return find_unknown_anywhere(d) < 0 ? SMELT_OK : meet_everywhere(unit, d);
+}

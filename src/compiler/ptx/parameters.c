@@ -1,0 +1,182 @@
+/* The kernel's one parameter (abi/cuda_parameters.h): where what lies in it, and which buffers' contents do.
+ */
+#include "abi/cuda_parameters.h"
+#include "compiler/ptx/ptx.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static bool has_slot(const struct binding *binding) {
+    return binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
+}
+
+int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index) {
+    uint64_t offset = offsetof(struct cuda_parameters, slots);
+    for (int32_t i = 0; i < image->binding_count; i++) {
+        const struct binding *binding = &image->bindings[i];
+        if (!has_slot(binding)) continue;
+        if (binding->kind == kind && binding->index == index) return (int64_t)offset;
+        offset += sizeof(uint64_t);
+    }
+    return -1;
+}
+
+/* Where slots end and contents begin. */
+static uint64_t slots_end(const struct image *image) {
+    uint64_t offset = offsetof(struct cuda_parameters, slots);
+    for (int32_t i = 0; i < image->binding_count; i++)
+        if (has_slot(&image->bindings[i])) offset += sizeof(uint64_t);
+    return (offset + 15) / 16 * 16;
+}
+
+int64_t ptx_inlined_offset(const struct image *image, int64_t index) {
+    uint64_t offset = slots_end(image);
+    for (int32_t i = 0; i < image->binding_count; i++) {
+        const struct binding *binding = &image->bindings[i];
+        if (binding->kind == BINDING_BUFFER && binding->index == index && binding->inlined)
+            return (int64_t)offset;
+        offset += (uint64_t)binding->inlined;
+    }
+    return -1;
+}
+
+uint64_t ptx_parameter_bytes(const struct image *image) {
+    uint64_t offset = slots_end(image);
+    for (int32_t i = 0; i < image->binding_count; i++) offset += (uint64_t)image->bindings[i].inlined;
+    return offset;
+}
+
+/* ---- Loads from it. */
+
+static void mark_invariant(struct unit *unit, LLVMValueRef load) {
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(unit->context, "invariant.load", 14),
+                    LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, NULL, 0)));
+}
+
+void ptx_mark_aligned(struct unit *unit, LLVMValueRef load) {
+    LLVMMetadataRef bytes = LLVMValueAsMetadata(LLVMConstInt(type_i64(unit), BUFFER_ALIGNMENT, false));
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(unit->context, "align", 5),
+                    LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, &bytes, 1)));
+}
+
+static LLVMValueRef place_in_parameter(struct unit *unit, uint64_t offset) {
+    LLVMValueRef index = LLVMConstInt(type_i64(unit), offset, false);
+    return LLVMBuildInBoundsGEP2(unit->builder, LLVMInt8TypeInContext(unit->context),
+                                 LLVMGetParam(unit->entry, 0), &index, 1, "");
+}
+
+LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset) {
+    LLVMValueRef load = LLVMBuildLoad2(unit->builder, type, place_in_parameter(unit, offset), "");
+    mark_invariant(unit, load);
+    return load;
+}
+
+/* ---- Inlined buffers. The parameter can be loaded from, and nothing else done with its address. */
+
+static bool only_loaded(LLVMValueRef pointer) {
+    for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsALoadInst(user)) {
+            if (LLVMGetVolatile(user) || LLVMGetOrdering(user) != LLVMAtomicOrderingNotAtomic) return false;
+        } else if (LLVMIsAAddrSpaceCastInst(user) ||
+                   (LLVMIsAGetElementPtrInst(user) && LLVMGetOperand(user, 0) == pointer)) {
+            if (!only_loaded(user)) return false;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is based on `old` is made again, based on `now`, in the parameter's address space. */
+static void move_uses(struct unit *unit, LLVMValueRef old, LLVMValueRef now) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMUseRef use;
+    while ((use = LLVMGetFirstUse(old))) {
+        LLVMValueRef user = LLVMGetUser(use);
+        LLVMPositionBuilderBefore(b, user);
+        if (LLVMIsALoadInst(user)) {
+            LLVMValueRef load = LLVMBuildLoad2(b, LLVMTypeOf(user), now, "");
+            LLVMSetAlignment(load, LLVMGetAlignment(user));
+            mark_invariant(unit, load);
+            LLVMReplaceAllUsesWith(user, load);
+        } else if (LLVMIsAAddrSpaceCastInst(user)) {
+            move_uses(unit, user, now);
+        } else {
+            LLVMValueRef indexes[16];
+            unsigned count = LLVMGetNumIndices(user);
+            for (unsigned i = 0; i < count && i < 16; i++) indexes[i] = LLVMGetOperand(user, i + 1);
+            LLVMValueRef address =
+                LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(user), now, indexes, count, "");
+            move_uses(unit, user, address);
+        }
+        LLVMInstructionEraseFromParent(user);
+    }
+}
+
+static struct binding *wanted_inline(struct unit *unit, LLVMValueRef call) {
+    struct image *image = &unit->result->image;
+    uint64_t index;
+    if (strcmp(called_name(call), "__smelt_buffer_address") != 0) return NULL;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &index) || index >= SHAPE_MAX_INLINED) return NULL;
+    if (!unit->request->shape.inlined[index]) return NULL;
+    for (int32_t i = 0; i < image->binding_count; i++)
+        if (image->bindings[i].kind == BINDING_BUFFER && image->bindings[i].index == (int32_t)index)
+            return &image->bindings[i];
+    return NULL;
+}
+
+/* Does a call take the address of a buffer that only the run knows? */
+static bool has_unknown_index(struct unit *unit) {
+    uint64_t index;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (strcmp(called_name(call), "__smelt_buffer_address") == 0 &&
+            !is_constant_integer(LLVMGetOperand(call, 0), &index))
+            return true;
+    }
+    return false;
+}
+
+/* Every call that asks for a buffer's address must agree. */
+static void decide(struct unit *unit) {
+    struct image *image = &unit->result->image;
+    if (has_unknown_index(unit)) return;
+    for (int pass = 0; pass < 2; pass++) FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        struct binding *binding = wanted_inline(unit, call);
+        if (!binding) continue;
+        uint32_t bytes = inlined_bytes(unit->request->shape.inlined[binding->index]);
+        bool good = only_loaded(call);
+        if (pass == 0 && good && !binding->writable && !binding->inlined &&
+            ptx_parameter_bytes(image) + bytes <= CUDA_PARAMETER_LIMIT)
+            binding->inlined = (int32_t)bytes;
+        if (pass == 1 && !good) binding->inlined = 0;
+    }
+}
+
+/* The next whose uses are to move; moving them removes instructions, so the search starts anew each time. */
+static LLVMValueRef find_inlined(struct unit *unit, struct binding **binding) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        *binding = wanted_inline(unit, call);
+        if (*binding && (*binding)->inlined) return call;
+    }
+    return NULL;
+}
+
+smelt_status pass_ptx_inline(struct unit *unit) {
+    struct image *image = &unit->result->image;
+    struct binding *binding;
+    LLVMValueRef call;
+    decide(unit);
+    while ((call = find_inlined(unit, &binding))) {
+        LLVMPositionBuilderBefore(unit->builder, call);
+        uint64_t offset = (uint64_t)ptx_inlined_offset(image, binding->index);
+        move_uses(unit, call, place_in_parameter(unit, offset));
+        LLVMInstructionEraseFromParent(call);
+    }
+    if (ptx_parameter_bytes(image) <= CUDA_PARAMETER_LIMIT) return SMELT_OK;
+    return unit_fail(unit, SMELT_ERROR_LIMIT, "the kernel's arguments take %llu bytes; a GPU takes %d",
+                     (unsigned long long)ptx_parameter_bytes(image), CUDA_PARAMETER_LIMIT);
+}

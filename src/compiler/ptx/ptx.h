@@ -1,0 +1,82 @@
+/* What the passes that make PTX share. They take the optimised code of one thread; a simdgroup is a warp, a
+ * threadgroup a block of one dimension. In order (ptx.c): inline, retarget, matrix, simdgroup, lower, code.
+ */
+#ifndef SMELT_COMPILER_PTX_PTX_H
+#define SMELT_COMPILER_PTX_PTX_H
+
+#include "compiler/pass.h"
+
+/* NVPTX's address spaces, which the module uses once it is retargeted. */
+#define PTX_GLOBAL 1
+#define PTX_SHARED 3
+
+/* parameters.c — inlined buffers that the code only loads from become parts of the kernel's parameter; the
+ * image's bindings say which. Requires: the module not yet retargeted. */
+smelt_status pass_ptx_inline(struct unit *unit);
+
+/* math.c — divisions that may be approximate are (see pass_ptx_math in compiler/pass.h). Requires: the module
+ * retargeted. */
+smelt_status pass_ptx_division(struct unit *unit);
+
+/* retarget.c — the module is NVPTX's: its triple, its data layout, its address spaces; nothing of clang's x86
+ * is left, no debug information either. */
+smelt_status pass_ptx_retarget(struct unit *unit);
+
+/* matrix.c — products of simdgroup matrices become shuffles and multiply-adds. */
+smelt_status pass_ptx_matrix(struct unit *unit);
+
+/* lower.c — addresses of arguments, before LLVM joins those of two ways into one of an index that depends. */
+smelt_status pass_ptx_addresses(struct unit *unit);
+
+/* simdgroup.c — simdgroup operations become warp instructions over the lanes that are active there. */
+smelt_status pass_ptx_simdgroup(struct unit *unit);
+
+/* lower.c — what is left of intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
+ * fences; loops poll the stop flag where the shape says so. */
+smelt_status pass_ptx_lower(struct unit *unit);
+
+/* unroll.c — loops over private arrays go, so that the arrays lie in registers. */
+smelt_status pass_ptx_unroll(struct unit *unit);
+
+/* pack.c — pairs of floats rounded to 16 bits in one conversion. */
+smelt_status pass_ptx_pack(struct unit *unit);
+
+/* atomics.c — atomic additions of floats to neighbours become one of a vector. */
+smelt_status pass_ptx_atomics(struct unit *unit);
+/* zeros.c — how many bits at the end of a number or an address are 0 whenever it is computed. */
+unsigned known_zeros(struct unit *unit, LLVMValueRef value);
+/* … of a number; 63 of 0. */
+unsigned zeros_of_number(uint64_t number);
+/* … and the bytes that the index-th index of a getelementptr counts (from 1); *type is the type it counts in,
+ * from that of the one before it. Not for members of structures. */
+uint64_t bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
+/* align.c — what accesses claim of alignment is proved, or asked when the code runs, or given up. Behind it
+ * LLVM's own passes join nothing that it did not see. */
+smelt_status pass_ptx_align(struct unit *unit);
+/* convert.c — floats become 32-bit integers by the GPU's own instruction. */
+smelt_status pass_ptx_convert(struct unit *unit);
+/* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
+smelt_status pass_ptx_zero_signs(struct unit *unit);
+/* narrow.c — adds the PTX to `out`; what the assembler gets wrong of 16-bit integers is done in 32 bits. */
+struct text;
+void ptx_widen_narrow(struct text *out, const char *ptx);
+
+/* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
+LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
+/* … says of the load of a buffer's address that the buffer is aligned (BUFFER_ALIGNMENT). */
+void ptx_mark_aligned(struct unit *unit, LLVMValueRef load);
+/* The slot of a binding, and the place of an inlined one's contents; -1: the image has no such binding. */
+int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index);
+int64_t ptx_inlined_offset(const struct image *image, int64_t index);
+uint64_t ptx_parameter_bytes(const struct image *image);
+
+/* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
+smelt_status pass_ptx_code(struct unit *unit);
+
+/* Calls inline assembly: `result` NULL for none. */
+LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
+                          LLVMValueRef *arguments, unsigned count, bool effects);
+/* Reads a special register: ptx_register(unit, "tid.x"). */
+LLVMValueRef ptx_register(struct unit *unit, const char *name);
+
+#endif

@@ -1,0 +1,192 @@
+/* Loops that step through private arrays are unrolled fully: a GPU's registers have no index, so that an
+ * element whose index is not a constant lies in memory. LLVM has unrolled loops of up to 16 rounds; here the
+ * others of arrays that registers can hold are.
+ *
+ * A loop is unrolled if its counter is part of an index into an array all of whose indexes become constants
+ * by that: the number of rounds is a small constant, or becomes one where a loop around it is unrolled
+ * (triangular loops).
+ *
+ * Requires: the optimised code. Maintains: what the code does. */
+#include "base/arena.h"
+#include "compiler/flow.h"
+#include "compiler/ptx/ptx.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+#define MOST_ROUNDS 256
+#define MOST_ARRAY_BYTES 1024 /* a thread has 255 registers */
+#define MOST_INSTRUCTIONS 16384
+#define MOST_DEPTH 8 /* of an index's computation, and of loops in loops */
+
+struct unrolling {
+    struct unit *unit;
+    struct arena arena;
+    struct flow flow;
+    int *rounds;  /* by loop: how many there are at most; 0: not a small constant */
+    bool *wanted; /* by loop */
+};
+
+static int loop_around(const struct unrolling *u, LLVMBasicBlockRef block) {
+    int index = flow_index(&u->flow, block);
+    return index < 0 ? -1 : u->flow.blocks[index].loop;
+}
+
+/* The loop whose header has this phi, or -1. */
+static int loop_of_phi(const struct unrolling *u, LLVMValueRef value) {
+    if (!LLVMIsAPHINode(value)) return -1;
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(value);
+    int loop = loop_around(u, block);
+    return loop >= 0 && u->flow.blocks[u->flow.loops[loop].header].block == block ? loop : -1;
+}
+
+/* ---- Rounds. */
+
+/* The loop whose counter a value is, or is a constant away from; -1: none. */
+static int counter_of(const struct unrolling *u, LLVMValueRef value) {
+    for (int depth = 0; depth < MOST_DEPTH && LLVMIsAInstruction(value); depth++) {
+        int loop = loop_of_phi(u, value);
+        if (loop >= 0) return loop;
+        bool step = LLVMIsABinaryOperator(value) && LLVMIsAConstantInt(LLVMGetOperand(value, 1));
+        if (!step && !LLVMIsACastInst(value)) return -1;
+        value = LLVMGetOperand(value, 0);
+    }
+    return -1;
+}
+
+/* From the comparison that ends the loop: of its counter with a constant, or with the counter of a loop
+ * around it. A step of more than one makes fewer rounds. */
+static int find_rounds(const struct unrolling *u, int loop) {
+    const struct flow_loop *l = &u->flow.loops[loop];
+    if (l->latch_count != 1) return 0;
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(u->flow.blocks[l->latches[0]].block);
+    if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch)) return 0;
+    LLVMValueRef test = LLVMGetCondition(branch);
+    if (!LLVMIsAICmpInst(test) || counter_of(u, LLVMGetOperand(test, 0)) != loop) return 0;
+    LLVMValueRef end = LLVMGetOperand(test, 1);
+    if (LLVMIsAConstantInt(end)) {
+        long long value = LLVMConstIntGetSExtValue(end);
+        /* Counting down ends at a small number; it began at one as small, or LLVM finds out. */
+        return value >= -MOST_ROUNDS && value <= MOST_ROUNDS ? (value > 1 ? (int)value : MOST_ROUNDS / 4) : 0;
+    }
+    int other = counter_of(u, end);
+    for (int parent = l->parent; parent >= 0; parent = u->flow.loops[parent].parent)
+        if (parent == other) return u->rounds[parent];
+    return 0;
+}
+
+/* ---- Indexes. */
+
+/* Whether a value is a constant once loops of few rounds are unrolled; `want`: they are marked. */
+static bool settles(struct unrolling *u, LLVMValueRef value, bool want, int depth) {
+    if (LLVMIsAConstant(value)) return true;
+    int loop = loop_of_phi(u, value);
+    if (loop >= 0) {
+        if (want) u->wanted[loop] = true;
+        return u->rounds[loop] > 0;
+    }
+    if (depth == 0 || !LLVMIsAInstruction(value) || LLVMIsALoadInst(value) || LLVMIsACallInst(value) ||
+        LLVMIsAPHINode(value))
+        return false;
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!settles(u, LLVMGetOperand(value, (unsigned)i), want, depth - 1)) return false;
+    return true;
+}
+
+/* Of all indexes into what a pointer points to. */
+static bool all_settle(struct unrolling *u, LLVMValueRef pointer, bool want) {
+    for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool address = LLVMIsAGetElementPtrInst(user) && LLVMGetOperand(user, 0) == pointer;
+        for (int i = 1; address && i < LLVMGetNumOperands(user); i++)
+            if (!settles(u, LLVMGetOperand(user, (unsigned)i), want, MOST_DEPTH)) return false;
+        if ((address || LLVMIsAAddrSpaceCastInst(user)) && !all_settle(u, user, want)) return false;
+    }
+    return true;
+}
+
+static void mark_arrays(struct unrolling *u) {
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(u->unit->entry);
+    FOR_EACH_INSTRUCTION(instruction, entry) {
+        if (LLVMIsAAllocaInst(instruction) &&
+            LLVMABISizeOfType(u->unit->layout, LLVMGetAllocatedType(instruction)) <= MOST_ARRAY_BYTES &&
+            all_settle(u, instruction, false))
+            (void)all_settle(u, instruction, true);
+    }
+}
+
+/* What there would be of code. */
+static uint64_t count_instructions(const struct unrolling *u) {
+    uint64_t total = 0;
+    for (int i = 0; i < u->flow.block_count; i++) {
+        uint64_t times = 1;
+        for (int loop = u->flow.blocks[i].loop; loop >= 0; loop = u->flow.loops[loop].parent)
+            if (u->wanted[loop]) times *= (uint64_t)u->rounds[loop];
+        FOR_EACH_INSTRUCTION(instruction, u->flow.blocks[i].block) total += times;
+        if (total > MOST_INSTRUCTIONS) break;
+    }
+    return total;
+}
+
+/* ---- Asking for it, in LLVM's way: the branch back has a node that names itself and what is wanted. */
+
+static bool is_told(LLVMValueRef branch, unsigned kind) {
+    LLVMValueRef node = LLVMGetMetadata(branch, kind), parts[16];
+    if (!node || LLVMGetMDNodeNumOperands(node) > 16) return false;
+    unsigned count = LLVMGetMDNodeNumOperands(node);
+    LLVMGetMDNodeOperands(node, parts);
+    for (unsigned i = 1; i < count; i++) {
+        LLVMValueRef word;
+        unsigned length;
+        if (!parts[i] || !LLVMIsAMDNode(parts[i]) || LLVMGetMDNodeNumOperands(parts[i]) == 0) continue;
+        LLVMGetMDNodeOperands(parts[i], &word);
+        const char *text = word && LLVMIsAMDString(word) ? LLVMGetMDString(word, &length) : "";
+        if (strncmp(text, "llvm.loop.unroll.disable", 24) == 0) return true;
+    }
+    return false;
+}
+
+static void ask(struct unrolling *u, int loop) {
+    static const char wish[] = "llvm.loop.unroll.full";
+    LLVMContextRef context = u->unit->context;
+    unsigned kind = LLVMGetMDKindIDInContext(context, "llvm.loop", 9);
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(u->flow.blocks[u->flow.loops[loop].latches[0]].block);
+    if (is_told(branch, kind)) return;
+    LLVMMetadataRef text = LLVMMDStringInContext2(context, wish, strlen(wish));
+    LLVMMetadataRef self = LLVMTemporaryMDNode(context, NULL, 0);
+    LLVMMetadataRef parts[2] = {self, LLVMMDNodeInContext2(context, &text, 1)};
+    LLVMMetadataRef node = LLVMMDNodeInContext2(context, parts, 2);
+    LLVMMetadataReplaceAllUsesWith(self, node);
+    LLVMSetMetadata(branch, kind, LLVMMetadataAsValue(context, node));
+}
+
+static smelt_status unroll(struct unrolling *u, bool *any) {
+    int count = u->flow.loop_count;
+    u->rounds = arena_alloc(&u->arena, (size_t)count * sizeof *u->rounds);
+    u->wanted = arena_alloc(&u->arena, (size_t)count * sizeof *u->wanted);
+    if (!u->rounds || !u->wanted)
+        return unit_fail(u->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d loops", count);
+    for (int i = 0; i < count; i++) {
+        u->wanted[i] = false;
+        u->rounds[i] = find_rounds(u, i); /* of outer loops first */
+    }
+    mark_arrays(u);
+    if (count_instructions(u) > MOST_INSTRUCTIONS) return SMELT_OK;
+    for (int i = 0; i < count; i++) {
+        if (!u->wanted[i]) continue;
+        ask(u, i);
+        *any = true;
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_ptx_unroll(struct unit *unit) {
+    struct unrolling u = {.unit = unit};
+    bool any = false;
+    smelt_status status = flow_find(unit, unit->entry, &u.arena, &u.flow);
+    if (status == SMELT_OK && u.flow.loop_count && !u.flow.irreducible) status = unroll(&u, &any);
+    arena_free(&u.arena);
+    if (status != SMELT_OK || !any) return status;
+    return run_ptx_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
+                                "instcombine<no-verify-fixpoint>,simplifycfg,gvn,adce)");
+}

@@ -1,0 +1,281 @@
+/* In which bits the lanes of a warp may differ: thread numbers differ in the lowest five only, so that what
+ * is shifted, masked or compared above them is the same in all lanes. A mask of all bits stands for anything
+ * that is not an integer, and for integers whose bits are not known. */
+#include "compiler/phases.h"
+#include "abi/simdgroup.h"
+#include "compiler/ptx/divergence.h"
+
+#include <string.h>
+
+#define ANY UINT64_MAX
+#define LANE_BITS UINT64_C(31)
+
+/* ---- Positions. A block's threads are numbered along its rows. */
+
+static bool is_line(const struct code_shape *shape) {
+    return shape->size[1] == 1 && shape->size[2] == 1;
+}
+
+static uint64_t differing_position(const struct code_shape *shape, uint64_t dimension) {
+    uint32_t row = shape->size[0];
+    if (is_line(shape)) return dimension == 0 ? LANE_BITS : 0;
+    if (shape->masked || !row) return ANY; /* groups at the edge have shorter rows */
+    if (dimension == 0) return row % 32 == 0 ? LANE_BITS : (row & (row - 1)) == 0 ? row - 1 : ANY;
+    if (dimension == 2) row *= shape->size[1];
+    return row && row % 32 == 0 ? 0 : ANY;
+}
+
+static uint64_t differing_thread(const struct code_shape *shape, uint64_t dimension) {
+    uint64_t own = differing_position(shape, dimension);
+    uint32_t size = dimension < 3 ? shape->size[dimension] : 0;
+    return own == 0 || (size && size % 32 == 0) ? own : ANY;
+}
+
+/* ---- Simdgroup operations. */
+
+bool is_threadgroup_barrier(LLVMValueRef instruction) {
+    return strcmp(called_name(instruction), "__smelt_threadgroup_barrier") == 0;
+}
+
+bool has_threadgroup_barrier(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_threadgroup_barrier(instruction)) return true;
+    }
+    return false;
+}
+
+bool is_operation(LLVMValueRef instruction) {
+    const char *name = called_name(instruction);
+    return strncmp(name, "__smelt_simd_", 13) == 0 || strcmp(name, "__smelt_simdgroup_barrier") == 0 ||
+           is_threadgroup_barrier(instruction);
+}
+
+static bool is_one(LLVMValueRef value) {
+    uint64_t number;
+    return is_constant_integer(value, &number) && number == 1;
+}
+
+/* Is it the first active lane, as simd_broadcast_first computes it in this block? */
+static bool is_first_active(LLVMValueRef index, LLVMBasicBlockRef block) {
+    if (strncmp(called_name(index), "llvm.cttz.", 10) != 0) return false;
+    LLVMValueRef ballot = LLVMGetOperand(index, 0);
+    return strcmp(called_name(ballot), "__smelt_simd_ballot") == 0 &&
+           LLVMGetInstructionParent(ballot) == block && is_one(LLVMGetOperand(ballot, 0));
+}
+
+/* From a lane that is off every lane gets its own value. */
+static uint64_t differing_shuffle(const struct divergence *d, LLVMValueRef call, int place) {
+    LLVMValueRef index = LLVMGetOperand(call, 1);
+    uint64_t lane, value = differing_in_operand(d, LLVMGetOperand(call, 0), place);
+    if (value == 0) return 0;
+    if (LLVMIsAInstruction(index) && is_first_active(index, d->blocks[place].block)) return 0;
+    bool exists = is_constant_integer(index, &lane) && lane < SIMDGROUP_LANES;
+    bool on = has_whole_warps(&d->unit->request->shape) && is_reached_by_all(d, place) &&
+              !d->blocks[place].short_of;
+    return exists && on ? 0 : ANY;
+}
+
+static uint64_t differing_reduction(const struct divergence *d, LLVMValueRef call, int place) {
+    uint64_t operation, width;
+    bool known = is_constant_integer(LLVMGetOperand(call, 0), &operation) &&
+                 is_constant_integer(LLVMGetOperand(call, 1), &width);
+    if (!known) return ANY;
+    if (width == SIMDGROUP_LANES) return 0;
+    bool repeats = operation != SIMD_SUM && operation != SIMD_PRODUCT && operation != SIMD_XOR;
+    return repeats && !differing_in_operand(d, LLVMGetOperand(call, 2), place) ? 0 : ANY;
+}
+
+/* ---- Calls. */
+
+static uint64_t differing_in_operands(const struct divergence *d, LLVMValueRef instruction, int place) {
+    for (int i = 0; i < LLVMGetNumOperands(instruction); i++)
+        if (differing_in_operand(d, LLVMGetOperand(instruction, (unsigned)i), place)) return ANY;
+    return 0;
+}
+
+/* It computes with its operands alone. */
+static bool is_pure(LLVMValueRef call, const char *name) {
+    LLVMValueRef callee = LLVMGetCalledValue(call);
+    if (LLVMIsAInlineAsm(callee)) return !LLVMGetInlineAsmHasSideEffects(callee);
+    if (strncmp(name, "llvm.", 5) != 0 || strstr(name, "sreg")) return false;
+    LLVMAttributeRef memory = LLVMGetEnumAttributeAtIndex(
+        callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMGetEnumAttributeKindForName("memory", 6));
+    return memory && LLVMGetEnumAttributeValue(memory) == 0;
+}
+
+static uint64_t differing_call(const struct divergence *d, LLVMValueRef call, int place) {
+    static const char *const same[] = {
+        "__smelt_threadgroup_position",
+        "__smelt_threadgroup_size",
+        "__smelt_dispatch_threadgroup_size",
+        "__smelt_grid_threads",
+        "__smelt_grid_groups",
+        "__smelt_simdgroup",
+        "__smelt_simdgroup_count",
+        "__smelt_buffer_address",
+        "__smelt_threadgroup_address",
+        "__smelt_simd_ballot",
+        NEVER,
+    };
+    const struct code_shape *shape = &d->unit->request->shape;
+    const char *name = called_name(call);
+    uint64_t dimension = 3;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (strcmp(name, same[i]) == 0) return 0;
+    if (strcmp(name, "__smelt_lane") == 0 || strcmp(name, "__smelt_thread_index") == 0) return LANE_BITS;
+    if (strncmp(name, "__smelt_simd_reduce_", 20) == 0) return differing_reduction(d, call, place);
+    if (strncmp(name, "__smelt_simd_shuffle_", 21) == 0) return differing_shuffle(d, call, place);
+    if (LLVMGetNumArgOperands(call) == 1) (void)is_constant_integer(LLVMGetOperand(call, 0), &dimension);
+    if (strcmp(name, "__smelt_position_in_threadgroup") == 0) return differing_position(shape, dimension);
+    if (strcmp(name, "__smelt_thread_position") == 0) return differing_thread(shape, dimension);
+    return is_pure(call, name) ? differing_in_operands(d, call, place) : ANY;
+}
+
+/* ---- Arithmetic. */
+
+static uint64_t low_bits(LLVMTypeRef type) {
+    unsigned width = LLVMGetIntTypeWidth(type);
+    return width >= 64 ? ANY : (UINT64_C(1) << width) - 1;
+}
+
+static bool is_integer(LLVMValueRef value) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) <= 64;
+}
+
+/* Are all bits that differ below those the number has? */
+static bool differs_below(uint64_t bits, uint64_t number) {
+    return number == 0 || bits < (number & -number);
+}
+
+/* `x < c` and the like ask only for x's upper bits where c's lower ones are 0: of a signed x below 0 for its
+ * sign.
+ */
+static bool compares_above(LLVMValueRef comparison, uint64_t bits) {
+    uint64_t bound;
+    LLVMValueRef left = LLVMGetOperand(comparison, 0);
+    if (!is_integer(left) || !is_constant_integer(LLVMGetOperand(comparison, 1), &bound)) return false;
+    uint64_t whole = low_bits(LLVMTypeOf(left)), sign = whole - whole / 2;
+    bool is_signed = false;
+    switch (LLVMGetICmpPredicate(comparison)) {
+    case LLVMIntSLT:
+    case LLVMIntSGE:
+        is_signed = true;
+        break;
+    case LLVMIntSGT:
+    case LLVMIntSLE:
+        is_signed = true;
+        bound++;
+        break;
+    case LLVMIntULT:
+    case LLVMIntUGE:
+        break;
+    case LLVMIntUGT:
+    case LLVMIntULE:
+        bound++;
+        break;
+    default:
+        return false;
+    }
+    bound &= whole;
+    return differs_below(bits & whole, is_signed && bound == 0 ? sign : bound);
+}
+
+/* Of an integer operation with a constant on its right, whose left operand differs in `bits`; ANY: not known.
+ */
+static uint64_t differing_with_constant(LLVMOpcode opcode, uint64_t bits, uint64_t constant) {
+    switch (opcode) {
+    case LLVMLShr:
+        return constant < 64 ? bits >> constant : ANY;
+    case LLVMShl:
+        return constant < 64 ? bits << constant : ANY;
+    case LLVMAnd:
+        return bits & constant;
+    case LLVMOr:
+        return bits & ~constant;
+    case LLVMXor:
+        return bits;
+    case LLVMAdd:
+        return differs_below(bits, constant) ? bits : ANY;
+    case LLVMUDiv:
+        return constant && differs_below(bits, constant) ? 0 : ANY;
+    default:
+        return ANY;
+    }
+}
+
+static uint64_t differing_integer(const struct divergence *d, LLVMValueRef instruction, int place) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+    LLVMValueRef left = LLVMGetOperand(instruction, 0);
+    if (!is_integer(instruction) || !is_integer(left)) return differing_in_operands(d, instruction, place);
+    uint64_t bits = differing_in_operand(d, left, place) & low_bits(LLVMTypeOf(left)), constant;
+    uint64_t whole = low_bits(LLVMTypeOf(instruction));
+    if (opcode == LLVMZExt || opcode == LLVMTrunc || opcode == LLVMFreeze) return bits & whole;
+    if (opcode == LLVMSExt) return bits >> (LLVMGetIntTypeWidth(LLVMTypeOf(left)) - 1) ? ANY : bits;
+    if (LLVMGetNumOperands(instruction) != 2) return differing_in_operands(d, instruction, place);
+    LLVMValueRef right = LLVMGetOperand(instruction, 1);
+    uint64_t others = differing_in_operand(d, right, place);
+    if (!bits && !others) return 0;
+    if (is_constant_integer(right, &constant)) return differing_with_constant(opcode, bits, constant) & whole;
+    if (opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMXor) return bits | others;
+    return ANY;
+}
+
+/* Private memory has one address in all lanes, and not one content: addresses there count as differing. */
+static uint64_t differing_load(const struct divergence *d, LLVMValueRef load, int place) {
+    if (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return ANY;
+    return differing_in_operand(d, LLVMGetOperand(load, 0), place) ? ANY : 0;
+}
+
+static uint64_t differing_phi(const struct divergence *d, LLVMValueRef phi, int place) {
+    uint64_t bits = 0;
+    LLVMValueRef only = NULL;
+    bool same = true;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
+        if (value == phi || LLVMIsUndef(value) || LLVMIsPoison(value)) continue;
+        bits |= differing_in_operand(d, value, place);
+        if (!only) only = value;
+        same &= only == value;
+    }
+    return d->blocks[place].join && !same ? ANY : bits;
+}
+
+uint64_t differing_in_operand(const struct divergence *d, LLVMValueRef operand, int place) {
+    if (!LLVMIsAInstruction(operand)) return 0;
+    uint64_t bits = differing_bits(d, operand);
+    if (bits == ANY || !d->rounds_differ) return bits;
+    /* What a loop made that lanes left in different rounds is of different rounds. */
+    int from = place_of(d, LLVMGetInstructionParent(operand));
+    for (int loop = from < 0 ? -1 : d->blocks[from].loop; loop >= 0; loop = d->loops[loop].parent)
+        if (d->loops[loop].divergent && !lies_within(d, place, loop)) return ANY;
+    return bits;
+}
+
+uint64_t differing_in_result(const struct divergence *d, LLVMValueRef instruction, int place) {
+    uint64_t condition;
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMAlloca:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMVAArg:
+        return ANY;
+    case LLVMLoad:
+        return differing_load(d, instruction, place);
+    case LLVMCall:
+        return differing_call(d, instruction, place);
+    case LLVMPHI:
+        return differing_phi(d, instruction, place);
+    case LLVMSelect:
+        condition = differing_in_operand(d, LLVMGetOperand(instruction, 0), place);
+        return condition ? ANY
+                         : differing_in_operand(d, LLVMGetOperand(instruction, 1), place) |
+                               differing_in_operand(d, LLVMGetOperand(instruction, 2), place);
+    case LLVMICmp:
+        condition = differing_in_operand(d, LLVMGetOperand(instruction, 0), place);
+        if (compares_above(instruction, condition)) return 0;
+        return differing_in_operands(d, instruction, place);
+    default:
+        return differing_integer(d, instruction, place);
+    }
+}

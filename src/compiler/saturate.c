@@ -1,0 +1,55 @@
+/* A float as an integer, cut to the integer's range, NaN as 0, in comparisons and selections that every
+ * engine does on vectors. LLVM 19 takes its own llvm.fptosi.sat apart into scalars. */
+#include "compiler/pass.h"
+
+#include <string.h>
+
+static LLVMValueRef number(LLVMValueRef like, double value) {
+    return LLVMConstReal(LLVMTypeOf(like), value);
+}
+
+/* A GPU's own, which compiler/ptx/convert.c puts in. */
+static LLVMValueRef own_conversion(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
+    LLVMTypeRef types[2] = {type, LLVMTypeOf(value)};
+    const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(unit->module, id, types, 2);
+    return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, &value, 1, "");
+}
+
+LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
+    LLVMBuilderRef b = unit->builder;
+    unsigned bits = LLVMGetIntTypeWidth(type);
+    /* To 64 bits a GPU's own conversion makes other numbers of NaN. */
+    if (unit->engine == ENGINE_PTX && bits == 32 && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
+        return own_conversion(unit, value, type, is_signed);
+    LLVMValueRef zero = number(value, 0);
+    /* Powers of two: exact as floats. The range is [least, past). */
+    double past = 1;
+    for (unsigned i = 0; i < bits - is_signed; i++) past *= 2;
+    double least = is_signed ? -past : 0;
+    LLVMTypeRef wide = bits < 32 ? type_i32(unit) : type;
+    if (bits < 32) {
+        /* The ends are floats themselves: cut, then convert as 32 bits. */
+        LLVMValueRef low = number(value, least), high = number(value, past - 1);
+        LLVMValueRef is_number = LLVMBuildFCmp(b, LLVMRealORD, value, zero, "");
+        value = LLVMBuildSelect(b, is_number, value, zero, "");
+        value = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOGT, value, low, ""), value, low, "");
+        value = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, value, high, ""), value, high, "");
+        return LLVMBuildTrunc(b, LLVMBuildFPToSI(b, value, wide, ""), type, "");
+    }
+    /* Beyond the range, and of NaN, 0 is converted, and the end of the range chosen afterwards. */
+    LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGE, value, number(value, past), "");
+    LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, value, number(value, least), "");
+    LLVMValueRef inside = LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, value, number(value, least), ""),
+                                       LLVMBuildFCmp(b, LLVMRealOLT, value, number(value, past), ""), "");
+    LLVMValueRef safe = LLVMBuildSelect(b, inside, value, zero, "");
+    LLVMValueRef whole = is_signed ? LLVMBuildFPToSI(b, safe, type, "") : LLVMBuildFPToUI(b, safe, type, "");
+    LLVMValueRef most = LLVMConstAllOnes(type);
+    if (is_signed) {
+        LLVMValueRef lowest = LLVMConstInt(type, 1ull << (bits - 1), false);
+        most = LLVMConstNot(lowest);
+        whole = LLVMBuildSelect(b, below, lowest, whole, "");
+    }
+    return LLVMBuildSelect(b, above, most, whole, "");
+}

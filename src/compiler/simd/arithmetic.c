@@ -1,0 +1,187 @@
+/* Instructions that touch neither memory nor other lanes: each becomes the same instruction on a chunk, so
+ * that every lane has the bits the scalar engine computes. Integer division is in division.c, calls in
+ * calls.c.
+ *
+ * A chunk of a structure (what llvm.*.with.overflow returns, say) is a structure of chunks. */
+#include "compiler/simd/arithmetic.h"
+
+#define STRUCTURE_MEMBERS 16
+
+void copy_flags(LLVMValueRef from, LLVMValueRef to) {
+    /* The builder folds constants. */
+    if (!LLVMIsAInstruction(to) || !LLVMIsAInstruction(from)) return;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(from);
+    if (LLVMGetInstructionOpcode(to) != opcode) return;
+    if (LLVMCanValueUseFastMathFlags(from) && LLVMCanValueUseFastMathFlags(to))
+        LLVMSetFastMathFlags(to, LLVMGetFastMathFlags(from));
+    switch (opcode) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+        LLVMSetNUW(to, LLVMGetNUW(from));
+        LLVMSetNSW(to, LLVMGetNSW(from));
+        break;
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMLShr:
+    case LLVMAShr:
+        LLVMSetExact(to, LLVMGetExact(from));
+        break;
+    case LLVMZExt:
+    case LLVMUIToFP:
+        LLVMSetNNeg(to, LLVMGetNNeg(from));
+        break;
+    case LLVMOr:
+        LLVMSetIsDisjoint(to, LLVMGetIsDisjoint(from));
+        break;
+    default:
+        break;
+    }
+}
+
+static LLVMValueRef operand(struct simd *s, LLVMValueRef instruction, unsigned index, int chunk) {
+    return chunk_of(s, LLVMGetOperand(instruction, index), chunk);
+}
+
+/* LLVM would call the library for every lane; that is done here, for those that are on. */
+static LLVMValueRef lane_remainder(struct simd *s, LLVMValueRef origin, LLVMValueRef *arguments) {
+    LLVMValueRef remainder = LLVMBuildFRem(s->unit->builder, arguments[0], arguments[1], "");
+    copy_flags(origin, remainder);
+    return remainder;
+}
+
+static LLVMValueRef float_remainder(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMValueRef mask = mask_chunk(s, chunk);
+    LLVMValueRef vectors[2] = {operand(s, i, 0, chunk), operand(s, i, 1, chunk)};
+    return each_lane(s, i, mask, vectors, 2, LLVMTypeOf(i), lane_remainder);
+}
+
+static LLVMValueRef select_lanes(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMValueRef condition = LLVMGetOperand(i, 0);
+    bool uniform = shape_of(s, condition) == SHAPE_UNIFORM;
+    LLVMValueRef which = uniform ? scalar_of(s, condition) : chunk_of(s, condition, chunk);
+    return LLVMBuildSelect(s->unit->builder, which, operand(s, i, 1, chunk), operand(s, i, 2, chunk), "");
+}
+
+/* ---- Structures: of chunks. */
+
+static LLVMTypeRef chunk_structure(struct simd *s, LLVMTypeRef structure) {
+    LLVMTypeRef members[STRUCTURE_MEMBERS];
+    unsigned count = LLVMCountStructElementTypes(structure);
+    for (unsigned i = 0; i < count; i++) members[i] = chunk_type(s, LLVMStructGetTypeAtIndex(structure, i));
+    return LLVMStructTypeInContext(s->unit->context, members, count, false);
+}
+
+static bool is_flat_structure(LLVMTypeRef type) {
+    if (LLVMGetTypeKind(type) != LLVMStructTypeKind || LLVMCountStructElementTypes(type) > STRUCTURE_MEMBERS)
+        return false;
+    for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++) {
+        LLVMTypeKind kind = LLVMGetTypeKind(LLVMStructGetTypeAtIndex(type, i));
+        if (kind == LLVMStructTypeKind || kind == LLVMArrayTypeKind) return false;
+    }
+    return true;
+}
+
+/* Constants and uniform structures are spread member by member. */
+static LLVMValueRef structure_chunk(struct simd *s, LLVMValueRef structure, int chunk) {
+    if (shape_of(s, structure) == SHAPE_VARYING) return chunk_of(s, structure, chunk);
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef scalar = scalar_of(s, structure);
+    LLVMValueRef spread = LLVMGetPoison(chunk_structure(s, LLVMTypeOf(structure)));
+    for (unsigned i = 0; i < LLVMCountStructElementTypes(LLVMTypeOf(structure)); i++)
+        spread = LLVMBuildInsertValue(b, spread, splat(s, LLVMBuildExtractValue(b, scalar, i, "")), i, "");
+    return spread;
+}
+
+/* Both leave to others what atomic instructions return. */
+static LLVMValueRef extract_member(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMValueRef structure = LLVMGetOperand(i, 0);
+    if (LLVMGetNumIndices(i) != 1 || !is_flat_structure(LLVMTypeOf(structure))) return NULL;
+    if (LLVMIsAAtomicCmpXchgInst(structure)) return NULL;
+    return LLVMBuildExtractValue(s->unit->builder, structure_chunk(s, structure, chunk), LLVMGetIndices(i)[0],
+                                 "");
+}
+
+static LLVMValueRef insert_member(struct simd *s, LLVMValueRef i, int chunk) {
+    if (LLVMGetNumIndices(i) != 1 || !is_flat_structure(LLVMTypeOf(i))) return NULL;
+    LLVMValueRef structure = structure_chunk(s, LLVMGetOperand(i, 0), chunk);
+    return LLVMBuildInsertValue(s->unit->builder, structure, operand(s, i, 1, chunk), LLVMGetIndices(i)[0],
+                                "");
+}
+
+/* ---- */
+
+static LLVMValueRef lanes_of(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    switch (opcode) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMFAdd:
+    case LLVMFSub:
+    case LLVMFMul:
+    case LLVMFDiv:
+        return LLVMBuildBinOp(b, opcode, operand(s, i, 0, chunk), operand(s, i, 1, chunk), "");
+    case LLVMFRem:
+        return float_remainder(s, i, chunk);
+    case LLVMFNeg:
+        return LLVMBuildFNeg(b, operand(s, i, 0, chunk), "");
+    case LLVMICmp:
+        return LLVMBuildICmp(b, LLVMGetICmpPredicate(i), operand(s, i, 0, chunk), operand(s, i, 1, chunk),
+                             "");
+    case LLVMFCmp:
+        return LLVMBuildFCmp(b, LLVMGetFCmpPredicate(i), operand(s, i, 0, chunk), operand(s, i, 1, chunk),
+                             "");
+    case LLVMSelect:
+        return select_lanes(s, i, chunk);
+    case LLVMFreeze:
+        return LLVMBuildFreeze(b, operand(s, i, 0, chunk), "");
+    case LLVMTrunc:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMFPToUI:
+    case LLVMFPToSI:
+    case LLVMUIToFP:
+    case LLVMSIToFP:
+    case LLVMFPTrunc:
+    case LLVMFPExt:
+    case LLVMPtrToInt:
+    case LLVMIntToPtr:
+    case LLVMBitCast:
+    case LLVMAddrSpaceCast:
+        return LLVMBuildCast(b, opcode, operand(s, i, 0, chunk), chunk_type(s, LLVMTypeOf(i)), "");
+    case LLVMExtractValue:
+        return extract_member(s, i, chunk);
+    case LLVMInsertValue:
+        return insert_member(s, i, chunk);
+    default:
+        return NULL;
+    }
+}
+
+bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return emit_division(s, instruction, chunk);
+    case LLVMCall:
+        return emit_pure_call(s, instruction, chunk);
+    default:
+        break;
+    }
+    LLVMValueRef result = lanes_of(s, instruction, chunk);
+    if (!result) return false;
+    copy_flags(instruction, result);
+    set_chunk(s, instruction, chunk, result);
+    return true;
+}

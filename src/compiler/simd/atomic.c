@@ -1,0 +1,450 @@
+/* Atomic operations: lane after lane from lane 0 on, as the scalar engine would run them; where all lanes
+ * have one address their values are combined first and memory is asked once.
+ *
+ * Each operation is a copy of the original instruction with other operands: ordering, scope, alignment and
+ * volatile stay. A compare-exchange returns a pair, which is no lane value: its parts lie in stack slots,
+ * 2 × chunk_count of them (old values, then i1 successes) in `chunks` of the compare-exchange's value, and
+ * emit_atomic turns each extractvalue of it into loads of these. Neither chunk_of nor set_chunk is ever used
+ * for the pair itself; both its parts are varying. */
+#include "compiler/simd/lanes.h"
+
+#include <llvm-c/DebugInfo.h>
+
+#define WORD_LANES 64
+#define SLOT_ALIGNMENT 64
+
+/* ---- Copies of the original. */
+
+static int address_operand(LLVMValueRef instruction) {
+    return LLVMGetInstructionOpcode(instruction) == LLVMStore ? 1 : 0;
+}
+
+/* `operands` as many as the instruction has; NULL of one that has none. */
+static LLVMValueRef build_copy(struct simd *s, LLVMValueRef instruction, LLVMValueRef const *operands) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef copy = LLVMInstructionClone(instruction);
+    int count = LLVMGetNumOperands(instruction);
+    for (int i = 0; operands && i < count; i++) LLVMSetOperand(copy, (unsigned)i, operands[i]);
+    drop_thread_metadata(copy);
+    LLVMInstructionSetDebugLoc(copy, LLVMGetCurrentDebugLocation2(b));
+    LLVMInsertIntoBuilder(b, copy);
+    return copy;
+}
+
+static bool is_used(LLVMValueRef instruction) {
+    return LLVMGetFirstUse(instruction) != NULL;
+}
+
+/* ---- Masks. */
+
+/* The masks of some chunks as one integer, bit a lane. */
+static LLVMValueRef word_of_masks(struct simd *s, int first, int count) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMIntTypeInContext(s->unit->context, (unsigned)(count * s->chunk_lanes));
+    LLVMValueRef word = LLVMConstNull(type);
+    for (int k = 0; k < count; k++) {
+        LLVMValueRef bits = LLVMBuildZExtOrBitCast(b, mask_bits(s, mask_or_ones(s, first + k)), type, "");
+        LLVMValueRef place = LLVMConstInt(type, (unsigned long long)k * (unsigned)s->chunk_lanes, false);
+        word = LLVMBuildOr(b, word, LLVMBuildShl(b, bits, place, ""), "");
+    }
+    return word;
+}
+
+static LLVMValueRef count_lanes(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef total = const_i32(s, 0);
+    for (int k = 0; k < s->chunk_count; k++) {
+        LLVMValueRef bits = mask_bits(s, mask_or_ones(s, k));
+        LLVMTypeRef type = LLVMTypeOf(bits);
+        bits = LLVMBuildZExtOrBitCast(b, call_intrinsic(s, "llvm.ctpop", &type, 1, &bits, 1),
+                                      type_i32(s->unit), "");
+        total = LLVMBuildAdd(b, total, bits, "");
+    }
+    return total;
+}
+
+/* ---- What is done only if any lane is on: a guarded block may be gone through without. */
+
+struct when_any {
+    LLVMBasicBlockRef before, after; /* NULL: always done */
+};
+
+static struct when_any begin_when_any(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct when_any when = {NULL, NULL};
+    LLVMValueRef masks[GANG_MAX_LANES];
+    for (int k = 0; k < s->chunk_count; k++) {
+        masks[k] = mask_chunk(s, k);
+        if (!masks[k]) return when;
+    }
+    LLVMValueRef any = any_lane(s, masks, s->chunk_count);
+    when.before = LLVMGetInsertBlock(b);
+    LLVMBasicBlockRef body = new_block(s, "atomic");
+    LLVMPositionBuilderAtEnd(b, body);
+    when.after = new_block(s, "atomic_done");
+    LLVMPositionBuilderAtEnd(b, when.before);
+    LLVMBuildCondBr(b, any, body, when.after);
+    LLVMPositionBuilderAtEnd(b, body);
+    return when;
+}
+
+/* Returns the value as it is behind; result may be NULL. */
+static LLVMValueRef end_when_any(struct simd *s, const struct when_any *when, LLVMValueRef result) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (!when->after) return result;
+    LLVMBasicBlockRef body = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, when->after);
+    LLVMPositionBuilderAtEnd(b, when->after);
+    if (!result) return NULL;
+    LLVMTypeRef type = LLVMTypeOf(result);
+    LLVMValueRef phi = LLVMBuildPhi(b, type, ""), nothing = LLVMConstNull(type);
+    LLVMAddIncoming(phi, &result, &body, 1);
+    LLVMAddIncoming(phi, &nothing, (LLVMBasicBlockRef *)&when->before, 1);
+    return phi;
+}
+
+/* ---- Lane by lane: a loop over the bits of the mask; operands and results lie in memory. */
+
+/* One element for each lane of the gang. */
+static LLVMValueRef make_lanes(struct simd *s, LLVMTypeRef element) {
+    LLVMValueRef slot = make_slot(s, LLVMArrayType2(element, (unsigned)s->lanes));
+    LLVMSetAlignment(slot, SLOT_ALIGNMENT);
+    return slot;
+}
+
+static LLVMValueRef lane_address(struct simd *s, LLVMTypeRef element, LLVMValueRef slot, LLVMValueRef lane) {
+    return LLVMBuildInBoundsGEP2(s->unit->builder, element, slot, &lane, 1, "");
+}
+
+static LLVMValueRef chunk_address(struct simd *s, LLVMTypeRef element, LLVMValueRef slot, int chunk,
+                                  unsigned *alignment) {
+    LLVMValueRef lane =
+        LLVMConstInt(type_i64(s->unit), (unsigned long long)chunk * (unsigned)s->chunk_lanes, false);
+    *alignment = (unsigned)LLVMABISizeOfType(s->unit->layout, element);
+    return lane_address(s, element, slot, lane);
+}
+
+static void store_chunk(struct simd *s, LLVMTypeRef element, LLVMValueRef slot, int chunk,
+                        LLVMValueRef vector) {
+    unsigned alignment;
+    LLVMValueRef address = chunk_address(s, element, slot, chunk, &alignment);
+    LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), alignment);
+}
+
+static LLVMValueRef load_chunk(struct simd *s, LLVMTypeRef element, LLVMValueRef slot, int chunk) {
+    unsigned alignment;
+    LLVMValueRef address = chunk_address(s, element, slot, chunk, &alignment);
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, chunk_type(s, element), address, "");
+    LLVMSetAlignment(load, alignment);
+    return load;
+}
+
+#define MAX_OPERANDS 3
+
+struct lane_loop {
+    LLVMValueRef instruction;
+    int count;                          /* operands */
+    LLVMValueRef scalars[MAX_OPERANDS]; /* uniform ones, or NULL: */
+    LLVMValueRef slots[MAX_OPERANDS];   /* the others by lane */
+    LLVMTypeRef results[2];             /* of one lane; NULL: not wanted */
+    LLVMValueRef result_slots[2];
+};
+
+static void prepare_operands(struct simd *s, struct lane_loop *loop) {
+    for (int i = 0; i < loop->count; i++) {
+        LLVMValueRef operand = LLVMGetOperand(loop->instruction, (unsigned)i);
+        if (shape_of(s, operand) == SHAPE_UNIFORM) {
+            loop->scalars[i] = scalar_of(s, operand);
+            continue;
+        }
+        LLVMTypeRef type = LLVMTypeOf(operand);
+        loop->slots[i] = make_lanes(s, type);
+        for (int k = 0; k < s->chunk_count; k++)
+            store_chunk(s, type, loop->slots[i], k, chunk_of(s, operand, k));
+    }
+    for (int i = 0; i < 2; i++)
+        if (loop->results[i]) loop->result_slots[i] = make_lanes(s, loop->results[i]);
+}
+
+static void run_lane(struct simd *s, const struct lane_loop *loop, LLVMValueRef lane) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef operands[MAX_OPERANDS];
+    for (int i = 0; i < loop->count; i++) {
+        LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(loop->instruction, (unsigned)i));
+        operands[i] = loop->scalars[i]
+                          ? loop->scalars[i]
+                          : LLVMBuildLoad2(b, type, lane_address(s, type, loop->slots[i], lane), "");
+    }
+    LLVMValueRef result = build_copy(s, loop->instruction, operands);
+    bool pair = LLVMIsAAtomicCmpXchgInst(loop->instruction) != NULL;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!loop->results[i]) continue;
+        LLVMValueRef part = pair ? LLVMBuildExtractValue(b, result, i, "") : result;
+        part = LLVMTypeOf(part) == loop->results[i] ? part : LLVMBuildZExt(b, part, loop->results[i], "");
+        LLVMBuildStore(b, part, lane_address(s, loop->results[i], loop->result_slots[i], lane));
+    }
+}
+
+/* Runs the lanes of the bits of `word`, of which bit 0 is lane `first` of the gang. */
+static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMValueRef word, int first) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(word);
+    LLVMValueRef zero = LLVMConstNull(type);
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = new_block(s, "atomic_lane");
+    LLVMPositionBuilderAtEnd(b, body);
+    LLVMBasicBlockRef after = new_block(s, "atomic_lanes_done");
+    LLVMPositionBuilderAtEnd(b, before);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, word, zero, ""), body, after);
+
+    LLVMPositionBuilderAtEnd(b, body);
+    LLVMValueRef left = LLVMBuildPhi(b, type, "lanes_left");
+    LLVMAddIncoming(left, &word, &before, 1);
+    LLVMValueRef arguments[2] = {left, LLVMConstInt(type_i1(s), 1, false)};
+    LLVMValueRef lane = call_intrinsic(s, "llvm.cttz", &type, 1, arguments, 2);
+    lane = LLVMBuildZExtOrBitCast(b, lane, type_i64(s->unit), "");
+    lane = LLVMBuildAdd(b, lane, LLVMConstInt(type_i64(s->unit), (unsigned)first, false), "");
+    run_lane(s, loop, lane);
+    LLVMValueRef one = LLVMConstInt(type, 1, false);
+    LLVMValueRef rest = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, one, ""), "");
+    LLVMBasicBlockRef end = LLVMGetInsertBlock(b);
+    LLVMAddIncoming(left, &rest, &end, 1);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, rest, zero, ""), body, after);
+    LLVMPositionBuilderAtEnd(b, after);
+}
+
+static void run_lanes(struct simd *s, struct lane_loop *loop) {
+    loop->count = LLVMGetNumOperands(loop->instruction);
+    prepare_operands(s, loop);
+    int chunks = WORD_LANES / s->chunk_lanes;
+    for (int k = 0; k < s->chunk_count; k += chunks) {
+        int left = s->chunk_count - k;
+        loop_over_word(s, loop, word_of_masks(s, k, left < chunks ? left : chunks), k * s->chunk_lanes);
+    }
+}
+
+/* The general way, of instructions with one result or none. */
+static void emit_by_lane(struct simd *s, LLVMValueRef instruction) {
+    struct lane_loop loop = {.instruction = instruction};
+    LLVMTypeRef type = LLVMTypeOf(instruction);
+    if (is_used(instruction)) loop.results[0] = type;
+    run_lanes(s, &loop);
+    if (!loop.results[0]) return;
+    for (int k = 0; k < s->chunk_count; k++)
+        set_chunk(s, instruction, k, load_chunk(s, type, loop.result_slots[0], k));
+}
+
+/* ---- Read-modify-write at one address. */
+
+/* The operation that several operands become one by; SIMD_EXCLUSIVE: there is none. */
+static enum simd_operation combined_by(LLVMAtomicRMWBinOp operation) {
+    switch (operation) {
+    case LLVMAtomicRMWBinOpAdd:
+    case LLVMAtomicRMWBinOpSub:
+    case LLVMAtomicRMWBinOpFAdd:
+    case LLVMAtomicRMWBinOpFSub:
+        return SIMD_SUM;
+    case LLVMAtomicRMWBinOpAnd:
+        return SIMD_AND;
+    case LLVMAtomicRMWBinOpOr:
+        return SIMD_OR;
+    case LLVMAtomicRMWBinOpXor:
+        return SIMD_XOR;
+    case LLVMAtomicRMWBinOpMin:
+        return SIMD_MIN_SIGNED;
+    case LLVMAtomicRMWBinOpMax:
+        return SIMD_MAX_SIGNED;
+    case LLVMAtomicRMWBinOpUMin:
+        return SIMD_MIN_UNSIGNED;
+    case LLVMAtomicRMWBinOpUMax:
+        return SIMD_MAX_UNSIGNED;
+    default:
+        return SIMD_EXCLUSIVE;
+    }
+}
+
+static bool is_integer(LLVMValueRef value) {
+    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
+}
+
+/* All active lanes have the same integer: how many they are is enough. */
+static LLVMValueRef total_of_uniform(struct simd *s, enum simd_operation operation, LLVMValueRef value) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (operation != SIMD_SUM && operation != SIMD_XOR) return value;
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMValueRef count = count_lanes(s);
+    if (operation == SIMD_XOR) count = LLVMBuildAnd(b, count, const_i32(s, 1), "");
+    return LLVMBuildMul(b, value, LLVMBuildIntCast2(b, count, type, false, ""), "");
+}
+
+/* What lane by lane would have read: the old value combined with the operands of the lanes before. */
+static void set_old_values(struct simd *s, LLVMValueRef instruction, enum simd_operation operation,
+                           LLVMValueRef old, LLVMValueRef *chunks) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef masks[GANG_MAX_LANES];
+    for (int k = 0; k < s->chunk_count; k++) masks[k] = mask_chunk(s, k);
+    struct scan scan = {.operation = operation, .exclusive = true, .width = s->lanes, .masks = masks};
+    scan_lanes(s, &scan, chunks, s->chunk_count);
+    bool minus = LLVMGetAtomicRMWBinOp(instruction) == LLVMAtomicRMWBinOpSub;
+    for (int k = 0; k < s->chunk_count; k++) {
+        LLVMValueRef before = splat(s, old);
+        LLVMValueRef vector =
+            minus ? LLVMBuildSub(b, before, chunks[k], "") : combine_lanes(s, operation, before, chunks[k]);
+        set_chunk(s, instruction, k, vector);
+    }
+}
+
+static void update_once(struct simd *s, LLVMValueRef instruction, enum simd_operation operation) {
+    LLVMValueRef value = LLVMGetOperand(instruction, 1), chunks[GANG_MAX_LANES], total;
+    bool used = is_used(instruction), same = is_integer(value) && shape_of(s, value) == SHAPE_UNIFORM;
+    if (used || !same)
+        for (int k = 0; k < s->chunk_count; k++)
+            chunks[k] = keep_active(s, operation, chunk_of(s, value, k), mask_chunk(s, k));
+    LLVMValueRef address = scalar_of(s, LLVMGetOperand(instruction, 0));
+    LLVMValueRef one = same ? scalar_of(s, value) : NULL;
+    struct when_any when = begin_when_any(s);
+    total = same ? total_of_uniform(s, operation, one) : reduce_lanes(s, operation, chunks, s->chunk_count);
+    LLVMValueRef operands[2] = {address, total};
+    LLVMValueRef old = build_copy(s, instruction, operands);
+    old = end_when_any(s, &when, used ? old : NULL);
+    if (used) set_old_values(s, instruction, operation, old, chunks);
+}
+
+static void emit_update(struct simd *s, LLVMValueRef instruction) {
+    LLVMValueRef value = LLVMGetOperand(instruction, 1);
+    enum simd_operation operation = combined_by(LLVMGetAtomicRMWBinOp(instruction));
+    bool combines = operation != SIMD_EXCLUSIVE && (is_integer(value) || !is_used(instruction));
+    if (combines && shape_of(s, LLVMGetOperand(instruction, 0)) == SHAPE_UNIFORM) {
+        update_once(s, instruction, operation);
+        return;
+    }
+    remark(s, instruction, "atomic: one lane after the other, %s",
+           combines ? "because the address differs by lane" : "because the operation does not combine");
+    emit_by_lane(s, instruction);
+}
+
+/* ---- Loads and stores. */
+
+static void emit_load(struct simd *s, LLVMValueRef load) {
+    LLVMValueRef address = LLVMGetOperand(load, 0);
+    if (shape_of(s, address) != SHAPE_UNIFORM) {
+        remark(s, load, "atomic: one lane after the other, because the address differs by lane");
+        emit_by_lane(s, load);
+        return;
+    }
+    LLVMValueRef operand = scalar_of(s, address);
+    struct when_any when = begin_when_any(s);
+    LLVMValueRef result = end_when_any(s, &when, build_copy(s, load, &operand));
+    if (shape_of(s, load) == SHAPE_UNIFORM)
+        set_scalar(s, load, result);
+    else
+        for (int k = 0; k < s->chunk_count; k++) set_chunk(s, load, k, splat(s, result));
+}
+
+static void emit_store(struct simd *s, LLVMValueRef store) {
+    LLVMValueRef value = LLVMGetOperand(store, 0), address = LLVMGetOperand(store, 1);
+    if (shape_of(s, address) != SHAPE_UNIFORM || shape_of(s, value) != SHAPE_UNIFORM) {
+        remark(s, store, "atomic: one lane after the other, because the %s differs by lane",
+               shape_of(s, address) != SHAPE_UNIFORM ? "address" : "value");
+        emit_by_lane(s, store);
+        return;
+    }
+    LLVMValueRef operands[2] = {scalar_of(s, value), scalar_of(s, address)};
+    struct when_any when = begin_when_any(s);
+    build_copy(s, store, operands);
+    end_when_any(s, &when, NULL);
+}
+
+/* ---- Compare and exchange. */
+
+static LLVMTypeRef part_type(LLVMValueRef exchange, unsigned part) {
+    return LLVMStructGetTypeAtIndex(LLVMTypeOf(exchange), part);
+}
+
+/* A block may be emitted more than once: all its codes share the slots. */
+static void keep_part(struct simd *s, LLVMValueRef exchange, int place, LLVMValueRef vector) {
+    struct value *v = value_of(s, exchange);
+    if (!v->chunks) v->chunks = arena_alloc(&s->arena, 2 * (size_t)s->chunk_count * sizeof(LLVMValueRef));
+    if (!v->chunks) return;
+    if (!v->chunks[place]) v->chunks[place] = make_slot(s, LLVMTypeOf(vector));
+    LLVMBuildStore(s->unit->builder, vector, v->chunks[place]);
+}
+
+static void emit_exchange(struct simd *s, LLVMValueRef exchange) {
+    remark(s, exchange, "atomic: one lane after the other, as always when values are compared");
+    struct lane_loop loop = {.instruction = exchange};
+    LLVMTypeRef byte = LLVMInt8TypeInContext(s->unit->context);
+    bool used = is_used(exchange);
+    if (used) {
+        loop.results[0] = part_type(exchange, 0);
+        loop.results[1] = byte;
+    }
+    run_lanes(s, &loop);
+    if (!used) return;
+    for (int k = 0; k < s->chunk_count; k++) {
+        LLVMValueRef old = load_chunk(s, loop.results[0], loop.result_slots[0], k);
+        LLVMValueRef done = load_chunk(s, byte, loop.result_slots[1], k);
+        done = LLVMBuildTrunc(s->unit->builder, done, mask_type(s), "");
+        keep_part(s, exchange, k, old);
+        keep_part(s, exchange, s->chunk_count + k, done);
+    }
+}
+
+static void emit_part(struct simd *s, LLVMValueRef extract) {
+    LLVMValueRef exchange = LLVMGetOperand(extract, 0);
+    LLVMTypeRef type = chunk_type(s, LLVMTypeOf(extract));
+    struct value *v = value_of(s, exchange);
+    int first = LLVMGetIndices(extract)[0] ? s->chunk_count : 0;
+    for (int k = 0; v->chunks && k < s->chunk_count; k++)
+        set_chunk(s, extract, k, LLVMBuildLoad2(s->unit->builder, type, v->chunks[first + k], ""));
+}
+
+/* ---- */
+
+static bool is_ordered(LLVMValueRef memory_access) {
+    return LLVMGetOrdering(memory_access) != LLVMAtomicOrderingNotAtomic;
+}
+
+static bool is_part(LLVMValueRef instruction) {
+    return LLVMIsAExtractValueInst(instruction) && LLVMIsAAtomicCmpXchgInst(LLVMGetOperand(instruction, 0));
+}
+
+static bool is_atomic(LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMLoad:
+    case LLVMStore:
+        return is_ordered(instruction);
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMFence:
+        return true;
+    default:
+        return is_part(instruction);
+    }
+}
+
+bool emit_atomic(struct simd *s, LLVMValueRef instruction) {
+    if (!is_atomic(instruction)) return false;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+    if (opcode == LLVMFence) {
+        build_copy(s, instruction, NULL);
+        return true;
+    }
+    if (opcode == LLVMExtractValue) {
+        emit_part(s, instruction);
+        return true;
+    }
+    LLVMValueRef address = LLVMGetOperand(instruction, (unsigned)address_operand(instruction));
+    if (private_is(s, address)) {
+        refuse(s, instruction, "an atomic operation on a private array");
+        return true;
+    }
+    if (opcode == LLVMLoad)
+        emit_load(s, instruction);
+    else if (opcode == LLVMStore)
+        emit_store(s, instruction);
+    else if (opcode == LLVMAtomicRMW)
+        emit_update(s, instruction);
+    else
+        emit_exchange(s, instruction);
+    return true;
+}

@@ -1,0 +1,339 @@
+/* What a gang knows of its place: positions and sizes, addresses of arguments; barriers and returns.
+ *
+ * Positions in the threadgroup are affine where the group's size says so:
+ *   one dimension      x = first + lane
+ *   rows of 32         a simdgroup lies in one row
+ *   known sizes        rows divide the gang or the gang divides rows; or the gang is the whole group
+ * and otherwise are divided out of the index in the group. */
+#include "compiler/phases.h"
+#include "compiler/simd/simd.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define GANG_FIELD(name) offsetof(struct gang_context, name)
+#define GROUP_FIELD(name) offsetof(struct group_context, name)
+
+/* ---- Fields. */
+
+static LLVMValueRef field_address(struct simd *s, LLVMValueRef base, size_t offset) {
+    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), offset, false);
+    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
+}
+
+static LLVMValueRef read_field(struct simd *s, LLVMTypeRef type, LLVMValueRef base, size_t offset) {
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, field_address(s, base, offset), "");
+    LLVMContextRef context = s->unit->context;
+    LLVMSetMetadata(load, LLVMGetMDKindIDInContext(context, "invariant.load", 14),
+                    LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, NULL, 0)));
+    return load;
+}
+
+static LLVMValueRef read_u32(struct simd *s, LLVMValueRef base, size_t offset) {
+    return read_field(s, type_i32(s->unit), base, offset);
+}
+
+LLVMValueRef stop_flag(struct simd *s) {
+    return read_field(s, type_pointer(s->unit), s->group, GROUP_FIELD(stop));
+}
+
+LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                          unsigned count) {
+    LLVMTypeRef types[8];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, name);
+    if (!function) function = LLVMAddFunction(s->unit->module, name, type);
+    return LLVMBuildCall2(s->unit->builder, type, function, arguments, count, "");
+}
+
+void stop_gang(struct simd *s) {
+    call_runtime(s, "smelt_runtime_gang_stop", LLVMVoidTypeInContext(s->unit->context), &s->context, 1);
+}
+
+/* ---- Positions. */
+
+/* How the positions of a gang's lanes follow from the group's size. */
+struct positions {
+    int shape[3];
+    bool from_zero[3]; /* lane 0 is at 0 */
+};
+
+static struct positions find_positions(struct simd *s) {
+    const struct code_shape *code = s->code;
+    struct positions p = {.shape = {SHAPE_VARYING, SHAPE_VARYING, SHAPE_VARYING}};
+    int64_t offsets[3][GANG_MAX_LANES];
+    int64_t x = code->size[0], y = code->size[1], z = code->size[2], lanes = s->lanes;
+    if (code->size[1] == 1 && code->size[2] == 1) {
+        p.shape[0] = shape_stride(s, 1);
+        p.shape[1] = p.shape[2] = SHAPE_UNIFORM;
+        p.from_zero[0] = x == lanes;
+        p.from_zero[1] = p.from_zero[2] = true;
+        return p;
+    }
+    if (!x && code->rows && lanes <= SIMDGROUP_LANES) {
+        p.shape[0] = shape_stride(s, 1);
+        p.shape[1] = p.shape[2] = SHAPE_UNIFORM;
+        return p;
+    }
+    if (!x || !y || !z || code->masked) return p;
+    bool whole = x * y * z == lanes;
+    bool within_row = x % lanes == 0, rows = lanes % x == 0;
+    int64_t row_count = rows ? lanes / x : 0;
+    bool planes = rows && (y % row_count == 0 || row_count % y == 0);
+    if (!whole && !within_row && !planes) return p;
+    for (int64_t i = 0; i < lanes; i++) {
+        offsets[0][i] = within_row ? i : i % x;
+        offsets[1][i] = within_row ? 0 : i / x % y;
+        offsets[2][i] = within_row ? 0 : i / (x * y);
+    }
+    for (int d = 0; d < 3; d++) p.shape[d] = shape_intern(s, offsets[d]);
+    p.from_zero[0] = whole || rows;
+    p.from_zero[1] = whole || y == 1 || (rows && row_count % y == 0);
+    p.from_zero[2] = whole || z == 1;
+    return p;
+}
+
+static LLVMValueRef lane_zero_position(struct simd *s, int dimension) {
+    struct positions p = find_positions(s);
+    if (p.from_zero[dimension]) return const_i32(s, 0);
+    return read_u32(s, s->context, GANG_FIELD(position) + 4 * (size_t)dimension);
+}
+
+/* ---- The intrinsics. */
+
+static const struct {
+    const char *name;
+    size_t offset; /* of three uint32_t in the group's context */
+} group_fields[] = {
+    {"__smelt_threadgroup_position", GROUP_FIELD(position)},
+    {"__smelt_threadgroup_size", GROUP_FIELD(size)},
+    {"__smelt_dispatch_threadgroup_size", GROUP_FIELD(dispatch_size)},
+    {"__smelt_grid_threads", GROUP_FIELD(grid)},
+    {"__smelt_grid_groups", GROUP_FIELD(groups)},
+};
+#define GROUP_FIELD_COUNT (sizeof group_fields / sizeof *group_fields)
+
+/* Every lane's number divided by 32, or what is left. */
+static int simdgroup_offsets(struct simd *s, bool lane) {
+    int64_t offsets[GANG_MAX_LANES];
+    for (int i = 0; i < s->lanes; i++) offsets[i] = lane ? i % SIMDGROUP_LANES : i / SIMDGROUP_LANES;
+    return shape_intern(s, offsets);
+}
+
+static bool dimension_of(struct simd *s, LLVMValueRef call, uint64_t *dimension) {
+    if (is_constant_integer(LLVMGetOperand(call, 0), dimension) && *dimension < 3) return true;
+    refuse(s, call, "it asks for a position in a dimension that is not a constant");
+    return false;
+}
+
+int context_shape(struct simd *s, LLVMValueRef call, const char *name) {
+    uint64_t d;
+    if (strcmp(name, "__smelt_position_in_threadgroup") == 0 ||
+        strcmp(name, "__smelt_thread_position") == 0) {
+        if (!dimension_of(s, call, &d)) return SHAPE_VARYING;
+        return find_positions(s).shape[d];
+    }
+    if (strcmp(name, "__smelt_thread_index") == 0) return shape_stride(s, 1);
+    if (strcmp(name, "__smelt_lane") == 0) return simdgroup_offsets(s, true);
+    if (strcmp(name, "__smelt_simdgroup") == 0) return simdgroup_offsets(s, false);
+    if (strcmp(name, "__smelt_barrier_passes") == 0) return SHAPE_VARYING;
+    return SHAPE_UNIFORM;
+}
+
+static void emit_position(struct simd *s, LLVMValueRef call, int dimension, bool in_grid) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef position = lane_zero_position(s, dimension);
+    if (in_grid) {
+        size_t offset = 4 * (size_t)dimension;
+        LLVMValueRef groups = read_u32(s, s->group, GROUP_FIELD(position) + offset);
+        LLVMValueRef size = read_u32(s, s->group, GROUP_FIELD(dispatch_size) + offset);
+        position = LLVMBuildAdd(b, LLVMBuildMul(b, groups, size, ""), position, "");
+    }
+    set_scalar(s, call, position);
+}
+
+/* ---- Positions the size tells nothing of. */
+
+static LLVMValueRef call_intrinsic_of(struct simd *s, const char *name, int argument) {
+    LLVMTypeRef i32 = type_i32(s->unit);
+    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, name);
+    LLVMTypeRef type = LLVMFunctionType(i32, &i32, argument < 0 ? 0 : 1, false);
+    if (!function) function = LLVMAddFunction(s->unit->module, name, type);
+    LLVMValueRef value = const_i32(s, argument);
+    return LLVMBuildCall2(s->unit->builder, type, function, &value, argument < 0 ? 0 : 1, "");
+}
+
+static LLVMValueRef computed_position(struct simd *s, int dimension) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef index = call_intrinsic_of(s, "__smelt_thread_index", -1);
+    LLVMValueRef x = call_intrinsic_of(s, "__smelt_threadgroup_size", 0);
+    if (dimension == 0) return LLVMBuildURem(b, index, x, "");
+    LLVMValueRef row = LLVMBuildUDiv(b, index, x, "");
+    LLVMValueRef y = call_intrinsic_of(s, "__smelt_threadgroup_size", 1);
+    return dimension == 1 ? LLVMBuildURem(b, row, y, "") : LLVMBuildUDiv(b, row, y, "");
+}
+
+void expand_positions(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        const char *name = called_name(call);
+        uint64_t d;
+        bool in_grid = strcmp(name, "__smelt_thread_position") == 0;
+        if (!in_grid && strcmp(name, "__smelt_position_in_threadgroup") != 0) continue;
+        if (!dimension_of(s, call, &d) || find_positions(s).shape[d] != SHAPE_VARYING) continue;
+        LLVMPositionBuilderBefore(b, call);
+        LLVMValueRef position = computed_position(s, (int)d);
+        if (in_grid) {
+            LLVMValueRef groups = call_intrinsic_of(s, "__smelt_threadgroup_position", (int)d);
+            LLVMValueRef size = call_intrinsic_of(s, "__smelt_dispatch_threadgroup_size", (int)d);
+            position = LLVMBuildAdd(b, LLVMBuildMul(b, groups, size, ""), position, "");
+        }
+        LLVMReplaceAllUsesWith(call, position);
+        LLVMInstructionEraseFromParent(call);
+    }
+}
+
+static LLVMValueRef thread_index(struct simd *s) {
+    const uint32_t *size = s->code->size;
+    bool whole = (uint64_t)size[0] * size[1] * size[2] == (uint64_t)s->lanes;
+    return whole ? const_i32(s, 0) : read_u32(s, s->context, GANG_FIELD(first));
+}
+
+static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
+    LLVMTypeRef pointer = type_pointer(s->unit);
+    uint64_t slot = 0;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &slot) ||
+        slot >= (threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS)) {
+        refuse(s, call, "the index of an argument is not a constant");
+        return;
+    }
+    LLVMValueRef table = threadgroup ? NULL : read_field(s, pointer, s->group, GROUP_FIELD(buffers));
+    set_scalar(s, call,
+               threadgroup
+                   ? read_field(s, pointer, s->group, GROUP_FIELD(threadgroup_slots) + slot * sizeof(void *))
+                   : read_field(s, pointer, table, slot * sizeof(void *)));
+}
+
+/* ---- Barriers and returns. */
+
+LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef word = type_i32(s->unit);
+    LLVMValueRef slot = make_slot(s, LLVMArrayType2(word, GANG_MAX_LANES / 32));
+    int words = (s->lanes + 31) / 32;
+    for (int w = 0; w < words; w++) {
+        LLVMValueRef all = const_i32(s, 0);
+        for (int c = 0; c < s->chunk_count; c++) {
+            int first = c * s->chunk_lanes - 32 * w;
+            if (first < 0 || first >= 32) continue;
+            LLVMValueRef bits =
+                LLVMBuildZExtOrBitCast(b, mask_bits(s, masks[c] ? masks[c] : all_lanes(s)), word, "");
+            all = LLVMBuildOr(b, all, LLVMBuildShl(b, bits, const_i32(s, first), ""), "");
+        }
+        LLVMBuildStore(b, all, field_address(s, slot, 4 * (size_t)w));
+    }
+    return slot;
+}
+
+static void emit_barrier(struct simd *s, LLVMValueRef call) {
+    s->unit->result->image.has_barrier = true;
+    const uint32_t *size = s->code->size;
+    bool alone = !s->code->masked && (uint64_t)size[0] * size[1] * size[2] == (uint64_t)s->lanes;
+    /* A gang that is the whole group has met when control comes here. */
+    if (alone) return;
+    LLVMValueRef arguments[3] = {s->context, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2)};
+    call_runtime(s, "smelt_runtime_gang_barrier", LLVMVoidTypeInContext(s->unit->context), arguments, 3);
+}
+
+/* In control flow that may differ by lane: vectorise.c has put the question in the barrier's place. */
+static void emit_arrival(struct simd *s, LLVMValueRef call) {
+    LLVMBuilderRef b = s->unit->builder;
+    s->unit->result->image.has_barrier = true;
+    LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
+                                 lanes_in_memory(s, s->blocks[s->current].mask)};
+    LLVMValueRef passes = call_runtime(s, "smelt_runtime_gang_arrive", type_i32(s->unit), arguments, 4);
+    LLVMValueRef yes = splat(s, LLVMBuildICmp(b, LLVMIntNE, passes, const_i32(s, 0), ""));
+    for (int c = 0; c < s->chunk_count; c++) set_chunk(s, call, c, yes);
+}
+
+void mark_returned(struct simd *s, LLVMValueRef const *masks) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef lanes = lanes_in_memory(s, masks);
+    for (int w = 0; w < (s->lanes + 31) / 32; w++) {
+        LLVMValueRef word = field_address(s, s->context, GANG_FIELD(returned) + 4 * (size_t)w);
+        LLVMValueRef before = LLVMBuildLoad2(b, type_i32(s->unit), word, "");
+        LLVMValueRef more = LLVMBuildLoad2(b, type_i32(s->unit), field_address(s, lanes, 4 * (size_t)w), "");
+        LLVMBuildStore(b, LLVMBuildOr(b, before, more, ""), word);
+    }
+}
+
+static bool emit_field(struct simd *s, LLVMValueRef call, const char *name) {
+    uint64_t d;
+    for (size_t i = 0; i < GROUP_FIELD_COUNT; i++) {
+        if (strcmp(name, group_fields[i].name) != 0) continue;
+        if (dimension_of(s, call, &d))
+            set_scalar(s, call, read_u32(s, s->group, group_fields[i].offset + 4 * d));
+        return true;
+    }
+    return false;
+}
+
+bool emit_context(struct simd *s, LLVMValueRef call, const char *name) {
+    LLVMBuilderRef b = s->unit->builder;
+    uint64_t d;
+    if (emit_field(s, call, name)) return true;
+    if (strcmp(name, "__smelt_position_in_threadgroup") == 0) {
+        if (dimension_of(s, call, &d)) emit_position(s, call, (int)d, false);
+    } else if (strcmp(name, "__smelt_thread_position") == 0) {
+        if (dimension_of(s, call, &d)) emit_position(s, call, (int)d, true);
+    } else if (strcmp(name, "__smelt_thread_index") == 0) {
+        set_scalar(s, call, thread_index(s));
+    } else if (strcmp(name, "__smelt_lane") == 0) {
+        set_scalar(s, call,
+                   s->lanes >= SIMDGROUP_LANES
+                       ? const_i32(s, 0)
+                       : LLVMBuildAnd(b, thread_index(s), const_i32(s, SIMDGROUP_LANES - 1), ""));
+    } else if (strcmp(name, "__smelt_simdgroup") == 0) {
+        set_scalar(s, call, LLVMBuildLShr(b, thread_index(s), const_i32(s, 5), ""));
+    } else if (strcmp(name, "__smelt_simdgroup_count") == 0) {
+        set_scalar(s, call, read_u32(s, s->group, GROUP_FIELD(simdgroup_count)));
+    } else if (strcmp(name, "__smelt_buffer_address") == 0) {
+        emit_address(s, call, false);
+    } else if (strcmp(name, "__smelt_threadgroup_address") == 0) {
+        emit_address(s, call, true);
+    } else if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
+        emit_barrier(s, call);
+    } else if (strcmp(name, "__smelt_barrier_passes") == 0) {
+        emit_arrival(s, call);
+    } else if (strcmp(name, NEVER) == 0) {
+        set_scalar(s, call, LLVMConstNull(type_i1(s)));
+    } else if (strcmp(name, "__smelt_log") == 0) {
+        emit_log(s, call);
+    } else if (strcmp(name, "__smelt_thread_return") == 0) {
+        /* Otherwise the edge that leads here has said so. */
+        if (!s->blocks[s->current].returns || s->current == 0) mark_returned(s, s->blocks[s->current].mask);
+    } else if (strcmp(name, "__smelt_max_threads") == 0) {
+        uint64_t threads;
+        if (is_constant_integer(LLVMGetOperand(call, 0), &threads))
+            s->unit->result->image.max_threads = (uint32_t)threads;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+void start_gang(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    s->group = read_field(s, type_pointer(s->unit), s->context, GANG_FIELD(group));
+    s->entry_mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *s->entry_mask);
+    if (!s->code->masked || !s->entry_mask) return;
+    LLVMValueRef count = splat(s, read_u32(s, s->context, GANG_FIELD(count)));
+    for (int c = 0; c < s->chunk_count; c++) {
+        int64_t lanes[GANG_MAX_LANES];
+        for (int i = 0; i < s->chunk_lanes; i++) lanes[i] = (int64_t)c * s->chunk_lanes + i;
+        LLVMValueRef own = constant_lanes(s, type_i32(s->unit), lanes, s->chunk_lanes);
+        s->entry_mask[c] = LLVMBuildICmp(b, LLVMIntULT, own, count, "here");
+    }
+}

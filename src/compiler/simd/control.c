@@ -1,0 +1,570 @@
+/* Control flow of a gang. Uniform branches stay branches. After a divergent branch the blocks of all its
+ * paths run one after another, each under the mask of the lanes that want it and skipped when there are none;
+ * so do the rounds of a loop until no lane wants another. (After Moll and Hack, "Partial control-flow
+ * linearization", PLDI 2018: each item of the layout knows which later items must still be visited.)
+ *
+ * What flows along an edge of the original is written to stack slots when the edge is taken: the lanes that
+ * arrive, to the mask of the target, and the values of its phis, for those lanes.
+ *
+ * Requires: simd_analyse. Establishes: the function s->gang. */
+#include "compiler/simd/simd.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+static bool owns_mask(const struct simd *s, int place) {
+    return place > 0 && s->blocks[place].mask_of == place;
+}
+
+static bool is_header(const struct simd *s, int place) {
+    int loop = s->blocks[place].loop;
+    return loop >= 0 && s->loops[loop].header == place;
+}
+
+/* ---- Where edges lead in the layout. */
+
+#define BACK (-1) /* straight to the header of a loop that is not divergent */
+
+/* From inside `loop` (and the loops around it) to a block: divergent loops are left and repeated at their end
+ * only. */
+static int target_item(const struct simd *s, int loop, int target) {
+    for (; loop >= 0; loop = s->loops[loop].parent) {
+        bool again = s->loops[loop].header == target;
+        if (!again && is_within(s, target, loop)) break;
+        if (s->loops[loop].divergent) return s->loops[loop].item;
+        if (again) return BACK;
+    }
+    return s->blocks[target].item;
+}
+
+static void add_pending(struct simd *s, int item, int target) {
+    s->items[item].pending[target / 64] |= UINT64_C(1) << (target % 64);
+}
+
+/* Behind `from`, with these targets still to be visited: the first of them and of those that were pending,
+ * which takes the others over; -1: nothing is left. */
+static int next_item(struct simd *s, int from, const int *targets, int count) {
+    int words = (s->item_count + 63) / 64, next = -1;
+    for (int w = 0; w < words && next < 0; w++)
+        if (s->items[from].pending[w]) next = 64 * w + __builtin_ctzll(s->items[from].pending[w]);
+    for (int i = 0; i < count; i++)
+        if (next < 0 || targets[i] < next) next = targets[i];
+    if (next < 0) return -1;
+    for (int w = 0; w < words; w++) s->items[next].pending[w] |= s->items[from].pending[w];
+    for (int i = 0; i < count; i++) add_pending(s, next, targets[i]);
+    s->items[next].pending[next / 64] &= ~(UINT64_C(1) << (next % 64));
+    return next;
+}
+
+static LLVMBasicBlockRef start_of_item(struct simd *s, int item) {
+    if (s->items[item].block < 0) return s->loops[s->items[item].loop].end;
+    const struct block *block = &s->blocks[s->items[item].block];
+    return block->guard ? block->guard : block->head;
+}
+
+static void go_on(struct simd *s, int from, const int *targets, int count) {
+    int next = next_item(s, from, targets, count);
+    if (next < 0)
+        LLVMBuildRetVoid(s->unit->builder);
+    else
+        LLVMBuildBr(s->unit->builder, start_of_item(s, next));
+}
+
+/* ---- Edges. */
+
+static bool is_empty(LLVMValueRef value) {
+    return LLVMIsUndef(value) || LLVMIsPoison(value);
+}
+
+static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == block) return LLVMGetIncomingValue(phi, i);
+    return NULL;
+}
+
+static void make_phi_slots(struct simd *s, LLVMValueRef phi) {
+    struct value *v = value_of(s, phi);
+    if (v->slot || v->slots) return;
+    if (v->shape != SHAPE_VARYING) {
+        v->slot = make_slot(s, LLVMTypeOf(phi));
+        return;
+    }
+    v->chunks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
+    v->slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
+    LLVMTypeRef type = v->piece >= 0 ? LLVMTypeOf(phi) : chunk_type(s, LLVMTypeOf(phi));
+    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = make_slot(s, type);
+}
+
+struct incoming {
+    LLVMValueRef slot, value, mask; /* mask NULL: for all lanes that are on in the target */
+    struct incoming *next;
+};
+
+static void add_incoming(struct simd *s, struct incoming **list, LLVMValueRef slot, LLVMValueRef value,
+                         LLVMValueRef mask) {
+    struct incoming *one = arena_alloc(&s->arena, sizeof *one);
+    if (!one) return;
+    *one = (struct incoming){slot, value, mask, *list};
+    *list = one;
+}
+
+/* Lanes `masks` of block `from` (NULL entries: all) go on to block `to`. All values are read before any is
+ * written: phis may exchange theirs. */
+static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *masks, bool divergent) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct block *target = &s->blocks[to];
+    /* Now, not when their turn comes: a barrier may stand in between. */
+    if (target->returns && !s->blocks[from].returns) mark_returned(s, masks);
+    if (owns_mask(s, to))
+        for (int c = 0; c < s->chunk_count; c++) {
+            LLVMValueRef slot = target->mask_slots[c], on = masks[c] ? masks[c] : all_lanes(s);
+            LLVMValueRef before = LLVMBuildLoad2(b, mask_type(s), slot, "");
+            LLVMBuildStore(b, LLVMBuildOr(b, before, on, ""), slot);
+        }
+    /* All lanes of the target come along this edge: at loop headers, and where the masks are the same. */
+    bool all = is_header(s, to) || (!divergent && s->blocks[from].mask_of == target->mask_of);
+    struct incoming *list = NULL;
+    FOR_EACH_INSTRUCTION(phi, target->original) {
+        if (!LLVMIsAPHINode(phi)) break;
+        LLVMValueRef value = value_from(phi, s->blocks[from].original);
+        if (!value || is_empty(value)) continue;
+        make_phi_slots(s, phi);
+        const struct value *v = value_of(s, phi);
+        if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
+        for (int c = 0; v->slots && c < s->chunk_count; c++) {
+            bool piece = is_piece(s, phi);
+            LLVMValueRef own = piece ? first_lane_of(s, value, c) : chunk_of(s, value, c);
+            add_incoming(s, &list, v->slots[c], own, all || piece ? NULL : masks[c]);
+        }
+    }
+    for (; list; list = list->next) {
+        LLVMValueRef value = list->value;
+        if (list->mask) {
+            LLVMValueRef before = LLVMBuildLoad2(b, LLVMTypeOf(value), list->slot, "");
+            value = LLVMBuildSelect(b, list->mask, value, before, "");
+        }
+        LLVMBuildStore(b, value, list->slot);
+    }
+}
+
+/* Before another round: ends the gang if the launch has been stopped. */
+static void poll(struct simd *s) {
+    if (!s->code->polled) return;
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef go = new_block(s, "again"), stop = new_block(s, "stop");
+    LLVMValueRef flag = LLVMBuildLoad2(b, type_i32(s->unit), stop_flag(s), "");
+    LLVMSetVolatile(flag, true);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, flag, const_i32(s, 0), ""), stop, go);
+    LLVMPositionBuilderAtEnd(b, stop);
+    stop_gang(s);
+    LLVMBuildUnreachable(b);
+    LLVMPositionBuilderAtEnd(b, go);
+}
+
+/* ---- Ends of blocks. */
+
+/* A uniform branch's way to one successor. */
+static void leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef successor) {
+    struct block *block = &s->blocks[place];
+    int to = place_of_block(s, successor), item = target_item(s, block->loop, to);
+    take_edge(s, place, to, block->mask, false);
+    if (item == BACK) {
+        poll(s);
+        LLVMBuildBr(s->unit->builder, s->blocks[to].head);
+    } else {
+        go_on(s, block->item, &item, 1);
+    }
+}
+
+static void end_uniformly(struct simd *s, int place, LLVMValueRef terminator) {
+    LLVMBuilderRef b = s->unit->builder;
+    unsigned count = LLVMGetNumSuccessors(terminator);
+    if (count == 0) {
+        go_on(s, s->blocks[place].item, NULL, 0);
+        return;
+    }
+    if (count == 1) {
+        leave_uniformly(s, place, LLVMGetSuccessor(terminator, 0));
+        return;
+    }
+    LLVMValueRef condition =
+        scalar_of(s, LLVMGetInstructionOpcode(terminator) == LLVMSwitch ? LLVMGetOperand(terminator, 0)
+                                                                        : LLVMGetCondition(terminator));
+    LLVMBasicBlockRef *ways = arena_alloc(&s->arena, count * sizeof *ways);
+    if (!ways) return;
+    for (unsigned i = 0; i < count; i++) ways[i] = new_block(s, "way");
+    if (LLVMGetInstructionOpcode(terminator) == LLVMSwitch) {
+        LLVMValueRef choice = LLVMBuildSwitch(b, condition, ways[0], count - 1);
+        for (unsigned i = 1; i < count; i++) LLVMAddCase(choice, LLVMGetOperand(terminator, 2 * i), ways[i]);
+    } else {
+        LLVMBuildCondBr(b, condition, ways[0], ways[1]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        LLVMPositionBuilderAtEnd(b, ways[i]);
+        leave_uniformly(s, place, LLVMGetSuccessor(terminator, i));
+    }
+}
+
+/* x & y for masks: what y says of lanes that are off does not count. */
+static LLVMValueRef narrow_mask(struct simd *s, LLVMValueRef mask, LLVMValueRef condition) {
+    if (!mask) return condition;
+    return LLVMBuildSelect(s->unit->builder, mask, condition, LLVMConstNull(mask_type(s)), "");
+}
+
+/* The lanes of a chunk that go to successor `number`. */
+static LLVMValueRef edge_mask(struct simd *s, LLVMValueRef terminator, unsigned number, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef mask = mask_chunk(s, chunk);
+    if (LLVMGetInstructionOpcode(terminator) != LLVMSwitch) {
+        LLVMValueRef condition = chunk_of(s, LLVMGetCondition(terminator), chunk);
+        return narrow_mask(s, mask, number ? LLVMBuildNot(b, condition, "") : condition);
+    }
+    LLVMValueRef value = chunk_of(s, LLVMGetOperand(terminator, 0), chunk);
+    if (number)
+        return narrow_mask(
+            s, mask,
+            LLVMBuildICmp(b, LLVMIntEQ, value, splat(s, LLVMGetOperand(terminator, 2 * number)), ""));
+    LLVMValueRef others = LLVMConstNull(mask_type(s));
+    for (unsigned i = 1; i < LLVMGetNumSuccessors(terminator); i++)
+        others = LLVMBuildOr(
+            b, others, LLVMBuildICmp(b, LLVMIntEQ, value, splat(s, LLVMGetOperand(terminator, 2 * i)), ""),
+            "");
+    return narrow_mask(s, mask, LLVMBuildNot(b, others, ""));
+}
+
+/* All ways are taken, one after another. */
+static void end_divergently(struct simd *s, int place, LLVMValueRef terminator) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct block *block = &s->blocks[place];
+    unsigned count = LLVMGetNumSuccessors(terminator);
+    int *items = arena_alloc(&s->arena, count * sizeof *items), item_count = 0;
+    LLVMValueRef *masks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *masks);
+    if (!items || !masks) return;
+    for (unsigned i = 0; i < count; i++) {
+        LLVMBasicBlockRef successor = LLVMGetSuccessor(terminator, i);
+        bool seen = false;
+        for (unsigned j = 0; j < i; j++) seen |= LLVMGetSuccessor(terminator, j) == successor;
+        if (seen) continue;
+        for (int c = 0; c < s->chunk_count; c++) {
+            masks[c] = edge_mask(s, terminator, i, c);
+            for (unsigned j = i + 1; j < count; j++)
+                if (LLVMGetSuccessor(terminator, j) == successor)
+                    masks[c] = LLVMBuildOr(b, masks[c], edge_mask(s, terminator, j, c), "");
+        }
+        int to = place_of_block(s, successor);
+        take_edge(s, place, to, masks, true);
+        items[item_count++] = target_item(s, block->loop, to);
+    }
+    go_on(s, block->item, items, item_count);
+}
+
+/* ---- Blocks. */
+
+/* Masks of blocks directly in a loop (-1: the function) are empty when its round starts. */
+static void clear_masks(struct simd *s, int loop) {
+    for (int place = 1; place < s->block_count; place++) {
+        int level = is_header(s, place) ? s->loops[s->blocks[place].loop].parent : s->blocks[place].loop;
+        if (!owns_mask(s, place) || level != loop) continue;
+        for (int c = 0; c < s->chunk_count; c++)
+            LLVMBuildStore(s->unit->builder, LLVMConstNull(mask_type(s)), s->blocks[place].mask_slots[c]);
+    }
+}
+
+static void load_mask(struct simd *s, struct block *block) {
+    LLVMBuilderRef b = s->unit->builder;
+    const struct block *owner = &s->blocks[block->mask_of];
+    for (int c = 0; c < s->chunk_count; c++) {
+        if (block->mask_of == 0) {
+            block->mask[c] = s->entry_mask[c];
+        } else {
+            LLVMValueRef *slots = owner->held_slots && owner != block ? owner->held_slots : owner->mask_slots;
+            block->mask[c] = LLVMBuildLoad2(b, mask_type(s), slots[c], "mask");
+        }
+    }
+}
+
+/* Skips the block if no lane wants it. */
+static void write_guard(struct simd *s, struct block *block) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMPositionBuilderAtEnd(b, block->guard);
+    int next = next_item(s, block->item, NULL, 0);
+    if (next < 0) { /* nothing else to go to: then there are lanes */
+        LLVMBuildBr(b, block->head);
+        return;
+    }
+    LLVMValueRef *masks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *masks);
+    if (!masks) return;
+    for (int c = 0; c < s->chunk_count; c++)
+        masks[c] = LLVMBuildLoad2(b, mask_type(s), block->mask_slots[c], "");
+    LLVMBuildCondBr(b, any_lane(s, masks, s->chunk_count), block->head, start_of_item(s, next));
+}
+
+/* The mask of the round that starts: for blocks of the loop that have it, too. */
+static void hold_mask(struct simd *s, struct block *header) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (!header->held_slots) return;
+    for (int c = 0; c < s->chunk_count; c++) {
+        LLVMBuildStore(b, header->mask[c] ? header->mask[c] : all_lanes(s), header->held_slots[c]);
+        LLVMBuildStore(b, LLVMConstNull(mask_type(s)), header->mask_slots[c]);
+    }
+}
+
+static void write_head(struct simd *s, int place) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct block *block = &s->blocks[place];
+    LLVMPositionBuilderAtEnd(b, block->head);
+    load_mask(s, block);
+    if (is_header(s, place)) {
+        hold_mask(s, block);
+        clear_masks(s, block->loop);
+    }
+    LLVMBuildBr(b, block->body);
+}
+
+static void end_full_round(struct simd *s, int loop);
+
+static void write_block(struct simd *s, int place) {
+    struct block *block = &s->blocks[place];
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
+    s->current = place;
+    s->serial++;
+    if (block->guard) write_guard(s, block);
+    write_head(s, place);
+    LLVMPositionBuilderAtEnd(s->unit->builder, block->body);
+    emit_instructions(s, block->original);
+    LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(terminator));
+    if (s->refused) return;
+    int loop = block->loop;
+    if (loop >= 0 && s->loops[loop].full_rounds && s->loops[loop].last == place)
+        end_full_round(s, loop);
+    else if (block->divergent)
+        end_divergently(s, place, terminator);
+    else
+        end_uniformly(s, place, terminator);
+}
+
+/* The end of a divergent loop's round: another one if any lane wants it. */
+static void write_loop_end(struct simd *s, int number) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct loop *loop = &s->loops[number];
+    struct block *header = &s->blocks[loop->header];
+    LLVMPositionBuilderAtEnd(b, loop->end);
+    LLVMValueRef *live = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *live);
+    int *items = arena_alloc(&s->arena, (size_t)s->item_count * sizeof *items), count = 0;
+    if (!live || !items) return;
+    for (int c = 0; c < s->chunk_count; c++)
+        live[c] = LLVMBuildLoad2(b, mask_type(s), header->mask_slots[c], "");
+    LLVMBasicBlockRef again = new_block(s, "round"), after = new_block(s, "left");
+    LLVMBuildCondBr(b, any_lane(s, live, s->chunk_count), again, after);
+    LLVMPositionBuilderAtEnd(b, again);
+    poll(s);
+    LLVMBuildBr(b, header->head);
+    LLVMPositionBuilderAtEnd(b, after);
+    for (int place = loop->header; place <= loop->last; place++) {
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
+        for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
+            int to = place_of_block(s, LLVMGetSuccessor(terminator, i));
+            if (is_within(s, to, number)) continue;
+            int item = target_item(s, loop->parent, to);
+            bool seen = false;
+            for (int j = 0; j < count; j++) seen |= items[j] == item;
+            if (!seen) items[count++] = item;
+        }
+    }
+    go_on(s, loop->item, items, count);
+}
+
+static LLVMValueRef *mask_slots(struct simd *s) {
+    LLVMValueRef *slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *slots);
+    for (int c = 0; slots && c < s->chunk_count; c++) slots[c] = make_slot(s, mask_type(s));
+    return slots;
+}
+
+static LLVMBasicBlockRef append_block(struct simd *s, const char *name) {
+    return LLVMAppendBasicBlockInContext(s->unit->context, s->gang, name);
+}
+
+static void make_new_blocks(struct simd *s, struct block *block) {
+    if (block->mask_slots && !block->held_slots) block->guard = append_block(s, "guard");
+    block->head = append_block(s, "head");
+    block->body = append_block(s, "body");
+}
+
+static void make_blocks(struct simd *s) {
+    for (int place = 0; place < s->block_count; place++) {
+        struct block *block = &s->blocks[place];
+        block->mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *block->mask);
+        if (owns_mask(s, place)) {
+            block->mask_slots = mask_slots(s);
+            if (is_header(s, place)) block->held_slots = mask_slots(s);
+        }
+        make_new_blocks(s, block);
+    }
+    for (int i = 0; i < s->loop_count; i++)
+        if (s->loops[i].divergent) s->loops[i].end = append_block(s, "end");
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(phi, block) {
+        if (!LLVMIsAPHINode(phi)) break;
+        make_phi_slots(s, phi);
+    }
+}
+
+/* ---- Full rounds. A loop that lanes leave by comparing neighbours with a bound (`i < n`) is written twice:
+ * first with the mask it is entered with, for as long as a comparison of scalars shows that all lanes stay;
+ * then with masks, for the last round or two. */
+
+#define MAX_FULL_ROUND_BLOCKS 12
+
+static bool is_monotone(LLVMIntPredicate predicate) {
+    return predicate != LLVMIntEQ && predicate != LLVMIntNE;
+}
+
+/* The comparison that decides whether the latch goes on, and the predicate that says yes; NULL: another. */
+static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate *predicate) {
+    struct block *latch = &s->blocks[s->loops[loop].last], *header = &s->blocks[s->loops[loop].header];
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch->original);
+    if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return NULL;
+    LLVMValueRef condition = LLVMGetCondition(branch);
+    bool stays = LLVMGetSuccessor(branch, 0) == header->original;
+    if (!LLVMIsAICmpInst(condition) || (!stays && LLVMGetSuccessor(branch, 1) != header->original))
+        return NULL;
+    static const LLVMIntPredicate inverse[] = {LLVMIntNE,  LLVMIntEQ,  LLVMIntULE, LLVMIntULT, LLVMIntUGE,
+                                               LLVMIntUGT, LLVMIntSLE, LLVMIntSLT, LLVMIntSGE, LLVMIntSGT};
+    *predicate = LLVMGetICmpPredicate(condition);
+    if (!stays) *predicate = inverse[*predicate - LLVMIntEQ];
+    int left = shape_of(s, LLVMGetOperand(condition, 0)), right = shape_of(s, LLVMGetOperand(condition, 1));
+    bool suits = is_monotone(*predicate) && left > 0 && right == SHAPE_UNIFORM &&
+                 LLVMGetTypeKind(LLVMTypeOf(LLVMGetOperand(condition, 0))) == LLVMIntegerTypeKind;
+    return suits ? condition : NULL;
+}
+
+static bool has_full_rounds(struct simd *s, int loop) {
+    const struct loop *l = &s->loops[loop];
+    LLVMIntPredicate predicate;
+    if (!l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS) return false;
+    for (int place = l->header; place <= l->last; place++) {
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
+        for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)
+            if (!is_within(s, place_of_block(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
+        if (s->blocks[place].loop != loop) return false;
+    }
+    return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
+}
+
+/* i1: the comparison holds for all lanes, also for those that are off. */
+static LLVMValueRef all_stay(struct simd *s, LLVMValueRef condition, LLVMIntPredicate predicate) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef number = scalar_of(s, LLVMGetOperand(condition, 0));
+    LLVMValueRef bound = scalar_of(s, LLVMGetOperand(condition, 1));
+    LLVMTypeRef type = LLVMTypeOf(number);
+    const int64_t *offsets = shape_offsets(s, shape_of(s, LLVMGetOperand(condition, 0)));
+    int64_t low = 0, high = 0;
+    for (int i = 0; i < s->lanes; i++) {
+        if (offsets[i] < low) low = offsets[i];
+        if (offsets[i] > high) high = offsets[i];
+    }
+    bool below = predicate == LLVMIntULT || predicate == LLVMIntULE || predicate == LLVMIntSLT ||
+                 predicate == LLVMIntSLE;
+    bool is_signed = predicate == LLVMIntSGT || predicate == LLVMIntSGE || predicate == LLVMIntSLT ||
+                     predicate == LLVMIntSLE;
+    LLVMValueRef lowest = LLVMBuildAdd(b, number, LLVMConstInt(type, (uint64_t)low, true), "");
+    LLVMValueRef highest = LLVMBuildAdd(b, number, LLVMConstInt(type, (uint64_t)high, true), "");
+    /* Neither end wraps around. */
+    LLVMIntPredicate order = is_signed ? LLVMIntSLE : LLVMIntULE;
+    LLVMValueRef straight = LLVMBuildAnd(b, LLVMBuildICmp(b, order, lowest, number, ""),
+                                         LLVMBuildICmp(b, order, number, highest, ""), "");
+    LLVMValueRef worst = LLVMBuildICmp(b, predicate, below ? highest : lowest, bound, "");
+    return LLVMBuildAnd(b, straight, worst, "all_stay");
+}
+
+/* The latch of a full round: another full one, or the masked ones. */
+static void end_full_round(struct simd *s, int loop) {
+    LLVMBuilderRef b = s->unit->builder;
+    int place = s->loops[loop].last, header = s->loops[loop].header;
+    LLVMIntPredicate predicate;
+    LLVMValueRef condition = staying_condition(s, loop, &predicate);
+    LLVMBasicBlockRef all = new_block(s, "all"), some = new_block(s, "some");
+    LLVMBuildCondBr(b, all_stay(s, condition, predicate), all, some);
+    LLVMPositionBuilderAtEnd(b, all);
+    take_edge(s, place, header, s->blocks[place].mask, false);
+    poll(s);
+    LLVMBuildBr(b, s->blocks[header].head);
+    LLVMPositionBuilderAtEnd(b, some);
+    int entered = s->blocks[header].mask_of;
+    s->blocks[header].mask_of = header; /* the masked rounds' */
+    end_divergently(s, place, LLVMGetBasicBlockTerminator(s->blocks[place].original));
+    s->blocks[header].mask_of = entered;
+}
+
+static void write_full_rounds(struct simd *s, int loop) {
+    struct loop *l = &s->loops[loop];
+    size_t words = (size_t)(s->item_count + 63) / 64;
+    int entered = s->blocks[s->blocks[l->header].dominator].mask_of;
+    int first = s->blocks[l->header].item;
+    uint64_t *pending = arena_alloc(&s->arena, words * 8);
+    if (!pending) return;
+    memcpy(pending, s->items[first].pending, words * 8);
+    for (int place = l->header; place <= l->last; place++)
+        if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = entered;
+    l->full_rounds = true;
+    for (int item = first; item < l->item && !s->refused; item++) write_block(s, s->items[item].block);
+    l->full_rounds = false;
+    /* The masked rounds are written next, with blocks of their own. */
+    for (int place = l->header; place <= l->last; place++) {
+        struct block *block = &s->blocks[place];
+        memset(s->items[block->item].pending, 0, words * 8);
+        if (block->mask_of == entered) block->mask_of = l->header;
+        make_new_blocks(s, block);
+    }
+    memcpy(s->items[first].pending, pending, words * 8);
+}
+
+static void write_item(struct simd *s, int number) {
+    const struct item *item = &s->items[number];
+    if (item->block < 0) {
+        if (s->loops[item->loop].divergent) write_loop_end(s, item->loop);
+        return;
+    }
+    int loop = s->blocks[item->block].loop;
+    bool header = loop >= 0 && s->loops[loop].header == item->block;
+    if (header && has_full_rounds(s, loop)) write_full_rounds(s, loop);
+    if (!s->refused) write_block(s, item->block);
+}
+
+/* An empty function, and in it what all code of the gang needs. */
+static void start_function(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef pointer = type_pointer(s->unit);
+    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(s->unit->context), &pointer, 1, false);
+    s->gang = LLVMAddFunction(s->unit->module, "gang", type);
+    s->context = LLVMGetParam(s->gang, 0);
+    s->slots_block = append_block(s, "entry");
+    s->start = append_block(s, "start");
+    LLVMPositionBuilderAtEnd(b, s->slots_block);
+    LLVMBuildBr(b, s->start);
+    LLVMPositionBuilderAtEnd(b, s->start);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    start_gang(s);
+}
+
+/* Once, or a second time in front of what was written the first time. */
+smelt_status simd_emit(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    if (!s->gang) {
+        start_function(s);
+    } else {
+        LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(s->start));
+        LLVMPositionBuilderAtEnd(b, s->start);
+    }
+    make_blocks(s);
+    if (s->arena.failed)
+        return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");
+    clear_masks(s, -1);
+    LLVMBuildBr(b, s->blocks[0].head);
+    for (int item = 0; item < s->item_count && !s->refused; item++) write_item(s, item);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    if (s->arena.failed)
+        return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");
+    return SMELT_OK;
+}

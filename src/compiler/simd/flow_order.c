@@ -1,0 +1,159 @@
+/* The order blocks are laid out in: reverse post-order with each loop in one piece, and the layout of the new
+ * function, which has an item for each block and one for the end of each loop. Ways that only return come
+ * before what stands beside them: what a lane does on such a way is done when others come to a barrier.
+ *
+ * Requires: reducible control flow, loops with preheaders and one latch. */
+#include "compiler/simd/simd.h"
+
+#include <string.h>
+
+/* Innermost first: does `loop` lie in `outer`? -1 is the function. */
+static bool loop_within(const struct flow *flow, int loop, int outer) {
+    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
+int place_of_block(struct simd *s, LLVMBasicBlockRef original) {
+    return value_of(s, LLVMBasicBlockAsValue(original))->block;
+}
+
+bool is_within(const struct simd *s, int place, int loop) {
+    return loop < 0 || (place >= s->loops[loop].header && place <= s->loops[loop].last);
+}
+
+/* ---- Ways that only return. */
+
+enum mark { NO_MARK, RETURNS, WAITS };
+
+static enum mark find_mark(LLVMBasicBlockRef block) {
+    FOR_EACH_INSTRUCTION(call, block) {
+        const char *name = called_name(call);
+        if (strcmp(name, "__smelt_thread_return") == 0) return RETURNS;
+        if (strcmp(name, "__smelt_threadgroup_barrier") == 0 || strcmp(name, "__smelt_barrier_passes") == 0)
+            return WAITS;
+    }
+    return NO_MARK;
+}
+
+/* By flow index: do all ways from the block lead to an explicit return, or nowhere, and to no barrier? */
+static bool *find_returns(struct simd *s) {
+    const struct flow *flow = &s->flow;
+    bool *returns = arena_alloc(&s->arena, (size_t)flow->block_count);
+    enum mark *marks = arena_alloc(&s->arena, (size_t)flow->block_count * sizeof *marks);
+    if (!returns || !marks) return NULL;
+    for (int i = 0; i < flow->block_count; i++) {
+        LLVMBasicBlockRef block = flow->blocks[i].block;
+        marks[i] = find_mark(block);
+        bool ends = LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(block)) == 0;
+        returns[i] = marks[i] == RETURNS || (marks[i] == NO_MARK && !ends);
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = flow->block_count - 1; i >= 0; i--) {
+            if (!returns[i] || marks[i] == RETURNS) continue;
+            LLVMValueRef terminator = LLVMGetBasicBlockTerminator(flow->blocks[i].block);
+            for (unsigned n = 0; n < LLVMGetNumSuccessors(terminator); n++)
+                returns[i] &= returns[flow_index(flow, LLVMGetSuccessor(terminator, n))];
+            changed |= !returns[i];
+        }
+    }
+    return returns;
+}
+
+/* Of two successors, the one visited last comes first in reverse post-order. *changed: flow must be found
+ * anew. */
+static void put_returns_first(struct simd *s, const bool *returns, bool *changed) {
+    LLVMBuilderRef b = s->unit->builder;
+    *changed = false;
+    for (int i = 0; i < s->flow.block_count; i++) {
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(s->flow.blocks[i].block);
+        if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch)) continue;
+        LLVMBasicBlockRef first = LLVMGetSuccessor(branch, 0), second = LLVMGetSuccessor(branch, 1);
+        if (!returns[flow_index(&s->flow, first)] || returns[flow_index(&s->flow, second)]) continue;
+        LLVMPositionBuilderBefore(b, branch);
+        LLVMSetCondition(branch, LLVMBuildNot(b, LLVMGetCondition(branch), ""));
+        LLVMSetSuccessor(branch, 0, second);
+        LLVMSetSuccessor(branch, 1, first);
+        *changed = true;
+    }
+}
+
+/* ---- The layout. */
+
+struct layout {
+    struct simd *s;
+    bool *placed; /* by flow index */
+};
+
+static void add_item(struct simd *s, int block, int loop) {
+    s->items[s->item_count] = (struct item){.block = block, .loop = loop};
+    if (block >= 0)
+        s->blocks[block].item = s->item_count;
+    else
+        s->loops[loop].item = s->item_count;
+    s->item_count++;
+}
+
+/* Places the blocks of `loop` (-1: all), from the flow index `first` on. */
+static void place(struct layout *l, int first, int loop) {
+    struct simd *s = l->s;
+    const struct flow *flow = &s->flow;
+    for (int i = first; i < flow->block_count; i++) {
+        int own = flow->blocks[i].loop;
+        if (l->placed[i] || !loop_within(flow, own, loop)) continue;
+        if (own != loop) { /* the header of an inner loop: headers come first */
+            int inner = own;
+            while (flow->loops[inner].parent != loop) inner = flow->loops[inner].parent;
+            s->loops[inner].header = s->block_count;
+            place(l, i, inner);
+            s->loops[inner].last = s->block_count - 1;
+            add_item(s, -1, inner);
+            continue;
+        }
+        l->placed[i] = true;
+        struct block *block = &s->blocks[s->block_count];
+        *block = (struct block){.original = flow->blocks[i].block, .flow = i, .loop = own};
+        add_item(s, s->block_count++, -1);
+    }
+}
+
+smelt_status simd_order(struct simd *s) {
+    TRY(flow_find(s->unit, s->entry, &s->arena, &s->flow));
+    bool changed = false, *returns = find_returns(s);
+    if (returns) put_returns_first(s, returns, &changed);
+    if (changed) {
+        TRY(flow_find(s->unit, s->entry, &s->arena, &s->flow));
+        returns = find_returns(s);
+    }
+    int count = s->flow.block_count, loops = s->flow.loop_count;
+    if (s->flow.irreducible) {
+        refuse(s, NULL, "its control flow jumps into the middle of a loop");
+        return SMELT_OK;
+    }
+    struct layout layout = {s, arena_alloc(&s->arena, (size_t)count)};
+    s->blocks = arena_alloc(&s->arena, (size_t)count * sizeof *s->blocks);
+    s->loops = arena_alloc(&s->arena, (size_t)(loops + 1) * sizeof *s->loops);
+    s->items = arena_alloc(&s->arena, (size_t)(count + loops) * sizeof *s->items);
+    int *place_of = arena_alloc(&s->arena, (size_t)count * sizeof *place_of);
+    if (s->arena.failed)
+        return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
+    s->block_count = s->item_count = 0;
+    s->loop_count = loops;
+    for (int i = 0; i < loops; i++) s->loops[i] = (struct loop){.parent = s->flow.loops[i].parent};
+    place(&layout, 0, -1);
+    for (int i = 0; i < s->block_count; i++) {
+        place_of[s->blocks[i].flow] = i;
+        s->blocks[i].returns = returns[s->blocks[i].flow];
+    }
+    for (int i = 0; i < s->block_count; i++)
+        s->blocks[i].dominator = place_of[s->flow.blocks[s->blocks[i].flow].dominator];
+    size_t words = (size_t)(s->item_count + 63) / 64;
+    for (int i = 0; i < s->item_count; i++) s->items[i].pending = arena_alloc(&s->arena, words * 8);
+    /* One region for each branch and each loop. */
+    s->region_words = (s->block_count + s->loop_count + 63) / 64;
+    for (int i = 0; i < s->block_count; i++)
+        s->blocks[i].regions = arena_alloc(&s->arena, (size_t)s->region_words * 8);
+    if (s->arena.failed)
+        return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
+    return SMELT_OK;
+}

@@ -1,0 +1,222 @@
+/* The instructions of one block. Those with a uniform or affine result are done once, for lane 0; those that
+ * need all lanes at once are done once; the others chunk by chunk, a run of them for one chunk before the
+ * next, which keeps few values alive at a time.
+ *
+ * The order of accesses to memory is that of each thread; between threads only barriers and operations of the
+ * simdgroup order anything, and these end a run. */
+#include "compiler/simd/simd.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+enum kind {
+    KIND_ONCE,   /* a scalar does for all lanes */
+    KIND_LANES,  /* all lanes at once */
+    KIND_CHUNK,  /* each chunk by itself */
+    KIND_NOTHING /* nothing to do */
+};
+
+static bool is_uniform(struct simd *s, LLVMValueRef value) {
+    return shape_of(s, value) == SHAPE_UNIFORM;
+}
+
+static bool is_atomic(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMFence:
+        return true;
+    case LLVMLoad:
+    case LLVMStore:
+        return LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic;
+    case LLVMExtractValue:
+        return LLVMIsAAtomicCmpXchgInst(LLVMGetOperand(i, 0)) != NULL;
+    default:
+        return false;
+    }
+}
+
+static bool is_ignored(const char *name) {
+    static const char *const names[] = {"llvm.dbg.",
+                                        "llvm.lifetime.",
+                                        "llvm.assume",
+                                        "llvm.donothing",
+                                        "llvm.experimental.noalias.scope.decl",
+                                        NULL};
+    for (int i = 0; names[i]; i++)
+        if (strncmp(name, names[i], strlen(names[i])) == 0) return true;
+    return false;
+}
+
+static enum kind kind_of(struct simd *s, LLVMValueRef i) {
+    const char *name = called_name(i);
+    if (LLVMIsAPHINode(i) || LLVMIsATerminatorInst(i) || is_ignored(name)) return KIND_NOTHING;
+    if (strncmp(name, "__smelt_", 8) == 0) return KIND_LANES;
+    if (is_atomic(i)) {
+        bool once = LLVMIsALoadInst(i) && is_uniform(s, i);
+        return once ? KIND_ONCE : KIND_LANES;
+    }
+    if (LLVMIsAAllocaInst(i)) return KIND_CHUNK;
+    if (LLVMIsAStoreInst(i))
+        return is_uniform(s, LLVMGetOperand(i, 0)) && is_uniform(s, LLVMGetOperand(i, 1)) ? KIND_ONCE
+                                                                                          : KIND_CHUNK;
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return KIND_CHUNK;
+    return shape_of(s, i) == SHAPE_VARYING ? KIND_CHUNK : KIND_ONCE;
+}
+
+/* ---- Once. */
+
+/* What metadata says of one thread's accesses need not hold between threads. */
+void drop_thread_metadata(LLVMValueRef i) {
+    size_t count;
+    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(i, &count);
+    for (unsigned n = 0; n < count; n++)
+        LLVMSetMetadata(i, LLVMValueMetadataEntriesGetKind(entries, n), NULL);
+    LLVMDisposeValueMetadataEntries(entries);
+}
+
+/* Lane 0 may be off, or hold no thread: what the flags promise of active lanes it need not keep. */
+void drop_promises(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+        LLVMSetNSW(i, false);
+        LLVMSetNUW(i, false);
+        break;
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMUDiv:
+    case LLVMSDiv:
+        LLVMSetExact(i, false);
+        break;
+    case LLVMZExt:
+    case LLVMUIToFP:
+        LLVMSetNNeg(i, false);
+        break;
+    case LLVMGetElementPtr:
+        LLVMSetIsInBounds(i, false);
+        break;
+    default:
+        break;
+    }
+}
+
+static void emit_once(struct simd *s, LLVMValueRef i) {
+    if (value_of(s, i)->speculated && shape_of(s, i) != SHAPE_VARYING) {
+        emit_speculated(s, i);
+        return;
+    }
+    if (value_of(s, i)->signed_index && shape_of(s, i) > SHAPE_UNIFORM) {
+        LLVMValueRef index = scalar_of(s, LLVMGetOperand(i, 0));
+        set_scalar(s, i, LLVMBuildSExt(s->unit->builder, index, LLVMTypeOf(i), ""));
+        return;
+    }
+    LLVMValueRef copy = LLVMInstructionClone(i);
+    for (int o = 0; o < LLVMGetNumOperands(i); o++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
+        if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, scalar_of(s, operand));
+    }
+    drop_thread_metadata(copy);
+    LLVMInsertIntoBuilder(s->unit->builder, copy);
+    LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return;
+    if (shape_of(s, i) != SHAPE_UNIFORM) drop_promises(copy);
+    set_scalar(s, i, copy);
+}
+
+/* ---- All lanes, and chunks. */
+
+static void emit_lanes(struct simd *s, LLVMValueRef i) {
+    const char *name = called_name(i);
+    if (strncmp(name, "__smelt_simd", 12) == 0 && emit_simdgroup(s, i, name)) return;
+    if (strncmp(name, "__smelt_", 8) == 0 && emit_context(s, i, name)) return;
+    if (emit_atomic(s, i)) return;
+    if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not know", name);
+}
+
+/* A chunk of one lane: the thread's own instruction. */
+static void emit_copy(struct simd *s, LLVMValueRef i, int chunk) {
+    LLVMValueRef copy = LLVMInstructionClone(i);
+    for (int o = 0; o < LLVMGetNumOperands(i); o++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
+        if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, chunk_of(s, operand, chunk));
+    }
+    drop_thread_metadata(copy);
+    LLVMInsertIntoBuilder(s->unit->builder, copy);
+    LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) set_chunk(s, i, chunk, copy);
+}
+
+static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
+    bool memory = LLVMIsALoadInst(i) || LLVMIsAStoreInst(i) || LLVMIsAAllocaInst(i);
+    if (s->chunk_lanes == 1 && !memory) {
+        emit_copy(s, i, chunk);
+        return;
+    }
+    if (emit_piece(s, i, chunk)) return;
+    if (emit_private(s, i, chunk) || emit_memory(s, i, chunk) || emit_arithmetic(s, i, chunk)) return;
+    if (s->refused) return;
+    char name[200];
+    if (calls_itself(s->unit, i, name)) {
+        refuse(s, i, CALLS_ITSELF, name);
+        return;
+    }
+    char *text = LLVMPrintValueToString(i);
+    refuse(s, i, "the SIMD engine has no vector form of '%s'", text);
+    LLVMDisposeMessage(text);
+}
+
+/* ---- Runs. */
+
+struct run {
+    LLVMValueRef *instructions;
+    int count;
+    bool writes;
+};
+
+static void flush(struct simd *s, struct run *run) {
+    for (int chunk = 0; chunk < s->chunk_count; chunk++)
+        for (int n = 0; n < run->count && !s->refused; n++) {
+            LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(run->instructions[n]));
+            emit_chunk(s, run->instructions[n], chunk);
+        }
+    run->count = 0;
+    run->writes = false;
+}
+
+void emit_instructions(struct simd *s, LLVMBasicBlockRef block) {
+    int count = 0;
+    FOR_EACH_INSTRUCTION(instruction, block) count++;
+    struct run run = {.instructions = arena_alloc(&s->arena, (size_t)count * sizeof(LLVMValueRef))};
+    if (!run.instructions) return;
+    FOR_EACH_INSTRUCTION(i, block) {
+        enum kind kind = kind_of(s, i);
+        if (s->refused) return;
+        switch (kind) {
+        case KIND_NOTHING:
+            continue;
+        case KIND_CHUNK:
+            if (LLVMIsAAllocaInst(i)) { /* addresses in it are made once, and ahead of the run */
+                flush(s, &(struct run){.instructions = &i, .count = 1});
+                continue;
+            }
+            run.instructions[run.count++] = i;
+            run.writes |= LLVMIsAStoreInst(i) != NULL;
+            continue;
+        case KIND_ONCE:
+            if (LLVMIsAStoreInst(i) || (LLVMIsALoadInst(i) && run.writes)) flush(s, &run);
+            break;
+        case KIND_LANES:
+            flush(s, &run);
+            break;
+        }
+        LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(i));
+        if (kind == KIND_ONCE)
+            emit_once(s, i);
+        else
+            emit_lanes(s, i);
+    }
+    flush(s, &run);
+}

@@ -1,0 +1,117 @@
+/* The product of 8×8 matrices that lie in the lanes of a simdgroup.
+ *
+ * A lane holds two neighbouring elements of a row, an even and an odd column (prelude:
+ * metal_simdgroup_matrix). One call makes one of them for every lane: the accumulator stays where it is, and
+ * for each column k of A, in order, a chunk of A's column k spread along the rows meets a chunk of B's row k
+ * spread down the columns in a fused multiply-add. The spread columns and rows are the same for all products
+ * that share a matrix; the clean-up after this pass merges them, so that a tile of matrices is mostly
+ * multiply-adds. */
+#include "compiler/simd/lanes.h"
+
+#include <string.h>
+
+#define MATRIX_SIZE 8
+
+/* Where elements lie: lane bits 4 2 1 are the row, 3 and 0 the pair of columns. */
+static int row_of(int lane) {
+    return (lane >> 2 & 4) | (lane >> 1 & 3);
+}
+static int pair_of(int lane) {
+    return (lane >> 2 & 2) | (lane & 1);
+}
+static int lane_at(int row, int pair) {
+    return (row & 4) << 2 | (row & 3) << 1 | (pair & 2) << 2 | (pair & 1);
+}
+
+/* One operand's chunks of one simdgroup. Elements of lanes that are off are 0. */
+static void load_operand(struct simd *s, LLVMValueRef operand, int first, LLVMValueRef *chunks) {
+    for (int k = 0; k < simdgroup_chunks(s); k++) {
+        LLVMValueRef chunk = chunk_of(s, operand, first + k), mask = mask_chunk(s, first + k);
+        if (mask)
+            chunk = LLVMBuildSelect(s->unit->builder, mask, chunk, LLVMConstNull(LLVMTypeOf(chunk)), "");
+        chunks[k] = chunk;
+    }
+}
+
+static LLVMValueRef multiply_add(struct simd *s, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
+    LLVMTypeRef type = LLVMTypeOf(a);
+    return call_intrinsic(s, "llvm.fma", &type, 1, (LLVMValueRef[]){a, b, c}, 3);
+}
+
+/* ---- The two halves of a product are made together: they share A's columns. */
+
+static LLVMValueRef neighbour(LLVMValueRef call, bool next) {
+    LLVMValueRef i = call;
+    do i = next ? LLVMGetNextInstruction(i) : LLVMGetPreviousInstruction(i);
+    while (i && strncmp(called_name(i), "llvm.dbg.", 9) == 0);
+    return i;
+}
+
+/* One after the other, of one A; what they need is there before the first. */
+static bool are_halves(LLVMValueRef first, LLVMValueRef second) {
+    return first && second && strcmp(called_name(first), called_name(second)) == 0 &&
+           LLVMGetCalledValue(first) == LLVMGetCalledValue(second) &&
+           LLVMGetOperand(first, 0) == LLVMGetOperand(second, 0) &&
+           LLVMGetOperand(first, 1) == LLVMGetOperand(second, 1) && LLVMGetOperand(second, 2) != first &&
+           LLVMGetOperand(second, 3) != first;
+}
+
+static bool is_second_half(LLVMValueRef call) {
+    LLVMValueRef before = neighbour(call, false);
+    return are_halves(before, call) && !is_second_half(before);
+}
+
+/* The products of one simdgroup: for each column of A and row of B, in order, all chunks of both halves. */
+struct product {
+    LLVMValueRef even[SIMDGROUP_LANES], odd[SIMDGROUP_LANES], right[2][SIMDGROUP_LANES],
+        sums[2][SIMDGROUP_LANES];
+    int halves;
+};
+
+static void add_products(struct simd *s, struct product *p, int k) {
+    int count = simdgroup_chunks(s);
+    for (int chunk = 0; chunk < count; chunk++) {
+        int column[SIMDGROUP_LANES], row[SIMDGROUP_LANES];
+        for (int i = 0; i < s->chunk_lanes; i++) {
+            int lane = chunk * s->chunk_lanes + i;
+            column[i] = lane_at(row_of(lane), k / 2);
+            row[i] = lane_at(k, pair_of(lane));
+        }
+        LLVMValueRef left = gather_lanes(s, k % 2 ? p->odd : p->even, count, column);
+        for (int h = 0; h < p->halves; h++) {
+            LLVMValueRef right = gather_lanes(s, p->right[h], count, row);
+            p->sums[h][chunk] = multiply_add(s, left, right, p->sums[h][chunk]);
+        }
+    }
+}
+
+/* A label in the code, at which LLVM's scheduler begins anew. It does not count registers well over hundreds
+ * of independent multiply-adds: it would go on with all sums of a tile in turn, and load and store each of
+ * them every time. */
+static void end_schedule(struct simd *s) {
+    LLVMContextRef context = s->unit->context;
+    LLVMMetadataRef text = LLVMMDStringInContext2(context, "product", 7);
+    LLVMValueRef note = LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, &text, 1));
+    call_intrinsic(s, "llvm.codeview.annotation", NULL, 0, &note, 1);
+}
+
+void emit_matrix_product(struct simd *s, LLVMValueRef call) {
+    if (is_second_half(call)) return; /* made with the first */
+    LLVMValueRef calls[2] = {call, neighbour(call, true)};
+    const int halves = are_halves(calls[0], calls[1]) ? 2 : 1, count = simdgroup_chunks(s);
+    struct product p = {.halves = halves};
+    for (int first = 0; first < s->chunk_count; first += count) {
+        load_operand(s, LLVMGetOperand(call, 0), first, p.even);
+        load_operand(s, LLVMGetOperand(call, 1), first, p.odd);
+        for (int h = 0; h < halves; h++) {
+            load_operand(s, LLVMGetOperand(calls[h], 2), first, p.right[h]);
+            for (int chunk = 0; chunk < count; chunk++)
+                p.sums[h][chunk] = chunk_of(s, LLVMGetOperand(calls[h], 3), first + chunk);
+        }
+        for (int k = 0; k < MATRIX_SIZE; k++) add_products(s, &p, k);
+        end_schedule(s);
+        for (int h = 0; h < halves; h++)
+            for (int chunk = 0; chunk < count; chunk++)
+                set_chunk(s, calls[h], first + chunk, p.sums[h][chunk]);
+    }
+}

@@ -1,0 +1,145 @@
+/* Values that are uniform or affine within each chunk, though not over the gang: a row's address where a gang
+ * spans several rows of unknown length. They are varying to all who do not look closer; here, and in
+ * memory.c, each chunk has one scalar, that of its first lane, and constant offsets from it.
+ *
+ * `piece` of a value is the shape that holds the offsets within chunks (0 at the first lane of each), or
+ * NO_PIECE. */
+#include "compiler/simd/simd.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+/* The shape's offsets, counted from the first lane of each chunk. */
+static int within_chunks(struct simd *s, int shape) {
+    int64_t offsets[GANG_MAX_LANES];
+    const int64_t *whole = shape_offsets(s, shape);
+    for (int l = 0; l < s->lanes; l++)
+        offsets[l] = (int64_t)((uint64_t)whole[l] - (uint64_t)whole[l / s->chunk_lanes * s->chunk_lanes]);
+    return shape_intern(s, offsets);
+}
+
+int piece_view(struct simd *s, LLVMValueRef original) {
+    int shape = shape_of(s, original);
+    if (shape == SHAPE_UNKNOWN) return PIECE_UNKNOWN;
+    if (shape == SHAPE_UNIFORM) return SHAPE_UNIFORM;
+    if (shape > SHAPE_UNIFORM) return within_chunks(s, shape);
+    return value_of(s, original)->piece;
+}
+
+/* ---- The analysis. */
+
+static bool is_copyable(LLVMValueRef i) {
+    if (LLVMIsACallInst(i)) {
+        const char *name = called_name(i);
+        return strncmp(name, "llvm.", 5) == 0 && LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMStructTypeKind;
+    }
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAlloca:
+    case LLVMStore:
+    case LLVMFence:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+    case LLVMExtractValue:
+    case LLVMInsertValue:
+        return false;
+    case LLVMSDiv:
+    case LLVMSRem:
+        return LLVMIsAConstantInt(LLVMGetOperand(i, 1)) != NULL;
+    case LLVMLoad:
+        return LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic && !LLVMGetVolatile(i);
+    default:
+        return true;
+    }
+}
+
+int piece_transfer(struct simd *s, LLVMValueRef i) {
+    if (s->chunk_lanes == 1 || s->chunk_count == 1 || !is_copyable(i)) return NO_PIECE;
+    int count = LLVMIsACallInst(i) ? (int)LLVMGetNumArgOperands(i) : LLVMGetNumOperands(i);
+    bool flat = true, unknown = false;
+    for (int o = 0; o < count; o++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
+        if (private_is(s, operand)) return NO_PIECE;
+        int view = piece_view(s, operand);
+        if (view == NO_PIECE) return NO_PIECE;
+        unknown |= view == PIECE_UNKNOWN;
+        flat &= view == SHAPE_UNIFORM;
+    }
+    if (unknown) return PIECE_UNKNOWN;
+    if (flat) return SHAPE_UNIFORM; /* the same in all lanes of a chunk */
+    return piece_of_affine(s, i);
+}
+
+int piece_of_phi(struct simd *s, LLVMValueRef phi) {
+    int piece = PIECE_UNKNOWN;
+    for (unsigned n = 0; n < LLVMCountIncoming(phi); n++) {
+        LLVMValueRef value = LLVMGetIncomingValue(phi, n);
+        if (value == phi || LLVMIsUndef(value) || LLVMIsPoison(value)) continue;
+        int view = piece_view(s, value);
+        if (view == PIECE_UNKNOWN) continue;
+        if (view == NO_PIECE || (piece != PIECE_UNKNOWN && piece != view)) return NO_PIECE;
+        piece = view;
+    }
+    return piece;
+}
+
+/* ---- Emission. */
+
+bool is_piece(struct simd *s, LLVMValueRef original) {
+    return LLVMIsAInstruction(original) && shape_of(s, original) == SHAPE_VARYING &&
+           value_of(s, original)->piece >= 0;
+}
+
+LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk) {
+    int shape = shape_of(s, original);
+    if (shape == SHAPE_VARYING) return chunk_scalar(s, original, chunk);
+    LLVMValueRef scalar = scalar_of(s, original);
+    if (shape <= SHAPE_UNIFORM) return scalar;
+    LLVMBuilderRef b = s->unit->builder;
+    int64_t offset = shape_offsets(s, shape)[chunk * s->chunk_lanes];
+    if (offset == 0) return scalar;
+    bool address = LLVMGetTypeKind(LLVMTypeOf(scalar)) == LLVMPointerTypeKind;
+    LLVMTypeRef type = address ? type_i64(s->unit) : LLVMTypeOf(scalar);
+    LLVMValueRef step = LLVMConstInt(type, (unsigned long long)offset, true);
+    if (!address) return LLVMBuildAdd(b, scalar, step, "");
+    return LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), scalar, &step, 1, "");
+}
+
+/* All lanes of a chunk may be off, and its divisor 0. */
+static void make_divisor_safe(struct simd *s, LLVMValueRef division) {
+    LLVMTypeRef type = LLVMTypeOf(division);
+    LLVMValueRef divisor = LLVMBuildFreeze(s->unit->builder, LLVMGetOperand(division, 1), "");
+    LLVMValueRef arguments[2] = {divisor, LLVMConstInt(type, 1, false)};
+    LLVMSetOperand(division, 1, call_intrinsic(s, "llvm.umax", &type, 1, arguments, 2));
+}
+
+/* A scalar instruction for the chunk's first lane. */
+bool emit_piece(struct simd *s, LLVMValueRef i, int chunk) {
+    if (!is_piece(s, i)) return false;
+    LLVMBuilderRef b = s->unit->builder;
+    if (LLVMIsALoadInst(i)) {
+        LLVMValueRef address = first_lane_of(s, LLVMGetOperand(i, 0), chunk);
+        int align = (int)LLVMGetAlignment(i);
+        set_chunk(s, i, chunk, load_scalar(s, LLVMTypeOf(i), address, mask_chunk(s, chunk), align));
+        return true;
+    }
+    if (value_of(s, i)->signed_index) {
+        LLVMValueRef index = first_lane_of(s, LLVMGetOperand(i, 0), chunk);
+        set_chunk(s, i, chunk, LLVMBuildSExt(b, index, LLVMTypeOf(i), ""));
+        return true;
+    }
+    LLVMValueRef copy = LLVMInstructionClone(i);
+    int count = LLVMIsACallInst(i) ? (int)LLVMGetNumArgOperands(i) : LLVMGetNumOperands(i);
+    for (int o = 0; o < count; o++) {
+        LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
+        if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, first_lane_of(s, operand, chunk));
+    }
+    drop_thread_metadata(copy);
+    drop_promises(copy);
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    bool divides = opcode == LLVMUDiv || opcode == LLVMURem;
+    if (divides && shape_of(s, LLVMGetOperand(i, 1)) != SHAPE_UNIFORM) make_divisor_safe(s, copy);
+    LLVMInsertIntoBuilder(b, copy);
+    LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
+    set_chunk(s, i, chunk, copy);
+    return true;
+}

@@ -1,0 +1,270 @@
+/* Brings the optimised entry into the form the vectoriser understands: one return, reducible loops with
+ * preheaders, one latch, exits of their own and LCSSA phis; no vectors within a thread; no calls that copy
+ * memory.
+ *
+ * Requires: everything inlined. Maintains: what a thread does. */
+#include "compiler/simd/simd.h"
+
+#include <string.h>
+
+/* ---- Copies and fills of memory. */
+
+static LLVMValueRef element_address(struct simd *s, LLVMValueRef base, uint64_t bytes) {
+    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), bytes, false);
+    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
+}
+
+#define MAX_COPY_PIECES 512
+
+static unsigned argument_align(LLVMValueRef call, unsigned argument) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+    LLVMAttributeRef align = LLVMGetCallSiteEnumAttribute(call, argument + 1, kind);
+    return align ? (unsigned)LLVMGetEnumAttributeValue(align) : 1;
+}
+
+static bool is_private(LLVMValueRef address) {
+    while (LLVMIsAGetElementPtrInst(address)) address = LLVMGetOperand(address, 0);
+    return LLVMIsAAllocaInst(address) != NULL;
+}
+
+/* Of the words that a copy or fill is made in. A CPU takes them at any address, but private arrays lie
+ * interleaved only where they are aligned. */
+static uint64_t piece_bytes(LLVMValueRef call, uint64_t size, bool copy) {
+    uint64_t piece = 8;
+    for (unsigned i = 0; i <= copy; i++)
+        if (is_private(LLVMGetOperand(call, i)) && argument_align(call, i) < piece)
+            piece = argument_align(call, i);
+    while (piece > 1 && size % piece) piece /= 2;
+    return piece;
+}
+
+static unsigned align_at(unsigned align, uint64_t offset) {
+    while (offset % align) align /= 2;
+    return align;
+}
+
+static LLVMTypeRef piece_type(struct simd *s, uint64_t bytes) {
+    return LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * bytes));
+}
+
+/* Loads all before storing any: good for memmove, too. */
+static void expand_copy(struct simd *s, LLVMValueRef call, uint64_t size) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef to = LLVMGetOperand(call, 0), from = LLVMGetOperand(call, 1), pieces[MAX_COPY_PIECES];
+    unsigned to_align = argument_align(call, 0), from_align = argument_align(call, 1);
+    uint64_t bytes = piece_bytes(call, size, true);
+    for (uint64_t at = 0; at < size; at += bytes) {
+        LLVMValueRef load = LLVMBuildLoad2(b, piece_type(s, bytes), element_address(s, from, at), "");
+        LLVMSetAlignment(load, align_at(from_align, at));
+        pieces[at / bytes] = load;
+    }
+    for (uint64_t at = 0; at < size; at += bytes)
+        LLVMSetAlignment(LLVMBuildStore(b, pieces[at / bytes], element_address(s, to, at)),
+                         align_at(to_align, at));
+}
+
+static void expand_fill(struct simd *s, LLVMValueRef call, uint64_t size) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef to = LLVMGetOperand(call, 0), byte = LLVMGetOperand(call, 1);
+    unsigned align = argument_align(call, 0);
+    uint64_t bytes = piece_bytes(call, size, false);
+    LLVMTypeRef type = piece_type(s, bytes);
+    LLVMValueRef ones = LLVMConstInt(type, UINT64_C(0x0101010101010101), false);
+    LLVMValueRef value = LLVMBuildMul(b, LLVMBuildZExtOrBitCast(b, byte, type, ""), ones, "");
+    for (uint64_t at = 0; at < size; at += bytes)
+        LLVMSetAlignment(LLVMBuildStore(b, value, element_address(s, to, at)), align_at(align, at));
+}
+
+static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *name) {
+    bool copy = strncmp(name, "llvm.memcpy", 11) == 0 || strncmp(name, "llvm.memmove", 12) == 0;
+    bool fill = strncmp(name, "llvm.memset", 11) == 0;
+    uint64_t size;
+    if (!copy && !fill) return false;
+    if (!is_constant_integer(LLVMGetOperand(call, 2), &size)) {
+        refuse(s, call, "it copies or fills memory of a size known only when it runs");
+        return false;
+    }
+    if (size / piece_bytes(call, size, copy) > MAX_COPY_PIECES) {
+        refuse(s, call, "it copies or fills %llu bytes at once", (unsigned long long)size);
+        return false;
+    }
+    LLVMPositionBuilderBefore(s->unit->builder, call);
+    if (copy)
+        expand_copy(s, call, size);
+    else
+        expand_fill(s, call, size);
+    return true;
+}
+
+static void expand_memory_calls(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (s->refused) return;
+        if (LLVMIsACallInst(call) && expand_memory_call(s, call, called_name(call)))
+            LLVMInstructionEraseFromParent(call);
+    }
+}
+
+/* ---- Vectors within a thread. LLVM's scalarizer leaves casts between vectors and numbers. */
+
+static bool is_vector(LLVMValueRef value) {
+    return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind;
+}
+
+static LLVMTypeRef bits_type(struct simd *s, LLVMTypeRef type) {
+    return LLVMIntTypeInContext(s->unit->context, (unsigned)LLVMSizeOfTypeInBits(s->unit->layout, type));
+}
+
+static LLVMValueRef element_as_bits(struct simd *s, LLVMValueRef vector, unsigned index) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef element = LLVMBuildExtractElement(b, vector, const_i32(s, index), "");
+    return LLVMBuildBitCast(b, element, bits_type(s, LLVMTypeOf(element)), "");
+}
+
+/* Vector → number, and vector → vector of other elements by way of a number. */
+static LLVMValueRef join_bits(struct simd *s, LLVMValueRef vector) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef whole = bits_type(s, LLVMTypeOf(vector));
+    unsigned width = (unsigned)LLVMSizeOfTypeInBits(s->unit->layout, LLVMGetElementType(LLVMTypeOf(vector)));
+    LLVMValueRef bits = LLVMConstNull(whole);
+    for (unsigned i = 0; i < (unsigned)LLVMGetVectorSize(LLVMTypeOf(vector)); i++) {
+        LLVMValueRef part = LLVMBuildZExtOrBitCast(b, element_as_bits(s, vector, i), whole, "");
+        bits = LLVMBuildOr(b, bits,
+                           LLVMBuildShl(b, part, LLVMConstInt(whole, (uint64_t)i * width, false), ""), "");
+    }
+    return bits;
+}
+
+static LLVMValueRef split_bits(struct simd *s, LLVMValueRef bits, LLVMTypeRef type) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef element = LLVMGetElementType(type), whole = LLVMTypeOf(bits), part = bits_type(s, element);
+    LLVMValueRef vector = LLVMGetPoison(type);
+    for (unsigned i = 0; i < (unsigned)LLVMGetVectorSize(type); i++) {
+        LLVMValueRef shift = LLVMConstInt(whole, (uint64_t)i * LLVMGetIntTypeWidth(part), false);
+        LLVMValueRef own = LLVMBuildTruncOrBitCast(b, LLVMBuildLShr(b, bits, shift, ""), part, "");
+        vector =
+            LLVMBuildInsertElement(b, vector, LLVMBuildBitCast(b, own, element, ""), const_i32(s, i), "");
+    }
+    return vector;
+}
+
+static void expand_vector_casts(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(cast, block) {
+        if (!LLVMIsABitCastInst(cast)) continue;
+        LLVMValueRef from = LLVMGetOperand(cast, 0);
+        if (!is_vector(cast) && !is_vector(from)) continue;
+        LLVMPositionBuilderBefore(b, cast);
+        LLVMTypeRef type = LLVMTypeOf(cast);
+        LLVMValueRef bits = is_vector(from) ? join_bits(s, from)
+                                            : LLVMBuildBitCast(b, from, bits_type(s, LLVMTypeOf(from)), "");
+        LLVMValueRef value =
+            is_vector(cast) ? split_bits(s, bits, type) : LLVMBuildBitCast(b, bits, type, "");
+        LLVMReplaceAllUsesWith(cast, value);
+        LLVMInstructionEraseFromParent(cast);
+    }
+}
+
+/* What cmpxchg gives is never poison: its users are to see it itself. */
+static void drop_pair_freezes(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(freeze, block) {
+        if (LLVMGetInstructionOpcode(freeze) != LLVMFreeze) continue;
+        if (!LLVMIsAAtomicCmpXchgInst(LLVMGetOperand(freeze, 0))) continue;
+        LLVMReplaceAllUsesWith(freeze, LLVMGetOperand(freeze, 0));
+        LLVMInstructionEraseFromParent(freeze);
+    }
+}
+
+/* A phi of pairs becomes a phi of what is taken from them. */
+static void split_pair_phi(struct simd *s, LLVMValueRef phi, LLVMValueRef extract) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMPositionBuilderBefore(b, phi);
+    LLVMValueRef member = LLVMBuildPhi(b, LLVMTypeOf(extract), "");
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef pair = LLVMGetIncomingValue(phi, i);
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+        bool made = LLVMIsAInstruction(pair) && !LLVMIsAPHINode(pair);
+        LLVMPositionBuilderBefore(b, made ? LLVMGetNextInstruction(pair) : LLVMGetBasicBlockTerminator(from));
+        LLVMValueRef value = LLVMBuildExtractValue(b, pair, LLVMGetIndices(extract)[0], "");
+        LLVMAddIncoming(member, &value, &from, 1);
+    }
+    LLVMReplaceAllUsesWith(extract, member);
+    LLVMInstructionEraseFromParent(extract);
+}
+
+static bool split_pair_phis_once(struct simd *s) {
+    bool found = false;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(extract, block) {
+        if (!LLVMIsAExtractValueInst(extract) || LLVMGetNumIndices(extract) != 1) continue;
+        LLVMValueRef phi = LLVMGetOperand(extract, 0);
+        if (!LLVMIsAPHINode(phi)) continue;
+        split_pair_phi(s, phi, extract);
+        found = true;
+    }
+    return found;
+}
+
+/* The first instruction that makes, or stores, a vector; NULL: there is none. */
+static LLVMValueRef find_vector(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (is_vector(instruction)) return instruction;
+        if (LLVMIsAStoreInst(instruction) && is_vector(LLVMGetOperand(instruction, 0))) return instruction;
+    }
+    return NULL;
+}
+
+/* A vector that is left is mostly an argument or a result of a call. */
+static void refuse_vector(struct simd *s, LLVMValueRef left) {
+    char name[200];
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (calls_itself(s->unit, call, name)) refuse(s, call, CALLS_ITSELF, name);
+    }
+    char *text = LLVMPrintValueToString(left);
+    refuse(s, left, "a vector within a thread is left: '%s'", text);
+    LLVMDisposeMessage(text);
+}
+
+static smelt_status remove_vectors(struct simd *s) {
+    if (!find_vector(s)) return SMELT_OK;
+    TRY(run_passes(s->unit, "function(scalarizer,instcombine<no-verify-fixpoint>,early-cse,adce)"));
+    expand_vector_casts(s);
+    TRY(run_passes(s->unit, "function(scalarizer,early-cse,adce)"));
+    LLVMValueRef left = find_vector(s);
+    if (left) refuse_vector(s, left);
+    return SMELT_OK;
+}
+
+/* `x | 2` where x is known to have none of these bits is x + 2, and is said to be: an affine value is
+ * computed from lane 0's, of which that need not be known where lane 0 does not come. */
+static void add_disjoint_bits(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (LLVMGetInstructionOpcode(i) != LLVMOr || !LLVMGetIsDisjoint(i)) continue;
+        LLVMPositionBuilderBefore(s->unit->builder, i);
+        LLVMReplaceAllUsesWith(
+            i, LLVMBuildAdd(s->unit->builder, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), ""));
+        LLVMInstructionEraseFromParent(i);
+    }
+}
+
+smelt_status simd_prepare(struct simd *s) {
+    expand_memory_calls(s);
+    if (s->refused) return SMELT_OK;
+    split_odd_words(s);
+    TRY(remove_vectors(s));
+    if (s->refused) return SMELT_OK;
+    TRY(run_passes(
+        s->unit,
+        "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
+    release_held(s->unit, s->entry);
+    drop_pair_freezes(s);
+    add_disjoint_bits(s);
+    if (!split_pair_phis_once(s)) return SMELT_OK;
+    while (split_pair_phis_once(s)) continue;
+    return run_passes(s->unit, "function(adce)");
+}

@@ -1,0 +1,425 @@
+/* What is known of integers in all lanes at once: intervals, and low bits of lane 0 that are zero. Both look
+ * at expressions as they stand in the original entry, a few operations deep.
+ *
+ * What holds for active lanes only must not be believed here: flags (nsw, nuw, nneg, disjoint), metadata,
+ * attributes of calls, divisors that are never 0. A result must hold in lanes that are off, too, as far as
+ * they compute what they compute from positions and constants. */
+#include "compiler/simd/simd.h"
+
+#include <string.h>
+
+enum { DEPTH = 12, BUDGET = 200, PHI_ROUNDS = 64 };
+
+/* A grid is called small (struct code_shape) if no dimension is above this: positions of lanes that hold no
+ * thread are then below 2^31, too. */
+#define SMALL_GRID ((1ull << 31) - 1024)
+#define GROUP_THREADS 1024
+
+static unsigned width_of(LLVMValueRef value) {
+    return LLVMGetIntTypeWidth(LLVMTypeOf(value));
+}
+
+static uint64_t largest(unsigned width) {
+    return width >= 64 ? UINT64_MAX : (1ull << width) - 1;
+}
+
+static bool is_name(const char *name, const char *wanted) {
+    return strcmp(name, wanted) == 0;
+}
+
+static bool is_intrinsic(const char *name, const char *base) {
+    size_t length = strlen(base);
+    return strncmp(name, base, length) == 0 && name[length] == '.';
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+static uint64_t greater(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* ---- Intervals. */
+
+struct walk {
+    struct simd *s;
+    int budget;
+};
+
+static struct range range_of(struct walk *w, LLVMValueRef value, int depth);
+
+static struct range full(unsigned width) {
+    return (struct range){0, largest(width)};
+}
+
+static struct range range_sum(struct range a, struct range b, unsigned width) {
+    if (b.high > largest(width) - a.high) return full(width);
+    return (struct range){a.low + b.low, a.high + b.high};
+}
+
+static struct range range_difference(struct range a, struct range b, unsigned width) {
+    if (a.low < b.high) return full(width);
+    return (struct range){a.low - b.high, a.high - b.low};
+}
+
+static struct range range_product(struct range a, struct range b, unsigned width) {
+    if (a.high != 0 && b.high > largest(width) / a.high) return full(width);
+    return (struct range){a.low * b.low, a.high * b.high};
+}
+
+/* A count that reaches the width gives poison. */
+static struct range range_shift(LLVMOpcode opcode, struct range a, struct range count, unsigned width) {
+    if (count.high >= width) return full(width);
+    if (opcode == LLVMShl) {
+        if (a.high > largest(width) >> count.high) return full(width);
+        return (struct range){a.low << count.low, a.high << count.high};
+    }
+    if (opcode == LLVMAShr && a.high > largest(width) >> 1) return full(width);
+    return (struct range){a.low >> count.high, a.high >> count.low};
+}
+
+/* All bits up to the highest that may be set. */
+static uint64_t bits_below(uint64_t value) {
+    return value ? UINT64_MAX >> __builtin_clzll(value) : 0;
+}
+
+static struct range range_bits(LLVMOpcode opcode, struct range a, struct range b) {
+    if (opcode == LLVMAnd) return (struct range){0, smaller(a.high, b.high)};
+    uint64_t high = bits_below(a.high | b.high);
+    return (struct range){opcode == LLVMOr ? greater(a.low, b.low) : 0, high};
+}
+
+static struct range range_division(LLVMOpcode opcode, struct range a, struct range b, unsigned width) {
+    bool is_signed = opcode == LLVMSDiv || opcode == LLVMSRem;
+    uint64_t half = largest(width) >> 1;
+    if (b.low == 0 || (is_signed && (a.high > half || b.high > half))) return full(width);
+    if (opcode == LLVMUDiv || opcode == LLVMSDiv) return (struct range){a.low / b.high, a.high / b.low};
+    return a.high < b.low ? a : (struct range){0, smaller(a.high, b.high - 1)};
+}
+
+static struct range range_binary(struct walk *w, LLVMValueRef value, LLVMOpcode opcode, int depth) {
+    unsigned width = width_of(value);
+    struct range a = range_of(w, LLVMGetOperand(value, 0), depth);
+    struct range b = range_of(w, LLVMGetOperand(value, 1), depth);
+    switch (opcode) {
+    case LLVMAdd:
+        return range_sum(a, b, width);
+    case LLVMSub:
+        return range_difference(a, b, width);
+    case LLVMMul:
+        return range_product(a, b, width);
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+        return range_shift(opcode, a, b, width);
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+        return range_bits(opcode, a, b);
+    default:
+        return range_division(opcode, a, b, width);
+    }
+}
+
+/* Lanes that hold no thread go on counting behind the last one. */
+static uint64_t surplus(struct simd *s) {
+    return s->code->masked ? GANG_MAX_LANES - 1 : 0;
+}
+
+static uint64_t last_index(struct simd *s) {
+    const uint32_t *size = s->code->size;
+    bool known = size[0] && size[1] && size[2];
+    return (known ? (uint64_t)size[0] * size[1] * size[2] : GROUP_THREADS) - 1 + surplus(s);
+}
+
+static bool range_position(struct simd *s, LLVMValueRef call, const char *name, struct range *range) {
+    uint64_t dimension;
+    if (LLVMGetNumArgOperands(call) != 1 || !is_constant_integer(LLVMGetOperand(call, 0), &dimension) ||
+        dimension > 2)
+        return false;
+    uint64_t size = s->code->size[dimension], most = SMALL_GRID;
+    if (is_name(name, "__smelt_position_in_threadgroup")) {
+        *range = (struct range){0, (size ? size : GROUP_THREADS) - 1 + surplus(s)};
+        return true;
+    }
+    if (is_name(name, "__smelt_threadgroup_size") || is_name(name, "__smelt_dispatch_threadgroup_size")) {
+        *range = size ? (struct range){size, size} : (struct range){1, GROUP_THREADS};
+        return true;
+    }
+    if (!s->code->small) return false;
+    if (is_name(name, "__smelt_thread_position"))
+        *range = (struct range){0, most - 1 + surplus(s)};
+    else if (is_name(name, "__smelt_threadgroup_position"))
+        *range = (struct range){0, most - 1};
+    else if (is_name(name, "__smelt_grid_threads") || is_name(name, "__smelt_grid_groups"))
+        *range = (struct range){1, most};
+    else
+        return false;
+    return true;
+}
+
+static bool range_context(struct simd *s, LLVMValueRef call, const char *name, struct range *range) {
+    if (is_name(name, "__smelt_thread_index"))
+        *range = (struct range){0, last_index(s)};
+    else if (is_name(name, "__smelt_lane"))
+        *range = (struct range){0, SIMDGROUP_LANES - 1};
+    else if (is_name(name, "__smelt_simdgroup"))
+        *range = (struct range){0, last_index(s) / SIMDGROUP_LANES};
+    else if (is_name(name, "__smelt_simdgroup_count"))
+        *range = (struct range){1, GROUP_THREADS / SIMDGROUP_LANES};
+    else
+        return range_position(s, call, name, range);
+    return true;
+}
+
+/* As signed numbers, in [0, half]: where both are not negative they compare as unsigned ones. */
+static struct range range_signed_choice(struct range a, struct range b, bool greatest, unsigned width) {
+    uint64_t half = largest(width) >> 1;
+    bool a_positive = a.high <= half, b_positive = b.high <= half;
+    if (a_positive && b_positive)
+        return greatest ? (struct range){greater(a.low, b.low), greater(a.high, b.high)}
+                        : (struct range){smaller(a.low, b.low), smaller(a.high, b.high)};
+    /* A negative number is never the greater one. */
+    if (greatest && (a_positive || b_positive)) return (struct range){a_positive ? a.low : b.low, half};
+    return full(width);
+}
+
+static struct range range_call(struct walk *w, LLVMValueRef call, int depth) {
+    const char *name = called_name(call);
+    unsigned width = width_of(call);
+    struct range range;
+    if (strncmp(name, "__smelt_", 8) == 0)
+        return range_context(w->s, call, name, &range) ? range : full(width);
+    if (is_intrinsic(name, "llvm.ctpop")) return (struct range){0, smaller(width, largest(width))};
+    bool smin = is_intrinsic(name, "llvm.smin"), smax = is_intrinsic(name, "llvm.smax");
+    bool umin = is_intrinsic(name, "llvm.umin"), umax = is_intrinsic(name, "llvm.umax");
+    bool minus = is_intrinsic(name, "llvm.usub.sat");
+    if (!smin && !smax && !umin && !umax && !minus) return full(width);
+    struct range a = range_of(w, LLVMGetOperand(call, 0), depth);
+    struct range b = range_of(w, LLVMGetOperand(call, 1), depth);
+    if (smin || smax) return range_signed_choice(a, b, smax, width);
+    if (umin) return (struct range){smaller(a.low, b.low), smaller(a.high, b.high)};
+    if (umax) return (struct range){greater(a.low, b.low), greater(a.high, b.high)};
+    return (struct range){a.low > b.high ? a.low - b.high : 0, a.high > b.low ? a.high - b.low : 0};
+}
+
+static struct range range_cast(struct walk *w, LLVMValueRef value, LLVMOpcode opcode, int depth) {
+    LLVMValueRef operand = LLVMGetOperand(value, 0);
+    struct range range = range_of(w, operand, depth);
+    bool fits = opcode == LLVMZExt || opcode == LLVMFreeze ||
+                (opcode == LLVMTrunc && range.high <= largest(width_of(value))) ||
+                (opcode == LLVMSExt && range.high <= largest(width_of(operand)) >> 1);
+    return fits ? range : full(width_of(value));
+}
+
+static struct range range_of(struct walk *w, LLVMValueRef value, int depth) {
+    LLVMTypeRef type = LLVMTypeOf(value);
+    if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || width_of(value) > 64) return full(64);
+    uint64_t constant;
+    if (is_constant_integer(value, &constant)) return (struct range){constant, constant};
+    unsigned width = width_of(value);
+    if (!LLVMIsAInstruction(value) || depth == 0 || w->budget-- <= 0) return full(width);
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    switch (opcode) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMAnd:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMUDiv:
+    case LLVMSDiv:
+    case LLVMURem:
+    case LLVMSRem:
+        return range_binary(w, value, opcode, depth - 1);
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+    case LLVMFreeze:
+        return range_cast(w, value, opcode, depth - 1);
+    case LLVMSelect: {
+        struct range a = range_of(w, LLVMGetOperand(value, 1), depth - 1);
+        struct range b = range_of(w, LLVMGetOperand(value, 2), depth - 1);
+        return (struct range){smaller(a.low, b.low), greater(a.high, b.high)};
+    }
+    case LLVMCall:
+        return range_call(w, value, depth - 1);
+    default:
+        return full(width);
+    }
+}
+
+struct range unsigned_range(struct simd *s, LLVMValueRef integer) {
+    struct walk walk = {.s = s, .budget = BUDGET};
+    return range_of(&walk, integer, DEPTH);
+}
+
+/* ---- Low bits that are zero, in lane 0 of every gang. */
+
+/* Phis whose bits are supposed while their incoming values are looked at. */
+struct supposition {
+    const struct supposition *outer;
+    LLVMValueRef phi;
+    int bits;
+};
+
+struct bit_walk {
+    struct simd *s;
+    int budget;
+};
+
+static int bits_of(struct bit_walk *w, LLVMValueRef value, int depth, const struct supposition *supposed);
+
+static int trailing_zeros(uint64_t value, int width) {
+    return value == 0 || __builtin_ctzll(value) > width ? width : __builtin_ctzll(value);
+}
+
+static int fewer(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* Lane 0's index in the threadgroup is a multiple of the gang's lanes. In a group of one dimension it is the
+ * position; otherwise the first dimension's position is that index modulo the group's size, the second's the
+ * index divided by the first size, modulo the second. */
+static int bits_of_position(struct simd *s, int dimension, int width) {
+    const uint32_t *size = s->code->size;
+    uint64_t step = (uint64_t)s->lanes;
+    if (size[dimension] == 1) return width;
+    if (dimension == 0 && size[1] == 1 && size[2] == 1) return trailing_zeros(step, width);
+    for (int d = 0; d < dimension; d++) {
+        if (size[d] == 0 || step % size[d] != 0) return 0;
+        step /= size[d];
+    }
+    if (size[dimension]) return trailing_zeros(step | size[dimension], width);
+    return dimension == 0 && s->code->rows ? trailing_zeros(step | SIMDGROUP_LANES, width) : 0;
+}
+
+static int bits_of_context(struct simd *s, LLVMValueRef call, const char *name, int width) {
+    uint64_t lanes = (uint64_t)s->lanes, dimension = 3;
+    if (is_name(name, "__smelt_thread_index")) return trailing_zeros(lanes, width);
+    if (is_name(name, "__smelt_lane"))
+        return lanes % SIMDGROUP_LANES == 0 ? width : trailing_zeros(lanes, width);
+    if (is_name(name, "__smelt_simdgroup"))
+        return lanes % SIMDGROUP_LANES == 0 ? trailing_zeros(lanes / SIMDGROUP_LANES, width) : 0;
+    if (LLVMGetNumArgOperands(call) != 1 || !is_constant_integer(LLVMGetOperand(call, 0), &dimension) ||
+        dimension > 2)
+        return 0;
+    uint32_t size = s->code->size[dimension];
+    int of_position = bits_of_position(s, (int)dimension, width);
+    if (is_name(name, "__smelt_position_in_threadgroup")) return of_position;
+    if (size == 0) return 0;
+    if (is_name(name, "__smelt_threadgroup_size") || is_name(name, "__smelt_dispatch_threadgroup_size"))
+        return trailing_zeros(size, width);
+    if (is_name(name, "__smelt_thread_position")) return fewer(of_position, trailing_zeros(size, width));
+    return 0;
+}
+
+static int bits_of_call(struct bit_walk *w, LLVMValueRef call, int depth,
+                        const struct supposition *supposed) {
+    static const char *const choices[] = {"llvm.umin", "llvm.umax", "llvm.smin", "llvm.smax"};
+    const char *name = called_name(call);
+    int width = (int)width_of(call);
+    if (strncmp(name, "__smelt_", 8) == 0) return bits_of_context(w->s, call, name, width);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (is_intrinsic(name, choices[i]))
+            return fewer(bits_of(w, LLVMGetOperand(call, 0), depth, supposed),
+                         bits_of(w, LLVMGetOperand(call, 1), depth, supposed));
+    return 0;
+}
+
+static int bits_of_binary(struct bit_walk *w, LLVMValueRef value, LLVMOpcode opcode, int depth,
+                          const struct supposition *supposed) {
+    int width = (int)width_of(value);
+    int a = bits_of(w, LLVMGetOperand(value, 0), depth, supposed);
+    uint64_t constant;
+    bool known = is_constant_integer(LLVMGetOperand(value, 1), &constant);
+    switch (opcode) {
+    case LLVMShl: /* whatever the count */
+        return known ? fewer(width, a + (int)smaller(constant, (uint64_t)width)) : a;
+    case LLVMLShr:
+    case LLVMAShr:
+        if (!known || constant >= (uint64_t)width || a == width) return a == width ? width : 0;
+        return a > (int)constant ? a - (int)constant : 0;
+    case LLVMUDiv:
+        if (!known || constant == 0 || (constant & (constant - 1)) != 0) return 0;
+        return a == width ? width : a > __builtin_ctzll(constant) ? a - __builtin_ctzll(constant) : 0;
+    case LLVMURem: /* a multiple of both's common power of two */
+        return known ? fewer(a, trailing_zeros(constant, width)) : 0;
+    default:
+        break;
+    }
+    int b = bits_of(w, LLVMGetOperand(value, 1), depth, supposed);
+    switch (opcode) {
+    case LLVMMul:
+        return fewer(width, a + b);
+    case LLVMAnd:
+        return a > b ? a : b;
+    default: /* add, sub, or, xor */
+        return fewer(a, b);
+    }
+}
+
+/* The most bits for which "the phi has them" follows from itself: start with all, and go down until what
+ * comes in has as many as were supposed. */
+static int bits_of_phi(struct bit_walk *w, LLVMValueRef phi, int depth, const struct supposition *supposed) {
+    for (const struct supposition *p = supposed; p; p = p->outer)
+        if (p->phi == phi) return p->bits;
+    struct supposition own = {.outer = supposed, .phi = phi, .bits = (int)width_of(phi)};
+    for (int round = 0; round < PHI_ROUNDS && own.bits > 0; round++) {
+        int found = own.bits;
+        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+            found = fewer(found, bits_of(w, LLVMGetIncomingValue(phi, i), depth, &own));
+        if (found == own.bits) return found;
+        own.bits = found;
+    }
+    return 0;
+}
+
+static int bits_of(struct bit_walk *w, LLVMValueRef value, int depth, const struct supposition *supposed) {
+    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind || width_of(value) > 64) return 0;
+    int width = (int)width_of(value);
+    uint64_t constant;
+    if (is_constant_integer(value, &constant)) return trailing_zeros(constant, width);
+    if (!LLVMIsAInstruction(value) || depth == 0 || w->budget-- <= 0) return 0;
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
+    switch (opcode) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMOr:
+    case LLVMXor:
+    case LLVMAnd:
+    case LLVMMul:
+    case LLVMShl:
+    case LLVMLShr:
+    case LLVMAShr:
+    case LLVMUDiv:
+    case LLVMURem:
+        return bits_of_binary(w, value, opcode, depth - 1, supposed);
+    case LLVMZExt:
+    case LLVMSExt: {
+        int inner = (int)width_of(LLVMGetOperand(value, 0));
+        int bits = bits_of(w, LLVMGetOperand(value, 0), depth - 1, supposed);
+        return bits == inner ? width : bits;
+    }
+    case LLVMTrunc:
+    case LLVMFreeze:
+        return fewer(width, bits_of(w, LLVMGetOperand(value, 0), depth - 1, supposed));
+    case LLVMSelect:
+        return fewer(bits_of(w, LLVMGetOperand(value, 1), depth - 1, supposed),
+                     bits_of(w, LLVMGetOperand(value, 2), depth - 1, supposed));
+    case LLVMPHI:
+        return bits_of_phi(w, value, depth - 1, supposed);
+    case LLVMCall:
+        return bits_of_call(w, value, depth - 1, supposed);
+    default:
+        return 0;
+    }
+}
+
+int known_zero_bits(struct simd *s, LLVMValueRef lane0) {
+    struct bit_walk walk = {.s = s, .budget = BUDGET};
+    return bits_of(&walk, lane0, DEPTH, NULL);
+}

@@ -1,0 +1,253 @@
+/* What the engine tells the kernel's author: `smelt show --stage simd` and `--why`. */
+#include "compiler/simd/simd.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Places. */
+
+static bool is_generated(LLVMMetadataRef location) {
+    unsigned length;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    const char *name = file ? LLVMDIFileGetFilename(file, &length) : NULL;
+    return name && strchr(name, '<');
+}
+
+static void place_of(LLVMValueRef instruction, struct remark *remark) {
+    LLVMMetadataRef location = instruction ? LLVMInstructionGetDebugLoc(instruction) : NULL;
+    unsigned length;
+    if (!location) return;
+    /* The prelude's places, and generated text, mean nothing to the author. */
+    if (is_generated(location)) return;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    remark->file = file ? LLVMDIFileGetFilename(file, &length) : NULL;
+    remark->line = LLVMDILocationGetLine(location);
+    remark->column = LLVMDILocationGetColumn(location);
+}
+
+void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
+    char text[700];
+    struct remark place = {0};
+    va_list arguments;
+    if (s->refused) return;
+    s->refused = true;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    place_of(instruction, &place);
+    if (place.file && place.line)
+        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", place.file, place.line, text);
+    else
+        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
+}
+
+static bool same_remark(const struct remark *a, const struct remark *b) {
+    bool same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
+    return same_file && a->line == b->line && strcmp(a->text, b->text) == 0;
+}
+
+/* In the order of the user's lines; each once. */
+void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
+    va_list arguments;
+    char text[500];
+    if (s->unit->request->output != COMPILE_WHY) return;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    struct remark *one = arena_alloc(&s->arena, sizeof *one);
+    if (!one) return;
+    *one = (struct remark){.text = arena_copy(&s->arena, text, strlen(text))};
+    place_of(instruction, one);
+    if (one->file) one->file = arena_copy(&s->arena, one->file, strlen(one->file));
+    struct remark **at = &s->remarks;
+    while (*at && ((*at)->line < one->line || ((*at)->line == one->line && (*at)->column <= one->column))) {
+        if (same_remark(*at, one)) return;
+        at = &(*at)->next;
+    }
+    one->next = *at;
+    *at = one;
+}
+
+/* ---- Why a value differs between lanes. */
+
+static unsigned line_of(LLVMValueRef instruction) {
+    struct remark place = {0};
+    place_of(instruction, &place);
+    return place.line;
+}
+
+/* What makes varying of operands that are not. */
+static const char *origin_of(LLVMValueRef i) {
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMLoad:
+        return "a value loaded from memory";
+    case LLVMPHI:
+        return "a value that comes by paths or rounds that differ by lane";
+    case LLVMSExt:
+    case LLVMZExt:
+        return "a narrower integer, widened, which may wrap around between lanes";
+    case LLVMMul:
+        return "the lane's number times something known only at run time";
+    case LLVMAlloca:
+    case LLVMGetElementPtr:
+        return "an address in a private array";
+    case LLVMICmp:
+    case LLVMFCmp:
+        return "a comparison of the lanes' numbers";
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg:
+        return "the result of an atomic operation";
+    case LLVMCall:
+        return "the result of a simdgroup operation or a function";
+    default:
+        return "arithmetic on the lane's number";
+    }
+}
+
+/* Follows varying operands to where the variation starts. */
+static LLVMValueRef varying_origin(struct simd *s, LLVMValueRef value) {
+    for (int steps = 0; steps < 64; steps++) {
+        if (LLVMIsALoadInst(value) || LLVMIsAPHINode(value)) return value;
+        LLVMValueRef next = NULL;
+        for (int o = 0; o < LLVMGetNumOperands(value) && !next; o++) {
+            LLVMValueRef operand = LLVMGetOperand(value, (unsigned)o);
+            if (LLVMIsAInstruction(operand) && shape_of(s, operand) == SHAPE_VARYING) next = operand;
+        }
+        if (!next) return value;
+        value = next;
+    }
+    return value;
+}
+
+const char *why_varying(struct simd *s, LLVMValueRef value) {
+    if (s->unit->request->output != COMPILE_WHY || !LLVMIsAInstruction(value)) return "";
+    LLVMValueRef origin = varying_origin(s, value);
+    unsigned line = line_of(origin);
+    const char *text = line ? arena_printf(&s->arena, "it depends on %s (line %u)", origin_of(origin), line)
+                            : arena_printf(&s->arena, "it depends on %s", origin_of(origin));
+    return text ? text : "";
+}
+
+/* ---- Control flow. */
+
+void remark_control_flow(struct simd *s) {
+    for (int i = 0; i < s->loop_count; i++) {
+        const struct loop *loop = &s->loops[i];
+        if (!loop->divergent) continue;
+        for (int place = loop->header; place <= loop->last; place++) {
+            const struct block *block = &s->blocks[place];
+            LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
+            if (!block->divergent || LLVMGetInstructionOpcode(branch) != LLVMBr) continue;
+            remark(s, branch, "masked loop: lanes leave it in different rounds; %s",
+                   why_varying(s, LLVMGetCondition(branch)));
+            break;
+        }
+    }
+    for (int place = 0; place < s->block_count; place++) {
+        const struct block *block = &s->blocks[place];
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
+        bool in_loop = block->loop >= 0 && s->loops[block->loop].divergent;
+        bool barrier = LLVMGetInstructionOpcode(branch) == LLVMBr && block->divergent &&
+                       strcmp(called_name(LLVMGetCondition(branch)), "__smelt_barrier_passes") == 0;
+        if (!block->divergent || in_loop || barrier) continue;
+        remark(s, branch, "masked branch: both sides run where lanes differ; %s",
+               why_varying(s, LLVMGetInstructionOpcode(branch) == LLVMBr ? LLVMGetCondition(branch)
+                                                                         : LLVMGetOperand(branch, 0)));
+    }
+}
+
+/* ---- Texts. */
+
+static void add(struct simd *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void add(struct simd *s, const char *format, ...) {
+    char *old = s->unit->result->text, *piece = NULL, *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&piece, format, arguments);
+    va_end(arguments);
+    if (length < 0) return;
+    size_t before = old ? strlen(old) : 0;
+    text = realloc(old, before + (size_t)length + 1);
+    if (text) {
+        memcpy(text + before, piece, (size_t)length + 1);
+        s->unit->result->text = text;
+    }
+    free(piece);
+}
+
+static void describe_gang(struct simd *s, const char *mark) {
+    const char *missing = s->code->masked ? ", the last lanes may be missing" : "";
+    int simdgroups = s->lanes / SIMDGROUP_LANES;
+    if (s->chunk_lanes == 1)
+        add(s, "%sa gang is %d threads side by side, with vectors along each thread's own rows\n", mark,
+            s->lanes);
+    else
+        add(s, "%sa gang is %d threads (%d simdgroup%s) in %d vectors of %d lanes, %d-bit registers%s\n",
+            mark, s->lanes, simdgroups, simdgroups == 1 ? "" : "s", s->chunk_count, s->chunk_lanes,
+            s->vector_bits, missing);
+}
+
+void write_why(struct simd *s) {
+    describe_gang(s, "");
+    for (const struct remark *r = s->remarks; r; r = r->next) {
+        if (r->file && r->line)
+            add(s, "%s:%u:%u: %s\n", r->file, r->line, r->column, r->text);
+        else
+            add(s, "%s\n", r->text);
+    }
+    if (!s->remarks) add(s, "all accesses are plain vectors, all control flow is uniform\n");
+}
+
+static void describe_shape(struct simd *s, int shape) {
+    if (shape == SHAPE_VARYING) {
+        add(s, "varying");
+        return;
+    }
+    if (shape <= SHAPE_UNIFORM) {
+        add(s, "uniform");
+        return;
+    }
+    const int64_t *offsets = shape_offsets(s, shape);
+    bool stride = true;
+    for (int i = 1; i < s->lanes; i++) stride &= offsets[i] == i * offsets[1];
+    if (stride) {
+        add(s, "affine, stride %lld", (long long)offsets[1]);
+        return;
+    }
+    add(s, "affine, offsets");
+    for (int i = 0; i < s->lanes && i < 40; i++) add(s, " %lld", (long long)offsets[i]);
+    if (s->lanes > 40) add(s, " ...");
+}
+
+void write_shapes(struct simd *s) {
+    describe_gang(s, "; ");
+    add(s, "; ---- the code of a thread, with the shape of each value\n");
+    for (int place = 0; place < s->block_count; place++) {
+        const struct block *block = &s->blocks[place];
+        bool header = block->loop >= 0 && s->loops[block->loop].header == place;
+        add(s, "; %s:%s%s%s\n", LLVMGetBasicBlockName(block->original),
+            header ? s->loops[block->loop].divergent ? " (masked loop)" : " (loop)" : "",
+            block->mask_of == 0 ? "" : " (some lanes)", block->divergent ? " (divergent branch)" : "");
+        FOR_EACH_INSTRUCTION(i, block->original) {
+            char *text = LLVMPrintValueToString(i);
+            add(s, "; %s", text);
+            if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) {
+                add(s, "   ; ");
+                describe_shape(s, shape_of(s, i));
+            }
+            add(s, "\n");
+            LLVMDisposeMessage(text);
+        }
+    }
+    add(s, "; ---- the code of a gang\n");
+}
+
+void write_gang(struct simd *s) {
+    char *text = LLVMPrintModuleToString(s->unit->module);
+    add(s, "%s", text);
+    LLVMDisposeMessage(text);
+}

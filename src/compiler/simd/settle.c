@@ -1,0 +1,45 @@
+/* What LLVM 19's code generator gets wrong of vectors, avoided in the finished code.
+ *
+ * Where a constant decides some lanes of a result alone (x & 0, x * 0, x | -1), it takes the other operand's
+ * lanes for undefined, and when a shuffle takes just these lanes of the result, it takes the shuffle for
+ * undefined. Such constants are hidden from it: it loads them, as it does with most constants of a vector's
+ * size anyway, from a place whose contents it does not look at. */
+#include "compiler/simd/simd.h"
+
+static bool decides_some_lanes(LLVMOpcode opcode, LLVMValueRef constant) {
+    if (!LLVMIsConstant(constant)) return false;
+    unsigned lanes = LLVMGetVectorSize(LLVMTypeOf(constant)), decided = 0;
+    for (unsigned i = 0; i < lanes; i++) {
+        LLVMValueRef lane = LLVMGetAggregateElement(constant, i);
+        if (!lane || !LLVMIsAConstantInt(lane)) continue;
+        decided += opcode == LLVMOr ? LLVMConstIntGetSExtValue(lane) == -1 : LLVMIsNull(lane);
+    }
+    return decided > 0 && decided < lanes;
+}
+
+static LLVMValueRef hide(struct simd *s, LLVMValueRef constant) {
+    LLVMTypeRef type = LLVMTypeOf(constant);
+    LLVMValueRef place = LLVMAddGlobal(s->unit->module, type, "lanes");
+    LLVMSetInitializer(place, constant);
+    LLVMSetLinkage(place, LLVMPrivateLinkage);
+    LLVMSetGlobalConstant(place, true);
+    LLVMSetExternallyInitialized(place, true);
+    return LLVMBuildLoad2(s->unit->builder, type, place, "");
+}
+
+void settle_lanes(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->gang)
+    FOR_EACH_INSTRUCTION(i, block) {
+        LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+        bool absorbs = opcode == LLVMAnd || opcode == LLVMMul || opcode == LLVMOr;
+        LLVMTypeRef type = LLVMTypeOf(i);
+        if (!absorbs || LLVMGetTypeKind(type) != LLVMVectorTypeKind ||
+            LLVMGetIntTypeWidth(LLVMGetElementType(type)) < 8)
+            continue;
+        for (unsigned o = 0; o < 2; o++) {
+            if (!decides_some_lanes(opcode, LLVMGetOperand(i, o))) continue;
+            LLVMPositionBuilderBefore(s->unit->builder, i);
+            LLVMSetOperand(i, o, hide(s, LLVMGetOperand(i, o)));
+        }
+    }
+}

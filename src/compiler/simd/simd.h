@@ -1,0 +1,307 @@
+/* The data model of the vectoriser: from the optimised code of one thread to code of a gang of threads.
+ *
+ * Words. A gang is `lanes` neighbouring threads of a threadgroup. A value is *uniform* if all lanes have the
+ * same; *affine* if lane i has the value of lane 0 plus a constant offset[i]; else *varying*. Uniform and
+ * affine values stay scalars (that of lane 0); a varying value is an array of chunks, LLVM vectors of
+ * `chunk_lanes` lanes each. A block's mask says which lanes execute it; NULL means all of them.
+ *
+ * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
+ * order they are laid out), divergence.c with shape.c and range.c (what is uniform, affine, varying; which
+ * blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each family of
+ * instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c), vectorise.c (all
+ * of it).
+ */
+#ifndef SMELT_COMPILER_SIMD_SIMD_H
+#define SMELT_COMPILER_SIMD_SIMD_H
+
+#include "base/arena.h"
+#include "abi/cpu_context.h"
+#include "compiler/flow.h"
+#include "compiler/pass.h"
+
+enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
+enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
+
+/* What is known and made of one value of the original entry. */
+struct value {
+    LLVMValueRef original;
+    int shape;
+    int piece;            /* varying: the shape within each chunk, if there is one (piece.c) */
+    int block;            /* where it is defined, by place in the order; -1: everywhere (constants) */
+    LLVMValueRef scalar;  /* uniform, affine: lane 0's value */
+    LLVMValueRef *chunks; /* varying: chunk_count vectors */
+    LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
+    LLVMValueRef *slots;  /* … of the chunks */
+    bool signed_index;    /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
+    bool speculated;      /* a division whose lanes are taken to share the quotient (speculation.c) */
+    int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
+    LLVMValueRef memory;  /* alloca: that of all lanes */
+    int loaded;           /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
+    struct value *next;   /* in the table */
+};
+
+/* One block of the entry, in the order of emission. */
+struct block {
+    LLVMBasicBlockRef original;
+    int flow;          /* its index in simd->flow */
+    int loop;          /* index of the innermost loop, or -1 */
+    int dominator;     /* place of the immediate dominator */
+    int item;          /* its place in the layout */
+    bool divergent;    /* its branch goes different ways for different lanes */
+    bool join;         /* lanes meet here that went different ways, or left a loop at different times */
+    bool returns;      /* all ways from here lead to an explicit return, and to no barrier */
+    uint64_t *regions; /* bit set: the divergent branches and loops between whose paths it lies */
+    int mask_of;       /* the block whose mask this one has, too; itself: it keeps one */
+    /* Emission. */
+    LLVMBasicBlockRef guard, head, body; /* new: skips the block (or NULL), loads from slots, code */
+    LLVMValueRef *mask_slots;            /* own mask: what arrives, one for each chunk */
+    LLVMValueRef *held_slots;            /* header of a divergent loop: the mask of this round */
+    LLVMValueRef *mask;                  /* in its code; entries NULL: all lanes */
+};
+
+struct loop {
+    int header, last; /* places of its first and last block in the order: all between are in it */
+    int parent;
+    int item;              /* the place in the layout where its rounds end */
+    bool divergent;        /* lanes leave it at different times or by different ways */
+    bool full_rounds;      /* being emitted for the rounds in which all lanes stay */
+    LLVMBasicBlockRef end; /* divergent: where the next round is decided */
+};
+
+/* The layout of the new function: blocks, and the ends of loops, in the order control passes them. */
+struct item {
+    int block, loop;   /* one of them, the other is -1 */
+    uint64_t *pending; /* bit set of items that must still be visited when this one is reached */
+};
+
+/* A line of `smelt show --why`. */
+struct remark {
+    struct remark *next;
+    const char *text; /* "gather: …" */
+    const char *file;
+    unsigned line, column;
+};
+
+#define SHARED_SLOTS 16
+
+struct simd {
+    struct unit *unit;
+    struct arena arena;
+    LLVMValueRef entry;        /* the original */
+    LLVMValueRef gang;         /* the function being written */
+    LLVMBasicBlockRef start;   /* the gang's first code */
+    LLVMBasicBlockRef general; /* written first: where gangs go on that fail a speculation; or NULL */
+    bool speculating;
+    LLVMValueRef context; /* its parameter */
+    LLVMValueRef group;   /* struct group_context *, loaded once */
+    int lanes, chunk_lanes, chunk_count;
+    int vector_bits; /* of the target's registers: 512, 256 or 128 */
+    const struct code_shape *code;
+    /* Analysis. */
+    struct value **table;
+    unsigned table_size;
+    const int64_t **shapes; /* by number: lanes offsets, the first 0 */
+    int shape_count, shape_capacity;
+    struct flow flow;
+    struct block *blocks;
+    int block_count;
+    struct loop *loops;
+    int loop_count;
+    struct item *items;
+    int item_count;
+    int region_words, region_count;
+    /* Emission. */
+    bool many_accesses;            /* they must not branch one by one */
+    int current;                   /* block being emitted … */
+    int serial;                    /* … and the number of this emission: some blocks are emitted twice */
+    LLVMBasicBlockRef slots_block; /* where stack slots are made */
+    LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (lane_access.c), one for each type */
+    int shared_slot_count;
+    LLVMValueRef *entry_mask; /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;   /* by line */
+    bool refused;             /* the message in the unit's result says why */
+};
+
+/* ---- Types and constants (values.c). */
+LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element);
+LLVMTypeRef type_i1(struct simd *s);
+LLVMTypeRef mask_type(struct simd *s);                   /* of one chunk */
+LLVMValueRef splat(struct simd *s, LLVMValueRef scalar); /* to a chunk */
+LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes);
+LLVMValueRef constant_lanes(struct simd *s, LLVMTypeRef element, const int64_t *values, int count);
+LLVMValueRef all_lanes(struct simd *s); /* a chunk's mask of ones */
+
+/* ---- Values during emission (values.c). The builder stands in the code of block s->current. */
+struct value *value_of(struct simd *s, LLVMValueRef original); /* finds or adds */
+int shape_of(struct simd *s, LLVMValueRef original);           /* constants are uniform */
+/* Lane 0's value; only of uniform and affine values. */
+LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
+/* Of a piece (piece.c): the scalar of one chunk. */
+LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
+/* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
+LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
+/* What an instruction became. Kept in stack slots where other blocks need it. */
+void set_scalar(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
+void set_chunk(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
+/* The mask of a chunk of the current block; NULL: all its lanes are on. */
+LLVMValueRef mask_chunk(struct simd *s, int chunk);
+/* The same, never NULL. */
+LLVMValueRef mask_or_ones(struct simd *s, int chunk);
+/* i1: is any lane of the chunks on? NULL entries count as on. */
+LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count);
+/* The mask of one chunk as an integer of chunk_lanes bits. */
+LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask);
+/* As i32; NULL: all lanes are on. */
+LLVMValueRef lanes_on(struct simd *s, LLVMValueRef mask);
+/* Chunks side by side as one vector of count × chunk_lanes lanes, and back. */
+LLVMValueRef join_chunks(struct simd *s, LLVMValueRef const *chunks, int count);
+LLVMValueRef part_of_vector(struct simd *s, LLVMValueRef vector, int first, int lanes);
+/* Chunks of one simdgroup: 32 / chunk_lanes, or all where the gang is smaller. */
+int simdgroup_chunks(struct simd *s);
+/* A slot in the function's first block. */
+LLVMValueRef make_slot(struct simd *s, LLVMTypeRef type);
+/* A new block behind the one the builder stands in. */
+LLVMBasicBlockRef new_block(struct simd *s, const char *name);
+/* Calls an intrinsic with `count` overloaded types. */
+LLVMValueRef call_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
+                            LLVMValueRef *arguments, unsigned count);
+LLVMValueRef const_i32(struct simd *s, int64_t value);
+
+/* ---- Places in the order (flow_order.c). */
+int place_of_block(struct simd *s, LLVMBasicBlockRef original);
+bool is_within(const struct simd *s, int place, int loop); /* loop -1: the function */
+
+/* ---- Shapes (shape.c). */
+int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when there are too many */
+int shape_stride(struct simd *s, int64_t stride);
+const int64_t *shape_offsets(struct simd *s, int shape); /* of shape >= 0 */
+int shape_join(int a, int b);
+/* For piece.c: arithmetic on offsets within chunks, all operands being pieces, affine or uniform. */
+int piece_of_affine(struct simd *s, LLVMValueRef instruction);
+/* A widened integer that is an index into memory and used for nothing else. */
+bool is_index_only(LLVMValueRef widened);
+/* The shape of an instruction's result from its operands' (phis: divergence.c). */
+int shape_transfer(struct simd *s, LLVMValueRef instruction);
+
+/* ---- Intervals and low bits (range.c). */
+struct range {
+    uint64_t low, high;
+};
+/* The integer, taken as unsigned, is in the interval in all lanes: those that hold no thread or are off, too,
+ * as far as their value comes from positions and constants. Wider integers than 64 bits: nothing is known. */
+struct range unsigned_range(struct simd *s, LLVMValueRef integer);
+/* How many low bits of an integer are zero in lane 0 of every gang: up to its width. */
+int known_zero_bits(struct simd *s, LLVMValueRef lane0);
+
+/* ---- Families of instructions. Each returns false for an instruction that is none of its own; a construct
+ * that cannot be done is refused with a sentence. `chunk` is the chunk to emit. */
+/* Refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is one. */
+void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* A line for --why; costs nothing when that is not asked for. */
+void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* arithmetic.c — everything without memory and without other lanes: varying results only. */
+bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
+/* division.c — a chunk of 32-bit numbers, none above 2^31, by a scalar that is not 0, all unsigned. */
+LLVMValueRef divide_by_uniform(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder);
+/* piece.c — values with a scalar for each chunk. */
+int piece_view(struct simd *s, LLVMValueRef original); /* the offsets within chunks, of any value */
+int piece_transfer(struct simd *s, LLVMValueRef instruction);
+int piece_of_phi(struct simd *s, LLVMValueRef phi);
+bool is_piece(struct simd *s, LLVMValueRef original);
+/* The scalar of a chunk's first lane; of values that have a view. */
+LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk);
+bool emit_piece(struct simd *s, LLVMValueRef instruction, int chunk);
+/* instructions.c — what a copy of one thread's instruction must not promise of a gang. */
+void drop_thread_metadata(LLVMValueRef copy);
+void drop_promises(LLVMValueRef copy);
+/* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
+int speculated_shape(struct simd *s, LLVMValueRef division);
+bool speculation_pays(struct simd *s); /* after an analysis without it */
+void emit_speculated(struct simd *s, LLVMValueRef division);
+/* memory.c — loads, stores, getelementptr with varying results or operands. */
+bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
+/* Accesses of one chunk; mask NULL: all lanes; align in bytes. */
+/* One element, if a lane of the chunk is on; else zero. */
+LLVMValueRef load_scalar(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align);
+LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align);
+void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
+LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                    int align);
+void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
+/* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
+bool load_rows(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
+/* private.c — allocas: one copy for each lane. */
+void find_private_layouts(struct simd *s); /* before the analysis */
+int private_shape(struct simd *s, LLVMValueRef alloca);
+/* Is the address computed from an alloca whose elements are interleaved by lane? Such an address exists only
+ * in the loads and stores that use it. */
+bool private_is(struct simd *s, LLVMValueRef address);
+bool emit_private(struct simd *s, LLVMValueRef instruction, int chunk);
+/* lane_access.c — what the target has instructions for, and what is done lane by lane otherwise. */
+bool has_masked(struct simd *s, LLVMTypeRef element);
+bool has_gather(struct simd *s, LLVMTypeRef element);
+bool has_scatter(struct simd *s, LLVMTypeRef element);
+bool gathers_words(struct simd *s, LLVMTypeRef element);
+LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                          int align);
+/* Neighbours where the target has no masked vectors. */
+LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                        int align);
+void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
+/* Lane by lane; mask NULL: all are on. The place: a vector of addresses, or the address of lane 0, whose
+ * neighbours follow. */
+LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask, int align);
+void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align);
+/* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
+bool emit_atomic(struct simd *s, LLVMValueRef instruction);
+/* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */
+bool emit_simdgroup(struct simd *s, LLVMValueRef call, const char *name);
+/* The shape of a simdgroup operation's result, given those of its operands. */
+int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name);
+/* context.c — positions, sizes, addresses of arguments, barriers, returns. */
+bool emit_context(struct simd *s, LLVMValueRef call, const char *name);
+int context_shape(struct simd *s, LLVMValueRef call, const char *name);
+/* Before the analysis: positions that are not affine become arithmetic on the thread's index. */
+void expand_positions(struct simd *s);
+/* The gang's first code: loads what all else needs, makes the mask of the lanes that hold a thread. */
+void start_gang(struct simd *s);
+LLVMValueRef stop_flag(struct simd *s);                        /* its address */
+void mark_returned(struct simd *s, LLVMValueRef const *masks); /* they count as arrived at barriers */
+void stop_gang(struct simd *s);                                /* calls the runtime, which does not return */
+/* A function of the runtime; at most 8 arguments. */
+LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                          unsigned count);
+/* The address of mask bits of a gang, one word for 32 lanes. */
+LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks);
+/* log.c — log calls: all lanes at once. */
+void emit_log(struct simd *s, LLVMValueRef call);
+
+/* instructions.c — the instructions of one block, each by its family. */
+void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
+
+/* settle.c — the gang's code as LLVM's code generator does not misread it. */
+void settle_lanes(struct simd *s);
+
+/* ---- Reports (report.c). */
+/* "it depends on what is loaded from memory in line 7", or "" when --why is not asked for. */
+const char *why_varying(struct simd *s, LLVMValueRef value);
+void remark_control_flow(struct simd *s);
+/* Into the result's text: the remarks; the thread's code with shapes; the gang's code. */
+void write_why(struct simd *s);
+void write_shapes(struct simd *s);
+void write_gang(struct simd *s);
+
+/* ---- Passes. */
+smelt_status simd_prepare(struct simd *s);
+/* words.c — for prepare.c: loads and stores of integers of three, five, six or seven bytes are split. */
+void split_odd_words(struct simd *s);
+smelt_status simd_order(struct simd *s);
+smelt_status simd_analyse(struct simd *s);
+smelt_status simd_emit(struct simd *s);
+
+#endif

@@ -1,0 +1,113 @@
+/* Neighbouring threads mostly share the quotient when their number is divided by a size: threads of one
+ * pixel, one row, one head. Code is then written twice: first for gangs whose lanes do share it, in which the
+ * quotient is uniform and all that is computed from it is, too; each division checks that it is so. A gang
+ * that fails the check is run from the start by the other code, which makes no such assumption: the check
+ * stands before anything the kernel does to memory.
+ *
+ *   q = (base + lane) / d      q = base / d       if base % d + last lane < d
+ *   r = (base + lane) % d      r = base % d + lane                               */
+#include "compiler/simd/simd.h"
+
+#include <string.h>
+
+/* Does the instruction leave traces, so that a gang cannot start again behind it? */
+static bool has_effects(LLVMValueRef i) {
+    static const char *const harmless[] = {"llvm.", "__smelt_simd_", NULL};
+    if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i))
+        return true;
+    if (!LLVMIsACallInst(i)) return false;
+    const char *name = called_name(i);
+    if (strstr(name, "_barrier") || strcmp(name, "__smelt_thread_return") == 0 ||
+        strcmp(name, "__smelt_log") == 0)
+        return true;
+    for (int n = 0; harmless[n]; n++)
+        if (strncmp(name, harmless[n], strlen(harmless[n])) == 0) return false;
+    return strncmp(name, "__smelt_", 8) != 0;
+}
+
+/* In the first block, before any effect. */
+static bool stands_early(struct simd *s, LLVMValueRef i) {
+    if (value_of(s, i)->block != 0) return false;
+    for (LLVMValueRef before = LLVMGetPreviousInstruction(i); before;
+         before = LLVMGetPreviousInstruction(before))
+        if (has_effects(before)) return false;
+    return true;
+}
+
+/* The divisor of a division, or of the shift or mask that stands for one; NULL: it is none. Adds an
+ * instruction for none of these. */
+static LLVMValueRef divisor_of(LLVMValueRef i) {
+    LLVMValueRef operand = LLVMGetNumOperands(i) == 2 ? LLVMGetOperand(i, 1) : NULL;
+    uint64_t c;
+    switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMUDiv:
+    case LLVMURem:
+        return operand;
+    case LLVMLShr:
+        if (!is_constant_integer(operand, &c) || c >= LLVMGetIntTypeWidth(LLVMTypeOf(i))) return NULL;
+        return LLVMConstInt(LLVMTypeOf(i), UINT64_C(1) << c, false);
+    case LLVMAnd:
+        if (!is_constant_integer(operand, &c) || !c || (c & (c + 1)) != 0) return NULL;
+        return LLVMConstInt(LLVMTypeOf(i), c + 1, false);
+    default:
+        return NULL;
+    }
+}
+
+static bool is_quotient(LLVMValueRef i) {
+    return LLVMGetInstructionOpcode(i) == LLVMUDiv || LLVMGetInstructionOpcode(i) == LLVMLShr;
+}
+
+/* The offset of the last lane, if lane 0 has the smallest number; else 0. */
+static int64_t span_of(struct simd *s, int shape) {
+    const int64_t *offsets = shape_offsets(s, shape);
+    int64_t span = 0;
+    for (int l = 0; l < s->lanes; l++) {
+        if (offsets[l] < 0) return 0;
+        if (offsets[l] > span) span = offsets[l];
+    }
+    return span;
+}
+
+static bool suits(struct simd *s, LLVMValueRef i) {
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(LLVMTypeOf(i)) < 32)
+        return false;
+    LLVMValueRef divisor = divisor_of(i);
+    if (!divisor || shape_of(s, LLVMGetOperand(i, 0)) <= SHAPE_UNIFORM) return false;
+    uint64_t c;
+    int64_t span = span_of(s, shape_of(s, LLVMGetOperand(i, 0)));
+    bool hopeless = is_constant_integer(divisor, &c) && c <= (uint64_t)span;
+    return shape_of(s, divisor) == SHAPE_UNIFORM && span > 0 && !hopeless && stands_early(s, i);
+}
+
+int speculated_shape(struct simd *s, LLVMValueRef i) {
+    if (!s->speculating || !suits(s, i)) return SHAPE_VARYING;
+    value_of(s, i)->speculated = true;
+    return is_quotient(i) ? SHAPE_UNIFORM : shape_of(s, LLVMGetOperand(i, 0));
+}
+
+bool speculation_pays(struct simd *s) {
+    FOR_EACH_INSTRUCTION(i, s->blocks[0].original) {
+        if (shape_of(s, i) == SHAPE_VARYING && is_quotient(i) && suits(s, i)) return true;
+    }
+    return false;
+}
+
+void emit_speculated(struct simd *s, LLVMValueRef i) {
+    LLVMBuilderRef b = s->unit->builder;
+    remark(
+        s, i,
+        "speculation: gangs whose lanes share this quotient run code of their own, in which it is uniform");
+    LLVMTypeRef type = LLVMTypeOf(i);
+    LLVMValueRef number = scalar_of(s, LLVMGetOperand(i, 0)), divisor = divisor_of(i);
+    if (LLVMIsAInstruction(divisor)) divisor = scalar_of(s, divisor);
+    LLVMValueRef span = LLVMConstInt(type, (uint64_t)span_of(s, shape_of(s, LLVMGetOperand(i, 0))), false);
+    LLVMValueRef quotient = LLVMBuildUDiv(b, number, divisor, "");
+    LLVMValueRef rest = LLVMBuildSub(b, number, LLVMBuildMul(b, quotient, divisor, ""), "");
+    LLVMValueRef within = LLVMBuildICmp(b, LLVMIntULT, span, LLVMBuildSub(b, divisor, rest, ""), "");
+    LLVMValueRef straight = LLVMBuildICmp(b, LLVMIntULE, number, LLVMBuildAdd(b, number, span, ""), "");
+    LLVMBasicBlockRef shared = new_block(s, "shared");
+    LLVMBuildCondBr(b, LLVMBuildAnd(b, within, straight, ""), shared, s->general);
+    LLVMPositionBuilderAtEnd(b, shared);
+    set_scalar(s, i, is_quotient(i) ? quotient : rest);
+}

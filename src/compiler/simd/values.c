@@ -1,0 +1,263 @@
+/* Values while the gang's code is written: scalars, chunks, masks, and the stack slots that carry them
+ * between blocks. Slots become registers again when LLVM's mem2reg has seen the function: that is what makes
+ * the values of skipped blocks legal. */
+#include "compiler/simd/simd.h"
+
+#include <string.h>
+
+/* ---- Types and constants. */
+
+/* Chunks of one lane are scalars: see vectorise.c, "In the thread". */
+LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element) {
+    if (s->chunk_lanes == 1) return element;
+    return LLVMVectorType(element, (unsigned)s->chunk_lanes);
+}
+
+LLVMTypeRef type_i1(struct simd *s) {
+    return LLVMInt1TypeInContext(s->unit->context);
+}
+
+LLVMTypeRef mask_type(struct simd *s) {
+    return chunk_type(s, type_i1(s));
+}
+
+LLVMValueRef const_i32(struct simd *s, int64_t value) {
+    return LLVMConstInt(type_i32(s->unit), (unsigned long long)value, true);
+}
+
+LLVMValueRef all_lanes(struct simd *s) {
+    return LLVMConstAllOnes(mask_type(s));
+}
+
+LLVMValueRef constant_lanes(struct simd *s, LLVMTypeRef element, const int64_t *values, int count) {
+    LLVMValueRef lanes[GANG_MAX_LANES];
+    if (s->chunk_lanes == 1 && count == 1) return LLVMConstInt(element, (unsigned long long)values[0], true);
+    for (int i = 0; i < count; i++) lanes[i] = LLVMConstInt(element, (unsigned long long)values[i], true);
+    return LLVMConstVector(lanes, (unsigned)count);
+}
+
+LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (s->chunk_lanes == 1 && lanes == 1) return scalar;
+    LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)lanes);
+    if (LLVMIsUndef(scalar) || LLVMIsPoison(scalar)) return LLVMGetUndef(type);
+    if (LLVMIsAConstantInt(scalar) || LLVMIsAConstantFP(scalar) || LLVMIsAConstantPointerNull(scalar)) {
+        LLVMValueRef copies[GANG_MAX_LANES];
+        for (int i = 0; i < lanes; i++) copies[i] = scalar;
+        return LLVMConstVector(copies, (unsigned)lanes);
+    }
+    LLVMValueRef first =
+        LLVMBuildInsertElement(b, LLVMGetPoison(type), scalar, LLVMConstInt(type_i32(s->unit), 0, false), "");
+    LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(type_i32(s->unit), (unsigned)lanes));
+    return LLVMBuildShuffleVector(b, first, LLVMGetPoison(type), zeros, "");
+}
+
+LLVMValueRef splat(struct simd *s, LLVMValueRef scalar) {
+    return splat_to(s, scalar, s->chunk_lanes);
+}
+
+LLVMValueRef call_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
+                            LLVMValueRef *arguments, unsigned count) {
+    unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+    LLVMValueRef function = LLVMGetIntrinsicDeclaration(s->unit->module, id, types, type_count);
+    return LLVMBuildCall2(s->unit->builder, LLVMGlobalGetValueType(function), function, arguments, count, "");
+}
+
+int simdgroup_chunks(struct simd *s) {
+    int chunks = SIMDGROUP_LANES / s->chunk_lanes;
+    return chunks < s->chunk_count ? chunks : s->chunk_count;
+}
+
+/* ---- The table. */
+
+static unsigned place_in_table(const struct simd *s, LLVMValueRef original) {
+    uintptr_t bits = (uintptr_t)original >> 4;
+    return (unsigned)((bits ^ bits >> 15) * UINT64_C(0x9E3779B97F4A7C15) >> 40) % s->table_size;
+}
+
+struct value *value_of(struct simd *s, LLVMValueRef original) {
+    struct value **head = &s->table[place_in_table(s, original)];
+    for (struct value *v = *head; v; v = v->next)
+        if (v->original == original) return v;
+    struct value *v = arena_alloc(&s->arena, sizeof *v);
+    if (!v) return NULL;
+    *v = (struct value){.original = original,
+                        .shape = LLVMIsAInstruction(original) ? SHAPE_UNKNOWN : SHAPE_UNIFORM,
+                        .piece = PIECE_UNKNOWN,
+                        .block = -1,
+                        .loaded = -1,
+                        .next = *head};
+    *head = v;
+    return v;
+}
+
+int shape_of(struct simd *s, LLVMValueRef original) {
+    return LLVMIsAInstruction(original) ? value_of(s, original)->shape : SHAPE_UNIFORM;
+}
+
+/* ---- Slots. */
+
+LLVMBasicBlockRef new_block(struct simd *s, const char *name) {
+    LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, name);
+    LLVMMoveBasicBlockAfter(block, LLVMGetInsertBlock(s->unit->builder));
+    return block;
+}
+
+LLVMValueRef make_slot(struct simd *s, LLVMTypeRef type) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->slots_block));
+    LLVMValueRef slot = LLVMBuildAlloca(b, type, "");
+    LLVMPositionBuilderAtEnd(b, here);
+    return slot;
+}
+
+/* A value defined where nothing is skipped is there in all code behind it. */
+static bool needs_slot(struct simd *s, const struct value *v) {
+    const struct block *block = &s->blocks[v->block];
+    bool skipped = false;
+    for (int i = 0; i < s->region_words; i++) skipped |= block->regions[i] != 0;
+    if (!skipped) return false;
+    for (LLVMUseRef use = LLVMGetFirstUse(v->original); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAPHINode(user) || LLVMGetInstructionParent(user) != block->original) return true;
+    }
+    return false;
+}
+
+void set_scalar(struct simd *s, LLVMValueRef original, LLVMValueRef scalar) {
+    struct value *v = value_of(s, original);
+    v->scalar = scalar;
+    v->loaded = s->serial;
+    if (!v->slot && needs_slot(s, v)) v->slot = make_slot(s, LLVMTypeOf(scalar));
+    if (v->slot) LLVMBuildStore(s->unit->builder, scalar, v->slot);
+}
+
+void set_chunk(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector) {
+    struct value *v = value_of(s, original);
+    size_t bytes = (size_t)s->chunk_count * sizeof(LLVMValueRef);
+    if (!v->chunks) {
+        v->chunks = arena_alloc(&s->arena, bytes);
+        if (needs_slot(s, v)) {
+            v->slots = arena_alloc(&s->arena, bytes);
+            for (int i = 0; i < s->chunk_count; i++) v->slots[i] = make_slot(s, LLVMTypeOf(vector));
+        }
+    }
+    v->chunks[chunk] = vector;
+    v->loaded = s->serial;
+    if (v->slots) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
+}
+
+/* Loads stand in the head of the current block, so that all its code may use them. */
+static void load_from_slots(struct simd *s, struct value *v) {
+    if (v->loaded == s->serial || (!v->slot && !v->slots)) return;
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->blocks[s->current].head));
+    if (v->slot) v->scalar = LLVMBuildLoad2(b, LLVMGetAllocatedType(v->slot), v->slot, "");
+    for (int i = 0; v->slots && i < s->chunk_count; i++)
+        v->chunks[i] = LLVMBuildLoad2(b, LLVMGetAllocatedType(v->slots[i]), v->slots[i], "");
+    v->loaded = s->serial;
+    LLVMPositionBuilderAtEnd(b, here);
+}
+
+/* ---- Reading. */
+
+LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original) {
+    if (!LLVMIsAInstruction(original)) return original;
+    struct value *v = value_of(s, original);
+    load_from_slots(s, v);
+    return v->scalar;
+}
+
+LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk) {
+    struct value *v = value_of(s, original);
+    load_from_slots(s, v);
+    return v->chunks[chunk];
+}
+
+/* A scalar and the offsets of one chunk. */
+static LLVMValueRef spread(struct simd *s, LLVMValueRef scalar, const int64_t *offsets, int chunk) {
+    LLVMBuilderRef b = s->unit->builder;
+    const int64_t *own = offsets + (size_t)chunk * (size_t)s->chunk_lanes;
+    LLVMTypeRef type = LLVMTypeOf(scalar);
+    bool same = true;
+    for (int i = 0; i < s->chunk_lanes; i++) same &= own[i] == 0;
+    if (same) return splat(s, scalar);
+    if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
+        LLVMValueRef steps = constant_lanes(s, type_i64(s->unit), own, s->chunk_lanes);
+        return LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), scalar, &steps, 1, "");
+    }
+    return LLVMBuildAdd(b, splat(s, scalar), constant_lanes(s, type, own, s->chunk_lanes), "");
+}
+
+LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk) {
+    if (!LLVMIsAInstruction(original)) return splat(s, original);
+    struct value *v = value_of(s, original);
+    load_from_slots(s, v);
+    if (v->shape == SHAPE_VARYING)
+        return v->piece < 0 ? v->chunks[chunk]
+                            : spread(s, v->chunks[chunk], shape_offsets(s, v->piece), chunk);
+    if (v->shape <= SHAPE_UNIFORM) return splat(s, v->scalar);
+    return spread(s, v->scalar, shape_offsets(s, v->shape), chunk);
+}
+
+/* ---- Masks. */
+
+LLVMValueRef mask_chunk(struct simd *s, int chunk) {
+    return s->blocks[s->current].mask[chunk];
+}
+
+LLVMValueRef mask_or_ones(struct simd *s, int chunk) {
+    LLVMValueRef mask = mask_chunk(s, chunk);
+    return mask ? mask : all_lanes(s);
+}
+
+LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask) {
+    LLVMTypeRef bits = LLVMIntTypeInContext(s->unit->context, (unsigned)s->chunk_lanes);
+    return LLVMBuildBitCast(s->unit->builder, mask, bits, "");
+}
+
+LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef all = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!masks[i]) return LLVMConstInt(type_i1(s), 1, false);
+        all = all ? LLVMBuildOr(b, all, masks[i], "") : masks[i];
+    }
+    LLVMValueRef bits = mask_bits(s, all);
+    return LLVMBuildICmp(b, LLVMIntNE, bits, LLVMConstNull(LLVMTypeOf(bits)), "any");
+}
+
+/* ---- Wide vectors. */
+
+LLVMValueRef part_of_vector(struct simd *s, LLVMValueRef vector, int first, int lanes) {
+    int64_t indexes[GANG_MAX_LANES];
+    for (int i = 0; i < lanes; i++) indexes[i] = first + i;
+    return LLVMBuildShuffleVector(s->unit->builder, vector, LLVMGetPoison(LLVMTypeOf(vector)),
+                                  constant_lanes(s, type_i32(s->unit), indexes, lanes), "");
+}
+
+LLVMValueRef join_chunks(struct simd *s, LLVMValueRef const *chunks, int count) {
+    if (count == 1) return chunks[0];
+    LLVMValueRef low = join_chunks(s, chunks, count / 2);
+    LLVMValueRef high = join_chunks(s, chunks + count / 2, count - count / 2);
+    int width = (int)LLVMGetVectorSize(LLVMTypeOf(low)), other = (int)LLVMGetVectorSize(LLVMTypeOf(high));
+    if (other < width) { /* an odd number of chunks: both operands of a shuffle are of one type */
+        int64_t indexes[GANG_MAX_LANES];
+        for (int i = 0; i < width; i++) indexes[i] = i < other ? i : 0;
+        high = LLVMBuildShuffleVector(s->unit->builder, high, LLVMGetPoison(LLVMTypeOf(high)),
+                                      constant_lanes(s, type_i32(s->unit), indexes, width), "");
+    } else if (other > width) {
+        int64_t indexes[GANG_MAX_LANES];
+        for (int i = 0; i < other; i++) indexes[i] = i < width ? i : 0;
+        low = LLVMBuildShuffleVector(s->unit->builder, low, LLVMGetPoison(LLVMTypeOf(low)),
+                                     constant_lanes(s, type_i32(s->unit), indexes, other), "");
+    }
+    int stride = (int)LLVMGetVectorSize(LLVMTypeOf(low));
+    int64_t indexes[GANG_MAX_LANES];
+    for (int i = 0; i < width; i++) indexes[i] = i;
+    for (int i = 0; i < other; i++) indexes[width + i] = stride + i;
+    return LLVMBuildShuffleVector(s->unit->builder, low, high,
+                                  constant_lanes(s, type_i32(s->unit), indexes, width + other), "");
+}

@@ -1,0 +1,318 @@
+/* The SIMD engine's vectoriser: from the optimised entry of one thread to the code of a gang.
+ *
+ * Requires: the optimised entry, bfloat arithmetic lowered. Establishes: the entry takes a struct
+ * gang_context
+ * *; image.lanes, stack_bytes. Refuses what it cannot do: unit->refused. */
+#include "compiler/simd/simd.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/TargetMachine.h>
+#include <string.h>
+
+/* ---- Sizes. */
+
+static bool has_feature(const char *features, const char *name) {
+    size_t length = strlen(name);
+    for (const char *at = features; (at = strstr(at, name)); at += length) {
+        bool starts = at == features || at[-1] == ',';
+        if (starts && (at[length] == ',' || !at[length])) return true;
+    }
+    return false;
+}
+
+int simd_vector_bits(const char *cpu, const char *features) {
+    if (cpu) {
+        if (strcmp(cpu, "x86-64-v4") == 0) return 512;
+        if (strcmp(cpu, "x86-64-v3") == 0) return 256;
+        if (strcmp(cpu, "x86-64") == 0) return 128;
+    }
+    char *host = features ? NULL : LLVMGetHostCPUFeatures();
+    if (host) features = host;
+    int bits = has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
+                       has_feature(features, "+avx512dq")
+                   ? 512
+               : has_feature(features, "+avx2") ? 256
+                                                : 128;
+    if (host) LLVMDisposeMessage(host);
+    return bits;
+}
+
+static bool has_barrier(LLVMValueRef entry) {
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        if (strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) return true;
+    }
+    return false;
+}
+
+/* Operations of the simdgroup become a dozen instructions and more. */
+static int count_instructions(LLVMValueRef entry) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(i, block) count += strncmp(called_name(i), "__smelt_simd_", 13) == 0 ? 12 : 1;
+    return count;
+}
+
+/* Chosen so that code generation stays below 60 ms: instructions of the thread times chunks of the gang. */
+#define MAX_GANG_INSTRUCTIONS 2400
+
+/* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
+static int choose_lanes(struct simd *s) {
+    const struct code_shape *code = s->code;
+    uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
+    if (code->masked || !threads || threads % SIMDGROUP_LANES || !has_barrier(s->entry))
+        return SIMDGROUP_LANES;
+    int instructions = count_instructions(s->entry);
+    for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
+        int lanes = simdgroups * SIMDGROUP_LANES;
+        if (threads % (uint64_t)lanes == 0 &&
+            instructions * (lanes / s->chunk_lanes) <= MAX_GANG_INSTRUCTIONS)
+            return lanes;
+    }
+    return SIMDGROUP_LANES;
+}
+
+/* Values a thread carries around its fullest loop. */
+static int carried_values(LLVMValueRef entry) {
+    int most = 0;
+    FOR_EACH_BLOCK(block, entry) {
+        int count = 0;
+        FOR_EACH_INSTRUCTION(phi, block) {
+            if (!LLVMIsAPHINode(phi)) break;
+            count++;
+        }
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+static bool has_simdgroup_operations(LLVMValueRef entry) {
+    FOR_EACH_BLOCK(block, entry)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (strncmp(called_name(i), "__smelt_simd_", 13) == 0 || LLVMIsAAtomicRMWInst(i) ||
+            LLVMIsAAtomicCmpXchgInst(i))
+            return true;
+    }
+    return false;
+}
+
+#define TILE_VALUES 24 /* of 32 lanes: 48 registers of 512 bits, of 32 there are */
+
+/* For vectors within the thread: as many lanes as fill half of the registers with what they carry; 0: use
+ * vectors across lanes. */
+static int lanes_in_thread(struct simd *s) {
+    int carried = carried_values(s->entry), registers = s->vector_bits == 512 ? 32 : 16;
+    if (carried < TILE_VALUES || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
+    int room = registers / 2 * (s->vector_bits / 32), lanes = 4;
+    while (lanes > 1 && carried * lanes > room + room / 8) lanes /= 2;
+    return lanes;
+}
+
+/* ---- Barriers some lanes may miss. */
+
+/* A barrier in a block that runs for some lanes only becomes a question: lanes that must wait in vain leave
+ * for the end. The analysis has to be made again. */
+static bool question_barriers(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef end = NULL;
+    LLVMValueRef found = NULL;
+    for (int place = 0; place < s->block_count; place++) {
+        struct block *block = &s->blocks[place];
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
+        if (LLVMIsAReturnInst(terminator)) end = block->original;
+        if (block->mask_of == 0 || found) continue;
+        FOR_EACH_INSTRUCTION(call, block->original) {
+            if (!found && strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) found = call;
+        }
+    }
+    if (!found) return false;
+    if (!end) {
+        refuse(s, found, "a barrier stands where lanes may differ, in a kernel that never ends");
+        return false;
+    }
+    /* Nothing but the return: the lanes that leave have no values for the code before it. */
+    LLVMValueRef last = LLVMGetBasicBlockTerminator(end);
+    if (LLVMGetFirstInstruction(end) != last) end = split_block(s->unit, last);
+    uint64_t line = 0;
+    (void)is_constant_integer(LLVMGetOperand(found, 1), &line);
+    remark(s, found, "barrier (line %u): not all lanes need come here; who does is looked at when it runs",
+           (unsigned)line);
+    LLVMTypeRef types[2] = {type_i32(s->unit), LLVMTypeOf(LLVMGetOperand(found, 2))};
+    LLVMTypeRef type = LLVMFunctionType(type_i1(s), types, 2, false);
+    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, "__smelt_barrier_passes");
+    if (!function) function = LLVMAddFunction(s->unit->module, "__smelt_barrier_passes", type);
+    LLVMValueRef arguments[2] = {LLVMGetOperand(found, 1), LLVMGetOperand(found, 2)};
+    LLVMPositionBuilderBefore(b, found);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(found));
+    LLVMValueRef passes = LLVMBuildCall2(b, type, function, arguments, 2, "");
+    LLVMBasicBlockRef rest = split_block(s->unit, found);
+    LLVMInstructionEraseFromParent(found);
+    LLVMBasicBlockRef first = LLVMGetInstructionParent(passes);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(first));
+    LLVMPositionBuilderAtEnd(b, first);
+    LLVMBuildCondBr(b, passes, rest, end);
+    LLVMSetCurrentDebugLocation2(b, NULL);
+    return true;
+}
+
+static smelt_status analyse(struct simd *s) {
+    for (;;) {
+        memset(s->table, 0, s->table_size * sizeof *s->table);
+        expand_positions(s);
+        TRY(simd_order(s));
+        if (s->refused) return SMELT_OK;
+        find_private_layouts(s);
+        TRY(simd_analyse(s));
+        if (s->refused || !question_barriers(s)) return SMELT_OK;
+        /* Edges to the end may leave loops: bring them into form again. */
+        TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
+    }
+}
+
+/* ---- The end. */
+
+static smelt_status finish(struct simd *s) {
+    struct unit *unit = s->unit;
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(s->entry);
+    LLVMDeleteFunction(s->entry);
+    LLVMSetValueName2(s->gang, ENTRY_NAME, strlen(ENTRY_NAME));
+    if (subprogram) LLVMSetSubprogram(s->gang, subprogram);
+    unit->entry = s->gang;
+    return place_threadgroup_variables(unit, s->gang, s->group);
+}
+
+static void measure_stack(struct simd *s) {
+    uint64_t bytes = 0;
+    FOR_EACH_BLOCK(block, s->gang)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (LLVMIsAAllocaInst(i)) bytes += LLVMABISizeOfType(s->unit->layout, LLVMGetAllocatedType(i)) + 64;
+    }
+    s->unit->result->image.stack_bytes = bytes;
+    s->unit->result->image.lanes = (uint32_t)s->lanes;
+}
+
+/* Slots become registers; what chunks have in common is done once. The thread's code was optimised before. */
+#define CLEAN_UP "globaldce,function(mem2reg,early-cse<memssa>,simplifycfg)"
+/* After a gang's lanes became scalars side by side: neighbours become vectors. */
+#define JOIN_NEIGHBOURS                                                                                   \
+    "function(sroa,instcombine<no-verify-fixpoint>,loop-mssa(licm),slp-vectorizer,instcombine<no-verify-" \
+    "fixpoint>,early-cse)"
+
+/* ---- The size of a gang and of its chunks. */
+
+static void set_lanes(struct simd *s, int lanes, int chunk_lanes) {
+    int64_t zeros[GANG_MAX_LANES] = {0};
+    s->lanes = lanes;
+    s->chunk_lanes = chunk_lanes;
+    s->chunk_count = lanes / chunk_lanes;
+    s->shape_count = 0;
+    (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
+}
+
+static bool all_lanes_run_all(const struct simd *s) {
+    for (int place = 0; place < s->block_count; place++)
+        if (s->blocks[place].mask_of != 0 || s->blocks[place].divergent) return false;
+    return true;
+}
+
+/* In the thread: a few threads side by side, each lane's values scalars of their own, which LLVM joins to
+ * vectors along the thread's own rows. For threads that keep so much that 32 lanes of it would not fit the
+ * registers; only where no lane ever waits for another. */
+static smelt_status try_in_thread(struct simd *s, bool *done) {
+    int lanes = lanes_in_thread(s);
+    *done = false;
+    if (!lanes) return SMELT_OK;
+    set_lanes(s, lanes, 1);
+    TRY(analyse(s));
+    *done = !s->refused && all_lanes_run_all(s);
+    return SMELT_OK;
+}
+
+/* Without barriers one simdgroup is enough; where all lanes run everything a few of them share what is done
+ * once for each gang. */
+#define MAX_SHARED_INSTRUCTIONS 600
+
+static smelt_status try_many(struct simd *s, bool *done) {
+    int chunk_lanes = s->vector_bits / 32, lanes = (int)s->code->multiple;
+    int instructions = count_instructions(s->entry);
+    *done = false;
+    while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS)
+        lanes /= 2;
+    if (lanes <= SIMDGROUP_LANES || s->code->masked || has_barrier(s->entry)) return SMELT_OK;
+    set_lanes(s, lanes, chunk_lanes);
+    TRY(analyse(s));
+    *done = !s->refused && all_lanes_run_all(s) && !speculation_pays(s);
+    return SMELT_OK;
+}
+
+static smelt_status configure(struct simd *s) {
+    bool done;
+    s->vector_bits = simd_vector_bits(s->unit->request->cpu, s->unit->request->features);
+    TRY(try_in_thread(s, &done));
+    if (done || s->refused) return SMELT_OK;
+    TRY(try_many(s, &done));
+    if (done || s->refused) return SMELT_OK;
+    s->chunk_lanes = s->vector_bits / 32;
+    set_lanes(s, choose_lanes(s), s->vector_bits / 32);
+    return analyse(s);
+}
+
+/* The general code has been written; now, in front of it, the one that speculates. */
+static smelt_status write_speculating(struct simd *s) {
+    s->general = s->blocks[0].head;
+    s->speculating = true;
+    TRY(analyse(s));
+    return s->refused ? SMELT_OK : simd_emit(s);
+}
+
+/* Up to here an access under a mask may branch (lane_access.c): code generators take a time that grows with
+ * the square of the number of branches. */
+#define MANY_ACCESSES 512
+
+static int count_accesses(struct simd *s) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) count += LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
+    return count;
+}
+
+static smelt_status vectorise(struct simd *s) {
+    struct unit *unit = s->unit;
+    TRY(measure_private_memory(unit));
+    TRY(simd_prepare(s));
+    if (s->refused) return SMELT_OK;
+    TRY(configure(s));
+    if (s->refused) return SMELT_OK;
+    if (unit->request->output == COMPILE_SIMD) write_shapes(s);
+    if (unit->request->output == COMPILE_WHY) remark_control_flow(s);
+    bool speculate = s->chunk_lanes > 1 && speculation_pays(s);
+    s->many_accesses = count_accesses(s) * s->chunk_count > MANY_ACCESSES;
+    TRY(simd_emit(s));
+    if (speculate && !s->refused) TRY(write_speculating(s));
+    if (s->refused) return SMELT_OK;
+    TRY(finish(s));
+    TRY(verify_module(unit));
+    TRY(run_passes(unit, CLEAN_UP));
+    if (s->chunk_lanes == 1) TRY(run_target_passes(unit, JOIN_NEIGHBOURS));
+    settle_lanes(s);
+    measure_stack(s);
+    if (unit->request->output == COMPILE_SIMD) write_gang(s);
+    if (unit->request->output == COMPILE_WHY) write_why(s);
+    return SMELT_OK;
+}
+
+#define TABLE_SIZE 4096
+
+smelt_status pass_simd(struct unit *unit) {
+    struct simd s = {
+        .unit = unit, .entry = unit->entry, .code = &unit->request->shape, .table_size = TABLE_SIZE};
+    s.table = arena_alloc(&s.arena, TABLE_SIZE * sizeof *s.table);
+    smelt_status status =
+        s.table ? vectorise(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+    if (status == SMELT_OK && s.refused) {
+        unit->refused = true;
+        status = SMELT_ERROR_UNSUPPORTED;
+    }
+    arena_free(&s.arena);
+    return status;
+}

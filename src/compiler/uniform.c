@@ -1,0 +1,124 @@
+#include "compiler/uniform.h"
+
+#include <string.h>
+
+#define MOST_DEPTH 16
+
+/* Phis of loops around which a value goes that is being looked at. */
+struct assumed {
+    LLVMValueRef phi;
+    const struct assumed *next;
+};
+
+static bool is_uniform(const struct flow *flow, LLVMValueRef value, const struct assumed *assumed, int depth);
+
+/* The operand of a branch or switch that says where it goes. */
+static LLVMValueRef decided_by(LLVMValueRef terminator) {
+    return LLVMGetOperand(terminator, 0);
+}
+
+static bool lies_in(const struct flow *flow, int block, int outer) {
+    int loop = block < 0 ? -1 : flow->blocks[block].loop;
+    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
+/* Do all threads that enter the loop leave it in the same round? */
+static bool is_left_together(const struct flow *flow, int loop, const struct assumed *assumed, int depth) {
+    for (int to = 0; to < flow->block_count; to++)
+        for (int p = 0; p < flow->blocks[to].predecessor_count; p++) {
+            int from = flow->blocks[to].predecessors[p];
+            if (lies_in(flow, to, loop) || !lies_in(flow, from, loop)) continue;
+            LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
+            if (!is_uniform(flow, decided_by(end), assumed, depth)) return false;
+        }
+    return true;
+}
+
+/* Behind a loop, threads have its values of the rounds in which they left it. */
+static bool is_uniform_at(const struct flow *flow, LLVMValueRef value, LLVMBasicBlockRef place,
+                          const struct assumed *assumed, int depth) {
+    if (!is_uniform(flow, value, assumed, depth)) return false;
+    if (!LLVMIsAInstruction(value) || LLVMGetInstructionParent(value) == place) return true;
+    int block = flow_index(flow, LLVMGetInstructionParent(value));
+    int loop = block < 0 ? -1 : flow->blocks[block].loop;
+    int at = loop < 0 ? -1 : flow_index(flow, place);
+    for (; loop >= 0 && !lies_in(flow, at, loop); loop = flow->loops[loop].parent)
+        if (depth < 1 || !is_left_together(flow, loop, assumed, depth - 1)) return false;
+    return true;
+}
+
+static bool has_uniform_operands(const struct flow *flow, LLVMValueRef i, int count,
+                                 const struct assumed *assumed, int depth) {
+    LLVMBasicBlockRef place = LLVMGetInstructionParent(i);
+    for (int o = 0; o < count; o++)
+        if (!is_uniform_at(flow, LLVMGetOperand(i, (unsigned)o), place, assumed, depth - 1)) return false;
+    return true;
+}
+
+static bool is_uniform_call(const struct flow *flow, LLVMValueRef call, const struct assumed *assumed,
+                            int depth) {
+    static const char *const same[] = {"__smelt_buffer_address",
+                                       "__smelt_threadgroup_address",
+                                       "__smelt_threadgroup_position",
+                                       "__smelt_threadgroup_size",
+                                       "__smelt_dispatch_threadgroup_size",
+                                       "__smelt_grid_",
+                                       "__smelt_simdgroup_count",
+                                       "llvm.umin.",
+                                       "llvm.umax.",
+                                       "llvm.smin.",
+                                       "llvm.smax."};
+    for (size_t n = 0; n < sizeof same / sizeof *same; n++)
+        if (strncmp(called_name(call), same[n], strlen(same[n])) == 0)
+            return has_uniform_operands(flow, call, (int)LLVMGetNumArgOperands(call), assumed, depth);
+    return false;
+}
+
+/* From within the loop, or from before it: the one value that comes, or NULL. */
+static LLVMValueRef one_incoming(const struct flow *flow, LLVMValueRef phi, int loop, bool inside) {
+    LLVMValueRef one = NULL;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        LLVMValueRef value = LLVMGetIncomingValue(phi, i);
+        int from = flow_index(flow, LLVMGetIncomingBlock(phi, i));
+        if (from < 0 || lies_in(flow, from, loop) != inside) continue;
+        if (one && one != value) return NULL;
+        one = value;
+    }
+    return one;
+}
+
+/* A loop's counter: it is the same in all threads if that follows for each round from the one before. */
+static bool is_uniform_phi(const struct flow *flow, LLVMValueRef phi, const struct assumed *assumed,
+                           int depth) {
+    struct assumed more = {phi, assumed};
+    for (const struct assumed *a = assumed; a; a = a->next)
+        if (a->phi == phi) return true;
+    int block = flow_index(flow, LLVMGetInstructionParent(phi));
+    int loop = block < 0 ? -1 : flow->blocks[block].loop;
+    if (loop < 0 || flow->loops[loop].header != block) return false;
+    for (int inside = 0; inside < 2; inside++) {
+        LLVMValueRef value = one_incoming(flow, phi, loop, inside);
+        if (!value || !is_uniform_at(flow, value, LLVMGetInstructionParent(phi), &more, depth - 1))
+            return false;
+    }
+    return true;
+}
+
+static bool is_uniform(const struct flow *flow, LLVMValueRef value, const struct assumed *assumed,
+                       int depth) {
+    if (!LLVMIsAInstruction(value)) return true;
+    if (depth == 0 || LLVMIsAAllocaInst(value)) return false;
+    if (LLVMIsAPHINode(value)) return is_uniform_phi(flow, value, assumed, depth);
+    if (LLVMIsACallInst(value)) return is_uniform_call(flow, value, assumed, depth);
+    bool plain = LLVMIsABinaryOperator(value) || LLVMIsACastInst(value) || LLVMIsACmpInst(value) ||
+                 LLVMIsASelectInst(value) || LLVMIsAGetElementPtrInst(value) || LLVMIsAFreezeInst(value) ||
+                 (LLVMIsALoadInst(value) && LLVMGetOrdering(value) == LLVMAtomicOrderingNotAtomic);
+    return plain && has_uniform_operands(flow, value, LLVMGetNumOperands(value), assumed, depth);
+}
+
+bool splits_threads(const struct flow *flow, LLVMValueRef terminator) {
+    if (LLVMGetNumSuccessors(terminator) < 2) return false;
+    return !is_uniform_at(flow, decided_by(terminator), LLVMGetInstructionParent(terminator), NULL,
+                          MOST_DEPTH);
+}

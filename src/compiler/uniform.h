@@ -1,0 +1,11 @@
+/* Which branches all threads take alike that come there in the same round of the loops around them: a look at
+ * operands, before LLVM's optimiser. */
+#ifndef SMELT_COMPILER_UNIFORM_H
+#define SMELT_COMPILER_UNIFORM_H
+
+#include "compiler/flow.h"
+
+/* May some threads take one way at the terminator, while others take another? */
+bool splits_threads(const struct flow *flow, LLVMValueRef terminator);
+
+#endif
