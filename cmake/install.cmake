@@ -43,6 +43,6 @@ add_custom_target(smelt_manual ALL DEPENDS ${SMELT_MANUAL})
 install(FILES ${SMELT_MANUAL} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 
 # Documents, laid out as their links want them, and licences.
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs examples licenses DESTINATION ${CMAKE_INSTALL_DOCDIR} PATTERN CMakeLists.txt EXCLUDE
         PATTERN __pycache__ EXCLUDE)

@@ -18,7 +18,8 @@ TREE = {
     "bin/smelt", "lib/libsmelt.so", "lib/libsmelt.so.0", "lib/libsmelt.so.VERSION", "lib/smelt/libsmelt_compiler.so",
     "lib/pkgconfig/smelt.pc", "lib/cmake/smelt/smeltConfig.cmake", "lib/cmake/smelt/smeltConfigVersion.cmake",
     "lib/cmake/smelt/smeltTargets.cmake", "lib/cmake/smelt/smeltTargets-CONFIGURATION.cmake", "share/man/man1/smelt.1",
-    "share/doc/smelt/LICENSE", "share/doc/smelt/README.md", "share/doc/smelt/licenses/xxHash.txt",
+    "share/doc/smelt/CHANGELOG.md", "share/doc/smelt/CONTRIBUTING.md", "share/doc/smelt/LICENSE",
+    "share/doc/smelt/README.md", "share/doc/smelt/licenses/xxHash.txt",
 }
 
 
