@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all compile torch mlx-packages demo check check-long check-gpu deb packages configure clean format lint sanitize
+.PHONY: all abi compile torch mlx-packages demo check check-long check-gpu deb packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -33,7 +33,13 @@ demo: compile
 	@$(BUILD)/bin/smelt_demo $(BUILD)/demo
 
 check: all
+	@sh cmake/install_packages.sh --optional packages-check.txt
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+# Stores the description of libsmelt's ABI that `make check` compares with: after additions, or with a new SONAME.
+abi: compile
+	@sh cmake/install_packages.sh packages-check.txt
+	@cmake --build $(BUILD) --target abi
 
 # The tests that take hours, as root: LONG is a regular expression of their names. make check-long LONG=csmith.
 LONG ?= .

@@ -2,7 +2,7 @@
 # the libraries, headers with a pkg-config file and a CMake package, the manual page, documents. Wheels have their own
 # rules, in python/.
 
-# The libraries: libsmelt.so.0 by its SONAME; libsmelt finds the compiler library in its own folder's `smelt`.
+# The libraries: libsmelt.so.1 by its SONAME; libsmelt finds the compiler library in its own folder's `smelt`.
 install(TARGETS smelt EXPORT smeltTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS smelt_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt)

@@ -198,6 +198,7 @@ typedef struct smelt_apply_desc {
     double numbers[3];
     const char *device;   /* NULL: where the inputs are; "cpu" if there are none */
     smelt_stream *stream; /* of the device; NULL: its default */
+    uint64_t reserved[8];
 } smelt_apply_desc;
 
 /* Computes it. *result is a new array, or a new view where the elements lie as they should already: never one
@@ -284,6 +285,7 @@ typedef struct smelt_record_desc {
      * recorded it or it failed, else from the release of the last tape. May be NULL. */
     void (*release)(void *context);
     void *context;
+    uint64_t reserved[8];
 } smelt_record_desc;
 
 /* Records it on the open tapes of the thread that track one of its inputs; on none while they are paused

@@ -10,6 +10,9 @@
  *            with smelt_*_release. Releasing NULL does nothing. Strings and arrays handed in are
  *            copied; strings handed out live as long as the handle they came from.
  * Defaults.  In descriptor structs zero means the default. Use designated initialisers.
+ * Growth.    Each structure that calls read or fill, except smelt_shape, ends in `reserved` words. Later
+ *            fields are taken from their front, so that sizes and offsets stay. They must be zero in what
+ *            you pass in: INVALID_ARGUMENT otherwise. In what you receive they are zero.
  * Threads.   Every function may be called from any thread. Handles may be shared between threads;
  *            the contents of one array must not be written by two calls at once.
  * Units.     Shapes and strides count elements; sizes called `bytes` count bytes; times are seconds.
@@ -96,6 +99,7 @@ typedef struct smelt_kernel_line {
     const char *subsystem; /* of the os_log object; "" for os_log_default */
     const char *category;
     const char *text; /* formatted, without a line end at its end; at most 4096 bytes */
+    uint64_t reserved[4];
 } smelt_kernel_line;
 
 /* Receives the lines of a launch on the thread that runs it, when it has ended, well or not: by threadgroup,
@@ -320,6 +324,7 @@ typedef struct smelt_run_info {
     uint64_t private_bytes;        /* private arrays of one thread */
     uint64_t log_lines;            /* that the kernel logged and the receiver got */
     uint64_t dropped_log_lines;    /* beyond SMELT_MAX_LOG_LINES */
+    uint64_t reserved[8];
 } smelt_run_info;
 
 /* Names of the devices on this machine, one at a time: NULL past the last. `reason` (may be NULL) receives ""
@@ -452,6 +457,7 @@ typedef struct smelt_kernel_desc {
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
     const char *source_label; /* file name for messages about the body; default "<name>.body" */
     const char *header_label; /* file name for messages about the header; default "<name>.header" */
+    uint64_t reserved[8];
 } smelt_kernel_desc;
 
 /* Checks the descriptor and keeps a copy; compiles nothing. INVALID_ARGUMENT, LIMIT, OUT_OF_MEMORY. */
@@ -473,6 +479,7 @@ typedef struct smelt_template {
     smelt_dtype dtype;
     int64_t integer; /* must fit in int32 */
     bool boolean;
+    uint64_t reserved[2];
 } smelt_template;
 
 typedef struct smelt_run_desc {
@@ -499,6 +506,7 @@ typedef struct smelt_run_desc {
      * and shape (which are given all the same), is row-contiguous and in the memory that the device uses. One
      * may share memory with an input if no thread reads there what another one writes. */
     smelt_array *into[SMELT_MAX_ARGUMENTS];
+    uint64_t reserved[8];
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
@@ -529,6 +537,7 @@ typedef struct smelt_launch_desc {
     smelt_stream *stream;       /* NULL: the one prepared */
     smelt_run_info *info;       /* as in smelt_run_desc */
     smelt_interrupt *interrupt; /* ends the run when it is raised; NULL: the one prepared */
+    uint64_t reserved[8];
 } smelt_launch_desc;
 
 /* Runs it: inputs have the contents of now. `desc` may be NULL. outputs[i] receives a new reference to
@@ -569,6 +578,7 @@ typedef struct smelt_library_desc {
     smelt_math_mode math;
     int metal_version; /* as in smelt_kernel_desc */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
+    uint64_t reserved[8];
 } smelt_library_desc;
 
 /* Reads the text and finds its kernel functions; compiles nothing. Or reads a package: FORMAT for one that is
@@ -595,11 +605,13 @@ typedef struct smelt_constant {
     } value;
     const char *name; /* if given, what it is found by, instead of the index */
     int count;        /* components of a vector: 2, 3 or 4; 0 and 1: a scalar */
+    uint64_t reserved[2];
 } smelt_constant;
 
 typedef struct smelt_function_desc {
     const char *name; /* host name; NULL: the only function of the file */
     smelt_constant constants[SMELT_MAX_CONSTANTS];
+    uint64_t reserved[8];
 } smelt_function_desc;
 
 /* One kernel function with its constants; compiled at its first run. INVALID_ARGUMENT lists the names there
@@ -614,6 +626,7 @@ typedef struct smelt_buffer {
     smelt_array *array;
     const void *bytes;
     size_t size;
+    uint64_t reserved[2];
 } smelt_buffer;
 
 typedef struct smelt_dispatch_desc {
@@ -629,6 +642,7 @@ typedef struct smelt_dispatch_desc {
     smelt_stream *stream;
     const char *target;         /* for smelt_function_show_run, as in smelt_run_desc */
     smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
+    uint64_t reserved[8];
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: those on the host before
@@ -646,6 +660,7 @@ typedef struct smelt_parameter {
     size_t bytes;      /* of one element T */
     smelt_dtype dtype; /* of T, or of each component of a vector; SMELT_NO_DTYPE for structures */
     int components;    /* of a vector: 2, 3 or 4; 1: T is a scalar or structure */
+    uint64_t reserved[4];
 } smelt_parameter;
 
 /* The parameters of a function in the order of its text, into `parameters` (room for `capacity`); *count
@@ -687,6 +702,7 @@ typedef struct smelt_build_report {
     int number, total;   /* it is the number-th of total, from 1 */
     int codes;           /* how many the package has of it, and … */
     uint64_t bytes;      /* … what they and its bitcode take */
+    uint64_t reserved[4];
 } smelt_build_report;
 
 /* Called for one entry after another, in their order, from any thread. The report is valid during the call.
@@ -710,6 +726,7 @@ typedef struct smelt_build_desc {
     int jobs;                     /* entries compiled at once; 0: one a CPU */
     smelt_build_callback *report; /* may be NULL */
     void *context;
+    uint64_t reserved[8];
 } smelt_build_desc;
 
 /* Compiles a library's functions into a package that smelt_library_create loads, without clang and, where it

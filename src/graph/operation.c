@@ -1,4 +1,5 @@
 /* smelt_apply: the table of evaluators, the checks all operations share, recording. */
+#include "base/reserved.h"
 #include "graph/elementwise.h"
 #include "graph/operation.h"
 #include "graph/program.h"
@@ -88,6 +89,7 @@ static const struct computing *computing_of(smelt_operation operation) {
 /* ---- A call. */
 
 static smelt_status check_inputs(const smelt_apply_desc *desc, struct call *call) {
+    TRY(reserved_check(smelt_apply_desc, desc));
     if (!known(desc->operation))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "apply: operation %d is not one of smelt_operation",
                     (int)desc->operation);

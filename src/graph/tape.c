@@ -1,4 +1,5 @@
 #include "graph/tape.h"
+#include "base/reserved.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -202,6 +203,7 @@ smelt_status smelt_tape_record(const smelt_record_desc *desc) {
         (desc->input_count && !desc->inputs))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "record: %s",
                     !desc ? "desc is NULL" : "inputs or outputs are missing");
+    TRY(reserved_check(smelt_record_desc, desc));
     struct custom *custom = calloc(1, sizeof *custom);
     const char *name = desc->name ? desc->name : "a custom function";
     char *copy = custom ? string_copy(name, strlen(name)) : NULL;

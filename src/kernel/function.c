@@ -1,7 +1,8 @@
 /* Functions of libraries: their codes, their arguments by index, launches. */
+#include "abi/cuda_parameters.h"
 #include "array/array.h"
 #include "base/interrupt.h"
-#include "abi/cuda_parameters.h"
+#include "base/reserved.h"
 #include "kernel/library.h"
 #include "kernel/transfer.h"
 #include "kernel/show.h"
@@ -209,6 +210,11 @@ static smelt_status grid_of(const smelt_function *function, const smelt_dispatch
     return SMELT_OK;
 }
 
+static smelt_status check_reserved(const smelt_dispatch_desc *desc) {
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) TRY(reserved_check(smelt_buffer, &desc->buffers[i]));
+    return reserved_check(smelt_dispatch_desc, desc);
+}
+
 /* A launch that is checked and compiled, but for its arguments. */
 struct prepared {
     struct extent extent;
@@ -222,6 +228,7 @@ static smelt_status prepare(smelt_function *function, const smelt_dispatch_desc 
     const struct device *device;
     struct executable *executable;
     int64_t grid[3];
+    TRY(check_reserved(desc));
     if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
     TRY(settings_check(name, device, desc->profile, desc->timeout));
@@ -315,6 +322,7 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': stage %d is not one of smelt_stage", name,
                     (int)stage);
     const struct device *device;
+    TRY(check_reserved(desc));
     TRY(device_to_show(desc->device, &device));
     if (stage == SMELT_STAGE_SOURCE && !function->packaged) {
         *text = string_copy(text_string(&function->library->source), function->library->source.length);

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/reserved.h"
 #include "kernel/kernel.h"
 #include "kernel/show.h"
 #include "kernel/trace.h"
@@ -66,6 +67,7 @@ static const char *keep_label(struct arena *arena, const char *label) {
 smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **out) {
     if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: the address for the new kernel is NULL");
     if (!desc || !desc->source) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: source is NULL");
+    TRY(reserved_check(smelt_kernel_desc, desc));
     if (!is_identifier(desc->name))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel: name '%s' is not an identifier",
                     desc->name ? desc->name : "(null)");
@@ -178,6 +180,7 @@ static smelt_status check_templates(const smelt_kernel *kernel, const smelt_run_
     int n = 0;
     for (; n < SMELT_MAX_TEMPLATES && desc->templates[n].name; n++) {
         const smelt_template *t = &desc->templates[n];
+        TRY(reserved_check(smelt_template, t));
         if (!is_identifier(t->name))
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': template name '%s' is not an identifier",
                         name, t->name);
@@ -382,6 +385,7 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
 smelt_status kernel_check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
                           struct variant_key *key) {
     int template_count;
+    TRY(reserved_check(smelt_run_desc, desc));
     TRY(settings_check(kernel->desc.name, device, desc->profile, desc->timeout));
     TRY(check_inputs(kernel, desc));
     TRY(check_outputs(kernel, desc));

@@ -1,6 +1,7 @@
 /* Whole .metal files, and packages made of them: what functions there are; packages written. */
 #include "array/array.h"
 #include "base/file.h"
+#include "base/reserved.h"
 #include "frontend/diagnostic.h"
 #include "kernel/library.h"
 #include "kernel/trace.h"
@@ -28,6 +29,7 @@ static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **o
     if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: the address for the new library is NULL");
     if (!desc || (!desc->path && !desc->source && !desc->package))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "library: neither path nor source nor package is given");
+    TRY(reserved_check(smelt_library_desc, desc));
     if (desc->source && desc->package)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "library: source and package are both given; one is loaded");
@@ -172,6 +174,12 @@ static smelt_status check_constant_name(const smelt_library *library, const smel
     return status;
 }
 
+static smelt_status check_constants(const smelt_constant *constants) {
+    for (int i = 0; i < SMELT_MAX_CONSTANTS && constants[i].dtype != SMELT_NO_DTYPE; i++)
+        TRY(reserved_check(smelt_constant, &constants[i]));
+    return SMELT_OK;
+}
+
 static smelt_status copy_constants(smelt_function *function, const smelt_function_desc *desc) {
     memcpy(function->constants, desc->constants, sizeof desc->constants);
     for (int i = 0; i < SMELT_MAX_CONSTANTS && desc->constants[i].dtype != SMELT_NO_DTYPE; i++) {
@@ -195,6 +203,8 @@ smelt_status smelt_library_function(smelt_library *library, const smelt_function
                     !library ? "library"
                     : !desc  ? "desc"
                              : "the address for the function");
+    TRY(reserved_check(smelt_function_desc, desc));
+    TRY(check_constants(desc->constants));
     int index = desc->name                                   ? find_entry(library, desc->name)
                 : smelt_library_function_count(library) == 1 ? 0
                                                              : -1;
@@ -229,6 +239,8 @@ static smelt_status check_build(const smelt_library *library, const smelt_build_
                     !library ? "library"
                     : !desc  ? "desc"
                              : "path");
+    TRY(reserved_check(smelt_build_desc, desc));
+    TRY(check_constants(desc->constants));
     if (library->packaged)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is a package already; packages are built from text",
                     library->label);

@@ -1,6 +1,6 @@
 /* Which element types suit a parameter of a library's function. */
 #include "array/dtype.h"
-#include "base/error.h"
+#include "base/reserved.h"
 
 #include <stdio.h>
 
@@ -19,6 +19,7 @@ static bool fits(const smelt_parameter *parameter, smelt_dtype dtype) {
 
 smelt_status smelt_parameter_check(const smelt_parameter *parameter, smelt_dtype dtype) {
     if (!parameter) return fail(SMELT_ERROR_INVALID_ARGUMENT, "parameter check: parameter is NULL");
+    TRY(reserved_check(smelt_parameter, parameter));
     if (fits(parameter, dtype)) return SMELT_OK;
     char vector[32] = "";
     if (parameter->components > 1) snprintf(vector, sizeof vector, "vectors of %d ", parameter->components);

@@ -1,5 +1,6 @@
 /* Launches that are checked and compiled once and run many times. */
 #include "base/interrupt.h"
+#include "base/reserved.h"
 #include "kernel/kernel.h"
 #include "kernel/transfer.h"
 
@@ -251,6 +252,7 @@ smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *des
     static const smelt_launch_desc nothing;
     if (!launch) return fail(SMELT_ERROR_INVALID_ARGUMENT, "launch run: launch is NULL");
     if (!desc) desc = &nothing;
+    TRY(reserved_check(smelt_launch_desc, desc));
     for (int i = 0; i < launch->kernel->output_count && !outputs; i++)
         if (!launch->desc.into[i] && !(desc->into && desc->into[i]))
             return fail(SMELT_ERROR_INVALID_ARGUMENT,

@@ -67,9 +67,13 @@ class Scratch:
         shutil.rmtree(self.path)
 
 
+# The name that programs ask for.
+SONAME = "libsmelt.so.1"
+
+
 def copy_libsmelt(folder):
     """The build's libsmelt into a folder, under the name that programs ask for."""
-    return shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", "libsmelt.so.0"), folder)
+    return shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", SONAME), folder)
 
 
 def read_floats(path):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from elf import dynamic, elf_files, search_paths
-from support import EXP_BODY, SMELT, expect, expect_equal, expect_exp, run_tests
+from support import EXP_BODY, SMELT, SONAME, expect, expect_equal, expect_exp, run_tests
 
 BUILD = os.path.dirname(os.path.dirname(SMELT))
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -15,7 +15,7 @@ HOST = os.path.join(HERE, "install")
 CACHE = os.environ.get("SMELT_CACHE_DIR")
 
 TREE = {
-    "bin/smelt", "lib/libsmelt.so", "lib/libsmelt.so.0", "lib/libsmelt.so.VERSION", "lib/smelt/libsmelt_compiler.so",
+    "bin/smelt", "lib/libsmelt.so", f"lib/{SONAME}", "lib/libsmelt.so.VERSION", "lib/smelt/libsmelt_compiler.so",
     "lib/pkgconfig/smelt.pc", "lib/cmake/smelt/smeltConfig.cmake", "lib/cmake/smelt/smeltConfigVersion.cmake",
     "lib/cmake/smelt/smeltTargets.cmake", "lib/cmake/smelt/smeltTargets-CONFIGURATION.cmake", "share/man/man1/smelt.1",
     "share/doc/smelt/CHANGELOG.md", "share/doc/smelt/CONTRIBUTING.md", "share/doc/smelt/LICENSE",
@@ -83,7 +83,7 @@ def test_installed_files_look_for_libraries_in_their_prefix_only(scratch):
     expect_equal(len(files), 3, "the number of programs and libraries")
     expect_equal(search_paths(files), [(os.path.join(tree, "bin/smelt"), "$ORIGIN/../lib")], "where they look for libraries")
     expect_equal([name for name in dynamic(files)[os.path.join(tree, "bin/smelt")]["NEEDED"] if "smelt" in name],
-                 ["libsmelt.so.0"], "what the command needs of smelt")
+                 [SONAME], "what the command needs of smelt")
 
 
 def test_a_moved_tree_runs_kernels(scratch):
@@ -102,7 +102,7 @@ def test_a_linked_library_finds_the_compiler(scratch):
     for folder in ("own/bin", "own/lib"):
         os.makedirs(os.path.join(scratch.path, folder))
     command = shutil.copy(os.path.join(tree, "bin/smelt"), os.path.join(scratch.path, "own/bin"))
-    os.symlink(os.path.join(tree, "lib/libsmelt.so.0"), os.path.join(scratch.path, "own/lib/libsmelt.so.0"))
+    os.symlink(os.path.join(tree, "lib", SONAME), os.path.join(scratch.path, "own/lib", SONAME))
     done, output = scratch.run_exp(smelt=command, SMELT_CACHE_DIR=CACHE or scratch.cache, body=EXP_BODY + f"// {scratch.path}\n")
     expect_exp(done, output)
 

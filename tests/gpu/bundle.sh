@@ -19,7 +19,7 @@ copy() { # FILE FOLDER
     strip --strip-unneeded "$out/$2/$(basename "$1")"
 }
 copy "$build/bin/smelt" bin
-copy "$build/lib/libsmelt.so.0" lib
+copy "$build/lib/libsmelt.so.1" lib
 copy "$build/lib/libsmelt_compiler.so" lib
 copy "$build/fuzz/fuzz_kernels" fuzz
 for program in "$build"/tests/ml_* "$build"/tests/seeds_* "$build"/tests/prelude_library "$build"/tests/measure_accuracy; do
@@ -32,7 +32,7 @@ for source in $(grep -l '"../device.h"' "$(dirname "$0")"/../unit/test_*.c); do
 done
 
 # What they need beside the C library, which is every machine's own, and LLVM's.
-for file in "$out"/bin/* "$out"/tests/* "$out"/fuzz/* "$out/lib/libsmelt.so.0"; do
+for file in "$out"/bin/* "$out"/tests/* "$out"/fuzz/* "$out/lib/libsmelt.so.1"; do
     LD_LIBRARY_PATH="$out/lib" ldd "$file"
 done | sed -n 's/.* => \(\/.*\) (0x.*/\1/p' | sort -u |
     grep -vF "$out/" | grep -vE '/(libc|libm|libmvec|libdl|libpthread|librt|ld-linux[^/]*|libsmelt[^/]*)\.so' |

@@ -197,7 +197,8 @@ static double run_on(smelt_function *function, const char *device, const struct 
     memcpy(desc.threadgroup_memory, l->threadgroup_memory, sizeof desc.threadgroup_memory);
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         struct tensor *tensor = l->in[i] ? l->in[i] : l->out[i] ? l->out[i] : l->update[i];
-        desc.buffers[i] = (smelt_buffer){tensor ? tensor->array : NULL, l->bytes[i].data, l->bytes[i].size};
+        desc.buffers[i] = (smelt_buffer){
+            .array = tensor ? tensor->array : NULL, .bytes = l->bytes[i].data, .size = l->bytes[i].size};
     }
     /* All bits set: NaN in every float, -1, and true as no comparison makes it. */
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {

@@ -1,0 +1,11 @@
+#include "base/reserved.h"
+
+smelt_status reserved_check_words(const char *type, const uint64_t *words, size_t bytes) {
+    for (size_t i = 0; i < bytes / sizeof *words; i++)
+        if (words[i])
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "%s: reserved[%zu] is %#llx; expected 0: initialise the structure with zeros, or use "
+                        "a newer libsmelt if the field is one of its own",
+                        type, i, (unsigned long long)words[i]);
+    return SMELT_OK;
+}
