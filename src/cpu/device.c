@@ -4,8 +4,8 @@
 #include "cpu/interrupt.h"
 #include "cpu/pool.h"
 #include "cpu/scalar.h"
-#include "cpu/shape.h"
-#include "kernel/log.h"
+#include "device/cpu_shape.h"
+#include "device/log.h"
 
 static smelt_status load_simd(const struct device *device, const struct code_source *source, const char *name,
                               struct executable **out) {
@@ -145,3 +145,11 @@ const struct device cpu_scalar_device = {
     .threads = pool_size,
     .run = run,
 };
+
+static const struct device *cpu_at(int index, const char **reason) {
+    static const struct device *const engines[] = {&cpu_device, &cpu_scalar_device};
+    (void)reason;
+    return index < 2 ? engines[index] : NULL;
+}
+
+const struct device_kind cpu_kind = {.at = cpu_at};

@@ -1,5 +1,5 @@
 #include "cpu/executable.h"
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "abi/cpu_context.h"
 #include "cpu/object.h"
-#include "kernel/code_list.h"
+#include "device/code_list.h"
 
 struct code {
     struct code_head head; /* what the SIMD engine refused is code of the scalar engine */

@@ -1,6 +1,6 @@
 /* Log calls of generated code. */
 #include "cpu/worker.h"
-#include "kernel/log.h"
+#include "device/log.h"
 
 static void record_call(const struct group_context *group, uint32_t index, uint32_t count,
                         const uint64_t *words) {

@@ -1,6 +1,6 @@
 /* SMELT_CUDA_TARGET: code for a lower target than the GPU's own, as an older GPU would get it. */
-#include "base/error.h"
-#include "cuda/shape.h"
+#include "cuda/context.h"
+#include "frontend/gpu_target.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,11 +20,11 @@ static void warn_once(const char *setting, const char *own, bool known) {
 }
 
 const char *cuda_target_chosen(int capability) {
-    const char *setting = getenv("SMELT_CUDA_TARGET"), *own = cuda_target(capability);
+    const char *setting = getenv("SMELT_CUDA_TARGET"), *own = gpu_target_of(capability);
     int rank;
     if (!own || !setting || !*setting) return own;
-    const char *chosen = cuda_target_named(setting);
-    if (chosen && cuda_target_runs(chosen, own, &rank)) return chosen;
+    const char *chosen = gpu_target_named(setting);
+    if (chosen && gpu_target_runs(chosen, own, &rank)) return chosen;
     warn_once(setting, own, chosen != NULL);
     return own;
 }

@@ -2,7 +2,6 @@
 #include "cuda/context.h"
 #include "cuda/launch.h"
 #include "cuda/memory.h"
-#include "cuda/shape.h"
 #include "cuda/space.h"
 #include "cuda/stream.h"
 
@@ -84,6 +83,12 @@ static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
     return NULL;
 }
 
+static int driver_version(const struct device *device) {
+    int version = 0;
+    const struct cuda_driver *driver = cuda_gpu_of(device)->driver;
+    return driver->driver_version(&version) == CUDA_SUCCESS ? version : 0;
+}
+
 /* Fills the next entry; the reason why it cannot be used, or NULL. */
 static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     struct cuda_gpu *gpu = &gpus[gpu_count];
@@ -104,6 +109,7 @@ static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     cuda_space_functions(gpu);
     gpu->device.wait = cuda_wait;
     gpu->device.reset = reset;
+    gpu->device.driver_version = driver_version;
     gpu_count++;
     return NULL;
 }

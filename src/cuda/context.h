@@ -4,12 +4,12 @@
 
 #include "array/array.h"
 #include "cuda/staging.h"
-#include "kernel/device.h"
+#include "device/device.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define CUDA_MOST_DEVICES 16
+#define CUDA_MOST_DEVICES (MOST_DEVICES - 2)
 
 struct cuda_stream;
 struct cuda_use;
@@ -43,6 +43,9 @@ struct cuda_gpu {
     uint32_t streams_made;
     struct cuda_staging staging;
 };
+
+/* choose.c — gpu_target_of(capability), or the lower target that SMELT_CUDA_TARGET names. */
+const char *cuda_target_chosen(int capability);
 
 /* GPUs that can be used, found at the first call; *count 0 and a reason (a sentence without its end) if there
  * are none. */

@@ -1,6 +1,6 @@
 #include "cuda/executable.h"
 #include "abi/cuda_parameters.h"
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -147,7 +147,7 @@ static smelt_status get_module(struct executable *executable, struct cuda_code *
 smelt_status cuda_code_for(struct executable *executable, const struct launch *launch, struct cuda_code **out,
                            struct cuda_module **module, struct preparation *preparation) {
     struct code_shape shape;
-    cuda_shape(launch, executable->source.barrier_hint, &shape);
+    gpu_shape(launch, executable->source.barrier_hint, &shape);
     struct cuda_code *code = (struct cuda_code *)code_list_find(&executable->codes, &shape);
     if (!code) TRY(make_code(executable, &shape, &code, preparation));
     *module = atomic_load_explicit(&code->module, memory_order_acquire);

@@ -3,7 +3,7 @@
 #define SMELT_CUDA_EXECUTABLE_H
 
 #include "cuda/module.h"
-#include "kernel/code_list.h"
+#include "device/code_list.h"
 
 /* One slot of struct cuda_parameters, in their order. */
 struct cuda_slot {

@@ -5,7 +5,7 @@
 #include "cuda/executable.h"
 #include "cuda/memory.h"
 #include "abi/cuda_parameters.h"
-#include "kernel/log.h"
+#include "device/log.h"
 
 struct flight {
     struct executable *executable;

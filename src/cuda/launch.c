@@ -2,7 +2,7 @@
 #include "cuda/executable.h"
 #include "cuda/flight.h"
 #include "cuda/log.h"
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
 #include "cuda/timeline.h"
 
 #include <string.h>
@@ -34,13 +34,13 @@ static smelt_status measure_grid(struct flight *f) {
     }
     if (!f->code->head.shape.folded) return SMELT_OK;
     uint64_t total = (uint64_t)groups[0] * groups[1] * groups[2];
-    uint64_t width = total < CUDA_FOLDED_ROW ? total : CUDA_FOLDED_ROW;
+    uint64_t width = total < GPU_FOLDED_ROW ? total : GPU_FOLDED_ROW;
     uint64_t rows = (total + width - 1) / width;
-    if (rows > CUDA_MOST_BLOCKS)
+    if (rows > GPU_MOST_BLOCKS)
         return fail(SMELT_ERROR_LIMIT,
                     "kernel '%s': the grid has %llu threadgroups; device '%s' takes at most %llu",
                     f->executable->name, (unsigned long long)total, f->executable->gpu->name,
-                    (unsigned long long)CUDA_MOST_BLOCKS * CUDA_FOLDED_ROW);
+                    (unsigned long long)GPU_MOST_BLOCKS * GPU_FOLDED_ROW);
     f->blocks[0] = (uint32_t)width;
     f->blocks[1] = (uint32_t)rows;
     f->blocks[2] = 1;
@@ -258,6 +258,6 @@ void cuda_device_functions(struct device *device) {
     device->load = cuda_load;
     device->unload = cuda_unload;
     device->prepare = prepare;
-    device->shape = cuda_shape;
+    device->shape = gpu_shape;
     device->run = run;
 }

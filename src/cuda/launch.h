@@ -2,7 +2,7 @@
 #ifndef SMELT_CUDA_LAUNCH_H
 #define SMELT_CUDA_LAUNCH_H
 
-#include "kernel/device.h"
+#include "device/device.h"
 
 /* Sets those that load codes, prepare and run launches. */
 void cuda_device_functions(struct device *device);

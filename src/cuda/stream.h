@@ -3,6 +3,7 @@
 #define SMELT_CUDA_STREAM_H
 
 #include "cuda/context.h"
+#include "device/stream.h"
 
 /* Kernels launched since the stream was last waited for: the latest of them. A fault is one of theirs. */
 #define CUDA_PENDING_NAMES 8
@@ -26,13 +27,6 @@ struct cuda_stream {
     uint32_t number;      /* of its GPU, in the order they were made */
     uint32_t traced;      /* the latest capture that knows its name */
     int64_t traced_until; /* the end of its latest slice */
-};
-
-struct smelt_stream {
-    atomic_int references;
-    const struct device *device;
-    struct cuda_stream *cuda; /* NULL: a CPU's, on which everything has ended when its call returns */
-    bool usual;               /* a handle on the GPU's default stream, which outlives it */
 };
 
 /* All that follows, but cuda_wait, is called between cuda_enter and cuda_leave. */

@@ -1,6 +1,6 @@
 #include "frontend/code.h"
 #include "base/trace.h"
-#include "cuda/shape.h"
+#include "frontend/gpu_target.h"
 #include "frontend/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
@@ -76,7 +76,7 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
                                       .bitcode_size = bitcode.size,
                                       .cpu = options->target ? options->target : cpu,
                                       .features =
-                                          options->target ? cuda_target_features(options->target) : NULL,
+                                          options->target ? gpu_target_features(options->target) : NULL,
                                       .constants = options->constants,
                                       .private_limit = PRIVATE_LIMIT_BYTES,
                                       .shape = options->shape,

@@ -2,7 +2,7 @@
 #include "array/dtype.h"
 #include "base/hash.h"
 #include "graph/helpers.h"
-#include "kernel/device.h"
+#include "device/device.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define SMELT_KERNEL_BOUND_H
 
 #include "array/array.h"
-#include "kernel/device.h"
+#include "device/device.h"
 #include "source/signature.h"
 
 struct bound_request {

@@ -1,7 +1,7 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
-#include "cuda/stream.h"
+#include "device/stream.h"
 #include "kernel/trace.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #define SMELT_KERNEL_DISPATCH_H
 
 #include "frontend/compile.h"
-#include "kernel/device.h"
+#include "device/device.h"
 
 /* A grid and its groups, checked against the device's limits. */
 struct extent {

@@ -2,7 +2,6 @@
 #ifndef SMELT_KERNEL_LIBRARY_H
 #define SMELT_KERNEL_LIBRARY_H
 
-#include "cuda/context.h"
 #include "kernel/dispatch.h"
 #include "package/code.h"
 
@@ -31,7 +30,7 @@ struct smelt_function {
     struct loaded {
         const struct device *device;
         struct executable *executable;
-    } loaded[2 + CUDA_MOST_DEVICES]; /* one a device */
+    } loaded[MOST_DEVICES]; /* one a device */
     int loaded_count;
 };
 

@@ -1,6 +1,5 @@
 /* What kernels are compiled with and run on here, for programs that tell people. */
-#include "cuda/context.h"
-#include "cuda/driver.h"
+#include "device/device.h"
 #include "frontend/clang.h"
 #include "frontend/compiler_library.h"
 #include "frontend/target.h"
@@ -47,12 +46,4 @@ int smelt_device_vector_bits(const char *name) {
     const struct compiler *compiler;
     if (!name || device_find(name, &device) != SMELT_OK || device != &cpu_device) return 0;
     return compiler_open(&compiler) == SMELT_OK ? compiler->vector_bits(target_cpu()) : 0;
-}
-
-int smelt_device_driver_version(const char *name) {
-    const struct device *device;
-    int version = 0;
-    if (!name || device_find(name, &device) != SMELT_OK) return 0;
-    const struct cuda_gpu *gpu = cuda_gpu_of(device);
-    return gpu && gpu->driver->driver_version(&version) == CUDA_SUCCESS ? version : 0;
 }

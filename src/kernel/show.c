@@ -1,5 +1,6 @@
 #include "kernel/show.h"
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
+#include "frontend/gpu_target.h"
 
 #include <string.h>
 
@@ -12,7 +13,7 @@ static const struct device absent_gpu = {.name = "cuda",
                                          .target = USUAL_CUDA_TARGET,
                                          .threadgroup_limit = 227 * 1024,
                                          .thread_limit = 1024,
-                                         .shape = cuda_shape};
+                                         .shape = gpu_shape};
 
 static bool names_gpu(const char *name) {
     if (!name || strncmp(name, "cuda", 4) != 0) return false;
@@ -28,10 +29,10 @@ smelt_status device_to_show(const char *name, const struct device **device) {
 }
 
 static smelt_status check_target(const char *what, const char *target) {
-    if (!target || cuda_target_named(target)) return SMELT_OK;
+    if (!target || gpu_target_named(target)) return SMELT_OK;
     struct text names = {0};
-    for (int i = 0; cuda_target_at(i); i++)
-        text_addf(&names, "%s%s", i ? cuda_target_at(i + 1) ? ", " : " or " : "", cuda_target_at(i));
+    for (int i = 0; gpu_target_at(i); i++)
+        text_addf(&names, "%s%s", i ? gpu_target_at(i + 1) ? ", " : " or " : "", gpu_target_at(i));
     smelt_status status =
         fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': target '%s' is none of a GPU; expected %s", what,
              target, text_string(&names));
@@ -64,7 +65,7 @@ smelt_status shape_for_stage(const char *what, const struct device *device, cons
                     "kernel '%s': stages simd and why are of the SIMD engine; %s '%s' runs another", what,
                     desc->target ? "target" : "device", desc->target ? desc->target : device->name);
     if (desc->target || (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX)) {
-        cuda_shape(&launch, desc->barrier_hint, shape);
+        gpu_shape(&launch, desc->barrier_hint, shape);
         options->target = desc->target ? desc->target : present_target();
     }
     return SMELT_OK;

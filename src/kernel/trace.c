@@ -1,6 +1,6 @@
 #include "kernel/trace.h"
 #include "base/json.h"
-#include "cuda/timeline.h"
+#include "device/device.h"
 
 #include <stdio.h>
 
@@ -111,6 +111,6 @@ smelt_status smelt_trace_start(const char *path) {
 smelt_status smelt_trace_stop(void) {
     uint32_t capture;
     TRY(trace_halt(&capture));
-    cuda_timeline_finish(capture);
+    device_finish_trace(capture);
     return trace_close();
 }

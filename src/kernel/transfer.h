@@ -4,7 +4,7 @@
 #define SMELT_KERNEL_TRANSFER_H
 
 #include "array/array.h"
-#include "kernel/device.h"
+#include "device/device.h"
 
 /* Does the device use the array's memory as it is? */
 static inline bool array_is_at(const smelt_array *array, const struct device *device) {

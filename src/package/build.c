@@ -1,7 +1,7 @@
 #include "package/build.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "cuda/shape.h"
+#include "frontend/gpu_target.h"
 #include "frontend/build_id.h"
 #include "frontend/compile.h"
 #include "frontend/compiler_library.h"
@@ -24,8 +24,8 @@ static const char *const cpu_targets[] = {"cpu", "x86-64", "x86-64-v3", "x86-64-
 static smelt_status unknown_target(const char *name) {
     struct text names = {0};
     for (int i = 0; i < CPU_TARGET_COUNT; i++) text_addf(&names, "%s, ", cpu_targets[i]);
-    for (int i = 0; cuda_target_at(i); i++)
-        text_addf(&names, "%s%s", i ? cuda_target_at(i + 1) ? ", " : " or " : "", cuda_target_at(i));
+    for (int i = 0; gpu_target_at(i); i++)
+        text_addf(&names, "%s%s", i ? gpu_target_at(i + 1) ? ", " : " or " : "", gpu_target_at(i));
     smelt_status status =
         fail(SMELT_ERROR_INVALID_ARGUMENT, "target '%s' is unknown; expected %s", name, text_string(&names));
     text_free(&names);
@@ -43,7 +43,7 @@ static smelt_status read_target(const char *name, struct arena *arena, struct pa
     } else if (level) {
         target->processor = name;
         target->features = level;
-    } else if (cuda_target_named(name)) {
+    } else if (gpu_target_named(name)) {
         target->kind = PACKAGE_TARGET_CUDA;
         target->processor = name;
         target->features = "";

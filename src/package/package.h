@@ -14,7 +14,7 @@
 /* A kind of machine code is made for. Readers leave kinds they do not know alone. */
 enum package_target_kind {
     PACKAGE_TARGET_CPU = 1,
-    PACKAGE_TARGET_CUDA = 2 /* PTX: `name` and `processor` are the target's (cuda/shape.h) */
+    PACKAGE_TARGET_CUDA = 2 /* PTX: `name` and `processor` are the target's (device/gpu_shape.h) */
 };
 
 struct package_target {

@@ -1,5 +1,5 @@
 #include "package/select.h"
-#include "cuda/shape.h"
+#include "frontend/gpu_target.h"
 #include "package/features.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ static int target_of_gpu(const struct package *package, const char *device, stru
     for (int i = 0; i < package->target_count; i++) {
         const struct package_target *target = &package->targets[i];
         if (target->kind != PACKAGE_TARGET_CUDA) continue;
-        if (!cuda_target_runs(target->processor, device, &rank)) {
+        if (!gpu_target_runs(target->processor, device, &rank)) {
             text_addf(why, "%s'%s' does not run on %s", why->length ? "; " : "", target->name, device);
         } else if (rank > most) {
             best = i;

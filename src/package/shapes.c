@@ -1,7 +1,7 @@
 #include "package/shapes.h"
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 #include "abi/cuda_parameters.h"
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
 
 #include <string.h>
 
@@ -86,7 +86,7 @@ static void add_group(struct shapes *shapes, const uint8_t inlined[SHAPE_MAX_INL
     struct launch launch = {.timeout = 0};
     struct code_shape shape;
     for (int d = 0; d < 3; d++) launch.grid[d] = launch.group_size[d] = size[d];
-    cuda_shape(&launch, false, &shape);
+    gpu_shape(&launch, false, &shape);
     shape.masked = 1;
     memcpy(shape.inlined, inlined, sizeof shape.inlined);
     add_both(shapes, shape);

@@ -3,7 +3,7 @@
 #include "cuda/launches.h"
 
 #include "array/array.h"
-#include "kernel/device.h"
+#include "device/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* Which GPUs' code is made for a device, and runs on it. */
 #include "unit.h"
 
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
+#include "frontend/gpu_target.h"
 
 static void each_device_has_a_target(void **state) {
     (void)state;
@@ -12,7 +13,7 @@ static void each_device_has_a_target(void **state) {
                  {88, "sm_87"},  {89, "sm_89"},  {90, "sm_90a"},  {100, "sm_90"}, {103, "sm_90"},
                  {120, "sm_90"}, {121, "sm_90"}, {9999, "sm_90"}, {0, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *found = cuda_target(cases[i].capability);
+        const char *found = gpu_target_of(cases[i].capability);
         if (!found || !cases[i].target)
             assert_ptr_equal(found, cases[i].target);
         else
@@ -23,16 +24,16 @@ static void each_device_has_a_target(void **state) {
 static void names_that_are_targets(void **state) {
     (void)state;
     int count = 0;
-    for (const char *name; (name = cuda_target_at(count)); count++) {
-        assert_string_equal(cuda_target_named(name), name);
-        assert_true(*cuda_target_features(name) == '+');
+    for (const char *name; (name = gpu_target_at(count)); count++) {
+        assert_string_equal(gpu_target_named(name), name);
+        assert_true(*gpu_target_features(name) == '+');
     }
     assert_int_equal(count, 6);
-    assert_null(cuda_target_at(-1));
-    assert_null(cuda_target_named("sm_75"));
-    assert_null(cuda_target_named("sm_90A"));
-    assert_null(cuda_target_named(""));
-    assert_string_equal(cuda_target_features("sm_75"), "");
+    assert_null(gpu_target_at(-1));
+    assert_null(gpu_target_named("sm_75"));
+    assert_null(gpu_target_named("sm_90A"));
+    assert_null(gpu_target_named(""));
+    assert_string_equal(gpu_target_features("sm_75"), "");
 }
 
 /* PTX runs on what is newer, except that of one device alone. */
@@ -45,19 +46,19 @@ static void code_runs_on_its_device_and_newer_ones(void **state) {
                  {"sm_89", "yyyynn"}, {"sm_90", "yyyyyn"}, {"sm_90a", "yyyyyy"}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         int before = -1;
-        for (int i = 0; cuda_target_at(i); i++) {
+        for (int i = 0; gpu_target_at(i); i++) {
             int rank = -1;
-            bool runs = cuda_target_runs(cuda_target_at(i), cases[c].here, &rank);
+            bool runs = gpu_target_runs(gpu_target_at(i), cases[c].here, &rank);
             if (runs != (cases[c].runs[i] == 'y'))
-                FAIL_TEST("%s's code on %s: %d", cuda_target_at(i), cases[c].here, runs);
+                FAIL_TEST("%s's code on %s: %d", gpu_target_at(i), cases[c].here, runs);
             if (!runs) continue;
             assert_true(rank > before);
             before = rank;
         }
     }
     int rank;
-    assert_false(cuda_target_runs("sm_75", "sm_90a", &rank));
-    assert_false(cuda_target_runs("sm_80", "sm_75", &rank));
+    assert_false(gpu_target_runs("sm_75", "sm_90a", &rank));
+    assert_false(gpu_target_runs("sm_80", "sm_75", &rank));
 }
 
 int main(void) {

@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "cpu/gang.h"
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Code of packages for GPUs as a device asks for it when it launches, on machines without one. */
 #include "unit.h"
 
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
 #include "kernel/library.h"
 #include "smelt/smelt.h"
 
@@ -46,7 +46,7 @@ static smelt_function *packaged(const char *const *targets) {
 static struct code_shape shape_of(uint32_t grid, uint32_t group, double timeout) {
     struct launch launch = {.grid = {grid, 1, 1}, .group_size = {group, 1, 1}, .timeout = timeout};
     struct code_shape shape;
-    cuda_shape(&launch, false, &shape);
+    gpu_shape(&launch, false, &shape);
     return shape;
 }
 

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "base/hash.h"
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 #include "frontend/build_id.h"
 #include "package/constants.h"
 #include "package/features.h"

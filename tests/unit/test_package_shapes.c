@@ -1,9 +1,9 @@
 /* Which code of a package serves which launch: only what is right for it, and of that the best. */
 #include "unit.h"
 
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 #include "abi/cuda_parameters.h"
-#include "cuda/shape.h"
+#include "device/gpu_shape.h"
 #include "package/package.h"
 #include "package/select.h"
 #include "package/shapes.h"
@@ -139,8 +139,8 @@ static void random_gpu_launch(struct gpu_case *c) {
     c->launch.inlined = c->inlined;
 }
 
-static void gpu_shape(const struct gpu_case *c, struct code_shape *shape) {
-    cuda_shape(&c->launch, false, shape);
+static void shape_of(const struct gpu_case *c, struct code_shape *shape) {
+    gpu_shape(&c->launch, false, shape);
     memcpy(shape->inlined, c->inlined, sizeof c->inlined);
 }
 
@@ -209,12 +209,12 @@ static void packages_have_code_for_every_launch_on_a_gpu(void **state) {
     struct gpu_case c;
     for (int i = 0; i < ROUNDS; i++) {
         random_gpu_launch(&c);
-        gpu_shape(&c, &asked[i]);
+        shape_of(&c, &asked[i]);
     }
     for (int i = 0; i < 20 * ROUNDS; i++) {
         struct code_shape wanted;
         random_gpu_launch(&c);
-        gpu_shape(&c, &wanted);
+        shape_of(&c, &wanted);
         const struct package_code *found = package_find_code(&entry, 0, &wanted);
         expect_on_gpu(found != NULL, "no code", &wanted, &c);
         expect_on_gpu(shape_serves(&wanted, &wanted) && shape_serves_well(&wanted, &wanted),

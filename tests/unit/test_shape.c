@@ -1,7 +1,7 @@
-/* Which codes a launch needs (cpu/shape.h). */
+/* Which codes a launch needs (device/cpu_shape.h). */
 #include "unit.h"
 
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "kernel/code_list.h"
+#include "device/code_list.h"
 
 #include <string.h>
 

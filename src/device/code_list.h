@@ -1,9 +1,9 @@
 /* The codes of an entry, by the shape of launch each was made for: made when a launch first needs them, kept
  * until the entry is unloaded. Finding one takes no lock. */
-#ifndef SMELT_KERNEL_CODE_LIST_H
-#define SMELT_KERNEL_CODE_LIST_H
+#ifndef SMELT_DEVICE_CODE_LIST_H
+#define SMELT_DEVICE_CODE_LIST_H
 
-#include "kernel/device.h"
+#include "device/device.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

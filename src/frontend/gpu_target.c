@@ -1,31 +1,6 @@
-#include "cuda/shape.h"
+#include "frontend/gpu_target.h"
 
 #include <string.h>
-
-void cuda_shape(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
-    const uint32_t *size = launch->group_size;
-    uint32_t threads = size[0] * size[1] * size[2];
-    bool line = size[1] == 1 && size[2] == 1;
-    (void)barrier_hint;
-    *shape = (struct code_shape){.engine = ENGINE_PTX,
-                                 .polled = launch->timeout > 0,
-                                 .small = !launch->large,
-                                 .aligned = !launch->unaligned};
-    for (int d = 0; d < 3; d++) {
-        uint64_t groups = ((uint64_t)launch->grid[d] + size[d] - 1) / size[d];
-        if (launch->grid[d] % size[d]) shape->masked = 1;
-        if (launch->grid[d] >= INT32_MAX - 1023u) shape->small = 0;
-        if (groups > (d ? CUDA_MOST_BLOCKS : CUDA_MOST_BLOCKS_X)) shape->folded = 1;
-    }
-    if (launch->inlined) memcpy(shape->inlined, launch->inlined, sizeof shape->inlined);
-    if (threads % 32 == 0) {
-        memcpy(shape->size, size, sizeof shape->size);
-        return;
-    }
-    for (int d = 1; d < 3; d++) shape->size[d] = line;
-    shape->most_threads = 32;
-    while (shape->most_threads < threads) shape->most_threads *= 2;
-}
 
 /* From old to new, which is from less to more. `only`: runs on devices of this capability alone; the others'
  * runs on newer ones, too, as PTX does. */
@@ -45,7 +20,7 @@ static int find_target(const char *name) {
     return -1;
 }
 
-const char *cuda_target(int capability) {
+const char *gpu_target_of(int capability) {
     const char *best = NULL;
     for (int i = 0; i < TARGET_COUNT; i++) {
         bool runs =
@@ -55,21 +30,21 @@ const char *cuda_target(int capability) {
     return best;
 }
 
-const char *cuda_target_named(const char *name) {
+const char *gpu_target_named(const char *name) {
     int index = find_target(name);
     return index < 0 ? NULL : targets[index].name;
 }
 
-const char *cuda_target_at(int index) {
+const char *gpu_target_at(int index) {
     return index < 0 || index >= TARGET_COUNT ? NULL : targets[index].name;
 }
 
-const char *cuda_target_features(const char *target) {
+const char *gpu_target_features(const char *target) {
     int index = find_target(target);
     return index < 0 ? "" : targets[index].features;
 }
 
-bool cuda_target_runs(const char *target, const char *here, int *rank) {
+bool gpu_target_runs(const char *target, const char *here, int *rank) {
     int made = find_target(target), wanted = find_target(here);
     if (made < 0 || wanted < 0) return false;
     *rank = made;

@@ -1,6 +1,6 @@
 /* Which codes a launch needs. */
-#ifndef SMELT_CPU_SHAPE_H
-#define SMELT_CPU_SHAPE_H
+#ifndef SMELT_DEVICE_CPU_SHAPE_H
+#define SMELT_DEVICE_CPU_SHAPE_H
 
 #include "abi/image.h"
 

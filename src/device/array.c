@@ -1,6 +1,6 @@
 /* Arrays on devices that are called by name. */
 #include "array/array.h"
-#include "kernel/device.h"
+#include "device/device.h"
 
 smelt_status smelt_array_create_on(const char *name, smelt_dtype dtype, smelt_shape shape,
                                    smelt_array **array) {

@@ -7,8 +7,8 @@
  * fourth ones where they have four. A text has its address in the first and second word, its bytes in the
  * third. Kernel code has read every byte of these texts, or the compiler has laid them out: they may be read.
  */
-#ifndef SMELT_KERNEL_LOG_H
-#define SMELT_KERNEL_LOG_H
+#ifndef SMELT_DEVICE_LOG_H
+#define SMELT_DEVICE_LOG_H
 
 #include "base/error.h"
 

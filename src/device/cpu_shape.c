@@ -1,4 +1,4 @@
-#include "cpu/shape.h"
+#include "device/cpu_shape.h"
 
 #include "abi/cpu_context.h"
 

@@ -1,4 +1,4 @@
-#include "kernel/log.h"
+#include "device/log.h"
 #include "base/format.h"
 
 #include <stdlib.h>

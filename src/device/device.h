@@ -1,6 +1,6 @@
 /* A device: a struct of function pointers. Adding one touches its folder and the table in device.c. */
-#ifndef SMELT_KERNEL_DEVICE_H
-#define SMELT_KERNEL_DEVICE_H
+#ifndef SMELT_DEVICE_DEVICE_H
+#define SMELT_DEVICE_DEVICE_H
 
 #include "abi/image.h"
 
@@ -85,11 +85,29 @@ struct device {
     smelt_status (*memory)(const struct device *device, uint64_t *free_bytes, uint64_t *total_bytes);
     smelt_status (*wait)(const struct device *device);
     smelt_status (*reset)(const struct device *device);
+    /* (optional) smelt_device_driver_version; 0: not known. */
+    int (*driver_version)(const struct device *device);
 };
+
+/* How the devices of a kind are found: each folder of one registers its own (the table in device.c). */
+struct device_kind {
+    const char
+        *name; /* "cuda" is the first of them and "cuda:1" one by number; NULL: each has its own name */
+    /* Device number `index` of those that can be used; NULL: there are no more. Where there is none at all,
+     * *reason says why: a sentence without its end. */
+    const struct device *(*at)(int index, const char **reason);
+    /* (optional) Adds what a trace does not have yet, before it is closed. */
+    void (*finish_trace)(uint32_t capture);
+};
+
+#define MOST_DEVICES 18 /* both CPU engines and 16 GPUs */
 
 /* The device called `name` (NULL: "cpu"), or NO_DEVICE with the names there are. */
 smelt_status device_find(const char *name, const struct device **device);
 
+void device_finish_trace(uint32_t capture);
+
 extern const struct device cpu_device, cpu_scalar_device;
+extern const struct device_kind cpu_kind, cuda_kind;
 
 #endif
