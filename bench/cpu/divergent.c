@@ -1,5 +1,5 @@
 /* A loop whose length depends on the data, with branches inside and an early return. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/kernel_text.h"
 #include "bench/cpu/threads.h"
 
@@ -34,12 +34,12 @@ static void expect_piece(void *context, int64_t index) {
 
 static smelt_status measure(struct bench *bench, const char *name, struct divergent_job *job) {
     uint32_t count = (uint32_t)smelt_array_size(job->in);
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = name,
                               .output = job->out,
                               .expected = job->expected,
-                              .tolerance = 1e-5,
-                              .repeats = bench_repeats(bench, 11)};
+                              .tolerance = 1e-5};
     smelt_dispatch_desc desc = {
         .buffers = {{.array = job->in}, {.array = job->out}, {.bytes = &count, .size = sizeof count}},
         .grid = {count},

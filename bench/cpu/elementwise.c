@@ -1,5 +1,5 @@
 /* Elementwise jobs, which memory bounds: exp, and a chain of operations fused into one kernel. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/kernel_text.h"
 #include "bench/cpu/memory.h"
@@ -59,14 +59,14 @@ static smelt_status measure_body(void *context, double *seconds) {
 
 static smelt_status measure_exp(struct bench *bench, const char *name, struct exp_job *job) {
     int64_t count = smelt_array_size(job->in);
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = name,
                               .work = 8.0 * (double)count,
                               .work_unit = "B",
                               .output = job->out,
                               .expected = job->expected,
-                              .tolerance = 1e-6,
-                              .repeats = bench_repeats(bench, 11)};
+                              .tolerance = 1e-6};
     struct standard standard;
     smelt_dispatch_desc desc = {
         .buffers = {{.array = job->in}, {.array = job->out}}, .grid = {count}, .threadgroup = {GROUP}};
@@ -74,7 +74,7 @@ static smelt_status measure_exp(struct bench *bench, const char *name, struct ex
     contest_enter_hand(&contest, HAND_WRITTEN, hand_exp, job, "copy");
     standard_enter(&contest, &standard, "elementwise_exp.metal", kernel_text_elementwise_exp,
                    "elementwise_exp", &desc, "copy", (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.85});
-    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, (struct bench_bar){0});
+    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, NO_BAR);
     contest_add(&contest, (struct bench_case){.variant = "smelt cpu, new output",
                                               .anchor = "copy",
                                               .measure = measure_body,
@@ -139,14 +139,14 @@ static smelt_status hand_chain(void *context) {
 #define SEPARATE "smelt cpu, four launches"
 
 static smelt_status measure_chain(struct bench *bench, const char *name, struct chain_job *job) {
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = name,
                               .work = 12.0 * (double)(job->rows * job->columns),
                               .work_unit = "B",
                               .output = job->out,
                               .expected = job->expected,
-                              .tolerance = 2e-6,
-                              .repeats = bench_repeats(bench, 11)};
+                              .tolerance = 2e-6};
     smelt_buffer x = {.array = job->x}, scale = {.array = job->scale}, bias = {.array = job->bias},
                  residual = {.array = job->residual}, between = {.array = job->between},
                  out = {.array = job->out};
@@ -160,21 +160,21 @@ static smelt_status measure_chain(struct bench *bench, const char *name, struct 
         all[i]->grid[0] = job->columns;
         all[i]->grid[1] = job->rows;
         all[i]->threadgroup[0] = GROUP;
+        all[i]->device = "cpu";
     }
-    static const char *const names[] = {"multiply_columns", "add_columns", "gelu_each", "multiply_each",
-                                        NULL};
+    static const char *const names[] = {"multiply_columns", "add_columns", "gelu_each", "multiply_each"};
     struct standard standard;
-    struct launches separate;
+    struct launches separate = {0};
     team_run(expect_chain_row, job, job->rows);
     contest_enter_hand(&contest, HAND_WRITTEN, hand_chain, job, NULL);
     standard_enter(&contest, &standard, "gelu_chain.metal", kernel_text_gelu_chain, "gelu_chain", &fused,
-                   SEPARATE, (struct bench_bar){0});
-    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, (struct bench_bar){0});
-    smelt_status status =
-        launches_create("gelu_chain.metal", kernel_text_gelu_chain, names, steps, "cpu", &separate);
-    if (contest.status == SMELT_OK) contest.status = status;
+                   SEPARATE, NO_BAR);
+    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, NO_BAR);
+    for (int i = 0; i < 4 && contest.status == SMELT_OK; i++)
+        contest.status =
+            launches_add(&separate, "gelu_chain.metal", kernel_text_gelu_chain, names[i], &steps[i]);
     contest_enter(&contest, (struct variant){.name = SEPARATE, .run = launches_run, .context = &separate});
-    status = contest_run(&contest);
+    smelt_status status = contest_run(&contest);
     launches_release(&separate);
     standard_release(&standard);
     return status;

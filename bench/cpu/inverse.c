@@ -1,5 +1,5 @@
 /* Inverses of unit lower triangular 64 x 64 squares along a sequence, in a layout of (length, heads, 64). */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/kernel_text.h"
 #include "bench/cpu/threads.h"
@@ -41,14 +41,14 @@ static smelt_status hand_fours(void *context) {
 
 static smelt_status measure(struct bench *bench, const char *name, struct inverse_job *job) {
     uint32_t size[4] = {1, (uint32_t)job->length, (uint32_t)job->heads, SIDE};
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = name,
                               .work = 8.0 * (double)smelt_array_size(job->a),
                               .work_unit = "B",
                               .output = job->inverse,
                               .expected = job->expected,
-                              .tolerance = 1e-5,
-                              .repeats = bench_repeats(bench, 11)};
+                              .tolerance = 1e-5};
     smelt_dispatch_desc desc = {
         .buffers = {{.array = job->a}, {.array = job->inverse}, {.bytes = size, .size = sizeof size}},
         .threadgroup_memory = {2 * SIDE * SIDE * sizeof(float)},

@@ -1,5 +1,5 @@
 /* smelt bench cpu: the CPU engines beside hand-written code, OpenBLAS and what the machine can do. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/cpu/openblas.h"
 #include "bench/cpu/threads.h"
 

@@ -1,5 +1,5 @@
 /* What a launch costs: kernels that do next to nothing, through the whole public call. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 
 #define GROUP 32
 #define LAUNCHES 2000

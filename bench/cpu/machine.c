@@ -1,5 +1,5 @@
 /* What the machine can do: memory and arithmetic, on all threads. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/memory.h"
 
@@ -23,13 +23,13 @@ static smelt_status measure_multiply_adds(void *context, double *seconds) {
 }
 
 static smelt_status measure(struct bench *bench, const char *job, smelt_array *from, smelt_array *to) {
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = job,
                               .work = 8.0 * (double)smelt_array_size(from),
                               .work_unit = "B",
                               .output = to,
-                              .expected = from,
-                              .repeats = bench_repeats(bench, 11)};
+                              .expected = from};
     struct copy plain = {machine_copy, from, to}, bypassing = {machine_copy_bypassing, from, to};
     contest_enter(&contest, (struct variant){.name = "copy", .run = run_copy, .context = &plain});
     contest_enter(&contest, (struct variant){.name = "copy, non-temporal",

@@ -1,7 +1,7 @@
 /* Matrix products: tiles in threadgroup memory, one output a thread and 8 x 8 outputs a thread; simdgroup
  * matrices.
  */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/kernel_text.h"
 #include "bench/cpu/openblas.h"
@@ -43,14 +43,14 @@ static smelt_status run_product(void *context) {
 
 static struct contest contest_of(struct bench *bench, const char *name, struct matmul_job *job) {
     team_run(expect_row, job, job->n);
-    return (struct contest){.bench = bench,
+    return (struct contest){.device = &cpu_contest,
+                            .bench = bench,
                             .job = name,
                             .work = 2.0 * (double)job->n * (double)job->n * (double)job->n,
                             .work_unit = "FLOP",
                             .output = job->c,
                             .expected = job->expected,
-                            .tolerance = 1e-4, /* sums of up to 1024 products in [-1, 1] */
-                            .repeats = bench_repeats(bench, 11)};
+                            .tolerance = 1e-4}; /* sums of up to 1024 products in [-1, 1] */
 }
 
 static void enter_openblas(struct contest *contest, const struct product *product) {
@@ -74,7 +74,7 @@ static smelt_status measure_tiled(struct bench *bench, const char *name, struct 
     contest_enter_hand(&contest, HAND_WRITTEN, run_product, &hand, OPENBLAS);
     standard_enter(&contest, &standard, "matmul_tiled.metal", kernel_text_matmul_tiled, "matmul_tiled", &desc,
                    OPENBLAS, (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.5});
-    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, (struct bench_bar){0});
+    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, NO_BAR);
     smelt_status status = contest_run(&contest);
     standard_release(&standard);
     return status;
@@ -96,7 +96,7 @@ static smelt_status measure_register(struct bench *bench, const char *name, stru
     standard_enter(&contest, &standard, "matmul_register.metal", kernel_text_matmul_register,
                    "matmul_register", &desc, LANES_BY_HAND, (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.9});
     contest_compare(&contest, SMELT_CPU, OPENBLAS, (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.5});
-    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, (struct bench_bar){0});
+    contest_compare(&contest, SMELT_CPU, HAND_WRITTEN, NO_BAR);
     smelt_status status = contest_run(&contest);
     standard_release(&standard);
     return status;
@@ -113,7 +113,7 @@ static smelt_status measure_simdgroup(struct bench *bench, const char *name, str
     struct product blas = {openblas_matmul, job};
     enter_openblas(&contest, &blas);
     standard_enter(&contest, &standard, "matmul_simdgroup.metal", kernel_text_matmul_simdgroup,
-                   "matmul_simdgroup", &desc, OPENBLAS, (struct bench_bar){0});
+                   "matmul_simdgroup", &desc, OPENBLAS, NO_BAR);
     smelt_status status = contest_run(&contest);
     standard_release(&standard);
     return status;

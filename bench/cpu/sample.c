@@ -1,5 +1,5 @@
 /* Bilinear samples of images of 64 channels at random points: scattered reads of whole pixels. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/kernel_text.h"
 #include "bench/cpu/threads.h"
@@ -43,14 +43,14 @@ static smelt_status measure(struct bench *bench, const char *name, struct sample
     int64_t points = job->batch * job->rows * job->rows;
     int32_t size[5] = {(int32_t)job->side, (int32_t)job->side, CHANNELS, (int32_t)job->rows,
                        (int32_t)job->rows};
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = name,
                               .work = 5.0 * CHANNELS * sizeof(float) * (double)points,
                               .work_unit = "B",
                               .output = job->out,
                               .expected = job->expected,
-                              .tolerance = 5e-5, /* a coordinate of 256 has 16 bits behind the point */
-                              .repeats = bench_repeats(bench, 11)};
+                              .tolerance = 5e-5}; /* a coordinate of 256 has 16 bits behind the point */
     smelt_dispatch_desc desc = {.buffers = {{.array = job->x},
                                             {.array = job->points},
                                             {.array = job->out},

@@ -1,5 +1,5 @@
 /* Softmax of rows: what barriers and simdgroup reductions cost. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/kernel_text.h"
 #include "bench/cpu/threads.h"
@@ -33,15 +33,15 @@ static smelt_status run_hand(void *context) {
 static smelt_status measure(struct bench *bench, const char *name, struct softmax_job *job, const char *file,
                             const char *text, const char *function) {
     uint32_t columns = (uint32_t)job->columns;
-    struct contest contest = {.bench = bench,
+    struct contest contest = {.device = &cpu_contest,
+                              .bench = bench,
                               .job = name,
                               .work = 8.0 * (double)(job->rows * job->columns),
                               .work_unit = "B",
                               .output = job->out,
                               .expected = job->expected,
                               .tolerance = 1e-5,
-                              .smallest = 1e-6,
-                              .repeats = bench_repeats(bench, 11)};
+                              .smallest = 1e-6};
     smelt_dispatch_desc desc = {
         .buffers = {{.array = job->in}, {.array = job->out}, {.bytes = &columns, .size = sizeof columns}},
         .groups = {job->rows, 1, 1},

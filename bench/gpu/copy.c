@@ -1,5 +1,5 @@
 /* What goes over arrays once: copies, the measure of all else, and exp. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 
 #include <math.h>
@@ -42,26 +42,31 @@ smelt_status bench_gpu_copy(struct bench *bench, const char *name) {
                            .expected = gpu_first_values(gpu->from, GPU_BLOCK < smelt_array_size(gpu->from)
                                                                        ? GPU_BLOCK
                                                                        : smelt_array_size(gpu->from))};
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .bytes = 2.0 * (double)gpu_bytes(gpu->to),
-                                  .batch = 5,
-                                  .output = gpu->to,
-                                  .check = check_copy,
-                                  .check_context = &job};
-    struct gpu_launches launches = {0};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = 2.0 * (double)gpu_bytes(gpu->to),
+                              .work_unit = "B",
+                              .batch = 5,
+                              .output = gpu->to,
+                              .check = check_copy,
+                              .check_context = &job};
+    struct launches launches = {0};
     if (!job.expected) return SMELT_ERROR_OUT_OF_MEMORY;
     smelt_status status =
         gpu_add_launch(gpu, &launches, "gpu_copy.metal", kernel_text_gpu_copy, "copy",
                        &(smelt_dispatch_desc){.buffers = {{.array = gpu->from}, {.array = gpu->to}},
                                               .grid = {smelt_array_size(gpu->to) / FLOATS_A_THREAD},
                                               .threadgroup = {THREADS}});
-    gpu_enter(&contest, "cuMemcpyDtoD", copy_by_driver, &job, NULL, NO_BAR);
+    contest_enter(&contest, (struct variant){.name = "cuMemcpyDtoD", .run = copy_by_driver, .context = &job});
     if (status == SMELT_OK)
-        gpu_enter(&contest, "smelt kernel", gpu_run_launches, &launches, "cuMemcpyDtoD", NO_BAR);
+        contest_enter(&contest, (struct variant){.name = "smelt kernel",
+                                                 .run = launches_run,
+                                                 .context = &launches,
+                                                 .anchor = "cuMemcpyDtoD"});
     gpu_enter_peer(&contest, PYTORCH, "copy");
     if (status == SMELT_OK) status = gpu_contest_run(&contest);
-    gpu_release_launches(&launches);
+    launches_release(&launches);
     free(job.expected);
     return status;
 }
@@ -94,14 +99,16 @@ static bool check_exp(void *context, const void *output, char *message, size_t s
 }
 
 static smelt_status measure_exp(struct gpu *gpu, const char *name, struct exp_job *job) {
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .bytes = 2.0 * (double)gpu_bytes(job->out),
-                                  .batch = 5,
-                                  .output = job->out,
-                                  .check = check_exp,
-                                  .check_context = job};
-    struct gpu_launches wide = {0}, plain = {0};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = 2.0 * (double)gpu_bytes(job->out),
+                              .work_unit = "B",
+                              .batch = 5,
+                              .output = job->out,
+                              .check = check_exp,
+                              .check_context = job};
+    struct launches wide = {0}, plain = {0};
     smelt_dispatch_desc desc = {.buffers = {{.array = job->in}, {.array = job->out}},
                                 .grid = {smelt_array_size(job->out) / FLOATS_A_THREAD},
                                 .threadgroup = {THREADS}};
@@ -114,14 +121,20 @@ static smelt_status measure_exp(struct gpu *gpu, const char *name, struct exp_jo
     if (status == SMELT_OK) {
         gpu_enter_floor(&contest);
         gpu_enter_peer(&contest, PYTORCH, "exp");
-        gpu_enter(&contest, "smelt, float4", gpu_run_launches, &wide, FLOOR,
-                  (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.9});
-        gpu_compare(&contest, "smelt, float4", PYTORCH, NO_BAR);
-        gpu_enter(&contest, "smelt, one a thread", gpu_run_launches, &plain, FLOOR, NO_BAR);
+        contest_enter(&contest, (struct variant){.name = "smelt, float4",
+                                                 .run = launches_run,
+                                                 .context = &wide,
+                                                 .anchor = FLOOR,
+                                                 .bar = {BENCH_SPEED_AT_LEAST, 0.9}});
+        contest_compare(&contest, "smelt, float4", PYTORCH, NO_BAR);
+        contest_enter(&contest, (struct variant){.name = "smelt, one a thread",
+                                                 .run = launches_run,
+                                                 .context = &plain,
+                                                 .anchor = FLOOR});
         status = gpu_contest_run(&contest);
     }
-    gpu_release_launches(&wide);
-    gpu_release_launches(&plain);
+    launches_release(&wide);
+    launches_release(&plain);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* Inverses of unit lower triangular 64 x 64 squares: a kernel that knows the size, and one as it was found,
  * which does not. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 
 #include <math.h>
@@ -83,18 +83,18 @@ static char *read_seed(void) {
 
 #define SEED "seed 002, unmodified"
 
-static smelt_status enter_seed(struct gpu_contest *contest, struct gpu_launches *launches,
+static smelt_status enter_seed(struct contest *contest, struct launches *launches,
                                const struct inverse_job *job) {
     static uint32_t size[4] = {1, 0, 1, SIDE};
     size[1] = (uint32_t)job->squares * SIDE;
     char *text = read_seed();
     if (!text) {
-        bench_note(contest->gpu->bench, contest->job, SEED,
+        bench_note(contest->bench, contest->job, SEED,
                    "the seeds are in none of $SMELT_TEST_SEEDS, ../shared/seeds, shared/seeds");
         return SMELT_OK;
     }
     smelt_status status = gpu_add_launch(
-        contest->gpu, launches, "seed_002.metal", text, "chunk_tri_solve_invert_f32",
+        contest->bench->shared, launches, "seed_002.metal", text, "chunk_tri_solve_invert_f32",
         &(smelt_dispatch_desc){
             .buffers = {{.array = job->a}, {.array = job->out}, {.bytes = size, .size = sizeof size}},
             .threadgroup_memory = {2 * ELEMENTS * sizeof(float)},
@@ -102,20 +102,26 @@ static smelt_status enter_seed(struct gpu_contest *contest, struct gpu_launches 
             .threadgroup = {SIDE, 1, 1}});
     free(text);
     if (status != SMELT_OK) return status;
-    gpu_enter(contest, SEED, gpu_run_launches, launches, FLOOR, (struct bench_bar){BENCH_TIME_AT_MOST, 6});
-    gpu_compare(contest, SEED, PYTORCH, NO_BAR);
+    contest_enter(contest, (struct variant){.name = SEED,
+                                            .run = launches_run,
+                                            .context = launches,
+                                            .anchor = FLOOR,
+                                            .bar = {BENCH_TIME_AT_MOST, 6}});
+    contest_compare(contest, SEED, PYTORCH, NO_BAR);
     return SMELT_OK;
 }
 
 static smelt_status measure(struct gpu *gpu, const char *name, struct inverse_job *job) {
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .bytes = 2.0 * (double)gpu_bytes(job->out),
-                                  .batch = 10,
-                                  .output = job->out,
-                                  .check = check_squares,
-                                  .check_context = job};
-    struct gpu_launches own = {0}, seed = {0};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = 2.0 * (double)gpu_bytes(job->out),
+                              .work_unit = "B",
+                              .batch = 10,
+                              .output = job->out,
+                              .check = check_squares,
+                              .check_context = job};
+    struct launches own = {0}, seed = {0};
     smelt_status status =
         gpu_add_launch(gpu, &own, "gpu_inverse.metal", kernel_text_gpu_inverse, "inverse_64",
                        &(smelt_dispatch_desc){.buffers = {{.array = job->a}, {.array = job->out}},
@@ -124,14 +130,17 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct inverse_jo
     if (status == SMELT_OK) {
         gpu_enter_floor(&contest);
         gpu_enter_peer(&contest, PYTORCH, "inverse");
-        gpu_enter(&contest, "smelt, 64 known", gpu_run_launches, &own, FLOOR,
-                  (struct bench_bar){BENCH_TIME_AT_MOST, 2});
-        gpu_compare(&contest, "smelt, 64 known", PYTORCH, NO_BAR);
+        contest_enter(&contest, (struct variant){.name = "smelt, 64 known",
+                                                 .run = launches_run,
+                                                 .context = &own,
+                                                 .anchor = FLOOR,
+                                                 .bar = {BENCH_TIME_AT_MOST, 2}});
+        contest_compare(&contest, "smelt, 64 known", PYTORCH, NO_BAR);
         status = enter_seed(&contest, &seed, job);
     }
     if (status == SMELT_OK) status = gpu_contest_run(&contest);
-    gpu_release_launches(&own);
-    gpu_release_launches(&seed);
+    launches_release(&own);
+    launches_release(&seed);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* smelt bench gpu: kernels on an NVIDIA GPU beside their floor (bytes by the speed of a copy), PyTorch,
  * cuBLAS and bare calls of the driver. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 #include "bench/gpu/peers.h"
 
@@ -28,7 +28,8 @@ static smelt_status open_gpu(struct gpu *gpu) {
     if (status == SMELT_OK) status = gpu_driver_status(gpu_driver_open());
     if (status == SMELT_OK) status = gpu_random(SMELT_FLOAT32, shape, GPU_BLOCK, 1, -4, 4, &gpu->from);
     if (status == SMELT_OK) status = gpu_new(SMELT_FLOAT32, shape, &gpu->to);
-    if (status == SMELT_OK) status = gpu_function("gpu_copy.metal", kernel_text_gpu_copy, "copy", &gpu->copy);
+    if (status == SMELT_OK)
+        status = function_create("gpu_copy.metal", kernel_text_gpu_copy, "copy", &gpu->copy);
     return status;
 }
 

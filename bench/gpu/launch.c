@@ -1,6 +1,6 @@
 /* What a launch on the GPU costs: a kernel that does nothing, by smelt and by bare calls of the driver; one
  * after another, and recorded. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 
 #define THREADS 32
 #define LAUNCHES 500 /* fewer than the driver's queue takes before it waits */
@@ -166,7 +166,7 @@ smelt_status bench_gpu_launch(struct bench *bench, const char *name) {
                                       .threadgroup = {THREADS},
                                       .device = GPU,
                                       .stream = gpu->stream}};
-    smelt_status status = gpu_function(
+    smelt_status status = function_create(
         "empty.metal", "kernel void empty(device float *unused [[buffer(0)]]) {}\n", "empty", &job.function);
     if (status == SMELT_OK) status = launch_many(&job, 2);
     if (status == SMELT_OK) status = measure_calls(&job, name);

@@ -1,5 +1,5 @@
 /* Matrix products by simdgroup matrices, beside cuBLAS. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 #include "bench/gpu/cublas.h"
 #include "bench/kernel_text.h"
 
@@ -59,15 +59,17 @@ static smelt_status run_cublas(void *context) {
 static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job *job) {
     static uint32_t n;
     n = (uint32_t)job->n;
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .operations = 2.0 * (double)job->n * (double)job->n * (double)job->n,
-                                  .batch = 2,
-                                  .output = job->c,
-                                  .check = check_product,
-                                  .check_context = job};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = 2.0 * (double)job->n * (double)job->n * (double)job->n,
+                              .work_unit = "FLOP",
+                              .batch = 2,
+                              .output = job->c,
+                              .check = check_product,
+                              .check_context = job};
     int64_t tile = job->half ? HALF_TILE : TILE;
-    struct gpu_launches launches = {0};
+    struct launches launches = {0};
     const char *torch = job->half ? "PyTorch, f16" : "PyTorch, f32";
     const char *own = job->half ? "smelt, f16" : "smelt, f32";
     const char *blas = job->half ? CUBLAS ", f16" : CUBLAS ", f32";
@@ -82,14 +84,18 @@ static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job
                                               .groups = {job->n / tile, job->n / tile, 1},
                                               .threadgroup = {job->half ? HALF_THREADS : THREADS, 1, 1}});
     const char *why = cublas_open();
-    if (status == SMELT_OK && !why) gpu_enter(&contest, blas, run_cublas, job, NULL, NO_BAR);
+    if (status == SMELT_OK && !why)
+        contest_enter(&contest, (struct variant){.name = blas, .run = run_cublas, .context = job});
     if (status == SMELT_OK && why) bench_note(gpu->bench, name, blas, why);
     if (status == SMELT_OK) {
         gpu_enter_peer(&contest, torch, job->half ? "matmul-f16" : "matmul-f32");
-        gpu_enter(&contest, own, gpu_run_launches, &launches, why ? torch : blas, NO_BAR);
+        contest_enter(&contest, (struct variant){.name = own,
+                                                 .run = launches_run,
+                                                 .context = &launches,
+                                                 .anchor = why ? torch : blas});
         status = gpu_contest_run(&contest);
     }
-    gpu_release_launches(&launches);
+    launches_release(&launches);
     return status;
 }
 

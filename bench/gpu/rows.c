@@ -1,5 +1,5 @@
 /* Rows of bfloats: softmax, and division by the root of the mean square. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 
 #include <math.h>
@@ -62,25 +62,30 @@ static bool check_rows(void *context, const void *output, char *message, size_t 
 
 static smelt_status measure(struct gpu *gpu, const char *name, struct rows_job *job, const char *kernel,
                             const smelt_dispatch_desc *desc) {
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .bytes = 2.0 * (double)gpu_bytes(job->out),
-                                  .batch = 10,
-                                  .output = job->out,
-                                  .check = check_rows,
-                                  .check_context = job};
-    struct gpu_launches launches = {0};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = 2.0 * (double)gpu_bytes(job->out),
+                              .work_unit = "B",
+                              .batch = 10,
+                              .output = job->out,
+                              .check = check_rows,
+                              .check_context = job};
+    struct launches launches = {0};
     smelt_status status =
         gpu_add_launch(gpu, &launches, "gpu_rows.metal", kernel_text_gpu_rows, kernel, desc);
     if (status == SMELT_OK) {
         gpu_enter_floor(&contest);
         gpu_enter_peer(&contest, PYTORCH, name);
-        gpu_enter(&contest, "smelt", gpu_run_launches, &launches, FLOOR,
-                  (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.9});
-        gpu_compare(&contest, "smelt", PYTORCH, NO_BAR);
+        contest_enter(&contest, (struct variant){.name = "smelt",
+                                                 .run = launches_run,
+                                                 .context = &launches,
+                                                 .anchor = FLOOR,
+                                                 .bar = {BENCH_SPEED_AT_LEAST, 0.9}});
+        contest_compare(&contest, "smelt", PYTORCH, NO_BAR);
         status = gpu_contest_run(&contest);
     }
-    gpu_release_launches(&launches);
+    launches_release(&launches);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* Bilinear samples of images at random points, and their derivatives. */
-#include "bench/gpu/contest.h"
+#include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 
 #include <math.h>
@@ -170,28 +170,35 @@ static smelt_dispatch_desc over_points(const struct sample_job *job) {
                                  .threadgroup = {THREADS, 1, 1}};
 }
 
-static void enter_all(struct gpu_contest *contest, struct gpu_launches *launches, const char *peer,
+static void enter_all(struct contest *contest, struct launches *launches, const char *peer,
                       const char *other_peer, double bar) {
     gpu_enter_floor(contest);
     gpu_enter_peer(contest, PYTORCH ", channels last", peer);
     gpu_enter_peer(contest, PYTORCH ", NCHW", other_peer);
-    gpu_enter(contest, "smelt", gpu_run_launches, launches, FLOOR, (struct bench_bar){BENCH_TIME_AT_MOST, 2});
-    gpu_compare(contest, "smelt", PYTORCH ", channels last", (struct bench_bar){BENCH_SPEED_AT_LEAST, bar});
-    gpu_compare(contest, "smelt", PYTORCH ", NCHW", NO_BAR);
+    contest_enter(contest, (struct variant){.name = "smelt",
+                                            .run = launches_run,
+                                            .context = launches,
+                                            .anchor = FLOOR,
+                                            .bar = {BENCH_TIME_AT_MOST, 2}});
+    contest_compare(contest, "smelt", PYTORCH ", channels last",
+                    (struct bench_bar){BENCH_SPEED_AT_LEAST, bar});
+    contest_compare(contest, "smelt", PYTORCH ", NCHW", NO_BAR);
 }
 
 static smelt_status measure_samples(struct gpu *gpu, const char *name, struct sample_job *job) {
     int32_t side = (int32_t)job->side, rows = (int32_t)job->rows;
     struct sizes size = {side, side, rows, rows};
     double points = (double)point_count(job);
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .bytes = points * (4 * CHANNELS + CHANNELS + 2) * sizeof(float),
-                                  .batch = 10,
-                                  .output = job->out,
-                                  .check = check_samples,
-                                  .check_context = job};
-    struct gpu_launches launches = {0};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = points * (4 * CHANNELS + CHANNELS + 2) * sizeof(float),
+                              .work_unit = "B",
+                              .batch = 10,
+                              .output = job->out,
+                              .check = check_samples,
+                              .check_context = job};
+    struct launches launches = {0};
     smelt_dispatch_desc desc = over_points(job);
     const smelt_buffer buffers[] = {{.array = job->x},
                                     {.array = job->points},
@@ -204,7 +211,7 @@ static smelt_status measure_samples(struct gpu *gpu, const char *name, struct sa
         enter_all(&contest, &launches, "grid-sample", "grid-sample-nchw", 5);
         status = gpu_contest_run(&contest);
     }
-    gpu_release_launches(&launches);
+    launches_release(&launches);
     return status;
 }
 
@@ -225,15 +232,17 @@ static smelt_status measure_derivatives(struct gpu *gpu, const char *name, struc
     int32_t side = (int32_t)job->side, rows = (int32_t)job->rows;
     struct sizes size = {side, side, rows, rows};
     double points = (double)point_count(job);
-    struct gpu_contest contest = {.gpu = gpu,
-                                  .job = name,
-                                  .bytes = (double)gpu_bytes(job->x_grad) +
-                                           points * (3 * 4 * CHANNELS + CHANNELS + 4) * sizeof(float),
-                                  .batch = 3,
-                                  .output = job->points_grad,
-                                  .check = check_derivatives,
-                                  .check_context = job};
-    struct gpu_launches launches = {0};
+    struct contest contest = {.device = &gpu_contest,
+                              .bench = gpu->bench,
+                              .job = name,
+                              .work = (double)gpu_bytes(job->x_grad) +
+                                      points * (3 * 4 * CHANNELS + CHANNELS + 4) * sizeof(float),
+                              .work_unit = "B",
+                              .batch = 3,
+                              .output = job->points_grad,
+                              .check = check_derivatives,
+                              .check_context = job};
+    struct launches launches = {0};
     smelt_status status =
         gpu_add_launch(gpu, &launches, "gpu_copy.metal", kernel_text_gpu_copy, "zero",
                        &(smelt_dispatch_desc){.buffers = {{.array = job->x_grad}},
@@ -253,7 +262,7 @@ static smelt_status measure_derivatives(struct gpu *gpu, const char *name, struc
         enter_all(&contest, &launches, "grid-sample-vjp", "grid-sample-vjp-nchw", 3);
         status = gpu_contest_run(&contest);
     }
-    gpu_release_launches(&launches);
+    launches_release(&launches);
     return status;
 }
 

@@ -1,81 +1,21 @@
-/* smelt bench cpu: what its jobs share. A job is a contest: several variants do the same work into the same
- * output. Each is checked against one expectation before any is timed. */
-#ifndef SMELT_BENCH_CPU_CONTEST_H
-#define SMELT_BENCH_CPU_CONTEST_H
+/* smelt bench cpu: what its jobs share. Its contests are checked against an expectation computed on the host.
+ */
+#ifndef SMELT_BENCH_CPU_CPU_H
+#define SMELT_BENCH_CPU_CPU_H
 
-#include "bench/harness.h"
-
-#define MAX_VARIANTS 12
+#include "bench/contest.h"
 
 #define SMELT_CPU "smelt cpu"
 #define SMELT_CPU_SCALAR "smelt cpu-scalar"
 #define HAND_WRITTEN "hand-written"
-#define MAX_LAUNCHES 4
 
-/* Launches that together do the job, one after another, through the public API. */
-struct launches {
-    smelt_function *functions[MAX_LAUNCHES];
-    smelt_dispatch_desc descs[MAX_LAUNCHES];
-    int count;
-};
-
-struct contest;
-
-struct variant {
-    const char *name;
-    /* Does the job once; fails like a call of the library. */
-    smelt_status (*run)(void *context);
-    void *context;
-    const char *anchor; /* the variant it is compared with; NULL: none */
-    struct bench_bar bar;
-    int most_rounds; /* 0: all */
-};
-
-struct contest {
-    struct bench *bench;
-    const char *job;
-    double work; /* as in struct bench_case */
-    const char *work_unit;
-    smelt_array *output;         /* float32: where every variant puts its result */
-    const smelt_array *expected; /* float32, the same shape */
-    double tolerance;            /* relative … */
-    double smallest;             /* … to values of at least this size; 0: 1 */
-    int repeats;
-    /* Filled by the functions below. */
-    smelt_status status; /* of what the contest itself needs */
-    struct variant variants[MAX_VARIANTS];
-    struct bench_case cases[2 * MAX_VARIANTS];
-    int count, case_count;
-};
-
-/* Runs the variant into poisoned output and compares; if it is right, it takes part, else it is recorded as
- * failed. `variant.context` must live until contest_run. */
-void contest_enter(struct contest *contest, struct variant variant);
+extern const struct contest_device cpu_contest;
 
 /* Enters hand-written code, where this CPU has AVX-512; else a row says that it has not. */
 void contest_enter_hand(struct contest *contest, const char *name, smelt_status (*run)(void *context),
                         void *context, const char *anchor);
 
-/* The figures of the variant entered last once more, compared with another one. Nothing if it failed. */
-void contest_compare(struct contest *contest, const char *variant, const char *anchor, struct bench_bar bar);
-
-/* A case that is no rival: it is timed in the same rounds, but has no output. */
-void contest_add(struct contest *contest, struct bench_case one);
-
-/* Records why a variant does not take part. */
-void contest_absent(struct contest *contest, const char *variant, const char *why);
-
-/* Times all that were entered. */
-smelt_status contest_run(struct contest *contest);
-
 /* ---- What jobs are made of. */
-
-/* The text's kernel functions of these names (ended by NULL), launched in order on `device` with the
- * descriptors at `descs`. launches_release is due in any case. */
-smelt_status launches_create(const char *file, const char *text, const char *const *names,
-                             const smelt_dispatch_desc *descs, const char *device, struct launches *launches);
-void launches_release(struct launches *launches);
-smelt_status launches_run(void *launches); /* a variant's run */
 
 /* A kernel text that is compiled anew at each call, launched with its descriptor. */
 struct cold_kernel {

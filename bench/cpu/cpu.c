@@ -1,5 +1,4 @@
-/* Contests: variants of one job are checked, then timed in turn. */
-#include "bench/cpu/contest.h"
+#include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/cpu/threads.h"
 
@@ -42,8 +41,12 @@ static void compare_piece(void *context, int64_t index) {
     }
 }
 
-/* Runs the variant once. A failure or a wrong result becomes a row. */
-static bool is_right(struct contest *contest, const struct variant *variant) {
+/* A variant whose check takes longer is timed once only. */
+#define SLOW_SECONDS 1.0
+
+static smelt_status check(struct variant *variant, char *message, size_t size) {
+    const struct contest *contest = variant->contest;
+    double start = bench_now();
     struct comparison c = {.actual = floats(contest->output),
                            .expected = floats(contest->expected),
                            .count = smelt_array_size(contest->output),
@@ -53,26 +56,17 @@ static bool is_right(struct contest *contest, const struct variant *variant) {
     int64_t pieces = (c.count + PIECE - 1) / PIECE;
     team_run(poison_piece, &c, pieces);
     smelt_status status = variant->run(variant->context);
-    if (status != SMELT_OK) {
-        bench_fail(contest->bench, contest->job, variant->name, status, smelt_error());
-        return false;
-    }
+    if (status != SMELT_OK) return status;
     team_run(compare_piece, &c, pieces);
+    if (bench_now() - start > SLOW_SECONDS) variant->most_rounds = 1;
     int64_t wrong = atomic_load(&c.first_wrong);
-    if (wrong < 0) return true;
-    char message[128];
-    snprintf(message, sizeof message, "wrong result: element %lld is %.9g, expected %.9g", (long long)wrong,
+    if (wrong < 0) return SMELT_OK;
+    snprintf(message, size, "wrong result: element %lld is %.9g, expected %.9g", (long long)wrong,
              (double)c.actual[wrong], (double)c.expected[wrong]);
-    bench_fail(contest->bench, contest->job, variant->name, BENCH_WRONG_RESULT, message);
-    return false;
+    return BENCH_WRONG_RESULT;
 }
 
-/* ---- Taking part. */
-
-/* A variant whose check takes longer is timed once only. */
-#define SLOW_SECONDS 1.0
-
-static smelt_status measure_variant(void *context, double *seconds) {
+static smelt_status measure(void *context, double *seconds) {
     const struct variant *variant = context;
     double start = bench_now();
     smelt_status status = variant->run(variant->context);
@@ -80,28 +74,8 @@ static smelt_status measure_variant(void *context, double *seconds) {
     return status;
 }
 
-void contest_add(struct contest *contest, struct bench_case one) {
-    if (contest->status != SMELT_OK || contest->case_count == 2 * MAX_VARIANTS) return;
-    one.job = contest->job;
-    contest->cases[contest->case_count++] = one;
-}
-
-void contest_enter(struct contest *contest, struct variant variant) {
-    if (contest->status != SMELT_OK || contest->count == MAX_VARIANTS) return;
-    double start = bench_now();
-    if (!is_right(contest, &variant)) return;
-    if (bench_now() - start > SLOW_SECONDS) variant.most_rounds = 1;
-    struct variant *entered = &contest->variants[contest->count++];
-    *entered = variant;
-    contest_add(contest, (struct bench_case){.variant = variant.name,
-                                             .anchor = variant.anchor,
-                                             .measure = measure_variant,
-                                             .context = entered,
-                                             .most_rounds = variant.most_rounds,
-                                             .work = contest->work,
-                                             .work_unit = contest->work_unit,
-                                             .bar = variant.bar});
-}
+const struct contest_device cpu_contest = {
+    .rounds = 11, .check = check, .measure = measure, .error = smelt_error};
 
 void contest_enter_hand(struct contest *contest, const char *name, smelt_status (*run)(void *context),
                         void *context, const char *anchor) {
@@ -110,59 +84,6 @@ void contest_enter_hand(struct contest *contest, const char *name, smelt_status 
                       (struct variant){.name = name, .run = run, .context = context, .anchor = anchor});
     else
         contest_absent(contest, name, NO_AVX512);
-}
-
-void contest_compare(struct contest *contest, const char *variant, const char *anchor, struct bench_bar bar) {
-    if (contest->status != SMELT_OK || contest->case_count == 0) return;
-    struct bench_case again = contest->cases[contest->case_count - 1];
-    if (strcmp(again.variant, variant) != 0) return;
-    again.measure = NULL;
-    again.anchor = anchor;
-    again.bar = bar;
-    contest_add(contest, again);
-}
-
-void contest_absent(struct contest *contest, const char *variant, const char *why) {
-    if (contest->status == SMELT_OK) bench_note(contest->bench, contest->job, variant, why);
-}
-
-smelt_status contest_run(struct contest *contest) {
-    if (contest->status != SMELT_OK || contest->case_count == 0) return contest->status;
-    return bench_measure(contest->bench, contest->cases, contest->case_count, contest->repeats);
-}
-
-/* ---- Launches. */
-
-smelt_status launches_create(const char *file, const char *text, const char *const *names,
-                             const smelt_dispatch_desc *descs, const char *device,
-                             struct launches *launches) {
-    *launches = (struct launches){0};
-    smelt_library *library;
-    smelt_status status = smelt_library_create(&(smelt_library_desc){.path = file, .source = text}, &library);
-    if (status != SMELT_OK) return status;
-    for (int i = 0; i < MAX_LAUNCHES && names[i] && status == SMELT_OK; i++) {
-        launches->descs[i] = descs[i];
-        launches->descs[i].device = device;
-        status = smelt_library_function(library, &(smelt_function_desc){.name = names[i]},
-                                        &launches->functions[i]);
-        if (status == SMELT_OK) launches->count++;
-    }
-    smelt_library_release(library);
-    return status;
-}
-
-void launches_release(struct launches *launches) {
-    for (int i = 0; i < launches->count; i++) smelt_function_release(launches->functions[i]);
-    launches->count = 0;
-}
-
-smelt_status launches_run(void *context) {
-    const struct launches *launches = context;
-    for (int i = 0; i < launches->count; i++) {
-        smelt_status status = smelt_function_run(launches->functions[i], &launches->descs[i]);
-        if (status != SMELT_OK) return status;
-    }
-    return SMELT_OK;
 }
 
 /* ---- Cold compiles. */
@@ -186,8 +107,8 @@ smelt_status cold_kernel_measure(void *context, double *seconds) {
     smelt_run_info info = {0};
     smelt_dispatch_desc desc = cold->desc;
     desc.info = &info;
-    smelt_status status =
-        launches_create(cold->file, text, (const char *const[]){cold->name, NULL}, &desc, "cpu", &launches);
+    desc.device = "cpu";
+    smelt_status status = launches_add(&launches, cold->file, text, cold->name, &desc);
     double clang = children_seconds();
     if (status == SMELT_OK) status = launches_run(&launches);
     clang = children_seconds() - clang;
@@ -212,12 +133,13 @@ smelt_status cold_kernel_code_measure(void *context, double *seconds) {
 void standard_enter(struct contest *contest, struct standard *standard, const char *file, const char *text,
                     const char *name, const smelt_dispatch_desc *desc, const char *anchor,
                     struct bench_bar bar) {
-    const char *const names[] = {name, NULL};
     *standard = (struct standard){.cold = {.file = file, .text = text, .name = name, .desc = *desc}};
+    smelt_dispatch_desc simd = *desc, scalar = *desc;
+    simd.device = "cpu";
+    scalar.device = "cpu-scalar";
+    if (contest->status == SMELT_OK) contest->status = launches_add(&standard->simd, file, text, name, &simd);
     if (contest->status == SMELT_OK)
-        contest->status = launches_create(file, text, names, desc, "cpu", &standard->simd);
-    if (contest->status == SMELT_OK)
-        contest->status = launches_create(file, text, names, desc, "cpu-scalar", &standard->scalar);
+        contest->status = launches_add(&standard->scalar, file, text, name, &scalar);
     contest_enter(contest, (struct variant){.name = SMELT_CPU_SCALAR,
                                             .run = launches_run,
                                             .context = &standard->scalar,
