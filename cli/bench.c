@@ -16,36 +16,28 @@ static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu,
 /* ---- Results. */
 
 struct collection {
-    bool json; /* then they are printed at the end */
-    struct bench_result *results;
-    int count;
+    struct printer printer;
     int exit_status; /* of the first failure */
 };
 
-/* Results are shown as they come: a whole run takes a while. */
 static void collect(const struct bench_result *result, void *context) {
     struct collection *all = context;
     if (result->status != SMELT_OK) {
         if (all->exit_status == EXIT_OK) all->exit_status = exit_status_of(result->status);
         fprintf(stderr, "smelt: %s, %s: %s\n", result->job, result->variant, result->note);
     }
-    if (!all->json) {
-        if (all->count++ == 0) print_table_head();
-        print_table_row(result);
-        (void)fflush(stdout);
-        return;
-    }
-    struct bench_result *grown = realloc(all->results, (size_t)(all->count + 1) * sizeof *all->results);
-    if (!grown) return;
-    all->results = grown;
-    grown[all->count] = *result;
-    grown[all->count++].note = result->note ? strdup(result->note) : NULL;
+    print_result(&all->printer, result);
+}
+
+static void collect_comparison(const struct against_row *row, void *context) {
+    print_comparison(&((struct collection *)context)->printer, row);
 }
 
 /* ---- The command line. */
 
 static void print_help(FILE *out) {
-    fprintf(out, "usage: smelt bench NAME [JOB]… [NAME [JOB]…]… [--repeat N] [--quick] [--json]\n\n"
+    fprintf(out, "usage: smelt bench NAME [JOB]… [NAME [JOB]…]… [--repeat N] [--quick] [--json|--csv] "
+                 "[--against BUILD]\n\n"
                  "Runs benchmarks and prints medians and inter-quartile ranges. The cases of one benchmark "
                  "are repeated in\n"
                  "turn. Quiet machines give steady figures.\n\n");
@@ -57,12 +49,18 @@ static void print_help(FILE *out) {
             fprintf(out, " %s", job->name);
         fputc('\n', out);
     }
-    fprintf(out,
-            "\n  JOB        only these jobs of the benchmark named before them\n"
-            "  --repeat N rounds (default 15; less in benchmarks that take long)\n"
-            "  --quick    a trial: small sizes, one round; the figures mean nothing\n"
-            "  --json     an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time by the "
-            "anchor's time\n");
+    fprintf(
+        out,
+        "\n  JOB        only these jobs of the benchmark named before them\n"
+        "  --repeat N rounds (default 15; less in benchmarks that take long)\n"
+        "  --quick    a trial: small sizes, one round; the figures mean nothing\n"
+        "  --json     an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time by the "
+        "anchor's time\n"
+        "  --csv      the same, less the rates, as comma-separated values with a head\n"
+        "  --against BUILD\n"
+        "             compare with another build: its folder, an installation's, or its bin/smelt. Rounds of "
+        "both alternate;\n"
+        "             --repeat is their number (default 5); ratio is this build's time by the other's\n");
 }
 
 static const struct benchmark *find(const char *name) {
@@ -78,8 +76,9 @@ struct choice {
 };
 
 struct request {
-    bool help, json, quick;
+    bool help, json, csv, quick;
     int64_t repeats;
+    const char *against;
     struct choice chosen[BENCHMARK_COUNT];
     int count;
 };
@@ -113,6 +112,11 @@ static bool parse(int count, char **arguments, struct request *request) {
             request->help = true;
         } else if (strcmp(argument, "--json") == 0) {
             request->json = true;
+        } else if (strcmp(argument, "--csv") == 0) {
+            request->csv = true;
+        } else if (strcmp(argument, "--against") == 0) {
+            if (i + 1 == count) return complain("--against needs a value");
+            request->against = arguments[++i];
         } else if (strcmp(argument, "--quick") == 0) {
             request->quick = true;
         } else if (strcmp(argument, "--repeat") == 0) {
@@ -124,7 +128,77 @@ static bool parse(int count, char **arguments, struct request *request) {
             return false;
         }
     }
-    return request->help || request->count || complain("no benchmark is named; see smelt bench --help");
+    if (request->help) return true;
+    if (request->json && request->csv)
+        return complain("--json and --csv are both given; one says what is printed");
+    return request->count || complain("no benchmark is named; see smelt bench --help");
+}
+
+/* ---- At work. */
+
+static int run(const struct request *request, struct collection *all) {
+    for (int i = 0; i < request->count; i++) {
+        struct bench bench = {.repeats = (int)request->repeats,
+                              .quick = request->quick,
+                              .wanted = request->chosen[i].jobs,
+                              .report = collect,
+                              .context = all};
+        smelt_status status = request->chosen[i].benchmark->run(&bench);
+        if (status != SMELT_OK) return report(status);
+    }
+    return all->exit_status;
+}
+
+/* A child's rounds: its median is one figure of its build's. */
+#define CHILD_REPEATS "3"
+#define DEFAULT_ROUNDS 5
+
+/* Job by job, so that the two builds' rounds of one lie close together. */
+static int compare_job(struct against *against, const struct request *request, const char *name,
+                       const char *job) {
+    const char *arguments[8] = {"bench", name};
+    int count = 2;
+    if (job) arguments[count++] = job;
+    arguments[count++] = "--json";
+    arguments[count++] = request->quick ? "--quick" : "--repeat";
+    if (!request->quick) arguments[count++] = CHILD_REPEATS;
+    return against_run(against, arguments);
+}
+
+static int compare_benchmark(struct against *against, const struct request *request,
+                             const struct choice *choice) {
+    const struct benchmark *benchmark = choice->benchmark;
+    int failed = benchmark->jobs ? 0 : compare_job(against, request, benchmark->name, NULL);
+    for (const struct bench_job *job = benchmark->jobs; job && job->name; job++) {
+        bool wanted = choice->job_count == 0;
+        for (int i = 0; i < choice->job_count; i++) wanted |= strcmp(choice->jobs[i], job->name) == 0;
+        int status = wanted ? compare_job(against, request, benchmark->name, job->name) : 0;
+        if (!failed) failed = status;
+    }
+    return failed;
+}
+
+static int compare(const struct request *request, struct collection *all) {
+    char *this = realpath("/proc/self/exe", NULL), *other = NULL;
+    struct against against = {.program = {this ? this : "/proc/self/exe"},
+                              .rounds = request->repeats ? (int)request->repeats
+                                        : request->quick ? 1
+                                                         : DEFAULT_ROUNDS,
+                              .report = collect_comparison,
+                              .context = all};
+    int exit_status = EXIT_USAGE;
+    if (against_find(&against, request->against, &other)) {
+        exit_status = EXIT_OK;
+        against.program[AGAINST_OTHER] = other;
+        for (int i = 0; i < request->count; i++) {
+            int status = compare_benchmark(&against, request, &request->chosen[i]);
+            if (exit_status == EXIT_OK) exit_status = status;
+        }
+    }
+    if (*against.message) complain("--against is '%s': %s", request->against, against.message);
+    free(this);
+    free(other);
+    return exit_status;
 }
 
 int command_bench(int count, char **arguments) {
@@ -134,18 +208,10 @@ int command_bench(int count, char **arguments) {
         print_help(stdout);
         return EXIT_OK;
     }
-    struct collection all = {.json = request.json};
-    smelt_status status = SMELT_OK;
-    for (int i = 0; i < request.count && status == SMELT_OK; i++) {
-        struct bench bench = {.repeats = (int)request.repeats,
-                              .quick = request.quick,
-                              .wanted = request.chosen[i].jobs,
-                              .report = collect,
-                              .context = &all};
-        status = request.chosen[i].benchmark->run(&bench);
-    }
-    if (status == SMELT_OK && request.json) print_results_json(all.results, all.count);
-    for (int i = 0; i < all.count && all.results; i++) free((char *)all.results[i].note);
-    free(all.results);
-    return status == SMELT_OK ? all.exit_status : report(status);
+    struct collection all = {.printer.format = request.json  ? PRINT_JSON
+                                               : request.csv ? PRINT_CSV
+                                                             : PRINT_TABLE};
+    int exit_status = request.against ? compare(&request, &all) : run(&request, &all);
+    if (all.printer.count || exit_status == EXIT_OK) print_end(&all.printer);
+    return exit_status;
 }

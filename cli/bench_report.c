@@ -32,7 +32,7 @@ static void print_rate(const struct bench_result *r) {
 }
 
 /* A bar on speed is read as speed, everything else as time. */
-static void print_comparison(const struct bench_result *r) {
+static void print_anchor(const struct bench_result *r) {
     double ratio = ratio_of(r);
     bool speed = r->bar.kind == BENCH_SPEED_AT_LEAST;
     printf("  %5.2f %s of %s", speed ? 1 / ratio : ratio, speed ? "speed" : "time", r->anchor);
@@ -40,12 +40,7 @@ static void print_comparison(const struct bench_result *r) {
     printf(", bar %s %.2f: %s", speed ? ">=" : "<=", r->bar.value, bar_met(r) ? "met" : "missed");
 }
 
-void print_table_head(void) {
-    printf("%-18s %-26s %12s %12s %17s  %s\n", "job", "variant", "median", "spread", "rate",
-           "ratio to anchor");
-}
-
-void print_table_row(const struct bench_result *r) {
+static void print_table_row(const struct bench_result *r) {
     printf("%-18s %-26s ", r->job, r->variant);
     if (r->note) {
         printf("%s%.*s\n", r->status != SMELT_OK ? "failed: " : "", (int)strcspn(r->note, "\n"), r->note);
@@ -55,7 +50,7 @@ void print_table_row(const struct bench_result *r) {
     putchar(' ');
     print_seconds(r->spread);
     print_rate(r);
-    if (r->anchor_seconds > 0) print_comparison(r);
+    if (r->anchor_seconds > 0) print_anchor(r);
     putchar('\n');
 }
 
@@ -97,11 +92,109 @@ static void print_object(const struct bench_result *r) {
     putchar('}');
 }
 
-void print_results_json(const struct bench_result *results, int count) {
-    putchar('[');
-    for (int i = 0; i < count; i++) {
-        fputs(i ? ",\n " : "\n ", stdout);
-        print_object(&results[i]);
+/* ---- Comma-separated values. */
+
+static void print_cell(const char *text) {
+    if (text && !strpbrk(text, ",\"\n")) {
+        fputs(text, stdout);
+        return;
     }
-    puts("\n]");
+    putchar('"');
+    for (; text && *text; text++) printf(*text == '"' ? "\"\"" : "%c", *text);
+    putchar('"');
+}
+
+/* A number, or nothing for none. */
+static void print_cell_number(double value) {
+    putchar(',');
+    if (isfinite(value)) printf("%.9g", value);
+}
+
+static void print_csv_row(const struct bench_result *r) {
+    bool compared = !r->note && r->anchor_seconds > 0;
+    print_cell(r->job);
+    putchar(',');
+    print_cell(r->variant);
+    print_cell_number(r->note ? (double)NAN : r->median);
+    print_cell_number(r->note ? (double)NAN : r->spread);
+    putchar(',');
+    print_cell(compared ? r->anchor : "");
+    print_cell_number(compared ? ratio_of(r) : (double)NAN);
+    putchar(',');
+    print_cell(r->note ? r->note : "");
+    putchar('\n');
+}
+
+/* ---- Rows of each form. */
+
+static void print_start(struct printer *printer, const char *table, const char *csv) {
+    bool first = printer->count++ == 0;
+    if (printer->format == PRINT_JSON)
+        fputs(first ? "[\n " : ",\n ", stdout);
+    else if (first)
+        puts(printer->format == PRINT_CSV ? csv : table);
+}
+
+void print_result(struct printer *printer, const struct bench_result *result) {
+    print_start(printer,
+                "job                variant                          median       spread              rate  "
+                "ratio to anchor",
+                "job,variant,median_s,iqr_s,anchor,ratio,note");
+    (printer->format == PRINT_JSON  ? print_object
+     : printer->format == PRINT_CSV ? print_csv_row
+                                    : print_table_row)(result);
+    (void)fflush(stdout);
+}
+
+static void print_comparison_text(const struct against_row *row, double ratio) {
+    printf("%-18s %-26s", row->job, row->variant);
+    for (int b = 0; b < AGAINST_BUILDS; b++) {
+        putchar(' ');
+        if (isfinite(row->median[b]))
+            print_seconds(row->median[b]);
+        else
+            printf("%12s", "-");
+    }
+    if (isfinite(ratio)) printf("  %6.3f", ratio);
+    putchar('\n');
+}
+
+static void print_comparison_json(const struct against_row *row, double ratio) {
+    putchar('{');
+    print_text("job", row->job, true);
+    print_text("variant", row->variant, false);
+    print_number("median_s", row->median[AGAINST_THIS]);
+    print_number("iqr_s", row->spread[AGAINST_THIS]);
+    print_number("other_median_s", row->median[AGAINST_OTHER]);
+    print_number("other_iqr_s", row->spread[AGAINST_OTHER]);
+    print_number("ratio", ratio);
+    putchar('}');
+}
+
+static void print_comparison_csv(const struct against_row *row, double ratio) {
+    print_cell(row->job);
+    putchar(',');
+    print_cell(row->variant);
+    for (int b = 0; b < AGAINST_BUILDS; b++) {
+        print_cell_number(row->median[b]);
+        print_cell_number(row->spread[b]);
+    }
+    print_cell_number(ratio);
+    putchar('\n');
+}
+
+void print_comparison(struct printer *printer, const struct against_row *row) {
+    char head[120];
+    snprintf(head, sizeof head, "%-18s %-26s %12s %12s   %s", "job", "variant", "this build", "other build",
+             "ratio");
+    print_start(printer, head, "job,variant,median_s,iqr_s,other_median_s,other_iqr_s,ratio");
+    (printer->format == PRINT_JSON ? print_comparison_json
+     : printer->format == PRINT_CSV
+         ? print_comparison_csv
+         : print_comparison_text)(row, row->median[AGAINST_THIS] / row->median[AGAINST_OTHER]);
+    (void)fflush(stdout);
+}
+
+void print_end(const struct printer *printer) {
+    if (printer->format == PRINT_JSON) puts(printer->count ? "\n]" : "[\n]");
 }
