@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all abi compile torch mlx-packages demo check check-long check-gpu deb packages configure clean format lint sanitize
+.PHONY: all abi compile torch mlx-packages demo check check-long check-gpu deb docs packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -55,6 +55,13 @@ deb: packages
 	@cmake --build build-deb
 	@cd build-deb && rm -f smelt_*.deb && cpack > cpack.log 2>&1 || { cat cpack.log; exit 1; }
 	@ls build-deb/smelt_*.deb
+
+# The API reference: build/docs/c by Doxygen, build/docs/python by pdoc.
+docs: all
+	@sh cmake/install_packages.sh packages-docs.txt
+	@cmake --build $(BUILD) --target venv_docs -- --quiet
+	@python3 -B cmake/api_reference.py c $(BUILD)
+	@$(BUILD)/venv/bin/python -B cmake/api_reference.py python $(BUILD)
 
 # The kernel test-suite on a GPU, compared with the CPU. Options of tests/gpu/run_suite.py: make check-gpu GPU="--only ml_".
 check-gpu: compile
