@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all abi compile torch mlx-packages demo check check-long check-gpu deb docs packages configure clean format lint sanitize
+.PHONY: all abi quick compile torch mlx-packages demo check check-long check-gpu deb docs packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -35,6 +35,10 @@ demo: compile
 check: all
 	@sh cmake/install_packages.sh --optional packages-check.txt
 	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+
+# For the inner loop: builds what changed and runs the tests that take moments. No Python, no fuzzing.
+quick: compile
+	@ctest --test-dir $(BUILD) --output-on-failure -j 2 -LE 'slow|fuzz|python|long'
 
 # Stores the description of libsmelt's ABI that `make check` compares with: after additions, or with a new SONAME.
 abi: compile

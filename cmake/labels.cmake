@@ -1,0 +1,35 @@
+# Labels of tests, by their names: `ctest -L kernel`. Each test has the label of its kind; `slow` are, in addition, those that
+# take more than about a second of a processor, and `make quick` leaves them out.
+set(SMELT_LABEL_unit "^(unit|cpp|env|error|lint)_|^abi$")
+set(SMELT_LABEL_kernel "^(kernel|library|prelude|ptx|ml|seeds|example|gpu|accuracy)_|^(accuracy|demo)$")
+set(SMELT_LABEL_python "^python_")
+set(SMELT_LABEL_fuzz "^(long_)?(fuzz|csmith)_?")
+set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^(accuracy|demo|prelude_library|gpu_ptx|gpu_suite.*|ptx_(matrix|simdgroup))$"
+  "^library_(integer|operators|matrix|relational|conversions|pack|packed|own_functions)$"
+  "^env_(bench_.*|build|cache_.*|codes|compiler_.*|hostile_files|install|run_cuda|show_.*|trace)$"
+  "^unit_(codegen|cuda_launch_package|cuda_memory|engine|gpu_package|graph_.*|interrupt.*|isolation|kernel_log|process|program)$"
+  "^kernel_(avx2|sse2|package)_" "^seeds_grid_sample$"
+  "^kernel_(atomic_operations|attributes_(narrow|wide)|lanes_(known_bits|positions)|mlx_offsets|type_(packed_matrix|vectors))$"
+  "^kernel_simd_(many_loops|shuffles|vectors)$"
+  "^python_(doctor|types|typed_docs|docs_python|example_.*|metal_kernel.*|launch_timeout|mlx.*|operations|wheel)$")
+
+# Sets the labels of this folder's tests, at its end. A test without a kind is an error.
+function(smelt_label_tests)
+  get_directory_property(tests TESTS)
+  foreach(test ${tests})
+    get_test_property(${test} LABELS labels)
+    list(REMOVE_ITEM labels NOTFOUND)
+    foreach(label unit kernel python fuzz slow)
+      foreach(pattern ${SMELT_LABEL_${label}})
+        if(test MATCHES "${pattern}")
+          list(APPEND labels ${label})
+        endif()
+      endforeach()
+    endforeach()
+    list(REMOVE_DUPLICATES labels)
+    if(NOT labels OR labels STREQUAL "slow")
+      message(FATAL_ERROR "the test ${test} has no label: add its name to cmake/labels.cmake")
+    endif()
+    set_tests_properties(${test} PROPERTIES LABELS "${labels}")
+  endforeach()
+endfunction()
