@@ -30,7 +30,7 @@ typedef unsigned long uint64_t;
 typedef long intptr_t;
 typedef unsigned long uintptr_t;
 
-// ---- Intrinsics: functions without bodies that each engine replaces (src/compiler/passes/declare.c knows them by name).
+// ---- Intrinsics: functions without bodies that each engine replaces (src/abi/intrinsics.h lists them all).
 extern "C" {
 #define __smelt_pure __attribute__((const))
 #define __smelt_together __attribute__((convergent))

@@ -1,23 +1,20 @@
 #include "compiler/combine.h"
 
-#include <string.h>
-
-static const struct {
-    const char *name;
-    enum simd_kind kind;
-} operations[] = {
-    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE},   {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE},
-    {"__smelt_simd_ballot", SIMD_BALLOT},         {"__smelt_simdgroup_barrier", SIMD_BARRIER},
-    {"__smelt_simd_reduce_i32", SIMD_REDUCE},     {"__smelt_simd_reduce_i64", SIMD_REDUCE},
-    {"__smelt_simd_reduce_f32", SIMD_REDUCE},     {"__smelt_simd_scan_i32", SIMD_SCAN},
-    {"__smelt_simd_scan_i64", SIMD_SCAN},         {"__smelt_simd_scan_f32", SIMD_SCAN},
-    {"__smelt_simd_matrix_product", SIMD_MATRIX},
-};
-
-bool simdgroup_kind(const char *name, enum simd_kind *kind) {
-    for (size_t i = 0; *name && i < sizeof operations / sizeof *operations; i++) {
-        if (strcmp(name, operations[i].name) != 0) continue;
-        *kind = operations[i].kind;
+bool simdgroup_kind(enum intrinsic intrinsic, enum simd_kind *kind) {
+    static const struct {
+        enum intrinsic intrinsic;
+        enum simd_kind kind;
+    } kinds[] = {
+        {INTRINSIC_SIMD_SHUFFLE_I32, SIMD_SHUFFLE},   {INTRINSIC_SIMD_SHUFFLE_I64, SIMD_SHUFFLE},
+        {INTRINSIC_SIMD_BALLOT, SIMD_BALLOT},         {INTRINSIC_SIMDGROUP_BARRIER, SIMD_BARRIER},
+        {INTRINSIC_SIMD_REDUCE_I32, SIMD_REDUCE},     {INTRINSIC_SIMD_REDUCE_I64, SIMD_REDUCE},
+        {INTRINSIC_SIMD_REDUCE_F32, SIMD_REDUCE},     {INTRINSIC_SIMD_SCAN_I32, SIMD_SCAN},
+        {INTRINSIC_SIMD_SCAN_I64, SIMD_SCAN},         {INTRINSIC_SIMD_SCAN_F32, SIMD_SCAN},
+        {INTRINSIC_SIMD_MATRIX_PRODUCT, SIMD_MATRIX},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (intrinsic != kinds[i].intrinsic) continue;
+        *kind = kinds[i].kind;
         return true;
     }
     return false;

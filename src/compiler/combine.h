@@ -5,8 +5,8 @@
 #include "compiler/pass.h"
 #include "abi/simdgroup.h"
 
-/* The kind of the intrinsic called `name`; false: it is no simdgroup operation. */
-bool simdgroup_kind(const char *name, enum simd_kind *kind);
+/* What the intrinsic does; false: it is no simdgroup operation. */
+bool simdgroup_kind(enum intrinsic intrinsic, enum simd_kind *kind);
 
 /* Of a reduction or scan: the operation, with SIMD_EXCLUSIVE where it is, and the width, a power of two up
  * to 32. False where they are no such constants. */

@@ -119,7 +119,7 @@ static smelt_status optimise(struct unit *unit) {
     TRY(pass_constants_used(unit));
     TRY(pass_used_bindings(unit));
     TRY(pass_lines(unit));
-    TRY(pass_required_threads(unit));
+    TRY(pass_thread_limits(unit));
     TRY(pass_refuse(unit));
     return pass_indirect(unit);
 }
@@ -149,6 +149,7 @@ smelt_status verify_module(struct unit *unit) {
 /* From IR of one thread to the engine's. */
 static smelt_status lower(struct unit *unit) {
     TRY(pass_bfloat(unit));
+    unit->result->image.has_barrier = function_has_intrinsic(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
     if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
     if (unit->engine == ENGINE_SCALAR) return pass_lower_scalar(unit);
     mark_written_first(unit);

@@ -3,6 +3,8 @@
 #define SMELT_COMPILER_PASS_H
 
 #include "abi/compiler.h"
+#include "abi/entry_names.h"
+#include "compiler/intrinsic.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
@@ -24,8 +26,6 @@ struct unit {
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#define ENTRY_NAME "__smelt_entry"
 
 /* Iteration that survives the removal of the current instruction. */
 #define FOR_EACH_BLOCK(block, function)                                     \
@@ -110,11 +110,11 @@ LLVMTypeRef type_at_address(LLVMValueRef pointer);
 smelt_status pass_bindings(struct unit *unit);
 /* … and, once function constants have their values, marks those that are absent. */
 smelt_status pass_guarded_bindings(struct unit *unit);
-#define GUARDS_NAME "__smelt_guards"
 /* … and, once the code is optimised, those it does not use. */
 smelt_status pass_used_bindings(struct unit *unit);
-/* … and reads what required_threads_per_threadgroup says, once template arguments are folded. */
-smelt_status pass_required_threads(struct unit *unit);
+/* … and reads what required_threads_per_threadgroup and max_total_threads_per_threadgroup say, once template
+ * arguments are folded. */
+smelt_status pass_thread_limits(struct unit *unit);
 /* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
  * them, the rest is marked; at the end those that are read without having a value are refused. */
 smelt_status pass_constants(struct unit *unit);

@@ -1,24 +1,15 @@
 #include "compiler/phases.h"
 
-#include <string.h>
-
-static bool has_barrier(LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(call, block) {
-        if (strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) return true;
-    }
-    return false;
-}
-
 bool is_never_taken(LLVMValueRef terminator, unsigned successor) {
     return successor == 0 && LLVMIsABranchInst(terminator) && LLVMIsConditional(terminator) &&
-           strcmp(called_name(LLVMGetCondition(terminator)), NEVER) == 0;
+           intrinsic_of(LLVMGetCondition(terminator)) == INTRINSIC_NEVER;
 }
 
 LLVMValueRef build_never(struct unit *unit) {
     LLVMTypeRef type = LLVMFunctionType(LLVMInt1TypeInContext(unit->context), NULL, 0, false);
-    LLVMValueRef function = LLVMGetNamedFunction(unit->module, NEVER);
+    LLVMValueRef function = intrinsic_function(unit->module, INTRINSIC_NEVER);
     if (!function) {
-        function = LLVMAddFunction(unit->module, NEVER, type);
+        function = intrinsic_declare(unit->module, INTRINSIC_NEVER, type);
         declare_convergent(unit, function);
     }
     return LLVMBuildCall2(unit->builder, type, function, NULL, 0, "");
@@ -84,7 +75,8 @@ bool phases_find(const struct flow *flow, struct arena *arena, struct phases *ph
                               arena_alloc(arena, count * sizeof(int))};
     if (arena->failed) return false;
     for (int i = 0; i < flow->block_count; i++) {
-        phases->waits[i] = barriers[i] = has_barrier(flow->blocks[i].block);
+        phases->waits[i] = barriers[i] =
+            block_has_intrinsic(flow->blocks[i].block, INTRINSIC_THREADGROUP_BARRIER);
         int loop = barriers[i] ? flow->blocks[i].loop : -1;
         for (; loop >= 0; loop = flow->loops[loop].parent) phases->holds[loop] = true;
     }

@@ -27,7 +27,6 @@ struct phase phase_left(const struct flow *flow, const struct phases *phases, in
 
 /* ---- Edges that nobody takes. A way out of a loop that belongs to its rounds ends in one, back to the
  * loop's header: so LLVM and the engines see a part of the loop. */
-#define NEVER "__smelt_never"
 bool is_never_taken(LLVMValueRef terminator, unsigned successor);
 /* The condition of such an edge, at the builder's place. */
 LLVMValueRef build_never(struct unit *unit);

@@ -56,23 +56,29 @@ static bool has_uniform_operands(const struct flow *flow, LLVMValueRef i, int co
     return true;
 }
 
+static bool is_of_group(enum intrinsic intrinsic) {
+    switch (intrinsic) {
+    case INTRINSIC_BUFFER_ADDRESS:
+    case INTRINSIC_THREADGROUP_ADDRESS:
+    case INTRINSIC_THREADGROUP_POSITION:
+    case INTRINSIC_THREADGROUP_SIZE:
+    case INTRINSIC_DISPATCH_THREADGROUP_SIZE:
+    case INTRINSIC_GRID_THREADS:
+    case INTRINSIC_GRID_GROUPS:
+    case INTRINSIC_SIMDGROUP_COUNT:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static bool is_uniform_call(const struct flow *flow, LLVMValueRef call, const struct assumed *assumed,
                             int depth) {
-    static const char *const same[] = {"__smelt_buffer_address",
-                                       "__smelt_threadgroup_address",
-                                       "__smelt_threadgroup_position",
-                                       "__smelt_threadgroup_size",
-                                       "__smelt_dispatch_threadgroup_size",
-                                       "__smelt_grid_",
-                                       "__smelt_simdgroup_count",
-                                       "llvm.umin.",
-                                       "llvm.umax.",
-                                       "llvm.smin.",
-                                       "llvm.smax."};
-    for (size_t n = 0; n < sizeof same / sizeof *same; n++)
-        if (strncmp(called_name(call), same[n], strlen(same[n])) == 0)
-            return has_uniform_operands(flow, call, (int)LLVMGetNumArgOperands(call), assumed, depth);
-    return false;
+    static const char *const same[] = {"llvm.umin.", "llvm.umax.", "llvm.smin.", "llvm.smax."};
+    bool is = is_of_group(intrinsic_of(call));
+    for (size_t n = 0; !is && n < sizeof same / sizeof *same; n++)
+        is = strncmp(called_name(call), same[n], strlen(same[n])) == 0;
+    return is && has_uniform_operands(flow, call, (int)LLVMGetNumArgOperands(call), assumed, depth);
 }
 
 /* From within the loop, or from before it: the one value that comes, or NULL. */

@@ -1,10 +1,9 @@
 #include "cpu/executable.h"
 #include "device/cpu_shape.h"
+#include "abi/entry_names.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define ENTRY_NAME "__smelt_entry"
 
 smelt_status executable_create(const struct code_source *source, const char *name, enum engine engine,
                                struct executable **out) {

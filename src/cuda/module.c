@@ -3,11 +3,10 @@
 #include "base/trace.h"
 #include "cuda/stream.h"
 #include "frontend/cache.h"
+#include "abi/entry_names.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define ENTRY_NAME "__smelt_entry"
 
 /* Numbers of the driver's interface. */
 enum {

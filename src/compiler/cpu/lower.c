@@ -5,6 +5,7 @@
  * Requires: the optimised entry, everything inlined. Establishes: the entry takes a struct thread_context *.
  */
 #include "abi/cpu_context.h"
+#include "compiler/combine.h"
 #include "compiler/flow.h"
 #include "compiler/phases.h"
 
@@ -41,21 +42,21 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
 /* ---- Positions and addresses. */
 
 static const struct {
-    const char *name;
+    enum intrinsic intrinsic;
     bool of_group;
     size_t offset; /* of a uint32_t, or of three indexed by the argument */
     bool indexed;
 } context_fields[] = {
-    {"__smelt_position_in_threadgroup", false, offsetof(struct thread_context, position), true},
-    {"__smelt_thread_index", false, offsetof(struct thread_context, index), false},
-    {"__smelt_lane", false, offsetof(struct thread_context, lane), false},
-    {"__smelt_simdgroup", false, offsetof(struct thread_context, simdgroup), false},
-    {"__smelt_threadgroup_position", true, offsetof(struct group_context, position), true},
-    {"__smelt_threadgroup_size", true, offsetof(struct group_context, size), true},
-    {"__smelt_dispatch_threadgroup_size", true, offsetof(struct group_context, dispatch_size), true},
-    {"__smelt_grid_threads", true, offsetof(struct group_context, grid), true},
-    {"__smelt_grid_groups", true, offsetof(struct group_context, groups), true},
-    {"__smelt_simdgroup_count", true, offsetof(struct group_context, simdgroup_count), false},
+    {INTRINSIC_POSITION_IN_THREADGROUP, false, offsetof(struct thread_context, position), true},
+    {INTRINSIC_THREAD_INDEX, false, offsetof(struct thread_context, index), false},
+    {INTRINSIC_LANE, false, offsetof(struct thread_context, lane), false},
+    {INTRINSIC_SIMDGROUP, false, offsetof(struct thread_context, simdgroup), false},
+    {INTRINSIC_THREADGROUP_POSITION, true, offsetof(struct group_context, position), true},
+    {INTRINSIC_THREADGROUP_SIZE, true, offsetof(struct group_context, size), true},
+    {INTRINSIC_DISPATCH_THREADGROUP_SIZE, true, offsetof(struct group_context, dispatch_size), true},
+    {INTRINSIC_GRID_THREADS, true, offsetof(struct group_context, grid), true},
+    {INTRINSIC_GRID_GROUPS, true, offsetof(struct group_context, groups), true},
+    {INTRINSIC_SIMDGROUP_COUNT, true, offsetof(struct group_context, simdgroup_count), false},
 };
 
 static smelt_status constant_argument(struct lowering *l, LLVMValueRef call, unsigned index, uint64_t limit,
@@ -65,9 +66,10 @@ static smelt_status constant_argument(struct lowering *l, LLVMValueRef call, uns
                      index, called_name(call), (unsigned long long)limit);
 }
 
-static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, const char *name, bool *done) {
+static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, enum intrinsic intrinsic,
+                                        bool *done) {
     for (size_t i = 0; i < sizeof context_fields / sizeof *context_fields; i++) {
-        if (strcmp(name, context_fields[i].name) != 0) continue;
+        if (intrinsic != context_fields[i].intrinsic) continue;
         uint64_t dimension = 0;
         if (context_fields[i].indexed) TRY(constant_argument(l, call, 0, 3, &dimension));
         LLVMValueRef base = context_fields[i].of_group ? l->group : l->context;
@@ -129,7 +131,6 @@ static void lower_barrier(struct lowering *l, LLVMValueRef call) {
     LLVMValueRef arguments[3] = {l->context, LLVMGetOperand(call, 1), file};
     call_runtime(l, "smelt_runtime_barrier", type_void(l), arguments, 3);
     LLVMInstructionEraseFromParent(call);
-    l->unit->result->image.has_barrier = true;
 }
 
 static void lower_return(struct lowering *l, LLVMValueRef call) {
@@ -156,28 +157,19 @@ static void lower_log(struct lowering *l, LLVMValueRef call) {
 
 /* ---- Simdgroup operations. */
 
-static const struct {
-    const char *name;
-    enum simd_kind kind;
-    enum simd_type type;
-} simd_operations[] = {
-    {"__smelt_simd_shuffle_i32", SIMD_SHUFFLE, SIMD_I32},
-    {"__smelt_simd_shuffle_i64", SIMD_SHUFFLE, SIMD_I64},
-    {"__smelt_simd_ballot", SIMD_BALLOT, SIMD_I32},
-    {"__smelt_simdgroup_barrier", SIMD_BARRIER, SIMD_I32},
-    {"__smelt_simd_reduce_i32", SIMD_REDUCE, SIMD_I32},
-    {"__smelt_simd_reduce_i64", SIMD_REDUCE, SIMD_I64},
-    {"__smelt_simd_reduce_f32", SIMD_REDUCE, SIMD_F32},
-    {"__smelt_simd_scan_i32", SIMD_SCAN, SIMD_I32},
-    {"__smelt_simd_scan_i64", SIMD_SCAN, SIMD_I64},
-    {"__smelt_simd_scan_f32", SIMD_SCAN, SIMD_F32},
-    {"__smelt_simd_matrix_product", SIMD_MATRIX, SIMD_F32},
-};
-
-static int simd_operation_index(const char *name) {
-    for (size_t i = 0; i < sizeof simd_operations / sizeof *simd_operations; i++)
-        if (strcmp(name, simd_operations[i].name) == 0) return (int)i;
-    return -1;
+static enum simd_type type_of(enum intrinsic operation) {
+    switch (operation) {
+    case INTRINSIC_SIMD_SHUFFLE_I64:
+    case INTRINSIC_SIMD_REDUCE_I64:
+    case INTRINSIC_SIMD_SCAN_I64:
+        return SIMD_I64;
+    case INTRINSIC_SIMD_REDUCE_F32:
+    case INTRINSIC_SIMD_SCAN_F32:
+    case INTRINSIC_SIMD_MATRIX_PRODUCT:
+        return SIMD_F32;
+    default:
+        return SIMD_I32;
+    }
 }
 
 static LLVMValueRef to_bits(struct lowering *l, LLVMValueRef value) {
@@ -208,8 +200,7 @@ static LLVMValueRef store_operands(struct lowering *l, LLVMValueRef call) {
     return LLVMBuildPtrToInt(b, slot, type_i64(l->unit), "");
 }
 
-static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operation, int site) {
-    enum simd_kind kind = simd_operations[operation].kind;
+static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, enum simd_kind kind, int site) {
     uint64_t what = 0, width = SIMDGROUP_LANES;
     LLVMValueRef argument = constant_i32(l->unit, 0), value = NULL;
     switch (kind) {
@@ -233,7 +224,7 @@ static smelt_status lower_simd(struct lowering *l, LLVMValueRef call, int operat
         break;
     }
     LLVMPositionBuilderBefore(l->unit->builder, call);
-    uint32_t code = SIMD_CODE(kind, simd_operations[operation].type, what, width);
+    uint32_t code = SIMD_CODE(kind, type_of(intrinsic_of(call)), what, width);
     LLVMValueRef bits = value ? to_bits(l, value) : LLVMConstInt(type_i64(l->unit), 0, false);
     LLVMValueRef arguments[5] = {l->context, constant_i32(l->unit, (uint32_t)site),
                                  constant_i32(l->unit, code), argument, bits};
@@ -302,8 +293,8 @@ static smelt_status lower_simd_operations(struct lowering *l, const struct flow 
     for (int i = 0; i < flow->block_count; i++) {
         block_positions[i] = position++;
         FOR_EACH_INSTRUCTION(instruction, flow->blocks[i].block) {
-            int operation = simd_operation_index(called_name(instruction));
-            if (operation < 0) continue;
+            enum simd_kind kind;
+            if (!simdgroup_kind(intrinsic_of(instruction), &kind)) continue;
             if (image->site_count == capacity) {
                 capacity = capacity ? 2 * capacity : 16;
                 struct site *grown = realloc(image->sites, (size_t)capacity * sizeof *grown);
@@ -315,7 +306,7 @@ static smelt_status lower_simd_operations(struct lowering *l, const struct flow 
             struct site *site = &image->sites[image->site_count];
             memset(site, 0, sizeof *site);
             TRY(fill_site(l, flow, i, block_positions, position++, counted, site));
-            TRY(lower_simd(l, instruction, operation, image->site_count++));
+            TRY(lower_simd(l, instruction, kind, image->site_count++));
         }
     }
     for (int i = 0; i < flow->loop_count; i++)
@@ -357,30 +348,27 @@ static void poll_back_edges(struct lowering *l, const struct flow *flow) {
 
 /* ---- The pass. */
 
-static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char *name) {
+static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intrinsic intrinsic) {
     bool done = false;
     LLVMPositionBuilderBefore(l->unit->builder, call);
-    TRY(lower_context_field(l, call, name, &done));
+    TRY(lower_context_field(l, call, intrinsic, &done));
     if (done) return SMELT_OK;
-    if (strcmp(name, "__smelt_thread_position") == 0) return lower_thread_position(l, call);
-    if (strcmp(name, "__smelt_buffer_address") == 0) return lower_address(l, call, false);
-    if (strcmp(name, "__smelt_threadgroup_address") == 0) return lower_address(l, call, true);
-    if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
+    if (intrinsic == INTRINSIC_THREAD_POSITION) return lower_thread_position(l, call);
+    if (intrinsic == INTRINSIC_BUFFER_ADDRESS) return lower_address(l, call, false);
+    if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) return lower_address(l, call, true);
+    if (intrinsic == INTRINSIC_THREADGROUP_BARRIER) {
         lower_barrier(l, call);
-    } else if (strcmp(name, "__smelt_thread_return") == 0) {
+    } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
         lower_return(l, call);
-    } else if (strcmp(name, NEVER) == 0) {
+    } else if (intrinsic == INTRINSIC_NEVER) {
         replace(call, LLVMConstNull(LLVMTypeOf(call)));
-    } else if (strcmp(name, "__smelt_log") == 0) {
+    } else if (intrinsic == INTRINSIC_LOG) {
         lower_log(l, call);
-    } else if (strcmp(name, "__smelt_max_threads") == 0) {
-        uint64_t threads;
-        TRY(constant_argument(l, call, 0, UINT32_MAX, &threads));
-        l->unit->result->image.max_threads = (uint32_t)threads;
-        LLVMInstructionEraseFromParent(call);
-    } else if (strncmp(name, "__smelt_", 8) == 0) {
+    } else if (intrinsic == INTRINSIC_MAX_THREADS) {
+        LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read it */
+    } else if (intrinsic != INTRINSIC_NONE) {
         return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the scalar engine",
-                         name);
+                         called_name(call));
     }
     return SMELT_OK;
 }
@@ -398,7 +386,7 @@ static smelt_status lower(struct lowering *l) {
     TRY(lower_simd_operations(l, &flow));
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
-        if (LLVMIsACallInst(instruction)) TRY(lower_call(l, instruction, called_name(instruction)));
+        if (LLVMIsACallInst(instruction)) TRY(lower_call(l, instruction, intrinsic_of(instruction)));
     }
     poll_back_edges(l, &flow);
     return SMELT_OK;

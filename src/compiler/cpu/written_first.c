@@ -33,16 +33,16 @@ struct variable {
 /* ---- What an index is for one thread. */
 
 static bool position_of(LLVMValueRef call, const struct thread_place *thread, uint64_t *value) {
-    const char *name = called_name(call);
+    enum intrinsic intrinsic = intrinsic_of(call);
     uint64_t d;
-    if (strcmp(name, "__smelt_position_in_threadgroup") == 0 &&
-        is_constant_integer(LLVMGetOperand(call, 0), &d) && d < 3)
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP && is_constant_integer(LLVMGetOperand(call, 0), &d) &&
+        d < 3)
         *value = thread->position[d];
-    else if (strcmp(name, "__smelt_thread_index") == 0)
+    else if (intrinsic == INTRINSIC_THREAD_INDEX)
         *value = thread->index;
-    else if (strcmp(name, "__smelt_lane") == 0)
+    else if (intrinsic == INTRINSIC_LANE)
         *value = thread->index % 32;
-    else if (strcmp(name, "__smelt_simdgroup") == 0)
+    else if (intrinsic == INTRINSIC_SIMDGROUP)
         *value = thread->index / 32;
     else
         return false;
@@ -154,7 +154,7 @@ static LLVMValueRef first_barrier(LLVMValueRef entry) {
     LLVMBasicBlockRef block = LLVMGetEntryBasicBlock(entry), sides[2] = {NULL, NULL};
     for (int steps = 0; block && steps < MAX_WAY; steps++, block = next_for_all(block, sides))
         FOR_EACH_INSTRUCTION(call, block) {
-            if (strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) return call;
+            if (intrinsic_of(call) == INTRINSIC_THREADGROUP_BARRIER) return call;
         }
     return NULL;
 }

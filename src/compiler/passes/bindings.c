@@ -4,7 +4,6 @@
 #include "compiler/pass.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int32_t field(LLVMValueRef record, unsigned index) {
     LLVMValueRef value = LLVMGetAggregateElement(record, index);
@@ -12,7 +11,7 @@ static int32_t field(LLVMValueRef record, unsigned index) {
 }
 
 smelt_status pass_bindings(struct unit *unit) {
-    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, "__smelt_bindings");
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, BINDINGS_NAME);
     LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
     if (!values) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no table of bindings");
     struct image *image = &unit->result->image;
@@ -51,12 +50,12 @@ smelt_status pass_guarded_bindings(struct unit *unit) {
 
 /* Does the code take the address of this binding? */
 static bool is_addressed(struct unit *unit, const struct binding *binding) {
-    const char *name =
-        binding->kind == BINDING_BUFFER ? "__smelt_buffer_address" : "__smelt_threadgroup_address";
+    enum intrinsic address =
+        binding->kind == BINDING_BUFFER ? INTRINSIC_BUFFER_ADDRESS : INTRINSIC_THREADGROUP_ADDRESS;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {
         uint64_t index;
-        if (strcmp(called_name(call), name) == 0 &&
+        if (intrinsic_of(call) == address &&
             (!is_constant_integer(LLVMGetOperand(call, 0), &index) || index == (uint64_t)binding->index))
             return true;
     }
@@ -73,19 +72,35 @@ smelt_status pass_used_bindings(struct unit *unit) {
     return SMELT_OK;
 }
 
-smelt_status pass_required_threads(struct unit *unit) {
+static smelt_status read_required(struct unit *unit, LLVMValueRef call) {
+    for (unsigned d = 0; d < 3; d++) {
+        uint64_t count;
+        if (!is_constant_integer(LLVMGetOperand(call, d), &count) || count == 0)
+            return unit_fail(
+                unit, SMELT_ERROR_UNSUPPORTED,
+                "an argument of required_threads_per_threadgroup is not a constant of at least 1");
+        unit->result->image.required_threads[d] = (uint32_t)count;
+    }
+    LLVMInstructionEraseFromParent(call);
+    return SMELT_OK;
+}
+
+/* The call stays until the engine lowers the code: what it counts of instructions decides a gang's size. */
+static smelt_status read_most(struct unit *unit, LLVMValueRef call) {
+    uint64_t count;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &count) || count > UINT32_MAX)
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
+                         "the argument of max_total_threads_per_threadgroup is not a constant below 2^32");
+    unit->result->image.max_threads = (uint32_t)count;
+    return SMELT_OK;
+}
+
+smelt_status pass_thread_limits(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (strcmp(called_name(instruction), "__smelt_required_threads") != 0) continue;
-        for (unsigned d = 0; d < 3; d++) {
-            uint64_t count;
-            if (!is_constant_integer(LLVMGetOperand(instruction, d), &count) || count == 0)
-                return unit_fail(
-                    unit, SMELT_ERROR_UNSUPPORTED,
-                    "an argument of required_threads_per_threadgroup is not a constant of at least 1");
-            unit->result->image.required_threads[d] = (uint32_t)count;
-        }
-        LLVMInstructionEraseFromParent(instruction);
+    FOR_EACH_INSTRUCTION(call, block) {
+        enum intrinsic intrinsic = intrinsic_of(call);
+        if (intrinsic == INTRINSIC_REQUIRED_THREADS) TRY(read_required(unit, call));
+        if (intrinsic == INTRINSIC_MAX_THREADS) TRY(read_most(unit, call));
     }
     return SMELT_OK;
 }

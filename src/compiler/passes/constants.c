@@ -133,7 +133,7 @@ static void mark_required(struct unit *unit, const char *blamed) {
 
 /* is_function_constant_defined(x) → whether a value was given. */
 static void fold_defined(struct unit *unit, LLVMValueRef global, bool defined) {
-    LLVMValueRef query = LLVMGetNamedFunction(unit->module, "__smelt_constant_defined");
+    LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_CONSTANT_DEFINED);
     if (!query) return;
     for (LLVMUseRef use = LLVMGetFirstUse(query), next; use; use = next) {
         next = LLVMGetNextUse(use);

@@ -26,12 +26,6 @@ static void drop(LLVMValueRef function, const char *name) {
  * other. */
 #define MEMORY_INACCESSIBLE (3u << 2)
 
-/* Operations that bring lanes together do not touch the kernel's memory; a barrier orders it and so does, and
- * a log call reads the texts it is given. */
-static bool orders_memory(const char *name) {
-    return strstr(name, "_barrier") != NULL || strcmp(name, "__smelt_log") == 0;
-}
-
 static bool is_pure(LLVMValueRef function) {
     unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
     LLVMAttributeRef memory =
@@ -39,7 +33,8 @@ static bool is_pure(LLVMValueRef function) {
     return memory && LLVMGetEnumAttributeValue(memory) == 0;
 }
 
-static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const char *name) {
+static void declare_intrinsic(struct unit *unit, LLVMValueRef function, enum intrinsic intrinsic) {
+    const struct intrinsic_traits *traits = intrinsic_traits(intrinsic);
     add(unit, function, "nounwind");
     if (is_pure(function)) {
         drop(function, "convergent");
@@ -48,10 +43,10 @@ static void declare_intrinsic(struct unit *unit, LLVMValueRef function, const ch
         /* Their arguments are constants to the engines: two calls behind a branch must not become one with a
          * choice of arguments. */
         add(unit, function, "nomerge");
-    } else if (!orders_memory(name)) {
+    } else if (traits->purity != ORDERED) {
         LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                 enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
-        if (strncmp(name, "__smelt_simd", 12) == 0) add(unit, function, "willreturn");
+        if (traits->kind == OF_SIMDGROUP) add(unit, function, "willreturn");
     }
 }
 
@@ -74,7 +69,7 @@ static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
     char own[128];
     name += *name == 1;
     if (strncmp(name, "air.", 4) != 0) return;
-    snprintf(own, sizeof own, "__smelt_%s", name);
+    snprintf(own, sizeof own, INTRINSIC_PREFIX "%s", name);
     for (char *c = own; *c; c++)
         if (*c == '.') *c = '_';
     LLVMValueRef function = LLVMGetNamedFunction(unit->module, own);
@@ -109,10 +104,9 @@ static void forget_initial_zeros(struct unit *unit) {
 smelt_status pass_declare(struct unit *unit) {
     if (unit->engine != ENGINE_PTX) forget_initial_zeros(unit);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
-        size_t length;
-        const char *name = LLVMGetValueName2(f, &length);
+        enum intrinsic intrinsic = intrinsic_of_function(f);
         if (LLVMIsDeclaration(f)) {
-            if (strncmp(name, "__smelt_", 8) == 0) declare_intrinsic(unit, f, name);
+            if (intrinsic != INTRINSIC_NONE) declare_intrinsic(unit, f, intrinsic);
             replace_air_function(unit, f);
             continue;
         }

@@ -16,13 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HELD "__smelt_held_" /* and the bits of its value */
-
 static bool brings_lanes_together(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(call, block) {
-        if (strncmp(called_name(call), "__smelt_simd_", 13) == 0 ||
-            strcmp(called_name(call), "__smelt_simdgroup_barrier") == 0)
-            return true;
+        if (is_simdgroup_operation(intrinsic_of(call))) return true;
     }
     return false;
 }
@@ -120,7 +116,7 @@ static bool is_exit(const struct flow *flow, int loop, LLVMValueRef end) {
 }
 
 static bool is_held(LLVMValueRef value) {
-    return strncmp(called_name(value), HELD, sizeof HELD - 1) == 0;
+    return intrinsic_of(value) == INTRINSIC_HELD;
 }
 
 /* No two calls are equal: LLVM keeps them apart by their number. */
@@ -128,8 +124,8 @@ static LLVMValueRef build_held(struct unit *unit, LLVMValueRef value, uint32_t n
     LLVMTypeRef type = LLVMTypeOf(value), parameters[2] = {type, type_i32(unit)};
     LLVMTypeRef function_type = LLVMFunctionType(type, parameters, 2, false);
     LLVMValueRef operands[2] = {value, constant_i32(unit, number)};
-    char name[sizeof HELD + 10];
-    snprintf(name, sizeof name, HELD "%u", LLVMGetIntTypeWidth(type));
+    char name[40];
+    snprintf(name, sizeof name, "%s%u", intrinsic_traits(INTRINSIC_HELD)->name, LLVMGetIntTypeWidth(type));
     LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
     if (!function) {
         function = LLVMAddFunction(unit->module, name, function_type);

@@ -159,7 +159,7 @@ static bool is_plain_call(LLVMValueRef call) {
 
 /* A copy of an operation is another: right where nobody else can perform it at the same time. */
 static bool may_copy(const struct way *w, LLVMValueRef call) {
-    return is_plain_call(call) || (w->alone && strncmp(called_name(call), "__smelt_simd_", 13) == 0);
+    return is_plain_call(call) || (w->alone && intrinsic_traits(intrinsic_of(call))->kind == OF_SIMDGROUP);
 }
 
 /* Adds the block to the way. */
@@ -448,20 +448,24 @@ static smelt_status leave_once(struct unit *unit, LLVMValueRef function, bool *f
     return status;
 }
 
-static bool is_called(struct unit *unit, const char *name) {
-    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
+static bool is_called(struct unit *unit, enum intrinsic intrinsic) {
+    LLVMValueRef function = intrinsic_function(unit->module, intrinsic);
     return function && LLVMGetFirstUse(function);
+}
+
+/* A kernel that asks for its simdgroup may mean to do what its operations do by other means. */
+static bool concerns_simdgroups(enum intrinsic intrinsic) {
+    return is_simdgroup_operation(intrinsic) || intrinsic == INTRINSIC_SIMDGROUP ||
+           intrinsic == INTRINSIC_SIMDGROUP_COUNT;
 }
 
 /* Is it of importance which way a thread takes, beside what it does there? */
 static bool brings_threads_together(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
-        size_t length;
-        if (LLVMGetFirstUse(f) && strncmp(LLVMGetValueName2(f, &length), "__smelt_simd", 12) == 0)
-            return true;
+        if (LLVMGetFirstUse(f) && concerns_simdgroups(intrinsic_of_function(f))) return true;
     }
-    return is_called(unit, "__smelt_threadgroup_barrier") &&
-           (is_called(unit, "__smelt_thread_return") || is_called(unit, "__smelt_function_return"));
+    return is_called(unit, INTRINSIC_THREADGROUP_BARRIER) &&
+           (is_called(unit, INTRINSIC_THREAD_RETURN) || is_called(unit, INTRINSIC_FUNCTION_RETURN));
 }
 
 smelt_status pass_leave(struct unit *unit) {

@@ -81,12 +81,12 @@ static bool may_reach_addresses(const struct notes *notes, LLVMValueRef instruct
 
 /* What a number is at most, taken as unsigned; UINT64_MAX if nothing is known. */
 static uint64_t most_of(LLVMValueRef value, int depth) {
-    static const char *const sizes[] = {"__smelt_threadgroup_size", "__smelt_dispatch_threadgroup_size",
-                                        "__smelt_simdgroup_count"};
+    enum intrinsic intrinsic = intrinsic_of(value);
     uint64_t number;
     if (is_constant_integer(value, &number)) return number;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        if (strcmp(called_name(value), sizes[i]) == 0) return 1024;
+    if (intrinsic == INTRINSIC_THREADGROUP_SIZE || intrinsic == INTRINSIC_DISPATCH_THREADGROUP_SIZE ||
+        intrinsic == INTRINSIC_SIMDGROUP_COUNT)
+        return 1024;
     if (!LLVMIsAInstruction(value) || depth == 0) return UINT64_MAX;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
     if (opcode == LLVMTrunc) return most_of(LLVMGetOperand(value, 0), depth - 1);

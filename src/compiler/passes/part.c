@@ -87,13 +87,6 @@ static bool some_come(struct parting *p, int block) {
 
 /* ---- Who leaves. */
 
-static bool block_returns(LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(call, block) {
-        if (strcmp(called_name(call), "__smelt_thread_return") == 0) return true;
-    }
-    return false;
-}
-
 static smelt_status look(struct parting *p) {
     TRY(flow_find(p->unit, p->unit->entry, &p->arena, &p->flow));
     size_t count = (size_t)p->flow.block_count, edges = 0;
@@ -107,7 +100,7 @@ static smelt_status look(struct parting *p) {
         return unit_fail(p->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count);
     for (size_t i = 0; i < count; i++) {
         p->acts[i] = block_has_effect(p->flow.blocks[i].block);
-        p->ends[i] = block_returns(p->flow.blocks[i].block);
+        p->ends[i] = block_has_intrinsic(p->flow.blocks[i].block, INTRINSIC_THREAD_RETURN);
     }
     flow_spread(&p->flow, p->acts);
     flow_spread(&p->flow, p->ends);
@@ -312,8 +305,8 @@ static smelt_status part(struct parting *p) {
 }
 
 smelt_status pass_part(struct unit *unit) {
-    if (!LLVMGetNamedFunction(unit->module, "__smelt_threadgroup_barrier") ||
-        !LLVMGetNamedFunction(unit->module, "__smelt_thread_return"))
+    if (!intrinsic_function(unit->module, INTRINSIC_THREADGROUP_BARRIER) ||
+        !intrinsic_function(unit->module, INTRINSIC_THREAD_RETURN))
         return SMELT_OK;
     struct parting p = {.unit = unit};
     smelt_status status = part(&p);

@@ -133,7 +133,7 @@ static bool is_missing(struct unit *unit, LLVMValueRef value) {
     if ((!function && !variable) || !LLVMIsDeclaration(value)) return false;
     size_t length;
     const char *name = LLVMGetValueName2(value, &length);
-    if (strncmp(name, "llvm.", 5) == 0 || strncmp(name, "__smelt_", 8) == 0) return false;
+    if (strncmp(name, "llvm.", 5) == 0 || intrinsic_of_function(value) != INTRINSIC_NONE) return false;
     /* Function constants have no values yet. */
     if (variable && unit->request->output == COMPILE_CONSTANTS) return false;
     for (size_t i = 0; unit->engine != ENGINE_PTX && i < sizeof offered / sizeof *offered; i++)
@@ -208,9 +208,9 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call);
     TRY(check_builtin(unit, call, name));
     if (LLVMIsAInlineAsm(callee)) return fail_at(unit, call, "inline assembly is not supported");
-    if (strncmp(name, "__smelt_unsupported_", 20) == 0) {
+    if (intrinsic_of(call) == INTRINSIC_UNSUPPORTED) {
         char words[200];
-        snprintf(words, sizeof words, "%s", name + 20);
+        snprintf(words, sizeof words, "%s", name + strlen(intrinsic_traits(INTRINSIC_UNSUPPORTED)->name));
         for (char *c = words; *c; c++)
             if (*c == '_') *c = ' ';
         return fail_at(unit, call, "%s are not supported", words);
@@ -226,7 +226,7 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
 
 /* Engines replace intrinsics in the entry only. */
 static smelt_status check_outside_entry(struct unit *unit, LLVMValueRef function, LLVMValueRef instruction) {
-    bool bound = strncmp(called_name(instruction), "__smelt_", 8) == 0;
+    bool bound = intrinsic_called(instruction);
     for (int i = 0; i < LLVMGetNumOperands(instruction) && !bound; i++) {
         LLVMValueRef variable = variable_of(LLVMGetOperand(instruction, (unsigned)i));
         bound = variable && space_of(variable) == THREADGROUP_SPACE;

@@ -12,15 +12,13 @@
 
 #include <string.h>
 
-#define MARK "__smelt_function_return"
-#define THREAD_RETURN "__smelt_thread_return"
-
 /* What a thread that has ended could not do any more. */
 static bool has_effect(LLVMValueRef i) {
-    static const char *const harmless[] = {"llvm.dbg.", "llvm.lifetime.", "llvm.assume", MARK, THREAD_RETURN};
+    static const char *const harmless[] = {"llvm.dbg.", "llvm.lifetime.", "llvm.assume"};
     if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i))
         return true;
     if (!LLVMIsACallInst(i)) return false;
+    if (intrinsic_traits(intrinsic_of(i))->kind == OF_RETURN) return false;
     const char *name = called_name(i);
     for (size_t n = 0; n < sizeof harmless / sizeof *harmless; n++)
         if (strncmp(name, harmless[n], strlen(harmless[n])) == 0) return false;
@@ -73,16 +71,17 @@ static smelt_status drop_marks(struct unit *unit, LLVMValueRef mark, struct aren
 }
 
 smelt_status pass_returns(struct unit *unit) {
-    LLVMValueRef mark = LLVMGetNamedFunction(unit->module, MARK);
-    LLVMValueRef end = LLVMGetNamedFunction(unit->module, THREAD_RETURN);
+    LLVMValueRef mark = intrinsic_function(unit->module, INTRINSIC_FUNCTION_RETURN);
+    LLVMValueRef end = intrinsic_function(unit->module, INTRINSIC_THREAD_RETURN);
     if (!mark) return SMELT_OK;
     struct arena arena = {0};
     smelt_status status = drop_marks(unit, mark, &arena);
     arena_free(&arena);
     TRY(status);
+    const char *name = intrinsic_traits(INTRINSIC_THREAD_RETURN)->name;
     if (end)
         LLVMReplaceAllUsesWith(mark, end);
     else
-        LLVMSetValueName2(mark, THREAD_RETURN, strlen(THREAD_RETURN));
+        LLVMSetValueName2(mark, name, strlen(name));
     return SMELT_OK;
 }

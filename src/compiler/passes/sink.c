@@ -169,7 +169,8 @@ static bool may_write(LLVMValueRef i) {
         return true;
     case LLVMCall: {
         const char *name = called_name(i);
-        bool pure = strncmp(name, "__smelt_", 8) == 0 && !strstr(name, "barrier");
+        enum intrinsic_kind kind = intrinsic_traits(intrinsic_of(i))->kind;
+        bool pure = kind != NOT_INTRINSIC && kind != OF_BARRIER;
         bool intrinsic = strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0;
         return !pure && !intrinsic;
     }

@@ -90,7 +90,7 @@ bool is_end(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(instruction, block) {
         LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
         if (opcode == LLVMRet || opcode == LLVMUnreachable) return true;
-        if (strcmp(called_name(instruction), "__smelt_thread_return") != 0) return false;
+        if (intrinsic_of(instruction) != INTRINSIC_THREAD_RETURN) return false;
     }
     return false;
 }

@@ -10,10 +10,8 @@ LLVMValueRef ptx_intrinsic(struct unit *unit, const char *name, LLVMValueRef *ar
 }
 
 LLVMValueRef ptx_lane(struct unit *unit) {
-    static const char name[] = "__smelt_lane";
     LLVMTypeRef type = LLVMFunctionType(type_i32(unit), NULL, 0, false);
-    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
-    if (!function) function = LLVMAddFunction(unit->module, name, type);
+    LLVMValueRef function = intrinsic_declare(unit->module, INTRINSIC_LANE, type);
     return LLVMBuildCall2(unit->builder, type, function, NULL, 0, "");
 }
 

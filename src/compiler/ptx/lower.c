@@ -13,7 +13,8 @@
 #include "compiler/ptx/ptx.h"
 
 #include <stddef.h>
-#include <string.h>
+
+#define PTX_SHARED_NAME INTRINSIC_PREFIX "shared"
 
 struct lowering {
     struct unit *unit;
@@ -126,28 +127,27 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
 }
 
 /* What an intrinsic that is a plain number is worth; NULL: it is none. */
-static LLVMValueRef number_of(struct lowering *l, const char *name, uint64_t d) {
+static LLVMValueRef number_of(struct lowering *l, enum intrinsic intrinsic, uint64_t d) {
     LLVMBuilderRef b = l->unit->builder;
     const struct {
-        const char *name;
+        enum intrinsic intrinsic;
         LLVMValueRef value;
     } fixed[] = {
-        {"__smelt_position_in_threadgroup", l->position[d]},
-        {"__smelt_threadgroup_position", l->group[d]},
-        {"__smelt_threadgroup_size", l->own[d]},
-        {"__smelt_dispatch_threadgroup_size", l->size[d]},
-        {"__smelt_grid_threads", l->grid[d]},
-        {"__smelt_grid_groups", l->groups[d]},
-        {"__smelt_thread_index", l->thread},
+        {INTRINSIC_POSITION_IN_THREADGROUP, l->position[d]},
+        {INTRINSIC_THREADGROUP_POSITION, l->group[d]},
+        {INTRINSIC_THREADGROUP_SIZE, l->own[d]},
+        {INTRINSIC_DISPATCH_THREADGROUP_SIZE, l->size[d]},
+        {INTRINSIC_GRID_THREADS, l->grid[d]},
+        {INTRINSIC_GRID_GROUPS, l->groups[d]},
+        {INTRINSIC_THREAD_INDEX, l->thread},
     };
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (strcmp(name, fixed[i].name) == 0) return fixed[i].value;
-    if (strcmp(name, "__smelt_thread_position") == 0)
+        if (intrinsic == fixed[i].intrinsic) return fixed[i].value;
+    if (intrinsic == INTRINSIC_THREAD_POSITION)
         return LLVMBuildAdd(b, LLVMBuildMul(b, l->group[d], l->size[d], ""), l->position[d], "");
-    if (strcmp(name, "__smelt_lane") == 0) return LLVMBuildAnd(b, l->thread, constant_i32(l->unit, 31), "");
-    if (strcmp(name, "__smelt_simdgroup") == 0)
-        return LLVMBuildLShr(b, l->thread, constant_i32(l->unit, 5), "");
-    if (strcmp(name, "__smelt_simdgroup_count") == 0)
+    if (intrinsic == INTRINSIC_LANE) return LLVMBuildAnd(b, l->thread, constant_i32(l->unit, 31), "");
+    if (intrinsic == INTRINSIC_SIMDGROUP) return LLVMBuildLShr(b, l->thread, constant_i32(l->unit, 5), "");
+    if (intrinsic == INTRINSIC_SIMDGROUP_COUNT)
         return LLVMBuildLShr(b, LLVMBuildAdd(b, l->threads, constant_i32(l->unit, 31), ""),
                              constant_i32(l->unit, 5), "");
     return NULL;
@@ -156,10 +156,10 @@ static LLVMValueRef number_of(struct lowering *l, const char *name, uint64_t d) 
 /* ---- Memory. */
 
 static LLVMValueRef shared_memory(struct lowering *l) {
-    l->shared = LLVMGetNamedGlobal(l->unit->module, "__smelt_shared");
+    l->shared = LLVMGetNamedGlobal(l->unit->module, PTX_SHARED_NAME);
     if (l->shared) return l->shared;
     LLVMTypeRef type = LLVMArrayType2(LLVMInt8TypeInContext(l->unit->context), 0);
-    l->shared = LLVMAddGlobalInAddressSpace(l->unit->module, type, "__smelt_shared", PTX_SHARED);
+    l->shared = LLVMAddGlobalInAddressSpace(l->unit->module, type, PTX_SHARED_NAME, PTX_SHARED);
     LLVMSetAlignment(l->shared, 128);
     return l->shared;
 }
@@ -337,33 +337,29 @@ static smelt_status poll_back_edges(struct lowering *l) {
 
 /* ---- The pass. */
 
-static smelt_status lower_call(struct lowering *l, LLVMValueRef call, const char *name) {
+static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intrinsic intrinsic) {
     struct unit *unit = l->unit;
     uint64_t d = 0;
     LLVMPositionBuilderBefore(unit->builder, call);
-    if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
-        unit->result->image.has_barrier = true;
+    if (intrinsic == INTRINSIC_THREADGROUP_BARRIER) {
         ptx_assembly(unit, "barrier.sync 0;", "~{memory}", NULL, NULL, 0, true);
         LLVMInstructionEraseFromParent(call);
-    } else if (strcmp(name, "__smelt_thread_return") == 0) {
+    } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
         LLVMInstructionEraseFromParent(call);
-    } else if (strcmp(name, NEVER) == 0) {
+    } else if (intrinsic == INTRINSIC_NEVER) {
         replace(call, LLVMConstNull(LLVMTypeOf(call)));
-    } else if (strcmp(name, "__smelt_log") == 0) {
+    } else if (intrinsic == INTRINSIC_LOG) {
         lower_log(l, call);
-    } else if (strcmp(name, "__smelt_max_threads") == 0) {
-        uint64_t threads = 0;
-        (void)is_constant_integer(LLVMGetOperand(call, 0), &threads);
-        unit->result->image.max_threads = (uint32_t)threads;
-        LLVMInstructionEraseFromParent(call);
+    } else if (intrinsic == INTRINSIC_MAX_THREADS) {
+        LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read it */
     } else {
         if (LLVMGetNumArgOperands(call) == 1 && (!is_constant_integer(LLVMGetOperand(call, 0), &d) || d > 2))
             return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "argument 0 of %s is not a constant below 3",
-                             name);
-        LLVMValueRef value = number_of(l, name, d);
+                             called_name(call));
+        LLVMValueRef value = number_of(l, intrinsic, d);
         if (!value)
             return unit_fail(unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the PTX engine",
-                             name);
+                             called_name(call));
         replace(call, value);
     }
     return SMELT_OK;
@@ -373,8 +369,8 @@ smelt_status pass_ptx_addresses(struct unit *unit) {
     struct lowering l = {.unit = unit, .shape = &unit->request->shape};
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {
-        bool buffer = strcmp(called_name(call), "__smelt_buffer_address") == 0;
-        if (!buffer && strcmp(called_name(call), "__smelt_threadgroup_address") != 0) continue;
+        bool buffer = intrinsic_of(call) == INTRINSIC_BUFFER_ADDRESS;
+        if (!buffer && intrinsic_of(call) != INTRINSIC_THREADGROUP_ADDRESS) continue;
         LLVMPositionBuilderBefore(unit->builder, call);
         TRY(lower_address(&l, call, buffer ? BINDING_BUFFER : BINDING_THREADGROUP));
     }
@@ -383,7 +379,7 @@ smelt_status pass_ptx_addresses(struct unit *unit) {
 
 smelt_status pass_ptx_lower(struct unit *unit) {
     struct lowering l = {.unit = unit, .shape = &unit->request->shape};
-    l.shared = LLVMGetNamedGlobal(unit->module, "__smelt_shared");
+    l.shared = LLVMGetNamedGlobal(unit->module, PTX_SHARED_NAME);
     begin(&l);
     if (l.shape->polled) poll(&l);
     place_variables(&l);
@@ -394,8 +390,8 @@ smelt_status pass_ptx_lower(struct unit *unit) {
     }
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
-        const char *name = called_name(instruction);
-        if (strncmp(name, "__smelt_", 8) == 0) TRY(lower_call(&l, instruction, name));
+        enum intrinsic intrinsic = intrinsic_of(instruction);
+        if (intrinsic != INTRINSIC_NONE) TRY(lower_call(&l, instruction, intrinsic));
     }
     return SMELT_OK;
 }

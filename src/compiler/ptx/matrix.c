@@ -10,9 +10,6 @@
 #include "compiler/ptx/matrix.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#define PRODUCT_NAME "__smelt_simd_matrix_product"
 
 /* ---- The plain form. */
 
@@ -67,7 +64,8 @@ static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, 
     LLVMValueRef from = LLVMBuildOr(b, LLVMBuildAnd(b, plain->lane, constant_i32(unit, kept), ""),
                                     constant_i32(unit, fixed), "");
     LLVMValueRef arguments[2] = {bits, from};
-    LLVMValueRef moved = call_own(unit, "__smelt_simd_shuffle_i32", type_i32(unit), arguments, 2, true);
+    LLVMValueRef moved = call_own(unit, intrinsic_traits(INTRINSIC_SIMD_SHUFFLE_I32)->name, type_i32(unit),
+                                  arguments, 2, true);
     LLVMValueRef there =
         LLVMBuildAnd(b, LLVMBuildLShr(b, plain->present, from, ""), constant_i32(unit, 1), "");
     LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntNE, there, constant_i32(unit, 0), "");
@@ -104,8 +102,10 @@ static smelt_status make_plain(struct matrices *m, struct product_group *group, 
             if (p->result) continue;
             if (!plain.whole && !plain.lane) {
                 LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false);
-                plain.lane = call_own(unit, "__smelt_lane", type_i32(unit), NULL, 0, false);
-                plain.present = call_own(unit, "__smelt_simd_ballot", type_i32(unit), &yes, 1, true);
+                plain.lane =
+                    call_own(unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(unit), NULL, 0, false);
+                plain.present = call_own(unit, intrinsic_traits(INTRINSIC_SIMD_BALLOT)->name, type_i32(unit),
+                                         &yes, 1, true);
             }
             LLVMValueRef factors[3] = {spread_out(&plain, k % 2 ? p->odd : p->even, true, k),
                                        spread_out(&plain, p->right, false, k), sums[i]};
@@ -177,7 +177,7 @@ static bool brings_lanes_together(LLVMValueRef instruction) {
     if (!LLVMIsAFunction(callee)) return true;
     unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
     return LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind) ||
-           strcmp(called_name(instruction), "__smelt_thread_return") == 0;
+           intrinsic_of(instruction) == INTRINSIC_THREAD_RETURN;
 }
 
 /* All before `end`; what waited goes behind it. */
@@ -202,7 +202,7 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
 }
 
 static smelt_status collect(struct collection *c, LLVMValueRef instruction) {
-    bool product = strcmp(called_name(instruction), PRODUCT_NAME) == 0;
+    bool product = intrinsic_of(instruction) == INTRINSIC_SIMD_MATRIX_PRODUCT;
     bool full = c->group.count == GROUP_MOST || c->waiting_count == WAITING_MOST;
     bool needed = needs(c, instruction);
     if (needed && !full && only_computes(instruction)) {
@@ -235,7 +235,7 @@ static smelt_status lower_products(struct collection *c) {
 }
 
 smelt_status pass_ptx_matrix(struct unit *unit) {
-    if (!LLVMGetNamedFunction(unit->module, PRODUCT_NAME)) return SMELT_OK;
+    if (!intrinsic_function(unit->module, INTRINSIC_SIMD_MATRIX_PRODUCT)) return SMELT_OK;
     struct collection *c = calloc(1, sizeof *c);
     if (!c) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
     c->m.unit = unit;

@@ -1,7 +1,5 @@
 #include "compiler/ptx/matrix_address.h"
 
-#include <string.h>
-
 #define DEEPEST 40 /* operations of an address that are looked at, one inside the other */
 
 static bool find(struct matrices *m, LLVMValueRef value, int depth, struct address *out);
@@ -98,7 +96,7 @@ static bool extend(struct address *a, unsigned from, bool sign) {
 
 /* The thread's index stands for that of its simdgroup's first lane. */
 static unsigned zeros_of_term(struct matrices *m, LLVMValueRef value) {
-    return strcmp(called_name(value), "__smelt_thread_index") == 0 ? 5 : known_zeros(m->unit, value);
+    return intrinsic_of(value) == INTRINSIC_THREAD_INDEX ? 5 : known_zeros(m->unit, value);
 }
 
 uint64_t alignment_of(struct matrices *m, const struct address *address, int lane) {
@@ -278,8 +276,8 @@ static bool find_parts(struct matrices *m, LLVMValueRef value, int depth, struct
     if (LLVMIsABinaryOperator(value)) return find_binary(m, value, depth, out);
     if (LLVMIsACastInst(value)) return find_cast(m, value, depth, out);
     if (LLVMIsAGetElementPtrInst(value)) return find_element(m, value, depth, out);
-    bool lane = strcmp(called_name(value), "__smelt_lane") == 0;
-    if (!lane && strcmp(called_name(value), "__smelt_thread_index") != 0) return false;
+    bool lane = intrinsic_of(value) == INTRINSIC_LANE;
+    if (!lane && intrinsic_of(value) != INTRINSIC_THREAD_INDEX) return false;
     set_number(out, 0);
     if (!lane) set_term(out, value);
     for (int l = 0; l < ADDRESS_LANES; l++) out->number[l] = l;
@@ -323,7 +321,7 @@ LLVMValueRef term_value(struct unit *unit, const struct term *term) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(term->value), i32 = type_i32(unit);
     if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) return LLVMBuildPtrToInt(b, term->value, i32, "");
-    if (strcmp(called_name(term->value), "__smelt_thread_index") == 0)
+    if (intrinsic_of(term->value) == INTRINSIC_THREAD_INDEX)
         return LLVMBuildAnd(b, term->value, constant_i32(unit, ~31u), "");
     if (LLVMGetIntTypeWidth(type) >= 32) return LLVMBuildTrunc(b, term->value, i32, "");
     return term->extension == EXTENSION_ZERO ? LLVMBuildZExt(b, term->value, i32, "")

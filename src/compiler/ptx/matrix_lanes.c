@@ -11,7 +11,7 @@ LLVMValueRef lane_number(struct matrices *m) {
     LLVMPositionBuilderBefore(b, first);
     struct unit unit = *m->unit;
     unit.builder = b;
-    m->lane = call_own(&unit, "__smelt_lane", type_i32(&unit), NULL, 0, false);
+    m->lane = call_own(&unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(&unit), NULL, 0, false);
     LLVMDisposeBuilder(b);
     return m->lane;
 }

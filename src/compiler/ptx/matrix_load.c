@@ -26,8 +26,8 @@ struct placed {
 /* ---- What may have been written since lanes last waited for each other. */
 
 static bool is_barrier(LLVMValueRef instruction) {
-    const char *name = called_name(instruction);
-    return strcmp(name, "__smelt_threadgroup_barrier") == 0 || strcmp(name, "__smelt_simdgroup_barrier") == 0;
+    enum intrinsic intrinsic = intrinsic_of(instruction);
+    return intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER;
 }
 
 static bool may_write(LLVMValueRef instruction) {
@@ -39,8 +39,7 @@ static bool may_write(LLVMValueRef instruction) {
     if (!LLVMIsACallInst(instruction)) return false;
     if (LLVMIsAInlineAsm(LLVMGetCalledValue(instruction)))
         return LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction));
-    const char *name = called_name(instruction);
-    if (strncmp(name, "__smelt_", 8) == 0) return false;
+    if (intrinsic_called(instruction)) return false;
     LLVMValueRef callee = LLVMGetCalledValue(instruction);
     if (!LLVMIsAFunction(callee)) return true;
     unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
@@ -321,8 +320,8 @@ smelt_status place_fragments(struct matrices *m, struct fragment *const *fragmen
         if (!placed) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
         if (!find_placed(m, fragments[i], placed)) continue;
         LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(placed->behind));
-        fragments[i]->registers[0] =
-            call_own(m->unit, "__smelt_matrix_in_memory", type_i32(m->unit), NULL, 0, true);
+        fragments[i]->registers[0] = call_own(m->unit, intrinsic_traits(INTRINSIC_MATRIX_IN_MEMORY)->name,
+                                              type_i32(m->unit), NULL, 0, true);
         placed->next = m->placed;
         m->placed = placed;
     }

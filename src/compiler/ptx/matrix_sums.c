@@ -13,28 +13,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const char to_tensor[] = "__smelt_to_tensor_", from_tensor[] = "__smelt_from_tensor_";
-
-static LLVMValueRef mark(struct matrices *m, const char *prefix, LLVMValueRef value) {
+static LLVMValueRef mark(struct matrices *m, enum intrinsic family, LLVMValueRef value) {
     char name[64], *type = LLVMPrintTypeToString(LLVMTypeOf(value));
-    snprintf(name, sizeof name, "%s%s", prefix, type);
+    snprintf(name, sizeof name, "%s%s", intrinsic_traits(family)->name, type);
     LLVMDisposeMessage(type);
     return call_own(m->unit, name, LLVMTypeOf(value), &value, 1, true);
 }
 
-static bool is_mark(LLVMValueRef value, const char *prefix) {
-    return LLVMIsAInstruction(value) && strncmp(called_name(value), prefix, strlen(prefix)) == 0;
-}
-
 LLVMValueRef mark_to_tensor(struct matrices *m, LLVMValueRef value) {
-    if (is_mark(value, from_tensor)) return LLVMGetOperand(value, 0);
-    return LLVMIsAConstant(value) ? value : mark(m, to_tensor, value);
+    if (intrinsic_of(value) == INTRINSIC_FROM_TENSOR) return LLVMGetOperand(value, 0);
+    return LLVMIsAConstant(value) ? value : mark(m, INTRINSIC_TO_TENSOR, value);
 }
 
 LLVMValueRef mark_from_tensor(struct matrices *m, LLVMValueRef value) {
-    return mark(m, from_tensor, value);
+    return mark(m, INTRINSIC_FROM_TENSOR, value);
 }
 
 /* ---- Moves that need not be. */
@@ -97,7 +90,7 @@ static LLVMValueRef only_user(LLVMValueRef value) {
 static bool is_for_tensor(LLVMValueRef instruction) {
     while (instruction && !LLVMIsAPHINode(instruction) && only_converts(instruction))
         instruction = only_user(instruction);
-    return instruction && is_mark(instruction, to_tensor);
+    return instruction && intrinsic_of(instruction) == INTRINSIC_TO_TENSOR;
 }
 
 static bool turn_conversion(struct matrices *m, LLVMValueRef moved, LLVMValueRef conversion) {
@@ -115,7 +108,7 @@ static bool turn_conversion(struct matrices *m, LLVMValueRef moved, LLVMValueRef
 static bool turn_user(struct matrices *m, LLVMValueRef moved) {
     for (LLVMUseRef use = LLVMGetFirstUse(moved); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        if (is_mark(user, to_tensor)) {
+        if (intrinsic_of(user) == INTRINSIC_TO_TENSOR) {
             LLVMReplaceAllUsesWith(user, LLVMGetOperand(moved, 0));
             LLVMInstructionEraseFromParent(user);
             return true;
@@ -170,7 +163,7 @@ static void sink(struct matrices *m, LLVMValueRef moved) {
 
 static void make_move(struct matrices *m, LLVMValueRef marked) {
     LLVMBuilderRef b = m->unit->builder;
-    bool back = is_mark(marked, from_tensor);
+    bool back = intrinsic_of(marked) == INTRINSIC_FROM_TENSOR;
     if (LLVMGetFirstUse(marked)) {
         if (back) sink(m, marked);
         LLVMPositionBuilderBefore(b, marked);
@@ -187,7 +180,7 @@ static void make_move(struct matrices *m, LLVMValueRef marked) {
 }
 
 /* All marks with this prefix, ended by NULL; to be freed. */
-static LLVMValueRef *find_marks(struct matrices *m, const char *prefix) {
+static LLVMValueRef *find_marks(struct matrices *m, enum intrinsic family) {
     size_t count = 0;
     LLVMValueRef *marks = NULL;
     for (int pass = 0; pass < 2; pass++) {
@@ -196,7 +189,7 @@ static LLVMValueRef *find_marks(struct matrices *m, const char *prefix) {
         count = 0;
         FOR_EACH_BLOCK(block, m->unit->entry)
         FOR_EACH_INSTRUCTION(instruction, block) {
-            if (!is_mark(instruction, prefix)) continue;
+            if (intrinsic_of(instruction) != family) continue;
             if (marks) marks[count] = instruction;
             count++;
         }
@@ -211,14 +204,14 @@ static smelt_status no_memory(struct matrices *m) {
 smelt_status resolve_sums(struct matrices *m) {
     for (bool changed = true; changed;) {
         changed = false;
-        LLVMValueRef *marks = find_marks(m, from_tensor);
+        LLVMValueRef *marks = find_marks(m, INTRINSIC_FROM_TENSOR);
         if (!marks) return no_memory(m);
         for (LLVMValueRef *mark = marks; *mark; mark++)
             while (turn_user(m, *mark)) changed = true;
         free(marks);
     }
     for (int back = 0; back < 2; back++) {
-        LLVMValueRef *marks = find_marks(m, back ? from_tensor : to_tensor);
+        LLVMValueRef *marks = find_marks(m, back ? INTRINSIC_FROM_TENSOR : INTRINSIC_TO_TENSOR);
         if (!marks) return no_memory(m);
         for (LLVMValueRef *mark = marks; *mark; mark++) make_move(m, *mark);
         free(marks);

@@ -4,7 +4,6 @@
 #include "compiler/ptx/ptx.h"
 
 #include <stddef.h>
-#include <string.h>
 
 static bool has_slot(const struct binding *binding) {
     return binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
@@ -117,7 +116,7 @@ static void move_uses(struct unit *unit, LLVMValueRef old, LLVMValueRef now) {
 static struct binding *wanted_inline(struct unit *unit, LLVMValueRef call) {
     struct image *image = &unit->result->image;
     uint64_t index;
-    if (strcmp(called_name(call), "__smelt_buffer_address") != 0) return NULL;
+    if (intrinsic_of(call) != INTRINSIC_BUFFER_ADDRESS) return NULL;
     if (!is_constant_integer(LLVMGetOperand(call, 0), &index) || index >= SHAPE_MAX_INLINED) return NULL;
     if (!unit->request->shape.inlined[index]) return NULL;
     for (int32_t i = 0; i < image->binding_count; i++)
@@ -131,7 +130,7 @@ static bool has_unknown_index(struct unit *unit) {
     uint64_t index;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {
-        if (strcmp(called_name(call), "__smelt_buffer_address") == 0 &&
+        if (intrinsic_of(call) == INTRINSIC_BUFFER_ADDRESS &&
             !is_constant_integer(LLVMGetOperand(call, 0), &index))
             return true;
     }

@@ -67,7 +67,7 @@ static smelt_status lower_block(struct ptx_masks *masks, int place) {
             if (is_reached_together(masks->d, place)) lower_barrier(unit, call);
             continue;
         }
-        if (!simdgroup_kind(called_name(call), &kind)) continue;
+        if (!simdgroup_kind(intrinsic_of(call), &kind)) continue;
         if (!o.lane) {
             o.lanes = ptx_lanes_at(masks, place);
             LLVMPositionBuilderBefore(unit->builder, call);

@@ -3,6 +3,7 @@
  * that is not an integer, and for integers whose bits are not known. */
 #include "compiler/phases.h"
 #include "abi/simdgroup.h"
+#include "compiler/combine.h"
 #include "compiler/ptx/divergence.h"
 
 #include <string.h>
@@ -34,20 +35,16 @@ static uint64_t differing_thread(const struct code_shape *shape, uint64_t dimens
 /* ---- Simdgroup operations. */
 
 bool is_threadgroup_barrier(LLVMValueRef instruction) {
-    return strcmp(called_name(instruction), "__smelt_threadgroup_barrier") == 0;
+    return intrinsic_of(instruction) == INTRINSIC_THREADGROUP_BARRIER;
 }
 
 bool has_threadgroup_barrier(LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        if (is_threadgroup_barrier(instruction)) return true;
-    }
-    return false;
+    return block_has_intrinsic(block, INTRINSIC_THREADGROUP_BARRIER);
 }
 
 bool is_operation(LLVMValueRef instruction) {
-    const char *name = called_name(instruction);
-    return strncmp(name, "__smelt_simd_", 13) == 0 || strcmp(name, "__smelt_simdgroup_barrier") == 0 ||
-           is_threadgroup_barrier(instruction);
+    enum intrinsic intrinsic = intrinsic_of(instruction);
+    return is_simdgroup_operation(intrinsic) || intrinsic == INTRINSIC_THREADGROUP_BARRIER;
 }
 
 static bool is_one(LLVMValueRef value) {
@@ -59,8 +56,8 @@ static bool is_one(LLVMValueRef value) {
 static bool is_first_active(LLVMValueRef index, LLVMBasicBlockRef block) {
     if (strncmp(called_name(index), "llvm.cttz.", 10) != 0) return false;
     LLVMValueRef ballot = LLVMGetOperand(index, 0);
-    return strcmp(called_name(ballot), "__smelt_simd_ballot") == 0 &&
-           LLVMGetInstructionParent(ballot) == block && is_one(LLVMGetOperand(ballot, 0));
+    return intrinsic_of(ballot) == INTRINSIC_SIMD_BALLOT && LLVMGetInstructionParent(ballot) == block &&
+           is_one(LLVMGetOperand(ballot, 0));
 }
 
 /* From a lane that is off every lane gets its own value. */
@@ -103,32 +100,38 @@ static bool is_pure(LLVMValueRef call, const char *name) {
     return memory && LLVMGetEnumAttributeValue(memory) == 0;
 }
 
+static bool is_same_in_warp(enum intrinsic intrinsic) {
+    switch (intrinsic) {
+    case INTRINSIC_THREADGROUP_POSITION:
+    case INTRINSIC_THREADGROUP_SIZE:
+    case INTRINSIC_DISPATCH_THREADGROUP_SIZE:
+    case INTRINSIC_GRID_THREADS:
+    case INTRINSIC_GRID_GROUPS:
+    case INTRINSIC_SIMDGROUP:
+    case INTRINSIC_SIMDGROUP_COUNT:
+    case INTRINSIC_BUFFER_ADDRESS:
+    case INTRINSIC_THREADGROUP_ADDRESS:
+    case INTRINSIC_SIMD_BALLOT:
+    case INTRINSIC_NEVER:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static uint64_t differing_call(const struct divergence *d, LLVMValueRef call, int place) {
-    static const char *const same[] = {
-        "__smelt_threadgroup_position",
-        "__smelt_threadgroup_size",
-        "__smelt_dispatch_threadgroup_size",
-        "__smelt_grid_threads",
-        "__smelt_grid_groups",
-        "__smelt_simdgroup",
-        "__smelt_simdgroup_count",
-        "__smelt_buffer_address",
-        "__smelt_threadgroup_address",
-        "__smelt_simd_ballot",
-        NEVER,
-    };
     const struct code_shape *shape = &d->unit->request->shape;
-    const char *name = called_name(call);
+    enum intrinsic intrinsic = intrinsic_of(call);
     uint64_t dimension = 3;
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (strcmp(name, same[i]) == 0) return 0;
-    if (strcmp(name, "__smelt_lane") == 0 || strcmp(name, "__smelt_thread_index") == 0) return LANE_BITS;
-    if (strncmp(name, "__smelt_simd_reduce_", 20) == 0) return differing_reduction(d, call, place);
-    if (strncmp(name, "__smelt_simd_shuffle_", 21) == 0) return differing_shuffle(d, call, place);
+    if (is_same_in_warp(intrinsic)) return 0;
+    if (intrinsic == INTRINSIC_LANE || intrinsic == INTRINSIC_THREAD_INDEX) return LANE_BITS;
+    enum simd_kind kind;
+    if (simdgroup_kind(intrinsic, &kind) && kind == SIMD_REDUCE) return differing_reduction(d, call, place);
+    if (simdgroup_kind(intrinsic, &kind) && kind == SIMD_SHUFFLE) return differing_shuffle(d, call, place);
     if (LLVMGetNumArgOperands(call) == 1) (void)is_constant_integer(LLVMGetOperand(call, 0), &dimension);
-    if (strcmp(name, "__smelt_position_in_threadgroup") == 0) return differing_position(shape, dimension);
-    if (strcmp(name, "__smelt_thread_position") == 0) return differing_thread(shape, dimension);
-    return is_pure(call, name) ? differing_in_operands(d, call, place) : ANY;
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP) return differing_position(shape, dimension);
+    if (intrinsic == INTRINSIC_THREAD_POSITION) return differing_thread(shape, dimension);
+    return is_pure(call, called_name(call)) ? differing_in_operands(d, call, place) : ANY;
 }
 
 /* ---- Arithmetic. */

@@ -9,7 +9,6 @@
 #include "compiler/simd/simd.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #define GANG_FIELD(name) offsetof(struct gang_context, name)
 #define GROUP_FIELD(name) offsetof(struct group_context, name)
@@ -103,14 +102,14 @@ static LLVMValueRef lane_zero_position(struct simd *s, int dimension) {
 /* ---- The intrinsics. */
 
 static const struct {
-    const char *name;
+    enum intrinsic intrinsic;
     size_t offset; /* of three uint32_t in the group's context */
 } group_fields[] = {
-    {"__smelt_threadgroup_position", GROUP_FIELD(position)},
-    {"__smelt_threadgroup_size", GROUP_FIELD(size)},
-    {"__smelt_dispatch_threadgroup_size", GROUP_FIELD(dispatch_size)},
-    {"__smelt_grid_threads", GROUP_FIELD(grid)},
-    {"__smelt_grid_groups", GROUP_FIELD(groups)},
+    {INTRINSIC_THREADGROUP_POSITION, GROUP_FIELD(position)},
+    {INTRINSIC_THREADGROUP_SIZE, GROUP_FIELD(size)},
+    {INTRINSIC_DISPATCH_THREADGROUP_SIZE, GROUP_FIELD(dispatch_size)},
+    {INTRINSIC_GRID_THREADS, GROUP_FIELD(grid)},
+    {INTRINSIC_GRID_GROUPS, GROUP_FIELD(groups)},
 };
 #define GROUP_FIELD_COUNT (sizeof group_fields / sizeof *group_fields)
 
@@ -127,17 +126,16 @@ static bool dimension_of(struct simd *s, LLVMValueRef call, uint64_t *dimension)
     return false;
 }
 
-int context_shape(struct simd *s, LLVMValueRef call, const char *name) {
+int context_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     uint64_t d;
-    if (strcmp(name, "__smelt_position_in_threadgroup") == 0 ||
-        strcmp(name, "__smelt_thread_position") == 0) {
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP || intrinsic == INTRINSIC_THREAD_POSITION) {
         if (!dimension_of(s, call, &d)) return SHAPE_VARYING;
         return find_positions(s).shape[d];
     }
-    if (strcmp(name, "__smelt_thread_index") == 0) return shape_stride(s, 1);
-    if (strcmp(name, "__smelt_lane") == 0) return simdgroup_offsets(s, true);
-    if (strcmp(name, "__smelt_simdgroup") == 0) return simdgroup_offsets(s, false);
-    if (strcmp(name, "__smelt_barrier_passes") == 0) return SHAPE_VARYING;
+    if (intrinsic == INTRINSIC_THREAD_INDEX) return shape_stride(s, 1);
+    if (intrinsic == INTRINSIC_LANE) return simdgroup_offsets(s, true);
+    if (intrinsic == INTRINSIC_SIMDGROUP) return simdgroup_offsets(s, false);
+    if (intrinsic == INTRINSIC_BARRIER_PASSES) return SHAPE_VARYING;
     return SHAPE_UNIFORM;
 }
 
@@ -155,22 +153,21 @@ static void emit_position(struct simd *s, LLVMValueRef call, int dimension, bool
 
 /* ---- Positions the size tells nothing of. */
 
-static LLVMValueRef call_intrinsic_of(struct simd *s, const char *name, int argument) {
+static LLVMValueRef call_number(struct simd *s, enum intrinsic intrinsic, int argument) {
     LLVMTypeRef i32 = type_i32(s->unit);
-    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, name);
     LLVMTypeRef type = LLVMFunctionType(i32, &i32, argument < 0 ? 0 : 1, false);
-    if (!function) function = LLVMAddFunction(s->unit->module, name, type);
+    LLVMValueRef function = intrinsic_declare(s->unit->module, intrinsic, type);
     LLVMValueRef value = const_i32(s, argument);
     return LLVMBuildCall2(s->unit->builder, type, function, &value, argument < 0 ? 0 : 1, "");
 }
 
 static LLVMValueRef computed_position(struct simd *s, int dimension) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef index = call_intrinsic_of(s, "__smelt_thread_index", -1);
-    LLVMValueRef x = call_intrinsic_of(s, "__smelt_threadgroup_size", 0);
+    LLVMValueRef index = call_number(s, INTRINSIC_THREAD_INDEX, -1);
+    LLVMValueRef x = call_number(s, INTRINSIC_THREADGROUP_SIZE, 0);
     if (dimension == 0) return LLVMBuildURem(b, index, x, "");
     LLVMValueRef row = LLVMBuildUDiv(b, index, x, "");
-    LLVMValueRef y = call_intrinsic_of(s, "__smelt_threadgroup_size", 1);
+    LLVMValueRef y = call_number(s, INTRINSIC_THREADGROUP_SIZE, 1);
     return dimension == 1 ? LLVMBuildURem(b, row, y, "") : LLVMBuildUDiv(b, row, y, "");
 }
 
@@ -178,16 +175,16 @@ void expand_positions(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(call, block) {
-        const char *name = called_name(call);
+        enum intrinsic intrinsic = intrinsic_of(call);
         uint64_t d;
-        bool in_grid = strcmp(name, "__smelt_thread_position") == 0;
-        if (!in_grid && strcmp(name, "__smelt_position_in_threadgroup") != 0) continue;
+        bool in_grid = intrinsic == INTRINSIC_THREAD_POSITION;
+        if (!in_grid && intrinsic != INTRINSIC_POSITION_IN_THREADGROUP) continue;
         if (!dimension_of(s, call, &d) || find_positions(s).shape[d] != SHAPE_VARYING) continue;
         LLVMPositionBuilderBefore(b, call);
         LLVMValueRef position = computed_position(s, (int)d);
         if (in_grid) {
-            LLVMValueRef groups = call_intrinsic_of(s, "__smelt_threadgroup_position", (int)d);
-            LLVMValueRef size = call_intrinsic_of(s, "__smelt_dispatch_threadgroup_size", (int)d);
+            LLVMValueRef groups = call_number(s, INTRINSIC_THREADGROUP_POSITION, (int)d);
+            LLVMValueRef size = call_number(s, INTRINSIC_DISPATCH_THREADGROUP_SIZE, (int)d);
             position = LLVMBuildAdd(b, LLVMBuildMul(b, groups, size, ""), position, "");
         }
         LLVMReplaceAllUsesWith(call, position);
@@ -238,7 +235,6 @@ LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
 }
 
 static void emit_barrier(struct simd *s, LLVMValueRef call) {
-    s->unit->result->image.has_barrier = true;
     const uint32_t *size = s->code->size;
     bool alone = !s->code->masked && (uint64_t)size[0] * size[1] * size[2] == (uint64_t)s->lanes;
     /* A gang that is the whole group has met when control comes here. */
@@ -250,7 +246,6 @@ static void emit_barrier(struct simd *s, LLVMValueRef call) {
 /* In control flow that may differ by lane: vectorise.c has put the question in the barrier's place. */
 static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
-    s->unit->result->image.has_barrier = true;
     LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
                                  lanes_in_memory(s, s->blocks[s->current].mask)};
     LLVMValueRef passes = call_runtime(s, "smelt_runtime_gang_arrive", type_i32(s->unit), arguments, 4);
@@ -269,10 +264,10 @@ void mark_returned(struct simd *s, LLVMValueRef const *masks) {
     }
 }
 
-static bool emit_field(struct simd *s, LLVMValueRef call, const char *name) {
+static bool emit_field(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     uint64_t d;
     for (size_t i = 0; i < GROUP_FIELD_COUNT; i++) {
-        if (strcmp(name, group_fields[i].name) != 0) continue;
+        if (intrinsic != group_fields[i].intrinsic) continue;
         if (dimension_of(s, call, &d))
             set_scalar(s, call, read_u32(s, s->group, group_fields[i].offset + 4 * d));
         return true;
@@ -280,46 +275,42 @@ static bool emit_field(struct simd *s, LLVMValueRef call, const char *name) {
     return false;
 }
 
-bool emit_context(struct simd *s, LLVMValueRef call, const char *name) {
+bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     LLVMBuilderRef b = s->unit->builder;
     uint64_t d;
-    if (emit_field(s, call, name)) return true;
-    if (strcmp(name, "__smelt_position_in_threadgroup") == 0) {
+    if (emit_field(s, call, intrinsic)) return true;
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP) {
         if (dimension_of(s, call, &d)) emit_position(s, call, (int)d, false);
-    } else if (strcmp(name, "__smelt_thread_position") == 0) {
+    } else if (intrinsic == INTRINSIC_THREAD_POSITION) {
         if (dimension_of(s, call, &d)) emit_position(s, call, (int)d, true);
-    } else if (strcmp(name, "__smelt_thread_index") == 0) {
+    } else if (intrinsic == INTRINSIC_THREAD_INDEX) {
         set_scalar(s, call, thread_index(s));
-    } else if (strcmp(name, "__smelt_lane") == 0) {
+    } else if (intrinsic == INTRINSIC_LANE) {
         set_scalar(s, call,
                    s->lanes >= SIMDGROUP_LANES
                        ? const_i32(s, 0)
                        : LLVMBuildAnd(b, thread_index(s), const_i32(s, SIMDGROUP_LANES - 1), ""));
-    } else if (strcmp(name, "__smelt_simdgroup") == 0) {
+    } else if (intrinsic == INTRINSIC_SIMDGROUP) {
         set_scalar(s, call, LLVMBuildLShr(b, thread_index(s), const_i32(s, 5), ""));
-    } else if (strcmp(name, "__smelt_simdgroup_count") == 0) {
+    } else if (intrinsic == INTRINSIC_SIMDGROUP_COUNT) {
         set_scalar(s, call, read_u32(s, s->group, GROUP_FIELD(simdgroup_count)));
-    } else if (strcmp(name, "__smelt_buffer_address") == 0) {
+    } else if (intrinsic == INTRINSIC_BUFFER_ADDRESS) {
         emit_address(s, call, false);
-    } else if (strcmp(name, "__smelt_threadgroup_address") == 0) {
+    } else if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) {
         emit_address(s, call, true);
-    } else if (strcmp(name, "__smelt_threadgroup_barrier") == 0) {
+    } else if (intrinsic == INTRINSIC_THREADGROUP_BARRIER) {
         emit_barrier(s, call);
-    } else if (strcmp(name, "__smelt_barrier_passes") == 0) {
+    } else if (intrinsic == INTRINSIC_BARRIER_PASSES) {
         emit_arrival(s, call);
-    } else if (strcmp(name, NEVER) == 0) {
+    } else if (intrinsic == INTRINSIC_NEVER) {
         set_scalar(s, call, LLVMConstNull(type_i1(s)));
-    } else if (strcmp(name, "__smelt_log") == 0) {
+    } else if (intrinsic == INTRINSIC_LOG) {
         emit_log(s, call);
-    } else if (strcmp(name, "__smelt_thread_return") == 0) {
+    } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
         /* Otherwise the edge that leads here has said so. */
         if (!s->blocks[s->current].returns || s->current == 0) mark_returned(s, s->blocks[s->current].mask);
-    } else if (strcmp(name, "__smelt_max_threads") == 0) {
-        uint64_t threads;
-        if (is_constant_integer(LLVMGetOperand(call, 0), &threads))
-            s->unit->result->image.max_threads = (uint32_t)threads;
     } else {
-        return false;
+        return intrinsic == INTRINSIC_MAX_THREADS; /* pass_thread_limits has read it */
     }
     return true;
 }

@@ -5,8 +5,6 @@
  * Requires: reducible control flow, loops with preheaders and one latch. */
 #include "compiler/simd/simd.h"
 
-#include <string.h>
-
 /* Innermost first: does `loop` lie in `outer`? -1 is the function. */
 static bool loop_within(const struct flow *flow, int loop, int outer) {
     while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
@@ -27,10 +25,9 @@ enum mark { NO_MARK, RETURNS, WAITS };
 
 static enum mark find_mark(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(call, block) {
-        const char *name = called_name(call);
-        if (strcmp(name, "__smelt_thread_return") == 0) return RETURNS;
-        if (strcmp(name, "__smelt_threadgroup_barrier") == 0 || strcmp(name, "__smelt_barrier_passes") == 0)
-            return WAITS;
+        enum intrinsic intrinsic = intrinsic_of(call);
+        if (intrinsic == INTRINSIC_THREAD_RETURN) return RETURNS;
+        if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_BARRIER_PASSES) return WAITS;
     }
     return NO_MARK;
 }

@@ -51,7 +51,7 @@ static bool is_ignored(const char *name) {
 static enum kind kind_of(struct simd *s, LLVMValueRef i) {
     const char *name = called_name(i);
     if (LLVMIsAPHINode(i) || LLVMIsATerminatorInst(i) || is_ignored(name)) return KIND_NOTHING;
-    if (strncmp(name, "__smelt_", 8) == 0) return KIND_LANES;
+    if (intrinsic_called(i)) return KIND_LANES;
     if (is_atomic(i)) {
         bool once = LLVMIsALoadInst(i) && is_uniform(s, i);
         return once ? KIND_ONCE : KIND_LANES;
@@ -129,11 +129,10 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
 /* ---- All lanes, and chunks. */
 
 static void emit_lanes(struct simd *s, LLVMValueRef i) {
-    const char *name = called_name(i);
-    if (strncmp(name, "__smelt_simd", 12) == 0 && emit_simdgroup(s, i, name)) return;
-    if (strncmp(name, "__smelt_", 8) == 0 && emit_context(s, i, name)) return;
+    enum intrinsic intrinsic = intrinsic_of(i);
+    if (emit_simdgroup(s, i, intrinsic) || emit_context(s, i, intrinsic)) return;
     if (emit_atomic(s, i)) return;
-    if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not know", name);
+    if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not know", called_name(i));
 }
 
 /* A chunk of one lane: the thread's own instruction. */

@@ -12,7 +12,7 @@ static bool find(struct simd *s, LLVMValueRef value, int lane, int depth, uint64
 static bool known_call(struct simd *s, LLVMValueRef call, int lane, int depth, uint64_t *out) {
     const char *name = called_name(call);
     uint64_t a, b;
-    if (strcmp(name, "__smelt_lane") == 0) {
+    if (intrinsic_of(call) == INTRINSIC_LANE) {
         *out = (uint64_t)lane;
         return true;
     }

@@ -23,10 +23,6 @@ static uint64_t largest(unsigned width) {
     return width >= 64 ? UINT64_MAX : (1ull << width) - 1;
 }
 
-static bool is_name(const char *name, const char *wanted) {
-    return strcmp(name, wanted) == 0;
-}
-
 static bool is_intrinsic(const char *name, const char *base) {
     size_t length = strlen(base);
     return strncmp(name, base, length) == 0 && name[length] == '.';
@@ -132,43 +128,43 @@ static uint64_t last_index(struct simd *s) {
     return (known ? (uint64_t)size[0] * size[1] * size[2] : GROUP_THREADS) - 1 + surplus(s);
 }
 
-static bool range_position(struct simd *s, LLVMValueRef call, const char *name, struct range *range) {
+static bool range_position(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic, struct range *range) {
     uint64_t dimension;
     if (LLVMGetNumArgOperands(call) != 1 || !is_constant_integer(LLVMGetOperand(call, 0), &dimension) ||
         dimension > 2)
         return false;
     uint64_t size = s->code->size[dimension], most = SMALL_GRID;
-    if (is_name(name, "__smelt_position_in_threadgroup")) {
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP) {
         *range = (struct range){0, (size ? size : GROUP_THREADS) - 1 + surplus(s)};
         return true;
     }
-    if (is_name(name, "__smelt_threadgroup_size") || is_name(name, "__smelt_dispatch_threadgroup_size")) {
+    if (intrinsic == INTRINSIC_THREADGROUP_SIZE || intrinsic == INTRINSIC_DISPATCH_THREADGROUP_SIZE) {
         *range = size ? (struct range){size, size} : (struct range){1, GROUP_THREADS};
         return true;
     }
     if (!s->code->small) return false;
-    if (is_name(name, "__smelt_thread_position"))
+    if (intrinsic == INTRINSIC_THREAD_POSITION)
         *range = (struct range){0, most - 1 + surplus(s)};
-    else if (is_name(name, "__smelt_threadgroup_position"))
+    else if (intrinsic == INTRINSIC_THREADGROUP_POSITION)
         *range = (struct range){0, most - 1};
-    else if (is_name(name, "__smelt_grid_threads") || is_name(name, "__smelt_grid_groups"))
+    else if (intrinsic == INTRINSIC_GRID_THREADS || intrinsic == INTRINSIC_GRID_GROUPS)
         *range = (struct range){1, most};
     else
         return false;
     return true;
 }
 
-static bool range_context(struct simd *s, LLVMValueRef call, const char *name, struct range *range) {
-    if (is_name(name, "__smelt_thread_index"))
+static bool range_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic, struct range *range) {
+    if (intrinsic == INTRINSIC_THREAD_INDEX)
         *range = (struct range){0, last_index(s)};
-    else if (is_name(name, "__smelt_lane"))
+    else if (intrinsic == INTRINSIC_LANE)
         *range = (struct range){0, SIMDGROUP_LANES - 1};
-    else if (is_name(name, "__smelt_simdgroup"))
+    else if (intrinsic == INTRINSIC_SIMDGROUP)
         *range = (struct range){0, last_index(s) / SIMDGROUP_LANES};
-    else if (is_name(name, "__smelt_simdgroup_count"))
+    else if (intrinsic == INTRINSIC_SIMDGROUP_COUNT)
         *range = (struct range){1, GROUP_THREADS / SIMDGROUP_LANES};
     else
-        return range_position(s, call, name, range);
+        return range_position(s, call, intrinsic, range);
     return true;
 }
 
@@ -188,8 +184,9 @@ static struct range range_call(struct walk *w, LLVMValueRef call, int depth) {
     const char *name = called_name(call);
     unsigned width = width_of(call);
     struct range range;
-    if (strncmp(name, "__smelt_", 8) == 0)
-        return range_context(w->s, call, name, &range) ? range : full(width);
+    enum intrinsic intrinsic = intrinsic_of(call);
+    if (intrinsic != INTRINSIC_NONE)
+        return range_context(w->s, call, intrinsic, &range) ? range : full(width);
     if (is_intrinsic(name, "llvm.ctpop")) return (struct range){0, smaller(width, largest(width))};
     bool smin = is_intrinsic(name, "llvm.smin"), smax = is_intrinsic(name, "llvm.smax");
     bool umin = is_intrinsic(name, "llvm.umin"), umax = is_intrinsic(name, "llvm.umax");
@@ -297,23 +294,23 @@ static int bits_of_position(struct simd *s, int dimension, int width) {
     return dimension == 0 && s->code->rows ? trailing_zeros(step | SIMDGROUP_LANES, width) : 0;
 }
 
-static int bits_of_context(struct simd *s, LLVMValueRef call, const char *name, int width) {
+static int bits_of_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic, int width) {
     uint64_t lanes = (uint64_t)s->lanes, dimension = 3;
-    if (is_name(name, "__smelt_thread_index")) return trailing_zeros(lanes, width);
-    if (is_name(name, "__smelt_lane"))
+    if (intrinsic == INTRINSIC_THREAD_INDEX) return trailing_zeros(lanes, width);
+    if (intrinsic == INTRINSIC_LANE)
         return lanes % SIMDGROUP_LANES == 0 ? width : trailing_zeros(lanes, width);
-    if (is_name(name, "__smelt_simdgroup"))
+    if (intrinsic == INTRINSIC_SIMDGROUP)
         return lanes % SIMDGROUP_LANES == 0 ? trailing_zeros(lanes / SIMDGROUP_LANES, width) : 0;
     if (LLVMGetNumArgOperands(call) != 1 || !is_constant_integer(LLVMGetOperand(call, 0), &dimension) ||
         dimension > 2)
         return 0;
     uint32_t size = s->code->size[dimension];
     int of_position = bits_of_position(s, (int)dimension, width);
-    if (is_name(name, "__smelt_position_in_threadgroup")) return of_position;
+    if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP) return of_position;
     if (size == 0) return 0;
-    if (is_name(name, "__smelt_threadgroup_size") || is_name(name, "__smelt_dispatch_threadgroup_size"))
+    if (intrinsic == INTRINSIC_THREADGROUP_SIZE || intrinsic == INTRINSIC_DISPATCH_THREADGROUP_SIZE)
         return trailing_zeros(size, width);
-    if (is_name(name, "__smelt_thread_position")) return fewer(of_position, trailing_zeros(size, width));
+    if (intrinsic == INTRINSIC_THREAD_POSITION) return fewer(of_position, trailing_zeros(size, width));
     return 0;
 }
 
@@ -322,7 +319,8 @@ static int bits_of_call(struct bit_walk *w, LLVMValueRef call, int depth,
     static const char *const choices[] = {"llvm.umin", "llvm.umax", "llvm.smin", "llvm.smax"};
     const char *name = called_name(call);
     int width = (int)width_of(call);
-    if (strncmp(name, "__smelt_", 8) == 0) return bits_of_context(w->s, call, name, width);
+    enum intrinsic intrinsic = intrinsic_of(call);
+    if (intrinsic != INTRINSIC_NONE) return bits_of_context(w->s, call, intrinsic, width);
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (is_intrinsic(name, choices[i]))
             return fewer(bits_of(w, LLVMGetOperand(call, 0), depth, supposed),

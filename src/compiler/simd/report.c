@@ -151,7 +151,7 @@ void remark_control_flow(struct simd *s) {
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
         bool in_loop = block->loop >= 0 && s->loops[block->loop].divergent;
         bool barrier = LLVMGetInstructionOpcode(branch) == LLVMBr && block->divergent &&
-                       strcmp(called_name(LLVMGetCondition(branch)), "__smelt_barrier_passes") == 0;
+                       intrinsic_of(LLVMGetCondition(branch)) == INTRINSIC_BARRIER_PASSES;
         if (!block->divergent || in_loop || barrier) continue;
         remark(s, branch, "masked branch: both sides run where lanes differ; %s",
                why_varying(s, LLVMGetInstructionOpcode(branch) == LLVMBr ? LLVMGetCondition(branch)

@@ -251,9 +251,9 @@ int piece_of_affine(struct simd *s, LLVMValueRef i) {
 }
 
 static int shape_of_call(struct simd *s, LLVMValueRef call) {
-    const char *name = called_name(call);
-    if (strncmp(name, "__smelt_simd_", 13) == 0) return simdgroup_shape(s, call, name);
-    if (strncmp(name, "__smelt_", 8) == 0) return context_shape(s, call, name);
+    enum intrinsic intrinsic = intrinsic_of(call);
+    if (intrinsic_traits(intrinsic)->kind == OF_SIMDGROUP) return simdgroup_shape(s, call, intrinsic);
+    if (intrinsic != INTRINSIC_NONE) return context_shape(s, call, intrinsic);
     bool unknown = false;
     for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) {
         int shape = shape_of(s, LLVMGetOperand(call, i));

@@ -260,12 +260,12 @@ void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValue
 /* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
 bool emit_atomic(struct simd *s, LLVMValueRef instruction);
 /* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */
-bool emit_simdgroup(struct simd *s, LLVMValueRef call, const char *name);
+bool emit_simdgroup(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 /* The shape of a simdgroup operation's result, given those of its operands. */
-int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name);
+int simdgroup_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 /* context.c — positions, sizes, addresses of arguments, barriers, returns. */
-bool emit_context(struct simd *s, LLVMValueRef call, const char *name);
-int context_shape(struct simd *s, LLVMValueRef call, const char *name);
+bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
+int context_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 /* Before the analysis: positions that are not affine become arithmetic on the thread's index. */
 void expand_positions(struct simd *s);
 /* The gang's first code: loads what all else needs, makes the mask of the lanes that hold a thread. */

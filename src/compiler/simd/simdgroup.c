@@ -59,7 +59,7 @@ static bool is_first_active(struct simd *s, LLVMValueRef index, LLVMBasicBlockRe
     if (strncmp(called_name(index), "llvm.cttz.", 10) != 0) return false;
     LLVMValueRef ballot = LLVMGetOperand(index, 0);
     uint64_t all;
-    return LLVMIsAInstruction(ballot) && strcmp(called_name(ballot), "__smelt_simd_ballot") == 0 &&
+    return LLVMIsAInstruction(ballot) && intrinsic_of(ballot) == INTRINSIC_SIMD_BALLOT &&
            LLVMGetInstructionParent(ballot) == block &&
            is_constant_integer(LLVMGetOperand(ballot, 0), &all) && all;
 }
@@ -96,9 +96,9 @@ static int reduce_shape(struct simd *s, LLVMValueRef call) {
     return (int)width == s->lanes ? SHAPE_UNIFORM : SHAPE_VARYING;
 }
 
-int simdgroup_shape(struct simd *s, LLVMValueRef call, const char *name) {
+int simdgroup_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     enum simd_kind kind;
-    if (!simdgroup_kind(name, &kind)) return SHAPE_VARYING;
+    if (!simdgroup_kind(intrinsic, &kind)) return SHAPE_VARYING;
     switch (kind) {
     case SIMD_SHUFFLE:
         return shuffle_shape(s, call);
@@ -404,9 +404,9 @@ static void emit_shuffle(struct simd *s, LLVMValueRef call) {
     }
 }
 
-bool emit_simdgroup(struct simd *s, LLVMValueRef call, const char *name) {
+bool emit_simdgroup(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     enum simd_kind kind;
-    if (!simdgroup_kind(name, &kind)) return false;
+    if (!simdgroup_kind(intrinsic, &kind)) return false;
     switch (kind) {
     case SIMD_SHUFFLE:
         emit_shuffle(s, call);

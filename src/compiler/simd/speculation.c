@@ -12,17 +12,12 @@
 
 /* Does the instruction leave traces, so that a gang cannot start again behind it? */
 static bool has_effects(LLVMValueRef i) {
-    static const char *const harmless[] = {"llvm.", "__smelt_simd_", NULL};
     if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i))
         return true;
     if (!LLVMIsACallInst(i)) return false;
-    const char *name = called_name(i);
-    if (strstr(name, "_barrier") || strcmp(name, "__smelt_thread_return") == 0 ||
-        strcmp(name, "__smelt_log") == 0)
-        return true;
-    for (int n = 0; harmless[n]; n++)
-        if (strncmp(name, harmless[n], strlen(harmless[n])) == 0) return false;
-    return strncmp(name, "__smelt_", 8) != 0;
+    enum intrinsic intrinsic = intrinsic_of(i);
+    if (intrinsic == INTRINSIC_NONE) return strncmp(called_name(i), "llvm.", 5) != 0;
+    return intrinsic_traits(intrinsic)->purity == ORDERED || intrinsic == INTRINSIC_THREAD_RETURN;
 }
 
 /* In the first block, before any effect. */

@@ -37,19 +37,11 @@ int simd_vector_bits(const char *cpu, const char *features) {
     return bits;
 }
 
-static bool has_barrier(LLVMValueRef entry) {
-    FOR_EACH_BLOCK(block, entry)
-    FOR_EACH_INSTRUCTION(call, block) {
-        if (strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) return true;
-    }
-    return false;
-}
-
 /* Operations of the simdgroup become a dozen instructions and more. */
 static int count_instructions(LLVMValueRef entry) {
     int count = 0;
     FOR_EACH_BLOCK(block, entry)
-    FOR_EACH_INSTRUCTION(i, block) count += strncmp(called_name(i), "__smelt_simd_", 13) == 0 ? 12 : 1;
+    FOR_EACH_INSTRUCTION(i, block) count += intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP ? 12 : 1;
     return count;
 }
 
@@ -60,7 +52,8 @@ static int count_instructions(LLVMValueRef entry) {
 static int choose_lanes(struct simd *s) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
-    if (code->masked || !threads || threads % SIMDGROUP_LANES || !has_barrier(s->entry))
+    if (code->masked || !threads || threads % SIMDGROUP_LANES ||
+        !function_has_intrinsic(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SIMDGROUP_LANES;
     int instructions = count_instructions(s->entry);
     for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
@@ -89,7 +82,7 @@ static int carried_values(LLVMValueRef entry) {
 static bool has_simdgroup_operations(LLVMValueRef entry) {
     FOR_EACH_BLOCK(block, entry)
     FOR_EACH_INSTRUCTION(i, block) {
-        if (strncmp(called_name(i), "__smelt_simd_", 13) == 0 || LLVMIsAAtomicRMWInst(i) ||
+        if (intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP || LLVMIsAAtomicRMWInst(i) ||
             LLVMIsAAtomicCmpXchgInst(i))
             return true;
     }
@@ -122,7 +115,7 @@ static bool question_barriers(struct simd *s) {
         if (LLVMIsAReturnInst(terminator)) end = block->original;
         if (block->mask_of == 0 || found) continue;
         FOR_EACH_INSTRUCTION(call, block->original) {
-            if (!found && strcmp(called_name(call), "__smelt_threadgroup_barrier") == 0) found = call;
+            if (!found && intrinsic_of(call) == INTRINSIC_THREADGROUP_BARRIER) found = call;
         }
     }
     if (!found) return false;
@@ -139,8 +132,7 @@ static bool question_barriers(struct simd *s) {
            (unsigned)line);
     LLVMTypeRef types[2] = {type_i32(s->unit), LLVMTypeOf(LLVMGetOperand(found, 2))};
     LLVMTypeRef type = LLVMFunctionType(type_i1(s), types, 2, false);
-    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, "__smelt_barrier_passes");
-    if (!function) function = LLVMAddFunction(s->unit->module, "__smelt_barrier_passes", type);
+    LLVMValueRef function = intrinsic_declare(s->unit->module, INTRINSIC_BARRIER_PASSES, type);
     LLVMValueRef arguments[2] = {LLVMGetOperand(found, 1), LLVMGetOperand(found, 2)};
     LLVMPositionBuilderBefore(b, found);
     LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(found));
@@ -238,7 +230,9 @@ static smelt_status try_many(struct simd *s, bool *done) {
     *done = false;
     while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS)
         lanes /= 2;
-    if (lanes <= SIMDGROUP_LANES || s->code->masked || has_barrier(s->entry)) return SMELT_OK;
+    if (lanes <= SIMDGROUP_LANES || s->code->masked ||
+        function_has_intrinsic(s->entry, INTRINSIC_THREADGROUP_BARRIER))
+        return SMELT_OK;
     set_lanes(s, lanes, chunk_lanes);
     TRY(analyse(s));
     *done = !s->refused && all_lanes_run_all(s) && !speculation_pays(s);

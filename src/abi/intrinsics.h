@@ -1,0 +1,86 @@
+/* The one table of intrinsics: functions without bodies that stand for what an engine supplies. The prelude
+ * (smelt_dialect.h) declares the first part for kernels; passes add the second. No LLVM in sight. */
+#ifndef SMELT_ABI_INTRINSICS_H
+#define SMELT_ABI_INTRINSICS_H
+
+#define INTRINSIC_PREFIX "__smelt_"
+
+/* What an intrinsic does beside giving a value. */
+enum intrinsic_purity {
+    PURE,   /* nothing: the value depends on the thread and the arguments alone */
+    APART,  /* something that does not touch the kernel's memory */
+    ORDERED /* it reads the kernel's memory, or orders accesses to it */
+};
+
+/* TOGETHER: lanes that perform it in one call must not be led to different calls (LLVM's convergent). */
+enum intrinsic_convergence { ALONE, TOGETHER };
+
+enum intrinsic_kind {
+    NOT_INTRINSIC,
+    OF_THREAD,    /* numbers: positions, sizes, lanes */
+    OF_BINDING,   /* addresses of arguments */
+    OF_BARRIER,   /* waits for others */
+    OF_RETURN,    /* ends the thread */
+    OF_LAUNCH,    /* says something of the kernel that the launch must know; no code */
+    OF_LOG,       /* a log line */
+    OF_CONSTANT,  /* asks for a function constant */
+    OF_SIMDGROUP, /* takes values from other lanes */
+    OF_PASS       /* a pass puts it in, a later one takes it out */
+};
+
+/* X(NAME, name behind the prefix, purity, convergence, kind). One that ends in _ is a family: a word follows.
+ */
+#define INTRINSICS_OF_KERNELS(X)                                                    \
+    X(POSITION_IN_THREADGROUP, position_in_threadgroup, PURE, ALONE, OF_THREAD)     \
+    X(THREAD_POSITION, thread_position, PURE, ALONE, OF_THREAD)                     \
+    X(THREADGROUP_POSITION, threadgroup_position, PURE, ALONE, OF_THREAD)           \
+    X(THREADGROUP_SIZE, threadgroup_size, PURE, ALONE, OF_THREAD)                   \
+    X(DISPATCH_THREADGROUP_SIZE, dispatch_threadgroup_size, PURE, ALONE, OF_THREAD) \
+    X(GRID_THREADS, grid_threads, PURE, ALONE, OF_THREAD)                           \
+    X(GRID_GROUPS, grid_groups, PURE, ALONE, OF_THREAD)                             \
+    X(THREAD_INDEX, thread_index, PURE, ALONE, OF_THREAD)                           \
+    X(LANE, lane, PURE, ALONE, OF_THREAD)                                           \
+    X(SIMDGROUP, simdgroup, PURE, ALONE, OF_THREAD)                                 \
+    X(SIMDGROUP_COUNT, simdgroup_count, PURE, ALONE, OF_THREAD)                     \
+    X(BUFFER_ADDRESS, buffer_address, PURE, ALONE, OF_BINDING)                      \
+    X(THREADGROUP_ADDRESS, threadgroup_address, PURE, ALONE, OF_BINDING)            \
+    X(THREADGROUP_BARRIER, threadgroup_barrier, ORDERED, TOGETHER, OF_BARRIER)      \
+    X(SIMDGROUP_BARRIER, simdgroup_barrier, ORDERED, TOGETHER, OF_BARRIER)          \
+    X(THREAD_RETURN, thread_return, APART, ALONE, OF_RETURN)                        \
+    X(FUNCTION_RETURN, function_return, APART, ALONE, OF_RETURN)                    \
+    X(MAX_THREADS, max_threads, APART, ALONE, OF_LAUNCH)                            \
+    X(REQUIRED_THREADS, required_threads, APART, ALONE, OF_LAUNCH)                  \
+    X(UNSUPPORTED, unsupported_, APART, ALONE, OF_LAUNCH)                           \
+    X(LOG, log, ORDERED, ALONE, OF_LOG)                                             \
+    X(CONSTANT_DEFINED, constant_defined, PURE, ALONE, OF_CONSTANT)                 \
+    X(SIMD_SHUFFLE_I32, simd_shuffle_i32, APART, TOGETHER, OF_SIMDGROUP)            \
+    X(SIMD_SHUFFLE_I64, simd_shuffle_i64, APART, TOGETHER, OF_SIMDGROUP)            \
+    X(SIMD_BALLOT, simd_ballot, APART, TOGETHER, OF_SIMDGROUP)                      \
+    X(SIMD_REDUCE_I32, simd_reduce_i32, APART, TOGETHER, OF_SIMDGROUP)              \
+    X(SIMD_REDUCE_I64, simd_reduce_i64, APART, TOGETHER, OF_SIMDGROUP)              \
+    X(SIMD_REDUCE_F32, simd_reduce_f32, APART, TOGETHER, OF_SIMDGROUP)              \
+    X(SIMD_SCAN_I32, simd_scan_i32, APART, TOGETHER, OF_SIMDGROUP)                  \
+    X(SIMD_SCAN_I64, simd_scan_i64, APART, TOGETHER, OF_SIMDGROUP)                  \
+    X(SIMD_SCAN_F32, simd_scan_f32, APART, TOGETHER, OF_SIMDGROUP)                  \
+    X(SIMD_MATRIX_PRODUCT, simd_matrix_product, APART, TOGETHER, OF_SIMDGROUP)
+
+/* never: false, which LLVM does not see (phases.h). held_: its argument (hold.c). barrier_passes: do all
+ * lanes wait? (simd/vectorise.c). The others mark what ptx/matrix_load.c and matrix_sums.c place. */
+#define INTRINSICS_OF_PASSES(X)                                     \
+    X(NEVER, never, APART, TOGETHER, OF_PASS)                       \
+    X(HELD, held_, APART, TOGETHER, OF_PASS)                        \
+    X(BARRIER_PASSES, barrier_passes, ORDERED, TOGETHER, OF_PASS)   \
+    X(MATRIX_IN_MEMORY, matrix_in_memory, APART, TOGETHER, OF_PASS) \
+    X(TO_TENSOR, to_tensor_, APART, TOGETHER, OF_PASS)              \
+    X(FROM_TENSOR, from_tensor_, APART, TOGETHER, OF_PASS)
+
+#define INTRINSICS(X) INTRINSICS_OF_KERNELS(X) INTRINSICS_OF_PASSES(X)
+
+#define INTRINSIC_ENUMERATOR(enumerator, name, purity, convergence, kind) INTRINSIC_##enumerator,
+enum intrinsic {
+    INTRINSIC_NONE,
+    INTRINSICS(INTRINSIC_ENUMERATOR) INTRINSIC_UNKNOWN /* it has the prefix, and is not in the table */
+};
+#undef INTRINSIC_ENUMERATOR
+
+#endif

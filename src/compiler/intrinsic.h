@@ -1,0 +1,36 @@
+/* Intrinsics in LLVM's terms: which one a call calls, what the table (abi/intrinsics.h) says of it. */
+#ifndef SMELT_COMPILER_INTRINSIC_H
+#define SMELT_COMPILER_INTRINSIC_H
+
+#include "abi/intrinsics.h"
+#include "abi/simdgroup.h"
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+struct intrinsic_traits {
+    const char *name; /* whole; of a family what all begin with */
+    enum intrinsic_purity purity;
+    enum intrinsic_convergence convergence;
+    enum intrinsic_kind kind;
+};
+
+/* Of INTRINSIC_NONE and INTRINSIC_UNKNOWN too. */
+const struct intrinsic_traits *intrinsic_traits(enum intrinsic intrinsic);
+
+/* Which one is called directly; INTRINSIC_NONE of whatever else, a value that is no call included. */
+enum intrinsic intrinsic_of(LLVMValueRef value);
+/* … by the function itself. */
+enum intrinsic intrinsic_of_function(LLVMValueRef function);
+
+bool intrinsic_called(LLVMValueRef value);             /* one of any kind, unknown ones included */
+bool is_simdgroup_operation(enum intrinsic intrinsic); /* of OF_SIMDGROUP, or the simdgroup's barrier */
+bool block_has_intrinsic(LLVMBasicBlockRef block, enum intrinsic intrinsic);
+bool function_has_intrinsic(LLVMValueRef function, enum intrinsic intrinsic);
+
+/* The function, NULL: the module has none; … which is declared with this type if it has none. Of families
+ * neither. */
+LLVMValueRef intrinsic_function(LLVMModuleRef module, enum intrinsic intrinsic);
+LLVMValueRef intrinsic_declare(LLVMModuleRef module, enum intrinsic intrinsic, LLVMTypeRef type);
+
+#endif
