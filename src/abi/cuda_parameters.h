@@ -1,5 +1,5 @@
 /* What a kernel on an NVIDIA GPU is given: one block of bytes, its only parameter. Shared by
- * src/compiler/ptx/, which makes code that reads it, and src/cuda/, which fills it at each launch. */
+ * src/compiler/ptx/, which makes code that reads it, and src/device/cuda/, which fills it at each launch. */
 #ifndef SMELT_ABI_CUDA_PARAMETERS_H
 #define SMELT_ABI_CUDA_PARAMETERS_H
 

@@ -57,8 +57,8 @@ struct binding {
 
 /* Where a simdgroup operation stands in the program: the positions of the loops around it from the outside
  * in, and its own. Lanes are ordered by comparing positions and, where they stand in the same loop, its
- * iteration count: see cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one count for
- * each depth. */
+ * iteration count: see device/cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one
+ * count for each depth. */
 #define SITE_MAX_DEPTH 64
 struct site {
     int32_t depth; /* loops around the operation */

@@ -12,9 +12,9 @@
 
 struct memory;
 
-/* Memory that is not the host's: what arrays need done there. One for each device; see cuda/space.c. Work is
- * enqueued on `stream` (NULL: the device's default), after all that used the memory before. Addresses are
- * within their `memory`. */
+/* Memory that is not the host's: what arrays need done there. One for each device; see device/cuda/space.c.
+ * Work is enqueued on `stream` (NULL: the device's default), after all that used the memory before. Addresses
+ * are within their `memory`. */
 struct memory_space {
     const char *device; /* "cuda:0" */
     /* A new row-contiguous array with undefined contents. */

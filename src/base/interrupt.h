@@ -1,5 +1,5 @@
 /* Interrupts: how a caller ends a call that is in progress. The object is a flag; who works long for a call
- * looks at it, or (kernel code, which does not) is told by cpu/interrupt.c. */
+ * looks at it, or (kernel code, which does not) is told by device/cpu/interrupt.c. */
 #ifndef SMELT_BASE_INTERRUPT_H
 #define SMELT_BASE_INTERRUPT_H
 

@@ -13,8 +13,8 @@ bool simdgroup_kind(enum intrinsic intrinsic, enum simd_kind *kind);
 bool simdgroup_arguments(LLVMValueRef call, uint64_t *operation, uint64_t *width);
 
 /* a operation b, of scalars or vectors, built at the builder's place; b is from the later lane. The bits are
- * those of cpu/simdgroup.c: as C's fmin and fmax, NaN gives way to a number; of two zeros the second is
- * taken. */
+ * those of device/cpu/simdgroup.c: as C's fmin and fmax, NaN gives way to a number; of two zeros the second
+ * is taken. */
 LLVMValueRef simdgroup_combine(LLVMBuilderRef builder, enum simd_operation operation, LLVMValueRef a,
                                LLVMValueRef b);
 

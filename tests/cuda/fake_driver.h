@@ -1,5 +1,5 @@
-/* A driver library for tests without a GPU: libfakecuda.so exports the functions of cuda/driver.h's table
- * over memory of the host, and notes what a program does wrong with them.
+/* A driver library for tests without a GPU: libfakecuda.so exports the functions of device/cuda/driver.h's
+ * table over memory of the host, and notes what a program does wrong with them.
  *
  * SMELT_CUDA_DRIVER names it to smelt; a test opens the same file (fake_cuda_open) and has the hooks below.
  * It is set up by the environment, read by cuInit:
@@ -33,7 +33,7 @@
 #ifndef SMELT_TESTS_FAKE_DRIVER_H
 #define SMELT_TESTS_FAKE_DRIVER_H
 
-#include "cuda/driver.h"
+#include "device/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

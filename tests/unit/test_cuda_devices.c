@@ -2,7 +2,7 @@
  * Each case is a process of its own: a driver is opened once. */
 #include "unit.h"
 
-#include "cuda/stream.h"
+#include "device/cuda/stream.h"
 #include "cuda/fake_driver.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include "array/array.h"
 #include "array/dlpack_layout.h"
 #include "cuda/fake_driver.h"
-#include "cuda/memory.h"
+#include "device/cuda/memory.h"
 #include "smelt/dlpack.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * stopped. */
 #include "trace_file.h"
 
-#include "cuda/context.h"
+#include "device/cuda/context.h"
 #include "cuda/launches.h"
 
 #include <pthread.h>

@@ -5,8 +5,8 @@
 #include "../device.h"
 #include "array/array.h"
 #include "base/clock.h"
-#include "cuda/memory.h"
-#include "cuda/staging.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/staging.h"
 
 #include <stdio.h>
 #include <stdlib.h>

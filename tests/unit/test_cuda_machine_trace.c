@@ -4,7 +4,7 @@
 
 #include "../device.h"
 #include "base/clock.h"
-#include "cuda/context.h"
+#include "device/cuda/context.h"
 
 #include <stdio.h>
 #include <unistd.h>

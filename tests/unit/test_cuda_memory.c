@@ -5,7 +5,7 @@
 #include "array/array.h"
 #include "array/dtype.h"
 #include "cuda/fake_driver.h"
-#include "cuda/memory.h"
+#include "device/cuda/memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 
 #include "array/array.h"
 #include "cuda/fake_driver.h"
-#include "cuda/memory.h"
+#include "device/cuda/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

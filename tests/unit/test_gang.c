@@ -1,8 +1,9 @@
-/* The launch of SIMD code (cpu/gang.c), with gangs written by hand in place of compiled ones: every thread of
- * a grid runs once and knows its place, barriers hold between gangs, and what goes wrong is told. */
+/* The launch of SIMD code (device/cpu/gang.c), with gangs written by hand in place of compiled ones: every
+ * thread of a grid runs once and knows its place, barriers hold between gangs, and what goes wrong is told.
+ */
 #include "unit.h"
 
-#include "cpu/gang.h"
+#include "device/cpu/gang.h"
 #include "device/cpu_shape.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The loader of generated code: a small file that loads, and what it says of damaged ones. */
-#include "cpu/object.h"
+#include "device/cpu/object.h"
 #include "unit.h"
 
 #include <elf.h>

@@ -1,9 +1,9 @@
 /* Reductions and scans over the lanes of a warp.
  *
- * Reductions combine lanes as cpu/simdgroup.c does, in a tree of neighbours, so that sums of floats are the
- * same bits. Every step doubles the lanes whose result a lane holds, by that of the neighbouring group; where
- * lanes may be off any active lane of that group gives it. Scans work in steps of doubling distance: those of
- * floats are rounded in another order than the CPU engines', which add lane after lane. */
+ * Reductions combine lanes as device/cpu/simdgroup.c does, in a tree of neighbours, so that sums of floats
+ * are the same bits. Every step doubles the lanes whose result a lane holds, by that of the neighbouring
+ * group; where lanes may be off any active lane of that group gives it. Scans work in steps of doubling
+ * distance: those of floats are rounded in another order than the CPU engines', which add lane after lane. */
 #include "compiler/combine.h"
 #include "compiler/ptx/warp.h"
 

@@ -1,5 +1,5 @@
 /* Reductions and scans over the lanes of chunks: shuffles and vector operations, in the order in which
- * cpu/simdgroup.c combines lanes, so that floating-point results are the same bits. */
+ * device/cpu/simdgroup.c combines lanes, so that floating-point results are the same bits. */
 #include "compiler/simd/lanes.h"
 #include "compiler/combine.h"
 

@@ -1,5 +1,5 @@
 /* Reductions and scans over the lanes of chunks, for simdgroup operations and atomics. The bits are those of
- * cpu/simdgroup.c; of several NaNs it is not said which one comes out. */
+ * device/cpu/simdgroup.c; of several NaNs it is not said which one comes out. */
 #ifndef SMELT_COMPILER_SIMD_LANES_H
 #define SMELT_COMPILER_SIMD_LANES_H
 

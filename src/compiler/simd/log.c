@@ -1,5 +1,5 @@
 /* Log calls: the words of all lanes go to memory, those that lanes share once, and one call of the runtime
- * (cpu/log.c) takes the lines of the lanes that are on, in their order. */
+ * (device/cpu/log.c) takes the lines of the lanes that are on, in their order. */
 #include "compiler/simd/simd.h"
 
 #define MOST_WORDS 2048

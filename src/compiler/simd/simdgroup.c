@@ -1,5 +1,5 @@
-/* Simdgroup operations: what cpu/simdgroup.c does to 32 threads, as vector code over the chunks of each
- * simdgroup of the gang. The active lanes are those of the block's mask.
+/* Simdgroup operations: what device/cpu/simdgroup.c does to 32 threads, as vector code over the chunks of
+ * each simdgroup of the gang. The active lanes are those of the block's mask.
  *
  * A gang of fewer than 32 lanes has a part of a simdgroup: what can be shown to stay within it is done, the
  * rest is refused. */

@@ -1,0 +1,155 @@
+/* The CPU as a device: loading of images, launches over the pool. */
+#include "base/interrupt.h"
+#include "device/cpu/gang.h"
+#include "device/cpu/interrupt.h"
+#include "device/cpu/pool.h"
+#include "device/cpu/scalar.h"
+#include "device/cpu_shape.h"
+#include "device/log.h"
+
+static smelt_status load_simd(const struct device *device, const struct code_source *source, const char *name,
+                              struct executable **out) {
+    (void)device;
+    return executable_create(source, name, ENGINE_SIMD, out);
+}
+
+static smelt_status load_scalar(const struct device *device, const struct code_source *source,
+                                const char *name, struct executable **out) {
+    (void)device;
+    return executable_create(source, name, ENGINE_SCALAR, out);
+}
+
+static smelt_status prepare(struct executable *executable, const struct launch *launch,
+                            const struct image **image, struct preparation *preparation) {
+    struct launch_codes codes;
+    *preparation = (struct preparation){false, false};
+    TRY(executable_codes(executable, launch, &codes, preparation));
+    *image = codes.full ? &codes.full->head.image : &codes.edge->head.image;
+    return SMELT_OK;
+}
+
+static void shape_simd(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
+    struct shape_request request = {
+        .polled = launch->timeout > 0, .large = launch->large, .barrier_hint = barrier_hint};
+    struct launch_shapes shapes;
+    for (int d = 0; d < 3; d++) {
+        request.group_size[d] = launch->group_size[d];
+        request.grid[d] = launch->grid[d] > launch->group_size[d] ? launch->grid[d] : launch->group_size[d];
+    }
+    launch_shapes(&request, &shapes);
+    *shape = shapes.full;
+}
+
+static void shape_scalar(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
+    (void)launch;
+    (void)barrier_hint;
+    *shape = (struct code_shape){.engine = ENGINE_SCALAR};
+}
+
+static smelt_status run_groups(void *job, uint64_t first, uint64_t last) {
+    struct cpu_launch *launch = job;
+    struct worker *worker;
+    smelt_status status = worker_of_this_thread(&worker);
+    if (status == SMELT_OK) {
+        if (launch->interrupt) interruption_begin(worker, launch);
+        status = launch->scalar ? scalar_run_groups(worker, launch, first, last)
+                                : gang_run_groups(worker, launch, first, last);
+        if (launch->interrupt) interruption_end(worker);
+    }
+    if (status != SMELT_OK) __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
+    return status;
+}
+
+static void expire(void *context) {
+    struct cpu_launch *launch = context;
+    __atomic_store_n(&launch->timed_out, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
+}
+
+/* Sizes of groups and of threadgroup memory. */
+static void measure(const struct launch *request, struct cpu_launch *launch) {
+    const struct code *full = launch->codes.full, *edge = launch->codes.edge;
+    for (int d = 0; d < 3; d++) {
+        launch->grid[d] = request->grid[d];
+        launch->group_size[d] = request->group_size[d];
+        launch->groups[d] =
+            (uint32_t)(((uint64_t)request->grid[d] + request->group_size[d] - 1) / request->group_size[d]);
+    }
+    if (full) launch->static_bytes = full->head.image.threadgroup_bytes;
+    if (edge && edge->head.image.threadgroup_bytes > launch->static_bytes)
+        launch->static_bytes = edge->head.image.threadgroup_bytes;
+    launch->threadgroup_total = (launch->static_bytes + 127) / 128 * 128;
+    for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
+        launch->threadgroup_bytes[i] = request->threadgroup_memory ? request->threadgroup_memory[i] : 0;
+        launch->threadgroup_total += (launch->threadgroup_bytes[i] + 127) / 128 * 128;
+    }
+}
+
+static smelt_status run(struct executable *executable, const struct launch *request) {
+    static _Atomic uint64_t launches;
+    struct launch_log log;
+    struct cpu_launch launch = {
+        .name = executable->name, .buffers = request->buffers, .interrupt = interrupt_of_call(), .log = &log};
+    TRY(executable_codes(executable, request, &launch.codes, NULL));
+    measure(request, &launch);
+    launch.number = atomic_fetch_add(&launches, 1) + 1;
+    launch.scalar = launch.codes.full && launch.codes.full->head.image.engine == ENGINE_SCALAR;
+    uint64_t groups = (uint64_t)launch.groups[0] * launch.groups[1] * launch.groups[2];
+    struct alarm *alarm = NULL;
+    sigset_t signals;
+    fault_install();
+    if (launch.interrupt) TRY(interruption_prepare());
+    if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
+    launch_log_open(&log);
+    if (launch.interrupt) interruption_allow(&signals);
+    smelt_status status =
+        groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups, launch.name);
+    if (launch.interrupt) interruption_restore(&signals);
+    alarm_disarm(alarm);
+    launch_log_deliver(&log, launch.name);
+    if (request->log_lines) *request->log_lines = log.kept;
+    if (request->dropped_log_lines) *request->dropped_log_lines = log.dropped;
+    if (status == SMELT_OK && __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED))
+        status = fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", executable->name);
+    if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
+        status = fail(SMELT_ERROR_TIMEOUT,
+                      "kernel '%s' ran longer than the time-out of %g seconds and was stopped",
+                      executable->name, request->timeout);
+    return status;
+}
+
+#define CPU_THREADGROUP_LIMIT (227 * 1024)
+
+const struct device cpu_device = {
+    .name = "cpu",
+    .description = "x86-64 CPU, SIMD engine: a simdgroup is vector code",
+    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
+    .thread_limit = MAX_THREADS_PER_GROUP,
+    .load = load_simd,
+    .unload = executable_free,
+    .prepare = prepare,
+    .shape = shape_simd,
+    .threads = pool_size,
+    .run = run,
+};
+
+const struct device cpu_scalar_device = {
+    .name = "cpu-scalar",
+    .description = "x86-64 CPU, scalar engine: one thread at a time a core",
+    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
+    .thread_limit = MAX_THREADS_PER_GROUP,
+    .load = load_scalar,
+    .unload = executable_free,
+    .prepare = prepare,
+    .shape = shape_scalar,
+    .threads = pool_size,
+    .run = run,
+};
+
+static const struct device *cpu_at(int index, const char **reason) {
+    static const struct device *const engines[] = {&cpu_device, &cpu_scalar_device};
+    (void)reason;
+    return index < 2 ? engines[index] : NULL;
+}
+
+const struct device_kind cpu_kind = {.at = cpu_at};

@@ -1,0 +1,412 @@
+/* The launch of SIMD code.
+ *
+ * Neighbouring groups of one size make a stretch, which is run without coming back to the worker's own stack.
+ * Where gangs need not wait for each other one fiber runs them all, one after another. Where they do, each
+ * gang of a group has a fiber, and they take turns: a gang that reaches a barrier, or its end, switches
+ * straight to the next one. When all have had their turn they stand at one barrier and the turns begin again,
+ * or the group is done and the next one begins, or it is an error. */
+#include "device/cpu/gang.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LANE_WORDS (GANG_MAX_LANES / 32)
+
+/* `context` is what generated code sees, and must come first. */
+struct gang {
+    struct gang_context context;
+    struct gang_state *state;
+    /* Where gangs take turns. A switch is a chain of loads: from here to the next one's stack there are two.
+     */
+    struct fiber fiber;
+    struct gang *next; /* that has not ended; NULL behind the last */
+    bool ended;
+    /* Where its lanes wait together, while it has not ended. */
+    uint32_t line;
+    const char *file;
+    /* Lanes that arrived at a barrier alone: their code has ended, and they wait in vain. */
+    uint32_t in_vain[LANE_WORDS];
+};
+
+/* What a worker keeps for this engine. */
+struct gang_state {
+    struct worker *worker;
+    struct gang gangs[MAX_THREADS_PER_GROUP];
+    struct standing in_vain[MAX_THREADS_PER_GROUP]; /* by thread: where it waits in vain */
+    struct fiber *fibers;                           /* as they were made; the first gangs have copies */
+    int fiber_count;
+    /* The stretch: groups of one size that are left, the running one included. */
+    uint64_t groups_left;
+    int gang_count; /* of a group */
+    bool in_turns;
+    /* What `gangs` is laid out for. */
+    uint32_t laid_out_size[3], laid_out_lanes;
+    /* The running group. */
+    struct gang *running;
+    struct gang *first;        /* that has not ended */
+    struct gang *last_waiting; /* of this round; NULL: none waits yet */
+    bool uneven;               /* they do not stand at one barrier */
+    bool left_over;            /* a thread reached the end of the kernel without a return */
+    bool vain;                 /* a thread waits in vain */
+};
+
+static smelt_status state_of(struct worker *worker, struct gang_state **state) {
+    if (!worker->gangs) {
+        worker->gangs = calloc(1, sizeof *worker->gangs);
+        if (!worker->gangs) return fail_out_of_memory(sizeof *worker->gangs);
+        worker->gangs->worker = worker;
+    }
+    *state = worker->gangs;
+    return SMELT_OK;
+}
+
+static void free_fibers(struct gang_state *state) {
+    fibers_destroy(state->fibers, state->fiber_count);
+    free(state->fibers);
+    state->fibers = NULL;
+    state->fiber_count = 0;
+}
+
+void gang_state_free(struct gang_state *state) {
+    if (state) free_fibers(state);
+    free(state);
+}
+
+/* Stacks are kept between launches while they are many and large enough. */
+static smelt_status have_fibers(struct gang_state *state, int count, size_t stack_bytes) {
+    size_t had = state->fiber_count ? state->fibers[0].stack_bytes : 0;
+    if (state->fiber_count >= count && had >= stack_bytes) return SMELT_OK;
+    if (had > stack_bytes) stack_bytes = had;
+    if (state->fiber_count > count) count = state->fiber_count;
+    free_fibers(state);
+    state->fibers = calloc((size_t)count, sizeof *state->fibers);
+    if (!state->fibers) return fail_out_of_memory((size_t)count * sizeof *state->fibers);
+    smelt_status status = fibers_create(state->fibers, count, stack_bytes);
+    if (status != SMELT_OK) {
+        free(state->fibers);
+        state->fibers = NULL;
+        return status;
+    }
+    state->fiber_count = count;
+    for (int i = 0; i < count; i++) state->gangs[i].fiber = state->fibers[i];
+    return SMELT_OK;
+}
+
+/* ---- Groups. */
+
+/* Bits of lanes 32 word … 32 word + 31 that hold a thread. */
+static uint32_t lanes_there(const struct gang *gang, int word) {
+    int count = (int)gang->context.count - 32 * word;
+    return count >= 32 ? UINT32_MAX : count <= 0 ? 0 : (UINT32_C(1) << count) - 1;
+}
+
+/* Words that hold lanes of the gang at all. */
+static int lane_words(const struct gang *gang) {
+    return (int)(gang->context.count + 31) / 32;
+}
+
+static bool all_returned(const struct gang *gang) {
+    for (int w = 0; w < lane_words(gang); w++)
+        if (lanes_there(gang, w) & ~gang->context.returned[w]) return false;
+    return true;
+}
+
+/* Where each gang of a group of this size begins. */
+static void lay_out(struct gang_state *state) {
+    struct group_context *group = &state->worker->group;
+    const uint32_t *size = group->size;
+    uint32_t lanes = state->worker->code->head.image.lanes, count = size[0] * size[1] * size[2];
+    if (state->laid_out_lanes == lanes && memcmp(state->laid_out_size, size, sizeof group->size) == 0) return;
+    struct gang *gang = state->gangs;
+    for (uint32_t first = 0; first < count; first += lanes, gang++) {
+        gang->state = state;
+        gang->context = (struct gang_context){
+            .group = group,
+            .first = first,
+            .count = count - first < lanes ? count - first : lanes,
+            .position = {first % size[0], first / size[0] % size[1], first / size[0] / size[1]}};
+        gang->ended = false;
+        memset(gang->in_vain, 0, sizeof gang->in_vain);
+    }
+    state->gang_count = (int)(gang - state->gangs);
+    state->laid_out_lanes = lanes;
+    memcpy(state->laid_out_size, size, sizeof group->size);
+}
+
+/* From one group of the stretch to the next; false: that was the last, or the launch is stopped. */
+static bool next_group(struct gang_state *state) {
+    struct group_context *group = &state->worker->group;
+    if (--state->groups_left == 0) return false;
+    if (__atomic_load_n(group->stop, __ATOMIC_RELAXED)) return false;
+    if (++group->position[0] < group->groups[0]) return true;
+    group->position[0] = 0;
+    if (++group->position[1] < group->groups[1]) return true;
+    group->position[1] = 0;
+    group->position[2]++;
+    return true;
+}
+
+/* Ends the stretch from a fiber, for good. */
+static NOT_COUNTED void end(struct gang_state *state, int how) {
+    struct worker *worker = state->worker;
+    worker->ended = how;
+    fiber_leave(worker->running, &worker->home);
+}
+
+static void run_gang(struct gang_state *state, struct gang *gang) {
+    memset(gang->context.returned, 0, sizeof gang->context.returned);
+    state->running = gang;
+    state->worker->code->gang(&gang->context);
+}
+
+/* ---- One after another, on one fiber. */
+
+static NOT_COUNTED void run_in_order(void *argument) {
+    struct gang_state *state = argument;
+    fiber_started(&state->worker->home);
+    do {
+        worker_begin_group(state->worker);
+        for (int g = 0; g < state->gang_count; g++) run_gang(state, &state->gangs[g]);
+        if (state->vain) {
+            for (int g = 0; g < state->gang_count; g++) state->gangs[g].ended = true;
+            end(state, ENDED_BY_BARRIER);
+        }
+    } while (next_group(state));
+    end(state, ENDED_WELL);
+}
+
+/* ---- In turns, on a fiber each. */
+
+static void begin_turns(struct gang_state *state) {
+    worker_begin_group(state->worker);
+    for (int g = 0; g < state->gang_count; g++) {
+        state->gangs[g].ended = false;
+        state->gangs[g].next = &state->gangs[g + 1];
+    }
+    state->gangs[state->gang_count - 1].next = NULL;
+    state->first = &state->gangs[0];
+    state->last_waiting = NULL;
+    state->left_over = false;
+}
+
+/* All gangs have had their turn: the one that begins the next round, or the next group; NULL: the stretch is
+ * over. */
+static struct gang *next_round(struct gang_state *state) {
+    bool met = !state->vain && !(state->last_waiting && (state->uneven || state->left_over));
+    if (!met) {
+        state->worker->ended = ENDED_BY_BARRIER;
+        return NULL;
+    }
+    if (!state->last_waiting) {
+        if (!next_group(state)) return NULL;
+        begin_turns(state);
+    } else if (__atomic_load_n(state->worker->group.stop, __ATOMIC_RELAXED)) {
+        state->worker->ended = ENDED_BY_STOP;
+        return NULL;
+    }
+    state->last_waiting = NULL;
+    return state->first;
+}
+
+/* The gang at hand has nothing more to do until it has the turn again. */
+static NOT_COUNTED void pass_turn(struct gang_state *state, struct gang *gang) {
+    struct worker *worker = state->worker;
+    struct gang *next = gang->next ? gang->next : next_round(state);
+    if (next == gang) return;
+    if (!next) {
+        fiber_leave(&gang->fiber, &worker->home);
+        return;
+    }
+    worker->running = &next->fiber;
+    fiber_switch(&gang->fiber, &next->fiber, &worker->home);
+    state->running = gang;
+}
+
+static void leave_ring(struct gang_state *state, struct gang *gang) {
+    gang->ended = true;
+    if (!all_returned(gang)) state->left_over = true;
+    if (state->last_waiting)
+        state->last_waiting->next = gang->next;
+    else
+        state->first = gang->next;
+}
+
+static NOT_COUNTED void run_in_turns(void *argument) {
+    struct gang *gang = argument;
+    struct gang_state *state = gang->state;
+    fiber_started(&state->worker->home);
+    for (;;) {
+        run_gang(state, gang);
+        leave_ring(state, gang);
+        pass_turn(state, gang);
+    }
+}
+
+static bool same_barrier(uint32_t line, const char *file, uint32_t other_line, const char *other_file) {
+    return line == other_line && (file == other_file || strcmp(file, other_file) == 0);
+}
+
+void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file) {
+    struct gang *gang = (struct gang *)context;
+    struct gang_state *state = gang->state;
+    gang->line = line;
+    gang->file = file;
+    if (!state->in_turns) {
+        if (state->vain || state->gang_count > 1) end(state, ENDED_BY_BARRIER);
+        return;
+    }
+    if (!state->last_waiting)
+        state->uneven = false;
+    else if (!same_barrier(line, file, state->last_waiting->line, state->last_waiting->file))
+        state->uneven = true;
+    state->last_waiting = gang;
+    pass_turn(state, gang);
+}
+
+uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
+                                   const uint32_t *lanes) {
+    struct gang *gang = (struct gang *)context;
+    struct gang_state *state = gang->state;
+    bool any = false, all = true;
+    for (int w = 0; w < lane_words(gang); w++) {
+        uint32_t there = lanes_there(gang, w);
+        any |= (lanes[w] & there) != 0;
+        all &= ((lanes[w] | context->returned[w]) & there) == there;
+    }
+    if (any && all) {
+        smelt_runtime_gang_barrier(context, line, file);
+        return 1;
+    }
+    for (int w = 0; w < lane_words(gang) && any; w++) {
+        uint32_t arrived = lanes[w] & lanes_there(gang, w);
+        gang->in_vain[w] |= arrived;
+        for (; arrived; arrived &= arrived - 1) {
+            uint32_t thread = context->first + 32 * (uint32_t)w + (uint32_t)__builtin_ctz(arrived);
+            state->in_vain[thread] = (struct standing){thread, line, file};
+        }
+        state->vain = true;
+    }
+    return 0;
+}
+
+void smelt_runtime_gang_stop(struct gang_context *context) {
+    end(((struct gang *)context)->state, ENDED_BY_STOP);
+}
+
+/* ---- Failures. */
+
+/* Where a thread stands when the group cannot go on; false: it has returned. */
+static bool standing_of(const struct gang_state *state, uint32_t thread, struct standing *standing) {
+    uint32_t lanes = state->worker->code->head.image.lanes, lane = thread % lanes;
+    const struct gang *gang = &state->gangs[thread / lanes];
+    uint32_t bit = UINT32_C(1) << lane % 32;
+    *standing = (struct standing){thread, 0, NULL};
+    if (gang->in_vain[lane / 32] & bit) {
+        *standing = state->in_vain[thread];
+    } else if (gang->context.returned[lane / 32] & bit) {
+        return false;
+    } else if (!gang->ended) {
+        standing->line = gang->line;
+        standing->file = gang->file;
+    }
+    return true;
+}
+
+/* The first thread that waits, and the first that will not come there. Threads that wait in vain for others
+ * that do come there, or return, but by another way through the code, are what the engine cannot do. */
+static smelt_status report_barrier(struct gang_state *state) {
+    const struct worker *worker = state->worker;
+    if (!state->in_turns && state->gang_count > 1)
+        return fail(SMELT_ERROR_INTERNAL, "kernel '%s' has a barrier that its image does not tell of",
+                    worker->launch->name);
+    uint32_t count = worker->group.size[0] * worker->group.size[1] * worker->group.size[2];
+    struct standing waiting = {0}, other;
+    for (uint32_t t = 0; t < count && !waiting.file; t++)
+        if (standing_of(state, t, &other) && other.file) waiting = other;
+    for (uint32_t t = 0; t < count && waiting.file; t++) {
+        if (!standing_of(state, t, &other)) continue;
+        if (!other.file || !same_barrier(waiting.line, waiting.file, other.line, other.file))
+            return barrier_failure(worker, &waiting, &other);
+    }
+    return fail(
+        SMELT_ERROR_UNSUPPORTED,
+        "kernel '%s': the threads of threadgroup (%u, %u, %u) come to the barrier in %s:%u by ways the "
+        "SIMD engine cannot follow; device 'cpu-scalar' can",
+        worker->launch->name, worker->group.position[0], worker->group.position[1], worker->group.position[2],
+        waiting.file ? waiting.file : "?", waiting.line);
+}
+
+static smelt_status report(struct gang_state *state) {
+    const struct gang_context *context = &state->running->context;
+    char who[48];
+    switch (state->worker->ended) {
+    case ENDED_BY_BARRIER:
+        return report_barrier(state);
+    case ENDED_BY_FAULT:
+        snprintf(who, sizeof who, "threads %u to %u", context->first, context->first + context->count - 1);
+        return fault_failure(state->worker, who);
+    default:
+        return SMELT_OK;
+    }
+}
+
+/* ---- Stretches. */
+
+/* How many groups from this one on have its size. */
+static uint64_t stretch_length(const struct group_context *group) {
+    uint64_t behind = 0, plane = 1; /* groups passed in the dimensions below; groups a step in this one */
+    for (int d = 0; d < 3; d++) {
+        uint64_t position = group->position[d], groups = group->groups[d];
+        if (groups > 1 && group->grid[d] % group->dispatch_size[d]) {
+            bool at_edge = position == groups - 1;
+            return (at_edge ? 1 : groups - 1 - position) * plane - behind;
+        }
+        behind += position * plane;
+        plane *= groups;
+    }
+    return plane - behind;
+}
+
+static smelt_status run_stretch(struct gang_state *state) {
+    struct worker *worker = state->worker;
+    const struct cpu_launch *launch = worker->launch;
+    const struct group_context *group = &worker->group;
+    bool full = memcmp(group->size, group->dispatch_size, sizeof group->size) == 0;
+    worker->code = full ? launch->codes.full : launch->codes.edge;
+    const struct image *image = &worker->code->head.image;
+    lay_out(state);
+    state->in_turns = image->has_barrier && state->gang_count > 1;
+    int fibers = state->in_turns ? state->gang_count : 1;
+    TRY(have_fibers(state, fibers, (image->stack_bytes + FIBER_SPARE_BYTES + 4095) / 4096 * 4096));
+    worker->ended = ENDED_WELL;
+    state->vain = false;
+    if (state->in_turns) {
+        begin_turns(state);
+        for (int g = 0; g < fibers; g++)
+            fiber_prepare(&state->gangs[g].fiber, run_in_turns, &state->gangs[g], g);
+    } else {
+        fiber_prepare(&state->gangs[0].fiber, run_in_order, state, 0);
+    }
+    worker_enter(worker, &state->gangs[0].fiber);
+    smelt_status status = report(state);
+    /* Lanes that wait in vain are noted in the gangs. */
+    if (worker->ended != ENDED_WELL) state->laid_out_lanes = 0;
+    return status;
+}
+
+smelt_status gang_run_groups(struct worker *worker, const struct cpu_launch *launch, uint64_t first,
+                             uint64_t last) {
+    struct gang_state *state = NULL;
+    TRY(state_of(worker, &state));
+    TRY(worker_prepare(worker, launch));
+    while (first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED)) {
+        worker_place_group(worker, first);
+        uint64_t length = stretch_length(&worker->group);
+        state->groups_left = length < last - first ? length : last - first;
+        first += state->groups_left;
+        TRY(run_stretch(state));
+        if (worker->ended != ENDED_WELL) return SMELT_OK;
+    }
+    return SMELT_OK;
+}

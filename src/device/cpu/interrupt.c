@@ -1,0 +1,310 @@
+/* Interrupts of launches.
+ *
+ * A thread, the watcher, sleeps until any interrupt of the process is raised. Then it looks at all workers:
+ * one whose launch has that interrupt gets a signal, again and again until it has left the launch. The
+ * handler takes the worker back where it runs generated code; where it runs the engine's own, which notices
+ * the launch's stop flag soon, it does nothing. Workers of other launches get no signal.
+ *
+ * Between worker and watcher: a worker says which launch it works for; the watcher says that it is looking,
+ * reads it, and signals or not. A worker that ends its work takes the launch back, and waits while the
+ * watcher looks or a signal is on its way: so launches stay while they are looked at, and no signal comes to
+ * a thread that has gone back to its caller. */
+#include "device/cpu/interrupt.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/interrupt.h"
+#include "device/cpu/leave.h"
+#include "device/cpu/watch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define WITH_TSAN 1
+#endif
+
+/* Ignored where nobody handles it, let through by debuggers, used by hardly anyone. */
+const int interruption_signal = SIGURG;
+
+/* Signals follow each other quickly at first: a thread may spend most of its time in functions that are not
+ * left, copies of large arrays for instance. */
+#define FIRST_PAUSE 50e-6
+#define FIRST_ROUNDS 3000
+#define LAST_PAUSE 1e-3
+
+/* A signal that has not come by then was eaten by somebody. */
+#define SIGNAL_SECONDS 0.2
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct worker *workers;
+static struct interrupt_watch *watches;
+static atomic_bool watching; /* the watcher is there */
+
+struct interrupt_watch {
+    struct interrupt_watch *next;
+    smelt_interrupt *interrupt;
+    void (*act)(void *context);
+    void *context;
+};
+
+/* ---- The signal. */
+
+static struct sigaction previous;
+/* As for faults: a handler before ours that hands on to us would go round for ever. */
+static _Thread_local volatile sig_atomic_t handing_on __attribute__((tls_model("initial-exec")));
+
+NOT_COUNTED static void call_previous(int signal, siginfo_t *info, void *context) {
+    if (handing_on) return;
+    handing_on = 1;
+    if (previous.sa_flags & SA_SIGINFO)
+        previous.sa_sigaction(signal, info, context);
+    else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN)
+        previous.sa_handler(signal);
+    handing_on = 0;
+}
+
+NOT_COUNTED static void on_signal(int signal, siginfo_t *info, void *opaque) {
+    ucontext_t *context = opaque;
+    struct worker *worker = worker_of_signal();
+    if (!worker || !atomic_exchange(&worker->interruption.signalled, false)) {
+        call_previous(signal, info, opaque);
+        return;
+    }
+    /* Functions that generated code calls are short, and the signal comes again. */
+    if (worker->in_kernel && leave_on_fiber(worker, leave_stack(context)) &&
+        leave_in_code(worker, leave_instruction(context)))
+        leave_kernel(worker, context, ENDED_BY_STOP);
+}
+
+#if WITH_TSAN
+/* ThreadSanitizer holds signals back until a function it knows is called: never, in an endless kernel. The
+ * system is asked directly, and shown how a handler returns. */
+#define SA_RESTORER 0x04000000
+struct system_action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+void smelt_signal_return(void) __attribute__((visibility("hidden")));
+__asm__(".text\n"
+        ".hidden smelt_signal_return\n"
+        ".globl smelt_signal_return\n"
+        "smelt_signal_return:\n"
+        "  movq $15, %rax\n"
+        "  syscall\n");
+
+static bool is_installed(void) {
+    struct system_action now;
+    return syscall(SYS_rt_sigaction, interruption_signal, NULL, &now, sizeof now.mask) == 0 &&
+           now.handler == on_signal;
+}
+
+static void install(void) {
+    struct system_action before,
+        action = {on_signal, SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_RESTORER, smelt_signal_return, 0};
+    if (is_installed()) return;
+    (void)syscall(SYS_rt_sigaction, interruption_signal, &action, &before, sizeof action.mask);
+    previous.sa_flags = (int)(before.flags & SA_SIGINFO);
+    if (previous.sa_flags)
+        previous.sa_sigaction = before.handler;
+    else
+        memcpy(&previous.sa_handler, &before.handler, sizeof before.handler);
+}
+#else
+static bool is_installed(void) {
+    struct sigaction now;
+    return sigaction(interruption_signal, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+           now.sa_sigaction == on_signal;
+}
+
+/* With the lock held. The handler that was there is known before ours can come. */
+static void install(void) {
+    struct sigaction action;
+    if (is_installed()) return;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    (void)sigaction(interruption_signal, NULL, &previous);
+    (void)sigaction(interruption_signal, &action, NULL);
+}
+#endif
+
+void interruption_allow(sigset_t *before) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, interruption_signal);
+    pthread_sigmask(SIG_UNBLOCK, &set, before);
+}
+
+void interruption_restore(const sigset_t *before) {
+    if (sigismember(before, interruption_signal)) pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* ---- Workers. */
+
+static void stop(struct cpu_launch *launch) {
+    __atomic_store_n(&launch->interrupted, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
+}
+
+void interruption_begin(struct worker *worker, struct cpu_launch *launch) {
+    atomic_store(&worker->interruption.launch, launch);
+    /* The watcher may have looked before. */
+    if (interrupt_is_raised(launch->interrupt)) stop(launch);
+}
+
+void interruption_end(struct worker *worker) {
+    struct interruption *own = &worker->interruption;
+    atomic_store(&own->launch, NULL);
+    if (!atomic_load(&own->watched) && !atomic_load(&own->signalled)) return;
+    double until = clock_seconds() + SIGNAL_SECONDS;
+    /* Sleeping, not yielding: the watcher may have a lower priority. */
+    while (atomic_load(&own->watched) || (atomic_load(&own->signalled) && clock_seconds() < until)) {
+        struct timespec time = {0, 10000};
+        nanosleep(&time, NULL);
+    }
+    atomic_store(&own->signalled, false);
+}
+
+/* Is its launch to end? Then signals it, unless a signal is on its way. */
+static bool tell(struct worker *worker) {
+    struct interruption *own = &worker->interruption;
+    atomic_store(&own->watched, true);
+    struct cpu_launch *launch = atomic_load(&own->launch);
+    bool told = launch && (interrupt_is_raised(launch->interrupt) ||
+                           __atomic_load_n(&launch->interrupted, __ATOMIC_RELAXED));
+    if (told) {
+        stop(launch);
+        if (!atomic_exchange(&own->signalled, true) && pthread_kill(own->thread, interruption_signal) != 0)
+            atomic_store(&own->signalled, false);
+    }
+    atomic_store(&own->watched, false);
+    return told;
+}
+
+void interruption_know(struct worker *worker) {
+    struct interruption *own = &worker->interruption;
+    own->thread = pthread_self();
+    pthread_mutex_lock(&lock);
+    own->next = workers;
+    own->link = &workers;
+    if (own->next) own->next->interruption.link = &own->next;
+    workers = worker;
+    pthread_mutex_unlock(&lock);
+}
+
+void interruption_forget(struct worker *worker) {
+    struct interruption *own = &worker->interruption;
+    pthread_mutex_lock(&lock);
+    *own->link = own->next;
+    if (own->next) own->next->interruption.link = own->link;
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- The watcher. */
+
+/* True while somebody has still to end. */
+static bool tell_all(bool check_handler) {
+    bool any = false;
+    pthread_mutex_lock(&lock);
+    if (check_handler) install();
+    for (struct worker *worker = workers; worker; worker = worker->interruption.next) any |= tell(worker);
+    for (struct interrupt_watch *watch = watches; watch; watch = watch->next) {
+        if (!watch->act || !interrupt_is_raised(watch->interrupt)) continue;
+        watch->act(watch->context);
+        watch->act = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return any;
+}
+
+static void *watch(void *unused) {
+    (void)unused;
+    for (;;) {
+        double pause = FIRST_PAUSE;
+        interrupt_await_any();
+        for (unsigned round = 0; tell_all(round % 64 == 0); round++) {
+            struct timespec time = {0, (long)(pause * 1e9)};
+            nanosleep(&time, NULL);
+            if (round >= FIRST_ROUNDS) pause = LAST_PAUSE;
+        }
+    }
+    return NULL;
+}
+
+/* A forked child has the forking thread alone, and starts its own watcher. */
+static void after_fork(void) {
+    struct worker *own = worker_of_signal();
+    pthread_mutex_init(&lock, NULL);
+    atomic_store(&watching, false);
+    workers = own;
+    watches = NULL;
+    if (!own) return;
+    own->interruption.next = NULL;
+    own->interruption.link = &workers;
+    atomic_store(&own->interruption.watched, false);
+    atomic_store(&own->interruption.signalled, false);
+}
+
+__attribute__((constructor)) static void register_fork(void) {
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+/* With the lock held; 0 or the reason. The host's signals are not for it. */
+static int start_watcher(void) {
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = thread_start(&thread, watch, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0) pthread_detach(thread);
+    return error;
+}
+
+smelt_status interruption_prepare(void) {
+    if (atomic_load_explicit(&watching, memory_order_acquire)) return SMELT_OK;
+    pthread_mutex_lock(&lock);
+    int error = atomic_load(&watching) ? 0 : start_watcher();
+    atomic_store(&watching, error == 0);
+    pthread_mutex_unlock(&lock);
+    if (!error) return SMELT_OK;
+    return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches interrupts could not be started: %s",
+                thread_reason(error));
+}
+
+smelt_status interrupt_watch_open(smelt_interrupt *interrupt, void (*act)(void *), void *context,
+                                  struct interrupt_watch **out) {
+    struct interrupt_watch *watch = calloc(1, sizeof *watch);
+    if (!watch) return fail_out_of_memory(sizeof *watch);
+    smelt_status status = interruption_prepare();
+    if (status != SMELT_OK) {
+        free(watch);
+        return status;
+    }
+    *watch = (struct interrupt_watch){.interrupt = interrupt, .act = act, .context = context};
+    pthread_mutex_lock(&lock);
+    watch->next = watches;
+    watches = watch;
+    pthread_mutex_unlock(&lock);
+    /* The watcher may have looked before. */
+    if (interrupt_is_raised(interrupt)) interrupt_tell_again();
+    *out = watch;
+    return SMELT_OK;
+}
+
+void interrupt_watch_close(struct interrupt_watch *watch) {
+    if (!watch) return;
+    pthread_mutex_lock(&lock);
+    for (struct interrupt_watch **at = &watches; *at; at = &(*at)->next) {
+        if (*at != watch) continue;
+        *at = watch->next;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    free(watch);
+}

@@ -1,0 +1,26 @@
+#include "abi/lane_access.h"
+
+#include "device/cpu/fiber.h"
+
+#include <string.h>
+
+#define FOR_EACH_LANE(lane, lanes) \
+    for (uint32_t left = (lanes), lane; left && ((lane = (uint32_t)__builtin_ctz(left)), 1); left &= left - 1)
+
+#define ACCESS(bytes)                                                                               \
+    void smelt_runtime_load_lanes_##bytes(char *const *addresses, char *values, uint32_t lanes) {   \
+        FOR_EACH_LANE(lane, lanes) memcpy(values + (size_t)lane * (bytes), addresses[lane], bytes); \
+    }                                                                                               \
+    void smelt_runtime_store_lanes_##bytes(char *const *addresses, char *values, uint32_t lanes) {  \
+        FOR_EACH_LANE(lane, lanes) memcpy(addresses[lane], values + (size_t)lane * (bytes), bytes); \
+    }                                                                                               \
+    void smelt_runtime_load_row_##bytes(char *row, char *values, uint32_t lanes) {                  \
+        FOR_EACH_LANE(lane, lanes)                                                                  \
+        memcpy(values + (size_t)lane * (bytes), row + (size_t)lane * (bytes), bytes);               \
+    }                                                                                               \
+    void smelt_runtime_store_row_##bytes(char *row, char *values, uint32_t lanes) {                 \
+        FOR_EACH_LANE(lane, lanes)                                                                  \
+        memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
+    }
+
+LANE_ACCESS_SIZES(ACCESS)

@@ -1,0 +1,28 @@
+/* How a signal handler leaves kernel code for good: the thread goes on in its worker, as if the fiber had
+ * left. Only generated code can be left at any point: it holds no lock, and all it keeps is the fiber's,
+ * which is lost. */
+#ifndef SMELT_DEVICE_CPU_LEAVE_H
+#define SMELT_DEVICE_CPU_LEAVE_H
+
+#include "device/cpu/worker.h"
+
+#include <ucontext.h>
+
+/* Of these all are safe in a signal handler, and none is instrumented: a handler may come in the middle of a
+ * sanitizer's own work. */
+
+bool leave_in_code(const struct worker *worker, const void *address);
+bool leave_on_fiber(const struct worker *worker, const void *stack_pointer);
+
+static inline const void *leave_instruction(const ucontext_t *context) {
+    return (const void *)context->uc_mcontext.gregs[REG_RIP];
+}
+
+static inline const void *const *leave_stack(const ucontext_t *context) {
+    return (const void *const *)context->uc_mcontext.gregs[REG_RSP];
+}
+
+/* When the handler returns, worker_enter does. `ended`: of struct worker. */
+void leave_kernel(struct worker *worker, ucontext_t *context, int ended);
+
+#endif

@@ -1,0 +1,342 @@
+#include "device/cpu/pool.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "base/trace.h"
+#include "device/cpu/interrupt.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_POOL_THREADS 256
+/* A worker spins this long for the next job before it sleeps: waking costs more than this is worth. */
+#define SPIN_SECONDS 50e-6
+
+struct pool {
+    pthread_mutex_t callers; /* held by the caller whose job runs */
+    pthread_mutex_t lock;    /* guards the condition */
+    pthread_cond_t work;
+    atomic_uint generation; /* grows with each job */
+    atomic_int sleeping;
+    int threads; /* beside the caller */
+    bool started;
+    /* The job. */
+    pool_pieces *pieces;
+    void *job;
+    const char *name;
+    uint64_t count;
+    _Atomic uint64_t next;
+    atomic_int active; /* pool threads that have not finished this job */
+    pthread_mutex_t failure_lock;
+    smelt_status status;
+    char *message;
+};
+
+static struct pool pool = {.callers = PTHREAD_MUTEX_INITIALIZER,
+                           .lock = PTHREAD_MUTEX_INITIALIZER,
+                           .work = PTHREAD_COND_INITIALIZER,
+                           .failure_lock = PTHREAD_MUTEX_INITIALIZER};
+
+static cpu_set_t allowed_cpus(void) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) == 0) CPU_SET(0, &set);
+    return set;
+}
+
+int pool_size(void) {
+    static atomic_int size;
+    int known = atomic_load(&size);
+    if (known) return known;
+    const char *setting = getenv("SMELT_THREADS");
+    cpu_set_t set = allowed_cpus();
+    long wanted = CPU_COUNT(&set);
+    if (setting) {
+        char *end;
+        long value = strtol(setting, &end, 10);
+        if (*setting && !*end && value >= 1 && value <= MAX_POOL_THREADS)
+            wanted = value;
+        else
+            log_line(SMELT_LOG_WARNING, "SMELT_THREADS is '%s', expected 1 to %d; using %ld", setting,
+                     MAX_POOL_THREADS, wanted);
+    }
+    if (wanted > MAX_POOL_THREADS) wanted = MAX_POOL_THREADS;
+    atomic_store(&size, (int)wanted);
+    return (int)wanted;
+}
+
+static void keep_failure(smelt_status status) {
+    pthread_mutex_lock(&pool.failure_lock);
+    if (pool.status == SMELT_OK) {
+        pool.status = status;
+        pool.message = strdup(smelt_error());
+    }
+    pthread_mutex_unlock(&pool.failure_lock);
+}
+
+/* Takes the next pieces: a thread's share of a quarter of what is left. The first ones taken are many, which
+ * costs little; the last ones are few, so that all threads end together. */
+static bool take(uint64_t *first, uint64_t *last) {
+    uint64_t share = 4 * (uint64_t)(pool.threads + 1);
+    *first = atomic_load(&pool.next);
+    do {
+        if (*first >= pool.count) return false;
+        uint64_t pieces = (pool.count - *first) / share;
+        *last = *first + (pieces ? pieces : 1);
+    } while (!atomic_compare_exchange_weak(&pool.next, first, *last));
+    return true;
+}
+
+static void trace(struct trace_span span, uint64_t pieces, int64_t ranges) {
+    struct trace_slice slice = {.category = "worker", .name = pool.name};
+    trace_integer(&slice, "groups", (int64_t)pieces);
+    trace_integer(&slice, "ranges", ranges);
+    trace_end(span, &slice);
+}
+
+static void work(void) {
+    struct trace_span span = trace_begin();
+    uint64_t first, last, pieces = 0;
+    int64_t ranges = 0;
+    while (take(&first, &last)) {
+        smelt_status status = pool.pieces(pool.job, first, last);
+        if (status != SMELT_OK) keep_failure(status);
+        pieces += last - first;
+        ranges++;
+    }
+    if (span.capture && pieces) trace(span, pieces, ranges);
+}
+
+static void wait_for_generation(unsigned seen) {
+    double until = clock_seconds() + SPIN_SECONDS;
+    while (atomic_load(&pool.generation) == seen) {
+        if (clock_seconds() > until) {
+            pthread_mutex_lock(&pool.lock);
+            atomic_fetch_add(&pool.sleeping, 1);
+            while (atomic_load(&pool.generation) == seen) pthread_cond_wait(&pool.work, &pool.lock);
+            atomic_fetch_sub(&pool.sleeping, 1);
+            pthread_mutex_unlock(&pool.lock);
+            return;
+        }
+        __builtin_ia32_pause();
+    }
+}
+
+static void *pool_thread(void *start) {
+    unsigned seen = (unsigned)(uintptr_t)start;
+    for (;;) {
+        wait_for_generation(seen);
+        seen++;
+        work();
+        atomic_fetch_sub(&pool.active, 1);
+    }
+    return NULL;
+}
+
+/* The caller is not pinned; pool thread i takes the (i+1)th allowed CPU. */
+static void pin(pthread_t thread, int index) {
+    const char *setting = getenv("SMELT_PIN");
+    if (setting && strcmp(setting, "0") == 0) return;
+    cpu_set_t set = allowed_cpus(), one;
+    int wanted = (index + 1) % CPU_COUNT(&set);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &set) || wanted-- > 0) continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        (void)pthread_setaffinity_np(thread, sizeof one, &one);
+        return;
+    }
+}
+
+/* Signals that are left to the pool's threads: their own faults, the profiler's, the interrupts of launches.
+ * The host's others are for the host's threads. */
+static void block_signals(sigset_t *before) {
+    static const int let_through[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
+    sigset_t most;
+    sigfillset(&most);
+    for (size_t i = 0; i < sizeof let_through / sizeof *let_through; i++) sigdelset(&most, let_through[i]);
+    sigdelset(&most, interruption_signal);
+    pthread_sigmask(SIG_SETMASK, &most, before);
+}
+
+/* For debuggers and traces. */
+static void name_thread(pthread_t thread, int index) {
+    char name[32]; /* the system takes 15 characters */
+    snprintf(name, sizeof name, "smelt pool %d", (index + 1) % MAX_POOL_THREADS);
+    (void)pthread_setname_np(thread, name);
+}
+
+static void start_threads(void) {
+    if (pool.started) return;
+    pool.started = true;
+    int wanted = pool_size() - 1;
+    uintptr_t generation = atomic_load(&pool.generation);
+    sigset_t before;
+    block_signals(&before);
+    for (int i = 0; i < wanted; i++) {
+        pthread_t thread;
+        int error = thread_start(&thread, pool_thread, (void *)generation);
+        if (error) {
+            log_line(SMELT_LOG_WARNING, "only %d of %d threads could be started: %s", i + 1, wanted + 1,
+                     thread_reason(error));
+            break;
+        }
+        name_thread(thread, i);
+        pin(thread, i);
+        pthread_detach(thread);
+        pool.threads++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Until the jobs of others are done. INTERRUPTED. */
+static smelt_status wait_for_turn(void) {
+    if (!interrupt_of_call()) {
+        pthread_mutex_lock(&pool.callers);
+        return SMELT_OK;
+    }
+    if (pthread_mutex_trylock(&pool.callers) == 0) return SMELT_OK;
+    for (;;) {
+        TRY(interrupt_check());
+        struct timespec until = clock_after(CLOCK_REALTIME, INTERRUPT_LOOK_SECONDS);
+        if (pthread_mutex_timedlock(&pool.callers, &until) == 0) return SMELT_OK;
+    }
+}
+
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name) {
+    TRY(wait_for_turn());
+    start_threads();
+    pool.pieces = pieces;
+    pool.job = job;
+    pool.name = name;
+    pool.count = count;
+    pool.status = SMELT_OK;
+    pool.message = NULL;
+    atomic_store(&pool.next, 0);
+    atomic_store(&pool.active, pool.threads);
+    pthread_mutex_lock(&pool.lock);
+    atomic_fetch_add(&pool.generation, 1);
+    if (atomic_load(&pool.sleeping)) pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+    work();
+    for (unsigned spins = 0; atomic_load(&pool.active) > 0; spins++) {
+        if (spins < 4096)
+            __builtin_ia32_pause();
+        else
+            sched_yield();
+    }
+    smelt_status status = pool.status;
+    char *message = pool.message;
+    pthread_mutex_unlock(&pool.callers);
+    if (status != SMELT_OK) error_record("%s", message ? message : "a worker failed");
+    free(message);
+    return status;
+}
+
+/* ---- Alarms: one thread, started at the first, sleeps until the earliest deadline. */
+
+struct alarm {
+    struct alarm *next;
+    double deadline;
+    void (*expire)(void *context);
+    void *context;
+};
+
+static pthread_mutex_t alarm_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t alarm_changed;
+static struct alarm *alarms;
+static bool alarm_thread_runs;
+
+static void *alarm_thread(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&alarm_lock);
+    for (;;) {
+        double now = clock_seconds(), earliest = now + 3600;
+        for (struct alarm *alarm = alarms; alarm; alarm = alarm->next) {
+            if (alarm->expire && alarm->deadline <= now) {
+                alarm->expire(alarm->context);
+                alarm->expire = NULL;
+            }
+            if (alarm->expire && alarm->deadline < earliest) earliest = alarm->deadline;
+        }
+        struct timespec until = {.tv_sec = (time_t)earliest};
+        until.tv_nsec = (long)((earliest - (double)until.tv_sec) * 1e9);
+        pthread_cond_timedwait(&alarm_changed, &alarm_lock, &until);
+    }
+    return NULL;
+}
+
+/* 0 or the reason. */
+static int start_alarm_thread(void) {
+    if (alarm_thread_runs) return 0;
+    pthread_condattr_t attributes;
+    pthread_t thread;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&alarm_changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    int error = thread_start(&thread, alarm_thread, NULL);
+    if (error) return error;
+    pthread_detach(thread);
+    alarm_thread_runs = true;
+    return 0;
+}
+
+smelt_status alarm_arm(double seconds, void (*expire)(void *), void *context, struct alarm **out) {
+    struct alarm *alarm = calloc(1, sizeof *alarm);
+    if (!alarm) return fail_out_of_memory(sizeof *alarm);
+    *alarm = (struct alarm){.deadline = clock_seconds() + seconds, .expire = expire, .context = context};
+    pthread_mutex_lock(&alarm_lock);
+    int error = start_alarm_thread();
+    if (!error) {
+        alarm->next = alarms;
+        alarms = alarm;
+        pthread_cond_signal(&alarm_changed);
+    }
+    pthread_mutex_unlock(&alarm_lock);
+    if (error) {
+        free(alarm);
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches time-outs could not be started: %s",
+                    thread_reason(error));
+    }
+    *out = alarm;
+    return SMELT_OK;
+}
+
+void alarm_disarm(struct alarm *alarm) {
+    if (!alarm) return;
+    pthread_mutex_lock(&alarm_lock);
+    for (struct alarm **at = &alarms; *at; at = &(*at)->next) {
+        if (*at != alarm) continue;
+        *at = alarm->next;
+        break;
+    }
+    pthread_mutex_unlock(&alarm_lock);
+    free(alarm);
+}
+
+/* ---- A forked child has none of the threads: it starts its own at its next job, and its next alarm. */
+
+static void after_fork(void) {
+    pthread_mutex_init(&pool.callers, NULL);
+    pthread_mutex_init(&pool.lock, NULL);
+    pthread_mutex_init(&pool.failure_lock, NULL);
+    pthread_cond_init(&pool.work, NULL);
+    pool.threads = 0;
+    pool.started = false;
+    atomic_store(&pool.sleeping, 0);
+    atomic_store(&pool.active, 0);
+    pthread_mutex_init(&alarm_lock, NULL);
+    alarms = NULL;
+    alarm_thread_runs = false;
+}
+
+__attribute__((constructor)) static void register_fork(void) {
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}

@@ -1,0 +1,25 @@
+/* The thread pool: runs the pieces of a job on every CPU the process may use.
+ * Size: SMELT_THREADS, else the CPUs of the affinity mask. Pinned to that mask's CPUs unless SMELT_PIN=0. */
+#ifndef SMELT_DEVICE_CPU_POOL_H
+#define SMELT_DEVICE_CPU_POOL_H
+
+#include "base/error.h"
+
+/* The pieces [first, last) of a job; they come in any order, on any thread, neighbours together. A failure is
+ * kept (the first one wins) and the job goes on: the job itself decides to do nothing. */
+typedef smelt_status pool_pieces(void *job, uint64_t first, uint64_t last);
+
+/* Runs pieces 0 … count-1 on the pool and the calling thread and returns when all are done: OK or the first
+ * failure with its message. One job runs at a time; further callers queue. `name`: the job's, in traces. */
+smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char *name);
+
+/* Threads that work on a job, the caller included. */
+int pool_size(void);
+
+/* Calls `expire(context)` once `seconds` have passed, unless disarmed before; the handle goes to pool_disarm.
+ */
+struct alarm;
+smelt_status alarm_arm(double seconds, void (*expire)(void *context), void *context, struct alarm **alarm);
+void alarm_disarm(struct alarm *alarm);
+
+#endif

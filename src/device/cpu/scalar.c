@@ -1,0 +1,234 @@
+#include "device/cpu/scalar.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIBER_CHUNK 32
+/* A thread's private arrays: 64 KiB at the most. */
+#define STACK_BYTES (65536 + FIBER_SPARE_BYTES)
+
+/* What a worker keeps for this engine. */
+struct scalar_state {
+    struct worker *worker;
+    struct thread threads[MAX_THREADS_PER_GROUP];
+    struct fiber fibers[MAX_THREADS_PER_GROUP]; /* as many as were ever needed, in chunks */
+    int fiber_count;
+    struct fiber *free_fibers[MAX_THREADS_PER_GROUP];
+    int free_count;
+    /* While a fiber runs. */
+    int next_thread, last_thread; /* unstarted threads the running fiber takes on */
+    struct thread *current;
+};
+
+static smelt_status state_of(struct worker *worker, struct scalar_state **state) {
+    if (!worker->scalar) {
+        worker->scalar = calloc(1, sizeof *worker->scalar);
+        if (!worker->scalar) return fail_out_of_memory(sizeof *worker->scalar);
+        worker->scalar->worker = worker;
+    }
+    *state = worker->scalar;
+    return SMELT_OK;
+}
+
+void scalar_state_free(struct scalar_state *state) {
+    for (int i = 0; state && i < state->fiber_count; i += FIBER_CHUNK)
+        fibers_destroy(&state->fibers[i], FIBER_CHUNK);
+    free(state);
+}
+
+/* ---- Fibers of a worker. */
+
+static smelt_status take_fiber(struct scalar_state *state, struct fiber **fiber) {
+    if (!state->free_count) {
+        if (state->fiber_count == MAX_THREADS_PER_GROUP)
+            return fail(SMELT_ERROR_INTERNAL, "more than %d threads wait in one group",
+                        MAX_THREADS_PER_GROUP);
+        TRY(fibers_create(&state->fibers[state->fiber_count], FIBER_CHUNK, STACK_BYTES));
+        for (int i = FIBER_CHUNK - 1; i >= 0; i--)
+            state->free_fibers[state->free_count++] = &state->fibers[state->fiber_count + i];
+        state->fiber_count += FIBER_CHUNK;
+    }
+    *fiber = state->free_fibers[--state->free_count];
+    return SMELT_OK;
+}
+
+static void free_all_fibers(struct scalar_state *state) {
+    state->free_count = 0;
+    for (int i = state->fiber_count - 1; i >= 0; i--)
+        state->free_fibers[state->free_count++] = &state->fibers[i];
+}
+
+/* Runs unstarted threads one after another until one waits: then the fiber stays with that thread, and ends
+ * with it. */
+static NOT_COUNTED void fiber_main(void *argument) {
+    struct scalar_state *state = argument;
+    struct worker *worker = state->worker;
+    struct fiber *self = worker->running;
+    fiber_started(&worker->home);
+    while (state->next_thread < state->last_thread) {
+        struct thread *thread = &state->threads[state->next_thread++];
+        thread->fiber = self;
+        state->current = thread;
+        worker->code->thread(&thread->context);
+        thread->state = THREAD_DONE;
+        thread->fiber = NULL;
+    }
+    state->free_fibers[state->free_count++] = self;
+    fiber_leave(self, &worker->home);
+}
+
+/* Called on a fiber: the thread waits until the scheduler makes it ready. */
+static void wait_in_state(struct thread *thread, enum thread_state state) {
+    thread->state = state;
+    fiber_leave(thread->fiber, &worker_in_kernel()->home);
+}
+
+void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const char *file) {
+    struct thread *thread = (struct thread *)context;
+    thread->line = line;
+    thread->file = file;
+    wait_in_state(thread, THREAD_AT_BARRIER);
+}
+
+uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
+                                 uint32_t argument, uint64_t value) {
+    struct thread *thread = (struct thread *)context;
+    thread->site = site;
+    thread->code = code;
+    thread->argument = argument;
+    thread->value = value;
+    wait_in_state(thread, THREAD_AT_SIMD);
+    return thread->value;
+}
+
+void smelt_runtime_stop(struct thread_context *context) {
+    struct worker *worker = worker_in_kernel();
+    (void)context;
+    worker->ended = ENDED_BY_STOP;
+    fiber_leave(worker->running, &worker->home);
+}
+
+/* ---- Scheduling. */
+
+static smelt_status run_ready(struct scalar_state *state, int first, int last) {
+    struct worker *worker = state->worker;
+    state->next_thread = first;
+    state->last_thread = last;
+    while (state->next_thread < last) {
+        if (state->threads[state->next_thread].state != THREAD_UNSTARTED) {
+            state->next_thread++;
+            continue;
+        }
+        struct fiber *fiber;
+        TRY(take_fiber(state, &fiber));
+        fiber_prepare(fiber, fiber_main, state, (int)(fiber - state->fibers));
+        worker_enter(worker, fiber);
+        if (worker->ended != ENDED_WELL) return SMELT_OK;
+    }
+    for (int i = first; i < last; i++) {
+        struct thread *thread = &state->threads[i];
+        if (thread->state != THREAD_READY) continue;
+        state->current = thread;
+        worker_enter(worker, thread->fiber);
+        if (worker->ended != ENDED_WELL) return SMELT_OK;
+    }
+    return SMELT_OK;
+}
+
+/* Runs the threads [first, last), one simdgroup, until each is done or waits at a barrier. */
+static smelt_status run_simdgroup(struct scalar_state *state, int first, int last) {
+    const struct site *sites = state->worker->code->head.image.sites;
+    do {
+        TRY(run_ready(state, first, last));
+        if (state->worker->ended != ENDED_WELL) return SMELT_OK;
+    } while (simdgroup_step(state->threads, first, last, sites));
+    return SMELT_OK;
+}
+
+static struct standing standing_of(const struct thread *thread) {
+    bool waits = thread->state == THREAD_AT_BARRIER;
+    return (struct standing){thread->context.index, thread->line, waits ? thread->file : NULL};
+}
+
+/* When every thread is done or waits: releases the barrier. *finished: no thread waits. */
+static smelt_status release_barrier(struct scalar_state *state, int count, bool *finished) {
+    struct thread *waiting = NULL;
+    for (int i = 0; i < count && !waiting; i++)
+        if (state->threads[i].state == THREAD_AT_BARRIER) waiting = &state->threads[i];
+    *finished = !waiting;
+    if (!waiting) return SMELT_OK;
+    for (int i = 0; i < count; i++) {
+        const struct thread *other = &state->threads[i];
+        bool gone = other->state == THREAD_DONE && other->context.returned;
+        bool here = other->state == THREAD_AT_BARRIER && other->line == waiting->line &&
+                    (other->file == waiting->file || strcmp(other->file, waiting->file) == 0);
+        if (gone || here) continue;
+        struct standing here_it_waits = standing_of(waiting), there = standing_of(other);
+        return barrier_failure(state->worker, &here_it_waits, &there);
+    }
+    for (int i = 0; i < count; i++)
+        if (state->threads[i].state == THREAD_AT_BARRIER) state->threads[i].state = THREAD_READY;
+    return SMELT_OK;
+}
+
+/* ---- Groups. */
+
+static int prepare_threads(struct scalar_state *state) {
+    struct group_context *group = &state->worker->group;
+    struct thread *thread = state->threads;
+    uint32_t index = 0;
+    for (uint32_t z = 0; z < group->size[2]; z++)
+        for (uint32_t y = 0; y < group->size[1]; y++)
+            for (uint32_t x = 0; x < group->size[0]; x++, thread++, index++) {
+                thread->context.group = group;
+                thread->context.position[0] = x;
+                thread->context.position[1] = y;
+                thread->context.position[2] = z;
+                thread->context.index = index;
+                thread->context.lane = index % SIMDGROUP_LANES;
+                thread->context.simdgroup = index / SIMDGROUP_LANES;
+                thread->context.returned = 0;
+                thread->state = THREAD_UNSTARTED;
+                thread->fiber = NULL;
+            }
+    return (int)index;
+}
+
+/* The group worker->group names. */
+static smelt_status run_group(struct scalar_state *state) {
+    struct worker *worker = state->worker;
+    int count = prepare_threads(state);
+    worker->ended = ENDED_WELL;
+    worker_begin_group(worker);
+    /* Without simdgroup operations the threads need not be kept in their simdgroups. */
+    int step = worker->code->head.image.site_count ? SIMDGROUP_LANES : count;
+    smelt_status status = SMELT_OK;
+    bool finished = false;
+    while (status == SMELT_OK && !finished && worker->ended == ENDED_WELL) {
+        for (int first = 0; first < count && status == SMELT_OK && worker->ended == ENDED_WELL; first += step)
+            status = run_simdgroup(state, first, first + step < count ? first + step : count);
+        if (status == SMELT_OK && worker->ended == ENDED_WELL)
+            status = release_barrier(state, count, &finished);
+    }
+    if (status == SMELT_OK && worker->ended == ENDED_BY_FAULT) {
+        char who[32];
+        snprintf(who, sizeof who, "thread %u", state->current->context.index);
+        status = fault_failure(worker, who);
+    }
+    if (status != SMELT_OK || worker->ended != ENDED_WELL) free_all_fibers(state);
+    return status;
+}
+
+smelt_status scalar_run_groups(struct worker *worker, const struct cpu_launch *launch, uint64_t first,
+                               uint64_t last) {
+    struct scalar_state *state = NULL;
+    TRY(state_of(worker, &state));
+    TRY(worker_prepare(worker, launch));
+    worker->code = launch->codes.full;
+    for (; first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED); first++) {
+        worker_place_group(worker, first);
+        TRY(run_group(state));
+    }
+    return SMELT_OK;
+}

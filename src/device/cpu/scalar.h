@@ -1,0 +1,34 @@
+/* The scalar engine: each thread of a threadgroup runs on a fiber when it has to wait, one group at a time a
+ * worker. */
+#ifndef SMELT_DEVICE_CPU_SCALAR_H
+#define SMELT_DEVICE_CPU_SCALAR_H
+
+#include "device/cpu/worker.h"
+
+enum thread_state { THREAD_UNSTARTED, THREAD_READY, THREAD_AT_BARRIER, THREAD_AT_SIMD, THREAD_DONE };
+
+/* A thread of the running group. `context` is what generated code sees, and must come first. */
+struct thread {
+    struct thread_context context;
+    enum thread_state state;
+    struct fiber *fiber;
+    /* At a barrier. */
+    uint32_t line;
+    const char *file;
+    /* At a simdgroup operation. */
+    uint32_t site, code, argument;
+    uint64_t value; /* operand, then result */
+};
+
+/* Runs the threadgroups [first, last), numbered x fastest, until one fails or the launch is stopped.
+ * Failures: BARRIER, FAULT, OUT_OF_MEMORY. */
+smelt_status scalar_run_groups(struct worker *worker, const struct cpu_launch *launch, uint64_t first,
+                               uint64_t last);
+
+void scalar_state_free(struct scalar_state *state);
+
+/* Performs one simdgroup operation for the lanes of threads [first, last) that stand at the earliest one;
+ * they become ready (simdgroup.c). False if no lane waits at one. */
+bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites);
+
+#endif

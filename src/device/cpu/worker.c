@@ -1,0 +1,177 @@
+#include "device/cpu/worker.h"
+#include "abi/cpu_context.h"
+#include "device/cpu/gang.h"
+#include "device/cpu/interrupt.h"
+#include "device/cpu/scalar.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static _Thread_local struct worker *this_worker __attribute__((tls_model("initial-exec")));
+static pthread_key_t worker_key;
+static pthread_once_t worker_once = PTHREAD_ONCE_INIT;
+
+static void worker_destroy(void *pointer) {
+    struct worker *worker = pointer;
+    interruption_forget(worker);
+    scalar_state_free(worker->scalar);
+    gang_state_free(worker->gangs);
+    free(worker->threadgroup_memory);
+    free(worker);
+    this_worker = NULL;
+    fault_release_thread();
+}
+
+static void make_key(void) {
+    (void)pthread_key_create(&worker_key, worker_destroy);
+}
+
+smelt_status worker_of_this_thread(struct worker **out) {
+    if (!this_worker) {
+        pthread_once(&worker_once, make_key);
+        struct worker *worker = calloc(1, sizeof *worker);
+        if (!worker || pthread_setspecific(worker_key, worker) != 0) {
+            free(worker);
+            return fail_out_of_memory(sizeof *worker);
+        }
+        this_worker = worker;
+        fault_prepare_thread();
+        interruption_know(worker);
+    }
+    *out = this_worker;
+    return SMELT_OK;
+}
+
+struct worker *worker_in_kernel(void) {
+    return this_worker && this_worker->in_kernel ? this_worker : NULL;
+}
+
+NOT_COUNTED struct worker *worker_of_signal(void) {
+    return this_worker;
+}
+
+static smelt_status prepare_memory(struct worker *worker, const struct cpu_launch *launch) {
+    if (worker->threadgroup_capacity < launch->threadgroup_total) {
+        size_t bytes = (launch->threadgroup_total + 255) / 128 * 128;
+        free(worker->threadgroup_memory);
+        worker->threadgroup_capacity = 0;
+        worker->threadgroup_memory = aligned_alloc(128, bytes);
+        if (!worker->threadgroup_memory) return fail_out_of_memory(bytes);
+        worker->threadgroup_capacity = bytes;
+    }
+    worker->group.threadgroup_memory = worker->threadgroup_memory;
+    size_t offset = (launch->static_bytes + 127) / 128 * 128;
+    for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
+        worker->group.threadgroup_slots[i] =
+            worker->threadgroup_memory ? worker->threadgroup_memory + offset : NULL;
+        offset += (launch->threadgroup_bytes[i] + 127) / 128 * 128;
+    }
+    return SMELT_OK;
+}
+
+smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *launch) {
+    if (worker->prepared == launch->number) return SMELT_OK;
+    worker->prepared = 0;
+    TRY(prepare_memory(worker, launch));
+    struct group_context *group = &worker->group;
+    for (int d = 0; d < 3; d++) {
+        group->dispatch_size[d] = launch->group_size[d];
+        group->grid[d] = launch->grid[d];
+        group->groups[d] = launch->groups[d];
+    }
+    group->buffers = launch->buffers;
+    group->stop = &launch->stop;
+    worker->launch = launch;
+    worker->filled_for = NULL;
+    worker->prepared = launch->number;
+    return SMELT_OK;
+}
+
+void worker_place_group(struct worker *worker, uint64_t number) {
+    struct group_context *group = &worker->group;
+    uint32_t count = 1;
+    for (int d = 0; d < 3; d++) {
+        group->position[d] = (uint32_t)(number % group->groups[d]);
+        number /= group->groups[d];
+        uint64_t left = group->grid[d] - (uint64_t)group->position[d] * group->dispatch_size[d];
+        group->size[d] = left < group->dispatch_size[d] ? (uint32_t)left : group->dispatch_size[d];
+        count *= group->size[d];
+    }
+    group->simdgroup_count = (count + SIMDGROUP_LANES - 1) / SIMDGROUP_LANES;
+}
+
+void worker_fill_threadgroup_memory(struct worker *worker) {
+    const struct cpu_launch *launch = worker->launch;
+    uint64_t own = worker->code->head.image.threadgroup_filled;
+    uint64_t total = launch->threadgroup_total, given = (launch->static_bytes + 127) / 128 * 128;
+    if (worker->filled_for != worker->code) own = given;
+    if (own) memset(worker->threadgroup_memory, 0xff, own);
+    if (total > given) memset(worker->threadgroup_memory + given, 0xff, total - given);
+    worker->filled_for = worker->code;
+    worker->refills = worker->code->head.image.threadgroup_filled || total > given;
+}
+
+void worker_enter(struct worker *worker, struct fiber *fiber) {
+    worker->running = fiber;
+    worker->in_kernel = true;
+    fiber_enter(fiber, &worker->home);
+    worker->in_kernel = false;
+}
+
+/* ---- Failures. */
+
+smelt_status barrier_failure(const struct worker *worker, const struct standing *waiting,
+                             const struct standing *other) {
+    const char *name = worker->launch->name;
+    const uint32_t *group = worker->group.position;
+    if (!other->file)
+        return fail(
+            SMELT_ERROR_BARRIER,
+            "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but thread %u "
+            "reached the end of the kernel without passing it; all threads of a threadgroup must meet at a "
+            "barrier or leave by return",
+            name, waiting->thread, group[0], group[1], group[2], waiting->file, waiting->line, other->thread);
+    return fail(SMELT_ERROR_BARRIER,
+                "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but "
+                "thread %u waits "
+                "at the one in %s:%u; all threads of a threadgroup must meet at the same barrier",
+                name, waiting->thread, group[0], group[1], group[2], waiting->file, waiting->line,
+                other->thread, other->file, other->line);
+}
+
+/* ud2 or ud1, which is what a trap of LLVM's becomes. */
+static bool is_trap(const unsigned char *instruction) {
+    return instruction && instruction[0] == 0x0f && (instruction[1] == 0x0b || instruction[1] == 0xb9);
+}
+
+smelt_status fault_failure(const struct worker *worker, const char *who) {
+    const char *name = worker->launch->name;
+    const uint32_t *group = worker->group.position;
+    struct source_line line;
+    char where[512] = "a line the code does not tell";
+    if (object_line(&worker->code->object, worker->fault_instruction, &line))
+        snprintf(where, sizeof where, "%s:%d", line.file, line.line);
+    const char *stack = worker->running->stack, *address = worker->fault_address;
+    /* In the inaccessible bytes before or behind the stack. */
+    if (address >= stack - FIBER_GUARD_BYTES &&
+        address < stack + worker->running->stack_bytes + FIBER_GUARD_BYTES)
+        return fail(SMELT_ERROR_FAULT,
+                    "kernel '%s' ran past its private arrays at %s (%s of threadgroup (%u, %u, %u))", name,
+                    where, who, group[0], group[1], group[2]);
+    if (worker->fault_signal == SIGILL)
+        return fail(SMELT_ERROR_FAULT, "kernel '%s' %s at %s (%s of threadgroup (%u, %u, %u))", name,
+                    is_trap(worker->fault_instruction)
+                        ? "stopped itself with a trap"
+                        : "came to an instruction that this CPU does not have,",
+                    where, who, group[0], group[1], group[2]);
+    if (address == (const char *)SMELT_NO_FUNCTION)
+        return fail(
+            SMELT_ERROR_FAULT,
+            "kernel '%s' called a function through a pointer that is to none of its functions, at %s (%s of "
+            "threadgroup (%u, %u, %u))",
+            name, where, who, group[0], group[1], group[2]);
+    return fail(SMELT_ERROR_FAULT,
+                "kernel '%s' accessed address %p, which it may not, at %s (%s of threadgroup (%u, %u, %u))",
+                name, worker->fault_address, where, who, group[0], group[1], group[2]);
+}

@@ -1,0 +1,43 @@
+/* An entry on a GPU and its codes. */
+#ifndef SMELT_DEVICE_CUDA_EXECUTABLE_H
+#define SMELT_DEVICE_CUDA_EXECUTABLE_H
+
+#include "device/cuda/module.h"
+#include "device/code_list.h"
+
+/* One slot of struct cuda_parameters, in their order. */
+struct cuda_slot {
+    uint16_t index;   /* of the buffer, or of the threadgroup memory */
+    bool threadgroup; /* which of the two */
+    bool writable;
+    uint8_t element;  /* bytes; 0: unknown */
+    uint16_t inlined; /* bytes of its contents among the parameters; 0: behind an address */
+    uint16_t offset;  /* where in the parameters they lie */
+};
+
+struct cuda_code {
+    struct code_head head;
+    _Atomic(struct cuda_module *) module; /* latest epoch first */
+    struct cuda_slot *slots;
+    uint32_t slot_count, parameter_bytes;
+};
+
+struct executable {
+    char *name;
+    struct code_source source;
+    struct cuda_gpu *gpu;
+    struct code_list codes;
+    pthread_mutex_t lock; /* to load a module, and to change what it allows */
+};
+
+smelt_status cuda_load(const struct device *device, const struct code_source *source, const char *name,
+                       struct executable **executable);
+void cuda_unload(struct executable *executable);
+
+/* The code for a launch, compiled where it is missing, and its module, loaded where the GPU's present epoch
+ * has none yet. `preparation` may be NULL. */
+smelt_status cuda_code_for(struct executable *executable, const struct launch *launch,
+                           struct cuda_code **code, struct cuda_module **module,
+                           struct preparation *preparation);
+
+#endif

@@ -1,0 +1,263 @@
+#include "device/cuda/launch.h"
+#include "device/cuda/executable.h"
+#include "device/cuda/flight.h"
+#include "device/cuda/log.h"
+#include "device/gpu_shape.h"
+#include "device/cuda/timeline.h"
+
+#include <string.h>
+
+/* Of the driver's `extra` argument. */
+#define PARAMETER_BUFFER ((void *)1)
+#define PARAMETER_BUFFER_BYTES ((void *)2)
+#define PARAMETERS_END ((void *)0)
+
+#define MAX_DYNAMIC_SHARED_BYTES 8 /* attribute of a function */
+
+/* Threadgroup memory is laid out in steps of so many bytes. */
+#define SHARED_STEP 128
+
+/* ---- Sizes. */
+
+/* Groups as the hardware's blocks; rows of them where there are more than it takes. */
+static smelt_status measure_grid(struct flight *f) {
+    const struct launch *request = f->request;
+    uint32_t groups[3];
+    f->threads = 1;
+    for (int d = 0; d < 3; d++) {
+        uint32_t size = request->group_size[d];
+        groups[d] = (uint32_t)(((uint64_t)request->grid[d] + size - 1) / size);
+        f->threads *= size;
+        f->parameters.head.grid[d] = request->grid[d];
+        f->parameters.head.group_size[d] = size;
+        f->parameters.head.groups[d] = f->blocks[d] = groups[d];
+    }
+    if (!f->code->head.shape.folded) return SMELT_OK;
+    uint64_t total = (uint64_t)groups[0] * groups[1] * groups[2];
+    uint64_t width = total < GPU_FOLDED_ROW ? total : GPU_FOLDED_ROW;
+    uint64_t rows = (total + width - 1) / width;
+    if (rows > GPU_MOST_BLOCKS)
+        return fail(SMELT_ERROR_LIMIT,
+                    "kernel '%s': the grid has %llu threadgroups; device '%s' takes at most %llu",
+                    f->executable->name, (unsigned long long)total, f->executable->gpu->name,
+                    (unsigned long long)GPU_MOST_BLOCKS * GPU_FOLDED_ROW);
+    f->blocks[0] = (uint32_t)width;
+    f->blocks[1] = (uint32_t)rows;
+    f->blocks[2] = 1;
+    return SMELT_OK;
+}
+
+/* ---- Parameters. */
+
+/* Bytes on the host that the code reads behind an address get a block of their own. */
+static smelt_status send_bytes(struct flight *f) {
+    const struct cuda_code *code = f->code;
+    const struct launch *request = f->request;
+    size_t total = 0;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        if (!slot->threadgroup && !slot->inlined && !request->details[slot->index].memory)
+            total += (request->details[slot->index].bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+    }
+    if (!total) return SMELT_OK;
+    TRY(flight_scratch(f, total, &f->bytes));
+    CUdeviceptr at = f->bytes;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        if (slot->threadgroup || slot->inlined || request->details[slot->index].memory) continue;
+        size_t bytes = request->details[slot->index].bytes;
+        if (bytes) TRY(cuda_copy_in(f->stream, at, request->buffers[slot->index], bytes));
+        f->parameters.head.slots[i] = at;
+        at += (bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+    }
+    return SMELT_OK;
+}
+
+static void copy_inlined(struct flight *f, const struct cuda_slot *slot) {
+    size_t bytes = f->request->details[slot->index].bytes;
+    memcpy(f->parameters.bytes + slot->offset, f->request->buffers[slot->index],
+           bytes < slot->inlined ? bytes : slot->inlined);
+}
+
+static smelt_status fill_slots(struct flight *f) {
+    const struct cuda_code *code = f->code;
+    const struct launch *request = f->request;
+    uint64_t shared = (code->head.image.threadgroup_bytes + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
+    bool absent = false;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *slot = &code->slots[i];
+        uint64_t *value = &f->parameters.head.slots[i];
+        if (slot->threadgroup) {
+            *value = shared;
+            if (!request->threadgroup_memory) continue;
+            shared +=
+                (request->threadgroup_memory[slot->index] + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
+        } else if (request->details[slot->index].memory) {
+            *value = (uint64_t)(uintptr_t)request->buffers[slot->index];
+            TRY(cuda_memory_use(request->details[slot->index].memory, f->stream, slot->writable));
+        } else if (slot->inlined) {
+            *value = 0;
+            copy_inlined(f, slot);
+        } else {
+            absent = true;
+        }
+    }
+    f->shared_bytes = (uint32_t)shared;
+    return absent ? send_bytes(f) : SMELT_OK;
+}
+
+/* Under the executable's lock: what is allowed never gets less. */
+static CUresult raise_limit(struct flight *f) {
+    struct cuda_module *module = f->module;
+    const struct cuda_driver *driver = f->executable->gpu->driver;
+    if (f->shared_bytes <= atomic_load(&module->most_bytes)) return CUDA_SUCCESS;
+    CUresult result = driver->function_set(module->function, MAX_DYNAMIC_SHARED_BYTES, (int)f->shared_bytes);
+    if (result == CUDA_SUCCESS) atomic_store(&module->most_bytes, f->shared_bytes);
+    return result;
+}
+
+/* More than the usual amount must be asked for, once for each module. */
+static smelt_status allow_shared(struct flight *f) {
+    struct executable *executable = f->executable;
+    struct cuda_gpu *gpu = executable->gpu;
+    if (f->shared_bytes <= atomic_load_explicit(&f->module->most_bytes, memory_order_relaxed))
+        return SMELT_OK;
+    if (f->shared_bytes > gpu->device.threadgroup_limit)
+        return fail(SMELT_ERROR_LIMIT,
+                    "kernel '%s': a threadgroup uses %u bytes of threadgroup memory, in steps of %d; device "
+                    "'%s' allows %llu",
+                    executable->name, f->shared_bytes, SHARED_STEP, gpu->name,
+                    (unsigned long long)gpu->device.threadgroup_limit);
+    pthread_mutex_lock(&executable->lock);
+    CUresult result = raise_limit(f);
+    pthread_mutex_unlock(&executable->lock);
+    CUDA_TRY(gpu, result, "kernel '%s', which needs %u bytes of threadgroup memory,", executable->name,
+             f->shared_bytes);
+    return SMELT_OK;
+}
+
+/* ---- Launches. */
+
+static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult result) {
+    const struct launch *request = f->request;
+    const uint32_t *grid = request->grid, *group = request->group_size;
+    struct trace_slice slice = {.category = "kernel", .name = f->executable->name, .flow_in = request->flow};
+    trace_triple(&slice, "grid", (uint64_t[3]){grid[0], grid[1], grid[2]});
+    trace_triple(&slice, "threadgroup", (uint64_t[3]){group[0], group[1], group[2]});
+    trace_triple(&slice, "blocks", (uint64_t[3]){f->blocks[0], f->blocks[1], f->blocks[2]});
+    trace_integer(&slice, "shared_bytes", f->shared_bytes);
+    if (result != CUDA_SUCCESS) trace_integer(&slice, "driver_error", result);
+    cuda_mark_end(f->stream, mark, &slice);
+}
+
+smelt_status flight_launch(struct flight *f) {
+    struct cuda_gpu *gpu = f->executable->gpu;
+    size_t bytes = f->code->parameter_bytes;
+    void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
+    struct cuda_mark mark = cuda_mark_begin(f->stream);
+    CUresult result = gpu->driver->launch(f->module->function, f->blocks[0], f->blocks[1], f->blocks[2],
+                                          f->threads, 1, 1, f->shared_bytes, f->stream->handle, NULL, extra);
+    if (mark.capture) trace(f, &mark, result);
+    if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "kernel '%s'", f->executable->name);
+    if (cuda_stream_records(f->stream)) atomic_store(&f->module->recorded, true);
+    cuda_stream_note(f->stream, f->executable->name);
+    return SMELT_OK;
+}
+
+static smelt_status enqueue(struct flight *f) {
+    const struct launch *request = f->request;
+    TRY(cuda_stream_for(f->executable->gpu, request->stream, &f->stream));
+    TRY(measure_grid(f));
+    TRY(fill_slots(f));
+    TRY(allow_shared(f));
+    f->parameters.head.stop = f->parameters.head.log = f->parameters.head.reserved = 0;
+    if (request->timeout > 0 || request->seconds || f->code->head.image.log_words)
+        return flight_launch_and_wait(f);
+    return flight_launch(f);
+}
+
+/* ---- Where buffers begin. */
+
+/* Code is made for buffers that begin as arrays do. Views may begin anywhere: there is other code for them.
+ */
+static bool begins_anywhere(const struct flight *f) {
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < f->code->slot_count; i++) {
+        const struct cuda_slot *slot = &f->code->slots[i];
+        if (!slot->threadgroup && f->request->details[slot->index].memory)
+            all |= (uint64_t)(uintptr_t)f->request->buffers[slot->index];
+    }
+    return all % BUFFER_ALIGNMENT != 0;
+}
+
+/* The hardware loads nothing from elsewhere than multiples of an element's size, and the device would be
+ * lost. */
+static smelt_status check_elements(const struct flight *f) {
+    for (uint32_t i = 0; i < f->code->slot_count; i++) {
+        const struct cuda_slot *slot = &f->code->slots[i];
+        if (slot->threadgroup || !slot->element || !f->request->details[slot->index].memory) continue;
+        uint64_t address = (uint64_t)(uintptr_t)f->request->buffers[slot->index];
+        if (address % slot->element)
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': buffer %d begins at address 0x%llx; device '%s' needs a multiple of %d, "
+                "the size of the kernel's elements",
+                f->executable->name, slot->index, (unsigned long long)address, f->executable->gpu->name,
+                slot->element);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status find_code(struct flight *f, struct launch *anywhere) {
+    TRY(cuda_code_for(f->executable, f->request, &f->code, &f->module, NULL));
+    if (!f->code->head.shape.aligned || !begins_anywhere(f)) return SMELT_OK;
+    TRY(check_elements(f));
+    *anywhere = *f->request;
+    anywhere->unaligned = true;
+    f->request = anywhere;
+    return cuda_code_for(f->executable, anywhere, &f->code, &f->module, NULL);
+}
+
+static smelt_status run(struct executable *executable, const struct launch *request) {
+    /* Not initialised: it is large, and what is read of it is written before. */
+    struct flight f;
+    CUcontext previous;
+    f.executable = executable;
+    f.request = request;
+    f.scratch_count = 0;
+    f.logged = false;
+    TRY(cuda_enter(executable->gpu, &previous));
+    struct launch anywhere;
+    smelt_status status = find_code(&f, &anywhere);
+    if (status == SMELT_OK) status = enqueue(&f);
+    for (int i = 0; i < f.scratch_count; i++) cuda_scratch_give(f.stream, f.scratch[i]);
+    cuda_leave(executable->gpu, previous);
+    if (f.logged) cuda_log_deliver(&f);
+    return status;
+}
+
+smelt_status flight_scratch(struct flight *f, size_t bytes, CUdeviceptr *address) {
+    TRY(cuda_scratch_take(f->stream, bytes, address));
+    f->scratch[f->scratch_count++] = *address;
+    return SMELT_OK;
+}
+
+/* ---- The device's functions. */
+
+static smelt_status prepare(struct executable *executable, const struct launch *launch,
+                            const struct image **image, struct preparation *preparation) {
+    struct cuda_code *code;
+    struct cuda_module *module;
+    *preparation = (struct preparation){false, false};
+    TRY(cuda_code_for(executable, launch, &code, &module, preparation));
+    *image = &code->head.image;
+    return SMELT_OK;
+}
+
+void cuda_device_functions(struct device *device) {
+    device->load = cuda_load;
+    device->unload = cuda_unload;
+    device->prepare = prepare;
+    device->shape = gpu_shape;
+    device->run = run;
+}

@@ -1,0 +1,171 @@
+#include "device/cuda/module.h"
+#include "base/text.h"
+#include "base/trace.h"
+#include "device/cuda/stream.h"
+#include "frontend/cache.h"
+#include "abi/entry_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of the driver's interface. */
+enum {
+    JIT_INFO_LOG = 3,
+    JIT_INFO_LOG_BYTES = 4,
+    JIT_ERROR_LOG = 5,
+    JIT_ERROR_LOG_BYTES = 6,
+    JIT_INPUT_PTX = 1,
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222
+};
+
+/* Dynamic threadgroup memory that a launch gets without asking. */
+#define USUAL_SHARED_BYTES (48u << 10)
+
+/* ---- Assembly. */
+
+/* What the driver says of code it does not take; its first line is the one that helps. */
+struct jit_log {
+    char errors[4096], notes[512];
+};
+
+static smelt_status assembly_failure(struct cuda_gpu *gpu, const char *kernel, CUresult result,
+                                     struct jit_log *log) {
+    log->errors[sizeof log->errors - 1] = 0;
+    log->errors[strcspn(log->errors, "\n")] = 0;
+    if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "kernel '%s': the NVIDIA driver is too old for the PTX smelt makes: %s", kernel,
+                    *log->errors ? log->errors : "it is of a newer version than the driver's");
+    if (result == CUDA_ERROR_INVALID_PTX || *log->errors)
+        return fail(SMELT_ERROR_COMPILE, "kernel '%s': the NVIDIA driver does not assemble its PTX: %s",
+                    kernel, *log->errors ? log->errors : "it gives no reason");
+    return cuda_fail(gpu, result, "the assembly of kernel '%s'", kernel);
+}
+
+/* *cubin is heap memory. */
+static smelt_status assemble(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
+                             struct text *cubin) {
+    const struct cuda_driver *driver = gpu->driver;
+    struct jit_log log;
+    int options[4] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES, JIT_INFO_LOG, JIT_INFO_LOG_BYTES};
+    void *values[4] = {log.errors, (void *)sizeof log.errors, log.notes, (void *)sizeof log.notes};
+    CUlinkState state;
+    void *code = NULL;
+    size_t size = 0;
+    log.errors[0] = log.notes[0] = 0;
+    CUresult result = driver->link_create(4, options, values, &state);
+    if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "the assembly of kernel '%s'", kernel);
+    result = driver->link_add(state, JIT_INPUT_PTX, image->object, image->object_size, kernel, 0, NULL, NULL);
+    if (result == CUDA_SUCCESS) result = driver->link_complete(state, &code, &size);
+    smelt_status status = SMELT_OK;
+    if (result == CUDA_SUCCESS) {
+        text_append(cubin, code, size);
+        if (cubin->failed) status = fail_out_of_memory(size);
+    } else {
+        status = assembly_failure(gpu, kernel, result, &log);
+    }
+    (void)driver->link_destroy(state);
+    return status;
+}
+
+static struct hash cubin_key(const struct cuda_gpu *gpu, const struct image *image) {
+    struct hasher *hasher = hasher_create();
+    int version = 0;
+    (void)gpu->driver->driver_version(&version);
+    hasher_add_string(hasher, "cubin");
+    hasher_add(hasher, image->object, image->object_size);
+    hasher_add_string(hasher, gpu->device.target);
+    hasher_add_integer(hasher, gpu->capability);
+    hasher_add_integer(hasher, version);
+    return hasher_finish(hasher);
+}
+
+/* ---- Loading. */
+
+static CUresult load(struct cuda_gpu *gpu, const void *code, struct cuda_module *module) {
+    CUresult result = gpu->driver->module_load(&module->handle, code, 0, NULL, NULL);
+    if (result != CUDA_SUCCESS) return result;
+    result = gpu->driver->module_function(&module->function, module->handle, ENTRY_NAME);
+    if (result != CUDA_SUCCESS) (void)gpu->driver->module_unload(module->handle);
+    return result;
+}
+
+static smelt_status load_failure(struct cuda_gpu *gpu, const char *kernel, CUresult result) {
+    if (result == CUDA_ERROR_NO_BINARY_FOR_GPU)
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "kernel '%s': its machine code is not for %s, of compute "
+                    "capability %d.%d",
+                    kernel, gpu->name, gpu->capability / 10, gpu->capability % 10);
+    return cuda_fail(gpu, result, "the code of kernel '%s'", kernel);
+}
+
+static smelt_status load_ptx(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
+                             struct cuda_module *module) {
+    struct text cubin = {0};
+    struct hash key = cubin_key(gpu, image);
+    if (cache_read(key, "cubin", &cubin)) {
+        CUresult result = load(gpu, cubin.data, module);
+        text_free(&cubin);
+        if (result == CUDA_SUCCESS) return SMELT_OK;
+        cache_remove(key, "cubin");
+    }
+    struct trace_span span = trace_begin();
+    smelt_status status = assemble(gpu, kernel, image, &cubin);
+    trace_end_plain(span, "compile", "assemble");
+    if (status == SMELT_OK) {
+        CUresult result = load(gpu, cubin.data, module);
+        struct bytes piece = {cubin.data, cubin.length};
+        if (result == CUDA_SUCCESS)
+            cache_write(key, "cubin", &piece, 1);
+        else
+            status = load_failure(gpu, kernel, result);
+    }
+    text_free(&cubin);
+    return status;
+}
+
+smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
+                              struct cuda_module **out) {
+    static const char elf[4] = {0x7f, 'E', 'L', 'F'};
+    struct cuda_module *module = calloc(1, sizeof *module);
+    if (!module) return fail_out_of_memory(sizeof *module);
+    module->epoch = atomic_load(&gpu->epoch);
+    atomic_init(&module->most_bytes, USUAL_SHARED_BYTES);
+    smelt_status status;
+    struct trace_span span = trace_begin();
+    if (image->object_size > sizeof elf && memcmp(image->object, elf, sizeof elf) == 0) {
+        CUresult result = load(gpu, image->object, module);
+        status = result == CUDA_SUCCESS ? SMELT_OK : load_failure(gpu, kernel, result);
+    } else {
+        status = load_ptx(gpu, kernel, image, module);
+    }
+    trace_end_plain(span, "compile", "load module");
+    if (status != SMELT_OK) {
+        free(module);
+        return status;
+    }
+    *out = module;
+    return SMELT_OK;
+}
+
+/* Launches of it may be in flight. */
+static void unload(struct cuda_gpu *gpu, struct cuda_module *module) {
+    CUcontext previous;
+    if (atomic_load(&module->recorded) || !cuda_enter_release(gpu, module->epoch, &previous)) return;
+    const char *message = smelt_error();
+    char *kept_message = string_copy(message, strlen(message));
+    if (cuda_finish_all(gpu) == SMELT_OK)
+        cuda_note(gpu, gpu->driver->module_unload(module->handle));
+    else if (kept_message)
+        error_record("%s", kept_message);
+    free(kept_message);
+    cuda_leave(gpu, previous);
+}
+
+void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module) {
+    if (module) unload(gpu, module);
+    for (struct cuda_module *before; module; module = before) {
+        before = module->before;
+        free(module);
+    }
+}

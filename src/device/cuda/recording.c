@@ -1,0 +1,322 @@
+#include "device/cuda/recording.h"
+#include "device/cuda/memory.h"
+#include "device/cuda/timeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct used {
+    struct memory *memory;
+    bool writes;
+};
+
+/* Kept until the recording is released. */
+struct kept {
+    struct kept *next;
+    void *host;        /* pinned; or … */
+    CUdeviceptr block; /* … on the GPU */
+};
+
+struct smelt_recording {
+    atomic_int references;
+    struct cuda_gpu *gpu;
+    uint32_t epoch;
+    pthread_mutex_t lock; /* of what follows: one replay is enqueued at a time */
+    CUgraphExec executable;
+    CUevent done; /* behind the latest replay */
+    bool replayed;
+    struct used *used;
+    int used_count, used_capacity;
+    struct kept *kept;
+    char names[CUDA_PENDING_NAMES][64];
+    int name_count;
+    int64_t launches;
+};
+
+/* ---- While it records. */
+
+smelt_status cuda_recording_use(struct cuda_stream *stream, struct memory *memory, bool writes) {
+    smelt_recording *recording = atomic_load(&stream->recording);
+    smelt_status status = SMELT_OK;
+    int i = 0;
+    pthread_mutex_lock(&recording->lock);
+    while (i < recording->used_count && recording->used[i].memory != memory) i++;
+    if (i == recording->used_capacity) {
+        int capacity = i ? 2 * i : 16;
+        struct used *grown = realloc(recording->used, (size_t)capacity * sizeof *grown);
+        if (grown) {
+            recording->used = grown;
+            recording->used_capacity = capacity;
+        } else {
+            status = fail_out_of_memory((size_t)capacity * sizeof *grown);
+        }
+    }
+    if (status == SMELT_OK && i == recording->used_count) {
+        memory_retain(memory);
+        recording->used[recording->used_count++] = (struct used){memory, false};
+    }
+    if (status == SMELT_OK) recording->used[i].writes |= writes;
+    pthread_mutex_unlock(&recording->lock);
+    return status;
+}
+
+void cuda_recording_note(struct cuda_stream *stream, const char *kernel) {
+    smelt_recording *recording = atomic_load(&stream->recording);
+    int i = 0;
+    pthread_mutex_lock(&recording->lock);
+    recording->launches++;
+    while (i < recording->name_count &&
+           strncmp(recording->names[i], kernel, sizeof *recording->names - 1) != 0)
+        i++;
+    if (i < CUDA_PENDING_NAMES) {
+        snprintf(recording->names[i], sizeof recording->names[i], "%s", kernel);
+        if (i == recording->name_count) recording->name_count++;
+    }
+    pthread_mutex_unlock(&recording->lock);
+}
+
+static smelt_status keep(smelt_recording *recording, void *host, CUdeviceptr block) {
+    struct kept *kept = malloc(sizeof *kept);
+    if (!kept) return fail_out_of_memory(sizeof *kept);
+    *kept = (struct kept){.host = host, .block = block};
+    pthread_mutex_lock(&recording->lock);
+    kept->next = recording->kept;
+    recording->kept = kept;
+    pthread_mutex_unlock(&recording->lock);
+    return SMELT_OK;
+}
+
+smelt_status cuda_recording_host(struct cuda_stream *stream, const void *from, size_t bytes,
+                                 const void **kept) {
+    struct cuda_gpu *gpu = stream->gpu;
+    void *host;
+    CUDA_TRY(gpu, gpu->driver->host_allocate(&host, bytes, CUDA_HOST_ALLOCATE_PORTABLE),
+             "%zu bytes of pinned host memory", bytes);
+    smelt_status status = keep(atomic_load(&stream->recording), host, 0);
+    if (status != SMELT_OK) {
+        gpu->driver->host_release(host);
+        return status;
+    }
+    memcpy(host, from, bytes);
+    *kept = host;
+    return SMELT_OK;
+}
+
+/* Taken on the default stream, whose order the first replay follows. */
+smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address) {
+    struct cuda_gpu *gpu = stream->gpu;
+    TRY(cuda_scratch_take(gpu->default_stream, bytes, address));
+    smelt_status status = keep(atomic_load(&stream->recording), NULL, *address);
+    if (status != SMELT_OK) cuda_scratch_give(gpu->default_stream, *address);
+    return status;
+}
+
+/* ---- Beginning and ending. */
+
+static void release_kept(smelt_recording *recording) {
+    struct cuda_gpu *gpu = recording->gpu;
+    const struct cuda_driver *driver = gpu->driver;
+    CUcontext previous;
+    bool there = cuda_enter_release(gpu, recording->epoch, &previous);
+    if (there) {
+        CUresult result = CUDA_SUCCESS;
+        if (recording->kept && recording->replayed) result = driver->event_wait(recording->done);
+        if (recording->executable) driver->graph_executable_destroy(recording->executable);
+        if (recording->done) driver->event_destroy(recording->done);
+        for (struct kept *k = recording->kept; k && result == CUDA_SUCCESS; k = k->next) {
+            if (k->host)
+                driver->host_release(k->host);
+            else
+                cuda_scratch_give(gpu->default_stream, k->block);
+        }
+        cuda_note(gpu, result);
+        cuda_leave(gpu, previous);
+    }
+    for (struct kept *k = recording->kept, *next; k; k = next) {
+        next = k->next;
+        free(k);
+    }
+}
+
+static void recording_free(smelt_recording *recording) {
+    release_kept(recording);
+    for (int i = 0; i < recording->used_count; i++) memory_release(recording->used[i].memory);
+    pthread_mutex_destroy(&recording->lock);
+    free(recording->used);
+    free(recording);
+}
+
+static smelt_status begin(struct cuda_stream *stream) {
+    struct cuda_gpu *gpu = stream->gpu;
+    const struct cuda_driver *driver = gpu->driver;
+    if (cuda_stream_records(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: the stream is recording already");
+    if (!stream->handle)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream record: CUDA's default stream cannot record; expected a stream of its own");
+    smelt_recording *recording = calloc(1, sizeof *recording);
+    if (!recording) return fail_out_of_memory(sizeof *recording);
+    atomic_init(&recording->references, 1);
+    recording->gpu = gpu;
+    recording->epoch = stream->epoch;
+    pthread_mutex_init(&recording->lock, NULL);
+    CUresult result = driver->event_create(&recording->done, CUDA_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS) {
+        /* From now on who waits for the stream waits for what was enqueued until here. */
+        pthread_mutex_lock(&stream->lock);
+        result = driver->event_record(stream->marker, stream->handle);
+        if (result == CUDA_SUCCESS) result = driver->capture_begin(stream->handle, CUDA_CAPTURE_RELAXED);
+        if (result == CUDA_SUCCESS) atomic_store(&stream->recording, recording);
+        pthread_mutex_unlock(&stream->lock);
+    }
+    if (result == CUDA_SUCCESS) return SMELT_OK;
+    recording_free(recording);
+    return cuda_fail(gpu, result, "a recording");
+}
+
+/* Takes the recording from the stream. */
+static smelt_recording *stop(struct cuda_stream *stream, CUgraph *graph, CUresult *result) {
+    pthread_mutex_lock(&stream->lock);
+    smelt_recording *recording = atomic_load(&stream->recording);
+    if (recording) *result = stream->gpu->driver->capture_end(stream->handle, graph);
+    atomic_store(&stream->recording, NULL);
+    pthread_mutex_unlock(&stream->lock);
+    return recording;
+}
+
+static smelt_status end(struct cuda_stream *stream, smelt_recording **out) {
+    struct cuda_gpu *gpu = stream->gpu;
+    CUgraph graph = NULL;
+    CUresult result = CUDA_SUCCESS;
+    smelt_recording *recording = stop(stream, &graph, &result);
+    if (!recording)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream record: the stream is not recording; expected smelt_stream_record_begin before");
+    if (result == CUDA_SUCCESS) result = gpu->driver->graph_instantiate(&recording->executable, graph, 0);
+    if (graph) gpu->driver->graph_destroy(graph);
+    if (result == CUDA_SUCCESS) {
+        *out = recording;
+        return SMELT_OK;
+    }
+    recording_free(recording);
+    return cuda_fail(gpu, result, "the recorded launches");
+}
+
+void cuda_recording_abandon(struct cuda_stream *stream) {
+    CUgraph graph = NULL;
+    CUresult result;
+    smelt_recording *recording = stop(stream, &graph, &result);
+    if (graph) stream->gpu->driver->graph_destroy(graph);
+    if (recording) recording_free(recording);
+}
+
+/* Checks the stream and enters its GPU. */
+static smelt_status enter(smelt_stream *stream, struct cuda_stream **cuda, CUcontext *previous) {
+    if (!stream || stream->usual)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: %s; a default stream cannot record",
+                    stream ? "stream is the device's default" : "stream is NULL");
+    if (!stream->cuda)
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "stream record: device '%s' runs launches at once and cannot record them",
+                    stream->device->name);
+    struct cuda_gpu *gpu = stream->cuda->gpu;
+    TRY(cuda_enter(gpu, previous));
+    smelt_status status = cuda_stream_for(gpu, stream, cuda);
+    if (status != SMELT_OK) cuda_leave(gpu, *previous);
+    return status;
+}
+
+smelt_status smelt_stream_record_begin(smelt_stream *stream) {
+    struct cuda_stream *cuda;
+    CUcontext previous;
+    TRY(enter(stream, &cuda, &previous));
+    smelt_status status = begin(cuda);
+    cuda_leave(cuda->gpu, previous);
+    return status;
+}
+
+smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **recording) {
+    struct cuda_stream *cuda;
+    CUcontext previous;
+    if (!recording)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: the address for the new recording is NULL");
+    TRY(enter(stream, &cuda, &previous));
+    smelt_status status = end(cuda, recording);
+    cuda_leave(cuda->gpu, previous);
+    return status;
+}
+
+/* ---- Replaying. */
+
+/* The names that are kept: not all where there are many. */
+static void trace_kernels(const smelt_recording *recording, struct trace_slice *slice) {
+    struct text names = {0};
+    for (int i = 0; i < recording->name_count; i++)
+        text_addf(&names, "%s%s", i ? ", " : "", recording->names[i]);
+    trace_string(slice, "kernels", text_string(&names));
+    trace_integer(slice, "launches", recording->launches);
+    text_free(&names);
+}
+
+static smelt_status replay(smelt_recording *recording, struct cuda_stream *stream, uint64_t flow) {
+    struct cuda_gpu *gpu = recording->gpu;
+    const struct cuda_driver *driver = gpu->driver;
+    if (cuda_stream_records(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "recording replay: the stream is recording; recordings cannot be nested");
+    /* Blocks of the recording were allocated in the default stream's order. */
+    if (recording->kept && !recording->replayed) TRY(cuda_stream_follow(stream, gpu->default_stream));
+    for (int i = 0; i < recording->used_count; i++)
+        TRY(cuda_memory_use(recording->used[i].memory, stream, recording->used[i].writes));
+    struct cuda_mark mark = cuda_mark_begin(stream);
+    CUresult result = driver->graph_launch(recording->executable, stream->handle);
+    if (mark.capture) {
+        struct trace_slice slice = {.category = "kernel", .name = "replay", .flow_in = flow};
+        trace_kernels(recording, &slice);
+        cuda_mark_end(stream, &mark, &slice);
+    }
+    CUDA_TRY(gpu, result, "a recording");
+    for (int i = 0; i < recording->name_count; i++) cuda_stream_note(stream, recording->names[i]);
+    CUDA_TRY(gpu, driver->event_record(recording->done, stream->handle), "a recording");
+    recording->replayed = true;
+    return SMELT_OK;
+}
+
+smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *stream) {
+    struct cuda_stream *cuda;
+    CUcontext previous;
+    if (!recording) return fail(SMELT_ERROR_INVALID_ARGUMENT, "recording replay: recording is NULL");
+    struct cuda_gpu *gpu = recording->gpu;
+    struct trace_span span = trace_begin();
+    uint64_t flow = span.capture ? trace_flow() : 0;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
+    if (status == SMELT_OK && recording->epoch != atomic_load(&gpu->epoch))
+        status =
+            fail(SMELT_ERROR_INVALID_ARGUMENT,
+                 "recording: it was made before device '%s' was reset, and can only be released", gpu->name);
+    if (status == SMELT_OK) {
+        pthread_mutex_lock(&recording->lock);
+        status = replay(recording, cuda, flow);
+        pthread_mutex_unlock(&recording->lock);
+    }
+    cuda_leave(gpu, previous);
+    if (span.capture) {
+        struct trace_slice slice = {.category = "enqueue", .name = "enqueue replay", .flow_out = flow};
+        trace_string(&slice, "device", gpu->name);
+        trace_integer(&slice, "launches", recording->launches);
+        trace_status(&slice, status);
+        trace_end(span, &slice);
+    }
+    return status;
+}
+
+smelt_recording *smelt_recording_retain(smelt_recording *recording) {
+    if (recording) atomic_fetch_add(&recording->references, 1);
+    return recording;
+}
+
+void smelt_recording_release(smelt_recording *recording) {
+    if (recording && atomic_fetch_sub(&recording->references, 1) == 1) recording_free(recording);
+}

@@ -1,0 +1,23 @@
+/* What a stream that records keeps for the replays. Between cuda_enter and cuda_leave. */
+#ifndef SMELT_DEVICE_CUDA_RECORDING_H
+#define SMELT_DEVICE_CUDA_RECORDING_H
+
+#include "device/cuda/stream.h"
+
+/* A launch uses this memory: it is kept until the recording is released, and each replay uses it again. */
+smelt_status cuda_recording_use(struct cuda_stream *stream, struct memory *memory, bool writes);
+
+/* A kernel is launched: each replay notes it on its stream. */
+void cuda_recording_note(struct cuda_stream *stream, const char *kernel);
+
+/* A copy of bytes of the host that lives as long as the recording. */
+smelt_status cuda_recording_host(struct cuda_stream *stream, const void *from, size_t bytes,
+                                 const void **kept);
+
+/* A block on the GPU that lives as long as the recording. */
+smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
+
+/* The stream goes while it records: what was recorded is thrown away. */
+void cuda_recording_abandon(struct cuda_stream *stream);
+
+#endif

@@ -1,0 +1,404 @@
+#include "device/cuda/stream.h"
+#include "device/cuda/recording.h"
+#include "device/cuda/timeline.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Opening and closing. */
+
+smelt_status cuda_stream_open(struct cuda_gpu *gpu, CUstream native, bool owned, struct cuda_stream **out) {
+    const struct cuda_driver *driver = gpu->driver;
+    struct cuda_stream *stream = calloc(1, sizeof *stream);
+    if (!stream) return fail_out_of_memory(sizeof *stream);
+    stream->gpu = gpu;
+    stream->epoch = atomic_load(&gpu->epoch);
+    stream->handle = native;
+    stream->owned = owned;
+    atomic_init(&stream->references, 1);
+    CUresult result = driver->event_create(&stream->marker, CUDA_EVENT_DISABLE_TIMING);
+    if (result == CUDA_SUCCESS && owned) {
+        result = driver->stream_create(&stream->handle, CUDA_STREAM_NON_BLOCKING);
+        if (result != CUDA_SUCCESS) driver->event_destroy(stream->marker);
+    }
+    if (result != CUDA_SUCCESS) {
+        free(stream);
+        return cuda_fail(gpu, result, "a new stream");
+    }
+    pthread_mutex_init(&stream->lock, NULL);
+    pthread_mutex_lock(&gpu->lock);
+    stream->number = gpu->streams_made++;
+    stream->next = gpu->streams;
+    if (gpu->streams) gpu->streams->previous = stream;
+    gpu->streams = stream;
+    pthread_mutex_unlock(&gpu->lock);
+    *out = stream;
+    return SMELT_OK;
+}
+
+struct cuda_stream *cuda_stream_retain(struct cuda_stream *stream) {
+    atomic_fetch_add(&stream->references, 1);
+    return stream;
+}
+
+static void close_handle(struct cuda_stream *stream) {
+    const struct cuda_driver *driver = stream->gpu->driver;
+    pthread_mutex_lock(&stream->lock);
+    CUresult result = CUDA_SUCCESS;
+    if (!stream->closed) {
+        result = driver->event_record(stream->marker, stream->handle);
+        if (stream->owned) driver->stream_destroy(stream->handle);
+        stream->closed = true;
+    }
+    pthread_mutex_unlock(&stream->lock);
+    cuda_note(stream->gpu, result);
+}
+
+void cuda_stream_close(struct cuda_stream *stream) {
+    if (stream->epoch == atomic_load(&stream->gpu->epoch)) close_handle(stream);
+}
+
+void cuda_stream_release(struct cuda_stream *stream) {
+    if (atomic_fetch_sub(&stream->references, 1) != 1) return;
+    struct cuda_gpu *gpu = stream->gpu;
+    CUcontext previous;
+    if (cuda_enter_release(gpu, stream->epoch, &previous)) {
+        close_handle(stream);
+        gpu->driver->event_destroy(stream->marker);
+        cuda_leave(gpu, previous);
+    }
+    pthread_mutex_lock(&gpu->lock);
+    if (stream->previous)
+        stream->previous->next = stream->next;
+    else
+        gpu->streams = stream->next;
+    if (stream->next) stream->next->previous = stream->previous;
+    pthread_mutex_unlock(&gpu->lock);
+    pthread_mutex_destroy(&stream->lock);
+    free(stream);
+}
+
+/* ---- Which stream. */
+
+smelt_status cuda_default_stream(struct cuda_gpu *gpu, struct cuda_stream **stream) {
+    *stream = gpu->default_stream;
+    return SMELT_OK;
+}
+
+smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out) {
+    if (!stream) return cuda_default_stream(gpu, out);
+    if (stream->device != &gpu->device)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is of device '%s', expected one of '%s'",
+                    stream->device->name, gpu->name);
+    if (stream->cuda->epoch != atomic_load(&gpu->epoch))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: it was made before device '%s' was reset, and can only be released", gpu->name);
+    *out = stream->cuda;
+    return SMELT_OK;
+}
+
+/* ---- Suspects of a fault. */
+
+void cuda_stream_note(struct cuda_stream *stream, const char *kernel) {
+    if (cuda_stream_records(stream)) {
+        cuda_recording_note(stream, kernel);
+        return;
+    }
+    pthread_mutex_lock(&stream->lock);
+    char *slot = stream->pending[stream->pending_count++ % CUDA_PENDING_NAMES];
+    size_t length = strnlen(kernel, sizeof stream->pending[0] - 1);
+    memcpy(slot, kernel, length);
+    slot[length] = 0;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+/* One name more in the list, unless it is there; how many it has then. */
+static int add_suspect(const char *names[], int count, const char *name) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0) return count;
+    names[count] = name;
+    return count + 1;
+}
+
+int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size) {
+    const char *names[4 * CUDA_PENDING_NAMES];
+    char copies[4][CUDA_PENDING_NAMES][64];
+    int count = 0, streams = 0;
+    bool more = false;
+    uint32_t epoch = atomic_load(&gpu->epoch);
+    for (struct cuda_stream *s = gpu->streams; s; s = s->next) {
+        pthread_mutex_lock(&s->lock);
+        uint64_t pending = s->epoch == epoch ? s->pending_count : 0;
+        if (pending > CUDA_PENDING_NAMES || (pending && streams == 4)) more = true;
+        if (pending > CUDA_PENDING_NAMES) pending = CUDA_PENDING_NAMES;
+        if (pending && streams < 4) {
+            memcpy(copies[streams], s->pending, sizeof s->pending);
+            for (uint64_t i = 0; i < pending; i++) count = add_suspect(names, count, copies[streams][i]);
+            streams++;
+        }
+        pthread_mutex_unlock(&s->lock);
+    }
+    size_t used = 0;
+    *text = 0;
+    if (count)
+        used = (size_t)snprintf(text, size, "%s '%s'", count > 1 || more ? "one of the kernels" : "kernel",
+                                names[0]);
+    for (int i = 1; i < count && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, ", '%s'", names[i]);
+    if (more && used < size) snprintf(text + used, size - used, " or one before");
+    return count;
+}
+
+/* ---- Waiting. */
+
+CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other) {
+    if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return CUDA_SUCCESS;
+    struct cuda_gpu *gpu = other->gpu;
+    CUresult result = CUDA_SUCCESS;
+    pthread_mutex_lock(&other->lock);
+    if (!other->closed && !cuda_stream_records(other))
+        result = gpu->driver->event_record(other->marker, other->handle);
+    if (result == CUDA_SUCCESS) result = gpu->driver->stream_wait_event(stream->handle, other->marker, 0);
+    pthread_mutex_unlock(&other->lock);
+    return result;
+}
+
+CUresult cuda_stream_follow_if_open(struct cuda_stream *stream, struct cuda_stream *other, bool *open) {
+    const struct cuda_driver *driver = stream->gpu->driver;
+    CUresult result = CUDA_SUCCESS;
+    if (stream == other || other->epoch != atomic_load(&other->gpu->epoch)) return CUDA_SUCCESS;
+    /* One lock at a time: elsewhere the two may be the other way round. A marker that moves on in between is
+     * still behind what counts here. */
+    pthread_mutex_lock(&other->lock);
+    if (!other->closed && !cuda_stream_records(other))
+        result = driver->event_record(other->marker, other->handle);
+    pthread_mutex_unlock(&other->lock);
+    pthread_mutex_lock(&stream->lock);
+    *open = !stream->closed && !cuda_stream_records(stream);
+    if (*open && result == CUDA_SUCCESS) result = driver->stream_wait_event(stream->handle, other->marker, 0);
+    pthread_mutex_unlock(&stream->lock);
+    return result;
+}
+
+smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other) {
+    CUresult result = cuda_stream_follow_quietly(stream, other);
+    return result == CUDA_SUCCESS ? SMELT_OK : cuda_fail(other->gpu, result, "the order of two streams");
+}
+
+bool cuda_stream_records(struct cuda_stream *stream) {
+    return atomic_load_explicit(&stream->recording, memory_order_acquire);
+}
+
+uint64_t cuda_stream_pending(struct cuda_stream *stream) {
+    pthread_mutex_lock(&stream->lock);
+    uint64_t pending = stream->pending_count;
+    pthread_mutex_unlock(&stream->lock);
+    return pending;
+}
+
+void cuda_stream_settle(struct cuda_stream *stream, uint64_t pending) {
+    pthread_mutex_lock(&stream->lock);
+    if (stream->pending_count == pending) stream->pending_count = 0;
+    pthread_mutex_unlock(&stream->lock);
+}
+
+smelt_status cuda_stream_finish(struct cuda_stream *stream) {
+    struct cuda_gpu *gpu = stream->gpu;
+    pthread_mutex_lock(&stream->lock);
+    uint64_t count = stream->pending_count;
+    bool closed = stream->closed;
+    pthread_mutex_unlock(&stream->lock);
+    if (cuda_stream_records(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: it is recording, and nothing runs on it that could be waited for");
+    struct trace_span span = trace_begin();
+    CUresult result =
+        closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
+    trace_end_plain(span, "wait", "wait for stream");
+    if (result != CUDA_SUCCESS) return cuda_fail(gpu, result, "waiting for a stream");
+    cuda_stream_settle(stream, count);
+    return SMELT_OK;
+}
+
+smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
+    struct cuda_gpu *gpu = stream->gpu;
+    pthread_mutex_lock(&stream->lock);
+    uint64_t count = stream->pending_count;
+    bool closed = stream->closed;
+    pthread_mutex_unlock(&stream->lock);
+    if (cuda_stream_records(stream))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: it is recording, and nothing runs on it that could have ended");
+    CUresult result =
+        closed ? gpu->driver->event_query(stream->marker) : gpu->driver->stream_query(stream->handle);
+    if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
+        return cuda_fail(gpu, result, "asking whether a stream is done");
+    *done = result == CUDA_SUCCESS;
+    if (*done) cuda_stream_settle(stream, count);
+    return SMELT_OK;
+}
+
+/* The GPU's streams that do not record, each with a reference: they must outlive the wait. */
+static struct cuda_stream **list_streams(struct cuda_gpu *gpu, int *count, bool *recording) {
+    int all = 0;
+    *count = 0;
+    *recording = false;
+    pthread_mutex_lock(&gpu->lock);
+    for (struct cuda_stream *s = gpu->streams; s; s = s->next) all++;
+    struct cuda_stream **list = malloc((size_t)all * sizeof *list + 1);
+    for (struct cuda_stream *s = gpu->streams; s && list; s = s->next) {
+        int references = atomic_load(&s->references);
+        if (s->epoch != atomic_load(&gpu->epoch)) continue;
+        if (cuda_stream_records(s)) {
+            *recording = true;
+            continue;
+        }
+        /* One whose last reference has gone is about to leave the list. */
+        while (references && !atomic_compare_exchange_weak(&s->references, &references, references + 1)) {
+        }
+        if (references) list[(*count)++] = s;
+    }
+    pthread_mutex_unlock(&gpu->lock);
+    return list;
+}
+
+smelt_status cuda_finish_all(struct cuda_gpu *gpu) {
+    int count;
+    bool recording;
+    smelt_status status = SMELT_OK;
+    struct cuda_stream **list = list_streams(gpu, &count, &recording);
+    if (!list) return fail_out_of_memory(sizeof *list);
+    /* Waiting for the whole context would end a recording. */
+    if (!recording) {
+        struct trace_span span = trace_begin();
+        CUresult result = gpu->driver->context_wait();
+        trace_end_plain(span, "wait", "wait for device");
+        if (result != CUDA_SUCCESS) status = cuda_fail(gpu, result, "waiting for everything");
+    }
+    for (int i = 0; i < count; i++) {
+        if (status == SMELT_OK) status = cuda_stream_finish(list[i]);
+        cuda_stream_release(list[i]);
+    }
+    free(list);
+    return status;
+}
+
+smelt_status cuda_wait(const struct device *device) {
+    struct cuda_gpu *gpu = cuda_gpu_of(device);
+    CUcontext previous;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_finish_all(gpu);
+    cuda_leave(gpu, previous);
+    return status;
+}
+
+/* ---- The public handles. */
+
+static smelt_status make_handle(const struct device *device, struct cuda_stream *cuda, smelt_stream **out) {
+    smelt_stream *stream = calloc(1, sizeof *stream);
+    if (!stream) return fail_out_of_memory(sizeof *stream);
+    atomic_init(&stream->references, 1);
+    stream->device = device;
+    stream->cuda = cuda;
+    *out = stream;
+    return SMELT_OK;
+}
+
+static smelt_status create(const char *name, bool owned, void *native, smelt_stream **out) {
+    const struct device *device;
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: the address for the new stream is NULL");
+    TRY(device_find(name, &device));
+    struct cuda_gpu *gpu = cuda_gpu_of(device);
+    if (!gpu && native)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "stream: device '%s' has no native streams; expected NULL, not %p", device->name, native);
+    if (!gpu) return make_handle(device, NULL, out);
+    CUcontext previous;
+    struct cuda_stream *cuda = NULL;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_stream_open(gpu, native, owned, &cuda);
+    cuda_leave(gpu, previous);
+    if (status != SMELT_OK) return status;
+    status = make_handle(device, cuda, out);
+    if (status != SMELT_OK) cuda_stream_release(cuda);
+    return status;
+}
+
+smelt_status smelt_stream_create(const char *device, smelt_stream **stream) {
+    return create(device, true, NULL, stream);
+}
+
+smelt_status smelt_stream_from_native(const char *device, void *native, smelt_stream **stream) {
+    return create(device, false, native, stream);
+}
+
+smelt_status smelt_stream_default(const char *name, smelt_stream **out) {
+    const struct device *device;
+    struct cuda_stream *cuda = NULL;
+    CUcontext previous;
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: the address for the stream is NULL");
+    TRY(device_find(name, &device));
+    struct cuda_gpu *gpu = cuda_gpu_of(device);
+    if (gpu) {
+        TRY(cuda_enter(gpu, &previous));
+        cuda = cuda_stream_retain(gpu->default_stream);
+        cuda_leave(gpu, previous);
+    }
+    smelt_status status = make_handle(device, cuda, out);
+    if (status == SMELT_OK) (*out)->usual = true;
+    if (status != SMELT_OK && cuda) cuda_stream_release(cuda);
+    return status;
+}
+
+void *smelt_stream_native(const smelt_stream *stream) {
+    return stream && stream->cuda ? stream->cuda->handle : NULL;
+}
+
+smelt_stream *smelt_stream_retain(smelt_stream *stream) {
+    if (stream) atomic_fetch_add(&stream->references, 1);
+    return stream;
+}
+
+void smelt_stream_release(smelt_stream *stream) {
+    if (!stream || atomic_fetch_sub(&stream->references, 1) != 1) return;
+    struct cuda_stream *cuda = stream->cuda;
+    CUcontext previous;
+    if (cuda && !stream->usual && cuda_enter_release(cuda->gpu, cuda->epoch, &previous)) {
+        if (cuda_stream_records(cuda)) cuda_recording_abandon(cuda);
+        cuda_stream_close(cuda);
+        cuda_leave(cuda->gpu, previous);
+    }
+    if (cuda) cuda_stream_release(cuda);
+    free(stream);
+}
+
+smelt_status smelt_stream_wait(smelt_stream *stream) {
+    if (!stream) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream wait: stream is NULL");
+    if (!stream->cuda) return SMELT_OK;
+    struct cuda_gpu *gpu = stream->cuda->gpu;
+    struct cuda_stream *cuda;
+    CUcontext previous;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
+    if (status == SMELT_OK) status = cuda_stream_finish(cuda);
+    cuda_leave(gpu, previous);
+    return status;
+}
+
+smelt_status smelt_stream_is_done(smelt_stream *stream, bool *done) {
+    if (!stream || !done)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream is done: %s is NULL", stream ? "done" : "stream");
+    if (!stream->cuda) {
+        *done = true;
+        return SMELT_OK;
+    }
+    struct cuda_gpu *gpu = stream->cuda->gpu;
+    struct cuda_stream *cuda;
+    CUcontext previous;
+    TRY(cuda_enter(gpu, &previous));
+    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
+    if (status == SMELT_OK) status = cuda_stream_query(cuda, done);
+    cuda_leave(gpu, previous);
+    return status;
+}
