@@ -1,7 +1,7 @@
 /* Derivatives of every operation against central differences in float64; tapes within tapes; custom
  * functions. */
 #include "graph.h"
-#include "graph/tape.h"
+#include "autodiff/tape.h"
 
 typedef smelt_array *function(smelt_array **x);
 
@@ -12,139 +12,75 @@ typedef smelt_array *function(smelt_array **x);
 
 /* ---- Functions: every operation that has a derivative, as users call it. */
 
+/* clang-format off */
 #define UNARY(upper) DEFINE(f_##upper, .operation = OP(upper), .inputs = {x[0]})
-UNARY(NEGATIVE)
-UNARY(ABS)
-UNARY(EXP)
-UNARY(EXPM1) UNARY(LOG) UNARY(LOG2) UNARY(LOG10) UNARY(LOG1P) UNARY(SQRT) UNARY(RSQRT) UNARY(SQUARE)
-    UNARY(RECIPROCAL) UNARY(SIN) UNARY(COS) UNARY(TAN) UNARY(ARCSIN) UNARY(ARCCOS) UNARY(ARCTAN) UNARY(SINH)
-        UNARY(COSH) UNARY(TANH) UNARY(ARCSINH) UNARY(ARCCOSH) UNARY(ARCTANH) UNARY(SIGMOID) UNARY(ERF)
-            UNARY(FLOOR) UNARY(REAL) UNARY(CONJUGATE) UNARY(IDENTITY) UNARY(SUM) UNARY(PROD) UNARY(MAX)
-                UNARY(MIN) UNARY(CUMSUM) UNARY(CUMPROD) UNARY(LOGSUMEXP) UNARY(TRANSPOSE) UNARY(FLATTEN)
+UNARY(NEGATIVE) UNARY(ABS) UNARY(EXP) UNARY(EXPM1) UNARY(LOG) UNARY(LOG2) UNARY(LOG10) UNARY(LOG1P)
+UNARY(SQRT) UNARY(RSQRT) UNARY(SQUARE) UNARY(RECIPROCAL) UNARY(SIN) UNARY(COS) UNARY(TAN)
+UNARY(ARCSIN) UNARY(ARCCOS) UNARY(ARCTAN) UNARY(SINH) UNARY(COSH) UNARY(TANH) UNARY(ARCSINH)
+UNARY(ARCCOSH) UNARY(ARCTANH) UNARY(SIGMOID) UNARY(ERF) UNARY(FLOOR) UNARY(REAL) UNARY(CONJUGATE)
+UNARY(IDENTITY) UNARY(SUM) UNARY(PROD) UNARY(MAX) UNARY(MIN) UNARY(CUMSUM) UNARY(CUMPROD)
+UNARY(LOGSUMEXP) UNARY(TRANSPOSE) UNARY(FLATTEN)
 
 #define BINARY(upper) DEFINE(f_##upper, .operation = OP(upper), .inputs = {x[0], x[1]})
-                    BINARY(ADD) BINARY(SUBTRACT) BINARY(MULTIPLY) BINARY(DIVIDE) BINARY(REMAINDER)
-                        BINARY(POWER) BINARY(MAXIMUM) BINARY(MINIMUM) BINARY(ARCTAN2) BINARY(LOGADDEXP)
-                            BINARY(MATMUL) BINARY(OUTER) BINARY(INNER)
+BINARY(ADD) BINARY(SUBTRACT) BINARY(MULTIPLY) BINARY(DIVIDE) BINARY(REMAINDER) BINARY(POWER)
+BINARY(MAXIMUM) BINARY(MINIMUM) BINARY(ARCTAN2) BINARY(LOGADDEXP) BINARY(MATMUL) BINARY(OUTER)
+BINARY(INNER)
+    /* clang-format on */
 
-                                DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]}) DEFINE(
-                                    sum_axes, .operation = OP(SUM), .inputs = {x[0]}, .axes = {0, -1},
-                                    .axis_count = 2) DEFINE(prod_axes, .operation = OP(PROD),
-                                                            .inputs = {x[0]}, .axes = {2, 0},
-                                                            .axis_count = 2, .keepdims = true)
-                                    DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]},
-                                           .axes = {1}, .axis_count = 1) DEFINE(mean, .operation = OP(MEAN),
-                                                                                .inputs = {x[0]},
-                                                                                .axes = {1}, .axis_count = 1)
-                                        DEFINE(
-                                            var, .operation = OP(VAR),
-                                            .inputs = {x[0]},
-                                            .axes = {1},
-                                            .axis_count = 1,
-                                            .offset =
-                                                1) DEFINE(std, .operation = OP(STD), .inputs = {x[0]},
-                                                          .axes = {0},
-                                                          .axis_count = 1,
-                                                          .keepdims =
-                                                              true) DEFINE(softmax, .operation = OP(SOFTMAX),
-                                                                           .inputs = {x[0]}, .axes = {-1},
-                                                                           .axis_count = 1)
-                                            DEFINE(cumsum_back, .operation = OP(CUMSUM), .inputs = {x[0]},
-                                                   .axes =
-                                                       {0},
-                                                   .axis_count = 1,
-                                                   .reverse = true)
-                                                DEFINE(
-                                                    cumsum_before,
-                                                    .operation = OP(CUMSUM),
-                                                    .inputs = {x[0]}, .axes = {-1}, .axis_count = 1,
-                                                    .exclusive =
-                                                        true) DEFINE(cumprod_back,
-                                                                     .operation = OP(CUMPROD), .inputs = {x[0]},
-                                                                     .axes = {1}, .axis_count = 1,
-                                                                     .reverse =
-                                                                         true)
-                                                    DEFINE(
-                                                        cummax,
-                                                        .operation = OP(CUMMAX),
-                                                        .inputs = {x[0]}, .axes = {1},
-                                                        .axis_count = 1)
-                                                        DEFINE(cummin_back, .operation = OP(CUMMIN),
+    DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]})
+        DEFINE(sum_axes, .operation = OP(SUM), .inputs = {x[0]}, .axes = {0, -1}, .axis_count = 2)
+            DEFINE(prod_axes, .operation = OP(PROD), .inputs = {x[0]}, .axes = {2, 0}, .axis_count = 2,
+                   .keepdims = true) DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]}, .axes = {1},
+                                            .axis_count = 1)
+                DEFINE(mean, .operation = OP(MEAN), .inputs = {x[0]}, .axes = {1}, .axis_count = 1)
+                    DEFINE(var, .operation = OP(VAR), .inputs = {x[0]}, .axes = {1}, .axis_count = 1,
+                           .offset = 1) DEFINE(std, .operation = OP(STD), .inputs = {x[0]}, .axes = {0},
+                                               .axis_count = 1, .keepdims = true)
+                        DEFINE(softmax, .operation = OP(SOFTMAX), .inputs = {x[0]}, .axes = {-1},
+                               .axis_count = 1) DEFINE(cumsum_back, .operation = OP(CUMSUM), .inputs = {x[0]},
+                                                       .axes = {0}, .axis_count = 1, .reverse = true)
+                            DEFINE(cumsum_before, .operation = OP(CUMSUM), .inputs = {x[0]}, .axes = {-1},
+                                   .axis_count = 1,
+                                   .exclusive = true) DEFINE(cumprod_back, .operation = OP(CUMPROD),
+                                                             .inputs = {x[0]}, .axes = {1}, .axis_count = 1,
+                                                             .reverse = true)
+                                DEFINE(cummax, .operation = OP(CUMMAX), .inputs = {x[0]}, .axes = {1},
+                                       .axis_count = 1) DEFINE(cummin_back, .operation = OP(CUMMIN),
                                                                .inputs = {x[0]}, .axes = {0}, .axis_count = 1,
                                                                .reverse = true)
-                                                            DEFINE(reshape, .operation = OP(RESHAPE),
-                                                                   .inputs = {x[0]},
-                                                                   .shape =
-                                                                       {2, {-1, 2}}) DEFINE(transpose,
-                                                                                            .operation = OP(
-                                                                                                TRANSPOSE),
-                                                                                            .inputs = {x[0]},
-                                                                                            .axes = {1, 2, 0},
-                                                                                            .axis_count = 3)
-                                                                DEFINE(
-                                                                    broadcast,
-                                                                    .operation = OP(BROADCAST_TO),
-                                                                    .inputs = {x[0]},
-                                                                    .shape =
-                                                                        {4,
-                                                                         {2, 2, 3,
-                                                                          4}}) DEFINE(expand,
-                                                                                      .operation =
-                                                                                          OP(EXPAND_DIMS),
-                                                                                      .inputs = {x[0]},
-                                                                                      .axes =
-                                                                                          {0, -1},
-                                                                                      .axis_count = 2)
-                                                                    DEFINE(
-                                                                        concatenate,
-                                                                        .operation = OP(CONCATENATE),
-                                                                        .inputs = {x[0], x[1], x[0]},
-                                                                        .axes =
-                                                                            {1},
-                                                                        .axis_count = 1)
-                                                                        DEFINE(stack, .operation = OP(STACK),
+                                    DEFINE(reshape, .operation = OP(RESHAPE), .inputs = {x[0]},
+                                           .shape = {2, {-1, 2}}) DEFINE(transpose,
+                                                                         .operation = OP(TRANSPOSE),
+                                                                         .inputs = {x[0]}, .axes = {1, 2, 0},
+                                                                         .axis_count = 3)
+                                        DEFINE(broadcast, .operation = OP(BROADCAST_TO), .inputs = {x[0]},
+                                               .shape = {4, {2, 2, 3, 4}})
+                                            DEFINE(expand, .operation = OP(EXPAND_DIMS), .inputs = {x[0]},
+                                                   .axes = {0, -1}, .axis_count = 2)
+                                                DEFINE(concatenate, .operation = OP(CONCATENATE),
+                                                       .inputs = {x[0], x[1], x[0]}, .axes = {1},
+                                                       .axis_count = 1) DEFINE(stack, .operation = OP(STACK),
                                                                                .inputs = {x[0], x[1]},
-                                                                               .axes =
-                                                                                   {-1},
-                                                                               .axis_count =
-                                                                                   1) DEFINE(slice,
-                                                                                             .operation = OP(
-                                                                                                 SLICE),
-                                                                                             .inputs = {x[0]},
-                                                                                             .starts = {1, 3},
-                                                                                             .stops = {4, -1},
-                                                                                             .steps = {2, -2})
-                                                                            DEFINE(
-                                                                                slice_update,
-                                                                                .operation = OP(SLICE_UPDATE),
-                                                                                .inputs = {x[0], x[1]},
-                                                                                .starts = {1, 3},
-                                                                                .stops = {4, -1},
-                                                                                .steps = {2, -2})
-                                                                                DEFINE(
-                                                                                    pad, .operation = OP(PAD),
-                                                                                    .inputs = {x[0], x[1]},
-                                                                                    .starts = {1, 0},
-                                                                                    .stops = {2, 3})
-                                                                                    DEFINE(
-                                                                                        tril,
-                                                                                        .operation = OP(TRIL),
-                                                                                        .inputs = {x[0]},
-                                                                                        .offset = -1)
-                                                                                        DEFINE(
-                                                                                            tensordot,
-                                                                                            .operation =
-                                                                                                OP(TENSORDOT),
-                                                                                            .inputs = {x[0],
-                                                                                                       x[1]},
-                                                                                            .axes = {0, 2, 1,
-                                                                                                     0},
-                                                                                            .axis_count = 4)
+                                                                               .axes = {-1}, .axis_count = 1)
+                                                    DEFINE(slice, .operation = OP(SLICE), .inputs = {x[0]},
+                                                           .starts = {1, 3}, .stops = {4, -1},
+                                                           .steps = {2, -2})
+                                                        DEFINE(slice_update, .operation = OP(SLICE_UPDATE),
+                                                               .inputs = {x[0], x[1]}, .starts = {1, 3},
+                                                               .stops = {4, -1}, .steps = {2, -2})
+                                                            DEFINE(pad, .operation = OP(PAD),
+                                                                   .inputs = {x[0], x[1]}, .starts = {1, 0},
+                                                                   .stops = {2, 3})
+                                                                DEFINE(tril, .operation = OP(TRIL),
+                                                                       .inputs = {x[0]}, .offset = -1)
+                                                                    DEFINE(tensordot,
+                                                                           .operation = OP(TENSORDOT),
+                                                                           .inputs = {x[0], x[1]},
+                                                                           .axes = {0, 2, 1, 0},
+                                                                           .axis_count = 4)
 
-                                                                                            static smelt_array
-                                                                                                *where(
-                                                                                                    smelt_array
-                                                                                                        **x) {
+                                                                        static smelt_array *where(
+                                                                            smelt_array **x) {
     smelt_array *condition = APPLY(.operation = OP(GREATER), .inputs = {x[0], x[1]});
     smelt_array *y = APPLY(.operation = OP(WHERE), .inputs = {condition, x[0], x[1]});
     smelt_array_release(condition);

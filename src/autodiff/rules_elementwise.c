@@ -1,0 +1,180 @@
+/* Derivatives of elementwise operations, as expressions of the inputs x (or a and b), the result y and the
+ * cotangent g. Each is linear in g, so that it serves tangents as well. */
+#include "autodiff/rules.h"
+
+#define ADD(a, b) e_binary(e, SMELT_OPERATION_ADD, a, b)
+#define SUB(a, b) e_binary(e, SMELT_OPERATION_SUBTRACT, a, b)
+#define MUL(a, b) e_binary(e, SMELT_OPERATION_MULTIPLY, a, b)
+#define DIV(a, b) e_binary(e, SMELT_OPERATION_DIVIDE, a, b)
+#define NEG(a) e_unary(e, SMELT_OPERATION_NEGATIVE, a)
+#define SQR(a) e_unary(e, SMELT_OPERATION_SQUARE, a)
+#define ONE(operation, a) e_unary(e, SMELT_OPERATION_##operation, a)
+#define TIMES(a, number) e_with(e, SMELT_OPERATION_MULTIPLY, a, number)
+#define PLUS(a, number) e_with(e, SMELT_OPERATION_ADD, a, number)
+#define FROM(number, a) e_from(e, SMELT_OPERATION_SUBTRACT, number, a)
+
+#define LOG_2 0.693147180559945309417
+#define LOG_10 2.30258509299404568402
+#define TWO_OVER_ROOT_PI 1.12837916709551257390
+
+/* ---- Of one input. */
+
+/* clang-format off */
+#define UNARY_DERIVATIVES(X)                                        \
+    X(NEGATIVE, NEG(g))                                             \
+    X(ABS, MUL(g, ONE(SIGN, x)))                                    \
+    X(EXP, MUL(g, y))                                               \
+    X(EXPM1, MUL(g, PLUS(y, 1)))                                    \
+    X(LOG, DIV(g, x))                                               \
+    X(LOG2, DIV(g, TIMES(x, LOG_2)))                                \
+    X(LOG10, DIV(g, TIMES(x, LOG_10)))                              \
+    X(LOG1P, DIV(g, PLUS(x, 1)))                                    \
+    X(SQRT, DIV(g, TIMES(y, 2)))                                    \
+    X(RSQRT, MUL(g, TIMES(DIV(y, x), -0.5)))                        \
+    X(SQUARE, MUL(g, TIMES(x, 2)))                                  \
+    X(RECIPROCAL, NEG(MUL(g, SQR(y))))                              \
+    X(SIN, MUL(g, ONE(COS, x)))                                     \
+    X(COS, NEG(MUL(g, ONE(SIN, x))))                                \
+    X(TAN, MUL(g, PLUS(SQR(y), 1)))                                 \
+    X(ARCSIN, MUL(g, ONE(RSQRT, FROM(1, SQR(x)))))                  \
+    X(ARCCOS, NEG(MUL(g, ONE(RSQRT, FROM(1, SQR(x))))))             \
+    X(ARCTAN, DIV(g, PLUS(SQR(x), 1)))                              \
+    X(SINH, MUL(g, ONE(COSH, x)))                                   \
+    X(COSH, MUL(g, ONE(SINH, x)))                                   \
+    X(TANH, MUL(g, FROM(1, SQR(y))))                                \
+    X(ARCSINH, MUL(g, ONE(RSQRT, PLUS(SQR(x), 1))))                 \
+    X(ARCCOSH, MUL(g, ONE(RSQRT, PLUS(SQR(x), -1))))                \
+    X(ARCTANH, DIV(g, FROM(1, SQR(x))))                             \
+    X(SIGMOID, MUL(g, MUL(y, FROM(1, y))))                          \
+    X(ERF, MUL(g, TIMES(ONE(EXP, NEG(SQR(x))), TWO_OVER_ROOT_PI)))  \
+    X(REAL, g)                                                      \
+    X(CONJUGATE, g)                                                 \
+    X(IDENTITY, g)
+/* clang-format on */
+
+smelt_array *vjp_unary(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    smelt_array *x = node->inputs[0], *y = node->outputs[0];
+    (void)input;
+    switch (node->desc.operation) {
+#define CASE(operation, derivative)   \
+    case SMELT_OPERATION_##operation: \
+        return derivative;
+        UNARY_DERIVATIVES(CASE)
+#undef CASE
+    default:
+        return NULL;
+    }
+}
+
+/* ---- Of two. */
+
+/* The side that counts gets g, equal sides half of it each. */
+static smelt_array *choose(struct expression *e, smelt_operation wins, smelt_array *mine, smelt_array *other,
+                           smelt_array *g) {
+    smelt_array *zero = e_number(e, 0);
+    smelt_array *shared = e_apply(
+        e,
+        &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                            .inputs = {e_binary(e, SMELT_OPERATION_EQUAL, mine, other), TIMES(g, 0.5), zero},
+                            .weak = 4});
+    return e_where(e, e_binary(e, wins, mine, other), g, shared);
+}
+
+static smelt_array *power_by_base(struct expression *e, smelt_array *a, smelt_array *b, smelt_array *g) {
+    smelt_array *slope = MUL(b, e_binary(e, SMELT_OPERATION_POWER, a, PLUS(b, -1)));
+    smelt_array *flat = e_with(e, SMELT_OPERATION_EQUAL, b, 0);
+    return e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                          .inputs = {flat, e_number(e, 0), MUL(g, slope)},
+                                          .weak = 2});
+}
+
+/* Where the base is not positive only integer exponents have a power: the derivative by them is taken as 0.
+ */
+static smelt_array *power_by_exponent(struct expression *e, smelt_array *a, smelt_array *y, smelt_array *g) {
+    smelt_array *positive = e_with(e, SMELT_OPERATION_GREATER, a, 0);
+    smelt_array *base = e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                                       .inputs = {positive, a, e_number(e, 1)},
+                                                       .weak = 4});
+    return e_apply(e,
+                   &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                       .inputs = {positive, MUL(g, MUL(y, ONE(LOG, base))), e_number(e, 0)},
+                                       .weak = 4});
+}
+
+/* By b if `input` is 1. */
+/* clang-format off */
+#define BINARY_DERIVATIVES(X)                                                                    \
+    X(ADD, g, g)                                                                                 \
+    X(SUBTRACT, g, NEG(g))                                                                       \
+    X(MULTIPLY, MUL(g, b), MUL(g, a))                                                            \
+    X(DIVIDE, DIV(g, b), NEG(MUL(g, DIV(y, b))))                                                 \
+    X(REMAINDER, g, NEG(MUL(g, e_binary(e, SMELT_OPERATION_FLOOR_DIVIDE, a, b))))                \
+    X(POWER, power_by_base(e, a, b, g), power_by_exponent(e, a, y, g))                           \
+    X(MAXIMUM, choose(e, SMELT_OPERATION_GREATER, a, b, g),                                      \
+      choose(e, SMELT_OPERATION_GREATER, b, a, g))                                               \
+    X(MINIMUM, choose(e, SMELT_OPERATION_LESS, a, b, g), choose(e, SMELT_OPERATION_LESS, b, a, g)) \
+    X(ARCTAN2, MUL(g, DIV(b, ADD(SQR(a), SQR(b)))), NEG(MUL(g, DIV(a, ADD(SQR(a), SQR(b))))))    \
+    X(LOGADDEXP, MUL(g, ONE(SIGMOID, SUB(a, b))), MUL(g, ONE(SIGMOID, SUB(b, a))))
+/* clang-format on */
+
+smelt_array *vjp_binary(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    smelt_array *a = node->inputs[0], *b = node->inputs[1], *y = node->outputs[0];
+    switch (node->desc.operation) {
+#define CASE(operation, by_a, by_b)   \
+    case SMELT_OPERATION_##operation: \
+        return input == 0 ? by_a : by_b;
+        BINARY_DERIVATIVES(CASE)
+#undef CASE
+    default:
+        return NULL;
+    }
+}
+
+/* ---- The others. */
+
+smelt_array *vjp_where(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    smelt_array *zero = e_number(e, 0);
+    return e_apply(
+        e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                               .inputs = {node->inputs[0], input == 1 ? g : zero, input == 1 ? zero : g},
+                               .weak = input == 1 ? 4 : 2});
+}
+
+smelt_array *vjp_astype(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    (void)input;
+    return e_as(e, g, node->inputs[0]);
+}
+
+/* ---- The table of all rules. */
+
+const struct rule *rule_of(smelt_operation operation) {
+    static const struct rule table[SMELT_OPERATION_END] = {
+#define UNARY(upper, derivative) [SMELT_OPERATION_##upper] = {vjp_unary, LINEAR_ELEMENTWISE},
+#define BINARY(upper, by_a, by_b) [SMELT_OPERATION_##upper] = {vjp_binary, LINEAR_ELEMENTWISE},
+        UNARY_DERIVATIVES(UNARY) BINARY_DERIVATIVES(BINARY)
+#undef UNARY
+#undef BINARY
+            [SMELT_OPERATION_WHERE] = {vjp_where, LINEAR_ELEMENTWISE},
+        [SMELT_OPERATION_ASTYPE] = {vjp_astype, LINEAR_ELEMENTWISE},
+        [SMELT_OPERATION_SUM] = {vjp_sum, LINEAR_JOINTLY},
+        [SMELT_OPERATION_PROD] = {vjp_prod, LINEAR_NOT},
+        [SMELT_OPERATION_MAX] = {vjp_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_MIN] = {vjp_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_CUMSUM] = {vjp_cumsum, LINEAR_JOINTLY},
+        [SMELT_OPERATION_CUMPROD] = {vjp_cumprod, LINEAR_NOT},
+        [SMELT_OPERATION_CUMMAX] = {vjp_cumulative_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_CUMMIN] = {vjp_cumulative_extreme, LINEAR_NOT},
+        [SMELT_OPERATION_RESHAPE] = {vjp_reshape, LINEAR_JOINTLY},
+        [SMELT_OPERATION_TRANSPOSE] = {vjp_transpose, LINEAR_JOINTLY},
+        [SMELT_OPERATION_BROADCAST_TO] = {vjp_broadcast_to, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SLICE] = {vjp_slice, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SLICE_UPDATE] = {vjp_slice_update, LINEAR_JOINTLY},
+        [SMELT_OPERATION_CONCATENATE] = {vjp_concatenate, LINEAR_JOINTLY},
+        [SMELT_OPERATION_PAD] = {vjp_pad, LINEAR_JOINTLY},
+        [SMELT_OPERATION_GATHER] = {vjp_gather, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SCATTER] = {vjp_scatter, LINEAR_JOINTLY},
+        [SMELT_OPERATION_SCATTER_SUM] = {vjp_scatter_sum, LINEAR_JOINTLY},
+        [SMELT_OPERATION_MATMUL] = {vjp_matmul, LINEAR_EACH},
+    };
+    return table[operation].vjp ? &table[operation] : NULL;
+}

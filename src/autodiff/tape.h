@@ -1,0 +1,44 @@
+/* Tapes: what was computed, as nodes in their order, and which arrays depend on watched ones. */
+#ifndef SMELT_AUTODIFF_TAPE_H
+#define SMELT_AUTODIFF_TAPE_H
+
+#include "ops/operation.h"
+
+/* A custom function, shared by the tapes that recorded it. */
+struct custom {
+    atomic_int references;
+    char *name;
+    smelt_record_desc desc; /* without its lists */
+};
+
+/* Something computed. Holds references to all its arrays. */
+struct node {
+    smelt_apply_desc desc; /* desc.operation is SMELT_OPERATION_NONE for a custom function */
+    struct custom *custom;
+    int input_count, output_count;
+    smelt_array **inputs, **outputs; /* in one block, inputs first */
+};
+
+struct smelt_tape {
+    struct smelt_tape *below; /* of the thread's open tapes */
+    const void *thread;       /* an address that is the thread's own */
+    bool open;
+    int busy; /* its own products are being computed: it records nothing */
+    struct node *nodes;
+    int node_count, node_capacity;
+    smelt_array **tracked; /* open addressing by handle; NULL is free */
+    size_t capacity, count;
+    smelt_array **watched; /* references */
+    int watched_count, watched_capacity;
+};
+
+/* Records on every open tape of the thread that tracks an input. */
+smelt_status tape_record_operation(const smelt_apply_desc *desc, int count, smelt_array *result);
+
+/* Where in `tracked` a handle lies, or would. The tape tracks something. */
+size_t tape_slot(const smelt_tape *tape, const smelt_array *array);
+
+/* No derivative flows through an operation's input: its dtype, or what it is for, has none. */
+bool tape_input_is_differentiable(const struct node *node, int input);
+
+#endif

@@ -1,0 +1,124 @@
+/* Products of matrices. One thread sums the products of one element of the result; neighbours along a row
+ * share what they read of x and read neighbours of y. A plain kernel: blocks come with the kernels that are
+ * tuned. */
+#include "array/dtype.h"
+#include "ops/map.h"
+#include "ops/operation.h"
+
+#include <string.h>
+
+/* x as (batch …, rows, depth) and y as (batch …, depth, columns); a vector's missing dimension has size 1. */
+struct matrices {
+    smelt_shape shape; /* of the result, with a dimension of size 1 for that of a vector */
+    int batch;
+    int64_t depth;
+    int64_t x_strides[SMELT_MAX_DIMENSIONS], y_strides[SMELT_MAX_DIMENSIONS];
+    int64_t x_depth, y_depth; /* strides */
+};
+
+static smelt_status read_matrices(const struct call *call, struct matrices *m) {
+    const smelt_array *x = call->inputs[0], *y = call->inputs[1];
+    int xn = x->shape.ndim, yn = y->shape.ndim;
+    if (!xn || !yn)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "matmul: input %d has no dimensions", xn ? 1 : 0);
+    int64_t depth = x->shape.size[xn - 1], other = y->shape.size[yn > 1 ? yn - 2 : 0];
+    if (depth != other)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "matmul: shapes %s and %s do not go together: %lld columns and %lld rows",
+                    shape_print(&x->shape).text, shape_print(&y->shape).text, (long long)depth,
+                    (long long)other);
+    smelt_shape batches[2] = {x->shape, y->shape};
+    batches[0].ndim = xn > 2 ? xn - 2 : 0;
+    batches[1].ndim = yn > 2 ? yn - 2 : 0;
+    smelt_status status = smelt_result_shape(batches, 2, &m->shape);
+    if (status != SMELT_OK) return fail_within(status, "matmul, of the dimensions before the last two");
+    m->batch = m->shape.ndim;
+    m->depth = depth;
+    for (int i = 0; i < 2; i++) {
+        const smelt_array *array = i ? y : x;
+        int64_t *strides = i ? m->y_strides : m->x_strides;
+        smelt_array batch = *array;
+        batch.shape = batches[i];
+        map_broadcast(&batch, &m->shape, strides);
+        strides[m->batch] = strides[m->batch + 1] = 0;
+    }
+    if (xn > 1) m->x_strides[m->batch] = x->strides[xn - 2];
+    if (yn > 1) m->y_strides[m->batch + 1] = y->strides[yn - 1];
+    m->x_depth = x->strides[xn - 1];
+    m->y_depth = y->strides[yn > 1 ? yn - 2 : 0];
+    m->shape.size[m->batch] = xn > 1 ? x->shape.size[xn - 2] : 1;
+    m->shape.size[m->batch + 1] = yn > 1 ? y->shape.size[yn - 1] : 1;
+    m->shape.ndim = m->batch + 2;
+    return SMELT_OK;
+}
+
+static void write_matmul(struct text *text, const struct map *map) {
+    smelt_dtype common = (smelt_dtype)(map->key.form & 0xff);
+    program_typedef(text, "P", common);
+    program_typedef(text, "C", program_compute_dtype(common));
+    text_add(text, "  C sum = C(0);\n"
+                   "  long a = long(o0), b = long(o1);\n"
+                   "  for (long k = 0; k < l.number[0]; k++, a += l.number[1], b += l.number[2])\n"
+                   "    sum = C(sum + C(P(p0[a])) * C(P(p1[b])));\n"
+                   "  p2[o2] = P(sum);\n");
+}
+
+static void multiply_on_host(const struct matrices *m, const smelt_array *x, const smelt_array *y,
+                             smelt_array *made) {
+    struct walk a = walk_begin(&m->shape, m->x_strides), b = walk_begin(&m->shape, m->y_strides);
+    int64_t x_bytes = (int64_t)smelt_dtype_bytes(x->dtype), y_bytes = (int64_t)smelt_dtype_bytes(y->dtype);
+    for (int64_t i = 0; i < made->size; i++, walk_next(&a), walk_next(&b)) {
+        double sum = 0;
+        for (int64_t k = 0; k < m->depth; k++)
+            sum += element_as_real(element_load(x->dtype, x->data + (a.offset + k * m->x_depth) * x_bytes)) *
+                   element_as_real(element_load(y->dtype, y->data + (b.offset + k * m->y_depth) * y_bytes));
+        ((double *)made->data)[i] = sum;
+    }
+}
+
+/* The result without the dimensions that stood for those of vectors. */
+static smelt_shape final_shape(const struct call *call, const struct matrices *m) {
+    smelt_shape shape = {.ndim = m->batch};
+    memcpy(shape.size, m->shape.size, sizeof shape.size);
+    if (call->inputs[0]->shape.ndim > 1) shape.size[shape.ndim++] = m->shape.size[m->batch];
+    if (call->inputs[1]->shape.ndim > 1) shape.size[shape.ndim++] = m->shape.size[m->batch + 1];
+    return shape;
+}
+
+smelt_status evaluate_matmul(const struct call *call, smelt_array **result) {
+    struct matrices m;
+    smelt_dtype common;
+    smelt_array *made;
+    TRY(call_dtype(call, 0, 2, &common));
+    TRY(read_matrices(call, &m));
+    smelt_shape shape = final_shape(call, &m);
+    TRY(call_output(call, common, &shape, &made));
+    smelt_status status = SMELT_OK;
+    if (common == SMELT_FLOAT64 && !program_is_host(call->device)) {
+        status = fail(SMELT_ERROR_UNSUPPORTED, "matmul: float64 arrays are computed on the host only");
+    } else if (common == SMELT_FLOAT64) {
+        multiply_on_host(&m, call->inputs[0], call->inputs[1], made);
+    } else {
+        struct map map = {.name = call->name,
+                          .key = {.operation = SMELT_OPERATION_MATMUL, .form = (uint16_t)common},
+                          .device = call->device,
+                          .stream = call->desc->stream,
+                          .space = m.shape,
+                          .operand_count = 3,
+                          .operands = {{.array = call->inputs[0]},
+                                       {.array = call->inputs[1]},
+                                       {.array = made, .written = true}},
+                          .number_count = 3,
+                          .numbers = {m.depth, m.x_depth, m.y_depth},
+                          .write = write_matmul};
+        memcpy(map.operands[0].strides, m.x_strides, sizeof m.x_strides);
+        memcpy(map.operands[1].strides, m.y_strides, sizeof m.y_strides);
+        shape_strides(&m.shape, map.operands[2].strides);
+        status = m.depth || !made->size ? map_run(&map) : array_fill_on(made, call->desc->stream, 0);
+    }
+    if (status == SMELT_OK)
+        *result = made;
+    else
+        smelt_array_release(made);
+    return status;
+}

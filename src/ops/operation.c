@@ -1,0 +1,168 @@
+/* smelt_apply: the table of evaluators, the checks all operations share, recording. */
+#include "autodiff/tape.h"
+#include "base/reserved.h"
+#include "ops/elementwise.h"
+#include "ops/operation.h"
+#include "ops/program.h"
+
+#include <string.h>
+
+/* ---- Names. */
+
+static const struct {
+    const char *name;
+    smelt_operation_kind kind;
+    int inputs;
+} names[SMELT_OPERATION_END] = {
+#define ROW(upper, lower, kind, inputs) [SMELT_OPERATION_##upper] = {#lower, SMELT_KIND_##kind, inputs},
+    SMELT_OPERATION_TABLE(ROW)
+#undef ROW
+};
+
+static bool known(smelt_operation operation) {
+    return operation > SMELT_OPERATION_NONE && operation < SMELT_OPERATION_END;
+}
+
+int smelt_operation_count(void) {
+    return SMELT_OPERATION_END - 1;
+}
+
+const char *smelt_operation_name(smelt_operation operation) {
+    return known(operation) ? names[operation].name : NULL;
+}
+
+smelt_operation_kind smelt_operation_kind_of(smelt_operation operation) {
+    return known(operation) ? names[operation].kind : SMELT_KIND_NONE;
+}
+
+int smelt_operation_inputs(smelt_operation operation) {
+    return known(operation) ? names[operation].inputs : 0;
+}
+
+smelt_operation smelt_operation_from_name(const char *name) {
+    for (int i = 1; name && i < SMELT_OPERATION_END; i++)
+        if (strcmp(names[i].name, name) == 0) return (smelt_operation)i;
+    return SMELT_OPERATION_NONE;
+}
+
+/* ---- Who computes an operation: one of the two. */
+
+struct computing {
+    evaluator *evaluate; /* itself: tapes record it */
+    evaluator *compose;  /* by other operations */
+};
+
+static const struct computing *computing_of(smelt_operation operation) {
+    static const struct computing table[SMELT_OPERATION_END] = {
+#define UNARY(upper, ...) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_unary},
+#define BINARY(upper, ...) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_binary},
+#define BY(upper, who) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_##who},
+#define MADE_BY(upper, who) [SMELT_OPERATION_##upper] = {.compose = compose_##who},
+        /* clang-format off */
+        UNARY_TABLE(UNARY)
+        BINARY_TABLE(BINARY)
+        BY(ASTYPE, astype) BY(IDENTITY, identity) BY(STOP_GRADIENT, identity) BY(WHERE, where)
+        BY(RESHAPE, reshape) BY(TRANSPOSE, transpose) BY(BROADCAST_TO, broadcast_to) BY(SLICE, slice)
+        BY(SUM, reduce) BY(PROD, reduce) BY(MAX, reduce) BY(MIN, reduce) BY(ALL, reduce) BY(ANY, reduce)
+        BY(ARGMAX, argument) BY(ARGMIN, argument)
+        BY(CUMSUM, cumulative) BY(CUMPROD, cumulative) BY(CUMMAX, cumulative) BY(CUMMIN, cumulative)
+        BY(CONCATENATE, concatenate) BY(SLICE_UPDATE, slice_update) BY(PAD, pad)
+        BY(GATHER, gather) BY(SCATTER, scatter) BY(SCATTER_SUM, scatter_sum)
+        BY(MATMUL, matmul)
+        MADE_BY(CLIP, clip) MADE_BY(MEAN, mean) MADE_BY(VAR, variance) MADE_BY(STD, variance)
+        MADE_BY(LOGSUMEXP, logsumexp) MADE_BY(SOFTMAX, softmax) MADE_BY(FLATTEN, flatten)
+        MADE_BY(EXPAND_DIMS, expand_dims) MADE_BY(SQUEEZE, squeeze) MADE_BY(STACK, stack)
+        MADE_BY(TRIL, triangle) MADE_BY(TRIU, triangle) MADE_BY(TAKE, take)
+        MADE_BY(TAKE_ALONG_AXIS, take_along_axis) MADE_BY(SCATTER_ADD, scatter_add) MADE_BY(OUTER, outer)
+        MADE_BY(INNER, inner) MADE_BY(TENSORDOT, tensordot) MADE_BY(ARRAY_EQUAL, array_equal)
+        MADE_BY(ALL_CLOSE, close) MADE_BY(IS_CLOSE, close)
+        BY(ZEROS, create) BY(ONES, create) BY(FULL, create) BY(ARANGE, create) BY(EYE, create)
+    /* clang-format on */
+#undef UNARY
+#undef BINARY
+#undef BY
+#undef MADE_BY
+    };
+    return &table[operation];
+}
+
+/* ---- A call. */
+
+static smelt_status check_inputs(const smelt_apply_desc *desc, struct call *call) {
+    TRY(reserved_check(smelt_apply_desc, desc));
+    if (!known(desc->operation))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "apply: operation %d is not one of smelt_operation",
+                    (int)desc->operation);
+    call->name = names[desc->operation].name;
+    while (call->count < SMELT_MAX_ARGUMENTS && desc->inputs[call->count]) {
+        call->inputs[call->count] = desc->inputs[call->count];
+        call->count++;
+    }
+    int wanted = names[desc->operation].inputs;
+    if (wanted >= 0 ? call->count != wanted : call->count < 1)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %d inputs are given, expected %s%d", call->name,
+                    call->count, wanted >= 0 ? "" : "at least ", wanted >= 0 ? wanted : 1);
+    if (desc->axis_count < 0 || desc->axis_count > 2 * SMELT_MAX_DIMENSIONS)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: axis_count is %d, expected 0 to %d", call->name,
+                    desc->axis_count, 2 * SMELT_MAX_DIMENSIONS);
+    call->device = program_device(desc->device, call->inputs, call->count);
+    return SMELT_OK;
+}
+
+/* Inputs on the device of the call; one of one element may stay on the host. moved[i]: a reference, if it
+ * was. */
+static smelt_status move_inputs(struct call *call, smelt_array **moved) {
+    bool host = program_is_host(call->device);
+    for (int i = 0; i < call->count; i++) {
+        const struct memory_space *space = call->inputs[i]->memory->space;
+        if (host ? !space : (space && strcmp(space->device, call->device) == 0) || call->inputs[i]->size == 1)
+            continue;
+        if (!host && call->inputs[i]->dtype == SMELT_FLOAT64) continue;
+        TRY(smelt_array_to(call->inputs[i], host ? "cpu" : call->device, call->desc->stream, &moved[i]));
+        call->inputs[i] = moved[i];
+    }
+    return SMELT_OK;
+}
+
+static smelt_status compute(struct call *call, const struct computing *computing, smelt_array **result) {
+    smelt_array *moved[SMELT_MAX_ARGUMENTS] = {0};
+    smelt_status status = move_inputs(call, moved);
+    if (status == SMELT_OK) status = computing->evaluate(call, result);
+    for (int i = 0; i < call->count; i++) smelt_array_release(moved[i]);
+    return status;
+}
+
+/* What it is made of may be the input itself, or what a tape tracks under another name: results have handles
+ * of their own. */
+static smelt_status compose(const struct call *call, const struct computing *computing,
+                            smelt_array **result) {
+    smelt_array *made;
+    TRY(computing->compose(call, &made));
+    bool own = true;
+    for (int i = 0; i < call->count; i++) own &= made != call->inputs[i];
+    if (own) {
+        *result = made;
+        return SMELT_OK;
+    }
+    smelt_status status =
+        smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_IDENTITY, .inputs = {made}}, result);
+    smelt_array_release(made);
+    return status;
+}
+
+smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
+    struct call call = {.desc = desc};
+    smelt_array *made = NULL;
+    if (!desc || !result)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "apply: %s is NULL", desc ? "result" : "desc");
+    TRY(check_inputs(desc, &call));
+    const struct computing *computing = computing_of(desc->operation);
+    if (computing->compose) return compose(&call, computing, result);
+    TRY(compute(&call, computing, &made));
+    smelt_status status = tape_record_operation(desc, call.count, made);
+    if (status == SMELT_OK)
+        *result = made;
+    else
+        smelt_array_release(made);
+    return status;
+}

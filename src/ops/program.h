@@ -1,0 +1,52 @@
+/* The kernels of array operations: made from text when they are first needed, kept for the process. */
+#ifndef SMELT_OPS_PROGRAM_H
+#define SMELT_OPS_PROGRAM_H
+
+#include "array/array.h"
+#include "base/text.h"
+
+#define PROGRAM_MAX_ARRAYS 20
+
+/* What decides a kernel's text. Compared as bytes: always zero-initialised. */
+struct program_key {
+    uint16_t family;    /* whose text it is: enum program_family */
+    uint16_t operation; /* smelt_operation, or what the family makes of it */
+    uint16_t form;      /* the family's own */
+    uint8_t dtypes[PROGRAM_MAX_ARRAYS];
+    uint8_t operands[PROGRAM_MAX_ARRAYS]; /* how each is addressed */
+};
+
+enum program_family { PROGRAM_MAP = 1, PROGRAM_REDUCE, PROGRAM_SCAN, PROGRAM_MATMUL };
+
+/* The function `name` of the text that `write(text, context)` appends. The library keeps it. */
+smelt_status program_get(const struct program_key *key, const char *name,
+                         void (*write)(struct text *text, const void *context), const void *context,
+                         smelt_function **function);
+
+/* The name of a dtype in these texts: "half"; complex64 is a struct of helper text. */
+const char *program_type(smelt_dtype dtype);
+
+/* The dtype that `dtype` is computed in: float32 for float16 and bfloat16. */
+smelt_dtype program_compute_dtype(smelt_dtype dtype);
+
+/* Writes "typedef half NAME;\n". */
+void program_typedef(struct text *text, const char *name, smelt_dtype dtype);
+
+/* Where work on these arrays runs: `wanted`, or the first GPU an array is on, or "cpu". */
+const char *program_device(const char *wanted, smelt_array *const *arrays, int count);
+
+bool program_is_host(const char *device);
+
+/* A new array on `device`. */
+smelt_status program_output(const char *device, smelt_stream *stream, smelt_dtype dtype,
+                            const smelt_shape *shape, smelt_array **array);
+
+/* The same, filled. */
+smelt_status program_filled(const char *device, smelt_stream *stream, smelt_dtype dtype,
+                            const smelt_shape *shape, double value, smelt_array **array);
+
+/* All elements between an array's first and last, as a row of their own for binding: no reference, no
+ * release. *start is the offset of element (0, …) in it. */
+smelt_array program_span(const smelt_array *array, int64_t *start);
+
+#endif
