@@ -1,10 +1,11 @@
-/* What the files that bind smelt/graph.h share: apply.c, operators.c, tape.c. */
+/* What the files that bind smelt/ops.h and smelt/autodiff.h share: apply.c, operators.c, tape.c. */
 #ifndef SMELT_PYTHON_OPERATIONS_H
 #define SMELT_PYTHON_OPERATIONS_H
 
 #include "extension.h"
 
-#include <smelt/graph.h>
+#include <smelt/autodiff.h>
+#include <smelt/ops.h>
 
 /* ---- apply.c */
 

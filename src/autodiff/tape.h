@@ -3,6 +3,7 @@
 #define SMELT_AUTODIFF_TAPE_H
 
 #include "ops/operation.h"
+#include "smelt/autodiff.h"
 
 /* A custom function, shared by the tapes that recorded it. */
 struct custom {

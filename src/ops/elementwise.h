@@ -2,7 +2,7 @@
 #ifndef SMELT_OPS_ELEMENTWISE_H
 #define SMELT_OPS_ELEMENTWISE_H
 
-#include "smelt/graph.h"
+#include "smelt/ops.h"
 
 /* What an operation is defined on, and what becomes of the others. */
 enum domain {

@@ -3,7 +3,7 @@
 #define SMELT_OPS_OPERATION_H
 
 #include "array/array.h"
-#include "smelt/graph.h"
+#include "smelt/ops.h"
 
 /* A checked call: inputs are where they are used (those of one element may stay on the host). */
 struct call {

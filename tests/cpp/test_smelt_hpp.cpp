@@ -1,4 +1,7 @@
 // smelt.hpp: arrays, kernels with everything a call takes, whole files, and what its errors say.
+#include <smelt/autodiff.h>
+#include <smelt/graph.h>
+#include <smelt/ops.h>
 #include <smelt/smelt.hpp>
 
 #include <cmath>
@@ -231,6 +234,23 @@ static void whole_files_run() {
     });
 }
 
+// Operations and derivatives have no classes: the C functions take and give handles.
+static void operations_and_derivatives() {
+    array x({1.0f, -2.0f, 3.0f});
+    smelt_tape *tape = nullptr;
+    smelt_array *y = nullptr, *slope = nullptr, *input = x.get();
+    smelt_apply_desc square = {};
+    square.operation = SMELT_OPERATION_SQUARE;
+    square.inputs[0] = input;
+    detail::check(smelt_tape_begin(&tape));
+    detail::check(smelt_tape_watch(tape, input));
+    detail::check(smelt_apply(&square, &y));
+    detail::check(smelt_tape_vjp(tape, &y, 1, nullptr, &input, 1, &slope));
+    smelt_tape_release(tape);
+    expect_equal(array::adopt(y).to_vector<float>(), {1, 4, 9}, "the squares");
+    expect_equal(array::adopt(slope).to_vector<float>(), {2, -4, 6}, "their derivatives");
+}
+
 int main() {
     arrays_hold_values();
     arrays_of_every_kind();
@@ -240,5 +260,6 @@ int main() {
     math_modes_are_told_to_kernels();
     errors_say_what_is_wrong();
     whole_files_run();
+    operations_and_derivatives();
     return failures ? 1 : 0;
 }

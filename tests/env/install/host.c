@@ -1,6 +1,8 @@
 /* Doubles eight numbers with an installed smelt; says which version it is. */
+#include <smelt/autodiff.h>
 #include <smelt/dlpack.h>
 #include <smelt/graph.h>
+#include <smelt/ops.h>
 #include <smelt/smelt.h>
 #include <stdio.h>
 

@@ -1,0 +1,241 @@
+/* ops.h — operations on arrays.
+ *
+ * smelt_apply computes one operation. docs/operations.md describes the operations one by one. autodiff.h
+ * differentiates through them.
+ *
+ * Status, ownership, defaults and units are those of smelt.h. Every function may be called from any thread.
+ */
+#ifndef SMELT_OPS_H
+#define SMELT_OPS_H
+
+#include <smelt/smelt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Operations ----------------------------------------------------------------------------- */
+
+/* What an operation takes and how its result is shaped. */
+typedef enum smelt_operation_kind {
+    SMELT_KIND_NONE = 0,
+    SMELT_KIND_UNARY,      /* elementwise, one input */
+    SMELT_KIND_BINARY,     /* elementwise, two inputs that are broadcast */
+    SMELT_KIND_SELECT,     /* elementwise, three inputs that are broadcast */
+    SMELT_KIND_REDUCE,     /* over `axes` (none given: all), with `keepdims` */
+    SMELT_KIND_ARGUMENT,   /* over one axis (none given: the array flattened), with `keepdims`; int32 */
+    SMELT_KIND_CUMULATIVE, /* along one axis (none given: the array flattened), `reverse`, `exclusive` */
+    SMELT_KIND_SHAPE,      /* moves elements, or only views them */
+    SMELT_KIND_INDEX,      /* reads or writes where integer arrays say */
+    SMELT_KIND_CREATE,     /* no inputs */
+    SMELT_KIND_PRODUCT,    /* of matrices */
+    SMELT_KIND_OTHER
+} smelt_operation_kind;
+
+/* Upper and lower case name, kind, number of inputs (-1: one or more). In the comments x, y … are the inputs,
+ * in their order. */
+/* clang-format off */
+#define SMELT_OPERATION_TABLE(X)                                                                             \
+    X(NEGATIVE, negative, UNARY, 1)                                                                          \
+    X(ABS, abs, UNARY, 1)              /* of complex64: its modulus, float32 */                              \
+    X(SIGN, sign, UNARY, 1)                                                                                  \
+    X(EXP, exp, UNARY, 1)                                                                                    \
+    X(EXPM1, expm1, UNARY, 1)                                                                                \
+    X(LOG, log, UNARY, 1)                                                                                    \
+    X(LOG2, log2, UNARY, 1)                                                                                  \
+    X(LOG10, log10, UNARY, 1)                                                                                \
+    X(LOG1P, log1p, UNARY, 1)                                                                                \
+    X(SQRT, sqrt, UNARY, 1)                                                                                  \
+    X(RSQRT, rsqrt, UNARY, 1)                                                                                \
+    X(SQUARE, square, UNARY, 1)                                                                              \
+    X(RECIPROCAL, reciprocal, UNARY, 1)                                                                      \
+    X(SIN, sin, UNARY, 1)                                                                                    \
+    X(COS, cos, UNARY, 1)                                                                                    \
+    X(TAN, tan, UNARY, 1)                                                                                    \
+    X(ARCSIN, arcsin, UNARY, 1)                                                                              \
+    X(ARCCOS, arccos, UNARY, 1)                                                                              \
+    X(ARCTAN, arctan, UNARY, 1)                                                                              \
+    X(SINH, sinh, UNARY, 1)                                                                                  \
+    X(COSH, cosh, UNARY, 1)                                                                                  \
+    X(TANH, tanh, UNARY, 1)                                                                                  \
+    X(ARCSINH, arcsinh, UNARY, 1)                                                                            \
+    X(ARCCOSH, arccosh, UNARY, 1)                                                                            \
+    X(ARCTANH, arctanh, UNARY, 1)                                                                            \
+    X(SIGMOID, sigmoid, UNARY, 1)                                                                            \
+    X(ERF, erf, UNARY, 1)                                                                                    \
+    X(FLOOR, floor, UNARY, 1)                                                                                \
+    X(CEIL, ceil, UNARY, 1)                                                                                  \
+    X(ROUND, round, UNARY, 1)          /* halves to even */                                                  \
+    X(LOGICAL_NOT, logical_not, UNARY, 1)                                                                    \
+    X(BITWISE_INVERT, bitwise_invert, UNARY, 1)                                                              \
+    X(ISNAN, isnan, UNARY, 1)                                                                                \
+    X(ISINF, isinf, UNARY, 1)                                                                                \
+    X(ISFINITE, isfinite, UNARY, 1)                                                                          \
+    X(REAL, real, UNARY, 1)            /* complex64 gives float32, other dtypes themselves */                \
+    X(IMAG, imag, UNARY, 1)                                                                                  \
+    X(CONJUGATE, conjugate, UNARY, 1)                                                                        \
+    X(ASTYPE, astype, UNARY, 1)        /* to `dtype`, as smelt_array_convert does */                         \
+    X(IDENTITY, identity, UNARY, 1)    /* another handle on the same elements, for a tape another array */   \
+    X(STOP_GRADIENT, stop_gradient, UNARY, 1) /* likewise, and tapes do not see that it depends on x */      \
+    X(ADD, add, BINARY, 2)                                                                                   \
+    X(SUBTRACT, subtract, BINARY, 2)                                                                         \
+    X(MULTIPLY, multiply, BINARY, 2)                                                                         \
+    X(DIVIDE, divide, BINARY, 2)                                                                             \
+    X(FLOOR_DIVIDE, floor_divide, BINARY, 2) /* rounds toward minus infinity; integers: x / 0 is 0 */        \
+    X(REMAINDER, remainder, BINARY, 2) /* has the sign of y; integers: x % 0 is x */                         \
+    X(POWER, power, BINARY, 2)         /* integers: 0 for a negative exponent (but of 1 and -1) */           \
+    X(MAXIMUM, maximum, BINARY, 2)     /* NaN if one is */                                                   \
+    X(MINIMUM, minimum, BINARY, 2)                                                                           \
+    X(ARCTAN2, arctan2, BINARY, 2)                                                                           \
+    X(LOGADDEXP, logaddexp, BINARY, 2)                                                                       \
+    X(EQUAL, equal, BINARY, 2)                                                                               \
+    X(NOT_EQUAL, not_equal, BINARY, 2)                                                                       \
+    X(LESS, less, BINARY, 2)                                                                                 \
+    X(LESS_EQUAL, less_equal, BINARY, 2)                                                                     \
+    X(GREATER, greater, BINARY, 2)                                                                           \
+    X(GREATER_EQUAL, greater_equal, BINARY, 2)                                                               \
+    X(LOGICAL_AND, logical_and, BINARY, 2)                                                                   \
+    X(LOGICAL_OR, logical_or, BINARY, 2)                                                                     \
+    X(BITWISE_AND, bitwise_and, BINARY, 2)                                                                   \
+    X(BITWISE_OR, bitwise_or, BINARY, 2)                                                                     \
+    X(BITWISE_XOR, bitwise_xor, BINARY, 2)                                                                   \
+    X(LEFT_SHIFT, left_shift, BINARY, 2)   /* the count modulo the dtype's bits */                           \
+    X(RIGHT_SHIFT, right_shift, BINARY, 2)                                                                   \
+    X(WHERE, where, SELECT, 3)         /* x (as bool) ? y : z */                                             \
+    X(CLIP, clip, SELECT, 3)           /* minimum(maximum(x, y), z) */                                       \
+    X(SUM, sum, REDUCE, 1)                                                                                   \
+    X(PROD, prod, REDUCE, 1)                                                                                 \
+    X(MAX, max, REDUCE, 1)             /* NaN if there is one */                                             \
+    X(MIN, min, REDUCE, 1)                                                                                   \
+    X(ALL, all, REDUCE, 1)                                                                                   \
+    X(ANY, any, REDUCE, 1)                                                                                   \
+    X(MEAN, mean, REDUCE, 1)                                                                                 \
+    X(VAR, var, REDUCE, 1)             /* `offset`: delta degrees of freedom */                              \
+    X(STD, std, REDUCE, 1)                                                                                   \
+    X(LOGSUMEXP, logsumexp, REDUCE, 1)                                                                       \
+    X(SOFTMAX, softmax, REDUCE, 1)     /* over `axes`; the result has x's shape */                           \
+    X(ARGMAX, argmax, ARGUMENT, 1)     /* the first of equals; of a NaN if there is one */                   \
+    X(ARGMIN, argmin, ARGUMENT, 1)                                                                           \
+    X(CUMSUM, cumsum, CUMULATIVE, 1)                                                                         \
+    X(CUMPROD, cumprod, CUMULATIVE, 1)                                                                       \
+    X(CUMMAX, cummax, CUMULATIVE, 1)                                                                         \
+    X(CUMMIN, cummin, CUMULATIVE, 1)                                                                         \
+    X(RESHAPE, reshape, SHAPE, 1)      /* to `shape`; one size may be -1 */                                  \
+    X(FLATTEN, flatten, SHAPE, 1)      /* axes[0] to axes[1] become one; none given: all */                  \
+    X(TRANSPOSE, transpose, SHAPE, 1)  /* a view: dimension i is x's axes[i]; none given: reversed */        \
+    X(BROADCAST_TO, broadcast_to, SHAPE, 1) /* a view of `shape` */                                          \
+    X(EXPAND_DIMS, expand_dims, SHAPE, 1) /* a view: the result's `axes` have size 1 */                      \
+    X(SQUEEZE, squeeze, SHAPE, 1)      /* a view without `axes`; none given: without all of size 1 */        \
+    X(CONCATENATE, concatenate, SHAPE, -1) /* along axes[0], or 0 */                                         \
+    X(STACK, stack, SHAPE, -1)         /* along a new axis axes[0], or 0 */                                  \
+    X(SLICE, slice, SHAPE, 1)          /* a view: of each dimension starts, stops, steps */                  \
+    X(SLICE_UPDATE, slice_update, SHAPE, 2) /* a copy of x whose slice is y, broadcast */                    \
+    X(PAD, pad, SHAPE, 2)              /* x with `starts` before and `stops` after, filled with the scalar y */ \
+    X(TRIL, tril, SHAPE, 1)            /* of the last two dimensions, up to diagonal `offset`; else 0 */     \
+    X(TRIU, triu, SHAPE, 1)                                                                                  \
+    X(TAKE, take, INDEX, 2)            /* x at y along one axis (none given: x flattened) */                 \
+    X(TAKE_ALONG_AXIS, take_along_axis, INDEX, 2) /* along axes[0] */                                        \
+    X(GATHER, gather, INDEX, -1)       /* x[y, z …]: see Indices */                                          \
+    X(SCATTER, scatter, INDEX, -1)     /* x with x[z …] = y */                                               \
+    X(SCATTER_ADD, scatter_add, INDEX, -1) /* x with x[z …] += y, once for each index */                     \
+    X(SCATTER_SUM, scatter_sum, INDEX, -1) /* zeros of `shape` with [y …] += x */                            \
+    X(ZEROS, zeros, CREATE, 0)         /* of `shape`, `dtype` (default float32), on `device` */              \
+    X(ONES, ones, CREATE, 0)                                                                                 \
+    X(FULL, full, CREATE, 0)           /* numbers[0] */                                                      \
+    X(ARANGE, arange, CREATE, 0)       /* from numbers[0], below numbers[1], in steps of numbers[2] */       \
+    X(EYE, eye, CREATE, 0)             /* `shape` of two sizes, ones on diagonal `offset` */                 \
+    X(MATMUL, matmul, PRODUCT, 2)      /* as NumPy's: vectors, batches that are broadcast */                 \
+    X(OUTER, outer, PRODUCT, 2)                                                                              \
+    X(INNER, inner, PRODUCT, 2)                                                                              \
+    X(TENSORDOT, tensordot, PRODUCT, 2) /* sums over axes[0 … n-1] of x and axes[n … 2n-1] of y */           \
+    X(ARRAY_EQUAL, array_equal, OTHER, 2) /* one bool; false where shapes differ; `equal_nan` */             \
+    X(ALL_CLOSE, all_close, OTHER, 2)  /* |x - y| <= numbers[1] + numbers[0] |y|, one bool; `equal_nan` */   \
+    X(IS_CLOSE, is_close, OTHER, 2)    /* the same, element by element */
+/* clang-format on */
+
+typedef enum smelt_operation {
+    SMELT_OPERATION_NONE = 0,
+#define SMELT_OPERATION_ENUM(upper, lower, kind, inputs) SMELT_OPERATION_##upper,
+    SMELT_OPERATION_TABLE(SMELT_OPERATION_ENUM)
+#undef SMELT_OPERATION_ENUM
+        SMELT_OPERATION_END
+} smelt_operation;
+
+/* Operations are 1 … smelt_operation_count(). */
+SMELT_API int smelt_operation_count(void);
+/* "exp"; NULL for what is none. */
+SMELT_API const char *smelt_operation_name(smelt_operation operation);
+SMELT_API smelt_operation_kind smelt_operation_kind_of(smelt_operation operation);
+/* How many inputs it takes; -1: one or more. */
+SMELT_API int smelt_operation_inputs(smelt_operation operation);
+/* SMELT_OPERATION_NONE if there is none of that name. */
+SMELT_API smelt_operation smelt_operation_from_name(const char *name);
+
+/* One operation on arrays. What a field means to an operation is in the table above and in
+ * docs/operations.md; the others are not looked at. Axes may be negative: -1 is the last. */
+typedef struct smelt_apply_desc {
+    smelt_operation operation;
+    smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* ended by NULL */
+    uint64_t weak; /* bit i: inputs[i] was a Python scalar; it does not widen the dtype of the others: see
+                      smelt_result_dtype. Best given as a float64, int64 or bool array of no dimensions on the
+                      host: it is converted there, rounded once */
+    smelt_dtype dtype;
+    int axes[2 * SMELT_MAX_DIMENSIONS];
+    int axis_count;
+    /* An empty list of axes, where axis_count 0 would mean all of them. */
+    bool no_axes;
+    bool keepdims;
+    bool reverse;   /* cumulative: from the end */
+    bool exclusive; /* cumulative: without the element itself */
+    bool equal_nan;
+    smelt_shape shape;
+    /* Slices, for each dimension of x: elements start, start + step … before stop (after it, if step < 0),
+     * all of which must exist: what Python's slice.indices gives, so that with a negative step stop -1 is "to
+     * the first". A step of 0 is 1. For pad: sizes before and after, >= 0. */
+    int64_t starts[SMELT_MAX_DIMENSIONS], stops[SMELT_MAX_DIMENSIONS], steps[SMELT_MAX_DIMENSIONS];
+    int64_t offset;
+    double numbers[3];
+    const char *device;   /* NULL: where the inputs are; "cpu" if there are none */
+    smelt_stream *stream; /* of the device; NULL: its default */
+    uint64_t reserved[8];
+} smelt_apply_desc;
+
+/* Computes it. *result is a new array, or a new view where the elements lie as they should already: never one
+ * of the inputs' handles. Inputs are read with whatever strides they have, never written.
+ *
+ * Devices. Inputs of which one is on a GPU are used there: those on the host are copied, one by one elements
+ * travel with the launch. On a GPU the work is enqueued on the stream.
+ *
+ * Dtypes. Inputs are converted to a common dtype (smelt_result_dtype), in registers. float16 and bfloat16 are
+ * computed in float32 and rounded once. float64 arrays are computed on the host, in plain loops. complex64:
+ * the operations docs/operations.md lists.
+ *
+ * Indices. gather: after x come n integer arrays, broadcast to one shape q; they index the dimensions axes[0
+ * … n-1] of x (none given: the first n). The result's dimensions are those of x that are not indexed, with
+ * q's before them, or at `offset` of them. scatter and scatter_add: x, the updates, whose shape is broadcast
+ * to the one gather would give, then the indices; scatter takes the last of updates to one place.
+ * scatter_sum: the updates, then the indices. An index i < 0 counts from the end; what then still lies
+ * outside is taken as the first or last element. No index faults.
+ *
+ * Determinism. The same inputs give the same bits, but for scatter_add and scatter_sum of floats, which add
+ * in any order.
+ *
+ * INVALID_ARGUMENT for inputs, shapes, axes and dtypes that do not go together; UNSUPPORTED for dtypes the
+ * operation does not have; LIMIT; and what allocating and running kernels fails with. */
+SMELT_API smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result);
+
+/* The dtype to which inputs are converted. Of bool < unsigned and signed integers < floats < complex64 the
+ * highest kind counts, and in it the widest; of unsigned and signed the signed one that holds both, or
+ * float32 if there is none (uint64); float16 and bfloat16 give float32. An input that is `weak` counts only
+ * if its kind is higher than that of all others (or all are weak): then a float is float32, an integer int32,
+ * whatever its dtype. INVALID_ARGUMENT for a dtype that is none. */
+SMELT_API smelt_status smelt_result_dtype(const smelt_dtype *dtypes, uint64_t weak, int count,
+                                          smelt_dtype *dtype);
+
+/* The shape that shapes are broadcast to. INVALID_ARGUMENT, naming the sizes, if they cannot be. */
+SMELT_API smelt_status smelt_result_shape(const smelt_shape *shapes, int count, smelt_shape *shape);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
