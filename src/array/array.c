@@ -9,6 +9,26 @@
 /* Cache-line and vector aligned, so that kernels' vector loads of whole arrays are aligned. */
 #define ALIGNMENT 128
 
+bool shape_equal(const smelt_shape *a, const smelt_shape *b) {
+    bool equal = a->ndim == b->ndim;
+    for (int d = 0; equal && d < a->ndim; d++) equal = a->size[d] == b->size[d];
+    return equal;
+}
+
+bool shape_broadcasts(const smelt_shape *from, const smelt_shape *to) {
+    int lead = to->ndim - from->ndim;
+    bool fits = lead >= 0;
+    for (int d = 0; fits && d < from->ndim; d++)
+        fits = from->size[d] == 1 || from->size[d] == to->size[d + lead];
+    return fits;
+}
+
+int64_t shape_product(const smelt_shape *shape) {
+    int64_t product = 1;
+    for (int d = 0; d < shape->ndim; d++) product *= shape->size[d];
+    return product;
+}
+
 smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size) {
     size_t bytes = smelt_dtype_bytes(dtype);
     if (!bytes)

@@ -102,6 +102,11 @@ smelt_status space_convert(const smelt_array *array, smelt_dtype dtype, smelt_ar
 /* Checks dtype, ndim and sizes; gives the number of elements. The failure names `what`. */
 smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size);
 
+bool shape_equal(const smelt_shape *a, const smelt_shape *b);
+/* Whether arrays of shape `from` can be broadcast to `to`. */
+bool shape_broadcasts(const smelt_shape *from, const smelt_shape *to);
+int64_t shape_product(const smelt_shape *shape);
+
 /* Row-major strides of a shape. */
 void shape_strides(const smelt_shape *shape, int64_t strides[SMELT_MAX_DIMENSIONS]);
 

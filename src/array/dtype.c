@@ -46,6 +46,10 @@ bool dtype_is_float(smelt_dtype dtype) {
            dtype == SMELT_FLOAT64;
 }
 
+bool dtype_is_inexact(smelt_dtype dtype) {
+    return dtype_is_float(dtype) || dtype == SMELT_COMPLEX64;
+}
+
 bool dtype_is_integer(smelt_dtype dtype) {
     return dtype >= SMELT_UINT8 && dtype <= SMELT_INT64;
 }

@@ -12,6 +12,7 @@ const char *dtype_source_name(smelt_dtype dtype);
 bool dtype_is_float(smelt_dtype dtype);   /* float16, bfloat16, float32, float64 */
 bool dtype_is_integer(smelt_dtype dtype); /* the eight integers, not bool */
 bool dtype_is_signed(smelt_dtype dtype);  /* of integers */
+bool dtype_is_inexact(smelt_dtype dtype); /* floats and complex64 */
 
 /* A value on its way from one dtype to another: integers keep 64 bits, the rest is complex double. */
 struct element {

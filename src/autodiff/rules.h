@@ -23,7 +23,7 @@ struct rule {
 };
 
 /* NULL: no derivative flows (the result is of integers or bools). */
-const struct rule *rule_of(smelt_operation operation);
+const struct rule *rule_find(smelt_operation operation);
 
 /* Families of rules, by file. */
 typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int input, smelt_array *g);

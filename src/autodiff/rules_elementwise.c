@@ -2,16 +2,16 @@
  * cotangent g. Each is linear in g, so that it serves tangents as well. */
 #include "autodiff/rules.h"
 
-#define ADD(a, b) e_binary(e, SMELT_OPERATION_ADD, a, b)
-#define SUB(a, b) e_binary(e, SMELT_OPERATION_SUBTRACT, a, b)
-#define MUL(a, b) e_binary(e, SMELT_OPERATION_MULTIPLY, a, b)
-#define DIV(a, b) e_binary(e, SMELT_OPERATION_DIVIDE, a, b)
-#define NEG(a) e_unary(e, SMELT_OPERATION_NEGATIVE, a)
-#define SQR(a) e_unary(e, SMELT_OPERATION_SQUARE, a)
-#define ONE(operation, a) e_unary(e, SMELT_OPERATION_##operation, a)
-#define TIMES(a, number) e_with(e, SMELT_OPERATION_MULTIPLY, a, number)
-#define PLUS(a, number) e_with(e, SMELT_OPERATION_ADD, a, number)
-#define FROM(number, a) e_from(e, SMELT_OPERATION_SUBTRACT, number, a)
+#define ADD(a, b) expr_binary(e, SMELT_OPERATION_ADD, a, b)
+#define SUB(a, b) expr_binary(e, SMELT_OPERATION_SUBTRACT, a, b)
+#define MUL(a, b) expr_binary(e, SMELT_OPERATION_MULTIPLY, a, b)
+#define DIV(a, b) expr_binary(e, SMELT_OPERATION_DIVIDE, a, b)
+#define NEG(a) expr_unary(e, SMELT_OPERATION_NEGATIVE, a)
+#define SQR(a) expr_unary(e, SMELT_OPERATION_SQUARE, a)
+#define ONE(operation, a) expr_unary(e, SMELT_OPERATION_##operation, a)
+#define TIMES(a, number) expr_with(e, SMELT_OPERATION_MULTIPLY, a, number)
+#define PLUS(a, number) expr_with(e, SMELT_OPERATION_ADD, a, number)
+#define FROM(number, a) expr_from(e, SMELT_OPERATION_SUBTRACT, number, a)
 
 #define LOG_2 0.693147180559945309417
 #define LOG_10 2.30258509299404568402
@@ -71,34 +71,34 @@ smelt_array *vjp_unary(struct expression *e, const struct node *node, int input,
 /* The side that counts gets g, equal sides half of it each. */
 static smelt_array *choose(struct expression *e, smelt_operation wins, smelt_array *mine, smelt_array *other,
                            smelt_array *g) {
-    smelt_array *zero = e_number(e, 0);
-    smelt_array *shared = e_apply(
-        e,
-        &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
-                            .inputs = {e_binary(e, SMELT_OPERATION_EQUAL, mine, other), TIMES(g, 0.5), zero},
-                            .weak = 4});
-    return e_where(e, e_binary(e, wins, mine, other), g, shared);
+    smelt_array *zero = expr_number(e, 0);
+    smelt_array *shared =
+        expr_apply(e, &(smelt_apply_desc){
+                          .operation = SMELT_OPERATION_WHERE,
+                          .inputs = {expr_binary(e, SMELT_OPERATION_EQUAL, mine, other), TIMES(g, 0.5), zero},
+                          .weak = 4});
+    return expr_where(e, expr_binary(e, wins, mine, other), g, shared);
 }
 
 static smelt_array *power_by_base(struct expression *e, smelt_array *a, smelt_array *b, smelt_array *g) {
-    smelt_array *slope = MUL(b, e_binary(e, SMELT_OPERATION_POWER, a, PLUS(b, -1)));
-    smelt_array *flat = e_with(e, SMELT_OPERATION_EQUAL, b, 0);
-    return e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
-                                          .inputs = {flat, e_number(e, 0), MUL(g, slope)},
-                                          .weak = 2});
+    smelt_array *slope = MUL(b, expr_binary(e, SMELT_OPERATION_POWER, a, PLUS(b, -1)));
+    smelt_array *flat = expr_with(e, SMELT_OPERATION_EQUAL, b, 0);
+    return expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                             .inputs = {flat, expr_number(e, 0), MUL(g, slope)},
+                                             .weak = 2});
 }
 
 /* Where the base is not positive only integer exponents have a power: the derivative by them is taken as 0.
  */
 static smelt_array *power_by_exponent(struct expression *e, smelt_array *a, smelt_array *y, smelt_array *g) {
-    smelt_array *positive = e_with(e, SMELT_OPERATION_GREATER, a, 0);
-    smelt_array *base = e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
-                                                       .inputs = {positive, a, e_number(e, 1)},
-                                                       .weak = 4});
-    return e_apply(e,
-                   &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
-                                       .inputs = {positive, MUL(g, MUL(y, ONE(LOG, base))), e_number(e, 0)},
-                                       .weak = 4});
+    smelt_array *positive = expr_with(e, SMELT_OPERATION_GREATER, a, 0);
+    smelt_array *base = expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                                          .inputs = {positive, a, expr_number(e, 1)},
+                                                          .weak = 4});
+    return expr_apply(
+        e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                               .inputs = {positive, MUL(g, MUL(y, ONE(LOG, base))), expr_number(e, 0)},
+                               .weak = 4});
 }
 
 /* By b if `input` is 1. */
@@ -108,7 +108,7 @@ static smelt_array *power_by_exponent(struct expression *e, smelt_array *a, smel
     X(SUBTRACT, g, NEG(g))                                                                       \
     X(MULTIPLY, MUL(g, b), MUL(g, a))                                                            \
     X(DIVIDE, DIV(g, b), NEG(MUL(g, DIV(y, b))))                                                 \
-    X(REMAINDER, g, NEG(MUL(g, e_binary(e, SMELT_OPERATION_FLOOR_DIVIDE, a, b))))                \
+    X(REMAINDER, g, NEG(MUL(g, expr_binary(e, SMELT_OPERATION_FLOOR_DIVIDE, a, b))))                \
     X(POWER, power_by_base(e, a, b, g), power_by_exponent(e, a, y, g))                           \
     X(MAXIMUM, choose(e, SMELT_OPERATION_GREATER, a, b, g),                                      \
       choose(e, SMELT_OPERATION_GREATER, b, a, g))                                               \
@@ -133,8 +133,8 @@ smelt_array *vjp_binary(struct expression *e, const struct node *node, int input
 /* ---- The others. */
 
 smelt_array *vjp_where(struct expression *e, const struct node *node, int input, smelt_array *g) {
-    smelt_array *zero = e_number(e, 0);
-    return e_apply(
+    smelt_array *zero = expr_number(e, 0);
+    return expr_apply(
         e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
                                .inputs = {node->inputs[0], input == 1 ? g : zero, input == 1 ? zero : g},
                                .weak = input == 1 ? 4 : 2});
@@ -142,12 +142,12 @@ smelt_array *vjp_where(struct expression *e, const struct node *node, int input,
 
 smelt_array *vjp_astype(struct expression *e, const struct node *node, int input, smelt_array *g) {
     (void)input;
-    return e_as(e, g, node->inputs[0]);
+    return expr_as(e, g, node->inputs[0]);
 }
 
 /* ---- The table of all rules. */
 
-const struct rule *rule_of(smelt_operation operation) {
+const struct rule *rule_find(smelt_operation operation) {
     static const struct rule table[SMELT_OPERATION_END] = {
 #define UNARY(upper, derivative) [SMELT_OPERATION_##upper] = {vjp_unary, LINEAR_ELEMENTWISE},
 #define BINARY(upper, by_a, by_b) [SMELT_OPERATION_##upper] = {vjp_binary, LINEAR_ELEMENTWISE},

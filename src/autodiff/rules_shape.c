@@ -4,9 +4,9 @@
 #include <string.h>
 
 static smelt_array *scalar_like(struct expression *e, smelt_array *x) {
-    return e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ZEROS,
-                                          .dtype = x->dtype,
-                                          .device = smelt_array_device(x)});
+    return expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ZEROS,
+                                             .dtype = x->dtype,
+                                             .device = smelt_array_device(x)});
 }
 
 /* The recorded attributes under another operation, with other inputs. */
@@ -18,12 +18,12 @@ static smelt_array *with_inputs(struct expression *e, const struct node *node, s
     memset(desc.inputs, 0, sizeof desc.inputs);
     desc.inputs[0] = x;
     desc.inputs[1] = y;
-    return e_apply(e, &desc);
+    return expr_apply(e, &desc);
 }
 
 smelt_array *vjp_reshape(struct expression *e, const struct node *node, int input, smelt_array *g) {
     (void)input;
-    return e_reshape(e, g, &node->inputs[0]->shape);
+    return expr_reshape(e, g, &node->inputs[0]->shape);
 }
 
 smelt_array *vjp_transpose(struct expression *e, const struct node *node, int input, smelt_array *g) {
@@ -33,7 +33,7 @@ smelt_array *vjp_transpose(struct expression *e, const struct node *node, int in
         int axis = node->desc.axis_count ? node->desc.axes[d] : ndim - 1 - d;
         back[axis < 0 ? axis + ndim : axis] = d;
     }
-    return ndim ? e_transpose(e, g, back) : g;
+    return ndim ? expr_transpose(e, g, back) : g;
 }
 
 /* What was broadcast is summed for every operation. */
@@ -45,7 +45,7 @@ smelt_array *vjp_broadcast_to(struct expression *e, const struct node *node, int
 }
 
 smelt_array *vjp_slice(struct expression *e, const struct node *node, int input, smelt_array *g) {
-    return with_inputs(e, node, SMELT_OPERATION_SLICE_UPDATE, e_zeros(e, node->inputs[input]), g);
+    return with_inputs(e, node, SMELT_OPERATION_SLICE_UPDATE, expr_zeros(e, node->inputs[input]), g);
 }
 
 smelt_array *vjp_slice_update(struct expression *e, const struct node *node, int input, smelt_array *g) {
@@ -61,7 +61,7 @@ static smelt_array *part(struct expression *e, smelt_array *x, const int64_t *st
         desc.starts[d] = start[d];
         desc.stops[d] = start[d] + shape->size[d];
     }
-    return e_apply(e, &desc);
+    return expr_apply(e, &desc);
 }
 
 smelt_array *vjp_concatenate(struct expression *e, const struct node *node, int input, smelt_array *g) {
@@ -76,13 +76,13 @@ smelt_array *vjp_pad(struct expression *e, const struct node *node, int input, s
     smelt_array *inside = part(e, g, node->desc.starts, &node->inputs[0]->shape);
     if (input == 0) return inside;
     uint32_t all = (UINT32_C(1) << node->inputs[0]->shape.ndim) - 1;
-    smelt_array *rest = with_inputs(e, node, SMELT_OPERATION_PAD, e_zeros(e, inside),
-                                    e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ONES,
-                                                                   .dtype = g->dtype,
-                                                                   .device = smelt_array_device(g)}));
+    smelt_array *rest = with_inputs(e, node, SMELT_OPERATION_PAD, expr_zeros(e, inside),
+                                    expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ONES,
+                                                                      .dtype = g->dtype,
+                                                                      .device = smelt_array_device(g)}));
     smelt_array *sum =
-        e_reduce(e, SMELT_OPERATION_SUM, e_binary(e, SMELT_OPERATION_MULTIPLY, g, rest), all, false);
-    return e_reshape(e, sum, &node->inputs[1]->shape);
+        expr_reduce(e, SMELT_OPERATION_SUM, expr_binary(e, SMELT_OPERATION_MULTIPLY, g, rest), all, false);
+    return expr_reshape(e, sum, &node->inputs[1]->shape);
 }
 
 /* ---- By indices. */
@@ -100,7 +100,7 @@ static smelt_array *with_indices(struct expression *e, const struct node *node, 
     desc.inputs[at++] = x;
     if (y) desc.inputs[at++] = y;
     for (int i = first; i < node->input_count; i++) desc.inputs[at++] = node->inputs[i];
-    return e_apply(e, &desc);
+    return expr_apply(e, &desc);
 }
 
 smelt_array *vjp_gather(struct expression *e, const struct node *node, int input, smelt_array *g) {
@@ -125,19 +125,19 @@ smelt_array *vjp_scatter(struct expression *e, const struct node *node, int inpu
                               .dtype = SMELT_INT32,
                               .device = smelt_array_device(g),
                               .numbers = {0, (double)there->size, 1}};
-    smelt_array *numbers = e_reshape(e, e_apply(e, &count), &there->shape);
+    smelt_array *numbers = expr_reshape(e, expr_apply(e, &count), &there->shape);
     smelt_apply_desc none = {.operation = SMELT_OPERATION_ZEROS,
                              .dtype = SMELT_INT32,
                              .shape = *shape,
                              .device = smelt_array_device(g)};
-    smelt_array *empty = e_apply(e, &none);
+    smelt_array *empty = expr_apply(e, &none);
     if (!numbers) return NULL;
     smelt_array *kept = with_indices(e, node, 2, SMELT_OPERATION_SCATTER, empty, numbers, shape);
     smelt_array *read = with_indices(e, node, 2, SMELT_OPERATION_GATHER, kept, NULL, shape);
-    smelt_array *last = e_binary(e, SMELT_OPERATION_EQUAL, read, numbers);
-    return e_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
-                                          .inputs = {last, there, e_number(e, 0)},
-                                          .weak = 4});
+    smelt_array *last = expr_binary(e, SMELT_OPERATION_EQUAL, read, numbers);
+    return expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                             .inputs = {last, there, expr_number(e, 0)},
+                                             .weak = 4});
 }
 
 /* ---- Matrices. */
@@ -148,13 +148,13 @@ static smelt_array *swapped(struct expression *e, smelt_array *x) {
     for (int d = 0; d < x->shape.ndim; d++) order[d] = d;
     order[x->shape.ndim - 2] = x->shape.ndim - 1;
     order[x->shape.ndim - 1] = x->shape.ndim - 2;
-    return e_transpose(e, x, order);
+    return expr_transpose(e, x, order);
 }
 
 /* A vector as a matrix of one row or one column. */
 static smelt_array *as_matrix(struct expression *e, smelt_array *x, bool row) {
     if (x->shape.ndim > 1) return x;
-    return e_reshape(e, x, &(smelt_shape){2, {row ? 1 : x->size, row ? x->size : 1}});
+    return expr_reshape(e, x, &(smelt_shape){2, {row ? 1 : x->size, row ? x->size : 1}});
 }
 
 smelt_array *vjp_matmul(struct expression *e, const struct node *node, int input, smelt_array *g) {
@@ -165,11 +165,11 @@ smelt_array *vjp_matmul(struct expression *e, const struct node *node, int input
     for (int d = 0; d < batch; d++) shape.size[shape.ndim++] = g->shape.size[d];
     shape.size[shape.ndim++] = row ? 1 : g->shape.size[batch];
     shape.size[shape.ndim++] = column ? 1 : g->shape.size[g->shape.ndim - 1];
-    g = e_reshape(e, g, &shape);
-    if (input == 0) return e_binary(e, SMELT_OPERATION_MATMUL, g, swapped(e, b));
-    smelt_array *by_b = e_binary(e, SMELT_OPERATION_MATMUL, swapped(e, a), g);
+    g = expr_reshape(e, g, &shape);
+    if (input == 0) return expr_binary(e, SMELT_OPERATION_MATMUL, g, swapped(e, b));
+    smelt_array *by_b = expr_binary(e, SMELT_OPERATION_MATMUL, swapped(e, a), g);
     if (!by_b || !column) return by_b;
     smelt_shape flat = by_b->shape;
     flat.ndim--;
-    return e_reshape(e, by_b, &flat);
+    return expr_reshape(e, by_b, &flat);
 }

@@ -1,4 +1,4 @@
-/* One way over a tape's nodes: shared by gradient.c and tangent.c. */
+/* One sweep over a tape's nodes: shared by gradient.c and tangent.c. */
 #ifndef SMELT_AUTODIFF_SWEEP_H
 #define SMELT_AUTODIFF_SWEEP_H
 
@@ -12,9 +12,31 @@ struct sweep {
     char *wanted;         /* by slot: what is asked for depends on it */
 };
 
+/* Checks the arguments of a product named `what`, and marks what lies between inputs and outputs. */
+smelt_status sweep_begin(struct sweep *sweep, const char *what, smelt_tape *tape, smelt_array *const *outputs,
+                         int output_count, smelt_array *const *inputs, int input_count);
+/* Gives arrays their values to start from: of `given`, which may be NULL, those that are NULL are ones. */
+smelt_status sweep_seed(struct sweep *sweep, const char *what, smelt_array *const *arrays, int count,
+                        smelt_array *const *given);
+/* Unless it failed, takes out the values of arrays, zeros where there are none; releases everything else. */
+smelt_status sweep_end(struct sweep *sweep, smelt_status status, smelt_array *const *arrays, int count,
+                       smelt_array **results);
+
+/* Adds to a value, or starts it. */
+smelt_status sweep_add(smelt_array **sum, smelt_array *more);
 smelt_array **sweep_value(const struct sweep *sweep, const smelt_array *array);
+/* One of the node's outputs, or inputs, has a value. */
+bool sweep_meets(const struct sweep *sweep, const struct node *node, bool outputs);
 /* The derivative by this input matters. */
 bool sweep_follows(const struct sweep *sweep, const struct node *node, int input);
+
+/* ---- One node: node.c. */
+
+/* Whether derivatives flow through an operation's input: not where its dtype, or what it is for, has none. */
+bool node_differentiates(const struct node *node, int input);
+/* UNSUPPORTED if one of its arrays is complex64. */
+smelt_status node_refuse_complex(const struct node *node);
+smelt_status node_zeros_like(smelt_array *array, smelt_array **zeros);
 
 /* The node as rules see it: inputs that were weak have the dtype that the operation was computed in, for
  * where a rule puts them they would widen it. A tape tracks the node's own. `seen` is used where it stands:
@@ -26,10 +48,7 @@ smelt_status node_gradient(const struct node *node, int input, smelt_array *g, s
 /* Those of a custom function by all of them, as it gave them; cotangents may be NULL. Some may be set on
  * failure, too.
  */
-smelt_status custom_gradients(const struct node *node, smelt_array *const *cotangents,
-                              smelt_array **gradients);
-
-/* Gives a node's outputs their tangents. */
-smelt_status forward_through(struct sweep *sweep, const struct node *node);
+smelt_status node_custom_gradients(const struct node *node, smelt_array *const *cotangents,
+                                   smelt_array **gradients);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tangents through one node. */
+/* Jacobian-vector products: forwards over a tape's nodes with tangents. */
 #include "autodiff/rules.h"
 #include "autodiff/sweep.h"
 
@@ -18,8 +18,8 @@ static smelt_array *elementwise(struct expression *e, const struct sweep *sweep,
     for (int i = 0; i < node->input_count; i++) {
         smelt_array *tangent = tangent_of(sweep, node, i);
         if (!tangent) continue;
-        smelt_array *part = rule_of(node->desc.operation)->vjp(e, &seen, i, tangent);
-        sum = sum ? e_binary(e, SMELT_OPERATION_ADD, sum, part) : part;
+        smelt_array *part = rule_find(node->desc.operation)->vjp(e, &seen, i, tangent);
+        sum = sum ? expr_binary(e, SMELT_OPERATION_ADD, sum, part) : part;
     }
     return sum;
 }
@@ -32,10 +32,10 @@ static smelt_array *jointly(struct expression *e, const struct sweep *sweep, con
         smelt_array *tangent = tangent_of(sweep, node, i);
         if (tangent)
             desc.inputs[i] = tangent;
-        else if (tape_input_is_differentiable(node, i))
-            desc.inputs[i] = e_zeros(e, seen.inputs[i]);
+        else if (node_differentiates(node, i))
+            desc.inputs[i] = expr_zeros(e, seen.inputs[i]);
     }
-    return e_apply(e, &desc);
+    return expr_apply(e, &desc);
 }
 
 static smelt_array *each(struct expression *e, const struct sweep *sweep, const struct node *node) {
@@ -46,8 +46,8 @@ static smelt_array *each(struct expression *e, const struct sweep *sweep, const 
         smelt_apply_desc desc = seen.desc;
         desc.inputs[i] = tangent_of(sweep, node, i);
         if (!desc.inputs[i]) continue;
-        smelt_array *part = e_apply(e, &desc);
-        sum = sum ? e_binary(e, SMELT_OPERATION_ADD, sum, part) : part;
+        smelt_array *part = expr_apply(e, &desc);
+        sum = sum ? expr_binary(e, SMELT_OPERATION_ADD, sum, part) : part;
     }
     return sum;
 }
@@ -66,10 +66,10 @@ struct twice {
 static smelt_status make_gradients(const struct sweep *sweep, const struct node *node, struct twice *twice) {
     for (int o = 0; o < node->output_count; o++) {
         struct expression e = {0};
-        TRY(expression_close(&e, e_zeros(&e, node->outputs[o]), &twice->cotangents[o]));
+        TRY(expr_close(&e, expr_zeros(&e, node->outputs[o]), &twice->cotangents[o]));
         TRY(smelt_tape_watch(twice->tape, twice->cotangents[o]));
     }
-    if (node->custom) return custom_gradients(node, twice->cotangents, twice->gradients);
+    if (node->custom) return node_custom_gradients(node, twice->cotangents, twice->gradients);
     for (int i = 0; i < node->input_count; i++)
         if (tangent_of(sweep, node, i))
             TRY(node_gradient(node, i, twice->cotangents[0], &twice->gradients[i]));
@@ -126,7 +126,7 @@ static smelt_status by_function(const struct sweep *sweep, const struct node *no
     if (!inputs) return fail_out_of_memory((size_t)node->input_count * sizeof(smelt_array *));
     for (int i = 0; i < node->input_count; i++) {
         inputs[i] = tangent_of(sweep, node, i);
-        if (!inputs[i]) inputs[i] = e_zeros(&e, node->inputs[i]);
+        if (!inputs[i]) inputs[i] = expr_zeros(&e, node->inputs[i]);
     }
     smelt_status status = e.status;
     if (status == SMELT_OK)
@@ -139,7 +139,7 @@ static smelt_status by_function(const struct sweep *sweep, const struct node *no
                      shape_print(&tangents[o]->shape).text, o, shape_print(&node->outputs[o]->shape).text);
     smelt_array *none;
     if (e.status == SMELT_OK) e.status = SMELT_ERROR_INTERNAL; /* only its arrays are given back */
-    (void)expression_close(&e, NULL, &none);
+    (void)expr_close(&e, NULL, &none);
     free(inputs);
     return status;
 }
@@ -151,7 +151,7 @@ static smelt_status by_rule(const struct sweep *sweep, const struct node *node, 
     smelt_array *raw = linearity == LINEAR_ELEMENTWISE ? elementwise(&e, sweep, node)
                        : linearity == LINEAR_JOINTLY   ? jointly(&e, sweep, node)
                                                        : each(&e, sweep, node);
-    return expression_close(&e, e_as(&e, e_broadcast(&e, raw, &output->shape), output), tangent);
+    return expr_close(&e, expr_as(&e, expr_broadcast(&e, raw, &output->shape), output), tangent);
 }
 
 /* Of the dtypes of the outputs. */
@@ -161,15 +161,15 @@ static smelt_status give(struct sweep *sweep, const struct node *node, smelt_arr
         if (!tangents[o]) continue;
         struct expression e = {0};
         smelt_array *converted;
-        TRY(expression_close(&e, e_as(&e, tangents[o], node->outputs[o]), &converted));
+        TRY(expr_close(&e, expr_as(&e, tangents[o], node->outputs[o]), &converted));
         smelt_array_release(*value);
         *value = converted;
     }
     return SMELT_OK;
 }
 
-smelt_status forward_through(struct sweep *sweep, const struct node *node) {
-    enum linearity linearity = node->custom ? LINEAR_NOT : rule_of(node->desc.operation)->linearity;
+static smelt_status forward_through(struct sweep *sweep, const struct node *node) {
+    enum linearity linearity = node->custom ? LINEAR_NOT : rule_find(node->desc.operation)->linearity;
     smelt_array **tangents = calloc((size_t)node->output_count, sizeof(smelt_array *));
     if (!tangents) return fail_out_of_memory((size_t)node->output_count * sizeof(smelt_array *));
     smelt_status status = node->custom && node->custom->desc.jvp ? by_function(sweep, node, tangents)
@@ -179,4 +179,23 @@ smelt_status forward_through(struct sweep *sweep, const struct node *node) {
     for (int o = 0; o < node->output_count; o++) smelt_array_release(tangents[o]);
     free(tangents);
     return status;
+}
+
+/* ---- All nodes. */
+
+smelt_status smelt_tape_jvp(smelt_tape *tape, smelt_array *const *inputs, int input_count,
+                            smelt_array *const *tangents, smelt_array *const *outputs, int output_count,
+                            smelt_array **output_tangents) {
+    struct sweep sweep;
+    TRY(sweep_begin(&sweep, "jvp", tape, outputs, output_count, inputs, input_count));
+    smelt_status status = sweep_seed(&sweep, "jvp: tangent", inputs, input_count, tangents);
+    for (int n = 0; n < tape->node_count && status == SMELT_OK; n++) {
+        const struct node *node = &tape->nodes[n];
+        if (!sweep_meets(&sweep, node, false)) continue;
+        bool any = false;
+        for (int i = 0; i < node->input_count; i++) any |= sweep_follows(&sweep, node, i);
+        if (any) status = node_refuse_complex(node);
+        if (any && status == SMELT_OK) status = forward_through(&sweep, node);
+    }
+    return sweep_end(&sweep, status, outputs, output_count, output_tangents);
 }

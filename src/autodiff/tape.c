@@ -61,71 +61,6 @@ bool smelt_tape_tracks(const smelt_tape *tape, const smelt_array *array) {
     return false;
 }
 
-/* ---- Life. */
-
-smelt_status smelt_tape_begin(smelt_tape **out) {
-    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "tape: the address for the new tape is NULL");
-    smelt_tape *tape = calloc(1, sizeof *tape);
-    if (!tape) return fail_out_of_memory(sizeof *tape);
-    tape->thread = &thread_mark;
-    tape->open = true;
-    tape->below = innermost;
-    innermost = tape;
-    *out = tape;
-    return SMELT_OK;
-}
-
-smelt_status smelt_tape_end(smelt_tape *tape) {
-    if (!tape) return fail(SMELT_ERROR_INVALID_ARGUMENT, "tape end: tape is NULL");
-    if (!tape->open) return SMELT_OK;
-    if (tape->thread != &thread_mark)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "tape end: the tape was begun on another thread, where it has to be ended");
-    struct smelt_tape **link = &innermost;
-    while (*link != tape) link = &(*link)->below;
-    *link = tape->below;
-    tape->open = false;
-    return SMELT_OK;
-}
-
-static void custom_release(struct custom *custom) {
-    if (!custom || atomic_fetch_sub(&custom->references, 1) != 1) return;
-    if (custom->desc.release) custom->desc.release(custom->desc.context);
-    free(custom->name);
-    free(custom);
-}
-
-void smelt_tape_release(smelt_tape *tape) {
-    if (!tape || smelt_tape_end(tape) != SMELT_OK) return;
-    for (int n = tape->node_count - 1; n >= 0; n--) {
-        struct node *node = &tape->nodes[n];
-        for (int i = 0; i < node->input_count + node->output_count; i++) smelt_array_release(node->inputs[i]);
-        free(node->inputs);
-        custom_release(node->custom);
-    }
-    for (int i = 0; i < tape->watched_count; i++) smelt_array_release(tape->watched[i]);
-    free(tape->nodes);
-    free(tape->watched);
-    free(tape->tracked);
-    free(tape);
-}
-
-smelt_status smelt_tape_watch(smelt_tape *tape, smelt_array *array) {
-    if (!tape || !array)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "tape watch: %s is NULL", tape ? "array" : "tape");
-    if (tracks(tape, array)) return SMELT_OK;
-    if (tape->watched_count == tape->watched_capacity) {
-        int capacity = tape->watched_capacity ? 2 * tape->watched_capacity : 8;
-        smelt_array **more = realloc(tape->watched, (size_t)capacity * sizeof(smelt_array *));
-        if (!more) return fail_out_of_memory((size_t)capacity * sizeof(smelt_array *));
-        tape->watched = more;
-        tape->watched_capacity = capacity;
-    }
-    TRY(track(tape, array));
-    tape->watched[tape->watched_count++] = smelt_array_retain(array);
-    return SMELT_OK;
-}
-
 /* ---- Recording. */
 
 static smelt_status add_node(smelt_tape *tape, const smelt_apply_desc *desc, struct custom *custom,
@@ -169,13 +104,83 @@ static bool records(const smelt_tape *tape, smelt_array *const *inputs, int coun
     return false;
 }
 
-smelt_status tape_record_operation(const smelt_apply_desc *desc, int count, smelt_array *result) {
-    if (paused || !innermost || desc->operation == SMELT_OPERATION_STOP_GRADIENT) return SMELT_OK;
+/* Records on every open tape of the thread that tracks an input. */
+static smelt_status record_operation(const smelt_apply_desc *desc, int count, smelt_array *result) {
+    if (paused || desc->operation == SMELT_OPERATION_STOP_GRADIENT) return SMELT_OK;
     for (struct smelt_tape *tape = innermost; tape; tape = tape->below)
         if (records(tape, desc->inputs, count))
             TRY(add_node(tape, desc, NULL, desc->inputs, count, &result, 1));
     return SMELT_OK;
 }
+
+/* ---- Life. */
+
+smelt_status smelt_tape_begin(smelt_tape **out) {
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "tape: the address for the new tape is NULL");
+    smelt_tape *tape = calloc(1, sizeof *tape);
+    if (!tape) return fail_out_of_memory(sizeof *tape);
+    tape->thread = &thread_mark;
+    tape->open = true;
+    tape->below = innermost;
+    innermost = tape;
+    operation_record_with(record_operation);
+    *out = tape;
+    return SMELT_OK;
+}
+
+smelt_status smelt_tape_end(smelt_tape *tape) {
+    if (!tape) return fail(SMELT_ERROR_INVALID_ARGUMENT, "tape end: tape is NULL");
+    if (!tape->open) return SMELT_OK;
+    if (tape->thread != &thread_mark)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "tape end: the tape was begun on another thread, where it has to be ended");
+    struct smelt_tape **link = &innermost;
+    while (*link != tape) link = &(*link)->below;
+    *link = tape->below;
+    if (!innermost) operation_record_with(NULL);
+    tape->open = false;
+    return SMELT_OK;
+}
+
+static void custom_release(struct custom *custom) {
+    if (!custom || atomic_fetch_sub(&custom->references, 1) != 1) return;
+    if (custom->desc.release) custom->desc.release(custom->desc.context);
+    free(custom->name);
+    free(custom);
+}
+
+void smelt_tape_release(smelt_tape *tape) {
+    if (!tape || smelt_tape_end(tape) != SMELT_OK) return;
+    for (int n = tape->node_count - 1; n >= 0; n--) {
+        struct node *node = &tape->nodes[n];
+        for (int i = 0; i < node->input_count + node->output_count; i++) smelt_array_release(node->inputs[i]);
+        free(node->inputs);
+        custom_release(node->custom);
+    }
+    for (int i = 0; i < tape->watched_count; i++) smelt_array_release(tape->watched[i]);
+    free(tape->nodes);
+    free(tape->watched);
+    free(tape->tracked);
+    free(tape);
+}
+
+smelt_status smelt_tape_watch(smelt_tape *tape, smelt_array *array) {
+    if (!tape || !array)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "tape watch: %s is NULL", tape ? "array" : "tape");
+    if (tracks(tape, array)) return SMELT_OK;
+    if (tape->watched_count == tape->watched_capacity) {
+        int capacity = tape->watched_capacity ? 2 * tape->watched_capacity : 8;
+        smelt_array **more = realloc(tape->watched, (size_t)capacity * sizeof(smelt_array *));
+        if (!more) return fail_out_of_memory((size_t)capacity * sizeof(smelt_array *));
+        tape->watched = more;
+        tape->watched_capacity = capacity;
+    }
+    TRY(track(tape, array));
+    tape->watched[tape->watched_count++] = smelt_array_retain(array);
+    return SMELT_OK;
+}
+
+/* ---- Custom functions. */
 
 static smelt_status record_custom(const smelt_record_desc *desc, struct custom *custom) {
     for (int i = 0; i < desc->input_count + desc->output_count; i++) {

@@ -33,13 +33,7 @@ struct smelt_tape {
     int watched_count, watched_capacity;
 };
 
-/* Records on every open tape of the thread that tracks an input. */
-smelt_status tape_record_operation(const smelt_apply_desc *desc, int count, smelt_array *result);
-
 /* Where in `tracked` a handle lies, or would. The tape tracks something. */
 size_t tape_slot(const smelt_tape *tape, const smelt_array *array);
-
-/* No derivative flows through an operation's input: its dtype, or what it is for, has none. */
-bool tape_input_is_differentiable(const struct node *node, int input);
 
 #endif

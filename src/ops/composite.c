@@ -13,47 +13,49 @@ static struct expression open(const struct call *call) {
 smelt_status compose_clip(const struct call *call, smelt_array **result) {
     struct expression e = open(call);
     uint64_t weak = call->desc->weak;
-    smelt_array *low = e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MAXIMUM,
-                                                       .inputs = {call->inputs[0], call->inputs[1]},
-                                                       .weak = weak & 3});
-    smelt_array *both = e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MINIMUM,
-                                                        .inputs = {low, call->inputs[2]},
-                                                        .weak = weak >> 1 & 2});
-    return expression_close(&e, both, result);
+    smelt_array *low = expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MAXIMUM,
+                                                          .inputs = {call->inputs[0], call->inputs[1]},
+                                                          .weak = weak & 3});
+    smelt_array *both = expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MINIMUM,
+                                                           .inputs = {low, call->inputs[2]},
+                                                           .weak = weak >> 1 & 2});
+    return expr_close(&e, both, result);
 }
 
 static smelt_array *is_close(struct expression *e, const struct call *call) {
     smelt_array *x = call->inputs[0], *y = call->inputs[1];
     const double *numbers = call->desc->numbers;
     uint64_t weak = call->desc->weak;
-    smelt_array *difference = e_apply(
+    smelt_array *difference = expr_apply(
         e, &(smelt_apply_desc){.operation = SMELT_OPERATION_SUBTRACT, .inputs = {x, y}, .weak = weak});
     /* In float32 where it would be integers, whose differences wrap, or halfs, too coarse for tolerances. */
     if (difference && difference->dtype != SMELT_FLOAT64 && difference->dtype != SMELT_COMPLEX64) {
-        x = e_astype(e, x, SMELT_FLOAT32);
-        y = e_astype(e, y, SMELT_FLOAT32);
-        difference = e_binary(e, SMELT_OPERATION_SUBTRACT, x, y);
+        x = expr_astype(e, x, SMELT_FLOAT32);
+        y = expr_astype(e, y, SMELT_FLOAT32);
+        difference = expr_binary(e, SMELT_OPERATION_SUBTRACT, x, y);
     }
-    smelt_array *allowed = e_with(
-        e, SMELT_OPERATION_ADD,
-        e_with(e, SMELT_OPERATION_MULTIPLY, e_unary(e, SMELT_OPERATION_ABS, y), numbers[0]), numbers[1]);
+    smelt_array *allowed =
+        expr_with(e, SMELT_OPERATION_ADD,
+                  expr_with(e, SMELT_OPERATION_MULTIPLY, expr_unary(e, SMELT_OPERATION_ABS, y), numbers[0]),
+                  numbers[1]);
     smelt_array *near =
-        e_binary(e, SMELT_OPERATION_LESS_EQUAL, e_unary(e, SMELT_OPERATION_ABS, difference), allowed);
+        expr_binary(e, SMELT_OPERATION_LESS_EQUAL, expr_unary(e, SMELT_OPERATION_ABS, difference), allowed);
     /* Infinities are close to themselves, and to nothing else however large they make what is allowed. */
-    near = e_binary(e, SMELT_OPERATION_LOGICAL_AND, near, e_unary(e, SMELT_OPERATION_ISFINITE, allowed));
-    near = e_binary(e, SMELT_OPERATION_LOGICAL_OR, near, e_binary(e, SMELT_OPERATION_EQUAL, x, y));
+    near =
+        expr_binary(e, SMELT_OPERATION_LOGICAL_AND, near, expr_unary(e, SMELT_OPERATION_ISFINITE, allowed));
+    near = expr_binary(e, SMELT_OPERATION_LOGICAL_OR, near, expr_binary(e, SMELT_OPERATION_EQUAL, x, y));
     if (!call->desc->equal_nan) return near;
-    smelt_array *nan = e_binary(e, SMELT_OPERATION_LOGICAL_AND, e_unary(e, SMELT_OPERATION_ISNAN, x),
-                                e_unary(e, SMELT_OPERATION_ISNAN, y));
-    return e_binary(e, SMELT_OPERATION_LOGICAL_OR, near, nan);
+    smelt_array *nan = expr_binary(e, SMELT_OPERATION_LOGICAL_AND, expr_unary(e, SMELT_OPERATION_ISNAN, x),
+                                   expr_unary(e, SMELT_OPERATION_ISNAN, y));
+    return expr_binary(e, SMELT_OPERATION_LOGICAL_OR, near, nan);
 }
 
 smelt_status compose_close(const struct call *call, smelt_array **result) {
     struct expression e = open(call);
     smelt_array *near = is_close(&e, call);
     if (call->desc->operation == SMELT_OPERATION_ALL_CLOSE && near)
-        near = e_reduce(&e, SMELT_OPERATION_ALL, near, (UINT32_C(1) << near->shape.ndim) - 1, false);
-    return expression_close(&e, near, result);
+        near = expr_reduce(&e, SMELT_OPERATION_ALL, near, (UINT32_C(1) << near->shape.ndim) - 1, false);
+    return expr_close(&e, near, result);
 }
 
 smelt_status compose_array_equal(const struct call *call, smelt_array **result) {
@@ -65,15 +67,16 @@ smelt_status compose_array_equal(const struct call *call, smelt_array **result) 
                                                .device = call->device,
                                                .stream = call->desc->stream},
                            result);
-    smelt_array *equal = e_apply(
+    smelt_array *equal = expr_apply(
         &e,
         &(smelt_apply_desc){.operation = SMELT_OPERATION_EQUAL, .inputs = {x, y}, .weak = call->desc->weak});
     if (call->desc->equal_nan)
-        equal = e_binary(&e, SMELT_OPERATION_LOGICAL_OR, equal,
-                         e_binary(&e, SMELT_OPERATION_LOGICAL_AND, e_unary(&e, SMELT_OPERATION_ISNAN, x),
-                                  e_unary(&e, SMELT_OPERATION_ISNAN, y)));
-    return expression_close(
-        &e, e_reduce(&e, SMELT_OPERATION_ALL, equal, (UINT32_C(1) << x->shape.ndim) - 1, false), result);
+        equal =
+            expr_binary(&e, SMELT_OPERATION_LOGICAL_OR, equal,
+                        expr_binary(&e, SMELT_OPERATION_LOGICAL_AND, expr_unary(&e, SMELT_OPERATION_ISNAN, x),
+                                    expr_unary(&e, SMELT_OPERATION_ISNAN, y)));
+    return expr_close(
+        &e, expr_reduce(&e, SMELT_OPERATION_ALL, equal, (UINT32_C(1) << x->shape.ndim) - 1, false), result);
 }
 
 /* ---- Over axes. Integers become float32; sums of halfs are made in float32, and rounded at the end. */
@@ -87,7 +90,7 @@ static smelt_status over_axes(const struct call *call, smelt_array **x, struct e
         if (*axes >> d & 1) *count *= input->shape.size[d];
     *dtype = dtype_is_inexact(input->dtype) ? input->dtype : SMELT_FLOAT32;
     bool small = *dtype == SMELT_FLOAT16 || *dtype == SMELT_BFLOAT16;
-    *x = e_astype(e, input, small ? SMELT_FLOAT32 : *dtype);
+    *x = expr_astype(e, input, small ? SMELT_FLOAT32 : *dtype);
     return e->status;
 }
 
@@ -97,11 +100,11 @@ static smelt_array *drop_kept(struct expression *e, const struct call *call, sme
     smelt_shape shape = {.ndim = 0};
     for (int d = 0; d < x->shape.ndim; d++)
         if (!(axes >> d & 1)) shape.size[shape.ndim++] = x->shape.size[d];
-    return e_reshape(e, x, &shape);
+    return expr_reshape(e, x, &shape);
 }
 
 static smelt_array *mean_of(struct expression *e, smelt_array *x, uint32_t axes, double count) {
-    return e_with(e, SMELT_OPERATION_DIVIDE, e_reduce(e, SMELT_OPERATION_SUM, x, axes, true), count);
+    return expr_with(e, SMELT_OPERATION_DIVIDE, expr_reduce(e, SMELT_OPERATION_SUM, x, axes, true), count);
 }
 
 smelt_status compose_mean(const struct call *call, smelt_array **result) {
@@ -112,8 +115,8 @@ smelt_status compose_mean(const struct call *call, smelt_array **result) {
     smelt_dtype dtype;
     e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
     if (e.status == SMELT_OK)
-        mean = e_astype(&e, drop_kept(&e, call, mean_of(&e, x, axes, (double)count), axes), dtype);
-    return expression_close(&e, mean, result);
+        mean = expr_astype(&e, drop_kept(&e, call, mean_of(&e, x, axes, (double)count), axes), dtype);
+    return expr_close(&e, mean, result);
 }
 
 smelt_status compose_variance(const struct call *call, smelt_array **result) {
@@ -124,25 +127,26 @@ smelt_status compose_variance(const struct call *call, smelt_array **result) {
     smelt_dtype dtype;
     e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
     if (e.status == SMELT_OK) {
-        smelt_array *apart = e_binary(&e, SMELT_OPERATION_SUBTRACT, x, mean_of(&e, x, axes, (double)count));
+        smelt_array *apart =
+            expr_binary(&e, SMELT_OPERATION_SUBTRACT, x, mean_of(&e, x, axes, (double)count));
         int64_t degrees = count - call->desc->offset;
-        variance =
-            mean_of(&e, e_unary(&e, SMELT_OPERATION_SQUARE, apart), axes, degrees > 0 ? (double)degrees : 0);
+        variance = mean_of(&e, expr_unary(&e, SMELT_OPERATION_SQUARE, apart), axes,
+                           degrees > 0 ? (double)degrees : 0);
         if (call->desc->operation == SMELT_OPERATION_STD)
-            variance = e_unary(&e, SMELT_OPERATION_SQRT, variance);
-        variance = e_astype(&e, drop_kept(&e, call, variance, axes), dtype);
+            variance = expr_unary(&e, SMELT_OPERATION_SQRT, variance);
+        variance = expr_astype(&e, drop_kept(&e, call, variance, axes), dtype);
     }
-    return expression_close(&e, variance, result);
+    return expr_close(&e, variance, result);
 }
 
 /* The largest element, taken as a constant: it cancels in the derivative. Infinite ones are taken as 0. */
 static smelt_array *shift_of(struct expression *e, smelt_array *x, uint32_t axes) {
     smelt_array *largest =
-        e_reduce(e, SMELT_OPERATION_MAX, e_unary(e, SMELT_OPERATION_STOP_GRADIENT, x), axes, true);
-    return e_apply(e, &(smelt_apply_desc){
-                          .operation = SMELT_OPERATION_WHERE,
-                          .inputs = {e_unary(e, SMELT_OPERATION_ISFINITE, largest), largest, e_number(e, 0)},
-                          .weak = 4});
+        expr_reduce(e, SMELT_OPERATION_MAX, expr_unary(e, SMELT_OPERATION_STOP_GRADIENT, x), axes, true);
+    return expr_apply(e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                             .inputs = {expr_unary(e, SMELT_OPERATION_ISFINITE, largest),
+                                                        largest, expr_number(e, 0)},
+                                             .weak = 4});
 }
 
 smelt_status compose_logsumexp(const struct call *call, smelt_array **result) {
@@ -155,12 +159,12 @@ smelt_status compose_logsumexp(const struct call *call, smelt_array **result) {
     if (e.status == SMELT_OK) {
         smelt_array *shift = shift_of(&e, x, axes);
         smelt_array *exps =
-            e_unary(&e, SMELT_OPERATION_EXP, e_binary(&e, SMELT_OPERATION_SUBTRACT, x, shift));
-        value = e_unary(&e, SMELT_OPERATION_LOG, e_reduce(&e, SMELT_OPERATION_SUM, exps, axes, true));
-        value = e_binary(&e, SMELT_OPERATION_ADD, value, shift);
-        value = e_astype(&e, drop_kept(&e, call, value, axes), dtype);
+            expr_unary(&e, SMELT_OPERATION_EXP, expr_binary(&e, SMELT_OPERATION_SUBTRACT, x, shift));
+        value = expr_unary(&e, SMELT_OPERATION_LOG, expr_reduce(&e, SMELT_OPERATION_SUM, exps, axes, true));
+        value = expr_binary(&e, SMELT_OPERATION_ADD, value, shift);
+        value = expr_astype(&e, drop_kept(&e, call, value, axes), dtype);
     }
-    return expression_close(&e, value, result);
+    return expr_close(&e, value, result);
 }
 
 smelt_status compose_softmax(const struct call *call, smelt_array **result) {
@@ -171,15 +175,15 @@ smelt_status compose_softmax(const struct call *call, smelt_array **result) {
     smelt_dtype dtype;
     e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
     if (e.status == SMELT_OK && !x->size) {
-        value = e_unary(&e, SMELT_OPERATION_EXP, x);
+        value = expr_unary(&e, SMELT_OPERATION_EXP, x);
     } else if (e.status == SMELT_OK) {
-        smelt_array *exps = e_unary(&e, SMELT_OPERATION_EXP,
-                                    e_binary(&e, SMELT_OPERATION_SUBTRACT, x, shift_of(&e, x, axes)));
-        value =
-            e_binary(&e, SMELT_OPERATION_DIVIDE, exps, e_reduce(&e, SMELT_OPERATION_SUM, exps, axes, true));
+        smelt_array *exps = expr_unary(&e, SMELT_OPERATION_EXP,
+                                       expr_binary(&e, SMELT_OPERATION_SUBTRACT, x, shift_of(&e, x, axes)));
+        value = expr_binary(&e, SMELT_OPERATION_DIVIDE, exps,
+                            expr_reduce(&e, SMELT_OPERATION_SUM, exps, axes, true));
     }
-    if (value) value = e_astype(&e, value, dtype);
-    return expression_close(&e, value, result);
+    if (value) value = expr_astype(&e, value, dtype);
+    return expr_close(&e, value, result);
 }
 
 /* ---- Shapes: reshapes by other names. */
@@ -202,8 +206,8 @@ smelt_status compose_flatten(const struct call *call, smelt_array **result) {
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
                         "flatten: %d axes are given, expected the first and the last",
                         call->desc->axis_count);
-        TRY(axes_check("flatten", call->desc->axes, 1, old->ndim, &first));
-        TRY(axes_check("flatten", call->desc->axes + 1, 1, old->ndim, &last));
+        TRY(call_check_axes("flatten", call->desc->axes, 1, old->ndim, &first));
+        TRY(call_check_axes("flatten", call->desc->axes + 1, 1, old->ndim, &last));
         if (first > last)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "flatten: axis %d comes after axis %d", first, last);
     }
@@ -224,7 +228,7 @@ smelt_status compose_expand_dims(const struct call *call, smelt_array **result) 
     if (shape.ndim > SMELT_MAX_DIMENSIONS)
         return fail(SMELT_ERROR_LIMIT, "expand_dims: %d dimensions; at most %d are allowed", shape.ndim,
                     SMELT_MAX_DIMENSIONS);
-    TRY(axes_check("expand_dims", call->desc->axes, count, shape.ndim, axes));
+    TRY(call_check_axes("expand_dims", call->desc->axes, count, shape.ndim, axes));
     for (int i = 0; i < count; i++) shape.size[axes[i]] = -1;
     for (int d = 0, from = 0; d < shape.ndim; d++)
         shape.size[d] = shape.size[d] == -1 ? 1 : old->size[from++];
@@ -253,19 +257,19 @@ smelt_status compose_stack(const struct call *call, smelt_array **result) {
         .operation = SMELT_OPERATION_CONCATENATE, .axis_count = 1, .axes = {call->desc->axes[0]}};
     const smelt_shape *first = &call->inputs[0]->shape;
     if (!call->desc->axis_count) desc.axes[0] = 0;
-    TRY(axes_check("stack", desc.axes, 1, first->ndim + 1, desc.axes));
+    TRY(call_check_axes("stack", desc.axes, 1, first->ndim + 1, desc.axes));
     for (int i = 0; i < call->count; i++) {
         if (!shape_equal(&call->inputs[i]->shape, first)) {
             e.status = fail(SMELT_ERROR_INVALID_ARGUMENT, "stack: input %d has shape %s, input 0 %s", i,
                             shape_print(&call->inputs[i]->shape).text, shape_print(first).text);
             break;
         }
-        desc.inputs[i] = e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_EXPAND_DIMS,
-                                                         .inputs = {call->inputs[i]},
-                                                         .axis_count = 1,
-                                                         .axes = {desc.axes[0]}});
+        desc.inputs[i] = expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_EXPAND_DIMS,
+                                                            .inputs = {call->inputs[i]},
+                                                            .axis_count = 1,
+                                                            .axes = {desc.axes[0]}});
     }
-    return expression_close(&e, e_apply(&e, &desc), result);
+    return expr_close(&e, expr_apply(&e, &desc), result);
 }
 
 smelt_status compose_triangle(const struct call *call, smelt_array **result) {
@@ -281,17 +285,17 @@ smelt_status compose_triangle(const struct call *call, smelt_array **result) {
         .dtype = SMELT_INT32,
         .device = call->device,
         .numbers = {(double)call->desc->offset, (double)(rows + call->desc->offset), 1}};
-    smelt_array *row = e_reshape(&e, e_apply(&e, &range), &(smelt_shape){2, {rows, 1}});
+    smelt_array *row = expr_reshape(&e, expr_apply(&e, &range), &(smelt_shape){2, {rows, 1}});
     range.numbers[0] = 0;
     range.numbers[1] = (double)columns;
-    smelt_array *column = e_apply(&e, &range);
+    smelt_array *column = expr_apply(&e, &range);
     bool lower = call->desc->operation == SMELT_OPERATION_TRIL;
     smelt_array *inside =
-        e_binary(&e, lower ? SMELT_OPERATION_GREATER_EQUAL : SMELT_OPERATION_LESS_EQUAL, row, column);
-    smelt_array *value = e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
-                                                         .inputs = {inside, x, e_number(&e, 0)},
-                                                         .weak = 4});
-    return expression_close(&e, value ? e_astype(&e, value, x->dtype) : NULL, result);
+        expr_binary(&e, lower ? SMELT_OPERATION_GREATER_EQUAL : SMELT_OPERATION_LESS_EQUAL, row, column);
+    smelt_array *value = expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_WHERE,
+                                                            .inputs = {inside, x, expr_number(&e, 0)},
+                                                            .weak = 4});
+    return expr_close(&e, value ? expr_astype(&e, value, x->dtype) : NULL, result);
 }
 
 /* ---- By indices. */
@@ -302,14 +306,14 @@ smelt_status compose_take(const struct call *call, smelt_array **result) {
     int axis;
     bool flat;
     TRY(call_axis(call, x->shape.ndim, &axis, &flat));
-    if (flat) x = e_reshape(&e, x, &(smelt_shape){1, {x->size}});
-    return expression_close(&e,
-                            e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_GATHER,
-                                                            .inputs = {x, call->inputs[1]},
-                                                            .axis_count = 1,
-                                                            .axes = {axis},
-                                                            .offset = axis}),
-                            result);
+    if (flat) x = expr_reshape(&e, x, &(smelt_shape){1, {x->size}});
+    return expr_close(&e,
+                      expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_GATHER,
+                                                         .inputs = {x, call->inputs[1]},
+                                                         .axis_count = 1,
+                                                         .axes = {axis},
+                                                         .offset = axis}),
+                      result);
 }
 
 /* All dimensions are indexed: the axis by the indices, every other one by its own positions. */
@@ -328,7 +332,7 @@ smelt_status compose_take_along_axis(const struct call *call, smelt_array **resu
     smelt_shape shape = indices->shape;
     for (int d = 0; d < ndim; d++)
         if (d != axis && shape.size[d] == 1) shape.size[d] = x->shape.size[d];
-    indices = e_broadcast(&e, indices, &shape);
+    indices = expr_broadcast(&e, indices, &shape);
     for (int d = 0; d < ndim; d++) {
         smelt_shape line = {.ndim = ndim};
         for (int i = 0; i < ndim; i++) line.size[i] = i == d ? shape.size[d] : 1;
@@ -339,15 +343,16 @@ smelt_status compose_take_along_axis(const struct call *call, smelt_array **resu
             break;
         }
         desc.inputs[1 + d] =
-            d == axis ? indices
-                      : e_reshape(&e,
-                                  e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ARANGE,
+            d == axis
+                ? indices
+                : expr_reshape(&e,
+                               expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_ARANGE,
                                                                   .dtype = SMELT_INT32,
                                                                   .device = call->device,
                                                                   .numbers = {0, (double)shape.size[d], 1}}),
-                                  &line);
+                               &line);
     }
-    return expression_close(&e, e_apply(&e, &desc), result);
+    return expr_close(&e, expr_apply(&e, &desc), result);
 }
 
 smelt_status compose_scatter_add(const struct call *call, smelt_array **result) {
@@ -362,9 +367,9 @@ smelt_status compose_scatter_add(const struct call *call, smelt_array **result) 
                     "scatter_add: %d inputs are given, expected an array, updates, indices", call->count);
     memmove(desc.inputs, desc.inputs + 1, sizeof desc.inputs - sizeof *desc.inputs);
     desc.inputs[SMELT_MAX_ARGUMENTS - 1] = NULL;
-    desc.inputs[0] = e_astype(&e, desc.inputs[0], x->dtype);
-    smelt_array *sum = e_apply(&e, &desc);
-    return expression_close(&e, e_binary(&e, SMELT_OPERATION_ADD, x, sum), result);
+    desc.inputs[0] = expr_astype(&e, desc.inputs[0], x->dtype);
+    smelt_array *sum = expr_apply(&e, &desc);
+    return expr_close(&e, expr_binary(&e, SMELT_OPERATION_ADD, x, sum), result);
 }
 
 /* ---- Products. */
@@ -372,9 +377,9 @@ smelt_status compose_scatter_add(const struct call *call, smelt_array **result) 
 smelt_status compose_outer(const struct call *call, smelt_array **result) {
     struct expression e = open(call);
     smelt_array *x = call->inputs[0], *y = call->inputs[1];
-    x = e_reshape(&e, x, &(smelt_shape){2, {x->size, 1}});
-    y = e_reshape(&e, y, &(smelt_shape){1, {y->size}});
-    return expression_close(&e, e_binary(&e, SMELT_OPERATION_MULTIPLY, x, y), result);
+    x = expr_reshape(&e, x, &(smelt_shape){2, {x->size, 1}});
+    y = expr_reshape(&e, y, &(smelt_shape){1, {y->size}});
+    return expr_close(&e, expr_binary(&e, SMELT_OPERATION_MULTIPLY, x, y), result);
 }
 
 /* The dimensions `first` come first, in their order, the others behind, or the other way round; as a matrix.
@@ -397,8 +402,8 @@ static smelt_array *as_matrix(struct expression *e, smelt_array *x, const int *a
         free->size[free->ndim++] = x->shape.size[d];
         kept *= x->shape.size[d];
     }
-    smelt_array *turned = x->shape.ndim ? e_transpose(e, x, order) : x;
-    return e_reshape(e, turned, &(smelt_shape){2, {behind ? kept : summed, behind ? summed : kept}});
+    smelt_array *turned = x->shape.ndim ? expr_transpose(e, x, order) : x;
+    return expr_reshape(e, turned, &(smelt_shape){2, {behind ? kept : summed, behind ? summed : kept}});
 }
 
 static smelt_status tensordot(const struct call *call, const int *x_axes, const int *y_axes, int count,
@@ -417,18 +422,18 @@ static smelt_status tensordot(const struct call *call, const int *x_axes, const 
                         shape_print(&y->shape).text);
     smelt_array *a = as_matrix(&e, x, x_axes, count, true, &shape);
     smelt_array *b = as_matrix(&e, y, y_axes, count, false, &shape);
-    return expression_close(&e, e_reshape(&e, e_binary(&e, SMELT_OPERATION_MATMUL, a, b), &shape), result);
+    return expr_close(&e, expr_reshape(&e, expr_binary(&e, SMELT_OPERATION_MATMUL, a, b), &shape), result);
 }
 
 smelt_status compose_inner(const struct call *call, smelt_array **result) {
     smelt_array *x = call->inputs[0], *y = call->inputs[1];
     if (!x->shape.ndim || !y->shape.ndim) {
         struct expression e = open(call);
-        return expression_close(&e,
-                                e_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MULTIPLY,
-                                                                .inputs = {x, y},
-                                                                .weak = call->desc->weak}),
-                                result);
+        return expr_close(&e,
+                          expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_MULTIPLY,
+                                                             .inputs = {x, y},
+                                                             .weak = call->desc->weak}),
+                          result);
     }
     return tensordot(call, (int[]){x->shape.ndim - 1}, (int[]){y->shape.ndim - 1}, 1, result);
 }
@@ -439,7 +444,7 @@ smelt_status compose_tensordot(const struct call *call, smelt_array **result) {
     if (call->desc->axis_count % 2)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "tensordot: %d axes are given, expected as many of each input", call->desc->axis_count);
-    TRY(axes_check("tensordot", call->desc->axes, count, call->inputs[0]->shape.ndim, x_axes));
-    TRY(axes_check("tensordot", call->desc->axes + count, count, call->inputs[1]->shape.ndim, y_axes));
+    TRY(call_check_axes("tensordot", call->desc->axes, count, call->inputs[0]->shape.ndim, x_axes));
+    TRY(call_check_axes("tensordot", call->desc->axes + count, count, call->inputs[1]->shape.ndim, y_axes));
     return tensordot(call, x_axes, y_axes, count, result);
 }

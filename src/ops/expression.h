@@ -14,35 +14,35 @@ struct expression {
 };
 
 /* Ends it: takes `value` out into *result, releases the rest, returns the first failure. */
-smelt_status expression_close(struct expression *e, smelt_array *value, smelt_array **result);
+smelt_status expr_close(struct expression *e, smelt_array *value, smelt_array **result);
 
 /* Hands an array to the expression, which releases it. */
-smelt_array *expression_keep(struct expression *e, smelt_array *array);
+smelt_array *expr_keep(struct expression *e, smelt_array *array);
 
 /* Each yields an array of the expression's, or NULL after a failure; NULL arguments are failures' results. */
-smelt_array *e_apply(struct expression *e, const smelt_apply_desc *desc);
-smelt_array *e_unary(struct expression *e, smelt_operation operation, smelt_array *x);
-smelt_array *e_binary(struct expression *e, smelt_operation operation, smelt_array *x, smelt_array *y);
+smelt_array *expr_apply(struct expression *e, const smelt_apply_desc *desc);
+smelt_array *expr_unary(struct expression *e, smelt_operation operation, smelt_array *x);
+smelt_array *expr_binary(struct expression *e, smelt_operation operation, smelt_array *x, smelt_array *y);
 /* With a weak number on the right, on the left. */
-smelt_array *e_with(struct expression *e, smelt_operation operation, smelt_array *x, double y);
-smelt_array *e_from(struct expression *e, smelt_operation operation, double x, smelt_array *y);
-smelt_array *e_where(struct expression *e, smelt_array *condition, smelt_array *x, smelt_array *y);
+smelt_array *expr_with(struct expression *e, smelt_operation operation, smelt_array *x, double y);
+smelt_array *expr_from(struct expression *e, smelt_operation operation, double x, smelt_array *y);
+smelt_array *expr_where(struct expression *e, smelt_array *condition, smelt_array *x, smelt_array *y);
 /* A scalar to be passed as weak: float64 on the host. */
-smelt_array *e_number(struct expression *e, double value);
-smelt_array *e_astype(struct expression *e, smelt_array *x, smelt_dtype dtype);
+smelt_array *expr_number(struct expression *e, double value);
+smelt_array *expr_astype(struct expression *e, smelt_array *x, smelt_dtype dtype);
 /* Of the dtype of `like`; where that is float64 also on its device, for only the host computes with it. */
-smelt_array *e_as(struct expression *e, smelt_array *x, const smelt_array *like);
+smelt_array *expr_as(struct expression *e, smelt_array *x, const smelt_array *like);
 /* Over axes given as bits. */
-smelt_array *e_reduce(struct expression *e, smelt_operation operation, smelt_array *x, uint32_t axes,
-                      bool keepdims);
-smelt_array *e_reshape(struct expression *e, smelt_array *x, const smelt_shape *shape);
-smelt_array *e_broadcast(struct expression *e, smelt_array *x, const smelt_shape *shape);
-smelt_array *e_transpose(struct expression *e, smelt_array *x, const int *axes);
-smelt_array *e_cumulate(struct expression *e, smelt_operation operation, smelt_array *x, int axis,
-                        bool reverse, bool exclusive);
+smelt_array *expr_reduce(struct expression *e, smelt_operation operation, smelt_array *x, uint32_t axes,
+                         bool keepdims);
+smelt_array *expr_reshape(struct expression *e, smelt_array *x, const smelt_shape *shape);
+smelt_array *expr_broadcast(struct expression *e, smelt_array *x, const smelt_shape *shape);
+smelt_array *expr_transpose(struct expression *e, smelt_array *x, const int *axes);
+smelt_array *expr_cumulate(struct expression *e, smelt_operation operation, smelt_array *x, int axis,
+                           bool reverse, bool exclusive);
 /* Zeros like x. */
-smelt_array *e_zeros(struct expression *e, smelt_array *x);
+smelt_array *expr_zeros(struct expression *e, smelt_array *x);
 /* Sums x over what was broadcast, so that it has `shape`. */
-smelt_array *e_sum_to(struct expression *e, smelt_array *x, const smelt_shape *shape);
+smelt_array *expr_sum_to(struct expression *e, smelt_array *x, const smelt_shape *shape);
 
 #endif

@@ -16,7 +16,7 @@ static smelt_status read_axes(const struct call *call, struct indexed *out) {
     if (out->count > ndim)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %d arrays of indices for %d dimensions", call->name,
                     out->count, ndim);
-    return axes_check(call->name, given ? call->desc->axes : axes, out->count, ndim, out->axes);
+    return call_check_axes(call->name, given ? call->desc->axes : axes, out->count, ndim, out->axes);
 }
 
 smelt_status indexed_read(const struct call *call, int first, const smelt_shape *shape, struct indexed *out) {

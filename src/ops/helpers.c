@@ -3,7 +3,7 @@
 /* erf: odd polynomial below 1, 1 - exp(polynomial) up to 4, both by interpolation in Chebyshev's points
  * (errors of the polynomials 2e-9 and 1e-9). log1p, expm1: what rounding took from 1 + x or e^x is made good
  * by a quotient. */
-const char helpers_text[] =
+const char program_helpers[] =
     "inline float log1p_of(float x) {\n"
     "  float u = 1.0f + x;\n"
     "  return u == 1.0f || u == INFINITY ? x : log(u) * (x / (u - 1.0f));\n"
@@ -71,7 +71,7 @@ const char helpers_text[] =
     "  return i < 0 ? 0 : i >= size ? size - 1 : i;\n"
     "}\n";
 
-const char helpers_complex_text[] =
+const char program_complex_helpers[] =
     "struct complex64 {\n"
     "  float re, im;\n"
     "  complex64() = default;\n"

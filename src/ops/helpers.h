@@ -3,9 +3,9 @@
 #define SMELT_OPS_HELPERS_H
 
 /* Functions Metal's library lacks, or has otherwise. */
-extern const char helpers_text[];
+extern const char program_helpers[];
 
 /* struct complex64. */
-extern const char helpers_complex_text[];
+extern const char program_complex_helpers[];
 
 #endif

@@ -7,44 +7,6 @@
 
 #include <string.h>
 
-/* ---- Names. */
-
-static const struct {
-    const char *name;
-    smelt_operation_kind kind;
-    int inputs;
-} names[SMELT_OPERATION_END] = {
-#define ROW(upper, lower, kind, inputs) [SMELT_OPERATION_##upper] = {#lower, SMELT_KIND_##kind, inputs},
-    SMELT_OPERATION_TABLE(ROW)
-#undef ROW
-};
-
-static bool known(smelt_operation operation) {
-    return operation > SMELT_OPERATION_NONE && operation < SMELT_OPERATION_END;
-}
-
-int smelt_operation_count(void) {
-    return SMELT_OPERATION_END - 1;
-}
-
-const char *smelt_operation_name(smelt_operation operation) {
-    return known(operation) ? names[operation].name : NULL;
-}
-
-smelt_operation_kind smelt_operation_kind_of(smelt_operation operation) {
-    return known(operation) ? names[operation].kind : SMELT_KIND_NONE;
-}
-
-int smelt_operation_inputs(smelt_operation operation) {
-    return known(operation) ? names[operation].inputs : 0;
-}
-
-smelt_operation smelt_operation_from_name(const char *name) {
-    for (int i = 1; name && i < SMELT_OPERATION_END; i++)
-        if (strcmp(names[i].name, name) == 0) return (smelt_operation)i;
-    return SMELT_OPERATION_NONE;
-}
-
 /* ---- Who computes an operation: one of the two. */
 
 struct computing {
@@ -90,15 +52,15 @@ static const struct computing *computing_of(smelt_operation operation) {
 
 static smelt_status check_inputs(const smelt_apply_desc *desc, struct call *call) {
     TRY(reserved_check(smelt_apply_desc, desc));
-    if (!known(desc->operation))
+    call->name = smelt_operation_name(desc->operation);
+    if (!call->name)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "apply: operation %d is not one of smelt_operation",
                     (int)desc->operation);
-    call->name = names[desc->operation].name;
     while (call->count < SMELT_MAX_ARGUMENTS && desc->inputs[call->count]) {
         call->inputs[call->count] = desc->inputs[call->count];
         call->count++;
     }
-    int wanted = names[desc->operation].inputs;
+    int wanted = smelt_operation_inputs(desc->operation);
     if (wanted >= 0 ? call->count != wanted : call->count < 1)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %d inputs are given, expected %s%d", call->name,
                     call->count, wanted >= 0 ? "" : "at least ", wanted >= 0 ? wanted : 1);
@@ -150,6 +112,16 @@ static smelt_status compose(const struct call *call, const struct computing *com
     return status;
 }
 
+/* ---- Recording. */
+
+static _Thread_local operation_recorder *recorder;
+
+void operation_record_with(operation_recorder *wanted) {
+    recorder = wanted;
+}
+
+/* ---- The call itself. */
+
 smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
     struct call call = {.desc = desc};
     smelt_array *made = NULL;
@@ -159,7 +131,7 @@ smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
     const struct computing *computing = computing_of(desc->operation);
     if (computing->compose) return compose(&call, computing, result);
     TRY(compute(&call, computing, &made));
-    smelt_status status = tape_record_operation(desc, call.count, made);
+    smelt_status status = recorder ? recorder(desc, call.count, made) : SMELT_OK;
     if (status == SMELT_OK)
         *result = made;
     else

@@ -16,7 +16,7 @@ struct call {
 
 typedef smelt_status evaluator(const struct call *call, smelt_array **result);
 
-/* Elementwise: elementwise.c; of float64 arrays, by plain loops: host.c. */
+/* Elementwise: elementwise.c, copy.c; of float64 arrays, by plain loops: host.c. */
 evaluator evaluate_unary, evaluate_binary, evaluate_where, evaluate_astype, evaluate_identity;
 /* Over axes: reduce.c, scan.c. */
 evaluator evaluate_reduce, evaluate_argument, evaluate_cumulative;
@@ -33,9 +33,7 @@ evaluator compose_expand_dims, compose_squeeze, compose_stack, compose_triangle,
 evaluator compose_take_along_axis, compose_scatter_add, compose_outer, compose_inner, compose_tensordot;
 evaluator compose_close, compose_array_equal;
 
-/* ---- Dtypes: promote.c. */
-
-bool dtype_is_inexact(smelt_dtype dtype); /* floats and complex64 */
+/* ---- What a call says: call.c. */
 
 /* The common dtype of a call's inputs `first` …. */
 smelt_status call_dtype(const struct call *call, int first, int count, smelt_dtype *dtype);
@@ -43,16 +41,12 @@ smelt_status call_dtype(const struct call *call, int first, int count, smelt_dty
 /* Whether an input is float64, scalars that are weak apart: those are converted on the host. */
 bool call_has_float64(const struct call *call);
 
-/* ---- Shapes: shape.c. */
-
-bool shape_equal(const smelt_shape *a, const smelt_shape *b);
-/* Whether arrays of shape `from` can be broadcast to `to`. */
-bool shape_broadcasts(const smelt_shape *from, const smelt_shape *to);
-int64_t shape_product(const smelt_shape *shape);
 /* The shape to which a call's inputs `first` … are broadcast. */
 smelt_status call_shape(const struct call *call, int first, int count, smelt_shape *shape);
+/* Broadcasts `shape` with `more`, or says that they do not go together. */
+smelt_status call_join_shapes(const char *name, const smelt_shape *more, smelt_shape *shape);
 /* A list of axes, checked: each in 0 … ndim - 1, none twice. */
-smelt_status axes_check(const char *name, const int *axes, int count, int ndim, int *checked);
+smelt_status call_check_axes(const char *name, const int *axes, int count, int ndim, int *checked);
 /* The axes an operation works over, as bits; all if none are given. */
 smelt_status call_axes(const struct call *call, int ndim, uint32_t *axes);
 /* The one axis; if none is given, *flat is true. */
@@ -60,15 +54,27 @@ smelt_status call_axis(const struct call *call, int ndim, int *axis, bool *flat)
 /* A new array of a call's device. */
 smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt_shape *shape,
                          smelt_array **array);
+
+/* ---- Copies: copy.c. */
+
 /* A row-contiguous array of the same elements, on the call's device: a reference to `array`, or a copy. */
 smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_array **result);
 /* Copies `from`, broadcast and converted, to where `to`'s strides from `offset` on lie. */
 smelt_status call_place(const struct call *call, smelt_array *from, smelt_array *to, const smelt_shape *space,
                         const int64_t *strides, int64_t offset);
 
-/* The part of `array` that a call's slice names: every element of it exists. */
-smelt_status slice_check(const struct call *call, const smelt_array *array, smelt_shape *shape,
-                         int64_t strides[SMELT_MAX_DIMENSIONS], int64_t *offset);
+/* shape.c: the part of `array` that a call's slice names: every element of it exists. */
+smelt_status call_slice(const struct call *call, const smelt_array *array, smelt_shape *shape,
+                        int64_t strides[SMELT_MAX_DIMENSIONS], int64_t *offset);
+
+/* ---- Recording: operation.c. */
+
+/* Called with each result that an evaluator computed on the thread; of a composition, with those of its
+ * parts. */
+typedef smelt_status operation_recorder(const smelt_apply_desc *desc, int count, smelt_array *result);
+
+/* Sets the calling thread's recorder; NULL: none. */
+void operation_record_with(operation_recorder *recorder);
 
 /* ---- The plain loops: host.c. */
 

@@ -48,7 +48,7 @@ smelt_status evaluate_slice_update(const struct call *call, smelt_array **result
     smelt_shape slice;
     int64_t strides[SMELT_MAX_DIMENSIONS], offset;
     TRY(call_output(call, input->dtype, &input->shape, &made));
-    smelt_status status = slice_check(call, made, &slice, strides, &offset);
+    smelt_status status = call_slice(call, made, &slice, strides, &offset);
     if (status == SMELT_OK && !shape_broadcasts(&updates->shape, &slice))
         status = fail(SMELT_ERROR_INVALID_ARGUMENT,
                       "slice_update: updates of shape %s cannot be broadcast to the slice's %s",

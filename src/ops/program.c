@@ -83,8 +83,8 @@ smelt_status program_get(const struct program_key *key, const char *name,
     bool is_complex = false;
     for (int i = 0; i < PROGRAM_MAX_ARRAYS; i++) is_complex |= key->dtypes[i] == SMELT_COMPLEX64;
     text_add(&text, "using namespace metal;\n");
-    text_add(&text, helpers_text);
-    if (is_complex) text_add(&text, helpers_complex_text);
+    text_add(&text, program_helpers);
+    if (is_complex) text_add(&text, program_complex_helpers);
     write(&text, context);
     smelt_status status = text.failed ? fail_out_of_memory(text.length) : SMELT_OK;
     if (status == SMELT_OK)

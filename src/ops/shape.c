@@ -1,110 +1,8 @@
-/* Shapes, axes, and the operations that are views. */
+/* Operations whose results are views: other shapes over the same elements. */
 #include "ops/map.h"
 #include "ops/operation.h"
 
 #include <string.h>
-
-/* ---- Shapes. */
-
-bool shape_equal(const smelt_shape *a, const smelt_shape *b) {
-    bool equal = a->ndim == b->ndim;
-    for (int d = 0; equal && d < a->ndim; d++) equal = a->size[d] == b->size[d];
-    return equal;
-}
-
-bool shape_broadcasts(const smelt_shape *from, const smelt_shape *to) {
-    int lead = to->ndim - from->ndim;
-    bool fits = lead >= 0;
-    for (int d = 0; fits && d < from->ndim; d++)
-        fits = from->size[d] == 1 || from->size[d] == to->size[d + lead];
-    return fits;
-}
-
-int64_t shape_product(const smelt_shape *shape) {
-    int64_t product = 1;
-    for (int d = 0; d < shape->ndim; d++) product *= shape->size[d];
-    return product;
-}
-
-static smelt_status join_shapes(const char *name, const smelt_shape *more, smelt_shape *shape) {
-    smelt_shape joined = {.ndim = more->ndim > shape->ndim ? more->ndim : shape->ndim};
-    for (int i = 1; i <= joined.ndim; i++) {
-        int64_t a = i <= shape->ndim ? shape->size[shape->ndim - i] : 1;
-        int64_t b = i <= more->ndim ? more->size[more->ndim - i] : 1;
-        if (a != b && a != 1 && b != 1)
-            return fail(
-                SMELT_ERROR_INVALID_ARGUMENT,
-                "%s: shapes %s and %s cannot be broadcast: sizes %lld and %lld of dimension -%d differ", name,
-                shape_print(shape).text, shape_print(more).text, (long long)a, (long long)b, i);
-        joined.size[joined.ndim - i] = a == 1 ? b : a;
-    }
-    *shape = joined;
-    return SMELT_OK;
-}
-
-smelt_status smelt_result_shape(const smelt_shape *shapes, int count, smelt_shape *shape) {
-    if (!shapes || !shape) return fail(SMELT_ERROR_INVALID_ARGUMENT, "result shape: an argument is NULL");
-    smelt_shape joined = {.ndim = 0};
-    for (int i = 0; i < count; i++) {
-        int64_t size;
-        TRY(shape_check("result shape", SMELT_BOOL, &shapes[i], &size));
-        TRY(join_shapes("result shape", &shapes[i], &joined));
-    }
-    *shape = joined;
-    return SMELT_OK;
-}
-
-smelt_status call_shape(const struct call *call, int first, int count, smelt_shape *shape) {
-    *shape = call->inputs[first]->shape;
-    for (int i = 1; i < count; i++) TRY(join_shapes(call->name, &call->inputs[first + i]->shape, shape));
-    return SMELT_OK;
-}
-
-smelt_status axes_check(const char *name, const int *axes, int count, int ndim, int *checked) {
-    uint32_t seen = 0;
-    for (int i = 0; i < count; i++) {
-        int axis = axes[i] < 0 ? axes[i] + ndim : axes[i];
-        if (axis < 0 || axis >= ndim)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: axis %d is out of range for %d dimensions", name,
-                        axes[i], ndim);
-        if (seen >> axis & 1)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: axis %d is given twice", name, axes[i]);
-        seen |= UINT32_C(1) << axis;
-        checked[i] = axis;
-    }
-    return SMELT_OK;
-}
-
-smelt_status call_axes(const struct call *call, int ndim, uint32_t *axes) {
-    const smelt_apply_desc *desc = call->desc;
-    int checked[2 * SMELT_MAX_DIMENSIONS];
-    if (!desc->axis_count) {
-        *axes = desc->no_axes ? 0 : (UINT32_C(1) << ndim) - 1;
-        return SMELT_OK;
-    }
-    TRY(axes_check(call->name, desc->axes, desc->axis_count, ndim, checked));
-    *axes = 0;
-    for (int i = 0; i < desc->axis_count; i++) *axes |= UINT32_C(1) << checked[i];
-    return SMELT_OK;
-}
-
-smelt_status call_axis(const struct call *call, int ndim, int *axis, bool *flat) {
-    *flat = call->desc->axis_count == 0;
-    *axis = 0;
-    if (*flat) return SMELT_OK;
-    if (call->desc->axis_count != 1)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %d axes are given, expected one", call->name,
-                    call->desc->axis_count);
-    return axes_check(call->name, call->desc->axes, 1, ndim, axis);
-}
-
-smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt_shape *shape,
-                         smelt_array **array) {
-    smelt_status status = program_output(call->device, call->desc->stream, dtype, shape, array);
-    return status == SMELT_OK ? status : fail_within(status, "%s", call->name);
-}
-
-/* ---- Views. */
 
 /* The strides of `shape` over an array's elements, if there are any: each new dimension must lie within old
  * ones that follow each other without a gap. */
@@ -190,7 +88,7 @@ smelt_status evaluate_transpose(const struct call *call, smelt_array **result) {
         if (call->desc->axis_count != ndim)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "transpose: %d axes are given for %d dimensions",
                         call->desc->axis_count, ndim);
-        TRY(axes_check("transpose", call->desc->axes, ndim, ndim, axes));
+        TRY(call_check_axes("transpose", call->desc->axes, ndim, ndim, axes));
     } else {
         for (int d = 0; d < ndim; d++) axes[d] = ndim - 1 - d;
     }
@@ -206,7 +104,7 @@ smelt_status evaluate_broadcast_to(const struct call *call, smelt_array **result
     int64_t strides[SMELT_MAX_DIMENSIONS], size;
     smelt_shape shape = call->desc->shape, joined = input->shape;
     TRY(shape_check("broadcast_to", input->dtype, &shape, &size));
-    TRY(join_shapes("broadcast_to", &shape, &joined));
+    TRY(call_join_shapes("broadcast_to", &shape, &joined));
     if (!shape_equal(&joined, &shape))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "broadcast_to: shape %s cannot be broadcast to %s",
                     shape_print(&input->shape).text, shape_print(&shape).text);
@@ -215,8 +113,8 @@ smelt_status evaluate_broadcast_to(const struct call *call, smelt_array **result
 }
 
 /* The elements a slice has; each must exist. */
-smelt_status slice_check(const struct call *call, const smelt_array *array, smelt_shape *shape,
-                         int64_t strides[SMELT_MAX_DIMENSIONS], int64_t *offset) {
+smelt_status call_slice(const struct call *call, const smelt_array *array, smelt_shape *shape,
+                        int64_t strides[SMELT_MAX_DIMENSIONS], int64_t *offset) {
     const smelt_apply_desc *desc = call->desc;
     *shape = (smelt_shape){.ndim = array->shape.ndim};
     *offset = 0;
@@ -240,6 +138,6 @@ smelt_status slice_check(const struct call *call, const smelt_array *array, smel
 smelt_status evaluate_slice(const struct call *call, smelt_array **result) {
     smelt_shape shape;
     int64_t strides[SMELT_MAX_DIMENSIONS], offset;
-    TRY(slice_check(call, call->inputs[0], &shape, strides, &offset));
+    TRY(call_slice(call, call->inputs[0], &shape, strides, &offset));
     return smelt_array_view(call->inputs[0], shape, strides, offset, result);
 }
