@@ -1,13 +1,18 @@
-/* The text of the shipped kernels, embedded by embed.py: one string a file, named after it. */
+/* The text of the shipped kernels and of what src/ops generates kernels from, embedded by embed.py: one
+ * string per file, named after it. */
 #ifndef SMELT_KERNELS_KERNEL_TEXT_H
 #define SMELT_KERNELS_KERNEL_TEXT_H
 
+extern const char kernel_text_accumulate[];
+extern const char kernel_text_complex64[];
 extern const char kernel_text_exp[];
 extern const char kernel_text_exp_strided[];
 extern const char kernel_text_bilinear[];
+extern const char kernel_text_functions[];
 extern const char kernel_text_grid_sample[];
 extern const char kernel_text_grid_sample_vjp[];
 extern const char kernel_text_cholesky[];
+extern const char kernel_text_matmul[];
 extern const char kernel_text_triangular_inverse[];
 
 #endif

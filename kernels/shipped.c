@@ -69,7 +69,7 @@ smelt_status shipped_function(const char *name, const char *source, smelt_functi
     return status;
 }
 
-void call_apply(const smelt_call *call, smelt_run_desc *desc) {
+void shipped_apply_call(const smelt_call *call, smelt_run_desc *desc) {
     if (!call) return;
     desc->device = call->device;
     desc->timeout = call->timeout;
@@ -81,7 +81,7 @@ void call_apply(const smelt_call *call, smelt_run_desc *desc) {
     }
 }
 
-bool is_float_array(const smelt_array *array, int ndim) {
+bool shipped_is_float(const smelt_array *array, int ndim) {
     if (!array || smelt_array_shape(array).ndim != ndim) return false;
     smelt_dtype dtype = smelt_array_dtype(array);
     return dtype == SMELT_FLOAT32 || dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16;

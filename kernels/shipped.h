@@ -12,9 +12,9 @@ smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel
 smelt_status shipped_function(const char *name, const char *source, smelt_function **function);
 
 /* Puts a call's settings into a descriptor. */
-void call_apply(const smelt_call *call, smelt_run_desc *desc);
+void shipped_apply_call(const smelt_call *call, smelt_run_desc *desc);
 
 /* True if `array` has `ndim` dimensions and one of the three kernel float dtypes. */
-bool is_float_array(const smelt_array *array, int ndim);
+bool shipped_is_float(const smelt_array *array, int ndim);
 
 #endif

@@ -19,12 +19,12 @@ static smelt_status run(smelt_array *x, smelt_shape shape, smelt_array **y, cons
                           .threadgroup = {256},
                           .output_shapes = {shape},
                           .output_dtypes = {smelt_array_dtype(x)}};
-    call_apply(call, &run);
+    shipped_apply_call(call, &run);
     return smelt_kernel_run(kernel, &run, y);
 }
 
 smelt_status smelt_exp(smelt_array *x, smelt_array **y, const smelt_call *call) {
-    if (!x || !is_float_array(x, smelt_array_shape(x).ndim)) return SMELT_ERROR_INVALID_ARGUMENT;
+    if (!x || !shipped_is_float(x, smelt_array_shape(x).ndim)) return SMELT_ERROR_INVALID_ARGUMENT;
     smelt_shape shape = smelt_array_shape(x);
     if (smelt_array_size(x) == 0) return smelt_array_create(smelt_array_dtype(x), shape, y);
     if (shape.ndim > 0) return run(x, shape, y, call);

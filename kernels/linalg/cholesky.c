@@ -31,7 +31,7 @@ smelt_status smelt_cholesky(smelt_array *a, int block, int threads, smelt_array 
         .output_dtypes = {SMELT_FLOAT32},
         .initialise = true,
         .init_value = 0};
-    call_apply(call, &run);
+    shipped_apply_call(call, &run);
     return smelt_kernel_run(kernel, &run, l);
 }
 

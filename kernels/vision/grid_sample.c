@@ -5,7 +5,7 @@
 #define SIMDGROUP_LANES 32
 
 static bool sizes_fit(const smelt_array *x, const smelt_array *grid) {
-    if (!is_float_array(x, 4) || !is_float_array(grid, 4)) return false;
+    if (!shipped_is_float(x, 4) || !shipped_is_float(grid, 4)) return false;
     smelt_shape image = smelt_array_shape(x), points = smelt_array_shape(grid);
     return points.size[0] == image.size[0] && points.size[3] == 2;
 }
@@ -48,13 +48,13 @@ smelt_status smelt_grid_sample(smelt_array *x, smelt_array *grid, smelt_array **
         .templates = {{.name = "T", .kind = SMELT_TEMPLATE_DTYPE, .dtype = smelt_array_dtype(x)}},
         .output_shapes = {shape},
         .output_dtypes = {smelt_array_dtype(x)}};
-    call_apply(call, &run);
+    shipped_apply_call(call, &run);
     return smelt_kernel_run(kernel, &run, out);
 }
 
 smelt_status smelt_grid_sample_vjp(smelt_array *x, smelt_array *grid, smelt_array *cotangent,
                                    smelt_array **x_grad, smelt_array **grid_grad, const smelt_call *call) {
-    if (!sizes_fit(x, grid) || !is_float_array(cotangent, 4)) return SMELT_ERROR_INVALID_ARGUMENT;
+    if (!sizes_fit(x, grid) || !shipped_is_float(cotangent, 4)) return SMELT_ERROR_INVALID_ARGUMENT;
     smelt_shape shape = out_shape(x, grid), given = smelt_array_shape(cotangent);
     for (int d = 0; d < 4; d++)
         if (given.size[d] != shape.size[d]) return SMELT_ERROR_INVALID_ARGUMENT;
@@ -83,7 +83,7 @@ smelt_status smelt_grid_sample_vjp(smelt_array *x, smelt_array *grid, smelt_arra
                               .output_dtypes = {SMELT_FLOAT32, SMELT_FLOAT32},
                               .initialise = true,
                               .init_value = 0};
-        call_apply(call, &run);
+        shipped_apply_call(call, &run);
         status = smelt_kernel_run(kernel, &run, outputs);
     }
     if (status != SMELT_OK) return status;

@@ -1,5 +1,6 @@
 #include "ops/accumulate.h"
 #include "array/dtype.h"
+#include "kernels/kernel_text.h"
 #include "ops/program.h"
 
 #include <math.h>
@@ -61,20 +62,6 @@ smelt_status accumulate_check(const struct call *call, int64_t count) {
     return SMELT_OK;
 }
 
-static const char shared_text[] =
-    "template <typename T> inline T least() { return numeric_limits<T>::lowest(); }\n"
-    "template <> inline float least<float>() { return -INFINITY; }\n"
-    "template <typename T> inline T greatest() { return numeric_limits<T>::max(); }\n"
-    "template <> inline float greatest<float>() { return INFINITY; }\n"
-    "template <typename T> inline T shuffled(T a, ushort n) { return simd_shuffle_down(a, n); }\n"
-    "inline bool shuffled(bool a, ushort n) { return simd_shuffle_down(uint(a), n) != 0; }\n"
-    "inline long shuffled(long a, ushort n) {\n"
-    "  return as_type<long>(simd_shuffle_down(as_type<uint2>(a), n));\n"
-    "}\n"
-    "inline ulong shuffled(ulong a, ushort n) {\n"
-    "  return as_type<ulong>(simd_shuffle_down(as_type<uint2>(a), n));\n"
-    "}\n";
-
 void accumulate_write(struct text *text, smelt_operation operation, smelt_dtype sum, smelt_dtype result) {
     const char *start = "", *combine = "";
     switch (fold_of(operation)) {
@@ -90,7 +77,7 @@ void accumulate_write(struct text *text, smelt_operation operation, smelt_dtype 
     }
     program_typedef(text, "A", sum);
     program_typedef(text, "R", result);
-    text_add(text, shared_text);
+    text_add(text, kernel_text_accumulate);
     if (sum == SMELT_COMPLEX64)
         text_add(text, "inline complex64 shuffled(complex64 a, ushort n) {\n"
                        "  return complex64(simd_shuffle_down(a.re, n), simd_shuffle_down(a.im, n));\n"

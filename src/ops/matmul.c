@@ -1,7 +1,6 @@
-/* Products of matrices. One thread sums the products of one element of the result; neighbours along a row
- * share what they read of x and read neighbours of y. A plain kernel: blocks come with the kernels that are
- * tuned. */
+/* Products of matrices, by the plain kernel kernels/linalg/matmul.body. */
 #include "array/dtype.h"
+#include "kernels/kernel_text.h"
 #include "ops/map.h"
 #include "ops/operation.h"
 
@@ -56,11 +55,7 @@ static void write_matmul(struct text *text, const struct map *map) {
     smelt_dtype common = (smelt_dtype)(map->key.form & 0xff);
     program_typedef(text, "P", common);
     program_typedef(text, "C", program_compute_dtype(common));
-    text_add(text, "  C sum = C(0);\n"
-                   "  long a = long(o0), b = long(o1);\n"
-                   "  for (long k = 0; k < l.number[0]; k++, a += l.number[1], b += l.number[2])\n"
-                   "    sum = C(sum + C(P(p0[a])) * C(P(p1[b])));\n"
-                   "  p2[o2] = P(sum);\n");
+    text_add(text, kernel_text_matmul);
 }
 
 static void multiply_on_host(const struct matrices *m, const smelt_array *x, const smelt_array *y,

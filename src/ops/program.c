@@ -2,7 +2,7 @@
 #include "array/dtype.h"
 #include "base/hash.h"
 #include "device/device.h"
-#include "ops/helpers.h"
+#include "kernels/kernel_text.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -83,8 +83,8 @@ smelt_status program_get(const struct program_key *key, const char *name,
     bool is_complex = false;
     for (int i = 0; i < PROGRAM_MAX_ARRAYS; i++) is_complex |= key->dtypes[i] == SMELT_COMPLEX64;
     text_add(&text, "using namespace metal;\n");
-    text_add(&text, program_helpers);
-    if (is_complex) text_add(&text, program_complex_helpers);
+    text_add(&text, kernel_text_functions);
+    if (is_complex) text_add(&text, kernel_text_complex64);
     write(&text, context);
     smelt_status status = text.failed ? fail_out_of_memory(text.length) : SMELT_OK;
     if (status == SMELT_OK)
