@@ -25,11 +25,25 @@ struct rule {
 /* NULL: no derivative flows (the result is of integers or bools). */
 const struct rule *rule_find(smelt_operation operation);
 
-/* Families of rules, by file. */
 typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int input, smelt_array *g);
-vjp_rule vjp_unary, vjp_binary, vjp_where, vjp_astype;
-vjp_rule vjp_sum, vjp_prod, vjp_extreme, vjp_cumsum, vjp_cumprod, vjp_cumulative_extreme;
-vjp_rule vjp_reshape, vjp_transpose, vjp_broadcast_to, vjp_slice, vjp_concatenate, vjp_slice_update, vjp_pad;
-vjp_rule vjp_gather, vjp_scatter, vjp_scatter_sum, vjp_matmul;
+
+/* The rule of each operation, the formulas of rules_elementwise.c apart; operations without one have
+ * derivative 0 or are composed of others. */
+/* clang-format off */
+#define RULE_TABLE(X)                                                                                        \
+    X(WHERE, where, ELEMENTWISE) X(ASTYPE, astype, ELEMENTWISE)                                              \
+    X(SUM, sum, JOINTLY) X(PROD, prod, NOT) X(MAX, extreme, NOT) X(MIN, extreme, NOT)                        \
+    X(CUMSUM, cumsum, JOINTLY) X(CUMPROD, cumprod, NOT)                                                      \
+    X(CUMMAX, cumulative_extreme, NOT) X(CUMMIN, cumulative_extreme, NOT)                                    \
+    X(RESHAPE, reshape, JOINTLY) X(TRANSPOSE, transpose, JOINTLY) X(BROADCAST_TO, broadcast_to, JOINTLY)     \
+    X(SLICE, slice, JOINTLY) X(SLICE_UPDATE, slice_update, JOINTLY) X(CONCATENATE, concatenate, JOINTLY)     \
+    X(PAD, pad, JOINTLY) X(GATHER, gather, JOINTLY) X(SCATTER, scatter, JOINTLY)                             \
+    X(SCATTER_SUM, scatter_sum, JOINTLY) X(MATMUL, matmul, EACH)
+/* clang-format on */
+
+vjp_rule vjp_unary, vjp_binary;
+#define RULE_FUNCTION(upper, who, linearity) vjp_rule vjp_##who;
+RULE_TABLE(RULE_FUNCTION)
+#undef RULE_FUNCTION
 
 #endif

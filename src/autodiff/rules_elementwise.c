@@ -151,30 +151,11 @@ const struct rule *rule_find(smelt_operation operation) {
     static const struct rule table[SMELT_OPERATION_END] = {
 #define UNARY(upper, derivative) [SMELT_OPERATION_##upper] = {vjp_unary, LINEAR_ELEMENTWISE},
 #define BINARY(upper, by_a, by_b) [SMELT_OPERATION_##upper] = {vjp_binary, LINEAR_ELEMENTWISE},
-        UNARY_DERIVATIVES(UNARY) BINARY_DERIVATIVES(BINARY)
+#define RULE(upper, who, linearity) [SMELT_OPERATION_##upper] = {vjp_##who, LINEAR_##linearity},
+        UNARY_DERIVATIVES(UNARY) BINARY_DERIVATIVES(BINARY) RULE_TABLE(RULE)
 #undef UNARY
 #undef BINARY
-            [SMELT_OPERATION_WHERE] = {vjp_where, LINEAR_ELEMENTWISE},
-        [SMELT_OPERATION_ASTYPE] = {vjp_astype, LINEAR_ELEMENTWISE},
-        [SMELT_OPERATION_SUM] = {vjp_sum, LINEAR_JOINTLY},
-        [SMELT_OPERATION_PROD] = {vjp_prod, LINEAR_NOT},
-        [SMELT_OPERATION_MAX] = {vjp_extreme, LINEAR_NOT},
-        [SMELT_OPERATION_MIN] = {vjp_extreme, LINEAR_NOT},
-        [SMELT_OPERATION_CUMSUM] = {vjp_cumsum, LINEAR_JOINTLY},
-        [SMELT_OPERATION_CUMPROD] = {vjp_cumprod, LINEAR_NOT},
-        [SMELT_OPERATION_CUMMAX] = {vjp_cumulative_extreme, LINEAR_NOT},
-        [SMELT_OPERATION_CUMMIN] = {vjp_cumulative_extreme, LINEAR_NOT},
-        [SMELT_OPERATION_RESHAPE] = {vjp_reshape, LINEAR_JOINTLY},
-        [SMELT_OPERATION_TRANSPOSE] = {vjp_transpose, LINEAR_JOINTLY},
-        [SMELT_OPERATION_BROADCAST_TO] = {vjp_broadcast_to, LINEAR_JOINTLY},
-        [SMELT_OPERATION_SLICE] = {vjp_slice, LINEAR_JOINTLY},
-        [SMELT_OPERATION_SLICE_UPDATE] = {vjp_slice_update, LINEAR_JOINTLY},
-        [SMELT_OPERATION_CONCATENATE] = {vjp_concatenate, LINEAR_JOINTLY},
-        [SMELT_OPERATION_PAD] = {vjp_pad, LINEAR_JOINTLY},
-        [SMELT_OPERATION_GATHER] = {vjp_gather, LINEAR_JOINTLY},
-        [SMELT_OPERATION_SCATTER] = {vjp_scatter, LINEAR_JOINTLY},
-        [SMELT_OPERATION_SCATTER_SUM] = {vjp_scatter_sum, LINEAR_JOINTLY},
-        [SMELT_OPERATION_MATMUL] = {vjp_matmul, LINEAR_EACH},
+#undef RULE
     };
     return table[operation].vjp ? &table[operation] : NULL;
 }

@@ -1,5 +1,4 @@
 /* smelt_apply: the table of evaluators, the checks all operations share, recording. */
-#include "autodiff/tape.h"
 #include "base/reserved.h"
 #include "ops/elementwise.h"
 #include "ops/operation.h"
@@ -14,36 +13,26 @@ struct computing {
     evaluator *compose;  /* by other operations */
 };
 
+#define ROW(...) +1
+_Static_assert(0 UNARY_TABLE(ROW) BINARY_TABLE(ROW) OPERATION_TABLE(ROW, ROW) == SMELT_OPERATION_END - 1,
+               "each operation has one row in elementwise.h or operation.h");
+#undef ROW
+
 static const struct computing *computing_of(smelt_operation operation) {
     static const struct computing table[SMELT_OPERATION_END] = {
 #define UNARY(upper, ...) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_unary},
 #define BINARY(upper, ...) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_binary},
-#define BY(upper, who) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_##who},
-#define MADE_BY(upper, who) [SMELT_OPERATION_##upper] = {.compose = compose_##who},
+#define EVALUATED(upper, who) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_##who},
+#define COMPOSED(upper, who) [SMELT_OPERATION_##upper] = {.compose = compose_##who},
         /* clang-format off */
         UNARY_TABLE(UNARY)
         BINARY_TABLE(BINARY)
-        BY(ASTYPE, astype) BY(IDENTITY, identity) BY(STOP_GRADIENT, identity) BY(WHERE, where)
-        BY(RESHAPE, reshape) BY(TRANSPOSE, transpose) BY(BROADCAST_TO, broadcast_to) BY(SLICE, slice)
-        BY(SUM, reduce) BY(PROD, reduce) BY(MAX, reduce) BY(MIN, reduce) BY(ALL, reduce) BY(ANY, reduce)
-        BY(ARGMAX, argument) BY(ARGMIN, argument)
-        BY(CUMSUM, cumulative) BY(CUMPROD, cumulative) BY(CUMMAX, cumulative) BY(CUMMIN, cumulative)
-        BY(CONCATENATE, concatenate) BY(SLICE_UPDATE, slice_update) BY(PAD, pad)
-        BY(GATHER, gather) BY(SCATTER, scatter) BY(SCATTER_SUM, scatter_sum)
-        BY(MATMUL, matmul)
-        MADE_BY(CLIP, clip) MADE_BY(MEAN, mean) MADE_BY(VAR, variance) MADE_BY(STD, variance)
-        MADE_BY(LOGSUMEXP, logsumexp) MADE_BY(SOFTMAX, softmax) MADE_BY(FLATTEN, flatten)
-        MADE_BY(EXPAND_DIMS, expand_dims) MADE_BY(SQUEEZE, squeeze) MADE_BY(STACK, stack)
-        MADE_BY(TRIL, triangle) MADE_BY(TRIU, triangle) MADE_BY(TAKE, take)
-        MADE_BY(TAKE_ALONG_AXIS, take_along_axis) MADE_BY(SCATTER_ADD, scatter_add) MADE_BY(OUTER, outer)
-        MADE_BY(INNER, inner) MADE_BY(TENSORDOT, tensordot) MADE_BY(ARRAY_EQUAL, array_equal)
-        MADE_BY(ALL_CLOSE, close) MADE_BY(IS_CLOSE, close)
-        BY(ZEROS, create) BY(ONES, create) BY(FULL, create) BY(ARANGE, create) BY(EYE, create)
+        OPERATION_TABLE(EVALUATED, COMPOSED)
     /* clang-format on */
 #undef UNARY
 #undef BINARY
-#undef BY
-#undef MADE_BY
+#undef EVALUATED
+#undef COMPOSED
     };
     return &table[operation];
 }

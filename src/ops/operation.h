@@ -16,22 +16,39 @@ struct call {
 
 typedef smelt_status evaluator(const struct call *call, smelt_array **result);
 
-/* Elementwise: elementwise.c, copy.c; of float64 arrays, by plain loops: host.c. */
-evaluator evaluate_unary, evaluate_binary, evaluate_where, evaluate_astype, evaluate_identity;
-/* Over axes: reduce.c, scan.c. */
-evaluator evaluate_reduce, evaluate_argument, evaluate_cumulative;
-/* Views and copies: shape.c, place.c. */
-evaluator evaluate_reshape, evaluate_transpose, evaluate_broadcast_to, evaluate_slice;
-evaluator evaluate_concatenate, evaluate_slice_update, evaluate_pad;
-/* By integer arrays: gather.c, scatter.c. */
-evaluator evaluate_gather, evaluate_scatter, evaluate_scatter_sum;
-/* create.c, matmul.c. */
-evaluator evaluate_create, evaluate_matmul;
-/* Those made of others: composite.c. They are given the caller's inputs; tapes see what they are made of. */
-evaluator compose_clip, compose_mean, compose_variance, compose_logsumexp, compose_softmax, compose_flatten;
-evaluator compose_expand_dims, compose_squeeze, compose_stack, compose_triangle, compose_take;
-evaluator compose_take_along_axis, compose_scatter_add, compose_outer, compose_inner, compose_tensordot;
-evaluator compose_close, compose_array_equal;
+/* Who computes each operation, elementwise.h's apart: evaluate_* runs kernels, views or plain loops, and
+ * tapes record the operation itself; compose_* expresses it by other operations, which tapes record instead
+ * (composite.c). */
+/* clang-format off */
+#define OPERATION_TABLE(EVALUATED, COMPOSED)                                                                 \
+    EVALUATED(ASTYPE, astype) EVALUATED(IDENTITY, identity) EVALUATED(STOP_GRADIENT, identity)               \
+    EVALUATED(WHERE, where) COMPOSED(CLIP, clip)                                                             \
+    EVALUATED(SUM, reduce) EVALUATED(PROD, reduce) EVALUATED(MAX, reduce) EVALUATED(MIN, reduce)             \
+    EVALUATED(ALL, reduce) EVALUATED(ANY, reduce)                                                            \
+    COMPOSED(MEAN, mean) COMPOSED(VAR, variance) COMPOSED(STD, variance)                                     \
+    COMPOSED(LOGSUMEXP, logsumexp) COMPOSED(SOFTMAX, softmax)                                                \
+    EVALUATED(ARGMAX, argument) EVALUATED(ARGMIN, argument)                                                  \
+    EVALUATED(CUMSUM, cumulative) EVALUATED(CUMPROD, cumulative)                                             \
+    EVALUATED(CUMMAX, cumulative) EVALUATED(CUMMIN, cumulative)                                              \
+    EVALUATED(RESHAPE, reshape) COMPOSED(FLATTEN, flatten) EVALUATED(TRANSPOSE, transpose)                   \
+    EVALUATED(BROADCAST_TO, broadcast_to) COMPOSED(EXPAND_DIMS, expand_dims) COMPOSED(SQUEEZE, squeeze)      \
+    EVALUATED(CONCATENATE, concatenate) COMPOSED(STACK, stack)                                               \
+    EVALUATED(SLICE, slice) EVALUATED(SLICE_UPDATE, slice_update) EVALUATED(PAD, pad)                        \
+    COMPOSED(TRIL, triangle) COMPOSED(TRIU, triangle)                                                        \
+    COMPOSED(TAKE, take) COMPOSED(TAKE_ALONG_AXIS, take_along_axis) EVALUATED(GATHER, gather)                \
+    EVALUATED(SCATTER, scatter) COMPOSED(SCATTER_ADD, scatter_add) EVALUATED(SCATTER_SUM, scatter_sum)       \
+    EVALUATED(ZEROS, create) EVALUATED(ONES, create) EVALUATED(FULL, create) EVALUATED(ARANGE, create)       \
+    EVALUATED(EYE, create)                                                                                   \
+    EVALUATED(MATMUL, matmul) COMPOSED(OUTER, outer) COMPOSED(INNER, inner) COMPOSED(TENSORDOT, tensordot)   \
+    COMPOSED(ARRAY_EQUAL, array_equal) COMPOSED(ALL_CLOSE, close) COMPOSED(IS_CLOSE, close)
+/* clang-format on */
+
+evaluator evaluate_unary, evaluate_binary;
+#define OPERATION_EVALUATOR(upper, who) evaluator evaluate_##who;
+#define OPERATION_COMPOSITION(upper, who) evaluator compose_##who;
+OPERATION_TABLE(OPERATION_EVALUATOR, OPERATION_COMPOSITION)
+#undef OPERATION_EVALUATOR
+#undef OPERATION_COMPOSITION
 
 /* ---- What a call says: call.c. */
 

@@ -7,7 +7,7 @@ from typing import Any
 from smelt._smelt import apply, array
 from smelt.operations.types import Array, Stream
 
-__all__ = ["getitem", "put_along_axis", "setitem", "take", "take_along_axis"]
+__all__ = ["put_along_axis", "take", "take_along_axis"]
 
 
 def _is_array(key: Any) -> bool:
