@@ -84,12 +84,12 @@ static void set_joining(struct unit *unit, bool allowed) {
 
 /* Passes in the order of DESIGN's data flow; what each requires and maintains stands at its head. */
 static smelt_status optimise(struct unit *unit) {
-    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_target(unit));
+    const struct engine_target *target = unit->target;
+    if (target->begin) TRY(target->begin(unit));
     TRY(pass_declare(unit));
     TRY(pass_alignment(unit));
     TRY(pass_bindings(unit));
-    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_math(unit));
-    if (unit->engine == ENGINE_PTX) TRY(pass_ptx_memory(unit));
+    if (target->uninlined) TRY(target->uninlined(unit));
     TRY(pass_initialisers_listed(unit));
     TRY(pass_constants(unit));
     TRY(pass_wrap(unit));
@@ -150,10 +150,7 @@ smelt_status verify_module(struct unit *unit) {
 static smelt_status lower(struct unit *unit) {
     TRY(pass_bfloat(unit));
     unit->result->image.has_barrier = function_has_intrinsic(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
-    if (unit->engine == ENGINE_PTX) return pass_ptx(unit);
-    if (unit->engine == ENGINE_SCALAR) return pass_lower_scalar(unit);
-    mark_written_first(unit);
-    return pass_simd(unit);
+    return unit->target->lower(unit);
 }
 
 static smelt_status optimise_all(struct unit *unit) {
@@ -174,17 +171,15 @@ static smelt_status stage(struct unit *unit, const char *name, smelt_status (*wo
 }
 
 static smelt_status run(struct unit *unit) {
-    static const char *const lowering[] = {
-        [ENGINE_SCALAR] = "lower", [ENGINE_SIMD] = "vectorise", [ENGINE_PTX] = "make PTX"};
     enum compile_output output = unit->request->output;
     TRY(stage(unit, "optimise", optimise_all));
     if (output == COMPILE_IR) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
-    TRY(stage(unit, lowering[unit->engine], lower));
-    if (unit->engine == ENGINE_PTX || output == COMPILE_WHY) return SMELT_OK;
+    TRY(stage(unit, unit->target->stage, lower));
+    if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;
     TRY(verify_module(unit));
     unit->result->image.engine = unit->engine;
-    return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", pass_codegen);
+    return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", unit->target->generate);
 }
 
 /* *whole: LLVM's objects may still be touched. Where LLVM gives up on vector code, the scalar engine's may
@@ -197,15 +192,18 @@ static smelt_status run_guarded(struct unit *unit, bool *whole) {
         *whole ? run(unit)
                : unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot make code of it: %s", escape.reason);
     escape_end(&escape);
-    unit->refused |= !*whole && unit->engine == ENGINE_SIMD;
+    unit->refused |= !*whole && unit->target->may_refuse;
     return status;
 }
 
 /* With an LLVM context of its own. *refused: the SIMD engine cannot do it; the message says why. */
 static smelt_status compile_for(enum engine engine, const struct compile_request *request,
                                 struct compile_result *result, bool *refused) {
-    struct unit unit = {
-        .request = request, .result = result, .engine = engine, .context = LLVMContextCreate()};
+    struct unit unit = {.request = request,
+                        .result = result,
+                        .engine = engine,
+                        .target = engine_target(engine),
+                        .context = LLVMContextCreate()};
     unit.builder = LLVMCreateBuilderInContext(unit.context);
     LLVMContextSetDiagnosticHandler(unit.context, on_diagnostic, &unit);
     bool whole;

@@ -4,6 +4,7 @@
 
 #include "abi/compiler.h"
 #include "abi/entry_names.h"
+#include "compiler/engine.h"
 #include "compiler/intrinsic.h"
 
 #include <llvm-c/Core.h>
@@ -18,8 +19,9 @@ struct unit {
     const struct compile_request *request;
     struct compile_result *result;
     enum engine engine;
-    bool refused;           /* by the SIMD engine: the scalar engine will do it */
-    smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
+    const struct engine_target *target; /* the engine's entry in engines.c */
+    bool refused;                       /* by the SIMD engine: the scalar engine will do it */
+    smelt_status diagnosed;             /* an error LLVM reported by itself; the message is in the result */
     uint64_t
         frame_bytes; /* what the functions of the machine code keep on the stack, summed by pass_codegen */
 };
@@ -78,6 +80,8 @@ smelt_status keep_code(struct unit *unit, const char *code, size_t size);
 
 /* Runs LLVM passes by their textual names on the whole module. */
 smelt_status run_passes(struct unit *unit, const char *passes);
+/* … for engines whose target does not matter to them. */
+smelt_status run_plain_passes(struct unit *unit, const char *passes);
 
 /* What makes a function fit to be looked at once others went into it. */
 #define CLEAN_FUNCTIONS                                                                         \

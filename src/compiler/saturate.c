@@ -21,7 +21,7 @@ LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, 
     LLVMBuilderRef b = unit->builder;
     unsigned bits = LLVMGetIntTypeWidth(type);
     /* To 64 bits a GPU's own conversion makes other numbers of NaN. */
-    if (unit->engine == ENGINE_PTX && bits == 32 && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
+    if (unit->target->saturates && bits == 32 && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
         return own_conversion(unit, value, type, is_signed);
     LLVMValueRef zero = number(value, 0);
     /* Powers of two: exact as floats. The range is [least, past). */

@@ -86,7 +86,10 @@ smelt_status keep_code(struct unit *unit, const char *code, size_t size) {
 }
 
 smelt_status run_passes(struct unit *unit, const char *passes) {
-    if (unit->engine == ENGINE_PTX) return run_ptx_passes(unit, passes);
+    return unit->target->run_passes(unit, passes);
+}
+
+smelt_status run_plain_passes(struct unit *unit, const char *passes) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     /* A thread is scalar; vector code comes from the lanes of a simdgroup. */
     LLVMPassBuilderOptionsSetLoopVectorization(options, false);

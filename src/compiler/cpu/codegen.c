@@ -25,7 +25,7 @@ static void set_function_target(struct unit *unit, const char *cpu, const char *
                                          "min-legal-vector-width", 22);
         /* Else fast division is an estimate in vectors and exact in scalars. */
         LLVMAddTargetDependentFunctionAttr(f, "reciprocal-estimates", "none");
-        if (unit->engine != ENGINE_SIMD) continue;
+        if (!unit->target->wants_vectors) continue;
         LLVMAddTargetDependentFunctionAttr(f, "warn-stack-size", "0"); /* counted in unit->frame_bytes */
         /* Left to itself LLVM prefers half registers on many CPUs. */
         LLVMAddTargetDependentFunctionAttr(f, "prefer-vector-width", "512");

@@ -35,7 +35,7 @@ smelt_status check_outside_symbols(struct unit *unit) {
             sections[i].sh_type == SHT_SYMTAB ? unknown_symbol(file, sections, &sections[i]) : NULL;
         if (!name) continue;
         /* The scalar engine's code may do without. */
-        unit->refused = unit->engine == ENGINE_SIMD;
+        unit->refused = unit->target->may_refuse;
         return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "generated code needs '%s', which the runtime lacks",
                          name);
     }

@@ -144,7 +144,7 @@ static void settle(struct unit *unit, LLVMValueRef instruction) {
 }
 
 smelt_status pass_alignment(struct unit *unit) {
-    if (unit->engine == ENGINE_PTX) return SMELT_OK;
+    if (unit->target->claims_alignment) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f)) continue;
         settle_parameters(unit, f);

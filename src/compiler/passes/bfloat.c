@@ -32,7 +32,7 @@ static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
     /* GPUs do it in one instruction, exactly. LLVM 19 has it as an intrinsic, too, and then cannot take its
      * result for another type of 16 bits. */
-    if (unit->engine == ENGINE_PTX) {
+    if (unit->target->converts_bfloat) {
         LLVMTypeRef half = LLVMInt16TypeInContext(unit->context);
         LLVMValueRef own = build_assembly(unit, "cvt.rn.bf16.f32 $0, $1;", "=h,f", half, &value, 1, false);
         return LLVMBuildBitCast(b, own, bfloat_type(unit), "");

@@ -102,7 +102,7 @@ static void forget_initial_zeros(struct unit *unit) {
 }
 
 smelt_status pass_declare(struct unit *unit) {
-    if (unit->engine != ENGINE_PTX) forget_initial_zeros(unit);
+    if (unit->target->fills_memory) forget_initial_zeros(unit);
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         enum intrinsic intrinsic = intrinsic_of_function(f);
         if (LLVMIsDeclaration(f)) {

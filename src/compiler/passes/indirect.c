@@ -52,7 +52,7 @@ static smelt_status guard_call(struct unit *unit, LLVMValueRef call) {
                        "a call goes through a pointer that cannot be to a function of the program: there is "
                        "none of that "
                        "type whose address is taken");
-    if (unit->engine == ENGINE_PTX) return SMELT_OK;
+    if (!unit->target->calls_runtime) return SMELT_OK;
     LLVMValueRef nowhere =
         LLVMConstIntToPtr(LLVMConstInt(type_i64(unit), SMELT_NO_FUNCTION, false), LLVMTypeOf(callee));
     LLVMValueRef target = LLVMBuildSelect(unit->builder, test, callee, nowhere, "");

@@ -136,7 +136,7 @@ static bool is_missing(struct unit *unit, LLVMValueRef value) {
     if (strncmp(name, "llvm.", 5) == 0 || intrinsic_of_function(value) != INTRINSIC_NONE) return false;
     /* Function constants have no values yet. */
     if (variable && unit->request->output == COMPILE_CONSTANTS) return false;
-    for (size_t i = 0; unit->engine != ENGINE_PTX && i < sizeof offered / sizeof *offered; i++)
+    for (size_t i = 0; unit->target->calls_runtime && i < sizeof offered / sizeof *offered; i++)
         if (strcmp(name, offered[i]) == 0) return false;
     return true;
 }
@@ -190,12 +190,13 @@ static const struct {
 };
 
 static smelt_status check_builtin(struct unit *unit, LLVMValueRef call, const char *name) {
+    const char *own = unit->target->intrinsics;
     for (size_t i = 0; i < sizeof host_builtins / sizeof *host_builtins; i++) {
         const char *builtin = host_builtins[i].builtin;
         size_t length = strlen(host_builtins[i].intrinsic);
         if (strncmp(name, host_builtins[i].intrinsic, length) != 0) continue;
-        /* Those of its own target the PTX engine uses itself. */
-        if (unit->engine == ENGINE_PTX && strncmp(name, "llvm.nvvm.", 10) == 0) continue;
+        /* Those of its own target an engine uses itself. */
+        if (own && strncmp(name, own, strlen(own)) == 0) continue;
         const char *quote = strncmp(builtin, "a ", 2) == 0 ? "" : "'";
         return fail_at(unit, call, "%s%s%s is not supported: kernels have no access to the host", quote,
                        builtin, quote);
@@ -298,5 +299,5 @@ smelt_status pass_refuse(struct unit *unit) {
             TRY(check_instruction(unit, f, instruction));
         }
     }
-    return unit->engine == ENGINE_SIMD ? check_calls(unit) : SMELT_OK;
+    return unit->target->may_refuse ? check_calls(unit) : SMELT_OK;
 }

@@ -61,7 +61,7 @@ static void limit_result(struct unit *unit, LLVMValueRef call) {
 }
 
 smelt_status pass_specialise(struct unit *unit) {
-    if (unit->engine == ENGINE_SCALAR) return SMELT_OK;
+    if (!unit->target->specialises) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)
         FOR_EACH_INSTRUCTION(instruction, block) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 smelt_status pass_ptx(struct unit *unit) {
-    unit->result->image.engine = ENGINE_PTX;
+    unit->result->image.engine = unit->engine;
     TRY(measure_private_memory(unit));
     TRY(pass_ptx_inline(unit));
     TRY(pass_ptx_retarget(unit));

@@ -1,0 +1,33 @@
+/* What an engine is to the pipeline and the passes before it: its own passes, how its code is lowered and
+ * generated, what it can do. */
+#ifndef SMELT_COMPILER_ENGINE_H
+#define SMELT_COMPILER_ENGINE_H
+
+#include "abi/image.h"
+
+struct unit;
+typedef smelt_status engine_pass(struct unit *unit);
+
+struct engine_target {
+    const char *stage;      /* what lowering is called in traces */
+    engine_pass *begin;     /* (optional) before all other passes */
+    engine_pass *uninlined; /* (optional) on functions that are not inlined yet */
+    engine_pass *lower;     /* from code of one thread to the engine's; without `generate`, to the end */
+    engine_pass *generate;  /* (optional) from there to machine code */
+    smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */
+
+    bool may_refuse;        /* kernels that the scalar engine then runs; functions may not call themselves */
+    bool specialises;       /* the code is made for a code shape's sizes */
+    bool fills_memory;      /* threadgroup memory has contents when a group begins */
+    bool claims_alignment;  /* lower settles what accesses claim; else passes/alignment.c does */
+    bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */
+    bool converts_bfloat;   /* by an instruction, */
+    bool saturates;         /* and floats to 32-bit integers with saturation */
+    bool wants_vectors;     /* as wide as registers are */
+    const char *intrinsics; /* (optional) prefix of LLVM's intrinsics that only this engine has */
+};
+
+/* engines.c */
+const struct engine_target *engine_target(enum engine engine);
+
+#endif
