@@ -4,6 +4,7 @@
 #include "commands.h"
 #include "values.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,8 @@ static void collect_comparison(const struct against_row *row, void *context) {
 
 /* ---- The command line. */
 
-static void print_help(FILE *out) {
-    fprintf(out, "usage: smelt bench NAME [JOB]… [NAME [JOB]…]… [--repeat N] [--quick] [--json|--csv] "
-                 "[--against BUILD]\n\n"
-                 "Runs benchmarks and prints medians and inter-quartile ranges. The cases of one benchmark "
-                 "are repeated in\n"
-                 "turn. Quiet machines give steady figures.\n\n");
+static void list_benchmarks(FILE *out) {
+    fputc('\n', out);
     for (size_t i = 0; i < BENCHMARK_COUNT; i++) {
         fprintf(out, "  %-10s %s\n", benchmarks[i]->name, benchmarks[i]->help);
         if (!benchmarks[i]->jobs) continue;
@@ -49,18 +46,18 @@ static void print_help(FILE *out) {
             fprintf(out, " %s", job->name);
         fputc('\n', out);
     }
-    fprintf(
-        out,
-        "\n  JOB        only these jobs of the benchmark named before them\n"
-        "  --repeat N rounds (default 15; less in benchmarks that take long)\n"
-        "  --quick    a trial: small sizes, one round; the figures mean nothing\n"
-        "  --json     an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time by the "
-        "anchor's time\n"
-        "  --csv      the same, less the rates, as comma-separated values with a head\n"
-        "  --against BUILD\n"
-        "             compare with another build: its folder, an installation's, or its bin/smelt. Rounds of "
-        "both alternate;\n"
-        "             --repeat is their number (default 5); ratio is this build's time by the other's\n");
+    fputc('\n', out);
+}
+
+/* The names of benchmarks and jobs. */
+static const char *name_at(const void *context, int index) {
+    (void)context;
+    for (size_t i = 0; i < BENCHMARK_COUNT; i++) {
+        if (index-- == 0) return benchmarks[i]->name;
+        for (const struct bench_job *job = benchmarks[i]->jobs; job && job->name; job++)
+            if (index-- == 0) return job->name;
+    }
+    return NULL;
 }
 
 static const struct benchmark *find(const char *name) {
@@ -76,9 +73,9 @@ struct choice {
 };
 
 struct request {
-    bool help, json, csv, quick;
+    bool json, csv, quick;
     int64_t repeats;
-    const char *against;
+    char *against;
     struct choice chosen[BENCHMARK_COUNT];
     int count;
 };
@@ -90,7 +87,8 @@ static bool has_job(const struct benchmark *benchmark, const char *name) {
 }
 
 /* A benchmark, or a job of the one named last. */
-static bool parse_name(const char *name, struct request *request) {
+static bool parse_name(void *target, char *name) {
+    struct request *request = target;
     struct choice *last = request->count ? &request->chosen[request->count - 1] : NULL;
     const struct benchmark *found = find(name);
     if (!found && last && has_job(last->benchmark, name)) {
@@ -98,6 +96,8 @@ static bool parse_name(const char *name, struct request *request) {
         last->jobs[last->job_count++] = name;
         return true;
     }
+    const char *near = found ? NULL : nearest_word(name, name_at, NULL);
+    if (near) return complain("benchmark '%s' is unknown; did you mean %s?", name, near);
     if (!found) return complain("benchmark '%s' is unknown; see smelt bench --help", name);
     for (int c = 0; c < request->count; c++)
         if (request->chosen[c].benchmark == found) return complain("benchmark '%s' is named twice", name);
@@ -105,34 +105,40 @@ static bool parse_name(const char *name, struct request *request) {
     return true;
 }
 
-static bool parse(int count, char **arguments, struct request *request) {
-    for (int i = 0; i < count && !request->help; i++) {
-        const char *argument = arguments[i];
-        if (is_help(argument)) {
-            request->help = true;
-        } else if (strcmp(argument, "--json") == 0) {
-            request->json = true;
-        } else if (strcmp(argument, "--csv") == 0) {
-            request->csv = true;
-        } else if (strcmp(argument, "--against") == 0) {
-            if (i + 1 == count) return complain("--against needs a value");
-            request->against = arguments[++i];
-        } else if (strcmp(argument, "--quick") == 0) {
-            request->quick = true;
-        } else if (strcmp(argument, "--repeat") == 0) {
-            if (i + 1 == count) return complain("--repeat needs a value");
-            if (!parse_integer("--repeat", arguments[++i], 1, 100000, &request->repeats)) return false;
-        } else if (*argument == '-') {
-            return complain("option '%s' is unknown; see smelt bench --help", argument);
-        } else if (!parse_name(argument, request)) {
-            return false;
-        }
-    }
-    if (request->help) return true;
-    if (request->json && request->csv)
-        return complain("--json and --csv are both given; one says what is printed");
-    return request->count || complain("no benchmark is named; see smelt bench --help");
-}
+#define FIELD(name) .offset = offsetof(struct request, name)
+
+static const struct option options[] = {
+    {.name = "JOB", .help = "only these jobs of the benchmark named before them"},
+    {"--repeat", "N", "rounds (default 15; less in benchmarks that take long)", OPTION_COUNT, FIELD(repeats),
+     .many = true, .most = 100000},
+    {"--quick", NULL, "a trial: small sizes, one round; the figures mean nothing", OPTION_FLAG, FIELD(quick)},
+    {"--json", NULL,
+     "an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time by the anchor's time",
+     OPTION_FLAG, FIELD(json)},
+    {"--csv", NULL, "the same, less the rates, as comma-separated values with a head", OPTION_FLAG,
+     FIELD(csv)},
+    {"--against", "BUILD",
+     "compare with another build: its folder, an installation's, or its\n"
+     "bin/smelt. Rounds of both alternate; --repeat is their number (default 5);\n"
+     "ratio is this build's time by the other's",
+     OPTION_TEXT, FIELD(against)},
+    {0},
+};
+
+const struct command bench_command = {
+    .name = "bench",
+    .summary = "run benchmarks",
+    .usage =
+        "smelt bench NAME [JOB]… [NAME [JOB]…]… [--repeat N] [--quick] [--json|--csv] [--against BUILD]\n\n"
+        "Runs benchmarks and prints medians and inter-quartile ranges. The cases of one benchmark are "
+        "repeated in\n"
+        "turn. Quiet machines give steady figures.",
+    .options = {options},
+    .width = 10,
+    .argument = parse_name,
+    .list = list_benchmarks,
+    .word = name_at,
+};
 
 /* ---- At work. */
 
@@ -203,11 +209,13 @@ static int compare(const struct request *request, struct collection *all) {
 
 int command_bench(int count, char **arguments) {
     struct request request = {0};
-    if (!parse(count, arguments, &request)) return EXIT_USAGE;
-    if (request.help) {
-        print_help(stdout);
-        return EXIT_OK;
-    }
+    enum parsed parsed = parse_options(&bench_command, count, arguments, &request);
+    if (parsed == PARSED_HELP) print_command_help(&bench_command);
+    if (parsed != PARSED) return parsed == PARSED_HELP ? EXIT_OK : EXIT_USAGE;
+    bool good = !(request.json && request.csv) ||
+                complain("--json and --csv are both given; one says what is printed");
+    if (good && !request.count) good = complain("no benchmark is named; see smelt bench --help");
+    if (!good) return EXIT_USAGE;
     struct collection all = {.printer.format = request.json  ? PRINT_JSON
                                                : request.csv ? PRINT_CSV
                                                              : PRINT_TABLE};

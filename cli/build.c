@@ -4,6 +4,7 @@
 #include "source.h"
 #include "values.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,56 +18,18 @@ struct build {
     char *targets[SMELT_MAX_BUILD_TARGETS];
     const char **entries;
     int target_count, entry_count, threadgroup_count;
-    bool list, verbose, help;
+    int64_t jobs;
+    bool list, verbose;
     /* While it runs. */
     bool progress; /* on standard error */
     int name_width, failed;
 };
 
-static void print_help(void) {
-    printf(
-        "usage: smelt build FILE.metal -o FILE.smeltlib OPTIONS\n"
-        "       smelt build FILE.metal --list-entries\n\n"
-        "Compiles the kernel functions of a whole file into a package, which smelt run, smelt show and "
-        "the C API "
-        "load\n"
-        "without clang, and without the compiler library on machines it holds code for. Prints a line for "
-        "each\n"
-        "entry: name, targets, milliseconds, and ok or the first error. Exit status 1 if one failed; then "
-        "nothing is\n"
-        "written, unless --keep-going is given.\n\n"
-        "  -o FILE                    the package\n"
-        "  --list-entries             print the host names instead, one a line; compiles nothing (clang "
-        "is run only\n"
-        "                             to preprocess a file that has directives)\n"
-        "  --entry NAME               only this entry (may be repeated)\n"
-        "  --target LIST              what to make code for, with commas between: cpu (this machine's "
-        "own, the\n"
-        "                             default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512); NVIDIA GPUs "
-        "from this one on:\n"
-        "                             sm_80, sm_86, sm_87, sm_89, sm_90, and sm_90a: those of 9.0 alone\n"
-        "  --threadgroup X[,Y[,Z]]    make code for threadgroups of this size too (may be repeated): "
-        "kernels with\n"
-        "                             barriers, and on GPUs those without, gain by it where there is no "
-        "compiler library\n"
-        "  --constant INDEX=VALUE     a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…] (may "
-        "be repeated); "
-        "entries that\n"
-        "                             need another one are compiled when they are loaded with it\n"
-        "  --keep-going               go on after a failure, and write the others\n"
-        "  --jobs N                   compile N entries at once (default: one a CPU)\n"
-        "  -I DIR                     folder for #include (may be repeated)\n"
-        "  --math safe|relaxed|fast   floating point mode (default safe)\n"
-        "  --metal-version VERSION    the version of the language: 3.2 (default), 4.0, 3.1, …\n"
-        "  --verbose                  print the whole of each error, and how much went into the package\n\n"
-        "Example\n"
-        "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3,sm_80\n");
-}
-
 /* ---- The command line. */
 
 /* "cpu,x86-64-v3"; the library knows which there are. */
-static bool set_targets(struct build *b, const char *text) {
+static bool set_targets(void *target, const char *text) {
+    struct build *b = target;
     while (*text) {
         size_t length = strcspn(text, ",");
         if (!length) return complain("--target has an empty name in its list");
@@ -84,98 +47,106 @@ static bool set_targets(struct build *b, const char *text) {
     return b->target_count > 0 || complain("--target is empty; expected a list as cpu,x86-64-v3");
 }
 
-static bool add_threadgroup(struct build *b, const char *text) {
+static bool add_threadgroup(void *target, const char *text) {
+    struct build *b = target;
     if (b->threadgroup_count == SMELT_MAX_BUILD_THREADGROUPS - 1)
         return complain("--threadgroup is given more than %d times", SMELT_MAX_BUILD_THREADGROUPS - 1);
     return parse_triple("--threadgroup", text, b->desc.threadgroups[b->threadgroup_count++]);
 }
 
-static bool set_once(const char *option, char **field, char *value) {
-    if (*field) return complain("%s is given twice", option);
-    *field = value;
+static bool add_entry(void *target, const char *text) {
+    struct build *b = target;
+    b->entries[b->entry_count++] = text;
     return true;
 }
 
-static bool set_jobs(struct build *b, const char *text) {
-    int64_t jobs;
-    if (!parse_integer("--jobs", text, 1, 1024, &jobs)) return false;
-    b->desc.jobs = (int)jobs;
+static bool refuse_body(void *target, const char *text) {
+    (void)target;
+    (void)text;
+    return complain("--body: a package is built from a whole file; bodies cannot be packaged yet");
+}
+
+static bool set_source(void *target, char *text) {
+    struct build *b = target;
+    if (b->source_path)
+        return complain("argument '%s' is one too many; expected one FILE (entries are named by --entry)",
+                        text);
+    b->source_path = text;
     return true;
 }
 
-/* Options with a value; *known: it is one. */
-static bool take_value(struct build *b, const char *option, char *value, bool *known) {
-    *known = true;
-    if (strcmp(option, "-o") == 0) return set_once(option, &b->output, value);
-    if (strcmp(option, "--target") == 0) return set_targets(b, value);
-    if (strcmp(option, "--threadgroup") == 0) return add_threadgroup(b, value);
-    if (strcmp(option, "--jobs") == 0) return set_jobs(b, value);
-    if (strcmp(option, "-I") == 0) return option_add_include(&b->options, value);
-    if (strcmp(option, "--math") == 0) return option_set_math(&b->options, value);
-    if (strcmp(option, "--metal-version") == 0) return option_set_metal_version(&b->options, value);
-    if (strcmp(option, "--constant") == 0) return option_add_constant(&b->options, value);
-    if (strcmp(option, "--entry") == 0) {
-        b->entries[b->entry_count++] = value;
-        return true;
-    }
-    *known = false;
-    return false;
-}
+#define FIELD(name) offsetof(struct build, name)
+#define ADD(function) OPTION_ADD, .offset = FIELD(options), .add = (function), .many = true
+#define CALL(function) OPTION_CALL, .call = (function), .many = true
 
-static const char *const with_value[] = {"-o",     "--target",   "--threadgroup", "--jobs",         "-I",
-                                         "--math", "--constant", "--entry",       "--metal-version"};
+static const struct option options[] = {
+    {"-o", "FILE", "the package", OPTION_TEXT, .offset = FIELD(output)},
+    {"--list-entries", NULL,
+     "print the host names instead, one a line; compiles nothing (clang is run only\n"
+     "to preprocess a file that has directives)",
+     OPTION_FLAG, .offset = FIELD(list)},
+    {"--entry", "NAME", "only this entry (may be repeated)", CALL(add_entry)},
+    {"--target", "LIST",
+     "what to make code for, with commas between: cpu (this machine's own, the\n"
+     "default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512); NVIDIA GPUs from this one on:\n"
+     "sm_80, sm_86, sm_87, sm_89, sm_90, and sm_90a: those of 9.0 alone",
+     CALL(set_targets), .words = "cpu x86-64 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a"},
+    {"--threadgroup", "X[,Y[,Z]]",
+     "make code for threadgroups of this size too (may be repeated): kernels with\n"
+     "barriers, and on GPUs those without, gain by it where there is no compiler library",
+     CALL(add_threadgroup)},
+    {"--constant", "INDEX=VALUE",
+     "a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…] (may be repeated); entries that\n"
+     "need another one are compiled when they are loaded with it",
+     ADD(option_add_constant)},
+    {"--keep-going", NULL, "go on after a failure, and write the others", OPTION_FLAG,
+     .offset = FIELD(desc.keep_going)},
+    {"--jobs", "N", "compile N entries at once (default: one a CPU)", OPTION_COUNT, .offset = FIELD(jobs),
+     .many = true, .most = 1024},
+    {"-I", "DIR", "folder for #include (may be repeated)", ADD(option_add_include)},
+    {"--math", "safe|relaxed|fast", "floating point mode (default safe)", ADD(option_set_math),
+     .words = "safe relaxed fast"},
+    {"--metal-version", "VERSION", "the version of the language: 3.2 (default), 4.0, 3.1, …",
+     ADD(option_set_metal_version), .words = "3.2 4.0 3.1"},
+    {"--verbose", NULL, "print the whole of each error, and how much went into the package", OPTION_FLAG,
+     .offset = FIELD(verbose)},
+    {"--body", NULL, NULL, CALL(refuse_body)},
+    {0},
+};
 
-static bool takes_value(const char *option) {
-    for (size_t i = 0; i < sizeof with_value / sizeof *with_value; i++)
-        if (strcmp(option, with_value[i]) == 0) return true;
-    return false;
-}
+const struct command build_command = {
+    .name = "build",
+    .summary = "compile a file's kernels ahead of time into a package",
+    .usage = "smelt build FILE.metal -o FILE.smeltlib OPTIONS\n"
+             "       smelt build FILE.metal --list-entries\n\n"
+             "Compiles the kernel functions of a whole file into a package, which smelt run, smelt show and "
+             "the C API load\n"
+             "without clang, and without the compiler library on machines it holds code for. Prints a line "
+             "for each\n"
+             "entry: name, targets, milliseconds, and ok or the first error. Exit status 1 if one failed; "
+             "then nothing is\n"
+             "written, unless --keep-going is given.\n",
+    .examples = "Example\n"
+                "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3,sm_80\n",
+    .options = {options},
+    .width = 26,
+    .argument = set_source,
+};
 
-static bool take_flag(struct build *b, const char *option) {
-    if (strcmp(option, "--list-entries") == 0)
-        b->list = true;
-    else if (strcmp(option, "--keep-going") == 0)
-        b->desc.keep_going = true;
-    else if (strcmp(option, "--verbose") == 0)
-        b->verbose = true;
-    else if (is_help(option))
-        b->help = true;
-    else if (strcmp(option, "--body") == 0)
-        return complain("--body: a package is built from a whole file; bodies cannot be packaged yet");
-    else
-        return complain("option '%s' is unknown; see smelt build --help", option);
-    return true;
-}
-
-static bool parse(struct build *b, int count, char **arguments) {
-    bool ended = false, known;
+static enum parsed parse(struct build *b, int count, char **arguments) {
     b->entries = calloc((size_t)count + 1, sizeof *b->entries);
-    if (!b->entries) return complain("no memory for the arguments");
-    for (int i = 0; i < count && !b->help; i++) {
-        char *argument = arguments[i];
-        bool good = true;
-        if (!ended && argument[0] == '-' && argument[1]) {
-            if (strcmp(argument, "--") == 0)
-                ended = true;
-            else if (!takes_value(argument))
-                good = take_flag(b, argument);
-            else if (i + 1 == count)
-                good = complain("%s needs a value", argument);
-            else
-                good = take_value(b, argument, arguments[++i], &known);
-        } else if (!b->source_path) {
-            b->source_path = argument;
-        } else {
-            good = complain("argument '%s' is one too many; expected one FILE (entries are named by --entry)",
-                            argument);
-        }
-        if (!good) return false;
-    }
-    if (b->help) return true;
-    if (!b->source_path) return complain("no FILE is given; see smelt build --help");
-    if (b->list && b->output) return complain("--list-entries and -o are both given; one says what is done");
-    if (!b->list && !b->output) return complain("-o FILE is missing: where the package goes");
-    return true;
+    if (!b->entries) return complain("no memory for the arguments") ? PARSED : PARSED_WRONG;
+    enum parsed parsed = parse_options(&build_command, count, arguments, b);
+    if (parsed != PARSED) return parsed;
+    b->desc.jobs = (int)b->jobs;
+    bool good = true;
+    if (!b->source_path)
+        good = complain("no FILE is given; see smelt build --help");
+    else if (b->list && b->output)
+        good = complain("--list-entries and -o are both given; one says what is done");
+    else if (!b->list && !b->output)
+        good = complain("-o FILE is missing: where the package goes");
+    return good ? PARSED : PARSED_WRONG;
 }
 
 /* ---- At work. */
@@ -268,14 +239,10 @@ static int work(struct build *b) {
 
 int command_build(int count, char **arguments) {
     struct build b = {0};
-    int exit_status = EXIT_USAGE;
-    if (parse(&b, count, arguments)) {
-        exit_status = EXIT_OK;
-        if (b.help)
-            print_help();
-        else
-            exit_status = work(&b);
-    }
+    enum parsed parsed = parse(&b, count, arguments);
+    int exit_status = parsed == PARSED_WRONG ? EXIT_USAGE : EXIT_OK;
+    if (parsed == PARSED_HELP) print_command_help(&build_command);
+    if (parsed == PARSED) exit_status = work(&b);
     for (int i = 0; i < b.target_count; i++) free(b.targets[i]);
     free(b.entries);
     free(b.source);

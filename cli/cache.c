@@ -1,9 +1,7 @@
 /* smelt cache: the folder of compiled kernels, how full it is, and emptying it. */
 #include "commands.h"
-#include "values.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static int print_usage(void) {
     uint64_t entries, bytes;
@@ -19,21 +17,25 @@ static int print_usage(void) {
     return EXIT_OK;
 }
 
+static const struct option options[] = {
+    {"--clear", NULL, "remove every entry; running processes are not disturbed", OPTION_FLAG, .offset = 0},
+    {0},
+};
+
+const struct command cache_command = {
+    .name = "cache",
+    .summary = "show or clear the cache of compiled kernels",
+    .usage = "smelt cache [--clear]\n\n"
+             "Prints the folder of compiled kernels, the number of entries and their bytes.\n",
+    .examples = "The folder is SMELT_CACHE_DIR, else XDG_CACHE_HOME/smelt, else ~/.cache/smelt.\n",
+    .options = {options},
+    .width = 10,
+};
+
 int command_cache(int count, char **arguments) {
     bool clear = false;
-    for (int i = 0; i < count; i++) {
-        if (is_help(arguments[i])) {
-            printf("usage: smelt cache [--clear]\n\n"
-                   "Prints the folder of compiled kernels, the number of entries and their bytes.\n\n"
-                   "  --clear    remove every entry; running processes are not disturbed\n\n"
-                   "The folder is SMELT_CACHE_DIR, else XDG_CACHE_HOME/smelt, else ~/.cache/smelt.\n");
-            return EXIT_OK;
-        }
-        if (strcmp(arguments[i], "--clear") != 0) {
-            complain("argument '%s' is unknown; see smelt cache --help", arguments[i]);
-            return EXIT_USAGE;
-        }
-        clear = true;
-    }
+    enum parsed parsed = parse_options(&cache_command, count, arguments, &clear);
+    if (parsed == PARSED_HELP) print_command_help(&cache_command);
+    if (parsed != PARSED) return parsed == PARSED_HELP ? EXIT_OK : EXIT_USAGE;
     return clear ? report(smelt_cache_clear()) : print_usage();
 }

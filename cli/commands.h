@@ -2,7 +2,7 @@
 #ifndef SMELT_CLI_COMMANDS_H
 #define SMELT_CLI_COMMANDS_H
 
-#include "smelt/smelt.h"
+#include "option_table.h"
 
 enum exit_status {
     EXIT_OK = 0,
@@ -17,9 +17,14 @@ int command_build(int count, char **arguments);
 int command_bench(int count, char **arguments);
 int command_devices(int count, char **arguments);
 int command_cache(int count, char **arguments);
+int command_completion(int count, char **arguments);
 
-/* Whether the argument asks for help. */
-bool is_help(const char *argument);
+/* Their tables. */
+extern const struct command run_command, show_command, build_command, bench_command, devices_command,
+    cache_command, completion_command;
+
+/* All of them, by number; NULL behind the last. */
+const struct command *command_at(int index);
 
 /* The exit status for a failed call of the library. */
 int exit_status_of(smelt_status status);

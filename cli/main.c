@@ -11,30 +11,41 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static const struct command {
-    const char *name;
+static const struct {
+    const struct command *command;
     int (*run)(int count, char **arguments);
-    const char *help;
 } commands[] = {
-    {"run", command_run, "run a kernel"},
-    {"show", command_show, "print what a kernel becomes: source, rewritten, ir, asm"},
-    {"build", command_build, "compile a file's kernels ahead of time into a package"},
-    {"bench", command_bench, "run benchmarks"},
-    {"devices", command_devices, "list what kernels can run on here"},
-    {"cache", command_cache, "show or clear the cache of compiled kernels"},
+    {&run_command, command_run},
+    {&show_command, command_show},
+    {&build_command, command_build},
+    {&bench_command, command_bench},
+    {&devices_command, command_devices},
+    {&cache_command, command_cache},
+    {&completion_command, command_completion},
 };
-#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+#define COMMAND_COUNT (int)(sizeof commands / sizeof *commands)
+
+const struct command *command_at(int index) {
+    return index < COMMAND_COUNT ? commands[index].command : NULL;
+}
+
+static const char *command_name(const void *context, int index) {
+    (void)context;
+    return index < COMMAND_COUNT ? commands[index].command->name : NULL;
+}
 
 static void print_help(FILE *out) {
     fprintf(out, "usage: smelt COMMAND …\n\n"
                  "Runs Metal compute kernels on machines without Metal.\n\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
-    fprintf(out,
-            "\n`smelt COMMAND --help` tells more. Exit status: 0 ok, 1 the kernel failed, 2 bad command line "
-            "or input,\n"
-            "3 environment (no compiler, no device, output cannot be written). smelt %s\n",
-            smelt_version());
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-8s%s %s\n", commands[i].command->name,
+                strlen(commands[i].command->name) > 8 ? " " : "", commands[i].command->summary);
+    fprintf(
+        out,
+        "\n`smelt COMMAND --help` tells more, `smelt -V` the version. Exit status: 0 ok, 1 the kernel "
+        "failed, 2 bad\n"
+        "command line or input, 3 environment (no compiler, no device, output cannot be written). smelt %s\n",
+        smelt_version());
 }
 
 /* A file opened later must not become standard output because that was closed: the number is taken by
@@ -56,13 +67,18 @@ static int run(int count, char **arguments) {
         print_help(stdout);
         return EXIT_OK;
     }
-    if (strcmp(arguments[1], "--version") == 0) {
+    if (strcmp(arguments[1], "--version") == 0 || strcmp(arguments[1], "-V") == 0) {
         printf("smelt %s\n", smelt_version());
         return EXIT_OK;
     }
-    for (size_t i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(arguments[1], commands[i].name) == 0) return commands[i].run(count - 2, arguments + 2);
-    complain("command '%s' is unknown; see smelt --help", arguments[1]);
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(arguments[1], commands[i].command->name) == 0)
+            return commands[i].run(count - 2, arguments + 2);
+    const char *near = nearest_word(arguments[1], command_name, NULL);
+    if (near)
+        complain("command '%s' is unknown; did you mean %s?", arguments[1], near);
+    else
+        complain("command '%s' is unknown; see smelt --help", arguments[1]);
     return EXIT_USAGE;
 }
 

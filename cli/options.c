@@ -8,124 +8,146 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char options_help[] =
-    "Source\n"
-    "  SOURCE                     a .metal file, or a package of smelt build; `-` is standard input\n"
-    "  --body                     SOURCE is the body of a kernel: the signature is generated\n"
-    "  FUNCTION                   whole file: host name of the kernel function, if there are several\n"
-    "  --name NAME                body: name of the kernel (default: the file's stem)\n"
-    "  --header FILE              body: text put before the function\n"
-    "  -I DIR                     folder for #include (may be repeated)\n"
-    "  --math safe|relaxed|fast   floating point mode (default safe)\n"
-    "  --metal-version VERSION    the version of the language: 3.2 (default), 4.0, 3.1, …\n"
-    "\n"
-    "Body form\n"
-    "  -i NAME=VALUE              an input: FILE.npy, FILE.npy:DTYPE (its bytes as DTYPE),\n"
-    "                             rand:DTYPE:4x16[:SEED] (also normal, zeros, ones, arange), 2 (int32),\n"
-    "                             2.0 (float32), true\n"
-    "  -o NAME:DTYPE:SHAPE[=FILE] an output; FILE is .npy, or .png for an image (HxW, HxWx3, HxWx4 of\n"
-    "                             uint8, or of floats from 0 to 1); without FILE it is summarised\n"
-    "  -t NAME=VALUE              a template argument: a dtype, an integer, true or false\n"
-    "  --init VALUE               fill outputs first (nan, inf, -inf too)\n"
-    "  --atomic-outputs           outputs are device atomic<T>*; they start as 0 without --init\n"
-    "  --strided                  pass inputs with their strides instead of copying them contiguous\n"
-    "\n"
-    "Whole-file form\n"
-    "  -b INDEX=VALUE             a buffer, values as for -i, of the parameter's dtype, or uint8 for bytes\n"
-    "                             as they are; its contents are not printed\n"
-    "  -b INDEX:out:DTYPE:SHAPE[=FILE]  an output buffer, zero-filled\n"
-    "  --bytes INDEX=DTYPE:V[,V…] bytes for a constant buffer\n"
-    "  --threadgroup-memory INDEX=BYTES\n"
-    "  --constant INDEX=VALUE     a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…]\n"
-    "  --groups X[,Y[,Z]]         threadgroups, instead of --grid\n"
-    "\n"
-    "Both\n"
-    "  --grid X[,Y[,Z]]           threads\n"
-    "  --threadgroup X[,Y[,Z]]    threads a group (with --grid the default is 256, or X of the grid if that "
-    "is less)\n"
-    "  --device NAME              cpu (the default), cpu-scalar, or a GPU: cuda, cuda:1 …\n"
-    "  --profile apple            apply the limits of Apple GPUs (32 KiB of threadgroup memory)\n"
-    "  --timeout SECONDS          stop the kernel after this long (default 60; 0: never)\n"
-    "  --repeat N                 run N times, print the median time\n"
-    "  --bytes-moved N            with it: print GB/s\n"
-    "  --flops N                  with it: print GFLOP/s\n"
-    "  --verbose                  print the generated source and what ran\n";
+/* ---- The options of `smelt run` and `smelt show`. */
 
-/* ---- The table of options: what each does with its value. */
-
-enum action {
-    SET_TEXT,
-    SET_FLAG,
-    SET_TRIPLE,
-    SET_REAL,
-    SET_COUNT,
-    SET_INIT,
-    SET_MATH,
-    SET_METAL_VERSION,
-    ADD /* may be repeated */
-};
-
-enum command { RUN = 1, SHOW = 2, BOTH = 3 };
-
-static const struct option {
-    const char *name;
-    enum action action;
-    size_t offset; /* of the field it sets */
-    bool (*add)(struct options *options, const char *text);
-    enum command commands; /* that take it */
-} table[] = {
 #define FIELD(name) offsetof(struct options, name)
-    {"--body", SET_FLAG, FIELD(body), NULL, BOTH},
-    {"--name", SET_TEXT, FIELD(name), NULL, BOTH},
-    {"--header", SET_TEXT, FIELD(header_path), NULL, BOTH},
-    {"-I", ADD, 0, option_add_include, BOTH},
-    {"--math", SET_MATH, 0, NULL, BOTH},
-    {"--metal-version", SET_METAL_VERSION, 0, NULL, BOTH},
-    {"-i", ADD, 0, option_add_input, BOTH},
-    {"-o", ADD, 0, option_add_output, BOTH},
-    {"-t", ADD, 0, option_add_template, BOTH},
-    {"--init", SET_INIT, 0, NULL, BOTH},
-    {"--atomic-outputs", SET_FLAG, FIELD(atomic_outputs), NULL, BOTH},
-    {"--strided", SET_FLAG, FIELD(strided), NULL, BOTH},
-    {"-b", ADD, 0, option_add_buffer, BOTH},
-    {"--bytes", ADD, 0, option_add_bytes, BOTH},
-    {"--threadgroup-memory", ADD, 0, option_add_threadgroup_memory, BOTH},
-    {"--constant", ADD, 0, option_add_constant, BOTH},
-    {"--groups", SET_TRIPLE, FIELD(groups), NULL, BOTH},
-    {"--grid", SET_TRIPLE, FIELD(grid), NULL, BOTH},
-    {"--threadgroup", SET_TRIPLE, FIELD(threadgroup), NULL, BOTH},
-    {"--device", SET_TEXT, FIELD(device), NULL, BOTH},
-    {"--profile", SET_TEXT, FIELD(profile), NULL, BOTH},
-    {"--timeout", SET_REAL, FIELD(timeout), NULL, BOTH},
-    {"--repeat", SET_COUNT, FIELD(repeat), NULL, BOTH},
-    {"--bytes-moved", SET_REAL, FIELD(bytes_moved), NULL, BOTH},
-    {"--flops", SET_REAL, FIELD(flops), NULL, BOTH},
-    {"--verbose", SET_FLAG, FIELD(verbose), NULL, BOTH},
-    {"--json", SET_FLAG, FIELD(json), NULL, RUN},
-    {"--trace", SET_TEXT, FIELD(trace), NULL, RUN},
-    {"--stage", SET_TEXT, FIELD(stage), NULL, SHOW},
-    {"--target", SET_TEXT, FIELD(target), NULL, SHOW},
-    {"--why", SET_FLAG, FIELD(why), NULL, SHOW},
-    {"--help", SET_FLAG, FIELD(help), NULL, BOTH},
-    {"-h", SET_FLAG, FIELD(help), NULL, BOTH},
-#undef FIELD
-};
-#define OPTION_COUNT (sizeof table / sizeof *table)
+#define TEXT(field) OPTION_TEXT, .offset = FIELD(field)
+#define FLAG(field) OPTION_FLAG, .offset = FIELD(field)
+#define REAL(field) OPTION_REAL, .offset = FIELD(field)
+#define TRIPLE(field) OPTION_TRIPLE, .offset = FIELD(field)
+#define ADD(function) OPTION_ADD, .add = (function), .many = true
+#define SET(function) OPTION_ADD, .add = (function)
 
-/* The state of reading the arguments. */
-struct parser {
-    int count, at;
-    char **arguments;
-    struct options *options;
-    enum command command;
-    bool seen[OPTION_COUNT];
+static const struct option both[] = {
+    {.name = "", .help = "Source"},
+    {.name = "SOURCE", .help = "a .metal file, or a package of smelt build; `-` is standard input"},
+    {"--body", NULL, "SOURCE is the body of a kernel: the signature is generated", FLAG(body)},
+    {.name = "FUNCTION", .help = "whole file: host name of the kernel function, if there are several"},
+    {"--name", "NAME", "body: name of the kernel (default: the file's stem)", TEXT(name)},
+    {"--header", "FILE", "body: text put before the function", TEXT(header_path)},
+    {"-I", "DIR", "folder for #include (may be repeated)", ADD(option_add_include)},
+    {"--math", "safe|relaxed|fast", "floating point mode (default safe)", SET(option_set_math),
+     .words = "safe relaxed fast"},
+    {"--metal-version", "VERSION", "the version of the language: 3.2 (default), 4.0, 3.1, …",
+     SET(option_set_metal_version), .words = "3.2 4.0 3.1"},
+    {.name = "", .help = "\nBody form"},
+    {"-i", "NAME=VALUE",
+     "an input: FILE.npy, FILE.npy:DTYPE (its bytes as DTYPE),\n"
+     "rand:DTYPE:4x16[:SEED] (also normal, zeros, ones, arange), 2 (int32),\n"
+     "2.0 (float32), true",
+     ADD(option_add_input)},
+    {"-o", "NAME:DTYPE:SHAPE[=FILE]",
+     "an output; FILE is .npy, or .png for an image (HxW, HxWx3, HxWx4 of\n"
+     "uint8, or of floats from 0 to 1); without FILE it is summarised",
+     ADD(option_add_output)},
+    {"-t", "NAME=VALUE", "a template argument: a dtype, an integer, true or false", ADD(option_add_template)},
+    {"--init", "VALUE", "fill outputs first (nan, inf, -inf too)", SET(option_set_init)},
+    {"--atomic-outputs", NULL, "outputs are device atomic<T>*; they start as 0 without --init",
+     FLAG(atomic_outputs)},
+    {"--strided", NULL, "pass inputs with their strides instead of copying them contiguous", FLAG(strided)},
+    {.name = "", .help = "\nWhole-file form"},
+    {"-b", "INDEX=VALUE",
+     "a buffer, values as for -i, of the parameter's dtype, or uint8 for bytes\n"
+     "as they are; its contents are not printed",
+     ADD(option_add_buffer)},
+    {.name = "-b", .value = "INDEX:out:DTYPE:SHAPE[=FILE]", .help = "an output buffer, zero-filled"},
+    {"--bytes", "INDEX=DTYPE:V[,V…]", "bytes for a constant buffer", ADD(option_add_bytes)},
+    {"--threadgroup-memory", "INDEX=BYTES", "", ADD(option_add_threadgroup_memory)},
+    {"--constant", "INDEX=VALUE", "a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…]",
+     ADD(option_add_constant)},
+    {"--groups", "X[,Y[,Z]]", "threadgroups, instead of --grid", TRIPLE(groups)},
+    {.name = "", .help = "\nBoth"},
+    {"--grid", "X[,Y[,Z]]", "threads", TRIPLE(grid)},
+    {"--threadgroup", "X[,Y[,Z]]",
+     "threads a group (with --grid the default is 256, or X of the grid if that is less)",
+     TRIPLE(threadgroup)},
+    {"--device", "NAME", "cpu (the default), cpu-scalar, or a GPU: cuda, cuda:1 …", TEXT(device),
+     .words = "cpu cpu-scalar cuda"},
+    {"--profile", "apple", "apply the limits of Apple GPUs (32 KiB of threadgroup memory)", TEXT(profile),
+     .words = "apple"},
+    {"--timeout", "SECONDS", "stop the kernel after this long (default 60; 0: never)", REAL(timeout)},
+    {"--repeat", "N", "run N times, print the median time", OPTION_COUNT, .offset = FIELD(repeat),
+     .most = 1000000},
+    {"--bytes-moved", "N", "with it: print GB/s", REAL(bytes_moved)},
+    {"--flops", "N", "with it: print GFLOP/s", REAL(flops)},
+    {"--verbose", NULL, "print the generated source and what ran", FLAG(verbose)},
+    {0},
 };
 
-/* The argument of the option at hand, or NULL after a complaint. */
-static char *option_value(struct parser *p, const char *option) {
-    if (p->at + 1 < p->count) return p->arguments[++p->at];
-    complain("%s needs a value", option);
-    return NULL;
+static const struct option of_run[] = {
+    {"--json", NULL, "print results as JSON", FLAG(json)},
+    {"--trace", "FILE.json", "record what happens, for Perfetto or chrome://tracing", TEXT(trace)},
+    {0},
+};
+
+static const struct option of_show[] = {
+    {"--stage", "source", "the Metal text, with the generated signature (the default)", TEXT(stage),
+     .words = "source rewritten ir simd asm ptx contents"},
+    {.name = "--stage", .value = "rewritten", .help = "what clang is given"},
+    {.name = "--stage", .value = "ir", .help = "LLVM IR after optimisation"},
+    {.name = "--stage",
+     .value = "simd",
+     .help = "vector IR of the SIMD engine, with the shape of each value"},
+    {.name = "--stage", .value = "asm", .help = "machine code of the device, as text"},
+    {.name = "--stage", .value = "ptx", .help = "code for an NVIDIA GPU, which need not be here"},
+    {.name = "--stage",
+     .value = "contents",
+     .help = "of a package: what made it, its targets, entries and codes"},
+    {"--target", "NAME",
+     "the GPUs that code is shown for: sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a (default:\n"
+     "this machine's GPU, and sm_90a where there is none)",
+     TEXT(target), .words = "sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a"},
+    {"--why", NULL,
+     "for each gather, scatter, masked loop or refusal of the SIMD engine: the line\n"
+     "that caused it, and why",
+     FLAG(why)},
+    {.name = "", .help = ""},
+    {0},
+};
+
+static bool add_positional(void *target, char *argument) {
+    struct options *o = target;
+    if (!o->source_path)
+        o->source_path = argument;
+    else if (!o->function)
+        o->function = argument;
+    else
+        return complain("argument '%s' is one too many; expected SOURCE [FUNCTION]", argument);
+    return true;
+}
+
+const struct command run_command = {
+    .name = "run",
+    .summary = "run a kernel",
+    .usage = "smelt run SOURCE [FUNCTION] OPTIONS\n",
+    .examples =
+        "Examples\n"
+        "  smelt run --body exp.body -i inp=normal:float16:4x16 -o out:float16:4x16 -t T=float16 --grid 64\n"
+        "  smelt run sums.metal row_sum -b 0=x.npy -b 1:out:float32:8=sums.npy --groups 8 --threadgroup 32\n"
+        "  smelt run sums.smeltlib row_sum -b 0=x.npy -b 1:out:float32:8 --groups 8 --threadgroup 32\n",
+    .options = {both, of_run},
+    .width = 26,
+    .argument = add_positional,
+};
+
+const struct command show_command = {
+    .name = "show",
+    .summary = "print what a kernel becomes: source, rewritten, ir, asm",
+    .usage =
+        "smelt show SOURCE [FUNCTION] [--stage STAGE | --why] OPTIONS\n\n"
+        "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and shape "
+        "only,\n"
+        "so that --grid may be left out. Code is made for sizes of launch: what is shown is the code of "
+        "full\n"
+        "threadgroups (--threadgroup, default 256), without looks at the clock unless --timeout is given.\n",
+    .options = {of_show, both},
+    .width = 26,
+    .argument = add_positional,
+};
+
+bool option_set_init(struct options *o, const char *text) {
+    o->initialise = true;
+    return parse_real("--init", text, true, &o->init_value);
 }
 
 bool option_set_math(struct options *o, const char *text) {
@@ -133,6 +155,7 @@ bool option_set_math(struct options *o, const char *text) {
     for (int i = 0; i < 3; i++)
         if (strcmp(text, names[i]) == 0) {
             o->math = (smelt_math_mode)i;
+            o->math_given = true;
             return true;
         }
     return complain("--math is '%s', expected safe, relaxed or fast", text);
@@ -147,83 +170,6 @@ bool option_set_metal_version(struct options *o, const char *text) {
             return true;
         }
     return complain("--metal-version is '%s', expected 3.2, 4.0 or an earlier version of Metal", text);
-}
-
-static bool apply(struct parser *p, const struct option *option) {
-    struct options *o = p->options;
-    void *field = (char *)o + option->offset;
-    if (option->action == SET_FLAG) {
-        *(bool *)field = true;
-        return true;
-    }
-    char *value = option_value(p, option->name);
-    if (!value) return false;
-    if (option->action == ADD) return option->add(o, value);
-    if (p->seen[option - table]) return complain("%s is given twice", option->name);
-    p->seen[option - table] = true;
-    switch (option->action) {
-    case SET_TEXT:
-        *(char **)field = value;
-        return true;
-    case SET_TRIPLE:
-        return parse_triple(option->name, value, field);
-    case SET_REAL:
-        return parse_real(option->name, value, false, field);
-    case SET_COUNT:
-        return parse_integer(option->name, value, 1, 1000000, field);
-    case SET_INIT:
-        o->initialise = true;
-        return parse_real(option->name, value, true, &o->init_value);
-    case SET_MATH:
-        return option_set_math(o, value);
-    case SET_METAL_VERSION:
-        return option_set_metal_version(o, value);
-    case SET_FLAG:
-    case ADD:
-        break;
-    }
-    return true;
-}
-
-static bool add_positional(struct options *o, char *argument) {
-    if (!o->source_path)
-        o->source_path = argument;
-    else if (!o->function)
-        o->function = argument;
-    else
-        return complain("argument '%s' is one too many; expected SOURCE [FUNCTION]", argument);
-    return true;
-}
-
-static bool unknown_option(const struct parser *p, const char *argument) {
-    size_t length = strcspn(argument, "=");
-    for (size_t i = 0; i < OPTION_COUNT && argument[length]; i++)
-        if (strlen(table[i].name) == length && strncmp(argument, table[i].name, length) == 0)
-            return complain("option '%s' is unknown; the value is an argument of its own: %s %s", argument,
-                            table[i].name, argument + length + 1);
-    return complain("option '%s' is unknown; see smelt %s --help", argument,
-                    p->command == SHOW ? "show" : "run");
-}
-
-static bool parse_arguments(struct parser *p) {
-    bool ended = false; /* by "--" */
-    for (p->at = 0; p->at < p->count; p->at++) {
-        char *argument = p->arguments[p->at];
-        const struct option *found = NULL;
-        bool is_option = !ended && argument[0] == '-' && argument[1];
-        for (size_t i = 0; i < OPTION_COUNT && is_option && !found; i++)
-            if (strcmp(argument, table[i].name) == 0 && (table[i].commands & p->command)) found = &table[i];
-        bool good = true;
-        if (found)
-            good = apply(p, found);
-        else if (is_option && strcmp(argument, "--") == 0)
-            ended = true;
-        else
-            good = is_option ? unknown_option(p, argument) : add_positional(p->options, argument);
-        if (!good) return false;
-        if (p->options->help) return true;
-    }
-    return true;
 }
 
 /* "dir/my-exp.body" → "my_exp". */
@@ -271,13 +217,10 @@ static bool check_form(const struct options *o) {
 }
 
 /* What only text has. */
-static bool check_package(const struct parser *p) {
-    const struct options *o = p->options;
+static bool check_package(const struct options *o) {
     if (!o->package_size) return true;
     if (o->body) return complain("'%s' is a package, not the body of a kernel", o->source_path);
-    bool math = false;
-    for (size_t i = 0; i < OPTION_COUNT; i++) math |= p->seen[i] && table[i].action == SET_MATH;
-    if (math || o->include_count || o->metal_version)
+    if (o->math_given || o->include_count || o->metal_version)
         return complain("'%s' is a package: --math, --metal-version and -I were given when it was built",
                         o->source_path);
     return true;
@@ -333,9 +276,9 @@ static bool make_arrays(struct options *o, bool contents, int *status) {
 
 int options_parse(int count, char **arguments, bool showing, struct options *o) {
     *o = (struct options){.timeout = showing ? 0 : 60, .repeat = 1};
-    struct parser parser = {
-        .count = count, .arguments = arguments, .options = o, .command = showing ? SHOW : RUN};
-    if (!parse_arguments(&parser)) return EXIT_USAGE;
+    enum parsed parsed = parse_options(showing ? &show_command : &run_command, count, arguments, o);
+    if (parsed == PARSED_WRONG) return EXIT_USAGE;
+    o->help = parsed == PARSED_HELP;
     if (o->help) return EXIT_OK;
     if (!o->source_path) {
         complain("no SOURCE is given; see smelt %s --help", showing ? "show" : "run");
@@ -346,7 +289,7 @@ int options_parse(int count, char **arguments, bool showing, struct options *o) 
     if (o->device && !showing && !smelt_device_description(o->device)) return report(SMELT_ERROR_NO_DEVICE);
     if (!source_read(o->source_path, &o->source, &o->package_size)) return EXIT_USAGE;
     if (o->header_path && !source_read(o->header_path, &o->header, NULL)) return EXIT_USAGE;
-    if (!check_package(&parser)) return EXIT_USAGE;
+    if (!check_package(o)) return EXIT_USAGE;
     o->source_label = source_label(o->source_path);
     if (!o->name) o->name = o->stem = stem_of(o->source_path);
     int status = EXIT_USAGE;

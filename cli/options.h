@@ -24,6 +24,7 @@ struct options {
     char *stem; /* … the file's stem */
     char *header_path, *header;
     smelt_math_mode math;
+    bool math_given;
     int metal_version; /* 320; 0: not given */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
     int include_count;
@@ -77,11 +78,9 @@ bool option_add_buffer(struct options *options, const char *text);
 bool option_add_bytes(struct options *options, const char *text);
 bool option_add_threadgroup_memory(struct options *options, const char *text);
 bool option_add_constant(struct options *options, const char *text);
+bool option_set_init(struct options *options, const char *text);
 bool option_set_math(struct options *options, const char *text);
 bool option_set_metal_version(struct options *options, const char *text);
 bool option_add_include(struct options *options, const char *text);
-
-/* The help text shared by run and show. */
-extern const char options_help[];
 
 #endif

@@ -2,7 +2,6 @@
 #include "commands.h"
 
 #include <stdio.h>
-#include <string.h>
 
 int exit_status_of(smelt_status status) {
     switch (status) {
@@ -25,8 +24,4 @@ int exit_status_of(smelt_status status) {
 int report(smelt_status status) {
     if (status != SMELT_OK) fprintf(stderr, "smelt: %s\n", smelt_error());
     return exit_status_of(status);
-}
-
-bool is_help(const char *argument) {
-    return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }

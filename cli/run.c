@@ -140,19 +140,6 @@ static int deliver(const struct session *session, const struct options *o, const
     return exit_status;
 }
 
-static void print_help(void) {
-    printf(
-        "usage: smelt run SOURCE [FUNCTION] OPTIONS\n\n%s"
-        "  --json                     print results as JSON\n"
-        "  --trace FILE.json          record what happens, for Perfetto or chrome://tracing\n"
-        "\n"
-        "Examples\n"
-        "  smelt run --body exp.body -i inp=normal:float16:4x16 -o out:float16:4x16 -t T=float16 --grid 64\n"
-        "  smelt run sums.metal row_sum -b 0=x.npy -b 1:out:float32:8=sums.npy --groups 8 --threadgroup 32\n"
-        "  smelt run sums.smeltlib row_sum -b 0=x.npy -b 1:out:float32:8 --groups 8 --threadgroup 32\n",
-        options_help);
-}
-
 /* From the reading of the source to the delivery of what came out. */
 static int run(const struct options *o) {
     struct session session;
@@ -184,7 +171,7 @@ int command_run(int count, char **arguments) {
     struct options options;
     int exit_status = options_parse(count, arguments, false, &options);
     if (exit_status == EXIT_OK && options.help) {
-        print_help();
+        print_command_help(&run_command);
     } else if (exit_status == EXIT_OK) {
         if (options.verbose) smelt_set_log(print_log, NULL);
         exit_status = options.trace ? run_traced(&options) : run(&options);

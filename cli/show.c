@@ -51,36 +51,12 @@ static int show_contents(const struct options *o) {
     return EXIT_OK;
 }
 
-static void print_help(void) {
-    printf("usage: smelt show SOURCE [FUNCTION] [--stage STAGE | --why] OPTIONS\n\n"
-           "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and "
-           "shape only,\n"
-           "so that --grid may be left out. Code is made for sizes of launch: what is shown is the code of "
-           "full\n"
-           "threadgroups (--threadgroup, default 256), without looks at the clock unless --timeout is "
-           "given.\n\n"
-           "  --stage source             the Metal text, with the generated signature (the default)\n"
-           "  --stage rewritten          what clang is given\n"
-           "  --stage ir                 LLVM IR after optimisation\n"
-           "  --stage simd               vector IR of the SIMD engine, with the shape of each value\n"
-           "  --stage asm                machine code of the device, as text\n"
-           "  --stage ptx                code for an NVIDIA GPU, which need not be here\n"
-           "  --stage contents           of a package: what made it, its targets, entries and codes\n"
-           "  --target NAME              the GPUs that code is shown for: sm_80, sm_86, sm_87, sm_89, sm_90, "
-           "sm_90a (default:\n"
-           "                             this machine's GPU, and sm_90a where there is none)\n"
-           "  --why                      for each gather, scatter, masked loop or refusal of the SIMD "
-           "engine: the line\n"
-           "                             that caused it, and why\n\n%s",
-           options_help);
-}
-
 int command_show(int count, char **arguments) {
     struct options options;
     smelt_stage stage = SMELT_STAGE_SOURCE;
     int exit_status = options_parse(count, arguments, true, &options);
     if (exit_status == EXIT_OK && options.help) {
-        print_help();
+        print_command_help(&show_command);
     } else if (exit_status == EXIT_OK && options.stage && strcmp(options.stage, "contents") == 0) {
         exit_status = show_contents(&options);
     } else if (exit_status == EXIT_OK && !find_stage(&options, &stage)) {

@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, as the GNU directories have it (bin, lib, include, share/man, share/doc): the command,
-# the libraries, headers with a pkg-config file and a CMake package, the manual page, documents. Wheels have their own
+# the libraries, headers with a pkg-config file and a CMake package, the manual page, completions, documents. Wheels have their own
 # rules, in python/.
 
 # The libraries: libsmelt.so.1 by its SONAME; libsmelt finds the compiler library in its own folder's `smelt`.
@@ -27,6 +27,26 @@ if(NOT SMELT_SYSTEM)
 endif()
 configure_file(cmake/smelt.pc.in ${CMAKE_BINARY_DIR}/cmake/smelt.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/cmake/smelt.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# What shells read to complete command lines, each where its shell looks.
+set(SMELT_COMPLETIONS bash bash-completion/completions smelt zsh zsh/site-functions _smelt
+  fish fish/vendor_completions.d smelt.fish)
+set(SMELT_COMPLETION_FILES)
+while(SMELT_COMPLETIONS)
+  list(POP_FRONT SMELT_COMPLETIONS shell folder name)
+  set(file ${CMAKE_BINARY_DIR}/completion/${name})
+  add_custom_command(
+    OUTPUT ${file}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/completion
+    COMMAND ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${CMAKE_LIBRARY_OUTPUT_DIRECTORY}
+            $<TARGET_FILE:smelt_command> completion ${shell} > ${file}
+    DEPENDS smelt_command
+    COMMENT "Writing the completion for ${shell}"
+    VERBATIM)
+  list(APPEND SMELT_COMPLETION_FILES ${file})
+  install(FILES ${file} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+endwhile()
+add_custom_target(smelt_completions ALL DEPENDS ${SMELT_COMPLETION_FILES})
 
 # The manual page is what --help says.
 set(SMELT_MANUAL ${CMAKE_BINARY_DIR}/man/smelt.1)

@@ -18,6 +18,7 @@ TREE = {
     "bin/smelt", "lib/libsmelt.so", f"lib/{SONAME}", "lib/libsmelt.so.VERSION", "lib/smelt/libsmelt_compiler.so",
     "lib/pkgconfig/smelt.pc", "lib/cmake/smelt/smeltConfig.cmake", "lib/cmake/smelt/smeltConfigVersion.cmake",
     "lib/cmake/smelt/smeltTargets.cmake", "lib/cmake/smelt/smeltTargets-CONFIGURATION.cmake", "share/man/man1/smelt.1",
+    "share/bash-completion/completions/smelt", "share/zsh/site-functions/_smelt", "share/fish/vendor_completions.d/smelt.fish",
     "share/doc/smelt/CHANGELOG.md", "share/doc/smelt/CONTRIBUTING.md", "share/doc/smelt/LICENSE",
     "share/doc/smelt/README.md", "share/doc/smelt/licenses/xxHash.txt",
 }
