@@ -81,7 +81,7 @@ format:
 
 # clang-tidy and cppcheck over our C (needs the packages clang-tidy-19 and cppcheck, which tests do not).
 lint: compile
-	@cppcheck --enable=warning,portability,performance --inline-suppr --std=c11 -q --error-exitcode=1 \
+	@cppcheck --enable=warning,portability,performance --inline-suppr --std=c17 -q --error-exitcode=1 \
 	  --suppress=internalAstError -I include -I src src cli
 	@git ls-files 'src/*.c' 'cli/*.c' | xargs -P 2 -n 8 clang-tidy-19 -p $(BUILD) --quiet
 

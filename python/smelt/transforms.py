@@ -10,7 +10,6 @@ from smelt._smelt import (
     Tape, apply, array, tape_pause, tape_record, tape_resume, tape_tracks,
 )
 from smelt.operations import expand_dims, moveaxis, stack
-from smelt.operations.types import Array
 from smelt.tree import leaves, tree_map, unflatten
 
 __all__ = ["checkpoint", "custom_function", "grad", "jvp", "value_and_grad", "vjp", "vmap"]

@@ -3,7 +3,7 @@
 import os
 import time
 
-from support import expect, expect_equal, expect_exp, expect_failure, run_tests
+from support import expect_equal, expect_exp, expect_failure, run_tests
 
 VERSION = 'if [ "$1" = --version ]; then echo "clang version 19.1.7"; exit; fi\n'
 # Instantiates 2^26 templates: beyond any limit of time or memory.

@@ -17,7 +17,6 @@ import pathlib
 import random
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile

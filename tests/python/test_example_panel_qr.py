@@ -5,7 +5,6 @@ import sys
 
 import numpy as np
 import pytest
-import smelt
 from smelt.launch import FallbackWarning, KernelFlagError
 
 

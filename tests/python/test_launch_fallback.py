@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import smelt
 from smelt.launch import (FallbackWarning, DebugFlags, KernelFlagError, NotFiniteError, check_finite,
-                          launch_with_timeout, with_fallback)
+                          with_fallback)
 
 
 def raises(error):
