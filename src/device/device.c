@@ -3,15 +3,21 @@
 
 #include <string.h>
 
-/* In the order in which devices are listed. A new kind of device is added here and nowhere else. */
-static const struct device_kind *const kinds[] = {&cpu_kind, &cuda_kind};
-#define KINDS (sizeof kinds / sizeof *kinds)
+/* In the order of their ranks, in which devices are listed. Complete before main. */
+static const struct device_kind *kinds[MOST_KINDS];
+static size_t kind_count;
+
+void device_register(const struct device_kind *kind) {
+    size_t at = kind_count++;
+    for (; at && kinds[at - 1]->rank > kind->rank; at--) kinds[at] = kinds[at - 1];
+    kinds[at] = kind;
+}
 
 static smelt_status fail_unknown(const char *name) {
     struct text names = {0};
     const struct device *device;
     const char *reason;
-    for (size_t k = 0; k < KINDS; k++)
+    for (size_t k = 0; k < kind_count; k++)
         for (int i = 0; (device = kinds[k]->at(i, &reason)); i++)
             text_addf(&names, "%s%s", names.length ? ", " : "", device->name);
     error_record("device '%s' does not exist on this machine; there are: %s", name, text_string(&names));
@@ -40,8 +46,8 @@ static smelt_status find_in(const struct device_kind *kind, const char *name, co
 
 smelt_status device_find(const char *name, const struct device **device) {
     const struct device *found = NULL;
-    if (!name) name = cpu_device.name;
-    for (size_t k = 0; k < KINDS && !found; k++)
+    if (!name) name = "cpu";
+    for (size_t k = 0; k < kind_count && !found; k++)
         if (names_kind(kinds[k], name)) TRY(find_in(kinds[k], name, &found));
     if (!found) return fail_unknown(name);
     *device = found;
@@ -49,14 +55,14 @@ smelt_status device_find(const char *name, const struct device **device) {
 }
 
 void device_finish_trace(uint32_t capture) {
-    for (size_t k = 0; k < KINDS; k++)
+    for (size_t k = 0; k < kind_count; k++)
         if (kinds[k]->finish_trace) kinds[k]->finish_trace(capture);
 }
 
 /* A kind without a device is listed once, with the reason. */
 const char *smelt_device_name(int index, const char **reason) {
     const char *why = "", *none;
-    for (size_t k = 0; k < KINDS && index >= 0; k++) {
+    for (size_t k = 0; k < kind_count && index >= 0; k++) {
         const struct device *device;
         int i = 0;
         if (!reason) reason = &none;

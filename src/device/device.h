@@ -89,8 +89,9 @@ struct device {
     int (*driver_version)(const struct device *device);
 };
 
-/* How the devices of a kind are found: each folder of one registers its own (the table in device.c). */
+/* How the devices of a kind are found. Each registers itself when the library is loaded. */
 struct device_kind {
+    int rank; /* devices are listed by it */
     const char
         *name; /* "cuda" is the first of them and "cuda:1" one by number; NULL: each has its own name */
     /* Device number `index` of those that can be used; NULL: there are no more. Where there is none at all,
@@ -100,6 +101,7 @@ struct device_kind {
     void (*finish_trace)(uint32_t capture);
 };
 
+#define MOST_KINDS 4
 #define MOST_DEVICES 18 /* both CPU engines and 16 GPUs */
 
 /* The device called `name` (NULL: "cpu"), or NO_DEVICE with the names there are. */
@@ -107,7 +109,13 @@ smelt_status device_find(const char *name, const struct device **device);
 
 void device_finish_trace(uint32_t capture);
 
+/* Called by constructors alone (REGISTER_DEVICES), at most MOST_KINDS times. */
+void device_register(const struct device_kind *kind);
+#define REGISTER_DEVICES(kind)                                        \
+    __attribute__((constructor)) static void register_devices(void) { \
+        device_register(&(kind));                                     \
+    }
+
 extern const struct device cpu_device, cpu_scalar_device;
-extern const struct device_kind cpu_kind, cuda_kind;
 
 #endif

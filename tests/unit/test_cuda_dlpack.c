@@ -3,7 +3,7 @@
 #include "unit.h"
 
 #include "array/array.h"
-#include "array/dlpack_layout.h"
+#include "device/dlpack_layout.h"
 #include "cuda/fake_driver.h"
 #include "device/cuda/memory.h"
 #include "smelt/dlpack.h"

@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "array/array.h"
-#include "array/dlpack_layout.h"
+#include "device/dlpack_layout.h"
 #include "smelt/dlpack.h"
 
 #include <pthread.h>

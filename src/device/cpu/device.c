@@ -152,4 +152,5 @@ static const struct device *cpu_at(int index, const char **reason) {
     return index < 2 ? engines[index] : NULL;
 }
 
-const struct device_kind cpu_kind = {.at = cpu_at};
+static const struct device_kind cpu_kind = {.rank = 0, .at = cpu_at};
+REGISTER_DEVICES(cpu_kind)

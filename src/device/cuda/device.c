@@ -8,4 +8,6 @@ static const struct device *gpu_at(int index, const char **reason) {
     return index < count ? &found[index].device : NULL;
 }
 
-const struct device_kind cuda_kind = {.name = "cuda", .at = gpu_at, .finish_trace = cuda_timeline_finish};
+static const struct device_kind cuda_kind = {
+    .rank = 1, .name = "cuda", .at = gpu_at, .finish_trace = cuda_timeline_finish};
+REGISTER_DEVICES(cuda_kind)

@@ -1,7 +1,7 @@
 /* Arrays from and to DLPack's tensors. */
 #include "smelt/dlpack.h"
 #include "array/array.h"
-#include "array/dlpack_layout.h"
+#include "device/dlpack_layout.h"
 #include "array/dtype.h"
 
 #include <stdio.h>

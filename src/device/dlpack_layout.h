@@ -1,6 +1,6 @@
 /* DLPack's binary interface, version 1: names and layout are the standard's. */
-#ifndef SMELT_ARRAY_DLPACK_LAYOUT_H
-#define SMELT_ARRAY_DLPACK_LAYOUT_H
+#ifndef SMELT_DEVICE_DLPACK_LAYOUT_H
+#define SMELT_DEVICE_DLPACK_LAYOUT_H
 
 #include <stdint.h>
 
