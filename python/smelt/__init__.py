@@ -8,9 +8,21 @@ from smelt._smelt import (
     complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
     uint8,
 )
-from smelt import fast, metal, operations, random
+from smelt import fast, metal, random
 from smelt.execution import default_device, eval, set_default_device, synchronize
-from smelt.operations import *
+from smelt.operations import (
+    abs, add, addmm, all, allclose, any, arange, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax,
+    argmin, array_equal, astype, bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, broadcast_arrays,
+    broadcast_to, ceil, clip, concatenate, conj, conjugate, contiguous, cos, cosh, cummax, cummin, cumprod, cumsum,
+    degrees, diag, diagonal, divide, equal, erf, exp, expand_dims, expm1, eye, flatten, floor, floor_divide, full,
+    full_like, greater, greater_equal, identity, imag, inner, isclose, isfinite, isinf, isnan, isneginf, isposinf,
+    left_shift, less, less_equal, linspace, log, log10, log1p, log2, logaddexp, logical_and, logical_not,
+    logical_or, logsumexp, matmul, max, maximum, mean, min, minimum, moveaxis, multiply, nan_to_num, negative,
+    not_equal, ones, ones_like, outer, pad, power, prod, put_along_axis, radians, real, reciprocal, remainder,
+    repeat, reshape, right_shift, round, rsqrt, sigmoid, sign, sin, sinh, softmax, split, sqrt, square, squeeze,
+    stack, std, stop_gradient, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot, tile,
+    transpose, tri, tril, triu, unflatten, var, where, zeros, zeros_like,
+)
 from smelt.dtypes import (
     DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
     unsignedinteger,
@@ -20,16 +32,28 @@ from smelt.library import Library, compile_shader, library
 from smelt.transforms import checkpoint, custom_function, grad, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
-    "array", "asarray", "BarrierError", "bfloat16", "bool_", "BoundKernel", "checkpoint", "compile_shader",
-    "CompileError", "complex64", "complexfloating", "custom_function", "default_device", "DeviceLostError",
-    "devices", "Dtype", "DtypeCategory", "Error", "eval", "fast", "FaultError", "float16", "float32", "float64",
-    "floating", "from_dlpack", "Function", "generic", "grad", "inexact", "int16", "int32", "int64", "int8",
-    "integer", "InterruptedError", "issubdtype", "jvp", "Kernel", "Launch", "Library", "library", "metal",
-    "metal_kernel", "NoCompilerError", "NoDeviceError", "number", "random", "set_default_device", "signedinteger",
-    "synchronize", "TimeoutError", "uint16", "uint32", "uint64", "uint8", "unsignedinteger", "UnsupportedError",
-    "value_and_grad", "vjp", "vmap", "__version__",
+    "abs", "add", "addmm", "all", "allclose", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "argmax", "argmin", "array", "array_equal", "asarray", "astype", "BarrierError",
+    "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "bool_", "BoundKernel",
+    "broadcast_arrays", "broadcast_to", "ceil", "checkpoint", "clip", "compile_shader", "CompileError", "complex64",
+    "complexfloating", "concatenate", "conj", "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin",
+    "cumprod", "cumsum", "custom_function", "default_device", "degrees", "DeviceLostError", "devices", "diag",
+    "diagonal", "divide", "Dtype", "DtypeCategory", "equal", "erf", "Error", "eval", "exp", "expand_dims", "expm1",
+    "eye", "fast", "FaultError", "flatten", "float16", "float32", "float64", "floating", "floor", "floor_divide",
+    "from_dlpack", "full", "full_like", "Function", "generic", "grad", "greater", "greater_equal", "identity",
+    "imag", "inexact", "inner", "int16", "int32", "int64", "int8", "integer", "InterruptedError", "isclose",
+    "isfinite", "isinf", "isnan", "isneginf", "isposinf", "issubdtype", "jvp", "Kernel", "Launch", "left_shift",
+    "less", "less_equal", "Library", "library", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
+    "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum", "mean", "metal",
+    "metal_kernel", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "NoCompilerError",
+    "NoDeviceError", "not_equal", "number", "ones", "ones_like", "outer", "pad", "power", "prod", "put_along_axis",
+    "radians", "random", "real", "reciprocal", "remainder", "repeat", "reshape", "right_shift", "round", "rsqrt",
+    "set_default_device", "sigmoid", "sign", "signedinteger", "sin", "sinh", "softmax", "split", "sqrt", "square",
+    "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "synchronize", "take",
+    "take_along_axis", "tan", "tanh", "tensordot", "tile", "TimeoutError", "transpose", "tri", "tril", "triu",
+    "uint16", "uint32", "uint64", "uint8", "unflatten", "unsignedinteger", "UnsupportedError", "value_and_grad",
+    "var", "vjp", "vmap", "where", "zeros", "zeros_like", "__version__",
 ]
-__all__ += operations.__all__
 
 
 if TYPE_CHECKING:

@@ -1,19 +1,44 @@
-"""Operations on arrays, by family; smelt has them all under their own names. docs/operations.md has what they compute.
-
-A family's `__all__` lists its functions: nothing else names them."""
-from smelt.operations import creation, elementwise, indexing, products, reductions, shapes
-from smelt.operations.creation import *
-from smelt.operations.elementwise import *
-from smelt.operations.indexing import *
+"""Operations on arrays, by family; smelt has them all under their own names. docs/operations.md has what they compute."""
+from smelt.operations.creation import (
+    arange, eye, full, full_like, identity, linspace, ones, ones_like, tri, zeros, zeros_like,
+)
+from smelt.operations.elementwise import (
+    abs, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, astype, bitwise_and, bitwise_invert,
+    bitwise_or, bitwise_xor, ceil, clip, conj, conjugate, cos, cosh, degrees, divide, equal, erf, exp, expm1, floor,
+    floor_divide, greater, greater_equal, imag, isfinite, isinf, isnan, isneginf, isposinf, left_shift, less,
+    less_equal, log, log10, log1p, log2, logaddexp, logical_and, logical_not, logical_or, maximum, minimum,
+    multiply, nan_to_num, negative, not_equal, power, radians, real, reciprocal, remainder, right_shift, round,
+    rsqrt, sigmoid, sign, sin, sinh, sqrt, square, stop_gradient, subtract, tan, tanh, where,
+)
+from smelt.operations.indexing import (
+    put_along_axis, take, take_along_axis,
+)
 from smelt.operations.indexing import getitem as getitem, setitem as setitem  # for the extension module
-from smelt.operations.products import *
-from smelt.operations.reductions import *
-from smelt.operations.shapes import *
+from smelt.operations.products import (
+    addmm, allclose, array_equal, inner, isclose, matmul, outer, tensordot,
+)
+from smelt.operations.reductions import (
+    all, any, argmax, argmin, cummax, cummin, cumprod, cumsum, logsumexp, max, mean, min, prod, softmax, std, sum,
+    var,
+)
+from smelt.operations.shapes import (
+    broadcast_arrays, broadcast_to, concatenate, contiguous, diag, diagonal, expand_dims, flatten, moveaxis, pad,
+    repeat, reshape, split, squeeze, stack, swapaxes, tile, transpose, tril, triu, unflatten,
+)
 
-__all__: list[str] = []
-__all__ += creation.__all__
-__all__ += elementwise.__all__
-__all__ += indexing.__all__
-__all__ += products.__all__
-__all__ += reductions.__all__
-__all__ += shapes.__all__
+__all__ = [
+    "abs", "add", "addmm", "all", "allclose", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "argmax", "argmin", "array_equal", "astype", "bitwise_and", "bitwise_invert",
+    "bitwise_or", "bitwise_xor", "broadcast_arrays", "broadcast_to", "ceil", "clip", "concatenate", "conj",
+    "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin", "cumprod", "cumsum", "degrees", "diag",
+    "diagonal", "divide", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flatten", "floor", "floor_divide",
+    "full", "full_like", "greater", "greater_equal", "identity", "imag", "inner", "isclose", "isfinite", "isinf",
+    "isnan", "isneginf", "isposinf", "left_shift", "less", "less_equal", "linspace", "log", "log10", "log1p",
+    "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum",
+    "mean", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "not_equal", "ones", "ones_like",
+    "outer", "pad", "power", "prod", "put_along_axis", "radians", "real", "reciprocal", "remainder", "repeat",
+    "reshape", "right_shift", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "split", "sqrt",
+    "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "take", "take_along_axis",
+    "tan", "tanh", "tensordot", "tile", "transpose", "tri", "tril", "triu", "unflatten", "var", "where", "zeros",
+    "zeros_like",
+]
