@@ -64,30 +64,36 @@ def check_includes(source, layers):
     return wrong, seen
 
 
-def symbols_of(build, source, layers):
-    """For each object of the two libraries: its file, what it defines and what it lacks."""
-    for kind in ("smelt_objects", "smelt_compiler"):
-        for file in sorted((build / "CMakeFiles" / f"{kind}.dir").rglob("*.o")):
-            path = file.relative_to(build / "CMakeFiles" / f"{kind}.dir").with_suffix("")
-            if folder_of(path, layers) is None or not (source / path).is_file():  # left from before a move
-                continue
-            lines = subprocess.run(["nm", "-P", file], capture_output=True, text=True, check=True).stdout.split("\n")
-            words = [line.split() for line in lines if line]
-            yield (kind, path, {w[0] for w in words if w[1] in "TDBRVWC"}, {w[0] for w in words if w[1] == "U"})
+def symbols_of(folder, source, layers):
+    """Of the objects of a library whose sources are there: {symbol: where it is defined}, and (file, symbol it lacks)."""
+    defined, lacked = {}, []
+    objects = [str(file) for file in sorted(folder.rglob("*.o"))
+               if folder_of(file.relative_to(folder), layers) and (source / file.relative_to(folder).with_suffix("")).is_file()]
+    if not objects:
+        return defined, lacked
+    listing = subprocess.run(["nm", "-A", "-P", *objects], capture_output=True, text=True, check=True).stdout
+    for line in listing.splitlines():
+        file, symbol, kind = re.match(r"(.*?\.o): (\S+) (\w)", line).groups()
+        path = pathlib.Path(file).relative_to(folder).with_suffix("")
+        if kind in "TDBRVWC":
+            defined[symbol] = path
+        elif kind == "U":
+            lacked.append((path, symbol))
+    return defined, lacked
 
 
 def check_symbols(build, source, layers):
-    objects = list(symbols_of(build, source, layers))
     wrong, seen = [], 0
-    for kind, path, _, lacked in objects:
-        user = folder_of(path, layers)
-        for other_kind, other, defined, _ in objects:
-            used = folder_of(other, layers)
-            if other_kind != kind or used == user:
+    for library in ("smelt_objects", "smelt_compiler"):
+        defined, lacked = symbols_of(build / "CMakeFiles" / f"{library}.dir", source, layers)
+        for path, symbol in lacked:
+            other = defined.get(symbol)
+            if other is None or folder_of(other, layers) == folder_of(path, layers):
                 continue
-            seen += len(lacked & defined)
+            seen += 1
+            user, used = folder_of(path, layers), folder_of(other, layers)
             if used not in layers[user]:
-                wrong += [f"{path} refers to {name} of {other}: {user} may not use {used}" for name in sorted(lacked & defined)]
+                wrong.append(f"{path} refers to {symbol} of {other}: {user} may not use {used}")
     return wrong, seen
 
 
