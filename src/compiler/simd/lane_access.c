@@ -55,9 +55,10 @@ static LLVMValueRef keep_addresses(struct simd *s, LLVMValueRef addresses) {
     LLVMTypeRef vector = chunk_type(s, any);
     if (LLVMTypeOf(addresses) != vector)
         addresses = LLVMBuildAddrSpaceCast(s->unit->builder, addresses, vector, "");
-    LLVMValueRef slot = shared_slot(s, vector);
-    LLVMBuildStore(s->unit->builder, addresses, slot);
-    return slot;
+    /* Not a shared slot: the values may be addresses, too. */
+    if (!s->address_slot) s->address_slot = make_slot(s, vector);
+    LLVMBuildStore(s->unit->builder, addresses, s->address_slot);
+    return s->address_slot;
 }
 
 static LLVMValueRef any_address(struct simd *s, LLVMValueRef address) {

@@ -117,9 +117,10 @@ struct simd {
     LLVMBasicBlockRef slots_block; /* where stack slots are made */
     LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (lane_access.c), one for each type */
     int shared_slot_count;
-    LLVMValueRef *entry_mask; /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;   /* by line */
-    bool refused;             /* the message in the unit's result says why */
+    LLVMValueRef address_slot; /* a chunk's addresses in such accesses */
+    LLVMValueRef *entry_mask;  /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;    /* by line */
+    bool refused;              /* the message in the unit's result says why */
 };
 
 /* ---- Types and constants (values.c). */
