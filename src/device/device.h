@@ -7,6 +7,9 @@
 struct executable; /* the device's own */
 struct memory;
 struct memory_space;
+struct stream_functions;
+struct event_functions;
+struct recording_functions;
 
 #define LAUNCH_MAX_BUFFERS 400
 
@@ -60,9 +63,14 @@ struct device {
     const char *name;           /* "cpu" */
     const char *description;    /* a sentence */
     const char *target;         /* what code is made for; part of cache keys; NULL: this machine's CPU */
+    enum engine engine;         /* whose code it wants */
     uint64_t threadgroup_limit; /* bytes of threadgroup memory */
     uint32_t thread_limit;      /* threads a group */
     const struct memory_space *space; /* where arrays must lie that kernels use; NULL: the host's memory */
+    /* device/stream.h; each NULL where launches have ended when `run` returns. */
+    const struct stream_functions *streams;
+    const struct event_functions *events;
+    const struct recording_functions *recordings;
     /* An entry under `name` (for messages), with no code yet. */
     smelt_status (*load)(const struct device *device, const struct code_source *source, const char *name,
                          struct executable **executable);
@@ -115,7 +123,5 @@ void device_register(const struct device_kind *kind);
     __attribute__((constructor)) static void register_devices(void) { \
         device_register(&(kind));                                     \
     }
-
-extern const struct device cpu_device, cpu_scalar_device;
 
 #endif

@@ -1,4 +1,5 @@
-/* The public handle of a stream. */
+/* Streams, events and recordings: the public handles, and what a device does for them. A device without these
+ * functions runs everything at once. */
 #ifndef SMELT_DEVICE_STREAM_H
 #define SMELT_DEVICE_STREAM_H
 
@@ -6,13 +7,61 @@
 
 #include <stdatomic.h>
 
-struct cuda_stream;
-
 struct smelt_stream {
     atomic_int references;
     const struct device *device;
-    struct cuda_stream *cuda; /* NULL: a CPU's, on which everything has ended when its call returns */
-    bool usual;               /* a handle on the GPU's default stream, which outlives it */
+    void *own;  /* the device's; NULL: it has no streams */
+    bool usual; /* a handle on the device's default stream, which outlives it */
+};
+
+/* What a device's own event begins with. */
+struct smelt_event {
+    atomic_int references;
+    const struct device *device;
+    atomic_bool recorded;
+    _Atomic double seconds; /* when, if the device has no events */
+};
+
+/* What a device's own recording begins with. */
+struct smelt_recording {
+    atomic_int references;
+    const struct device *device;
+};
+
+/* Arguments of all functions below are checked. A stream that is NULL is the device's default; one that is
+ * not may be of another device, or from before a reset, where nothing else is said. */
+
+enum stream_kind { STREAM_NEW, STREAM_NATIVE, STREAM_USUAL };
+
+struct stream_functions {
+    /* `native`: for STREAM_NATIVE, the caller's own stream. */
+    smelt_status (*open)(const struct device *device, enum stream_kind kind, void *native, void **own);
+    /* The last reference is gone; the handle itself is freed by the caller. */
+    void (*close)(smelt_stream *stream);
+    void *(*native)(const smelt_stream *stream);
+    smelt_status (*wait)(smelt_stream *stream);
+    smelt_status (*is_done)(smelt_stream *stream, bool *done);
+};
+
+struct event_functions {
+    /* Zeros, but for what is the device's own. */
+    smelt_status (*create)(const struct device *device, smelt_event **event);
+    void (*destroy)(smelt_event *event);
+    smelt_status (*record)(smelt_event *event, smelt_stream *stream);
+    smelt_status (*wait)(smelt_event *event);
+    smelt_status (*is_done)(smelt_event *event, bool *done);
+    /* Makes a stream wait, of a device with the same functions. */
+    smelt_status (*follow)(smelt_stream *stream, smelt_event *event);
+    /* Of two events of one device that have been recorded; waits for them. */
+    smelt_status (*seconds)(smelt_event *start, smelt_event *end, double *seconds);
+};
+
+struct recording_functions {
+    /* On a stream that is not a default one. */
+    smelt_status (*begin)(smelt_stream *stream);
+    smelt_status (*end)(smelt_stream *stream, smelt_recording **recording);
+    smelt_status (*replay)(smelt_recording *recording, smelt_stream *stream);
+    void (*destroy)(smelt_recording *recording);
 };
 
 #endif

@@ -245,16 +245,17 @@ static smelt_status check_build(const smelt_library *library, const smelt_build_
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is a package already; packages are built from text",
                     library->label);
     if (!smelt_library_function_count(library)) return no_such_function(library, NULL);
+    const struct device *cpu;
+    TRY(device_find(NULL, &cpu));
     for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++) {
         int64_t product = 1;
         for (int d = 0; d < 3; d++) {
             int64_t size = desc->threadgroups[i][d] || d == 0 ? desc->threadgroups[i][d] : 1;
-            if (size < 1 || __builtin_mul_overflow(product, size, &product) ||
-                product > cpu_device.thread_limit)
+            if (size < 1 || __builtin_mul_overflow(product, size, &product) || product > cpu->thread_limit)
                 return fail(SMELT_ERROR_INVALID_ARGUMENT,
                             "library build: threadgroup %lld x %lld x %lld is none; expected 1 to %u threads",
                             (long long)desc->threadgroups[i][0], (long long)desc->threadgroups[i][1],
-                            (long long)desc->threadgroups[i][2], cpu_device.thread_limit);
+                            (long long)desc->threadgroups[i][2], cpu->thread_limit);
         }
     }
     return SMELT_OK;

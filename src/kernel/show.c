@@ -11,6 +11,7 @@
 static const struct device absent_gpu = {.name = "cuda",
                                          .description = "a GPU that is not here",
                                          .target = USUAL_CUDA_TARGET,
+                                         .engine = ENGINE_PTX,
                                          .threadgroup_limit = 227 * 1024,
                                          .thread_limit = 1024,
                                          .shape = gpu_shape};

@@ -199,7 +199,8 @@ static void gpus_are_listed_and_described(void **state) {
     CHECK_TEXT(device->target, "sm_90a");
     CHECK_TEXT(second->target, "sm_86");
     CHECK(device->threadgroup_limit == 227 * 1024 && device->thread_limit == 1024);
-    CHECK(cuda_gpu_of(device) && cuda_gpu_of(second)->ordinal == 2 && !cuda_gpu_of(&cpu_device));
+    CHECK(cuda_gpu_of(device) && cuda_gpu_of(second)->ordinal == 2);
+    CHECK(device_find("cpu", &device) == SMELT_OK && !cuda_gpu_of(device));
     CHECK(device_find("cuda:1", &device) == SMELT_ERROR_NO_DEVICE);
     CHECK_TEXT(smelt_error(),
                "device 'cuda:1' does not exist on this machine; there are: cpu, cpu-scalar, cuda:0, cuda:2");

@@ -207,12 +207,12 @@ static void blocks_for_a_launch_come_and_go_in_its_order(void **state) {
     CUcontext previous;
     int32_t sent = 77, received = 0;
     ok(cuda_enter(gpu(), &previous));
-    ok(cuda_scratch_take(a->cuda, sizeof sent, &block));
-    ok(cuda_copy_in(a->cuda, block, &sent, sizeof sent));
+    ok(cuda_scratch_take(cuda_stream_of(a), sizeof sent, &block));
+    ok(cuda_copy_in(cuda_stream_of(a), block, &sent, sizeof sent));
     sent = 0;
-    ok(cuda_copy_out(a->cuda, &received, block, sizeof received));
-    cuda_scratch_give(a->cuda, block);
-    refused(cuda_scratch_take(a->cuda, (size_t)1 << 40, &block), SMELT_ERROR_OUT_OF_MEMORY,
+    ok(cuda_copy_out(cuda_stream_of(a), &received, block, sizeof received));
+    cuda_scratch_give(cuda_stream_of(a), block);
+    refused(cuda_scratch_take(cuda_stream_of(a), (size_t)1 << 40, &block), SMELT_ERROR_OUT_OF_MEMORY,
             "a launch on device 'cuda:0' needs a block of 1099511627776 bytes, which could not be had: "
             "268435456 of 268435456 bytes are free");
     cuda_leave(gpu(), previous);
@@ -510,14 +510,14 @@ static void a_recording_keeps_what_it_uses(void **state) {
     ok(gpu()->space.create(&gpu()->space, a, SMELT_INT64, &LINE(20000), &wide));
     ok(array_fill_on(wide, a, 0x100000007));
     ok(cuda_enter(gpu(), &previous));
-    ok(cuda_scratch_take(a->cuda, sizeof sent, &block));
-    ok(cuda_copy_in(a->cuda, block, &sent, sizeof sent));
+    ok(cuda_scratch_take(cuda_stream_of(a), sizeof sent, &block));
+    ok(cuda_copy_in(cuda_stream_of(a), block, &sent, sizeof sent));
     sent = 0;
-    ok(cuda_memory_use(x->memory, a->cuda, true));
-    assert_int_equal(
-        gpu()->driver->copy_within((CUdeviceptr)(uintptr_t)x->data, block, sizeof sent, a->cuda->handle),
-        CUDA_SUCCESS);
-    cuda_scratch_give(a->cuda, block);
+    ok(cuda_memory_use(x->memory, cuda_stream_of(a), true));
+    assert_int_equal(gpu()->driver->copy_within((CUdeviceptr)(uintptr_t)x->data, block, sizeof sent,
+                                                cuda_stream_of(a)->handle),
+                     CUDA_SUCCESS);
+    cuda_scratch_give(cuda_stream_of(a), block);
     cuda_leave(gpu(), previous);
     ok(smelt_stream_record_end(a, &recording));
     smelt_array *last = wide;
@@ -551,13 +551,13 @@ static void a_recordings_block_is_there_at_the_first_replay(void **state) {
     int32_t sent = 5, received = 0;
     ok(smelt_stream_record_begin(a));
     ok(cuda_enter(gpu(), &previous));
-    ok(cuda_scratch_take(a->cuda, sizeof sent, &block));
-    ok(cuda_copy_in(a->cuda, block, &sent, sizeof sent));
+    ok(cuda_scratch_take(cuda_stream_of(a), sizeof sent, &block));
+    ok(cuda_copy_in(cuda_stream_of(a), block, &sent, sizeof sent));
     cuda_leave(gpu(), previous);
     ok(smelt_stream_record_end(a, &recording));
     ok(smelt_recording_replay(recording, a));
     ok(cuda_enter(gpu(), &previous));
-    ok(cuda_copy_out(a->cuda, &received, block, sizeof received));
+    ok(cuda_copy_out(cuda_stream_of(a), &received, block, sizeof received));
     cuda_leave(gpu(), previous);
     assert_int_equal(received, 5);
     smelt_recording_release(recording);
@@ -669,7 +669,7 @@ static void a_recording_that_fails_leaves_nothing(void **state) {
     ok(smelt_stream_record_begin(a));
     ok(set(a, x, 2));
     ok(cuda_enter(gpu(), &previous));
-    gpu()->driver->stream_wait(a->cuda->handle);
+    gpu()->driver->stream_wait(cuda_stream_of(a)->handle);
     cuda_leave(gpu(), previous);
     refused(smelt_stream_record_end(a, &recording), SMELT_ERROR_INTERNAL,
             "the recorded launches on device 'cuda:0': the driver answers error 901");
@@ -685,10 +685,10 @@ static void a_fault_in_a_recording_names_its_kernels(void **state) {
     smelt_stream *a = new_stream("cuda:1");
     smelt_recording *recording;
     CUcontext previous;
-    struct cuda_gpu *gpu = a->cuda->gpu;
+    struct cuda_gpu *gpu = cuda_stream_of(a)->gpu;
     ok(smelt_stream_record_begin(a));
     ok(cuda_enter(gpu, &previous));
-    cuda_stream_note(a->cuda, "recorded");
+    cuda_stream_note(cuda_stream_of(a), "recorded");
     cuda_leave(gpu, previous);
     ok(smelt_stream_record_end(a, &recording));
     ok(smelt_recording_replay(recording, a));

@@ -7,16 +7,9 @@
 #include "device/cpu_shape.h"
 #include "device/log.h"
 
-static smelt_status load_simd(const struct device *device, const struct code_source *source, const char *name,
-                              struct executable **out) {
-    (void)device;
-    return executable_create(source, name, ENGINE_SIMD, out);
-}
-
-static smelt_status load_scalar(const struct device *device, const struct code_source *source,
-                                const char *name, struct executable **out) {
-    (void)device;
-    return executable_create(source, name, ENGINE_SCALAR, out);
+static smelt_status load(const struct device *device, const struct code_source *source, const char *name,
+                         struct executable **out) {
+    return executable_create(source, name, device->engine, out);
 }
 
 static smelt_status prepare(struct executable *executable, const struct launch *launch,
@@ -120,12 +113,13 @@ static smelt_status run(struct executable *executable, const struct launch *requ
 
 #define CPU_THREADGROUP_LIMIT (227 * 1024)
 
-const struct device cpu_device = {
+static const struct device cpu_device = {
     .name = "cpu",
     .description = "x86-64 CPU, SIMD engine: a simdgroup is vector code",
+    .engine = ENGINE_SIMD,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,
     .thread_limit = MAX_THREADS_PER_GROUP,
-    .load = load_simd,
+    .load = load,
     .unload = executable_free,
     .prepare = prepare,
     .shape = shape_simd,
@@ -133,12 +127,13 @@ const struct device cpu_device = {
     .run = run,
 };
 
-const struct device cpu_scalar_device = {
+static const struct device cpu_scalar_device = {
     .name = "cpu-scalar",
     .description = "x86-64 CPU, scalar engine: one thread at a time a core",
+    .engine = ENGINE_SCALAR,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,
     .thread_limit = MAX_THREADS_PER_GROUP,
-    .load = load_scalar,
+    .load = load,
     .unload = executable_free,
     .prepare = prepare,
     .shape = shape_scalar,

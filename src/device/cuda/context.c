@@ -105,8 +105,12 @@ static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     cuda_staging_open(&gpu->staging);
     gpu->device.name = gpu->name;
     gpu->device.description = gpu->description;
+    gpu->device.engine = ENGINE_PTX;
     cuda_device_functions(&gpu->device);
     cuda_space_functions(gpu);
+    gpu->device.streams = &cuda_streams;
+    gpu->device.events = &cuda_events;
+    gpu->device.recordings = &cuda_recordings;
     gpu->device.wait = cuda_wait;
     gpu->device.reset = reset;
     gpu->device.driver_version = driver_version;

@@ -18,8 +18,8 @@ struct kept {
     CUdeviceptr block; /* … on the GPU */
 };
 
-struct smelt_recording {
-    atomic_int references;
+struct cuda_recording {
+    struct smelt_recording common;
     struct cuda_gpu *gpu;
     uint32_t epoch;
     pthread_mutex_t lock; /* of what follows: one replay is enqueued at a time */
@@ -37,7 +37,7 @@ struct smelt_recording {
 /* ---- While it records. */
 
 smelt_status cuda_recording_use(struct cuda_stream *stream, struct memory *memory, bool writes) {
-    smelt_recording *recording = atomic_load(&stream->recording);
+    struct cuda_recording *recording = atomic_load(&stream->recording);
     smelt_status status = SMELT_OK;
     int i = 0;
     pthread_mutex_lock(&recording->lock);
@@ -62,7 +62,7 @@ smelt_status cuda_recording_use(struct cuda_stream *stream, struct memory *memor
 }
 
 void cuda_recording_note(struct cuda_stream *stream, const char *kernel) {
-    smelt_recording *recording = atomic_load(&stream->recording);
+    struct cuda_recording *recording = atomic_load(&stream->recording);
     int i = 0;
     pthread_mutex_lock(&recording->lock);
     recording->launches++;
@@ -76,7 +76,7 @@ void cuda_recording_note(struct cuda_stream *stream, const char *kernel) {
     pthread_mutex_unlock(&recording->lock);
 }
 
-static smelt_status keep(smelt_recording *recording, void *host, CUdeviceptr block) {
+static smelt_status keep(struct cuda_recording *recording, void *host, CUdeviceptr block) {
     struct kept *kept = malloc(sizeof *kept);
     if (!kept) return fail_out_of_memory(sizeof *kept);
     *kept = (struct kept){.host = host, .block = block};
@@ -114,7 +114,7 @@ smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUde
 
 /* ---- Beginning and ending. */
 
-static void release_kept(smelt_recording *recording) {
+static void release_kept(struct cuda_recording *recording) {
     struct cuda_gpu *gpu = recording->gpu;
     const struct cuda_driver *driver = gpu->driver;
     CUcontext previous;
@@ -139,7 +139,7 @@ static void release_kept(smelt_recording *recording) {
     }
 }
 
-static void recording_free(smelt_recording *recording) {
+static void recording_free(struct cuda_recording *recording) {
     release_kept(recording);
     for (int i = 0; i < recording->used_count; i++) memory_release(recording->used[i].memory);
     pthread_mutex_destroy(&recording->lock);
@@ -155,9 +155,10 @@ static smelt_status begin(struct cuda_stream *stream) {
     if (!stream->handle)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream record: CUDA's default stream cannot record; expected a stream of its own");
-    smelt_recording *recording = calloc(1, sizeof *recording);
+    struct cuda_recording *recording = calloc(1, sizeof *recording);
     if (!recording) return fail_out_of_memory(sizeof *recording);
-    atomic_init(&recording->references, 1);
+    atomic_init(&recording->common.references, 1);
+    recording->common.device = &gpu->device;
     recording->gpu = gpu;
     recording->epoch = stream->epoch;
     pthread_mutex_init(&recording->lock, NULL);
@@ -176,9 +177,9 @@ static smelt_status begin(struct cuda_stream *stream) {
 }
 
 /* Takes the recording from the stream. */
-static smelt_recording *stop(struct cuda_stream *stream, CUgraph *graph, CUresult *result) {
+static struct cuda_recording *stop(struct cuda_stream *stream, CUgraph *graph, CUresult *result) {
     pthread_mutex_lock(&stream->lock);
-    smelt_recording *recording = atomic_load(&stream->recording);
+    struct cuda_recording *recording = atomic_load(&stream->recording);
     if (recording) *result = stream->gpu->driver->capture_end(stream->handle, graph);
     atomic_store(&stream->recording, NULL);
     pthread_mutex_unlock(&stream->lock);
@@ -189,14 +190,14 @@ static smelt_status end(struct cuda_stream *stream, smelt_recording **out) {
     struct cuda_gpu *gpu = stream->gpu;
     CUgraph graph = NULL;
     CUresult result = CUDA_SUCCESS;
-    smelt_recording *recording = stop(stream, &graph, &result);
+    struct cuda_recording *recording = stop(stream, &graph, &result);
     if (!recording)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream record: the stream is not recording; expected smelt_stream_record_begin before");
     if (result == CUDA_SUCCESS) result = gpu->driver->graph_instantiate(&recording->executable, graph, 0);
     if (graph) gpu->driver->graph_destroy(graph);
     if (result == CUDA_SUCCESS) {
-        *out = recording;
+        *out = &recording->common;
         return SMELT_OK;
     }
     recording_free(recording);
@@ -206,51 +207,33 @@ static smelt_status end(struct cuda_stream *stream, smelt_recording **out) {
 void cuda_recording_abandon(struct cuda_stream *stream) {
     CUgraph graph = NULL;
     CUresult result;
-    smelt_recording *recording = stop(stream, &graph, &result);
+    struct cuda_recording *recording = stop(stream, &graph, &result);
     if (graph) stream->gpu->driver->graph_destroy(graph);
     if (recording) recording_free(recording);
 }
 
-/* Checks the stream and enters its GPU. */
-static smelt_status enter(smelt_stream *stream, struct cuda_stream **cuda, CUcontext *previous) {
-    if (!stream || stream->usual)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: %s; a default stream cannot record",
-                    stream ? "stream is the device's default" : "stream is NULL");
-    if (!stream->cuda)
-        return fail(SMELT_ERROR_UNSUPPORTED,
-                    "stream record: device '%s' runs launches at once and cannot record them",
-                    stream->device->name);
-    struct cuda_gpu *gpu = stream->cuda->gpu;
-    TRY(cuda_enter(gpu, previous));
-    smelt_status status = cuda_stream_for(gpu, stream, cuda);
-    if (status != SMELT_OK) cuda_leave(gpu, *previous);
+static smelt_status record_begin(smelt_stream *handle) {
+    struct cuda_stream *stream;
+    CUcontext previous;
+    TRY(cuda_stream_enter(handle, &stream, &previous));
+    smelt_status status = begin(stream);
+    cuda_leave(stream->gpu, previous);
     return status;
 }
 
-smelt_status smelt_stream_record_begin(smelt_stream *stream) {
-    struct cuda_stream *cuda;
+static smelt_status record_end(smelt_stream *handle, smelt_recording **recording) {
+    struct cuda_stream *stream;
     CUcontext previous;
-    TRY(enter(stream, &cuda, &previous));
-    smelt_status status = begin(cuda);
-    cuda_leave(cuda->gpu, previous);
-    return status;
-}
-
-smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **recording) {
-    struct cuda_stream *cuda;
-    CUcontext previous;
-    if (!recording)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: the address for the new recording is NULL");
-    TRY(enter(stream, &cuda, &previous));
-    smelt_status status = end(cuda, recording);
-    cuda_leave(cuda->gpu, previous);
+    TRY(cuda_stream_enter(handle, &stream, &previous));
+    smelt_status status = end(stream, recording);
+    cuda_leave(stream->gpu, previous);
     return status;
 }
 
 /* ---- Replaying. */
 
 /* The names that are kept: not all where there are many. */
-static void trace_kernels(const smelt_recording *recording, struct trace_slice *slice) {
+static void trace_kernels(const struct cuda_recording *recording, struct trace_slice *slice) {
     struct text names = {0};
     for (int i = 0; i < recording->name_count; i++)
         text_addf(&names, "%s%s", i ? ", " : "", recording->names[i]);
@@ -259,7 +242,7 @@ static void trace_kernels(const smelt_recording *recording, struct trace_slice *
     text_free(&names);
 }
 
-static smelt_status replay(smelt_recording *recording, struct cuda_stream *stream, uint64_t flow) {
+static smelt_status replay(struct cuda_recording *recording, struct cuda_stream *stream, uint64_t flow) {
     struct cuda_gpu *gpu = recording->gpu;
     const struct cuda_driver *driver = gpu->driver;
     if (cuda_stream_records(stream))
@@ -283,10 +266,10 @@ static smelt_status replay(smelt_recording *recording, struct cuda_stream *strea
     return SMELT_OK;
 }
 
-smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *stream) {
+static smelt_status replay_recording(smelt_recording *common, smelt_stream *stream) {
+    struct cuda_recording *recording = (struct cuda_recording *)common;
     struct cuda_stream *cuda;
     CUcontext previous;
-    if (!recording) return fail(SMELT_ERROR_INVALID_ARGUMENT, "recording replay: recording is NULL");
     struct cuda_gpu *gpu = recording->gpu;
     struct trace_span span = trace_begin();
     uint64_t flow = span.capture ? trace_flow() : 0;
@@ -312,11 +295,9 @@ smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *st
     return status;
 }
 
-smelt_recording *smelt_recording_retain(smelt_recording *recording) {
-    if (recording) atomic_fetch_add(&recording->references, 1);
-    return recording;
+static void destroy(smelt_recording *recording) {
+    recording_free((struct cuda_recording *)recording);
 }
 
-void smelt_recording_release(smelt_recording *recording) {
-    if (recording && atomic_fetch_sub(&recording->references, 1) == 1) recording_free(recording);
-}
+const struct recording_functions cuda_recordings = {
+    .begin = record_begin, .end = record_end, .replay = replay_recording, .destroy = destroy};

@@ -91,10 +91,11 @@ smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct 
     if (stream->device != &gpu->device)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is of device '%s', expected one of '%s'",
                     stream->device->name, gpu->name);
-    if (stream->cuda->epoch != atomic_load(&gpu->epoch))
+    struct cuda_stream *own = cuda_stream_of(stream);
+    if (own->epoch != atomic_load(&gpu->epoch))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream: it was made before device '%s' was reset, and can only be released", gpu->name);
-    *out = stream->cuda;
+    *out = own;
     return SMELT_OK;
 }
 
@@ -293,112 +294,63 @@ smelt_status cuda_wait(const struct device *device) {
     return status;
 }
 
-/* ---- The public handles. */
+/* ---- The handles' functions. */
 
-static smelt_status make_handle(const struct device *device, struct cuda_stream *cuda, smelt_stream **out) {
-    smelt_stream *stream = calloc(1, sizeof *stream);
-    if (!stream) return fail_out_of_memory(sizeof *stream);
-    atomic_init(&stream->references, 1);
-    stream->device = device;
-    stream->cuda = cuda;
-    *out = stream;
-    return SMELT_OK;
-}
-
-static smelt_status create(const char *name, bool owned, void *native, smelt_stream **out) {
-    const struct device *device;
-    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: the address for the new stream is NULL");
-    TRY(device_find(name, &device));
+static smelt_status open_own(const struct device *device, enum stream_kind kind, void *native, void **own) {
     struct cuda_gpu *gpu = cuda_gpu_of(device);
-    if (!gpu && native)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: device '%s' has no native streams; expected NULL, not %p", device->name, native);
-    if (!gpu) return make_handle(device, NULL, out);
-    CUcontext previous;
-    struct cuda_stream *cuda = NULL;
-    TRY(cuda_enter(gpu, &previous));
-    smelt_status status = cuda_stream_open(gpu, native, owned, &cuda);
-    cuda_leave(gpu, previous);
-    if (status != SMELT_OK) return status;
-    status = make_handle(device, cuda, out);
-    if (status != SMELT_OK) cuda_stream_release(cuda);
-    return status;
-}
-
-smelt_status smelt_stream_create(const char *device, smelt_stream **stream) {
-    return create(device, true, NULL, stream);
-}
-
-smelt_status smelt_stream_from_native(const char *device, void *native, smelt_stream **stream) {
-    return create(device, false, native, stream);
-}
-
-smelt_status smelt_stream_default(const char *name, smelt_stream **out) {
-    const struct device *device;
-    struct cuda_stream *cuda = NULL;
-    CUcontext previous;
-    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: the address for the stream is NULL");
-    TRY(device_find(name, &device));
-    struct cuda_gpu *gpu = cuda_gpu_of(device);
-    if (gpu) {
-        TRY(cuda_enter(gpu, &previous));
-        cuda = cuda_stream_retain(gpu->default_stream);
-        cuda_leave(gpu, previous);
-    }
-    smelt_status status = make_handle(device, cuda, out);
-    if (status == SMELT_OK) (*out)->usual = true;
-    if (status != SMELT_OK && cuda) cuda_stream_release(cuda);
-    return status;
-}
-
-void *smelt_stream_native(const smelt_stream *stream) {
-    return stream && stream->cuda ? stream->cuda->handle : NULL;
-}
-
-smelt_stream *smelt_stream_retain(smelt_stream *stream) {
-    if (stream) atomic_fetch_add(&stream->references, 1);
-    return stream;
-}
-
-void smelt_stream_release(smelt_stream *stream) {
-    if (!stream || atomic_fetch_sub(&stream->references, 1) != 1) return;
-    struct cuda_stream *cuda = stream->cuda;
-    CUcontext previous;
-    if (cuda && !stream->usual && cuda_enter_release(cuda->gpu, cuda->epoch, &previous)) {
-        if (cuda_stream_records(cuda)) cuda_recording_abandon(cuda);
-        cuda_stream_close(cuda);
-        cuda_leave(cuda->gpu, previous);
-    }
-    if (cuda) cuda_stream_release(cuda);
-    free(stream);
-}
-
-smelt_status smelt_stream_wait(smelt_stream *stream) {
-    if (!stream) return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream wait: stream is NULL");
-    if (!stream->cuda) return SMELT_OK;
-    struct cuda_gpu *gpu = stream->cuda->gpu;
-    struct cuda_stream *cuda;
+    struct cuda_stream *stream = NULL;
+    smelt_status status = SMELT_OK;
     CUcontext previous;
     TRY(cuda_enter(gpu, &previous));
-    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
-    if (status == SMELT_OK) status = cuda_stream_finish(cuda);
+    if (kind == STREAM_USUAL)
+        stream = cuda_stream_retain(gpu->default_stream);
+    else
+        status = cuda_stream_open(gpu, native, kind == STREAM_NEW, &stream);
     cuda_leave(gpu, previous);
+    *own = stream;
     return status;
 }
 
-smelt_status smelt_stream_is_done(smelt_stream *stream, bool *done) {
-    if (!stream || !done)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream is done: %s is NULL", stream ? "done" : "stream");
-    if (!stream->cuda) {
-        *done = true;
-        return SMELT_OK;
-    }
-    struct cuda_gpu *gpu = stream->cuda->gpu;
-    struct cuda_stream *cuda;
+static void close_own(smelt_stream *handle) {
+    struct cuda_stream *stream = cuda_stream_of(handle);
     CUcontext previous;
-    TRY(cuda_enter(gpu, &previous));
-    smelt_status status = cuda_stream_for(gpu, stream, &cuda);
-    if (status == SMELT_OK) status = cuda_stream_query(cuda, done);
-    cuda_leave(gpu, previous);
+    if (!handle->usual && cuda_enter_release(stream->gpu, stream->epoch, &previous)) {
+        if (cuda_stream_records(stream)) cuda_recording_abandon(stream);
+        cuda_stream_close(stream);
+        cuda_leave(stream->gpu, previous);
+    }
+    cuda_stream_release(stream);
+}
+
+static void *native(const smelt_stream *handle) {
+    return cuda_stream_of(handle)->handle;
+}
+
+smelt_status cuda_stream_enter(smelt_stream *handle, struct cuda_stream **stream, CUcontext *previous) {
+    struct cuda_gpu *gpu = cuda_gpu_of(handle->device);
+    TRY(cuda_enter(gpu, previous));
+    smelt_status status = cuda_stream_for(gpu, handle, stream);
+    if (status != SMELT_OK) cuda_leave(gpu, *previous);
     return status;
 }
+
+static smelt_status wait(smelt_stream *handle) {
+    struct cuda_stream *stream;
+    CUcontext previous;
+    TRY(cuda_stream_enter(handle, &stream, &previous));
+    smelt_status status = cuda_stream_finish(stream);
+    cuda_leave(stream->gpu, previous);
+    return status;
+}
+
+static smelt_status is_done(smelt_stream *handle, bool *done) {
+    struct cuda_stream *stream;
+    CUcontext previous;
+    TRY(cuda_stream_enter(handle, &stream, &previous));
+    smelt_status status = cuda_stream_query(stream, done);
+    cuda_leave(stream->gpu, previous);
+    return status;
+}
+
+const struct stream_functions cuda_streams = {
+    .open = open_own, .close = close_own, .native = native, .wait = wait, .is_done = is_done};

@@ -1,9 +1,13 @@
-/* Streams behind their public handles. Events are in event.c, recordings in recording.c. */
+/* Streams behind their handles (device/stream.h). Events are in event.c, recordings in recording.c. */
 #ifndef SMELT_DEVICE_CUDA_STREAM_H
 #define SMELT_DEVICE_CUDA_STREAM_H
 
 #include "device/cuda/context.h"
 #include "device/stream.h"
+
+extern const struct stream_functions cuda_streams;
+extern const struct event_functions cuda_events;
+extern const struct recording_functions cuda_recordings;
 
 /* Kernels launched since the stream was last waited for: the latest of them. A fault is one of theirs. */
 #define CUDA_PENDING_NAMES 8
@@ -19,8 +23,8 @@ struct cuda_stream {
     pthread_mutex_t lock; /* of what follows */
     bool closed;          /* the handle is gone; `marker` is behind the last that was enqueued */
     CUevent marker;
-    _Atomic(smelt_recording *) recording; /* launches are being recorded, not run; `marker` is behind what was
-                                   enqueued before */
+    _Atomic(struct cuda_recording *) recording; /* launches are being recorded, not run; `marker` is behind
+                                                   what was enqueued before */
     char pending[CUDA_PENDING_NAMES][64];
     uint64_t pending_count; /* all of them, also those whose names were pushed out */
     /* Of traces (timeline.c). */
@@ -28,6 +32,11 @@ struct cuda_stream {
     uint32_t traced;      /* the latest capture that knows its name */
     int64_t traced_until; /* the end of its latest slice */
 };
+
+/* Behind a handle of one of the GPU's streams. */
+static inline struct cuda_stream *cuda_stream_of(const smelt_stream *handle) {
+    return handle->own;
+}
 
 /* All that follows, but cuda_wait, is called between cuda_enter and cuda_leave. */
 
@@ -47,6 +56,9 @@ smelt_status cuda_default_stream(struct cuda_gpu *gpu, struct cuda_stream **stre
 /* The stream of a launch on the GPU: `stream` (INVALID_ARGUMENT if it is another device's, or from before a
  * reset), or the default. Borrowed. */
 smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out);
+
+/* Enters the GPU of a handle that is not NULL and gives its stream; on success it is to be left. */
+smelt_status cuda_stream_enter(smelt_stream *handle, struct cuda_stream **stream, CUcontext *previous);
 
 /* Notes a kernel that was launched, for the sentence about a fault. */
 void cuda_stream_note(struct cuda_stream *stream, const char *kernel);
