@@ -32,22 +32,22 @@ static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
     return any_size(size, false);
 }
 
-void launch_shapes(const struct shape_request *request, struct launch_shapes *shapes) {
-    bool small = !request->large;
+void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch_shapes *shapes) {
+    bool small = !launch->large;
     *shapes = (struct launch_shapes){.has_full = true};
     for (int d = 0; d < 3; d++) {
-        if (request->grid[d] < request->group_size[d]) shapes->has_full = false;
-        if (request->grid[d] % request->group_size[d]) shapes->has_edge = true;
-        small &= request->grid[d] < SMALL_GRID;
+        if (launch->grid[d] < launch->group_size[d]) shapes->has_full = false;
+        if (launch->grid[d] % launch->group_size[d]) shapes->has_edge = true;
+        small &= launch->grid[d] < SMALL_GRID;
     }
     if (shapes->has_full) {
-        shapes->full = full_shape(request->group_size, request->barrier_hint);
-        shapes->full.polled = request->polled;
+        shapes->full = full_shape(launch->group_size, barrier_hint);
+        shapes->full.polled = launch->timeout > 0;
         shapes->full.small = small;
     }
     if (shapes->has_edge) {
-        shapes->edge = any_size(request->group_size, true);
-        shapes->edge.polled = request->polled;
+        shapes->edge = any_size(launch->group_size, true);
+        shapes->edge.polled = launch->timeout > 0;
         shapes->edge.small = small;
     }
 }

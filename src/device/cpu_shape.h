@@ -2,16 +2,7 @@
 #ifndef SMELT_DEVICE_CPU_SHAPE_H
 #define SMELT_DEVICE_CPU_SHAPE_H
 
-#include "abi/image.h"
-
-struct shape_request {
-    uint32_t grid[3];       /* threads */
-    uint32_t group_size[3]; /* threads of a full group */
-    bool polled;            /* a time-out is set */
-    bool large;             /* a buffer is too large for struct code_shape's `small` */
-    bool
-        barrier_hint; /* the kernel's text has a barrier: sizes known to the compiler are worth a code each */
-};
+#include "device/device.h"
 
 /* A grid has full groups, or groups cut off at its edge, or both. Groups of different kind run different
  * codes, unless the shapes come out equal. */
@@ -28,7 +19,9 @@ struct launch_shapes {
  *      x a multiple of 32  code in which a simdgroup stays in its row
  *      x 1, 2, 4, 8 or 16  code for exactly this size: a simdgroup is some whole rows
  *      otherwise           code for any size
- *  all others              masked code for any size, or for any one-dimensional one */
-void launch_shapes(const struct shape_request *request, struct launch_shapes *shapes);
+ *  all others              masked code for any size, or for any one-dimensional one
+ *
+ * barrier_hint: the kernel's text has a barrier; sizes known to the compiler are then worth a code each. */
+void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch_shapes *shapes);
 
 #endif

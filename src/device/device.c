@@ -54,6 +54,12 @@ smelt_status device_find(const char *name, const struct device **device) {
     return SMELT_OK;
 }
 
+void launch_count_groups(struct launch *launch) {
+    for (int d = 0; d < 3; d++)
+        launch->groups[d] =
+            (uint32_t)(((uint64_t)launch->grid[d] + launch->group_size[d] - 1) / launch->group_size[d]);
+}
+
 void device_finish_trace(uint32_t capture) {
     for (size_t k = 0; k < kind_count; k++)
         if (kinds[k]->finish_trace) kinds[k]->finish_trace(capture);

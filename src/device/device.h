@@ -5,6 +5,7 @@
 #include "abi/image.h"
 
 struct executable; /* the device's own */
+struct entry;
 struct memory;
 struct memory_space;
 struct stream_functions;
@@ -30,33 +31,41 @@ struct preparation {
     bool cache_hit; /* and no compiler ran for it */
 };
 
-/* What is behind the address of a buffer, where a device has memory of its own. */
+/* A buffer of a launch: a part of an array's memory, or bytes of the caller. */
 struct launch_buffer {
-    struct memory *memory; /* of the array, in the device's memory; NULL: the address is the host's, of bytes
-                              that the launch takes with it and the kernel only reads */
-    size_t bytes;          /* from the address on */
+    struct memory *memory; /* NULL: bytes that the launch takes with it and the kernel only reads */
+    char *start;           /* of the memory, or of the bytes */
+    size_t offset;         /* where the buffer begins, from `start` on */
+    size_t bytes;          /* of the buffer's elements */
 };
 
-/* One launch, checked and complete; for `prepare` only its sizes, `large`, `inlined` and time-out matter. */
+static inline char *launch_address(const struct launch_buffer *buffer) {
+    return buffer->start + buffer->offset;
+}
+
+/* One launch, from the call that asks for it to the device. What a shape of code depends on is known before
+ * `prepare`: sizes, `large`, `inlined` and the time-out; buffers are there for `run`. */
 struct launch {
-    void *const *buffers; /* by buffer index: address of element 0 */
-    /* The same order; NULL for devices that use the host's memory. */
-    const struct launch_buffer *details;
-    /* As code_shape.inlined, for what is on the host; NULL: nothing. */
-    const uint8_t *inlined;
+    const char *what; /* the kernel's name */
+    const struct device *device;
+    struct executable *executable;
+    uint32_t grid[3];       /* threads, all > 0 */
+    uint32_t group_size[3]; /* threads of a full group; the product is within the device's limit */
+    uint32_t groups[3];
+    double timeout;                      /* seconds; 0: none */
+    bool large;                          /* a buffer has 2^31 bytes or nearly (array_is_large) */
+    bool unaligned;                      /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
+    uint8_t inlined[SHAPE_MAX_INLINED];  /* as code_shape.inlined, for what is on the host */
+    const struct launch_buffer *buffers; /* by index */
+    const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index; NULL: none */
     smelt_stream *stream;             /* of the device; NULL: its default */
-    const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index */
-    uint32_t grid[3];                 /* threads, all > 0 */
-    uint32_t group_size[3];           /* threads of a full group, product <= 1024 */
-    double timeout;                   /* seconds; 0: none */
-    bool large;                       /* a buffer has 2^31 bytes or nearly (array_is_large) */
-    /* (optional) Receives how long the launch took, by the device's own clock, if it has one: it is then
-     * waited for. Otherwise it stays as it is. */
-    double *seconds;
-    bool unaligned; /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
-    uint64_t flow;  /* in a trace, the arrow from here to what the device does; 0: none */
-    /* (optional) Receive how many lines the kernel logged, and how many of them were too many. */
-    uint64_t *log_lines, *dropped_log_lines;
+    const char *profile;              /* whose limits apply; NULL: the device's */
+    const struct image *image;        /* set by `prepare`: what is known of the entry */
+    const struct entry *entry;        /* (optional) its parameters have names, for traces */
+    uint64_t flow;                    /* in a trace, the arrow from here to what the device does; 0: none */
+    /* (optional) The device sets the numbers of lines, and `seconds` where it has a clock of its own: the
+     * launch is then waited for. */
+    smelt_run_info *info;
 };
 
 struct device {
@@ -75,16 +84,15 @@ struct device {
     smelt_status (*load)(const struct device *device, const struct code_source *source, const char *name,
                          struct executable **executable);
     void (*unload)(struct executable *executable);
-    /* Makes the codes the launch needs where they are missing; *image is that of its full groups' code, if it
-     * has any, and lives as long as the executable. */
-    smelt_status (*prepare)(struct executable *executable, const struct launch *launch,
-                            const struct image **image, struct preparation *preparation);
+    /* Makes the codes the launch needs where they are missing; launch->image is that of its full groups'
+     * code, if it has any, and lives as long as the executable. */
+    smelt_status (*prepare)(struct launch *launch, struct preparation *preparation);
     /* What its full groups would be compiled for, if there were any. */
     void (*shape)(const struct launch *launch, bool barrier_hint, struct code_shape *shape);
     int (*threads)(void); /* (optional) threads of this machine that work on a launch */
     /* A CPU runs and waits; a GPU's launch is enqueued, unless there is something to wait for: a time-out,
-     * `seconds`, lines that are logged. */
-    smelt_status (*run)(struct executable *executable, const struct launch *launch);
+     * `info`, lines that are logged. */
+    smelt_status (*run)(const struct launch *launch);
     /* Where `space` is not NULL: a new array there, undefined or filled with *value, in the stream's order
      * (NULL: the default stream's). */
     smelt_status (*create_array)(const struct device *device, smelt_stream *stream, smelt_dtype dtype,
@@ -96,6 +104,9 @@ struct device {
     /* (optional) smelt_device_driver_version; 0: not known. */
     int (*driver_version)(const struct device *device);
 };
+
+/* Sets `groups` to what the grid has. */
+void launch_count_groups(struct launch *launch);
 
 /* How the devices of a kind are found. Each registers itself when the library is loaded. */
 struct device_kind {

@@ -12,12 +12,11 @@ void gpu_shape(const struct launch *launch, bool barrier_hint, struct code_shape
                                  .small = !launch->large,
                                  .aligned = !launch->unaligned};
     for (int d = 0; d < 3; d++) {
-        uint64_t groups = ((uint64_t)launch->grid[d] + size[d] - 1) / size[d];
         if (launch->grid[d] % size[d]) shape->masked = 1;
         if (launch->grid[d] >= INT32_MAX - 1023u) shape->small = 0;
-        if (groups > (d ? GPU_MOST_BLOCKS : GPU_MOST_BLOCKS_X)) shape->folded = 1;
+        if (launch->groups[d] > (d ? GPU_MOST_BLOCKS : GPU_MOST_BLOCKS_X)) shape->folded = 1;
     }
-    if (launch->inlined) memcpy(shape->inlined, launch->inlined, sizeof shape->inlined);
+    memcpy(shape->inlined, launch->inlined, sizeof shape->inlined);
     if (threads % 32 == 0) {
         memcpy(shape->size, size, sizeof shape->size);
         return;

@@ -195,7 +195,7 @@ static void deliver_all(struct launch_log *log, const char *kernel) {
     free(records);
 }
 
-void launch_log_deliver(struct launch_log *log, const char *kernel) {
+void launch_log_deliver(struct launch_log *log, const char *kernel, smelt_run_info *info) {
     if (log->kept || log->dropped) {
         const char *message = smelt_error();
         char *kept_message = string_copy(message, strlen(message));
@@ -213,4 +213,7 @@ void launch_log_deliver(struct launch_log *log, const char *kernel) {
         free(record);
     }
     pthread_mutex_destroy(&log->lock);
+    if (!info) return;
+    info->log_lines = log->kept;
+    info->dropped_log_lines = log->dropped;
 }

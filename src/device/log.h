@@ -44,8 +44,8 @@ void launch_log_open(struct launch_log *log);
 void launch_log_add(struct launch_log *log, const struct log_place *place, uint32_t count,
                     const uint64_t *words, log_text_reader *read, void *context);
 
-/* Hands the lines to their receiver, as lines of `kernel`, says how many were dropped, and closes the log.
- * The thread's error message stays. */
-void launch_log_deliver(struct launch_log *log, const char *kernel);
+/* Hands the lines to their receiver, as lines of `kernel`, says how many were dropped, counts them in `info`
+ * (may be NULL), and closes the log. The thread's error message stays. */
+void launch_log_deliver(struct launch_log *log, const char *kernel, smelt_run_info *info);
 
 #endif

@@ -177,35 +177,25 @@ static smelt_status make_outputs(const struct bound_request *request, struct bou
 
 /* ---- Buffers. */
 
-static void bind_array(struct bound *bound, int buffer, const smelt_array *array) {
-    bound->buffers[buffer] = array->data;
-    bound->details[buffer] = (struct launch_buffer){array->memory->space ? array->memory : NULL,
-                                                    (size_t)array->size * smelt_dtype_bytes(array->dtype)};
-}
-
-static void bind_bytes(struct bound *bound, int buffer, void *bytes, size_t size) {
-    bound->buffers[buffer] = bytes;
-    bound->details[buffer] = (struct launch_buffer){NULL, size};
-}
-
 void bound_buffers(const struct signature *signature, struct bound *bound) {
     for (int i = 0; i < signature->argument_count; i++) {
         int index = signature->arguments[i].index;
         switch (signature->arguments[i].kind) {
         case ARGUMENT_DATA:
-            bind_array(bound, i, bound->inputs[index]);
+            bound->buffers[i] = launch_buffer_of(bound->inputs[index]);
             break;
         case ARGUMENT_SHAPE:
-            bind_bytes(bound, i, bound->shapes[index], sizeof bound->shapes[index]);
+            bound->buffers[i] = launch_buffer_of_bytes(bound->shapes[index], sizeof bound->shapes[index]);
             break;
         case ARGUMENT_STRIDES:
-            bind_bytes(bound, i, bound->inputs[index]->strides, sizeof bound->inputs[index]->strides);
+            bound->buffers[i] =
+                launch_buffer_of_bytes(bound->inputs[index]->strides, sizeof bound->inputs[index]->strides);
             break;
         case ARGUMENT_NDIM:
-            bind_bytes(bound, i, &bound->ndims[index], sizeof bound->ndims[index]);
+            bound->buffers[i] = launch_buffer_of_bytes(&bound->ndims[index], sizeof bound->ndims[index]);
             break;
         case ARGUMENT_OUTPUT:
-            if (bound->outputs[index]) bind_array(bound, i, bound->outputs[index]);
+            if (bound->outputs[index]) bound->buffers[i] = launch_buffer_of(bound->outputs[index]);
             break;
         }
     }

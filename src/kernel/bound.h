@@ -23,8 +23,7 @@ struct bound {
     smelt_array *outputs[SMELT_MAX_ARGUMENTS];
     int32_t shapes[SMELT_MAX_ARGUMENTS][SMELT_MAX_DIMENSIONS];
     int32_t ndims[SMELT_MAX_ARGUMENTS];
-    void *buffers[SIGNATURE_MAX_ARGUMENTS];
-    struct launch_buffer details[SIGNATURE_MAX_ARGUMENTS];
+    struct launch_buffer buffers[SIGNATURE_MAX_ARGUMENTS];
 };
 
 /* Which buffers a device with memory of its own is to take as part of the launch (struct launch): the small

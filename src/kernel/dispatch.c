@@ -12,9 +12,11 @@
 /* Thirty years: more is never meant, and clocks must be able to add it. */
 #define MAX_TIMEOUT 1e9
 
-smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3],
-                          const int64_t group[3], bool clamp, struct extent *extent) {
+smelt_status launch_measure(struct launch *launch, const int64_t grid[3], const int64_t group[3],
+                            bool clamp) {
     static const char axis[] = "xyz";
+    const char *what = launch->what;
+    const struct device *device = launch->device;
     int64_t threads[3], size[3], product = 1, total = 1;
     for (int d = 0; d < 3; d++) {
         threads[d] = grid[d] == 0 && d > 0 ? 1 : grid[d];
@@ -44,10 +46,10 @@ smelt_status extent_check(const char *what, const struct device *device, const i
             (long long)(too_many ? INT64_MAX : product), device->name, device->thread_limit);
     for (int d = 0; d < 3; d++) {
         if (clamp && size[d] > threads[d]) size[d] = threads[d];
-        extent->grid[d] = (uint32_t)threads[d];
-        extent->group[d] = (uint32_t)size[d];
-        extent->groups[d] = (uint64_t)(threads[d] + size[d] - 1) / (uint64_t)size[d];
+        launch->grid[d] = (uint32_t)threads[d];
+        launch->group_size[d] = (uint32_t)size[d];
     }
+    launch_count_groups(launch);
     return SMELT_OK;
 }
 
@@ -78,43 +80,34 @@ smelt_status stream_check(const char *what, const struct device *device, const s
                 stream->device->name, device->name);
 }
 
-static smelt_status check_memory(const struct dispatch *dispatch, uint64_t *total) {
-    const struct image *image = dispatch->image;
+static smelt_status check_memory(const struct launch *launch, uint64_t *total) {
+    const struct image *image = launch->image;
     uint64_t limit;
-    TRY(profile_threadgroup_limit(dispatch->profile, dispatch->device, &limit));
+    TRY(profile_threadgroup_limit(launch->profile, launch->device, &limit));
     *total = image->threadgroup_bytes;
-    for (int i = 0; dispatch->threadgroup_memory && i < SMELT_MAX_BUFFERS; i++)
-        if (__builtin_add_overflow(*total, dispatch->threadgroup_memory[i], total)) *total = UINT64_MAX;
+    for (int i = 0; launch->threadgroup_memory && i < SMELT_MAX_BUFFERS; i++)
+        if (__builtin_add_overflow(*total, launch->threadgroup_memory[i], total)) *total = UINT64_MAX;
     if (*total > limit)
         return fail(
             SMELT_ERROR_LIMIT,
             "kernel '%s': a threadgroup uses %llu bytes of threadgroup memory; device '%s'%s%s allows %llu",
-            dispatch->what, (unsigned long long)*total, dispatch->device->name,
-            dispatch->profile ? " with profile " : "", dispatch->profile ? dispatch->profile : "",
+            launch->what, (unsigned long long)*total, launch->device->name,
+            launch->profile ? " with profile " : "", launch->profile ? launch->profile : "",
             (unsigned long long)limit);
-    const uint32_t *group = dispatch->extent->group;
+    const uint32_t *group = launch->group_size;
     uint32_t threads = group[0] * group[1] * group[2];
     if (image->max_threads && threads > image->max_threads)
         return fail(SMELT_ERROR_LIMIT,
                     "kernel '%s': the threadgroup has %u threads; the kernel's "
                     "max_total_threads_per_threadgroup is %u",
-                    dispatch->what, threads, image->max_threads);
+                    launch->what, threads, image->max_threads);
     const uint32_t *required = image->required_threads;
     if (required[0] && (group[0] != required[0] || group[1] != required[1] || group[2] != required[2]))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': the threadgroup is %u x %u x %u; the kernel's "
                     "required_threads_per_threadgroup is %u x %u x %u",
-                    dispatch->what, group[0], group[1], group[2], required[0], required[1], required[2]);
+                    launch->what, group[0], group[1], group[2], required[0], required[1], required[2]);
     return SMELT_OK;
-}
-
-struct launch launch_of(const struct extent *extent, double timeout) {
-    struct launch launch = {.timeout = timeout};
-    for (int d = 0; d < 3; d++) {
-        launch.grid[d] = extent->grid[d];
-        launch.group_size[d] = extent->group[d];
-    }
-    return launch;
 }
 
 bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *strides) {
@@ -126,61 +119,47 @@ bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *
     return (strides ? span : elements) * (double)smelt_dtype_bytes(dtype) >= 0x1p31 - SMALL_REACH;
 }
 
-smelt_status dispatch_prepare(struct dispatch *dispatch) {
+smelt_status launch_prepare(struct launch *launch) {
+    smelt_run_info *info = launch->info;
     TRY(interrupt_check());
-    struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
-    launch.large = dispatch->large;
-    launch.inlined = dispatch->inlined;
     struct preparation preparation;
     struct trace_span span = trace_begin();
-    double start = dispatch->info ? clock_seconds() : 0;
-    smelt_status status =
-        dispatch->device->prepare(dispatch->executable, &launch, &dispatch->image, &preparation);
-    if (span.capture && (preparation.compiled || status != SMELT_OK))
-        trace_compile(span, dispatch, preparation.compiled && preparation.cache_hit, status);
-    if (dispatch->info && (preparation.compiled || status != SMELT_OK)) {
-        dispatch->info->compile_seconds += clock_seconds() - start;
-        dispatch->info->cache_hit = preparation.cache_hit;
+    double start = info ? clock_seconds() : 0;
+    smelt_status status = launch->device->prepare(launch, &preparation);
+    if (!preparation.compiled && status == SMELT_OK) return SMELT_OK;
+    if (span.capture) trace_compile(span, launch, preparation.compiled && preparation.cache_hit, status);
+    if (info) {
+        info->compile_seconds += clock_seconds() - start;
+        info->cache_hit = preparation.cache_hit;
     }
     return status;
 }
 
-static smelt_status run(const struct dispatch *dispatch, uint64_t flow) {
+static smelt_status run(const struct launch *launch) {
+    smelt_run_info *info = launch->info;
     uint64_t threadgroup_bytes;
     TRY(interrupt_check());
-    TRY(check_memory(dispatch, &threadgroup_bytes));
-    struct launch launch = launch_of(dispatch->extent, dispatch->timeout);
-    launch.large = dispatch->large;
-    launch.inlined = dispatch->inlined;
-    launch.stream = dispatch->stream;
-    launch.flow = flow;
-    launch.buffers = dispatch->buffers;
-    launch.details = dispatch->details;
-    launch.threadgroup_memory = dispatch->threadgroup_memory;
-    if (!dispatch->info) return dispatch->device->run(dispatch->executable, &launch);
+    TRY(check_memory(launch, &threadgroup_bytes));
+    if (!info) return launch->device->run(launch);
     double start = clock_seconds();
-    smelt_run_info *info = dispatch->info;
-    double seconds = -1;
-    launch.seconds = &seconds;
-    launch.log_lines = &info->log_lines;
-    launch.dropped_log_lines = &info->dropped_log_lines;
-    smelt_status status = dispatch->device->run(dispatch->executable, &launch);
-    info->seconds = seconds >= 0 ? seconds : clock_seconds() - start;
-    memcpy(info->device, dispatch->device->name, strnlen(dispatch->device->name, sizeof info->device - 1));
+    info->seconds = -1;
+    smelt_status status = launch->device->run(launch);
+    if (info->seconds < 0) info->seconds = clock_seconds() - start;
+    memcpy(info->device, launch->device->name, strnlen(launch->device->name, sizeof info->device - 1));
     for (int d = 0; d < 3; d++) {
-        info->threads[d] = dispatch->extent->grid[d];
-        info->groups[d] = dispatch->extent->groups[d];
-        info->threads_per_group[d] = dispatch->extent->group[d];
+        info->threads[d] = launch->grid[d];
+        info->groups[d] = launch->groups[d];
+        info->threads_per_group[d] = launch->group_size[d];
     }
     info->threadgroup_bytes = threadgroup_bytes;
-    info->private_bytes = dispatch->image->private_bytes;
+    info->private_bytes = launch->image->private_bytes;
     return status;
 }
 
-smelt_status dispatch_run(const struct dispatch *dispatch) {
+smelt_status launch_run(struct launch *launch) {
     struct trace_span span = trace_begin();
-    uint64_t flow = span.capture && dispatch->device->space ? trace_flow() : 0;
-    smelt_status status = run(dispatch, flow);
-    if (span.capture) trace_launch(span, dispatch, flow, status);
+    launch->flow = span.capture && launch->device->space ? trace_flow() : 0;
+    smelt_status status = run(launch);
+    if (span.capture) trace_launch(span, launch, status);
     return status;
 }

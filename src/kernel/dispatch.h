@@ -1,21 +1,14 @@
-/* What kernels and library functions share: the checked size of a launch, and the launch itself. */
+/* What kernels and library functions share: checks of a launch, its buffers, and running it. */
 #ifndef SMELT_KERNEL_DISPATCH_H
 #define SMELT_KERNEL_DISPATCH_H
 
-#include "frontend/compile.h"
+#include "array/array.h"
 #include "device/device.h"
+#include "frontend/compile.h"
 
-/* A grid and its groups, checked against the device's limits. */
-struct extent {
-    uint32_t grid[3];  /* threads */
-    uint32_t group[3]; /* threads of a full group */
-    uint64_t groups[3];
-};
-
-/* grid in threads; y and z 0 mean 1. group: product checked against the device before it is clamped to the
- * grid (`clamp`, body form only). `what` names the kernel in messages. */
-smelt_status extent_check(const char *what, const struct device *device, const int64_t grid[3],
-                          const int64_t group[3], bool clamp, struct extent *extent);
+/* Checks the sizes against the limits of launch->device and sets them. grid in threads; y and z 0 mean 1.
+ * group: product checked before it is clamped to the grid (`clamp`, body form only). */
+smelt_status launch_measure(struct launch *launch, const int64_t grid[3], const int64_t group[3], bool clamp);
 
 /* What can be known to be wrong before anything is compiled: the profile's name, and a time-out that is no
  * number of seconds. */
@@ -32,31 +25,23 @@ smelt_status profile_threadgroup_limit(const char *profile, const struct device 
  * nearly that code for small launches must not run? */
 bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *strides);
 
-struct dispatch {
-    const char *what;
-    const struct entry *entry; /* its parameters have names for traces; may be NULL */
-    const struct device *device;
-    const char *profile;
-    struct executable *executable;
-    const struct extent *extent;
-    double timeout;
-    bool large;             /* any buffer is (array_is_large) */
-    const uint8_t *inlined; /* as struct launch's */
-    smelt_stream *stream;
-    smelt_run_info *info; /* may be NULL */
-    /* Set between preparing and running. */
-    void *const *buffers;
-    const struct launch_buffer *details; /* may be NULL where the device uses the host's memory */
-    const size_t *threadgroup_memory;    /* may be NULL */
-    /* Filled by preparing: what is known of the entry. */
-    const struct image *image;
-};
+/* What a kernel is given for a row-contiguous array, or at least for its first element; for bytes. */
+static inline struct launch_buffer launch_buffer_of(const smelt_array *array) {
+    struct memory *memory = array->memory;
+    return (struct launch_buffer){.memory = memory,
+                                  .start = memory->start,
+                                  .offset = (size_t)(array->data - memory->start),
+                                  .bytes = (size_t)array->size * smelt_dtype_bytes(array->dtype)};
+}
+
+static inline struct launch_buffer launch_buffer_of_bytes(const void *bytes, size_t size) {
+    return (struct launch_buffer){.start = (char *)bytes, .bytes = size};
+}
 
 /* Compiles what the launch needs and what is missing, and says so in `info`. */
-smelt_status dispatch_prepare(struct dispatch *dispatch);
+smelt_status launch_prepare(struct launch *launch);
 
-smelt_status dispatch_run(const struct dispatch *dispatch);
-
-struct launch launch_of(const struct extent *extent, double timeout);
+/* Checks the threadgroup memory, and runs. */
+smelt_status launch_run(struct launch *launch);
 
 #endif

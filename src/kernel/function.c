@@ -76,8 +76,7 @@ static smelt_status get_executable(smelt_function *function, const struct device
 
 /* What is bound to each buffer the function has. */
 struct arguments {
-    void *buffers[SMELT_MAX_BUFFERS];
-    struct launch_buffer details[SMELT_MAX_BUFFERS];
+    struct launch_buffer buffers[SMELT_MAX_BUFFERS];
     uint32_t elsewhere; /* bit a buffer: its array is not where the device wants it */
     struct transfer transfer;
 };
@@ -86,15 +85,9 @@ static void bind_buffer(const struct device *device, const struct binding *bindi
                         const smelt_buffer *buffer, struct arguments *arguments) {
     int index = binding->index;
     const smelt_array *array = buffer->array;
-    if (!array) {
-        arguments->buffers[index] = (void *)buffer->bytes;
-        arguments->details[index] = (struct launch_buffer){NULL, buffer->size};
-        return;
-    }
-    arguments->buffers[index] = array->data;
-    arguments->details[index] = (struct launch_buffer){array->memory->space ? array->memory : NULL,
-                                                       (size_t)array->size * smelt_dtype_bytes(array->dtype)};
-    if (array_is_at(array, device)) return;
+    arguments->buffers[index] =
+        array ? launch_buffer_of(array) : launch_buffer_of_bytes(buffer->bytes, buffer->size);
+    if (!array || array_is_at(array, device)) return;
     if (!arguments->elsewhere) arguments->transfer.count = arguments->transfer.result_count = 0;
     arguments->elsewhere |= UINT32_C(1) << index;
     transfer_add(&arguments->transfer, array, binding->writable);
@@ -149,17 +142,14 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
 }
 
 /* Arrays that are elsewhere: copies for the launch, results brought back when it has ended. */
-static smelt_status run_elsewhere(const struct dispatch *dispatch, const smelt_dispatch_desc *desc,
+static smelt_status run_elsewhere(struct launch *launch, const smelt_dispatch_desc *desc,
                                   struct arguments *arguments) {
     struct transfer *transfer = &arguments->transfer;
-    smelt_status status = transfer_send(transfer, dispatch->device, desc->stream);
+    smelt_status status = transfer_send(transfer, launch->device, desc->stream);
     for (int i = 0; i < SMELT_MAX_BUFFERS && status == SMELT_OK; i++)
-        if (arguments->elsewhere >> i & 1) {
-            struct memory *memory;
-            arguments->buffers[i] = transfer_address(transfer, desc->buffers[i].array, &memory);
-            arguments->details[i].memory = memory->space ? memory : NULL;
-        }
-    if (status == SMELT_OK) status = dispatch_run(dispatch);
+        if (arguments->elsewhere >> i & 1)
+            arguments->buffers[i] = transfer_buffer(transfer, desc->buffers[i].array);
+    if (status == SMELT_OK) status = launch_run(launch);
     if (status == SMELT_OK) status = transfer_return(transfer);
     transfer_free(transfer);
     return status;
@@ -168,8 +158,8 @@ static smelt_status run_elsewhere(const struct dispatch *dispatch, const smelt_d
 /* Bytes travel with a GPU's launch as far as they are few. */
 #define MOST_INLINED_BYTES 2048
 
+/* Sets those that are; the others are 0. */
 static void find_inlined(const smelt_dispatch_desc *desc, uint8_t inlined[SHAPE_MAX_INLINED]) {
-    memset(inlined, 0, SHAPE_MAX_INLINED);
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         const smelt_buffer *buffer = &desc->buffers[i];
         if (buffer->bytes && !buffer->array && buffer->size <= MOST_INLINED_BYTES)
@@ -216,17 +206,10 @@ static smelt_status check_reserved(const smelt_dispatch_desc *desc) {
 }
 
 /* A launch that is checked and compiled, but for its arguments. */
-struct prepared {
-    struct extent extent;
-    uint8_t inlined[SHAPE_MAX_INLINED];
-    struct dispatch dispatch;
-};
-
 static smelt_status prepare(smelt_function *function, const smelt_dispatch_desc *desc,
-                            struct prepared *prepared) {
+                            struct launch *launch) {
     const char *name = function->entry->host_name;
     const struct device *device;
-    struct executable *executable;
     int64_t grid[3];
     TRY(check_reserved(desc));
     if (desc->info) *desc->info = (smelt_run_info){0};
@@ -234,36 +217,29 @@ static smelt_status prepare(smelt_function *function, const smelt_dispatch_desc 
     TRY(settings_check(name, device, desc->profile, desc->timeout));
     TRY(stream_check(name, device, desc->stream));
     TRY(grid_of(function, desc, grid));
-    TRY(extent_check(name, device, grid, desc->threadgroup, false, &prepared->extent));
-    TRY(get_executable(function, device, &executable));
-    prepared->dispatch = (struct dispatch){.what = name,
-                                           .entry = function->entry,
-                                           .device = device,
-                                           .profile = desc->profile,
-                                           .executable = executable,
-                                           .extent = &prepared->extent,
-                                           .timeout = desc->timeout,
-                                           .large = has_large_array(desc),
-                                           .stream = desc->stream,
-                                           .info = desc->info,
-                                           .threadgroup_memory = desc->threadgroup_memory};
-    if (device->space) {
-        find_inlined(desc, prepared->inlined);
-        prepared->dispatch.inlined = prepared->inlined;
-    }
-    return dispatch_prepare(&prepared->dispatch);
+    *launch = (struct launch){.what = name,
+                              .device = device,
+                              .timeout = desc->timeout,
+                              .large = has_large_array(desc),
+                              .threadgroup_memory = desc->threadgroup_memory,
+                              .stream = desc->stream,
+                              .profile = desc->profile,
+                              .entry = function->entry,
+                              .info = desc->info};
+    TRY(launch_measure(launch, grid, desc->threadgroup, false));
+    TRY(get_executable(function, device, &launch->executable));
+    if (device->space) find_inlined(desc, launch->inlined);
+    return launch_prepare(launch);
 }
 
 static smelt_status run(smelt_function *function, const smelt_dispatch_desc *desc) {
-    struct prepared prepared;
-    struct dispatch *dispatch = &prepared.dispatch;
+    struct launch launch;
     struct arguments arguments;
-    TRY(prepare(function, desc, &prepared));
-    dispatch->buffers = arguments.buffers;
-    dispatch->details = arguments.details;
+    TRY(prepare(function, desc, &launch));
+    launch.buffers = arguments.buffers;
     arguments.elsewhere = 0;
-    TRY(bind(function, dispatch->image, dispatch->device, desc, &arguments));
-    return arguments.elsewhere ? run_elsewhere(dispatch, desc, &arguments) : dispatch_run(dispatch);
+    TRY(bind(function, launch.image, launch.device, desc, &arguments));
+    return arguments.elsewhere ? run_elsewhere(&launch, desc, &arguments) : launch_run(&launch);
 }
 
 smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {
@@ -277,9 +253,9 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
 
 static smelt_status list_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
                                     smelt_parameter *parameters, int capacity, int *count) {
-    struct prepared prepared;
-    TRY(prepare(function, desc, &prepared));
-    const struct image *image = prepared.dispatch.image;
+    struct launch launch;
+    TRY(prepare(function, desc, &launch));
+    const struct image *image = launch.image;
     int found = 0;
     for (int i = 0; i < function->entry->parameter_count && i < image->binding_count; i++) {
         const struct parameter *parameter = &function->entry->parameters[i];
@@ -333,10 +309,10 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
     if (desc->grid[0] || desc->groups[0]) TRY(grid_of(function, desc, grid));
     struct shape_desc shape = {.grid = grid,
                                .group = desc->threadgroup,
-                               .timeout = desc->timeout,
                                .barrier_hint = barrier_hint(function),
                                .target = desc->target};
-    TRY(shape_for_stage(name, device, &shape, stage, &options));
+    struct launch launch = {.what = name, .device = device, .timeout = desc->timeout};
+    TRY(shape_for_stage(&launch, &shape, stage, &options));
     return function->packaged
                ? package_show(function->packaged, &options, stage, text)
                : compile_show(&function->library->translation, function->entry, &options, stage, text);

@@ -382,7 +382,7 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
 
 /* ---- Running. */
 
-smelt_status kernel_check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
+static smelt_status check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
                           struct variant_key *key) {
     int template_count;
     TRY(reserved_check(smelt_run_desc, desc));
@@ -404,47 +404,53 @@ struct bound_request kernel_request(const smelt_kernel *kernel, const struct sig
                                   .desc = desc};
 }
 
-static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
+smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc, struct variant_key *key,
+                          struct launch *launch) {
     const struct device *device;
-    struct variant_key key;
-    struct variant *variant = NULL;
-    struct extent extent;
-    if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(device_find(desc->device, &device));
-    TRY(kernel_check(kernel, desc, device, &key));
+    *launch = (struct launch){.what = kernel->desc.name, .device = device};
+    TRY(check(kernel, desc, device, key));
     TRY(stream_check(kernel->desc.name, device, desc->stream));
-    TRY(extent_check(kernel->desc.name, device, desc->grid, desc->threadgroup, true, &extent));
-    TRY(kernel_variant(kernel, desc, &key, &variant));
-    struct bound_request request = kernel_request(kernel, &variant->signature, device, desc);
-    uint8_t inlined[SHAPE_MAX_INLINED];
-    struct dispatch dispatch = {.what = kernel->desc.name,
-                                .entry = variant->entry,
-                                .device = device,
-                                .profile = desc->profile,
-                                .executable = variant->executable,
-                                .extent = &extent,
-                                .timeout = desc->timeout,
-                                .large = bound_is_large(&request),
-                                .stream = desc->stream,
-                                .info = desc->info};
-    if (device->space) {
-        bound_inlined(&request, inlined);
-        dispatch.inlined = inlined;
-    }
-    TRY(dispatch_prepare(&dispatch));
+    return launch_measure(launch, desc->grid, desc->threadgroup, true);
+}
+
+void kernel_launch(const struct variant *variant, const struct bound_request *request,
+                   struct launch *launch) {
+    const smelt_run_desc *desc = request->desc;
+    launch->executable = variant->executable;
+    launch->entry = variant->entry;
+    launch->profile = desc->profile;
+    launch->timeout = desc->timeout;
+    launch->stream = desc->stream;
+    launch->info = desc->info;
+    launch->large = bound_is_large(request);
+    if (request->device->space) bound_inlined(request, launch->inlined);
+}
+
+smelt_status kernel_run(const struct bound_request *request, struct launch *launch, smelt_array **outputs) {
     struct bound bound;
-    smelt_status status = bound_open(&request, &bound);
-    if (status == SMELT_OK) {
-        dispatch.buffers = bound.buffers;
-        dispatch.details = bound.details;
-        status = dispatch_run(&dispatch);
-    }
-    if (status == SMELT_OK) {
-        memcpy(outputs, bound.outputs, (size_t)kernel->output_count * sizeof *outputs);
+    TRY(launch_prepare(launch));
+    smelt_status status = bound_open(request, &bound);
+    launch->buffers = bound.buffers;
+    if (status == SMELT_OK) status = launch_run(launch);
+    if (status == SMELT_OK && outputs) {
+        memcpy(outputs, bound.outputs, (size_t)request->output_count * sizeof *outputs);
         bound.output_count = 0;
     }
     bound_close(&bound);
     return status;
+}
+
+static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
+    struct variant_key key;
+    struct variant *variant = NULL;
+    struct launch launch;
+    if (desc->info) *desc->info = (smelt_run_info){0};
+    TRY(kernel_begin(kernel, desc, &key, &launch));
+    TRY(kernel_variant(kernel, desc, &key, &variant));
+    struct bound_request request = kernel_request(kernel, &variant->signature, launch.device, desc);
+    kernel_launch(variant, &request, &launch);
+    return kernel_run(&request, &launch, outputs);
 }
 
 smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
@@ -474,7 +480,7 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
     struct signature signature;
     struct translation translation;
     TRY(device_to_show(desc->device, &device));
-    TRY(kernel_check(kernel, desc, device, &key));
+    TRY(check(kernel, desc, device, &key));
     TRY(make_signature(kernel, desc, key.template_count, &signature));
     smelt_status status = SMELT_OK;
     if (stage == SMELT_STAGE_SOURCE) {
@@ -486,18 +492,15 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
             const struct entry *entry;
             struct code_options options = {.name = kernel->desc.name};
             struct bound_request request = kernel_request(kernel, &signature, device, desc);
-            uint8_t inlined[SHAPE_MAX_INLINED];
-            bound_inlined(&request, inlined);
+            struct launch launch = {.what = kernel->desc.name, .device = device, .timeout = desc->timeout};
+            bound_inlined(&request, launch.inlined);
             struct shape_desc shape = {.grid = desc->grid,
                                        .group = desc->threadgroup,
                                        .clamp = true,
-                                       .timeout = desc->timeout,
                                        .barrier_hint = compile_has_barrier(&translation),
-                                       .target = desc->target,
-                                       .inlined = inlined};
+                                       .target = desc->target};
             status = only_entry(&translation, &signature, &entry);
-            if (status == SMELT_OK)
-                status = shape_for_stage(kernel->desc.name, device, &shape, stage, &options);
+            if (status == SMELT_OK) status = shape_for_stage(&launch, &shape, stage, &options);
             if (status == SMELT_OK) status = compile_show(&translation, entry, &options, stage, text);
             translation_free(&translation);
         }

@@ -44,9 +44,10 @@ struct smelt_kernel {
     struct variant *variants; /* most recently made first; only ever added to */
 };
 
-/* What running, preparing and showing check in common, and the key of the variant they mean. */
-smelt_status kernel_check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
-                          struct variant_key *key);
+/* What running and preparing check in common, the key of the variant they mean, and the launch's device and
+ * sizes. */
+smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc, struct variant_key *key,
+                          struct launch *launch);
 
 /* The kernel's entry for a key, made if it is not there; lives as long as the kernel. */
 smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
@@ -54,5 +55,11 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
 
 struct bound_request kernel_request(const smelt_kernel *kernel, const struct signature *signature,
                                     const struct device *device, const smelt_run_desc *desc);
+
+/* The rest of a launch, but its buffers. */
+void kernel_launch(const struct variant *variant, const struct bound_request *request, struct launch *launch);
+
+/* Prepares the launch, binds its buffers and runs it. outputs (NULL: not wanted) are references. */
+smelt_status kernel_run(const struct bound_request *request, struct launch *launch, smelt_array **outputs);
 
 #endif

@@ -14,12 +14,10 @@ struct smelt_launch {
     double init_values[SMELT_MAX_ARGUMENTS];
     char *profile;
     struct variant *variant;
-    struct extent extent;
-    struct bound_request request;       /* over `desc` */
-    uint8_t inlined[SHAPE_MAX_INLINED]; /* of `desc`'s inputs */
-    struct dispatch dispatch;           /* of `desc`'s inputs, without buffers */
-    bool in_place;                      /* the inputs are bound as they are: `bound` has them … */
-    struct bound bound;                 /* … and the outputs of `desc.into` */
+    struct bound_request request; /* over `desc` */
+    struct launch launch;         /* of `desc`'s inputs */
+    bool in_place;                /* the inputs are bound as they are: `bound` has them … */
+    struct bound bound;           /* … and the outputs of `desc.into` */
 };
 
 smelt_launch *smelt_launch_retain(smelt_launch *launch) {
@@ -63,24 +61,6 @@ static smelt_status keep_desc(smelt_launch *launch, const smelt_run_desc *desc, 
     return launch->profile ? SMELT_OK : fail_out_of_memory(strlen(desc->profile));
 }
 
-static void set_dispatch(const smelt_launch *launch, const struct bound_request *request, uint8_t *inlined,
-                         struct dispatch *dispatch) {
-    const smelt_run_desc *desc = request->desc;
-    *dispatch = (struct dispatch){.what = launch->kernel->desc.name,
-                                  .entry = launch->variant->entry,
-                                  .device = request->device,
-                                  .profile = desc->profile,
-                                  .executable = launch->variant->executable,
-                                  .extent = &launch->extent,
-                                  .timeout = desc->timeout,
-                                  .large = bound_is_large(request),
-                                  .stream = desc->stream,
-                                  .info = desc->info};
-    if (!request->device->space) return;
-    bound_inlined(request, inlined);
-    dispatch->inlined = inlined;
-}
-
 static smelt_status check_into(const smelt_launch *launch) {
     for (int i = 0; i < launch->kernel->output_count; i++) {
         smelt_array *same;
@@ -98,23 +78,21 @@ static smelt_status check_into(const smelt_launch *launch) {
 
 static smelt_status prepare(smelt_launch *launch, const smelt_run_desc *given) {
     smelt_kernel *kernel = launch->kernel;
-    const struct device *device;
     struct variant_key key;
-    TRY(device_find(given->device, &device));
-    TRY(kernel_check(kernel, given, device, &key));
-    TRY(stream_check(kernel->desc.name, device, given->stream));
-    TRY(extent_check(kernel->desc.name, device, given->grid, given->threadgroup, true, &launch->extent));
+    TRY(kernel_begin(kernel, given, &key, &launch->launch));
+    const struct device *device = launch->launch.device;
     TRY(keep_desc(launch, given, device));
     TRY(kernel_variant(kernel, given, &key, &launch->variant));
     launch->request = kernel_request(kernel, &launch->variant->signature, device, &launch->desc);
     TRY(check_into(launch));
-    set_dispatch(launch, &launch->request, launch->inlined, &launch->dispatch);
-    TRY(dispatch_prepare(&launch->dispatch));
+    kernel_launch(launch->variant, &launch->request, &launch->launch);
+    TRY(launch_prepare(&launch->launch));
     if (!bound_in_place(&launch->request)) return SMELT_OK;
     launch->in_place = true;
     TRY(bound_inputs(&launch->request, &launch->bound));
     memcpy(launch->bound.outputs, launch->desc.into, sizeof launch->bound.outputs);
     bound_buffers(&launch->variant->signature, &launch->bound);
+    launch->launch.buffers = launch->bound.buffers;
     return SMELT_OK;
 }
 
@@ -141,51 +119,41 @@ smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *de
 
 /* ---- Running. */
 
-/* Which of the launch's buffers the outputs are. */
-static void bind_outputs(const smelt_launch *launch, smelt_array *const *outputs, void **buffers,
-                         struct launch_buffer *details) {
+/* The buffers of the prepared inputs, with these outputs. */
+static void bind_outputs(const smelt_launch *launch, smelt_array *const *outputs,
+                         struct launch_buffer *buffers) {
     const struct signature *signature = &launch->variant->signature;
-    for (int i = 0; i < signature->argument_count; i++) {
-        if (signature->arguments[i].kind != ARGUMENT_OUTPUT) continue;
-        const smelt_array *array = outputs[signature->arguments[i].index];
-        buffers[i] = array->data;
-        details[i] = (struct launch_buffer){array->memory->space ? array->memory : NULL,
-                                            (size_t)array->size * smelt_dtype_bytes(array->dtype)};
-    }
+    for (int i = 0; i < signature->argument_count; i++)
+        buffers[i] = signature->arguments[i].kind == ARGUMENT_OUTPUT
+                         ? launch_buffer_of(outputs[signature->arguments[i].index])
+                         : launch->bound.buffers[i];
 }
 
 /* With the inputs it was prepared with. */
 static smelt_status run_in_place(smelt_launch *launch, const smelt_launch_desc *desc, smelt_array **outputs) {
-    struct dispatch dispatch = launch->dispatch;
+    struct launch run = launch->launch;
     int count = launch->kernel->output_count, made = 0;
     smelt_array *list[SMELT_MAX_ARGUMENTS];
-    void *buffers[SIGNATURE_MAX_ARGUMENTS];
-    struct launch_buffer details[SIGNATURE_MAX_ARGUMENTS];
+    struct launch_buffer buffers[SIGNATURE_MAX_ARGUMENTS];
     bool fills = launch->desc.initialise || launch->desc.init_values, as_prepared = !desc->into && !fills;
-    dispatch.info = desc->info;
-    if (desc->stream) dispatch.stream = desc->stream;
+    run.info = desc->info;
+    if (desc->stream) run.stream = desc->stream;
     for (int i = 0; i < count && as_prepared; i++) as_prepared = launch->desc.into[i] != NULL;
     if (as_prepared) {
-        dispatch.buffers = launch->bound.buffers;
-        dispatch.details = launch->bound.details;
-        TRY(dispatch_run(&dispatch));
+        TRY(launch_run(&run));
         for (int i = 0; i < count && outputs; i++) outputs[i] = smelt_array_retain(launch->desc.into[i]);
         return SMELT_OK;
     }
     smelt_status status = SMELT_OK;
     for (; made < count && status == SMELT_OK; made++) {
         smelt_array *into = desc->into && desc->into[made] ? desc->into[made] : launch->desc.into[made];
-        status = bound_output(&launch->request, made, into, dispatch.stream, &list[made]);
+        status = bound_output(&launch->request, made, into, run.stream, &list[made]);
         if (status != SMELT_OK) break;
     }
     if (status == SMELT_OK) {
-        size_t arguments = (size_t)launch->variant->signature.argument_count;
-        memcpy(buffers, launch->bound.buffers, arguments * sizeof *buffers);
-        memcpy(details, launch->bound.details, arguments * sizeof *details);
-        bind_outputs(launch, list, buffers, details);
-        dispatch.buffers = buffers;
-        dispatch.details = details;
-        status = dispatch_run(&dispatch);
+        bind_outputs(launch, list, buffers);
+        run.buffers = buffers;
+        status = launch_run(&run);
     }
     if (status == SMELT_OK && outputs)
         memcpy(outputs, list, (size_t)count * sizeof *list);
@@ -219,10 +187,7 @@ static smelt_status check_replaced(const smelt_launch *launch, smelt_array *cons
 static smelt_status run_replaced(smelt_launch *launch, const smelt_launch_desc *desc, smelt_array **outputs) {
     smelt_run_desc run = launch->desc;
     struct bound_request request = launch->request;
-    struct dispatch dispatch;
-    uint8_t inlined[SHAPE_MAX_INLINED];
-    struct bound bound;
-    int count = launch->kernel->output_count;
+    struct launch replaced = launch->launch;
     request.desc = &run;
     run.info = desc->info;
     if (desc->stream) run.stream = desc->stream;
@@ -230,22 +195,10 @@ static smelt_status run_replaced(smelt_launch *launch, const smelt_launch_desc *
         TRY(check_replaced(launch, desc->inputs));
         memcpy(run.inputs, desc->inputs, (size_t)launch->kernel->input_count * sizeof *run.inputs);
     }
-    for (int i = 0; i < count && desc->into; i++)
+    for (int i = 0; i < launch->kernel->output_count && desc->into; i++)
         if (desc->into[i]) run.into[i] = desc->into[i];
-    set_dispatch(launch, &request, inlined, &dispatch);
-    TRY(dispatch_prepare(&dispatch));
-    smelt_status status = bound_open(&request, &bound);
-    if (status == SMELT_OK) {
-        dispatch.buffers = bound.buffers;
-        dispatch.details = bound.details;
-        status = dispatch_run(&dispatch);
-    }
-    if (status == SMELT_OK && outputs) {
-        memcpy(outputs, bound.outputs, (size_t)count * sizeof *outputs);
-        bound.output_count = 0;
-    }
-    bound_close(&bound);
-    return status;
+    kernel_launch(launch->variant, &request, &replaced);
+    return kernel_run(&request, &replaced, outputs);
 }
 
 smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *desc, smelt_array **outputs) {

@@ -47,26 +47,24 @@ static const char *present_target(void) {
     return device_find("cuda", &gpu) == SMELT_OK && gpu->target ? gpu->target : USUAL_CUDA_TARGET;
 }
 
-smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
-                             smelt_stage stage, struct code_options *options) {
+smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *desc, smelt_stage stage,
+                             struct code_options *options) {
+    const char *what = launch->what;
+    const struct device *device = launch->device;
     static const int64_t usual[3] = {256, 1, 1};
-    struct extent extent;
     const int64_t *group = desc->group[0] ? desc->group : usual;
     bool vectors = stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY;
     TRY(check_target(what, desc->target));
-    TRY(extent_check(what, device, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual,
-                     &extent));
-    struct launch launch = launch_of(&extent, desc->timeout);
-    launch.inlined = desc->inlined;
+    TRY(launch_measure(launch, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual));
     struct code_shape *shape = &options->shape;
-    device->shape(&launch, desc->barrier_hint, shape);
+    device->shape(launch, desc->barrier_hint, shape);
     options->target = device->target;
     if (vectors && (desc->target || shape->engine != ENGINE_SIMD))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': stages simd and why are of the SIMD engine; %s '%s' runs another", what,
                     desc->target ? "target" : "device", desc->target ? desc->target : device->name);
     if (desc->target || (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX)) {
-        gpu_shape(&launch, desc->barrier_hint, shape);
+        gpu_shape(launch, desc->barrier_hint, shape);
         options->target = desc->target ? desc->target : present_target();
     }
     return SMELT_OK;

@@ -11,15 +11,13 @@ struct shape_desc {
     const int64_t *grid;  /* three, threads; 0: one full group */
     const int64_t *group; /* three, threads; 0: 256 */
     bool clamp;           /* body form: groups are no larger than the grid */
-    double timeout;
     bool barrier_hint;
-    const char *target;     /* of a GPU; NULL: the device's */
-    const uint8_t *inlined; /* as struct launch's */
+    const char *target; /* of a GPU; NULL: the device's */
 };
 
-/* What the launch's full groups are compiled for: options' shape and target. INVALID_ARGUMENT for a stage the
- * device has not, and for a target that is none. */
-smelt_status shape_for_stage(const char *what, const struct device *device, const struct shape_desc *desc,
-                             smelt_stage stage, struct code_options *options);
+/* What the full groups of the launch, which has no sizes yet, are compiled for: options' shape and target.
+ * INVALID_ARGUMENT for a stage the device has not, and for a target that is none. */
+smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *desc, smelt_stage stage,
+                             struct code_options *options);
 
 #endif

@@ -12,15 +12,15 @@ static const char *engine_name(uint32_t engine) {
 }
 
 /* The name a parameter has in the kernel's text. */
-static const char *parameter_name(const struct dispatch *dispatch, int index) {
-    const struct entry *entry = dispatch->entry;
+static const char *parameter_name(const struct launch *launch, int index) {
+    const struct entry *entry = launch->entry;
     const char *name = entry && index < entry->parameter_count ? entry->parameters[index].name : NULL;
     return name ? name : "";
 }
 
 /* Bytes as they are bound; how many of them the kernel touches is not known. */
-static void add_buffers(struct trace_slice *slice, const struct dispatch *dispatch) {
-    const struct image *image = dispatch->image;
+static void add_buffers(struct trace_slice *slice, const struct launch *launch) {
+    const struct image *image = launch->image;
     struct text list = {0};
     uint64_t bytes[2] = {0, 0}; /* read, written */
     int count = 0;
@@ -28,11 +28,11 @@ static void add_buffers(struct trace_slice *slice, const struct dispatch *dispat
     for (int i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
         if (binding->kind != BINDING_BUFFER) continue;
-        size_t size = dispatch->details[binding->index].bytes;
+        size_t size = launch->buffers[binding->index].bytes;
         bytes[binding->writable != 0] += size;
         if (count++ >= MOST_BUFFERS) continue;
         text_addf(&list, "%s{\"index\":%d,\"name\":", count > 1 ? "," : "", binding->index);
-        json_add_string(&list, parameter_name(dispatch, i), 100);
+        json_add_string(&list, parameter_name(launch, i), 100);
         text_addf(&list, ",\"bytes\":%zu,\"access\":\"%s\"}", size, binding->writable ? "write" : "read");
     }
     text_add(&list, "]");
@@ -47,45 +47,42 @@ static void add_triple(struct trace_slice *slice, const char *name, const uint32
     trace_triple(slice, name, (uint64_t[3]){value[0], value[1], value[2]});
 }
 
-void trace_launch(struct trace_span span, const struct dispatch *dispatch, uint64_t flow,
-                  smelt_status status) {
-    const struct extent *extent = dispatch->extent;
-    const struct image *image = dispatch->image;
-    bool enqueued = dispatch->device->space != NULL;
+void trace_launch(struct trace_span span, const struct launch *launch, smelt_status status) {
+    const struct image *image = launch->image;
+    bool enqueued = launch->device->space != NULL;
     char name[200];
     struct trace_slice slice = {
-        .category = enqueued ? "enqueue" : "launch", .name = dispatch->what, .flow_out = flow};
+        .category = enqueued ? "enqueue" : "launch", .name = launch->what, .flow_out = launch->flow};
     if (enqueued) {
-        snprintf(name, sizeof name, "enqueue %s", dispatch->what);
+        snprintf(name, sizeof name, "enqueue %s", launch->what);
         slice.name = name;
     }
-    trace_string(&slice, "kernel", dispatch->what);
-    trace_string(&slice, "device", dispatch->device->name);
+    trace_string(&slice, "kernel", launch->what);
+    trace_string(&slice, "device", launch->device->name);
     trace_string(&slice, "engine", engine_name(image->engine));
-    add_triple(&slice, "grid", extent->grid);
-    add_triple(&slice, "threadgroup", extent->group);
-    trace_triple(&slice, "groups", extent->groups);
-    trace_integer(&slice, "threads", (int64_t)extent->grid[0] * extent->grid[1] * extent->grid[2]);
-    if (dispatch->details) add_buffers(&slice, dispatch);
+    add_triple(&slice, "grid", launch->grid);
+    add_triple(&slice, "threadgroup", launch->group_size);
+    add_triple(&slice, "groups", launch->groups);
+    trace_integer(&slice, "threads", (int64_t)launch->grid[0] * launch->grid[1] * launch->grid[2]);
+    add_buffers(&slice, launch);
     if (image->threadgroup_bytes)
         trace_integer(&slice, "threadgroup_bytes", (int64_t)image->threadgroup_bytes);
     if (image->lanes) trace_integer(&slice, "lanes", image->lanes);
     if (image->refusal) trace_string(&slice, "scalar_because", image->refusal);
-    if (dispatch->timeout > 0) trace_real(&slice, "timeout_s", dispatch->timeout);
+    if (launch->timeout > 0) trace_real(&slice, "timeout_s", launch->timeout);
     trace_status(&slice, status);
     trace_end(span, &slice);
 }
 
-void trace_compile(struct trace_span span, const struct dispatch *dispatch, bool cache_hit,
-                   smelt_status status) {
+void trace_compile(struct trace_span span, const struct launch *launch, bool cache_hit, smelt_status status) {
     char name[200];
     struct trace_slice slice = {.category = "compile", .name = name};
-    snprintf(name, sizeof name, "compile %s", dispatch->what);
-    trace_string(&slice, "kernel", dispatch->what);
-    trace_string(&slice, "device", dispatch->device->name);
-    if (dispatch->device->target) trace_string(&slice, "target", dispatch->device->target);
+    snprintf(name, sizeof name, "compile %s", launch->what);
+    trace_string(&slice, "kernel", launch->what);
+    trace_string(&slice, "device", launch->device->name);
+    if (launch->device->target) trace_string(&slice, "target", launch->device->target);
     trace_string(&slice, "cache", cache_hit ? "hit" : "miss");
-    if (status == SMELT_OK) trace_string(&slice, "engine", engine_name(dispatch->image->engine));
+    if (status == SMELT_OK) trace_string(&slice, "engine", engine_name(launch->image->engine));
     trace_status(&slice, status);
     trace_end(span, &slice);
 }

@@ -6,13 +6,11 @@
 #include "kernel/dispatch.h"
 
 /* A launch that ended with `status`: on a CPU it has run; on a GPU it is enqueued, and an arrow with the
- * number `flow` goes from here to the GPU's track. */
-void trace_launch(struct trace_span span, const struct dispatch *dispatch, uint64_t flow,
-                  smelt_status status);
+ * number launch->flow goes from here to the GPU's track. */
+void trace_launch(struct trace_span span, const struct launch *launch, smelt_status status);
 
 /* Code was missing and is there now, or could not be made. */
-void trace_compile(struct trace_span span, const struct dispatch *dispatch, bool cache_hit,
-                   smelt_status status);
+void trace_compile(struct trace_span span, const struct launch *launch, bool cache_hit, smelt_status status);
 
 /* The text of a kernel or file has been made what clang is given. */
 void trace_translation(struct trace_span span, const char *name, smelt_status status);

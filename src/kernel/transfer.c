@@ -1,4 +1,5 @@
 #include "kernel/transfer.h"
+#include "kernel/dispatch.h"
 
 /* Parts begin where the widest vectors may: their elements keep their alignment in the copy. */
 #define PART_ALIGNMENT 128
@@ -57,19 +58,21 @@ smelt_status transfer_send(struct transfer *transfer, const struct device *devic
     return SMELT_OK;
 }
 
-void *transfer_address(const struct transfer *transfer, const smelt_array *array, struct memory **memory) {
+struct launch_buffer transfer_buffer(const struct transfer *transfer, const smelt_array *array) {
     const struct moved *moved = &transfer->moved[find(transfer, array)];
-    *memory = moved->copy->memory;
-    return moved->copy->data + (array->data - moved->low);
+    struct launch_buffer buffer = launch_buffer_of(moved->copy);
+    buffer.offset += (size_t)(array->data - moved->low);
+    buffer.bytes = bytes_of(array);
+    return buffer;
 }
 
 smelt_status transfer_return(const struct transfer *transfer) {
     for (int i = 0; i < transfer->result_count; i++) {
         const smelt_array *array = transfer->results[i].array;
-        int64_t bytes = (int64_t)bytes_of(array);
-        struct memory *memory;
-        char *data = transfer_address(transfer, array, &memory);
-        smelt_array to = bytes_at(array->memory, array->data, bytes), from = bytes_at(memory, data, bytes);
+        struct launch_buffer copy = transfer_buffer(transfer, array);
+        int64_t bytes = (int64_t)copy.bytes;
+        smelt_array to = bytes_at(array->memory, array->data, bytes),
+                    from = bytes_at(copy.memory, launch_address(&copy), bytes);
         TRY(smelt_array_copy(&to, &from));
     }
     return SMELT_OK;

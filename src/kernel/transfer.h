@@ -37,8 +37,8 @@ void transfer_add(struct transfer *transfer, const smelt_array *array, bool writ
 /* Makes the copies of all that were added. */
 smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream);
 
-/* Where the array's element 0 lies on the device, and in what memory. */
-void *transfer_address(const struct transfer *transfer, const smelt_array *array, struct memory **memory);
+/* The array's elements on the device. */
+struct launch_buffer transfer_buffer(const struct transfer *transfer, const smelt_array *array);
 
 /* Brings back what was written; waits for it. */
 smelt_status transfer_return(const struct transfer *transfer);

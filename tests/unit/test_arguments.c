@@ -2,6 +2,7 @@
  * before it must be. */
 #include "unit.h"
 
+#include "kernel/dispatch.h"
 #include "smelt/smelt.h"
 
 #include <stdlib.h>
@@ -247,11 +248,54 @@ static void parameters_are_listed(void **state) {
     smelt_library_release(library);
 }
 
+static void buffers_know_where_they_begin_and_end(void **state) {
+    (void)state;
+    static const char *const devices[] = {"cpu", "cpu-scalar"};
+    float values[10], out[5];
+    for (int i = 0; i < 10; i++) values[i] = (float)i;
+    smelt_array *base, *view, *results;
+    smelt_shape five = {1, {5}};
+    assert_int_equal(
+        smelt_array_from_memory(SMELT_FLOAT32, (smelt_shape){1, {10}}, NULL, values, NULL, NULL, &base),
+        SMELT_OK);
+    assert_int_equal(smelt_array_from_memory(SMELT_FLOAT32, five, NULL, out, NULL, NULL, &results), SMELT_OK);
+    assert_int_equal(smelt_array_view(base, five, NULL, 3, &view), SMELT_OK);
+    struct launch_buffer buffer = launch_buffer_of(view);
+    assert_ptr_equal(buffer.memory, base->memory);
+    assert_int_equal(buffer.offset, 3 * sizeof(float));
+    assert_int_equal(buffer.bytes, 5 * sizeof(float));
+    assert_ptr_equal(launch_address(&buffer), &values[3]);
+    buffer = launch_buffer_of_bytes(values, 7);
+    assert_true(!buffer.memory && buffer.bytes == 7 && launch_address(&buffer) == (char *)values);
+    smelt_library *library = library_of("kernel void copy(device float *to [[buffer(0)]], const device float "
+                                        "*from [[buffer(1)]], uint i [[thread_position_in_grid]]) {\n"
+                                        "  to[i] = from[i];\n}\n");
+    smelt_function *function;
+    assert_int_equal(smelt_library_function(library, &(smelt_function_desc){0}, &function), SMELT_OK);
+    for (int d = 0; d < 2; d++) {
+        smelt_dispatch_desc dispatch = {.buffers = {{.array = results}, {.array = view}},
+                                        .grid = {5},
+                                        .threadgroup = {32},
+                                        .device = devices[d]};
+        memset(out, 0, sizeof out);
+        if (smelt_function_run(function, &dispatch) != SMELT_OK) FAIL_TEST("%s", smelt_error());
+        assert_memory_equal(out, values + 3, sizeof out);
+    }
+    smelt_function_release(function);
+    smelt_library_release(library);
+    smelt_array_release(view);
+    smelt_array_release(results);
+    smelt_array_release(base);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(structures_hold_addresses),     cmocka_unit_test(listing_compiles_nothing),
-        cmocka_unit_test(entries_compile_one_at_a_time), cmocka_unit_test(constants_by_name),
+        cmocka_unit_test(structures_hold_addresses),
+        cmocka_unit_test(listing_compiles_nothing),
+        cmocka_unit_test(entries_compile_one_at_a_time),
+        cmocka_unit_test(constants_by_name),
         cmocka_unit_test(parameters_are_listed),
+        cmocka_unit_test(buffers_know_where_they_begin_and_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

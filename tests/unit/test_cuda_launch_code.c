@@ -36,22 +36,21 @@ static smelt_status give_image(void *context, const char *target, const struct c
 }
 
 /* What there is of a launch of the entry: prepared, and run if that goes well. */
-static smelt_status launch(struct entry *entry, const struct launch *launch) {
+static smelt_status launch(struct entry *entry, struct launch *launch) {
     const struct device *device;
-    struct executable *executable;
     struct preparation preparation;
-    const struct image *image;
     struct code_source source = {.compile = give_image, .context = entry};
     OK(device_find("cuda", &device));
-    OK(device->load(device, &source, "entry", &executable));
-    smelt_status status = device->prepare(executable, launch, &image, &preparation);
+    OK(device->load(device, &source, "entry", &launch->executable));
+    launch_count_groups(launch);
+    smelt_status status = device->prepare(launch, &preparation);
     if (status == SMELT_OK) {
         assert_true(preparation.compiled && !preparation.cache_hit);
-        OK(device->prepare(executable, launch, &image, &preparation));
+        OK(device->prepare(launch, &preparation));
         assert_false(preparation.compiled);
-        status = device->run(executable, launch);
+        status = device->run(launch);
     }
-    device->unload(executable);
+    device->unload(launch->executable);
     return status;
 }
 
@@ -74,13 +73,11 @@ static void test_machine_code_is_loaded_as_it_is(void **state) {
                           .image = {.engine = ENGINE_PTX, .bindings = bindings, .binding_count = 5}};
     smelt_array *array = floats("cuda", 4, 0, 0);
     char bytes[20] = "nineteen characters";
-    void *buffers[8] = {[2] = bytes, [7] = smelt_array_data(array)};
-    struct launch_buffer details[8] = {[2] = {NULL, sizeof bytes}, [7] = {array->memory, 16}};
+    struct launch_buffer buffers[8] = {
+        [2] = {.start = bytes, .bytes = sizeof bytes}, [7] = {array->memory, array->data, 0, 16}};
     size_t threadgroup_memory[SMELT_MAX_BUFFERS] = {[1] = 10};
-    uint8_t inlined[SHAPE_MAX_INLINED] = {[2] = inlined_class(sizeof bytes)};
     struct launch request = {.buffers = buffers,
-                             .details = details,
-                             .inlined = inlined,
+                             .inlined = {[2] = inlined_class(sizeof bytes)},
                              .threadgroup_memory = threadgroup_memory,
                              .grid = {100, 1, 1},
                              .group_size = {48, 1, 1}};
@@ -130,10 +127,8 @@ static void test_images_that_cannot_be_right(void **state) {
 
 /* A launch of one buffer of floats that begins so many bytes into an array. */
 static smelt_status launch_at(struct entry *entry, smelt_array *array, size_t bytes) {
-    void *buffers[1] = {(char *)smelt_array_data(array) + bytes};
-    struct launch_buffer details[1] = {{array->memory, 16}};
-    struct launch request = {
-        .buffers = buffers, .details = details, .grid = {32, 1, 1}, .group_size = {32, 1, 1}};
+    struct launch_buffer buffer = {array->memory, array->data, bytes, 16};
+    struct launch request = {.buffers = &buffer, .grid = {32, 1, 1}, .group_size = {32, 1, 1}};
     return launch(entry, &request);
 }
 

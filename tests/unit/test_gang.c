@@ -52,21 +52,18 @@ static void add_code(struct executable *executable, const struct fake *fake, con
     executable_add(executable, code);
 }
 
-static smelt_status launch_fake(const struct fake *fake, const struct launch *launch) {
+static smelt_status launch_fake(const struct fake *fake, struct launch *launch) {
     const struct device *cpu;
-    struct executable *executable;
     struct code_source source = {.compile = no_compiler, .barrier_hint = fake->barrier_hint};
-    struct shape_request request = {.polled = launch->timeout > 0, .barrier_hint = fake->barrier_hint};
     struct launch_shapes shapes;
-    memcpy(request.grid, launch->grid, sizeof request.grid);
-    memcpy(request.group_size, launch->group_size, sizeof request.group_size);
-    launch_shapes(&request, &shapes);
+    launch_count_groups(launch);
+    launch_shapes(launch, fake->barrier_hint, &shapes);
     assert_int_equal(device_find("cpu", &cpu), SMELT_OK);
-    assert_int_equal(cpu->load(cpu, &source, "fake", &executable), SMELT_OK);
-    if (shapes.has_full) add_code(executable, fake, &shapes.full, shapes.full.masked);
-    if (shapes.has_edge) add_code(executable, fake, &shapes.edge, true);
-    smelt_status status = cpu->run(executable, launch);
-    cpu->unload(executable);
+    assert_int_equal(cpu->load(cpu, &source, "fake", &launch->executable), SMELT_OK);
+    if (shapes.has_full) add_code(launch->executable, fake, &shapes.full, shapes.full.masked);
+    if (shapes.has_edge) add_code(launch->executable, fake, &shapes.edge, true);
+    smelt_status status = cpu->run(launch);
+    cpu->unload(launch->executable);
     return status;
 }
 

@@ -46,6 +46,7 @@ static smelt_function *packaged(const char *const *targets) {
 static struct code_shape shape_of(uint32_t grid, uint32_t group, double timeout) {
     struct launch launch = {.grid = {grid, 1, 1}, .group_size = {group, 1, 1}, .timeout = timeout};
     struct code_shape shape;
+    launch_count_groups(&launch);
     gpu_shape(&launch, false, &shape);
     return shape;
 }

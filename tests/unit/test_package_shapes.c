@@ -14,7 +14,8 @@
 /* ---- On CPUs. */
 
 struct launch_case {
-    struct shape_request request;
+    struct launch request;
+    bool barrier_hint;
     uint32_t edge[3]; /* threads of the smallest group at the edge */
 };
 
@@ -24,8 +25,8 @@ static uint32_t below(uint32_t limit) {
 
 static struct launch_case random_launch(void) {
     static const uint32_t sizes[] = {1, 1, 2, 3, 4, 7, 8, 16, 20, 32, 33, 64, 96, 128, 256, 1000, 1024};
-    struct launch_case l = {
-        .request = {.polled = below(2), .large = below(4) == 0, .barrier_hint = below(2)}};
+    struct launch_case l = {.request = {.timeout = below(2), .large = below(4) == 0},
+                            .barrier_hint = below(2)};
     uint32_t threads = 1;
     for (int d = 0; d < 3; d++) {
         uint32_t size = d && below(2) ? 1 : sizes[below(sizeof sizes / sizeof *sizes)];
@@ -53,7 +54,7 @@ static void expect(bool truth, const char *what, const struct code_shape *made, 
 static void expect_safe(const struct code_shape *made, const struct launch_case *l, const uint32_t size[3]) {
     const uint32_t *full = l->request.group_size;
     uint32_t threads = size[0] * size[1] * size[2];
-    expect(made->polled || !l->request.polled, "the clock is not looked at", made, l);
+    expect(made->polled || l->request.timeout == 0, "the clock is not looked at", made, l);
     bool small = !l->request.large;
     for (int d = 0; d < 3; d++) small &= l->request.grid[d] < INT32_MAX - 1023;
     expect(small || !made->small, "the launch is not small", made, l);
@@ -81,7 +82,7 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
     for (int i = 0; i < ROUNDS; i++) {
         struct launch_case l = random_launch();
         struct launch_shapes shapes;
-        launch_shapes(&l.request, &shapes);
+        launch_shapes(&l.request, l.barrier_hint, &shapes);
         if (shapes.has_full) made[count++] = shapes.full;
         if (shapes.has_edge) made[count++] = shapes.edge;
     }
@@ -91,7 +92,7 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
     for (int i = 0; i < ROUNDS; i++) {
         struct launch_case l = random_launch();
         struct launch_shapes wanted;
-        launch_shapes(&l.request, &wanted);
+        launch_shapes(&l.request, l.barrier_hint, &wanted);
         for (int edge = 0; edge < 2; edge++) {
             const struct code_shape *shape = edge ? &wanted.edge : &wanted.full;
             if (!(edge ? wanted.has_edge : wanted.has_full)) continue;
@@ -117,7 +118,6 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
 struct gpu_case {
     struct launch launch;
     size_t bytes[4]; /* of the first buffers, where they are bytes on the host */
-    uint8_t inlined[SHAPE_MAX_INLINED];
 };
 
 static void random_gpu_launch(struct gpu_case *c) {
@@ -134,14 +134,13 @@ static void random_gpu_launch(struct gpu_case *c) {
     }
     for (int i = 0; i < 4; i++) {
         c->bytes[i] = below(3) == 0 ? 0 : i == 2 ? 24 : 1 + below(40);
-        if (c->bytes[i]) c->inlined[i] = inlined_class(c->bytes[i]);
+        if (c->bytes[i]) c->launch.inlined[i] = inlined_class(c->bytes[i]);
     }
-    c->launch.inlined = c->inlined;
+    launch_count_groups(&c->launch);
 }
 
 static void shape_of(const struct gpu_case *c, struct code_shape *shape) {
     gpu_shape(&c->launch, false, shape);
-    memcpy(shape->inlined, c->inlined, sizeof c->inlined);
 }
 
 static void expect_on_gpu(bool truth, const char *what, const struct code_shape *made,

@@ -122,13 +122,13 @@ static void codes_fit_the_groups(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (uint32_t polled = 0; polled < 2; polled++) {
             const struct case_of *c = &cases[i];
-            struct shape_request request = {.polled = polled, .barrier_hint = c->barrier_hint};
+            struct launch request = {.timeout = polled};
             memcpy(request.grid, c->grid, sizeof c->grid);
             memcpy(request.group_size, c->group_size, sizeof c->group_size);
             struct launch_shapes shapes, wanted = {c->has_full, c->has_edge, c->full, c->edge};
             if (wanted.has_full) wanted.full.polled = polled;
             if (wanted.has_edge) wanted.edge.polled = polled;
-            launch_shapes(&request, &shapes);
+            launch_shapes(&request, c->barrier_hint, &shapes);
             if (shapes.has_full != wanted.has_full || shapes.has_edge != wanted.has_edge ||
                 memcmp(&shapes.full, &wanted.full, sizeof wanted.full) != 0 ||
                 memcmp(&shapes.edge, &wanted.edge, sizeof wanted.edge) != 0)
@@ -141,12 +141,12 @@ static void codes_fit_the_groups(void **state) {
 
 static void large_buffers_make_a_launch_no_small_one(void **state) {
     (void)state;
-    struct shape_request request = {.grid = {100, 1, 1}, .group_size = {32, 1, 1}};
+    struct launch request = {.grid = {100, 1, 1}, .group_size = {32, 1, 1}};
     struct launch_shapes shapes;
-    launch_shapes(&request, &shapes);
+    launch_shapes(&request, false, &shapes);
     assert_true(shapes.full.small && shapes.edge.small);
     request.large = true;
-    launch_shapes(&request, &shapes);
+    launch_shapes(&request, false, &shapes);
     assert_false(shapes.full.small || shapes.edge.small);
 }
 

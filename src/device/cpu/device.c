@@ -12,24 +12,20 @@ static smelt_status load(const struct device *device, const struct code_source *
     return executable_create(source, name, device->engine, out);
 }
 
-static smelt_status prepare(struct executable *executable, const struct launch *launch,
-                            const struct image **image, struct preparation *preparation) {
+static smelt_status prepare(struct launch *launch, struct preparation *preparation) {
     struct launch_codes codes;
     *preparation = (struct preparation){false, false};
-    TRY(executable_codes(executable, launch, &codes, preparation));
-    *image = codes.full ? &codes.full->head.image : &codes.edge->head.image;
+    TRY(executable_codes(launch, &codes, preparation));
+    launch->image = codes.full ? &codes.full->head.image : &codes.edge->head.image;
     return SMELT_OK;
 }
 
 static void shape_simd(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
-    struct shape_request request = {
-        .polled = launch->timeout > 0, .large = launch->large, .barrier_hint = barrier_hint};
+    struct launch full = *launch;
     struct launch_shapes shapes;
-    for (int d = 0; d < 3; d++) {
-        request.group_size[d] = launch->group_size[d];
-        request.grid[d] = launch->grid[d] > launch->group_size[d] ? launch->grid[d] : launch->group_size[d];
-    }
-    launch_shapes(&request, &shapes);
+    for (int d = 0; d < 3; d++)
+        if (full.grid[d] < full.group_size[d]) full.grid[d] = full.group_size[d];
+    launch_shapes(&full, barrier_hint, &shapes);
     *shape = shapes.full;
 }
 
@@ -59,35 +55,42 @@ static void expire(void *context) {
     __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
-/* Sizes of groups and of threadgroup memory. */
-static void measure(const struct launch *request, struct cpu_launch *launch) {
+static void find_buffers(struct cpu_launch *launch, void **buffers) {
+    const struct image *image = &(launch->codes.full ? launch->codes.full : launch->codes.edge)->head.image;
+    for (int i = 0; i < image->binding_count; i++)
+        if (image->bindings[i].kind == BINDING_BUFFER)
+            buffers[image->bindings[i].index] =
+                launch_address(&launch->request->buffers[image->bindings[i].index]);
+    launch->buffers = buffers;
+}
+
+static void measure_threadgroup_memory(struct cpu_launch *launch) {
     const struct code *full = launch->codes.full, *edge = launch->codes.edge;
-    for (int d = 0; d < 3; d++) {
-        launch->grid[d] = request->grid[d];
-        launch->group_size[d] = request->group_size[d];
-        launch->groups[d] =
-            (uint32_t)(((uint64_t)request->grid[d] + request->group_size[d] - 1) / request->group_size[d]);
-    }
+    const size_t *given = launch->request->threadgroup_memory;
     if (full) launch->static_bytes = full->head.image.threadgroup_bytes;
     if (edge && edge->head.image.threadgroup_bytes > launch->static_bytes)
         launch->static_bytes = edge->head.image.threadgroup_bytes;
     launch->threadgroup_total = (launch->static_bytes + 127) / 128 * 128;
     for (int i = 0; i < CPU_MAX_THREADGROUP_SLOTS; i++) {
-        launch->threadgroup_bytes[i] = request->threadgroup_memory ? request->threadgroup_memory[i] : 0;
+        launch->threadgroup_bytes[i] = given ? given[i] : 0;
         launch->threadgroup_total += (launch->threadgroup_bytes[i] + 127) / 128 * 128;
     }
 }
 
-static smelt_status run(struct executable *executable, const struct launch *request) {
+static smelt_status run(const struct launch *request) {
     static _Atomic uint64_t launches;
+    const char *name = request->executable->name;
+    const uint32_t *counts = request->groups;
     struct launch_log log;
+    void *buffers[LAUNCH_MAX_BUFFERS]; /* not initialised: only those are read that the kernel has */
     struct cpu_launch launch = {
-        .name = executable->name, .buffers = request->buffers, .interrupt = interrupt_of_call(), .log = &log};
-    TRY(executable_codes(executable, request, &launch.codes, NULL));
-    measure(request, &launch);
+        .name = name, .request = request, .interrupt = interrupt_of_call(), .log = &log};
+    TRY(executable_codes(request, &launch.codes, NULL));
+    find_buffers(&launch, buffers);
+    measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
     launch.scalar = launch.codes.full && launch.codes.full->head.image.engine == ENGINE_SCALAR;
-    uint64_t groups = (uint64_t)launch.groups[0] * launch.groups[1] * launch.groups[2];
+    uint64_t groups = (uint64_t)counts[0] * counts[1] * counts[2];
     struct alarm *alarm = NULL;
     sigset_t signals;
     fault_install();
@@ -96,18 +99,16 @@ static smelt_status run(struct executable *executable, const struct launch *requ
     launch_log_open(&log);
     if (launch.interrupt) interruption_allow(&signals);
     smelt_status status =
-        groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups, launch.name);
+        groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups, name);
     if (launch.interrupt) interruption_restore(&signals);
     alarm_disarm(alarm);
-    launch_log_deliver(&log, launch.name);
-    if (request->log_lines) *request->log_lines = log.kept;
-    if (request->dropped_log_lines) *request->dropped_log_lines = log.dropped;
+    launch_log_deliver(&log, name, request->info);
     if (status == SMELT_OK && __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED))
-        status = fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", executable->name);
+        status = fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", name);
     if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
         status = fail(SMELT_ERROR_TIMEOUT,
-                      "kernel '%s' ran longer than the time-out of %g seconds and was stopped",
-                      executable->name, request->timeout);
+                      "kernel '%s' ran longer than the time-out of %g seconds and was stopped", name,
+                      request->timeout);
     return status;
 }
 

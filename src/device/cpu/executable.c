@@ -96,17 +96,11 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
     return SMELT_OK;
 }
 
-smelt_status executable_codes(struct executable *executable, const struct launch *launch,
-                              struct launch_codes *codes, struct preparation *preparation) {
-    struct shape_request request = {.polled = launch->timeout > 0,
-                                    .large = launch->large,
-                                    .barrier_hint = executable->source.barrier_hint};
+smelt_status executable_codes(const struct launch *launch, struct launch_codes *codes,
+                              struct preparation *preparation) {
+    struct executable *executable = launch->executable;
     struct launch_shapes shapes = {.has_full = true};
-    for (int d = 0; d < 3; d++) {
-        request.grid[d] = launch->grid[d];
-        request.group_size[d] = launch->group_size[d];
-    }
-    if (executable->engine == ENGINE_SIMD) launch_shapes(&request, &shapes);
+    if (executable->engine == ENGINE_SIMD) launch_shapes(launch, executable->source.barrier_hint, &shapes);
     *codes = (struct launch_codes){NULL, NULL};
     if (shapes.has_full) TRY(get_code(executable, &shapes.full, &codes->full, preparation));
     bool scalar = codes->full && codes->full->head.image.engine == ENGINE_SCALAR;

@@ -35,7 +35,7 @@ const struct code *executable_add(struct executable *executable, struct code *ma
 struct launch_codes {
     const struct code *full, *edge;
 };
-smelt_status executable_codes(struct executable *executable, const struct launch *launch,
-                              struct launch_codes *codes, struct preparation *preparation);
+smelt_status executable_codes(const struct launch *launch, struct launch_codes *codes,
+                              struct preparation *preparation);
 
 #endif

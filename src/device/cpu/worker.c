@@ -76,9 +76,9 @@ smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *laun
     TRY(prepare_memory(worker, launch));
     struct group_context *group = &worker->group;
     for (int d = 0; d < 3; d++) {
-        group->dispatch_size[d] = launch->group_size[d];
-        group->grid[d] = launch->grid[d];
-        group->groups[d] = launch->groups[d];
+        group->dispatch_size[d] = launch->request->group_size[d];
+        group->grid[d] = launch->request->grid[d];
+        group->groups[d] = launch->request->groups[d];
     }
     group->buffers = launch->buffers;
     group->stop = &launch->stop;

@@ -16,9 +16,9 @@ struct cpu_launch {
     uint64_t number;  /* of the launch in the process, from 1: what a worker has prepared for is told by it */
     const char *name; /* the kernel's */
     struct launch_codes codes;
-    bool scalar;                                /* both are code of the scalar engine */
-    uint32_t grid[3], group_size[3], groups[3]; /* threads, threads, groups */
-    void *const *buffers;
+    bool scalar; /* both are code of the scalar engine */
+    const struct launch *request;
+    void *const *buffers;  /* addresses, by index */
     uint64_t static_bytes; /* of threadgroup memory: the kernel's own variables */
     uint64_t threadgroup_bytes[CPU_MAX_THREADGROUP_SLOTS];
     uint64_t threadgroup_total; /* static and dynamic */

@@ -144,8 +144,9 @@ static smelt_status get_module(struct executable *executable, struct cuda_code *
     return status;
 }
 
-smelt_status cuda_code_for(struct executable *executable, const struct launch *launch, struct cuda_code **out,
-                           struct cuda_module **module, struct preparation *preparation) {
+smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, struct cuda_module **module,
+                           struct preparation *preparation) {
+    struct executable *executable = launch->executable;
     struct code_shape shape;
     gpu_shape(launch, executable->source.barrier_hint, &shape);
     struct cuda_code *code = (struct cuda_code *)code_list_find(&executable->codes, &shape);

@@ -36,8 +36,7 @@ void cuda_unload(struct executable *executable);
 
 /* The code for a launch, compiled where it is missing, and its module, loaded where the GPU's present epoch
  * has none yet. `preparation` may be NULL. */
-smelt_status cuda_code_for(struct executable *executable, const struct launch *launch,
-                           struct cuda_code **code, struct cuda_module **module,
+smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **code, struct cuda_module **module,
                            struct preparation *preparation);
 
 #endif

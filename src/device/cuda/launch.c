@@ -22,14 +22,12 @@
 /* Groups as the hardware's blocks; rows of them where there are more than it takes. */
 static smelt_status measure_grid(struct flight *f) {
     const struct launch *request = f->request;
-    uint32_t groups[3];
+    const uint32_t *groups = request->groups;
     f->threads = 1;
     for (int d = 0; d < 3; d++) {
-        uint32_t size = request->group_size[d];
-        groups[d] = (uint32_t)(((uint64_t)request->grid[d] + size - 1) / size);
-        f->threads *= size;
+        f->threads *= request->group_size[d];
         f->parameters.head.grid[d] = request->grid[d];
-        f->parameters.head.group_size[d] = size;
+        f->parameters.head.group_size[d] = request->group_size[d];
         f->parameters.head.groups[d] = f->blocks[d] = groups[d];
     }
     if (!f->code->head.shape.folded) return SMELT_OK;
@@ -49,6 +47,10 @@ static smelt_status measure_grid(struct flight *f) {
 
 /* ---- Parameters. */
 
+static bool is_on_gpu(const struct launch_buffer *buffer) {
+    return buffer->memory && buffer->memory->space;
+}
+
 /* Bytes on the host that the code reads behind an address get a block of their own. */
 static smelt_status send_bytes(struct flight *f) {
     const struct cuda_code *code = f->code;
@@ -56,27 +58,28 @@ static smelt_status send_bytes(struct flight *f) {
     size_t total = 0;
     for (uint32_t i = 0; i < code->slot_count; i++) {
         const struct cuda_slot *slot = &code->slots[i];
-        if (!slot->threadgroup && !slot->inlined && !request->details[slot->index].memory)
-            total += (request->details[slot->index].bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+        const struct launch_buffer *buffer = &request->buffers[slot->index];
+        if (!slot->threadgroup && !slot->inlined && !is_on_gpu(buffer))
+            total += (buffer->bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
     }
     if (!total) return SMELT_OK;
     TRY(flight_scratch(f, total, &f->bytes));
     CUdeviceptr at = f->bytes;
     for (uint32_t i = 0; i < code->slot_count; i++) {
         const struct cuda_slot *slot = &code->slots[i];
-        if (slot->threadgroup || slot->inlined || request->details[slot->index].memory) continue;
-        size_t bytes = request->details[slot->index].bytes;
-        if (bytes) TRY(cuda_copy_in(f->stream, at, request->buffers[slot->index], bytes));
+        const struct launch_buffer *buffer = &request->buffers[slot->index];
+        if (slot->threadgroup || slot->inlined || is_on_gpu(buffer)) continue;
+        if (buffer->bytes) TRY(cuda_copy_in(f->stream, at, launch_address(buffer), buffer->bytes));
         f->parameters.head.slots[i] = at;
-        at += (bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
+        at += (buffer->bytes + SHARED_STEP) / SHARED_STEP * SHARED_STEP;
     }
     return SMELT_OK;
 }
 
 static void copy_inlined(struct flight *f, const struct cuda_slot *slot) {
-    size_t bytes = f->request->details[slot->index].bytes;
-    memcpy(f->parameters.bytes + slot->offset, f->request->buffers[slot->index],
-           bytes < slot->inlined ? bytes : slot->inlined);
+    const struct launch_buffer *buffer = &f->request->buffers[slot->index];
+    memcpy(f->parameters.bytes + slot->offset, launch_address(buffer),
+           buffer->bytes < slot->inlined ? buffer->bytes : slot->inlined);
 }
 
 static smelt_status fill_slots(struct flight *f) {
@@ -86,15 +89,16 @@ static smelt_status fill_slots(struct flight *f) {
     bool absent = false;
     for (uint32_t i = 0; i < code->slot_count; i++) {
         const struct cuda_slot *slot = &code->slots[i];
+        const struct launch_buffer *buffer = &request->buffers[slot->index];
         uint64_t *value = &f->parameters.head.slots[i];
         if (slot->threadgroup) {
             *value = shared;
             if (!request->threadgroup_memory) continue;
             shared +=
                 (request->threadgroup_memory[slot->index] + SHARED_STEP - 1) / SHARED_STEP * SHARED_STEP;
-        } else if (request->details[slot->index].memory) {
-            *value = (uint64_t)(uintptr_t)request->buffers[slot->index];
-            TRY(cuda_memory_use(request->details[slot->index].memory, f->stream, slot->writable));
+        } else if (is_on_gpu(buffer)) {
+            *value = (uint64_t)(uintptr_t)launch_address(buffer);
+            TRY(cuda_memory_use(buffer->memory, f->stream, slot->writable));
         } else if (slot->inlined) {
             *value = 0;
             copy_inlined(f, slot);
@@ -171,7 +175,7 @@ static smelt_status enqueue(struct flight *f) {
     TRY(fill_slots(f));
     TRY(allow_shared(f));
     f->parameters.head.stop = f->parameters.head.log = f->parameters.head.reserved = 0;
-    if (request->timeout > 0 || request->seconds || f->code->head.image.log_words)
+    if (request->timeout > 0 || request->info || f->code->head.image.log_words)
         return flight_launch_and_wait(f);
     return flight_launch(f);
 }
@@ -184,8 +188,8 @@ static bool begins_anywhere(const struct flight *f) {
     uint64_t all = 0;
     for (uint32_t i = 0; i < f->code->slot_count; i++) {
         const struct cuda_slot *slot = &f->code->slots[i];
-        if (!slot->threadgroup && f->request->details[slot->index].memory)
-            all |= (uint64_t)(uintptr_t)f->request->buffers[slot->index];
+        if (!slot->threadgroup && is_on_gpu(&f->request->buffers[slot->index]))
+            all |= (uint64_t)(uintptr_t)launch_address(&f->request->buffers[slot->index]);
     }
     return all % BUFFER_ALIGNMENT != 0;
 }
@@ -195,8 +199,9 @@ static bool begins_anywhere(const struct flight *f) {
 static smelt_status check_elements(const struct flight *f) {
     for (uint32_t i = 0; i < f->code->slot_count; i++) {
         const struct cuda_slot *slot = &f->code->slots[i];
-        if (slot->threadgroup || !slot->element || !f->request->details[slot->index].memory) continue;
-        uint64_t address = (uint64_t)(uintptr_t)f->request->buffers[slot->index];
+        const struct launch_buffer *buffer = &f->request->buffers[slot->index];
+        if (slot->threadgroup || !slot->element || !is_on_gpu(buffer)) continue;
+        uint64_t address = (uint64_t)(uintptr_t)launch_address(buffer);
         if (address % slot->element)
             return fail(
                 SMELT_ERROR_INVALID_ARGUMENT,
@@ -209,16 +214,17 @@ static smelt_status check_elements(const struct flight *f) {
 }
 
 static smelt_status find_code(struct flight *f, struct launch *anywhere) {
-    TRY(cuda_code_for(f->executable, f->request, &f->code, &f->module, NULL));
+    TRY(cuda_code_for(f->request, &f->code, &f->module, NULL));
     if (!f->code->head.shape.aligned || !begins_anywhere(f)) return SMELT_OK;
     TRY(check_elements(f));
     *anywhere = *f->request;
     anywhere->unaligned = true;
     f->request = anywhere;
-    return cuda_code_for(f->executable, anywhere, &f->code, &f->module, NULL);
+    return cuda_code_for(anywhere, &f->code, &f->module, NULL);
 }
 
-static smelt_status run(struct executable *executable, const struct launch *request) {
+static smelt_status run(const struct launch *request) {
+    struct executable *executable = request->executable;
     /* Not initialised: it is large, and what is read of it is written before. */
     struct flight f;
     CUcontext previous;
@@ -244,13 +250,12 @@ smelt_status flight_scratch(struct flight *f, size_t bytes, CUdeviceptr *address
 
 /* ---- The device's functions. */
 
-static smelt_status prepare(struct executable *executable, const struct launch *launch,
-                            const struct image **image, struct preparation *preparation) {
+static smelt_status prepare(struct launch *launch, struct preparation *preparation) {
     struct cuda_code *code;
     struct cuda_module *module;
     *preparation = (struct preparation){false, false};
-    TRY(cuda_code_for(executable, launch, &code, &module, preparation));
-    *image = &code->head.image;
+    TRY(cuda_code_for(launch, &code, &module, preparation));
+    launch->image = &code->head.image;
     return SMELT_OK;
 }
 

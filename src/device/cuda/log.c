@@ -124,8 +124,5 @@ smelt_status cuda_log_read(struct flight *flight, CUdeviceptr address) {
 }
 
 void cuda_log_deliver(struct flight *flight) {
-    const struct launch *request = flight->request;
-    launch_log_deliver(&flight->log, flight->executable->name);
-    if (request->log_lines) *request->log_lines = flight->log.kept;
-    if (request->dropped_log_lines) *request->dropped_log_lines = flight->log.dropped;
+    launch_log_deliver(&flight->log, flight->executable->name, flight->request->info);
 }

@@ -140,7 +140,7 @@ static smelt_status measure(struct flight *flight) {
     stopwatch_close(flight, &watch);
     if (status == SMELT_OK && result != CUDA_SUCCESS)
         status = cuda_fail(gpu, result, "the measurement of kernel '%s'", flight->executable->name);
-    if (status == SMELT_OK) *flight->request->seconds = 1e-3 * (double)milliseconds;
+    if (status == SMELT_OK) flight->request->info->seconds = 1e-3 * (double)milliseconds;
     return status;
 }
 
@@ -162,7 +162,7 @@ smelt_status flight_launch_and_wait(struct flight *flight) {
         flight->parameters.head.log = log;
     }
     if (request->timeout > 0) TRY(watch_open(&watch, flight));
-    smelt_status status = request->seconds ? measure(flight) : launch_and_finish(flight);
+    smelt_status status = request->info ? measure(flight) : launch_and_finish(flight);
     if (watch.flight) status = watch_close(&watch, status);
     /* What was logged before a failure helps to understand it; of a GPU that is lost nothing can be read. */
     bool readable = status == SMELT_OK || status == SMELT_ERROR_TIMEOUT || status == SMELT_ERROR_INTERRUPTED;
