@@ -77,7 +77,7 @@ sanitize: packages
 	@$(MAKE) check BUILD=build-tsan PRESET=tsan
 
 format:
-	@git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '^prelude/' | xargs clang-format -i
+	@git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '^prelude/' | xargs clang-format-19 -i
 
 # clang-tidy and cppcheck over our C (needs the packages clang-tidy-19 and cppcheck, which tests do not).
 lint: compile

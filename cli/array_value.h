@@ -31,9 +31,8 @@ struct array_value {
 /* `what` names the option in the complaint on standard error that goes with false. */
 bool array_value_parse(const char *what, const char *text, struct array_value *value);
 
-/* Makes the array. Without `contents` generated arrays have dtype and shape only: enough
- * to show code. On failure
- * complains and sets *status to the exit status to leave with. */
+/* Makes the array. Without `contents` generated arrays have dtype and shape only: enough to show code. On
+ * failure complains and sets *status to the exit status to leave with. */
 bool array_value_make(const char *what, const struct array_value *value, bool contents, smelt_array **array,
                       int *status);
 

@@ -1,7 +1,8 @@
 # Labels of tests, by their names: `ctest -L kernel`. Each test has the label of its kind; `slow` are, in addition, those that
 # take more than about a second of a processor, and `make quick` leaves them out.
-set(SMELT_LABEL_unit "^(unit|cpp|env|error|lint)_|^(abi|layers)$")
+set(SMELT_LABEL_unit "^(unit|cpp|env|error)_|^(abi|layers)$")
 set(SMELT_LABEL_kernel "^(kernel|library|prelude|ptx|ml|seeds|example|gpu|accuracy)_|^(accuracy|demo)$")
+set(SMELT_LABEL_lint "^lint_")
 set(SMELT_LABEL_python "^python_")
 set(SMELT_LABEL_fuzz "^(long_)?(fuzz|csmith)_?")
 set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^(accuracy|demo|prelude_library|gpu_ptx|gpu_suite.*|ptx_(matrix|simdgroup))$"
@@ -19,7 +20,7 @@ function(smelt_label_tests)
   foreach(test ${tests})
     get_test_property(${test} LABELS labels)
     list(REMOVE_ITEM labels NOTFOUND)
-    foreach(label unit kernel python fuzz slow)
+    foreach(label unit kernel python fuzz lint slow)
       foreach(pattern ${SMELT_LABEL_${label}})
         if(test MATCHES "${pattern}")
           list(APPEND labels ${label})

@@ -1,6 +1,5 @@
 /* Matrix products: tiles in threadgroup memory, one output a thread and 8 x 8 outputs a thread; simdgroup
- * matrices.
- */
+ * matrices. */
 #include "bench/cpu/cpu.h"
 #include "bench/hand/handwritten.h"
 #include "bench/kernel_text.h"

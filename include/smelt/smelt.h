@@ -557,8 +557,7 @@ typedef enum smelt_stage {
 
 /* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents). Code
  * is made for sizes of launch: what is shown is that of full threadgroups; grid and threadgroup may be 0, for
- * one threadgroup and for 256 threads. A
- * GPU need not be there ("cuda" as the device, SMELT_STAGE_PTX).
+ * one threadgroup and for 256 threads. A GPU need not be there ("cuda" as the device, SMELT_STAGE_PTX).
  * *text is the caller's: free it with smelt_free. */
 SMELT_API smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
                                          char **text);

@@ -101,7 +101,7 @@ static bool take(PyObject *data, smelt_dtype dtype, const char *what, smelt_arra
 }
 
 /* smelt.array(): double precision that nobody asked for becomes single, as lists of floats do. */
-static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+static PyObject *new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"data", "dtype", NULL};
     PyObject *data, *dtype_name = Py_None;
     smelt_dtype dtype = SMELT_NO_DTYPE;

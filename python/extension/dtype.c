@@ -143,7 +143,7 @@ static PyObject *reduce(PyObject *self, PyObject *unused) {
     return Py_BuildValue("O(s)", dtype_type, smelt_dtype_name(dtype_in(self)));
 }
 
-static PyObject *new (PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+static PyObject *new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"dtype", NULL};
     PyObject *o;
     smelt_dtype dtype;

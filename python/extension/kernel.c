@@ -353,8 +353,7 @@ static PyGetSetDef getters[] = {
     {"math_mode", get_math, NULL, "\"safe\", \"relaxed\" or \"fast\".", NULL},
     {0}};
 
-#define MEMBER(member, text) \
-    { #member, T_OBJECT_EX, offsetof(struct kernel, member), READONLY, text }
+#define MEMBER(member, text) {#member, T_OBJECT_EX, offsetof(struct kernel, member), READONLY, text}
 static PyMemberDef members[] = {
     MEMBER(name, "The kernel's name; the function is custom_kernel_<name>."),
     MEMBER(source, "The body."),

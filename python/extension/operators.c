@@ -157,17 +157,13 @@ static PyObject *method(PyObject *self, PyObject *arguments, PyObject *keywords,
     return call_operation(name, all, keywords);
 }
 
-#define METHODS(X)                                                                                          \
-    X(abs)                                                                                                  \
-    X(square)                                                                                               \
-    X(sqrt)                                                                                                 \
-    X(rsqrt)                                                                                                \
-    X(reciprocal)                                                                                           \
-    X(exp)                                                                                                  \
-    X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) X(round) X(conj) X(astype) X(sum) X(prod) X(mean) X(var) \
-        X(std) X(max) X(min) X(all) X(any) X(logsumexp) X(argmax) X(argmin) X(cumsum) X(cumprod) X(cummax)  \
-            X(cummin) X(flatten) X(squeeze) X(swapaxes) X(moveaxis) X(split) X(maximum) X(minimum)          \
-                X(diagonal)
+/* clang-format off */
+#define METHODS(X)                                                                                        \
+    X(abs) X(square) X(sqrt) X(rsqrt) X(reciprocal) X(exp) X(log) X(log2) X(log10) X(log1p) X(sin) X(cos) \
+    X(round) X(conj) X(astype) X(sum) X(prod) X(mean) X(var) X(std) X(max) X(min) X(all) X(any)           \
+    X(logsumexp) X(argmax) X(argmin) X(cumsum) X(cumprod) X(cummax) X(cummin) X(flatten) X(squeeze)       \
+    X(swapaxes) X(moveaxis) X(split) X(maximum) X(minimum) X(diagonal)
+/* clang-format on */
 
 /* These take sizes or axes one by one, too: a.reshape(2, 3). */
 #define SPREAD_METHODS(X) X(reshape) X(transpose)

@@ -45,7 +45,7 @@ enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 
 #define SIMD_CODE(kind, type, operation, width) \
     ((uint32_t)(kind) | (uint32_t)(type) << 4 | (uint32_t)(operation) << 8 | (uint32_t)(width) << 16)
-#define SIMD_CODE_KIND(code) ((enum simd_kind)((code)&15))
+#define SIMD_CODE_KIND(code) ((enum simd_kind)((code) & 15))
 #define SIMD_CODE_TYPE(code) ((enum simd_type)((code) >> 4 & 15))
 #define SIMD_CODE_OPERATION(code) ((code) >> 8 & 255)
 #define SIMD_CODE_WIDTH(code) ((code) >> 16)

@@ -51,9 +51,9 @@ struct binding {
     int32_t type;    /* of an element, as smelt_dialect.h counts: BINDING_DTYPE, BINDING_COMPONENTS, … */
 };
 
-#define BINDING_DTYPE(type) ((smelt_dtype)((type)&255)) /* SMELT_NO_DTYPE for structures */
-#define BINDING_COMPONENTS(type) ((type) >> 8 & 255)    /* of a vector; 1: a scalar */
-#define BINDING_POINTER(type) ((type) >> 16 & 1)        /* else a reference or a value */
+#define BINDING_DTYPE(type) ((smelt_dtype)((type) & 255)) /* SMELT_NO_DTYPE for structures */
+#define BINDING_COMPONENTS(type) ((type) >> 8 & 255)      /* of a vector; 1: a scalar */
+#define BINDING_POINTER(type) ((type) >> 16 & 1)          /* else a reference or a value */
 
 /* Where a simdgroup operation stands in the program: the positions of the loops around it from the outside
  * in, and its own. Lanes are ordered by comparing positions and, where they stand in the same loop, its

@@ -10,9 +10,10 @@
 
 #define KEEPS_REGISTERS __attribute__((no_caller_saved_registers, target("general-regs-only")))
 
-/* For each lane that is on (bit a lane of `lanes`), first to last, an element of `bytes` bytes, at any
- * alignment: load_lanes, store_lanes: between values[lane] and where addresses[lane] points; load_row,
- * store_row:     between values[lane] and row[lane]. */
+/* Each copies, for each lane whose bit in `lanes` is set, first to last, an element of `bytes` bytes, at any
+ * alignment:
+ *   load_lanes, store_lanes   between values[lane] and the place that addresses[lane] points to
+ *   load_row, store_row       between values[lane] and row[lane] */
 #define LANE_ACCESS_FUNCTIONS(bytes)                                                              \
     KEEPS_REGISTERS void smelt_runtime_load_lanes_##bytes(char *const *addresses, char *values,   \
                                                           uint32_t lanes);                        \

@@ -1,6 +1,5 @@
 /* One recorded node: which of its inputs have derivatives, and their gradients by its rule or its custom
- * function.
- */
+ * function. */
 #include "array/dtype.h"
 #include "autodiff/rules.h"
 #include "autodiff/sweep.h"

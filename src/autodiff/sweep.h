@@ -46,8 +46,7 @@ void node_for_rules(struct expression *e, const struct node *node, struct node *
 /* The gradient of an operation by one of its inputs, of that input's shape and dtype. */
 smelt_status node_gradient(const struct node *node, int input, smelt_array *g, smelt_array **gradient);
 /* Those of a custom function by all of them, as it gave them; cotangents may be NULL. Some may be set on
- * failure, too.
- */
+ * failure, too. */
 smelt_status node_custom_gradients(const struct node *node, smelt_array *const *cotangents,
                                    smelt_array **gradients);
 

@@ -19,14 +19,13 @@ struct bytes {
 /* Writes the pieces one after another. A regular or new file is written without a name in its folder and
  * named when it is complete, so that readers see the old contents or the new, and a process that is killed
  * leaves nothing behind; where the file system has no nameless files, under a temporary name
- * (PATH.tmp.PROCESS.NUMBER). A pipe or device is written in place, and so
- * is an open file named as /dev/stdout or /dev/fd/N; a pipe by name needs a reader, which may come a few
- * seconds later. SMELT_ERROR_IO names the path and why. */
+ * (PATH.tmp.PROCESS.NUMBER). A pipe or device is written in place, and so is an open file named as
+ * /dev/stdout or /dev/fd/N; a pipe by name needs a reader, which may come a few seconds later.
+ * SMELT_ERROR_IO names the path and why. */
 smelt_status file_write(const char *path, const struct bytes *pieces, int count);
 
 /* What can be known of a later file_write before the work that leads to it: the same failure, if it is
- * certain.
- */
+ * certain. */
 smelt_status file_check_writable(const char *path);
 
 /* Makes a folder and its parents with mode 0700. */

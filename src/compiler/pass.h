@@ -169,12 +169,10 @@ smelt_status pass_specialise(struct unit *unit);
 int simd_vector_bits(const char *cpu, const char *features);
 
 /* compiler/simd/vectorise.c — the entry becomes code of a gang. Sets unit->refused, with a message, where it
- * cannot.
- */
+ * cannot. */
 smelt_status pass_simd(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
- * runtime.
- */
+ * runtime. */
 smelt_status pass_lower_scalar(struct unit *unit);
 /* compiler/cpu/written_first.c — threadgroup variables that all threads of a group write before any reads
  * them go into this section. */

@@ -1,6 +1,5 @@
 /* What is known of each operation before it is computed: name, kind, inputs, and of elementwise ones the
- * dtypes.
- */
+ * dtypes. */
 #include "array/dtype.h"
 #include "ops/elementwise.h"
 

@@ -342,9 +342,8 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
     return kernel || site->graphics;
 }
 
-/* Things separated by commas in [first, last), template lists and brackets skipped; those with a default or a
- * pack
- * (`…`) are counted in *optional, a pack as many. */
+/* Things separated by commas in [first, last), template lists and brackets skipped; those with a default or
+ * a pack (`…`) are counted in *optional, a pack as many. */
 static int count_list(const struct finder *f, uint32_t first, uint32_t last, int *optional) {
     int count = first < last;
     bool counted = false;

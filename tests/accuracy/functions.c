@@ -71,26 +71,16 @@ static double allow_reciprocal(double x, double y, double expected) {
 }
 
 /* ---- The table. */
-#define ONE(name_, reference_, bar_, ...)                                                        \
-    {                                                                                            \
-        .name = #name_, .text = "@" #name_ "(x)", .reference = ref_##reference_, .arguments = 1, \
-        .bar = bar_, __VA_ARGS__                                                                 \
-    }
-#define TWO(name_, reference_, bar_, ...)                                                           \
-    {                                                                                               \
-        .name = #name_, .text = "@" #name_ "(x, y)", .reference = ref_##reference_, .arguments = 2, \
-        .bar = bar_, __VA_ARGS__                                                                    \
-    }
-#define THREE(name_, reference_, bar_, ...)                                                            \
-    {                                                                                                  \
-        .name = #name_, .text = "@" #name_ "(x, y, z)", .reference = ref_##reference_, .arguments = 3, \
-        .bar = bar_, __VA_ARGS__                                                                       \
-    }
-#define ROW(name_, text_, arguments_, reference_, bar_, ...)                                               \
-    {                                                                                                      \
-        .name = name_, .text = text_, .reference = ref_##reference_, .arguments = arguments_, .bar = bar_, \
-        __VA_ARGS__                                                                                        \
-    }
+#define ROW(name_, text_, arguments_, reference_, bar_, ...) \
+    {.name = name_,                                          \
+     .text = text_,                                          \
+     .reference = ref_##reference_,                          \
+     .arguments = arguments_,                                \
+     .bar = bar_,                                            \
+     __VA_ARGS__}
+#define ONE(name, reference, bar, ...) ROW(#name, "@" #name "(x)", 1, reference, bar, __VA_ARGS__)
+#define TWO(name, reference, bar, ...) ROW(#name, "@" #name "(x, y)", 2, reference, bar, __VA_ARGS__)
+#define THREE(name, reference, bar, ...) ROW(#name, "@" #name "(x, y, z)", 3, reference, bar, __VA_ARGS__)
 #define SINE .allow = allow_sin, .least = 1000, .allowed = "2^-13 absolute, abs(x) ≤ π"
 #define EXPONENTIAL .allow = allow_exp, .least = 3, .allowed = "3 + ⌊2 abs(x)⌋"
 #define POWER .allow = allow_pow, .least = 3, .allowed = "of exp2(y log2(x))"

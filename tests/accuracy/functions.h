@@ -17,8 +17,8 @@ typedef void reference_function(smelt_dtype dtype, const double *const *argument
 typedef double allowance_function(double x, double y, double expected);
 
 struct function {
-    const char *name; /* a row of the tables */
-    const char *text; /* of x, y, z, `second` and `exponent`; '@' stands for metal::, metal::precise::, … */
+    const char *name;   /* a row of the tables */
+    const char *text;   /* of x, y, z, `second` and `exponent`; '@' stands for metal::, metal::precise::, … */
     const char *vector; /* the text on vectors, where it differs; "": none */
     reference_function *reference;
     int arguments;

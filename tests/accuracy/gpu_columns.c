@@ -47,8 +47,7 @@ static int cpu_cells(const char *head, size_t length) {
 }
 
 /* The GPU's cells of the row that begins with the cell `first` in a table of the document; NULL if there are
- * none.
- */
+ * none. */
 static const char *old_cells(const char *old, const char *first, size_t first_length, size_t *length) {
     const char *rest = old, *line;
     size_t size;

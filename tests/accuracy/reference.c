@@ -84,7 +84,7 @@ REFERENCE(sinpi, 1, sine_of_turns(x, false))
 REFERENCE(cospi, 1, sine_of_turns(x, true))
 REFERENCE(tanpi, 1, sine_of_turns(x, false) / sine_of_turns(x, true))
 
-REFERENCE(saturate, 1, isnan(x) ? 0 : x<0 ? 0 : x> 1 ? 1 : x)
+REFERENCE(saturate, 1, isnan(x) ? 0 : x < 0 ? 0 : x > 1 ? 1 : x)
 REFERENCE(sign, 1, isnan(x) ? 0 : x == 0 ? x : copysign(1, x))
 REFERENCE(modf_fraction, 1, copysign(isinf(x) ? 0 : x - trunc(x), x))
 

@@ -179,8 +179,7 @@ static char *replaced(char *document, const char *begin, const char *end, const 
 }
 
 /* The document with `cpu` (NULL: as it is there) and the GPU's columns as the table `name`; the old one is
- * freed.
- */
+ * freed. */
 static char *with_table(char *document, const char *name, const char *cpu, const char *gpu) {
     const char *begin, *end;
     if (!document || !find_table(document, name, &begin, &end)) return document;

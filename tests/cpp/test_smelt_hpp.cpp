@@ -159,20 +159,16 @@ static void errors_say_what_is_wrong() {
     const Size four{4, 1, 1};
     expect_error(SMELT_ERROR_INVALID_ARGUMENT, "kernel 'add': inputs has 1 entries, expected 2",
                  [&] { kernel({x}, {{4}}, {float32}, four, four); });
-    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "kernel 'add': output_shapes has 2 entries, expected 1", [&] {
-        kernel({x, x}, {{4}, {4}}, {float32}, four, four);
-    });
-    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "kernel 'add': output_dtypes has 0 entries, expected 1", [&] {
-        kernel({x, x}, {{4}}, {}, four, four);
-    });
-    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "grid (4, 0, 1): each size must be at least 1", [&] {
-        kernel({x, x}, {{4}}, {float32}, {4, 0, 1}, four);
-    });
+    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "kernel 'add': output_shapes has 2 entries, expected 1",
+                 [&] { kernel({x, x}, {{4}, {4}}, {float32}, four, four); });
+    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "kernel 'add': output_dtypes has 0 entries, expected 1",
+                 [&] { kernel({x, x}, {{4}}, {}, four, four); });
+    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "grid (4, 0, 1): each size must be at least 1",
+                 [&] { kernel({x, x}, {{4}}, {float32}, {4, 0, 1}, four); });
     expect_error(SMELT_ERROR_LIMIT, "dimensions of a shape: 17 are given, at most 16 are supported",
                  [] { zeros(Shape(17, 1)); });
-    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "shape: it has 6 elements, but 2 values are given", [] {
-        array({1, 2}, {2, 3});
-    });
+    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "shape: it has 6 elements, but 2 values are given",
+                 [] { array({1, 2}, {2, 3}); });
     expect_error(SMELT_ERROR_INVALID_ARGUMENT, "elements of float32 are asked for as int32",
                  [&] { x.data<int>(); });
     expect_error(SMELT_ERROR_INVALID_ARGUMENT, "item: the array has 4 elements, expected 1",
@@ -229,9 +225,8 @@ static void whole_files_run() {
     expect_equal(out.to_vector<float>(), {-9, -33}, "the rows' sums");
     library.function("fill").dispatch_threads({out}, {2, 1, 1}, {2, 1, 1}, {}, "cpu-scalar");
     expect_equal(out.to_vector<float>(), {0, 1}, "what fill wrote");
-    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "groups (0, 1, 1): each size must be at least 1", [&] {
-        row_sum.dispatch_threadgroups({x}, {0, 1, 1}, {8, 1, 1});
-    });
+    expect_error(SMELT_ERROR_INVALID_ARGUMENT, "groups (0, 1, 1): each size must be at least 1",
+                 [&] { row_sum.dispatch_threadgroups({x}, {0, 1, 1}, {8, 1, 1}); });
 }
 
 // Operations and derivatives have no classes: the C functions take and give handles.

@@ -55,7 +55,7 @@ static void try_names(const char *text, size_t length) {
     }
     if (parse_dtype("dtype", text, length, &dtype)) require(smelt_dtype_bytes(dtype) > 0);
     if (parse_template("template", text, &template))
-        require(template.kind != SMELT_TEMPLATE_INT || (int32_t) template.integer == template.integer);
+        require(template.kind != SMELT_TEMPLATE_INT || (int32_t)template.integer == template.integer);
     if (parse_constant("constant", text, &constant)) require(smelt_dtype_bytes(constant.dtype) > 0);
 }
 

@@ -13,8 +13,7 @@
  *   $< $>                                          between them, lanes may be missing */
 #include "rules.h"
 
-#define R(type, feature, weight, place, text) \
-    { type, FEATURE_##feature, weight, place, text }
+#define R(type, feature, weight, place, text) {type, FEATURE_##feature, weight, place, text}
 
 const struct rule rules[] = {
     /* ---- uint */

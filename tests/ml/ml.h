@@ -51,8 +51,7 @@ struct bytes {
     const void *data;
     size_t size;
 };
-#define BYTES(type, ...) \
-    { (type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__}) }
+#define BYTES(type, ...) {(type[]){__VA_ARGS__}, sizeof((type[]){__VA_ARGS__})}
 
 struct launch {
     const char *file, *entry;

@@ -154,7 +154,7 @@ static void strided_axis(void **s) {
     /* Kept dimensions (C, A): a transposed output. */
     RUN(FILE_, .entry = "strided_axis_sum", .in = {x}, .out = {[1] = y},
         .bytes = {[2] = BYTES(int, C, A),
-                  [3] = BYTES(int64_t, 1, B * C),
+                  [3] = BYTES(int64_t, 1, (B * C)),
                   [4] = BYTES(int, 2),
                   [5] = BYTES(int, B),
                   [6] = BYTES(int64_t, C)},

@@ -23,7 +23,7 @@ static void resize(void **s) {
                     low[d] = (int)fmin(floor(place), c[d] - 1), high[d] = (int)fmin(low[d] + 1, c[d] - 1);
                     share[d] = place - low[d];
                 }
-#define PIXEL(a, b) x->value[((b)*c[0] + (a)) * c[2] + j % c[2]]
+#define PIXEL(a, b) x->value[((b) * c[0] + (a)) * c[2] + j % c[2]]
                 double top = PIXEL(low[0], low[1]) * (1 - share[0]) + PIXEL(high[0], low[1]) * share[0];
                 double bottom = PIXEL(low[0], high[1]) * (1 - share[0]) + PIXEL(high[0], high[1]) * share[0];
                 expected[j] = top * (1 - share[1]) + bottom * share[1];

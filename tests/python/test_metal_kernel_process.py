@@ -14,6 +14,9 @@ import pytest
 
 import smelt
 
+# A background job of a shell starts with Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 F32 = smelt.float32
 I = "uint i = thread_position_in_grid.x;\n"
 
@@ -208,6 +211,7 @@ def test_ctrl_c_in_a_child_that_a_thread_forked():
     program = """
         import os, signal, threading
         import smelt
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         kernel = smelt.metal_kernel("endless", ["a"], ["out"], "out[0] = 0; while (a > 0) out[0] += a;")
         arguments = dict(output_shapes=[(1,)], output_dtypes=[smelt.float32], grid=(1,), threadgroup=(1,))
         kernel(inputs=[-1.0], **arguments)

@@ -259,7 +259,7 @@ static inline void *run_on_thread(void *argument) {
 static char simd_engine[] = "cpu", scalar_engine[] = "cpu-scalar";
 #define BOTH(test)                                               \
     {#test ", SIMD engine", test, NULL, NULL, simd_engine}, {    \
-#test ", scalar engine", test, NULL, NULL, scalar_engine \
+        #test ", scalar engine", test, NULL, NULL, scalar_engine \
     }
 
 #endif

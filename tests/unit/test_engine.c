@@ -417,10 +417,8 @@ static void launches_from_several_threads_do_not_disturb_each_other(void **state
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
 }
 
-#define ON(device_name, test) \
-    { #test " on " device_name, test, choose_device, NULL, (void *)(device_name) }
-#define ON_GPU(test) \
-    { #test, test, choose_device, NULL, (void *)(uintptr_t)test_device() }
+#define ON(device_name, test) {#test " on " device_name, test, choose_device, NULL, (void *)(device_name)}
+#define ON_GPU(test) {#test, test, choose_device, NULL, (void *)(uintptr_t)test_device()}
 
 int main(int count, char **arguments) {
     if (count > 1 && strcmp(arguments[1], "--own-fault") == 0) return own_fault();

@@ -25,62 +25,37 @@ UNARY(LOGSUMEXP) UNARY(TRANSPOSE) UNARY(FLATTEN)
 BINARY(ADD) BINARY(SUBTRACT) BINARY(MULTIPLY) BINARY(DIVIDE) BINARY(REMAINDER) BINARY(POWER)
 BINARY(MAXIMUM) BINARY(MINIMUM) BINARY(ARCTAN2) BINARY(LOGADDEXP) BINARY(MATMUL) BINARY(OUTER)
 BINARY(INNER)
-    /* clang-format on */
+/* clang-format on */
 
-    DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]})
-        DEFINE(sum_axes, .operation = OP(SUM), .inputs = {x[0]}, .axes = {0, -1}, .axis_count = 2)
-            DEFINE(prod_axes, .operation = OP(PROD), .inputs = {x[0]}, .axes = {2, 0}, .axis_count = 2,
-                   .keepdims = true) DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]}, .axes = {1},
-                                            .axis_count = 1)
-                DEFINE(mean, .operation = OP(MEAN), .inputs = {x[0]}, .axes = {1}, .axis_count = 1)
-                    DEFINE(var, .operation = OP(VAR), .inputs = {x[0]}, .axes = {1}, .axis_count = 1,
-                           .offset = 1) DEFINE(std, .operation = OP(STD), .inputs = {x[0]}, .axes = {0},
-                                               .axis_count = 1, .keepdims = true)
-                        DEFINE(softmax, .operation = OP(SOFTMAX), .inputs = {x[0]}, .axes = {-1},
-                               .axis_count = 1) DEFINE(cumsum_back, .operation = OP(CUMSUM), .inputs = {x[0]},
-                                                       .axes = {0}, .axis_count = 1, .reverse = true)
-                            DEFINE(cumsum_before, .operation = OP(CUMSUM), .inputs = {x[0]}, .axes = {-1},
-                                   .axis_count = 1,
-                                   .exclusive = true) DEFINE(cumprod_back, .operation = OP(CUMPROD),
-                                                             .inputs = {x[0]}, .axes = {1}, .axis_count = 1,
-                                                             .reverse = true)
-                                DEFINE(cummax, .operation = OP(CUMMAX), .inputs = {x[0]}, .axes = {1},
-                                       .axis_count = 1) DEFINE(cummin_back, .operation = OP(CUMMIN),
-                                                               .inputs = {x[0]}, .axes = {0}, .axis_count = 1,
-                                                               .reverse = true)
-                                    DEFINE(reshape, .operation = OP(RESHAPE), .inputs = {x[0]},
-                                           .shape = {2, {-1, 2}}) DEFINE(transpose,
-                                                                         .operation = OP(TRANSPOSE),
-                                                                         .inputs = {x[0]}, .axes = {1, 2, 0},
-                                                                         .axis_count = 3)
-                                        DEFINE(broadcast, .operation = OP(BROADCAST_TO), .inputs = {x[0]},
-                                               .shape = {4, {2, 2, 3, 4}})
-                                            DEFINE(expand, .operation = OP(EXPAND_DIMS), .inputs = {x[0]},
-                                                   .axes = {0, -1}, .axis_count = 2)
-                                                DEFINE(concatenate, .operation = OP(CONCATENATE),
-                                                       .inputs = {x[0], x[1], x[0]}, .axes = {1},
-                                                       .axis_count = 1) DEFINE(stack, .operation = OP(STACK),
-                                                                               .inputs = {x[0], x[1]},
-                                                                               .axes = {-1}, .axis_count = 1)
-                                                    DEFINE(slice, .operation = OP(SLICE), .inputs = {x[0]},
-                                                           .starts = {1, 3}, .stops = {4, -1},
-                                                           .steps = {2, -2})
-                                                        DEFINE(slice_update, .operation = OP(SLICE_UPDATE),
-                                                               .inputs = {x[0], x[1]}, .starts = {1, 3},
-                                                               .stops = {4, -1}, .steps = {2, -2})
-                                                            DEFINE(pad, .operation = OP(PAD),
-                                                                   .inputs = {x[0], x[1]}, .starts = {1, 0},
-                                                                   .stops = {2, 3})
-                                                                DEFINE(tril, .operation = OP(TRIL),
-                                                                       .inputs = {x[0]}, .offset = -1)
-                                                                    DEFINE(tensordot,
-                                                                           .operation = OP(TENSORDOT),
-                                                                           .inputs = {x[0], x[1]},
-                                                                           .axes = {0, 2, 1, 0},
-                                                                           .axis_count = 4)
+DEFINE(clip, .operation = OP(CLIP), .inputs = {x[0], x[1], x[2]})
+DEFINE(sum_axes, .operation = OP(SUM), .inputs = {x[0]}, .axes = {0, -1}, .axis_count = 2)
+DEFINE(prod_axes, .operation = OP(PROD), .inputs = {x[0]}, .axes = {2, 0}, .axis_count = 2, .keepdims = true)
+DEFINE(max_axis, .operation = OP(MAX), .inputs = {x[0]}, .axes = {1}, .axis_count = 1)
+DEFINE(mean, .operation = OP(MEAN), .inputs = {x[0]}, .axes = {1}, .axis_count = 1)
+DEFINE(var, .operation = OP(VAR), .inputs = {x[0]}, .axes = {1}, .axis_count = 1, .offset = 1)
+DEFINE(std, .operation = OP(STD), .inputs = {x[0]}, .axes = {0}, .axis_count = 1, .keepdims = true)
+DEFINE(softmax, .operation = OP(SOFTMAX), .inputs = {x[0]}, .axes = {-1}, .axis_count = 1)
+DEFINE(cumsum_back, .operation = OP(CUMSUM), .inputs = {x[0]}, .axes = {0}, .axis_count = 1, .reverse = true)
+DEFINE(cumsum_before, .operation = OP(CUMSUM), .inputs = {x[0]}, .axes = {-1}, .axis_count = 1,
+       .exclusive = true)
+DEFINE(cumprod_back, .operation = OP(CUMPROD), .inputs = {x[0]}, .axes = {1}, .axis_count = 1,
+       .reverse = true)
+DEFINE(cummax, .operation = OP(CUMMAX), .inputs = {x[0]}, .axes = {1}, .axis_count = 1)
+DEFINE(cummin_back, .operation = OP(CUMMIN), .inputs = {x[0]}, .axes = {0}, .axis_count = 1, .reverse = true)
+DEFINE(reshape, .operation = OP(RESHAPE), .inputs = {x[0]}, .shape = {2, {-1, 2}})
+DEFINE(transpose, .operation = OP(TRANSPOSE), .inputs = {x[0]}, .axes = {1, 2, 0}, .axis_count = 3)
+DEFINE(broadcast, .operation = OP(BROADCAST_TO), .inputs = {x[0]}, .shape = {4, {2, 2, 3, 4}})
+DEFINE(expand, .operation = OP(EXPAND_DIMS), .inputs = {x[0]}, .axes = {0, -1}, .axis_count = 2)
+DEFINE(concatenate, .operation = OP(CONCATENATE), .inputs = {x[0], x[1], x[0]}, .axes = {1}, .axis_count = 1)
+DEFINE(stack, .operation = OP(STACK), .inputs = {x[0], x[1]}, .axes = {-1}, .axis_count = 1)
+DEFINE(slice, .operation = OP(SLICE), .inputs = {x[0]}, .starts = {1, 3}, .stops = {4, -1}, .steps = {2, -2})
+DEFINE(slice_update, .operation = OP(SLICE_UPDATE), .inputs = {x[0], x[1]}, .starts = {1, 3},
+       .stops = {4, -1}, .steps = {2, -2})
+DEFINE(pad, .operation = OP(PAD), .inputs = {x[0], x[1]}, .starts = {1, 0}, .stops = {2, 3})
+DEFINE(tril, .operation = OP(TRIL), .inputs = {x[0]}, .offset = -1)
+DEFINE(tensordot, .operation = OP(TENSORDOT), .inputs = {x[0], x[1]}, .axes = {0, 2, 1, 0}, .axis_count = 4)
 
-                                                                        static smelt_array *where(
-                                                                            smelt_array **x) {
+static smelt_array *where(smelt_array **x) {
     smelt_array *condition = APPLY(.operation = OP(GREATER), .inputs = {x[0], x[1]});
     smelt_array *y = APPLY(.operation = OP(WHERE), .inputs = {condition, x[0], x[1]});
     smelt_array_release(condition);
@@ -209,8 +184,7 @@ static const struct problem {
     double low, high;
 
 } problems[] = {
-#define ONE(upper, low, high) \
-    { #upper, f_##upper, 1, {{2, {3, 4 } } }, low, high }
+#define ONE(upper, low, high) {#upper, f_##upper, 1, {{2, {3, 4}}}, low, high}
     ONE(NEGATIVE, -2, 2),
     ONE(ABS, 0.1, 2),
     ONE(EXP, -2, 2),
@@ -250,9 +224,9 @@ static const struct problem {
     ONE(LOGSUMEXP, -2, 2),
     ONE(TRANSPOSE, -2, 2),
     ONE(FLATTEN, -2, 2),
-#define TWO(upper, low, high)                                                                      \
-    {#upper, f_##upper, 2, {{2, {3, 4}}, {1, {4}}}, low, high}, {                                  \
-#upper " of columns and rows", f_##upper, 2, {{2, {3, 1 } }, {3, {2, 1, 4 } } }, low, high \
+#define TWO(upper, low, high)                                                                 \
+    {#upper, f_##upper, 2, {{2, {3, 4}}, {1, {4}}}, low, high}, {                             \
+        #upper " of columns and rows", f_##upper, 2, {{2, {3, 1}}, {3, {2, 1, 4}}}, low, high \
     }
     TWO(ADD, -2, 2),
     TWO(SUBTRACT, -2, 2),
@@ -302,8 +276,7 @@ static const struct problem {
     {"gather", gather, 1, {{3, {3, 2, 4}}}, -2, 2},
     {"scatter", scatter, 2, {{3, {3, 2, 4}}, {3, {2, 2, 3}}}, -2, 2},
     {"scatter_add", scatter_add, 2, {{2, {2, 3}}, {1, {1}}}, -2, 2},
-#define WITH_NUMBER(f) \
-    { #f, f, 1, {{2, {3, 4 } } }, 0.5, 2 }
+#define WITH_NUMBER(f) {#f, f, 1, {{2, {3, 4}}}, 0.5, 2}
     WITH_NUMBER(times_number),
     WITH_NUMBER(by_number),
     WITH_NUMBER(number_by),

@@ -329,15 +329,12 @@ static void two_devices_log_the_same(void **state) {
     forget(&b);
 }
 
-#define ON_BOTH(test)                                          \
-    {#test " on cpu", test, NULL, NULL, "cpu"}, {              \
-#test " on cpu-scalar", test, NULL, NULL, "cpu-scalar" \
-    }
+#define ON_BOTH(test) \
+    {#test " on cpu", test, NULL, NULL, "cpu"}, {#test " on cpu-scalar", test, NULL, NULL, "cpu-scalar"}
 
 /* A GPU tells less of a fault, and is lost behind it: tests/unit/test_engine.c. */
 static int on_gpu(void) {
-#define ON(test) \
-    { #test, test, NULL, NULL, (void *)(uintptr_t)test_device() }
+#define ON(test) {#test, test, NULL, NULL, (void *)(uintptr_t)test_device()}
     const struct CMUnitTest tests[] = {
         ON(levels_names_and_positions),  ON(only_active_lanes_log),
         ON(every_type_of_argument),      ON(lines_around_barriers),

@@ -245,8 +245,7 @@ static void packages_have_code_for_every_launch_on_a_gpu(void **state) {
 
 static void the_best_code_for_a_gpu_is_found(void **state) {
     (void)state;
-#define GPU_CODE(...) \
-    { .shape = {.engine = ENGINE_PTX, .masked = 1, __VA_ARGS__}, .engine = ENGINE_PTX }
+#define GPU_CODE(...) {.shape = {.engine = ENGINE_PTX, .masked = 1, __VA_ARGS__}, .engine = ENGINE_PTX}
     const struct package_code some[] = {
         GPU_CODE(.most_threads = 1024),
         GPU_CODE(.most_threads = 1024, .small = 1),

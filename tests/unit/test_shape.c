@@ -14,8 +14,7 @@ struct case_of {
 };
 
 #define SIMD .engine = ENGINE_SIMD, .small = 1
-#define NONE \
-    { 0 }
+#define NONE {0}
 
 static const struct case_of cases[] = {
     {"a line",

@@ -1,8 +1,7 @@
 /* Initialisers that globalopt cannot evaluate though all they do is store constants: it writes no value into
  * a structure that has another type than the structure's parts, and vectors are stored whole.
  *
- * Requires: an optimised initialiser. Maintains: what the
- * variables hold when the kernel starts. */
+ * Requires: an optimised initialiser. Maintains: what the variables hold when the kernel starts. */
 #include "base/arena.h"
 #include "compiler/pass.h"
 

@@ -28,7 +28,7 @@ struct parting {
     struct leaving {
         struct phase phase;
         int from, to;
-    } * leaving;
+    } *leaving;
     int leaving_count;
     struct search {
         bool *seen; /* by block */

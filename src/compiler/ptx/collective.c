@@ -84,8 +84,7 @@ static LLVMValueRef as_ordered(struct ptx_operation *o, LLVMValueRef bits) {
 
 /* The least or greatest float as that of integers. A NaN counts as what loses against any number, and is a
  * NaN again where nothing beats it. Of several zeros the last lane's is the result, so its sign must be
- * found.
- */
+ * found. */
 static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation operation,
                                    LLVMValueRef value) {
     LLVMBuilderRef b = o->unit->builder;

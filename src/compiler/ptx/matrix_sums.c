@@ -4,8 +4,8 @@
  *
  *  - to the cores' layout what has just come from it: neither;
  *  - a phi of which some values come from the cores is one in their layout, its other values are brought
- * there where they come from, and it is brought back behind: so a loop carries its sums as the cores want
- * them;
+ *    there where they come from, and it is brought back behind: so a loop carries its sums as the cores
+ *    want them;
  *  - a conversion of nothing but such a value is done before it is brought back;
  *  - what is brought back is, as late as all lanes still are together, outside of loops.
  */

@@ -152,8 +152,7 @@ static bool differs_below(uint64_t bits, uint64_t number) {
 }
 
 /* `x < c` and the like ask only for x's upper bits where c's lower ones are 0: of a signed x below 0 for its
- * sign.
- */
+ * sign. */
 static bool compares_above(LLVMValueRef comparison, uint64_t bits) {
     uint64_t bound;
     LLVMValueRef left = LLVMGetOperand(comparison, 0);

@@ -1,7 +1,6 @@
 /* Accesses the target has no instruction for: LLVM would make a branch for each lane, which is slow to
- * compile and no faster. Functions of the runtime do them lane by lane
- * (abi/lane_access.h); gathers of narrow elements take the words
- * around them.
+ * compile and no faster. Functions of the runtime do them lane by lane (abi/lane_access.h); gathers of
+ * narrow elements take the words around them.
  *
  *                      512 bits           256 bits           128 bits
  *   masked vectors     all have one       below 32 bits      all

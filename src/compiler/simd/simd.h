@@ -9,8 +9,7 @@
  * order they are laid out), divergence.c with shape.c and range.c (what is uniform, affine, varying; which
  * blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each family of
  * instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c), vectorise.c (all
- * of it).
- */
+ * of it). */
 #ifndef SMELT_COMPILER_SIMD_SIMD_H
 #define SMELT_COMPILER_SIMD_SIMD_H
 

@@ -1,8 +1,7 @@
 /* The SIMD engine's vectoriser: from the optimised entry of one thread to the code of a gang.
  *
- * Requires: the optimised entry, bfloat arithmetic lowered. Establishes: the entry takes a struct
- * gang_context
- * *; image.lanes, stack_bytes. Refuses what it cannot do: unit->refused. */
+ * Requires: the optimised entry, bfloat arithmetic lowered. Establishes: the entry takes a pointer to a
+ * struct gang_context; image.lanes, stack_bytes. Refuses what it cannot do: unit->refused. */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>

@@ -26,6 +26,6 @@ static _Float16 round_to_bfloat(float value) {
 }
 #define __truncsfbf2 round_to_bfloat
 
-#define SYMBOL(name) {#name, (const void *)(uintptr_t) & (name)},
+#define SYMBOL(name) {#name, (const void *)(uintptr_t)&(name)},
 
 const struct runtime_symbol runtime_symbols[] = {RUNTIME_FUNCTIONS(SYMBOL){NULL, NULL}};

@@ -25,23 +25,23 @@ typedef struct CUlinkState_st *CUlinkState;
     X(error_name, "cuGetErrorName", (CUresult result, const char **name))                                    \
     X(error_text, "cuGetErrorString", (CUresult result, const char **text))                                  \
     X(device_count, "cuDeviceGetCount", (int *count))                                                        \
-    X(device_get, "cuDeviceGet", (CUdevice * device, int ordinal))                                           \
+    X(device_get, "cuDeviceGet", (CUdevice *device, int ordinal))                                            \
     X(device_name, "cuDeviceGetName", (char *name, int length, CUdevice device))                             \
     X(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device))                \
-    X(device_memory, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device))                               \
-    X(context_retain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device))                    \
+    X(device_memory, "cuDeviceTotalMem_v2", (size_t *bytes, CUdevice device))                                \
+    X(context_retain, "cuDevicePrimaryCtxRetain", (CUcontext *context, CUdevice device))                     \
     X(context_release, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                    \
     X(context_reset, "cuDevicePrimaryCtxReset_v2", (CUdevice device))                                        \
     X(context_set, "cuCtxSetCurrent", (CUcontext context))                                                   \
-    X(context_get, "cuCtxGetCurrent", (CUcontext * context))                                                 \
+    X(context_get, "cuCtxGetCurrent", (CUcontext *context))                                                  \
     X(context_wait, "cuCtxSynchronize", (void))                                                              \
     X(context_limit, "cuCtxSetLimit", (int limit, size_t value))                                             \
-    X(memory_info, "cuMemGetInfo_v2", (size_t * free_bytes, size_t * total))                                 \
-    X(default_pool, "cuDeviceGetDefaultMemPool", (CUmemoryPool * pool, CUdevice device))                     \
+    X(memory_info, "cuMemGetInfo_v2", (size_t *free_bytes, size_t *total))                                   \
+    X(default_pool, "cuDeviceGetDefaultMemPool", (CUmemoryPool *pool, CUdevice device))                      \
     X(pool_get, "cuMemPoolGetAttribute", (CUmemoryPool pool, int attribute, void *value))                    \
     X(pool_set, "cuMemPoolSetAttribute", (CUmemoryPool pool, int attribute, void *value))                    \
     X(pool_trim, "cuMemPoolTrimTo", (CUmemoryPool pool, size_t bytes))                                       \
-    X(allocate, "cuMemAllocAsync", (CUdeviceptr * address, size_t bytes, CUstream stream))                   \
+    X(allocate, "cuMemAllocAsync", (CUdeviceptr *address, size_t bytes, CUstream stream))                    \
     X(release, "cuMemFreeAsync", (CUdeviceptr address, CUstream stream))                                     \
     X(host_allocate, "cuMemHostAlloc", (void **address, size_t bytes, unsigned flags))                       \
     X(host_release, "cuMemFreeHost", (void *address))                                                        \
@@ -55,23 +55,23 @@ typedef struct CUlinkState_st *CUlinkState;
     X(fill_8, "cuMemsetD8Async", (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))       \
     X(fill_16, "cuMemsetD16Async", (CUdeviceptr to, unsigned short value, size_t count, CUstream stream))    \
     X(fill_32, "cuMemsetD32Async", (CUdeviceptr to, unsigned value, size_t count, CUstream stream))          \
-    X(address_range, "cuMemGetAddressRange_v2", (CUdeviceptr * start, size_t * bytes, CUdeviceptr address))  \
-    X(stream_create, "cuStreamCreate", (CUstream * stream, unsigned flags))                                  \
+    X(address_range, "cuMemGetAddressRange_v2", (CUdeviceptr *start, size_t *bytes, CUdeviceptr address))    \
+    X(stream_create, "cuStreamCreate", (CUstream *stream, unsigned flags))                                   \
     X(stream_destroy, "cuStreamDestroy_v2", (CUstream stream))                                               \
     X(stream_wait, "cuStreamSynchronize", (CUstream stream))                                                 \
     X(stream_query, "cuStreamQuery", (CUstream stream))                                                      \
     X(stream_wait_event, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags))              \
-    X(event_create, "cuEventCreate", (CUevent * event, unsigned flags))                                      \
+    X(event_create, "cuEventCreate", (CUevent *event, unsigned flags))                                       \
     X(event_destroy, "cuEventDestroy_v2", (CUevent event))                                                   \
     X(event_record, "cuEventRecord", (CUevent event, CUstream stream))                                       \
     X(event_wait, "cuEventSynchronize", (CUevent event))                                                     \
     X(event_query, "cuEventQuery", (CUevent event))                                                          \
     X(event_elapsed, "cuEventElapsedTime", (float *milliseconds, CUevent start, CUevent end))                \
     X(capture_begin, "cuStreamBeginCapture_v2", (CUstream stream, int mode))                                 \
-    X(capture_end, "cuStreamEndCapture", (CUstream stream, CUgraph * graph))                                 \
+    X(capture_end, "cuStreamEndCapture", (CUstream stream, CUgraph *graph))                                  \
     X(capture_status, "cuStreamIsCapturing", (CUstream stream, int *status))                                 \
     X(graph_instantiate, "cuGraphInstantiateWithFlags",                                                      \
-      (CUgraphExec * executable, CUgraph graph, unsigned long long flags))                                   \
+      (CUgraphExec *executable, CUgraph graph, unsigned long long flags))                                    \
     X(graph_launch, "cuGraphLaunch", (CUgraphExec executable, CUstream stream))                              \
     X(graph_executable_destroy, "cuGraphExecDestroy", (CUgraphExec executable))                              \
     X(graph_destroy, "cuGraphDestroy", (CUgraph graph))                                                      \
@@ -82,9 +82,9 @@ typedef struct CUlinkState_st *CUlinkState;
     X(link_complete, "cuLinkComplete", (CUlinkState state, void **cubin, size_t *size))                      \
     X(link_destroy, "cuLinkDestroy", (CUlinkState state))                                                    \
     X(module_load, "cuModuleLoadDataEx",                                                                     \
-      (CUmodule * module, const void *image, unsigned count, int *options, void **values))                   \
+      (CUmodule *module, const void *image, unsigned count, int *options, void **values))                    \
     X(module_unload, "cuModuleUnload", (CUmodule module))                                                    \
-    X(module_function, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name))    \
+    X(module_function, "cuModuleGetFunction", (CUfunction *function, CUmodule module, const char *name))     \
     X(function_attribute, "cuFuncGetAttribute", (int *value, int attribute, CUfunction function))            \
     X(function_set, "cuFuncSetAttribute", (CUfunction function, int attribute, int value))                   \
     X(launch, "cuLaunchKernel",                                                                              \

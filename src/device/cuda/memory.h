@@ -9,8 +9,7 @@
 #define CUDA_READERS 4
 
 /* memory->use: who used it last. Since the last launch that may have written it, some streams may have read
- * it.
- */
+ * it. */
 struct cuda_use {
     struct cuda_gpu *gpu;
     uint32_t epoch;
