@@ -93,6 +93,10 @@ static const struct option of_show[] = {
     {.name = "--stage",
      .value = "contents",
      .help = "of a package: what made it, its targets, entries and codes"},
+    {"--after", "PASS",
+     "LLVM IR as this pass of the compiler leaves it, on the way to the device's code\n"
+     "(or --target's); a wrong name lists those there are",
+     TEXT(after)},
     {"--target", "NAME",
      "the GPUs that code is shown for: sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a (default:\n"
      "this machine's GPU, and sm_90a where there is none)",
@@ -134,7 +138,7 @@ const struct command show_command = {
     .name = "show",
     .summary = "print what a kernel becomes: source, rewritten, ir, asm",
     .usage =
-        "smelt show SOURCE [FUNCTION] [--stage STAGE | --why] OPTIONS\n\n"
+        "smelt show SOURCE [FUNCTION] [--stage STAGE | --after PASS | --why] OPTIONS\n\n"
         "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and shape "
         "only,\n"
         "so that --grid may be left out. Code is made for sizes of launch: what is shown is the code of "

@@ -60,7 +60,7 @@ struct options {
     bool verbose, json, help;
     char *trace; /* run: the file for a trace */
     /* show */
-    char *stage, *target;
+    char *stage, *after, *target;
     bool why;
 };
 

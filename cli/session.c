@@ -40,6 +40,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     s->run.profile = o->profile;
     s->run.timeout = o->timeout;
     s->run.target = o->target;
+    s->run.after = o->after;
     return SMELT_OK;
 }
 
@@ -67,6 +68,7 @@ static smelt_status open_function(const struct options *o, struct session *s) {
     s->dispatch.profile = o->profile;
     s->dispatch.timeout = o->timeout;
     s->dispatch.target = o->target;
+    s->dispatch.after = o->after;
     return SMELT_OK;
 }
 

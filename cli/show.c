@@ -20,7 +20,12 @@ static const struct {
 static bool find_stage(const struct options *o, smelt_stage *stage) {
     if (o->why) {
         *stage = SMELT_STAGE_WHY;
+        if (o->after) return complain("--why and --after are both given; one says what is shown");
         return !o->stage || complain("--why and --stage are both given; one says what is shown");
+    }
+    if (o->after) {
+        *stage = SMELT_STAGE_IR;
+        return !o->stage || complain("--after and --stage are both given; --after shows stage ir");
     }
     const char *name = o->stage ? o->stage : "source";
     for (size_t i = 0; i < STAGE_COUNT; i++) {

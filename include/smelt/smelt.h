@@ -506,7 +506,10 @@ typedef struct smelt_run_desc {
      * and shape (which are given all the same), is row-contiguous and in the memory that the device uses. One
      * may share memory with an input if no thread reads there what another one writes. */
     smelt_array *into[SMELT_MAX_ARGUMENTS];
-    uint64_t reserved[8];
+    /* For SMELT_STAGE_IR of smelt_kernel_show: the compiler's pass after which it is shown. A wrong name's
+     * message lists the right ones. NULL: the last of those that all engines share. */
+    const char *after;
+    uint64_t reserved[7];
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
@@ -641,7 +644,8 @@ typedef struct smelt_dispatch_desc {
     smelt_stream *stream;
     const char *target;         /* for smelt_function_show_run, as in smelt_run_desc */
     smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
-    uint64_t reserved[8];
+    const char *after;          /* for smelt_function_show_run, as in smelt_run_desc */
+    uint64_t reserved[7];
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: those on the host before

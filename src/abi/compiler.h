@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 7
+#define COMPILER_INTERFACE 8
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
@@ -16,6 +16,7 @@ enum compile_output {
     COMPILE_SIMD,     /* fills `text`: the SIMD engine's vector IR with shapes as comments */
     COMPILE_WHY,      /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
     COMPILE_ASM,      /* fills `text`: of the PTX engine, PTX */
+    COMPILE_AFTER,    /* fills `text`: IR as the pass `after` of the request leaves it */
     COMPILE_CONSTANTS /* fills `constants` */
 };
 
@@ -36,8 +37,10 @@ static inline bool constant_matches(const smelt_constant *given, long index, con
 }
 
 struct compile_request {
-    const char *bitcode;
+    const char *bitcode; /* or LLVM's text, for tests of passes */
     size_t bitcode_size;
+    const char *after;          /* of COMPILE_AFTER; INVALID_ARGUMENT lists the names there are */
+    const char *only;           /* names with commas between: no other pass runs; NULL: all do */
     const char *cpu, *features; /* LLVM's names; NULL: this machine's. PTX: "sm_90a", "+ptx80", both given */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     uint64_t private_limit;          /* bytes of private arrays a thread may have */

@@ -1,10 +1,9 @@
-/* The order of the passes, from clang's bitcode to machine code. */
+/* One compile: LLVM and its errors, the stages from clang's bitcode to machine code, the library's door. */
 #include "base/clock.h"
 #include "compiler/escape.h"
-#include "compiler/pass.h"
+#include "compiler/pipeline.h"
 
-#include <llvm-c/Analysis.h>
-#include <llvm-c/BitReader.h>
+#include <llvm-c/IRReader.h>
 #include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
@@ -61,67 +60,21 @@ static void start_llvm(void) {
 static smelt_status read_bitcode(struct unit *unit) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
         unit->request->bitcode, unit->request->bitcode_size, "kernel");
-    LLVMBool failed = LLVMParseBitcodeInContext2(unit->context, buffer, &unit->module);
-    LLVMDisposeMemoryBuffer(buffer);
-    if (failed)
-        return unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read");
+    char *message = NULL;
+    /* Which takes the buffer, and reads text, too. */
+    if (LLVMParseIRInContext(unit->context, buffer, &unit->module, &message)) {
+        smelt_status status =
+            unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read: %.*s",
+                      (int)strcspn(message, "\n"), message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
     unit->layout = LLVMGetModuleDataLayout(unit->module);
     unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
-    if (!unit->entry) return unit_fail(unit, SMELT_ERROR_INTERNAL, "the module has no function " ENTRY_NAME);
-    return SMELT_OK;
-}
-
-/* LLVM joins neighbouring scalars of a thread to vectors in default<O3>, whatever the pass builder's options
- * say, but not in functions that must not use floating-point registers on their own account. */
-static void set_joining(struct unit *unit, bool allowed) {
-    unsigned kind = LLVMGetEnumAttributeKindForName("noimplicitfloat", 15);
-    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
-    if (allowed)
-        LLVMRemoveEnumAttributeAtIndex(unit->entry, function, kind);
-    else
-        LLVMAddAttributeAtIndex(unit->entry, function, LLVMCreateEnumAttribute(unit->context, kind, 0));
-}
-
-/* Passes in the order of DESIGN's data flow; what each requires and maintains stands at its head. */
-static smelt_status optimise(struct unit *unit) {
-    const struct engine_target *target = unit->target;
-    if (target->begin) TRY(target->begin(unit));
-    TRY(pass_declare(unit));
-    TRY(pass_alignment(unit));
-    TRY(pass_bindings(unit));
-    if (target->uninlined) TRY(target->uninlined(unit));
-    TRY(pass_initialisers_listed(unit));
-    TRY(pass_constants(unit));
-    TRY(pass_wrap(unit));
-    TRY(pass_guard(unit));
-    /* Straighten first: thrown-away loads are seen best before the optimiser rearranges them. And small
-     * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
-     * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
-     * kernel). */
-    TRY(run_passes(unit, "function(sroa<modify-cfg>,early-cse)"));
-    TRY(pass_leave(unit));
-    TRY(run_passes(unit, "function(simplifycfg),always-inline,globaldce"));
-    TRY(pass_initialisers_evaluated(unit));
-    TRY(run_passes(unit, "globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"));
-    TRY(pass_indexes(unit));
-    TRY(pass_leave(unit));
-    TRY(run_passes(unit, CLEAN_FUNCTIONS));
-    TRY(pass_guarded_bindings(unit));
-    TRY(pass_returns(unit));
-    TRY(pass_part(unit));
-    TRY(pass_hold(unit));
-    TRY(pass_sink(unit));
-    set_joining(unit, false);
-    TRY(run_passes(unit,
-                   "default<O3>,function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
-    set_joining(unit, true);
-    TRY(pass_sink(unit));
-    TRY(pass_constants_used(unit));
-    TRY(pass_used_bindings(unit));
-    TRY(pass_lines(unit));
-    TRY(pass_thread_limits(unit));
-    TRY(pass_refuse(unit));
-    return pass_indirect(unit);
+    return unit->entry
+               ? SMELT_OK
+               : unit_fail(unit, SMELT_ERROR_INTERNAL,
+                           "clang's output is not bitcode LLVM 19 can read: it has no function " ENTRY_NAME);
 }
 
 static smelt_status print_module(struct unit *unit) {
@@ -132,31 +85,16 @@ static smelt_status print_module(struct unit *unit) {
                               : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
 }
 
-smelt_status verify_module(struct unit *unit) {
-#ifndef NDEBUG
-    char *message = NULL;
-    if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message)) {
-        smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "invalid IR: %s", message);
-        LLVMDisposeMessage(message);
-        return status;
-    }
-    LLVMDisposeMessage(message);
-#endif
-    (void)unit;
-    return SMELT_OK;
-}
-
 /* From IR of one thread to the engine's. */
 static smelt_status lower(struct unit *unit) {
-    TRY(pass_bfloat(unit));
     unit->result->image.has_barrier = function_has_intrinsic(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
-    return unit->target->lower(unit);
+    unit->result->image.engine = unit->engine;
+    return pipeline_lower(unit);
 }
 
 static smelt_status optimise_all(struct unit *unit) {
     TRY(read_bitcode(unit));
-    TRY(pass_specialise(unit));
-    TRY(optimise(unit));
+    TRY(pipeline_optimise(unit));
     return verify_module(unit);
 }
 
@@ -172,13 +110,14 @@ static smelt_status stage(struct unit *unit, const char *name, smelt_status (*wo
 
 static smelt_status run(struct unit *unit) {
     enum compile_output output = unit->request->output;
+    TRY(pipeline_check(unit));
     TRY(stage(unit, "optimise", optimise_all));
-    if (output == COMPILE_IR) return print_module(unit);
+    if (output == COMPILE_IR || unit->stopped) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
     TRY(stage(unit, unit->target->stage, lower));
+    if (unit->stopped) return print_module(unit);
     if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;
     TRY(verify_module(unit));
-    unit->result->image.engine = unit->engine;
     return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", unit->target->generate);
 }
 
@@ -248,7 +187,7 @@ static smelt_status compile(const struct compile_request *request, struct compil
     *result = (struct compile_result){0};
     bool refused;
     smelt_status status = compile_for((enum engine)request->shape.engine, request, result, &refused);
-    return refused ? compile_instead(request, result) : status;
+    return refused && request->output != COMPILE_AFTER ? compile_instead(request, result) : status;
 }
 
 static int vector_bits(const char *cpu) {

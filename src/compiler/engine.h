@@ -8,12 +8,21 @@
 struct unit;
 typedef smelt_status engine_pass(struct unit *unit);
 
+/* A step of the pipeline; a list ends with one of zeros. */
+struct pass {
+    const char *name; /* for `smelt show --after`; NULL: a step that has none */
+    engine_pass *run;
+    const char *llvm; /* instead of `run`: LLVM's passes, by name */
+};
+#define PASS(name_, run_) {.name = (name_), .run = (run_)}
+#define LLVM_PASSES(names) {.llvm = (names)}
+
 struct engine_target {
-    const char *stage;      /* what lowering is called in traces */
-    engine_pass *begin;     /* (optional) before all other passes */
-    engine_pass *uninlined; /* (optional) on functions that are not inlined yet */
-    engine_pass *lower;     /* from code of one thread to the engine's; without `generate`, to the end */
-    engine_pass *generate;  /* (optional) from there to machine code */
+    const char *stage;            /* what lowering is called in traces */
+    const struct pass *begin;     /* (optional) before all other passes */
+    const struct pass *uninlined; /* (optional) on functions that are not inlined yet */
+    const struct pass *lower; /* from code of one thread to the engine's; without `generate`, to the end */
+    engine_pass *generate;    /* (optional) from there to machine code */
     smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */
 
     bool may_refuse;        /* kernels that the scalar engine then runs; functions may not call themselves */

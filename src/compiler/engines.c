@@ -2,25 +2,27 @@
 #include "compiler/engine.h"
 #include "compiler/pass.h"
 
-static smelt_status lower_simd(struct unit *unit) {
-    mark_written_first(unit);
-    return pass_simd(unit);
-}
+static const struct pass of_scalar[] = {PASS("lower", pass_lower_scalar), {0}};
 
-static smelt_status prepare_ptx(struct unit *unit) {
-    TRY(pass_ptx_math(unit));
-    return pass_ptx_memory(unit);
-}
+static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
+                                      PASS("simd-prepare", pass_simd_prepare),
+                                      PASS("simd-gang", pass_simd_gang),
+                                      PASS("simd-settle", pass_simd_settle),
+                                      {0}};
+
+static const struct pass before_ptx[] = {PASS("ptx-target", pass_ptx_target), {0}};
+static const struct pass uninlined_ptx[] = {
+    PASS("ptx-math", pass_ptx_math), PASS("ptx-memory", pass_ptx_memory), {0}};
 
 static const struct engine_target engines[] = {
     [ENGINE_SCALAR] = {.stage = "lower",
-                       .lower = pass_lower_scalar,
+                       .lower = of_scalar,
                        .generate = pass_codegen,
                        .run_passes = run_plain_passes,
                        .fills_memory = true,
                        .calls_runtime = true},
     [ENGINE_SIMD] = {.stage = "vectorise",
-                     .lower = lower_simd,
+                     .lower = of_simd,
                      .generate = pass_codegen,
                      .run_passes = run_plain_passes,
                      .may_refuse = true,
@@ -29,9 +31,9 @@ static const struct engine_target engines[] = {
                      .calls_runtime = true,
                      .wants_vectors = true},
     [ENGINE_PTX] = {.stage = "make PTX",
-                    .begin = pass_ptx_target,
-                    .uninlined = prepare_ptx,
-                    .lower = pass_ptx,
+                    .begin = before_ptx,
+                    .uninlined = uninlined_ptx,
+                    .lower = ptx_passes,
                     .run_passes = run_ptx_passes,
                     .specialises = true,
                     .claims_alignment = true,

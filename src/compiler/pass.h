@@ -20,6 +20,7 @@ struct unit {
     struct compile_result *result;
     enum engine engine;
     const struct engine_target *target; /* the engine's entry in engines.c */
+    bool stopped;                       /* after the pass that the request names */
     bool refused;                       /* by the SIMD engine: the scalar engine will do it */
     smelt_status diagnosed;             /* an error LLVM reported by itself; the message is in the result */
     uint64_t
@@ -91,7 +92,7 @@ smelt_status run_plain_passes(struct unit *unit, const char *passes);
 /* In debug builds: INTERNAL if LLVM's verifier finds the module wrong. */
 smelt_status verify_module(struct unit *unit);
 
-/* ---- The passes, in the order they run. Each is one file. */
+/* ---- The passes, in about the order they run (pipeline.c). Each is one file. */
 
 /* declare.c — gives intrinsics their attributes, makes all but the entry internal and inlined. */
 smelt_status pass_declare(struct unit *unit);
@@ -168,25 +169,28 @@ smelt_status pass_specialise(struct unit *unit);
  * features; NULL: this machine's. */
 int simd_vector_bits(const char *cpu, const char *features);
 
-/* compiler/simd/vectorise.c — the entry becomes code of a gang. Sets unit->refused, with a message, where it
- * cannot. */
-smelt_status pass_simd(struct unit *unit);
+/* compiler/simd/prepare.c, vectorise.c, settle.c — the entry gets the form that the vectoriser understands;
+ * becomes code of a gang; is made safe from LLVM's code generator. They set unit->refused, with a message,
+ * where they cannot. */
+smelt_status pass_simd_prepare(struct unit *unit);
+smelt_status pass_simd_gang(struct unit *unit);
+smelt_status pass_simd_settle(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's
  * runtime. */
 smelt_status pass_lower_scalar(struct unit *unit);
 /* compiler/cpu/written_first.c — threadgroup variables that all threads of a group write before any reads
  * them go into this section. */
 #define WRITTEN_FIRST_SECTION "written first"
-void mark_written_first(struct unit *unit);
+smelt_status pass_written_first(struct unit *unit);
 /* compiler/cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context
  * *) names; image.private_bytes is measured, LIMIT if it is too much. */
 smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
 smelt_status measure_private_memory(struct unit *unit);
 /* compiler/ptx/ptx.c — the entry becomes a kernel for NVIDIA GPUs, and PTX. */
-smelt_status pass_ptx(struct unit *unit);
+extern const struct pass ptx_passes[];
 /* compiler/ptx/retarget.c — the module's target and data layout are NVPTX's: LLVM then optimises for a GPU,
  * where lanes go different ways and 64 bits cost twice as much as 32. Its address spaces stay clang's until
- * pass_ptx. */
+ * pass_ptx_retarget. */
 smelt_status pass_ptx_target(struct unit *unit);
 /* compiler/ptx/code.c — LLVM passes that ask what a GPU can do. */
 smelt_status run_ptx_passes(struct unit *unit, const char *passes);

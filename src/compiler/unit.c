@@ -1,6 +1,7 @@
 /* The helpers of pass.h: failures, types and constants, intrinsics, LLVM's own passes by name. */
 #include "compiler/pass.h"
 
+#include <llvm-c/Analysis.h>
 #include <llvm-c/Error.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdarg.h>
@@ -82,6 +83,20 @@ smelt_status keep_code(struct unit *unit, const char *code, size_t size) {
         unit->result->image.object = copy;
         unit->result->image.object_size = size;
     }
+    return SMELT_OK;
+}
+
+smelt_status verify_module(struct unit *unit) {
+#ifndef NDEBUG
+    char *message = NULL;
+    if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message)) {
+        smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "invalid IR: %s", message);
+        LLVMDisposeMessage(message);
+        return status;
+    }
+    LLVMDisposeMessage(message);
+#endif
+    (void)unit;
     return SMELT_OK;
 }
 

@@ -77,6 +77,7 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
                                       .cpu = options->target ? options->target : cpu,
                                       .features =
                                           options->target ? gpu_target_features(options->target) : NULL,
+                                      .after = options->after,
                                       .constants = options->constants,
                                       .private_limit = PRIVATE_LIMIT_BYTES,
                                       .shape = options->shape,
@@ -101,7 +102,7 @@ smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_
     return SMELT_OK;
 }
 
-static enum compile_output output_of(smelt_stage stage) {
+static enum compile_output output_of(smelt_stage stage, const char *after) {
     switch (stage) {
     case SMELT_STAGE_SIMD:
         return COMPILE_SIMD;
@@ -111,14 +112,14 @@ static enum compile_output output_of(smelt_stage stage) {
     case SMELT_STAGE_PTX:
         return COMPILE_ASM;
     default:
-        return COMPILE_IR;
+        return after ? COMPILE_AFTER : COMPILE_IR;
     }
 }
 
 smelt_status code_show(struct bytes bitcode, const struct code_options *options, const char *cpu,
                        smelt_stage stage, char **text) {
     struct compile_result result = {0};
-    TRY(run_compiler(bitcode, options, cpu, output_of(stage), &result));
+    TRY(run_compiler(bitcode, options, cpu, output_of(stage, options->after), &result));
     image_free(&result.image);
     free(result.constants);
     *text = result.text;

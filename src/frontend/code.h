@@ -12,6 +12,7 @@ struct code_options {
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     struct code_shape shape;
     const char *target; /* what code is made for: "sm_90a"; NULL: a CPU */
+    const char *after;  /* for code_show: the pass whose IR is stage `ir`; NULL: the last of all engines */
 };
 
 /* `key` names the bitcode: what it was made from, or its own hash. `cpu` as LLVM calls it; NULL: this

@@ -310,7 +310,8 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
     struct shape_desc shape = {.grid = grid,
                                .group = desc->threadgroup,
                                .barrier_hint = barrier_hint(function),
-                               .target = desc->target};
+                               .target = desc->target,
+                               .after = desc->after};
     struct launch launch = {.what = name, .device = device, .timeout = desc->timeout};
     TRY(shape_for_stage(&launch, &shape, stage, &options));
     return function->packaged

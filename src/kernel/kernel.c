@@ -498,7 +498,8 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
                                        .group = desc->threadgroup,
                                        .clamp = true,
                                        .barrier_hint = compile_has_barrier(&translation),
-                                       .target = desc->target};
+                                       .target = desc->target,
+                                       .after = desc->after};
             status = only_entry(&translation, &signature, &entry);
             if (status == SMELT_OK) status = shape_for_stage(&launch, &shape, stage, &options);
             if (status == SMELT_OK) status = compile_show(&translation, entry, &options, stage, text);

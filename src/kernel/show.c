@@ -54,11 +54,15 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     static const int64_t usual[3] = {256, 1, 1};
     const int64_t *group = desc->group[0] ? desc->group : usual;
     bool vectors = stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY;
+    if (desc->after && stage != SMELT_STAGE_IR)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': after names a pass; only stage ir has one",
+                    what);
     TRY(check_target(what, desc->target));
     TRY(launch_measure(launch, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual));
     struct code_shape *shape = &options->shape;
     device->shape(launch, desc->barrier_hint, shape);
     options->target = device->target;
+    options->after = desc->after;
     if (vectors && (desc->target || shape->engine != ENGINE_SIMD))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': stages simd and why are of the SIMD engine; %s '%s' runs another", what,

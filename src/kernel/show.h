@@ -13,6 +13,7 @@ struct shape_desc {
     bool clamp;           /* body form: groups are no larger than the grid */
     bool barrier_hint;
     const char *target; /* of a GPU; NULL: the device's */
+    const char *after;  /* a pass; NULL: none is named */
 };
 
 /* What the full groups of the launch, which has no sizes yet, are compiled for: options' shape and target.

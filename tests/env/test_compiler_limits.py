@@ -60,7 +60,8 @@ def test_crashes(scratch):
 
 def test_says_yes_and_writes_nothing(scratch):
     done, _ = scratch.run_exp(SMELT_CLANG=fake(scratch, "exit 0\n"))
-    expect_failure(done, 3, "smelt: kernel 'probe': clang's output is not bitcode LLVM 19 can read")
+    expect_failure(done, 3, "smelt: kernel 'probe': clang's output is not bitcode LLVM 19 can read: "
+                   "it has no function __smelt_entry")
 
 
 def test_writes_without_end(scratch):

@@ -213,11 +213,11 @@ static bool is_written_first(struct variable *v) {
     return true;
 }
 
-void mark_written_first(struct unit *unit) {
+smelt_status pass_written_first(struct unit *unit) {
     const struct code_shape *shape = &unit->request->shape;
     bool known = shape->size[0] && shape->size[1] && shape->size[2];
     LLVMValueRef barrier = first_barrier(unit->entry);
-    if (shape->masked || !known || !barrier) return;
+    if (shape->masked || !known || !barrier) return SMELT_OK;
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
         if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE) continue;
         struct variable v = {.unit = unit,
@@ -228,4 +228,5 @@ void mark_written_first(struct unit *unit) {
         if (v.written && is_written_first(&v)) LLVMSetSection(g, WRITTEN_FIRST_SECTION);
         free(v.written);
     }
+    return SMELT_OK;
 }

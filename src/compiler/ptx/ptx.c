@@ -5,34 +5,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-smelt_status pass_ptx(struct unit *unit) {
-    unit->result->image.engine = unit->engine;
-    TRY(measure_private_memory(unit));
-    TRY(pass_ptx_inline(unit));
-    TRY(pass_ptx_retarget(unit));
-    TRY(pass_ptx_addresses(unit));
-    TRY(run_ptx_passes(unit, "function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
-    TRY(pass_ptx_memory(unit));
-    TRY(pass_ptx_unroll(unit));
-    TRY(pass_ptx_division(unit));
-    TRY(pass_ptx_matrix(unit));
-    release_held(unit, unit->entry);
-    TRY(pass_ptx_simdgroup(unit));
+const struct pass ptx_passes[] = {
+    PASS(NULL, measure_private_memory),
+    PASS("ptx-inline", pass_ptx_inline),
+    PASS("ptx-retarget", pass_ptx_retarget),
+    PASS("ptx-addresses", pass_ptx_addresses),
+    LLVM_PASSES("function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"),
+    PASS("ptx-memory-inlined", pass_ptx_memory),
+    PASS("ptx-unroll", pass_ptx_unroll),
+    PASS("ptx-division", pass_ptx_division),
+    PASS("ptx-matrix", pass_ptx_matrix),
+    PASS("ptx-simdgroup", pass_ptx_simdgroup),
     /* Ways that were copied may leave blocks behind that nothing reaches. */
-    TRY(run_ptx_passes(unit, "function(simplifycfg)"));
-    TRY(pass_ptx_lower(unit));
-    TRY(verify_module(unit));
-    TRY(run_ptx_passes(unit, "function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
-                             "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce,loop-unroll<O3>,"
-                             "instcombine<no-verify-fixpoint>,simplifycfg,early-cse<memssa>),globaldce"));
-    TRY(pass_ptx_pack(unit));
-    TRY(pass_ptx_atomics(unit));
-    TRY(run_ptx_passes(unit, "function(adce)"));
-    TRY(pass_ptx_align(unit));
-    TRY(pass_ptx_convert(unit));
-    TRY(pass_ptx_zero_signs(unit));
-    return pass_ptx_code(unit);
-}
+    LLVM_PASSES("function(simplifycfg)"),
+    PASS("ptx-lower", pass_ptx_lower),
+    PASS(NULL, verify_module),
+    LLVM_PASSES("function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"
+                "instcombine<no-verify-fixpoint>,simplifycfg,gvn,dse,adce,loop-unroll<O3>,"
+                "instcombine<no-verify-fixpoint>,simplifycfg,early-cse<memssa>),globaldce"),
+    PASS("ptx-pack", pass_ptx_pack),
+    PASS("ptx-atomics", pass_ptx_atomics),
+    LLVM_PASSES("function(adce)"),
+    PASS("ptx-align", pass_ptx_align),
+    PASS("ptx-convert", pass_ptx_convert),
+    PASS("ptx-zero-signs", pass_ptx_zero_signs),
+    PASS("ptx-code", pass_ptx_code),
+    {0}};
 
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects) {

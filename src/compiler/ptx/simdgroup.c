@@ -119,6 +119,7 @@ static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
 
 smelt_status pass_ptx_simdgroup(struct unit *unit) {
     struct divergence divergence = {0};
+    release_held(unit, unit->entry);
     if (!has_operations(unit)) return SMELT_OK;
     smelt_status status = lower_operations(unit, &divergence);
     divergence_free(&divergence);

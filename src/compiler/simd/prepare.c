@@ -252,7 +252,8 @@ static void add_disjoint_bits(struct simd *s) {
     }
 }
 
-smelt_status simd_prepare(struct simd *s) {
+static smelt_status prepare(struct simd *s) {
+    TRY(measure_private_memory(s->unit));
     expand_memory_calls(s);
     if (s->refused) return SMELT_OK;
     split_odd_words(s);
@@ -267,4 +268,8 @@ smelt_status simd_prepare(struct simd *s) {
     if (!split_pair_phis_once(s)) return SMELT_OK;
     while (split_pair_phis_once(s)) continue;
     return run_passes(s->unit, "function(adce)");
+}
+
+smelt_status pass_simd_prepare(struct unit *unit) {
+    return simd_run(unit, prepare);
 }

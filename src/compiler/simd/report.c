@@ -161,10 +161,10 @@ void remark_control_flow(struct simd *s) {
 
 /* ---- Texts. */
 
-static void add(struct simd *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add(struct unit *unit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void add(struct simd *s, const char *format, ...) {
-    char *old = s->unit->result->text, *piece = NULL, *text = NULL;
+static void add(struct unit *unit, const char *format, ...) {
+    char *old = unit->result->text, *piece = NULL, *text = NULL;
     va_list arguments;
     va_start(arguments, format);
     int length = vasprintf(&piece, format, arguments);
@@ -174,7 +174,7 @@ static void add(struct simd *s, const char *format, ...) {
     text = realloc(old, before + (size_t)length + 1);
     if (text) {
         memcpy(text + before, piece, (size_t)length + 1);
-        s->unit->result->text = text;
+        unit->result->text = text;
     }
     free(piece);
 }
@@ -183,71 +183,72 @@ static void describe_gang(struct simd *s, const char *mark) {
     const char *missing = s->code->masked ? ", the last lanes may be missing" : "";
     int simdgroups = s->lanes / SIMDGROUP_LANES;
     if (s->chunk_lanes == 1)
-        add(s, "%sa gang is %d threads side by side, with vectors along each thread's own rows\n", mark,
+        add(s->unit, "%sa gang is %d threads side by side, with vectors along each thread's own rows\n", mark,
             s->lanes);
     else
-        add(s, "%sa gang is %d threads (%d simdgroup%s) in %d vectors of %d lanes, %d-bit registers%s\n",
-            mark, s->lanes, simdgroups, simdgroups == 1 ? "" : "s", s->chunk_count, s->chunk_lanes,
-            s->vector_bits, missing);
+        add(s->unit,
+            "%sa gang is %d threads (%d simdgroup%s) in %d vectors of %d lanes, %d-bit registers%s\n", mark,
+            s->lanes, simdgroups, simdgroups == 1 ? "" : "s", s->chunk_count, s->chunk_lanes, s->vector_bits,
+            missing);
 }
 
 void write_why(struct simd *s) {
     describe_gang(s, "");
     for (const struct remark *r = s->remarks; r; r = r->next) {
         if (r->file && r->line)
-            add(s, "%s:%u:%u: %s\n", r->file, r->line, r->column, r->text);
+            add(s->unit, "%s:%u:%u: %s\n", r->file, r->line, r->column, r->text);
         else
-            add(s, "%s\n", r->text);
+            add(s->unit, "%s\n", r->text);
     }
-    if (!s->remarks) add(s, "all accesses are plain vectors, all control flow is uniform\n");
+    if (!s->remarks) add(s->unit, "all accesses are plain vectors, all control flow is uniform\n");
 }
 
 static void describe_shape(struct simd *s, int shape) {
     if (shape == SHAPE_VARYING) {
-        add(s, "varying");
+        add(s->unit, "varying");
         return;
     }
     if (shape <= SHAPE_UNIFORM) {
-        add(s, "uniform");
+        add(s->unit, "uniform");
         return;
     }
     const int64_t *offsets = shape_offsets(s, shape);
     bool stride = true;
     for (int i = 1; i < s->lanes; i++) stride &= offsets[i] == i * offsets[1];
     if (stride) {
-        add(s, "affine, stride %lld", (long long)offsets[1]);
+        add(s->unit, "affine, stride %lld", (long long)offsets[1]);
         return;
     }
-    add(s, "affine, offsets");
-    for (int i = 0; i < s->lanes && i < 40; i++) add(s, " %lld", (long long)offsets[i]);
-    if (s->lanes > 40) add(s, " ...");
+    add(s->unit, "affine, offsets");
+    for (int i = 0; i < s->lanes && i < 40; i++) add(s->unit, " %lld", (long long)offsets[i]);
+    if (s->lanes > 40) add(s->unit, " ...");
 }
 
 void write_shapes(struct simd *s) {
     describe_gang(s, "; ");
-    add(s, "; ---- the code of a thread, with the shape of each value\n");
+    add(s->unit, "; ---- the code of a thread, with the shape of each value\n");
     for (int place = 0; place < s->block_count; place++) {
         const struct block *block = &s->blocks[place];
         bool header = block->loop >= 0 && s->loops[block->loop].header == place;
-        add(s, "; %s:%s%s%s\n", LLVMGetBasicBlockName(block->original),
+        add(s->unit, "; %s:%s%s%s\n", LLVMGetBasicBlockName(block->original),
             header ? s->loops[block->loop].divergent ? " (masked loop)" : " (loop)" : "",
             block->mask_of == 0 ? "" : " (some lanes)", block->divergent ? " (divergent branch)" : "");
         FOR_EACH_INSTRUCTION(i, block->original) {
             char *text = LLVMPrintValueToString(i);
-            add(s, "; %s", text);
+            add(s->unit, "; %s", text);
             if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) {
-                add(s, "   ; ");
+                add(s->unit, "   ; ");
                 describe_shape(s, shape_of(s, i));
             }
-            add(s, "\n");
+            add(s->unit, "\n");
             LLVMDisposeMessage(text);
         }
     }
-    add(s, "; ---- the code of a gang\n");
+    add(s->unit, "; ---- the code of a gang\n");
 }
 
-void write_gang(struct simd *s) {
-    char *text = LLVMPrintModuleToString(s->unit->module);
-    add(s, "%s", text);
+void write_gang(struct unit *unit) {
+    char *text = LLVMPrintModuleToString(unit->module);
+    add(unit, "%s", text);
     LLVMDisposeMessage(text);
 }

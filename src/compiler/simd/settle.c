@@ -17,18 +17,18 @@ static bool decides_some_lanes(LLVMOpcode opcode, LLVMValueRef constant) {
     return decided > 0 && decided < lanes;
 }
 
-static LLVMValueRef hide(struct simd *s, LLVMValueRef constant) {
+static LLVMValueRef hide(struct unit *unit, LLVMValueRef constant) {
     LLVMTypeRef type = LLVMTypeOf(constant);
-    LLVMValueRef place = LLVMAddGlobal(s->unit->module, type, "lanes");
+    LLVMValueRef place = LLVMAddGlobal(unit->module, type, "lanes");
     LLVMSetInitializer(place, constant);
     LLVMSetLinkage(place, LLVMPrivateLinkage);
     LLVMSetGlobalConstant(place, true);
     LLVMSetExternallyInitialized(place, true);
-    return LLVMBuildLoad2(s->unit->builder, type, place, "");
+    return LLVMBuildLoad2(unit->builder, type, place, "");
 }
 
-void settle_lanes(struct simd *s) {
-    FOR_EACH_BLOCK(block, s->gang)
+smelt_status pass_simd_settle(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(i, block) {
         LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
         bool absorbs = opcode == LLVMAnd || opcode == LLVMMul || opcode == LLVMOr;
@@ -38,8 +38,10 @@ void settle_lanes(struct simd *s) {
             continue;
         for (unsigned o = 0; o < 2; o++) {
             if (!decides_some_lanes(opcode, LLVMGetOperand(i, o))) continue;
-            LLVMPositionBuilderBefore(s->unit->builder, i);
-            LLVMSetOperand(i, o, hide(s, LLVMGetOperand(i, o)));
+            LLVMPositionBuilderBefore(unit->builder, i);
+            LLVMSetOperand(i, o, hide(unit, LLVMGetOperand(i, o)));
         }
     }
+    if (unit->request->output == COMPILE_SIMD) write_gang(unit);
+    return SMELT_OK;
 }

@@ -284,9 +284,6 @@ void emit_log(struct simd *s, LLVMValueRef call);
 /* instructions.c — the instructions of one block, each by its family. */
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
 
-/* settle.c — the gang's code as LLVM's code generator does not misread it. */
-void settle_lanes(struct simd *s);
-
 /* ---- Reports (report.c). */
 /* "it depends on what is loaded from memory in line 7", or "" when --why is not asked for. */
 const char *why_varying(struct simd *s, LLVMValueRef value);
@@ -294,10 +291,11 @@ void remark_control_flow(struct simd *s);
 /* Into the result's text: the remarks; the thread's code with shapes; the gang's code. */
 void write_why(struct simd *s);
 void write_shapes(struct simd *s);
-void write_gang(struct simd *s);
+void write_gang(struct unit *unit);
 
 /* ---- Passes. */
-smelt_status simd_prepare(struct simd *s);
+/* vectorise.c — does the work with a data model of its own, which ends with it. */
+smelt_status simd_run(struct unit *unit, smelt_status (*work)(struct simd *s));
 /* words.c — for prepare.c: loads and stores of integers of three, five, six or seven bytes are split. */
 void split_odd_words(struct simd *s);
 smelt_status simd_order(struct simd *s);

@@ -1,7 +1,8 @@
 /* The SIMD engine's vectoriser: from the optimised entry of one thread to the code of a gang.
  *
- * Requires: the optimised entry, bfloat arithmetic lowered. Establishes: the entry takes a pointer to a
- * struct gang_context; image.lanes, stack_bytes. Refuses what it cannot do: unit->refused. */
+ * Requires: the optimised entry, bfloat arithmetic lowered, as prepare.c leaves it. Establishes: the entry
+ * takes a pointer to a struct gang_context; image.lanes, stack_bytes. Refuses what it cannot do:
+ * unit->refused. */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -271,9 +272,6 @@ static int count_accesses(struct simd *s) {
 
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
-    TRY(measure_private_memory(unit));
-    TRY(simd_prepare(s));
-    if (s->refused) return SMELT_OK;
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) write_shapes(s);
@@ -287,25 +285,27 @@ static smelt_status vectorise(struct simd *s) {
     TRY(verify_module(unit));
     TRY(run_passes(unit, CLEAN_UP));
     if (s->chunk_lanes == 1) TRY(run_target_passes(unit, JOIN_NEIGHBOURS));
-    settle_lanes(s);
     measure_stack(s);
-    if (unit->request->output == COMPILE_SIMD) write_gang(s);
     if (unit->request->output == COMPILE_WHY) write_why(s);
     return SMELT_OK;
 }
 
 #define TABLE_SIZE 4096
 
-smelt_status pass_simd(struct unit *unit) {
+smelt_status simd_run(struct unit *unit, smelt_status (*work)(struct simd *s)) {
     struct simd s = {
         .unit = unit, .entry = unit->entry, .code = &unit->request->shape, .table_size = TABLE_SIZE};
     s.table = arena_alloc(&s.arena, TABLE_SIZE * sizeof *s.table);
     smelt_status status =
-        s.table ? vectorise(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
+        s.table ? work(&s) : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
     if (status == SMELT_OK && s.refused) {
         unit->refused = true;
         status = SMELT_ERROR_UNSUPPORTED;
     }
     arena_free(&s.arena);
     return status;
+}
+
+smelt_status pass_simd_gang(struct unit *unit) {
+    return simd_run(unit, vectorise);
 }

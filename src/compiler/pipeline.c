@@ -1,0 +1,129 @@
+#include "compiler/pipeline.h"
+#include "base/text.h"
+
+#include <string.h>
+
+/* LLVM joins neighbouring scalars of a thread to vectors in default<O3>, whatever the pass builder's options
+ * say, but not in functions that must not use floating-point registers on their own account. */
+static void set_joining(struct unit *unit, bool allowed) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("noimplicitfloat", 15);
+    LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    if (allowed)
+        LLVMRemoveEnumAttributeAtIndex(unit->entry, function, kind);
+    else
+        LLVMAddAttributeAtIndex(unit->entry, function, LLVMCreateEnumAttribute(unit->context, kind, 0));
+}
+
+static smelt_status optimise_thread(struct unit *unit) {
+    set_joining(unit, false);
+    TRY(run_passes(unit,
+                   "default<O3>,function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"));
+    set_joining(unit, true);
+    return SMELT_OK;
+}
+
+/* ---- The passes of all engines. */
+
+static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
+                                         PASS("declare", pass_declare),
+                                         PASS("alignment", pass_alignment),
+                                         PASS("bindings", pass_bindings),
+                                         {0}};
+
+static const struct pass of_thread[] = {
+    PASS("initialisers-listed", pass_initialisers_listed),
+    PASS("constants", pass_constants),
+    PASS("wrap", pass_wrap),
+    PASS("guard", pass_guard),
+    /* Leave first: thrown-away loads are seen best before the optimiser rearranges them. And small
+     * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
+     * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
+     * kernel). */
+    LLVM_PASSES("function(sroa<modify-cfg>,early-cse)"),
+    PASS("leave", pass_leave),
+    LLVM_PASSES("function(simplifycfg),always-inline,globaldce"),
+    PASS("initialisers-evaluated", pass_initialisers_evaluated),
+    LLVM_PASSES("globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"),
+    PASS("indexes", pass_indexes),
+    PASS("leave-inlined", pass_leave),
+    LLVM_PASSES(CLEAN_FUNCTIONS),
+    PASS("guarded-bindings", pass_guarded_bindings),
+    PASS("returns", pass_returns),
+    PASS("part", pass_part),
+    PASS("hold", pass_hold),
+    PASS("sink", pass_sink),
+    PASS("optimise", optimise_thread),
+    PASS("sink-optimised", pass_sink),
+    PASS("constants-used", pass_constants_used),
+    PASS("used-bindings", pass_used_bindings),
+    PASS("lines", pass_lines),
+    PASS("thread-limits", pass_thread_limits),
+    PASS("refuse", pass_refuse),
+    PASS("indirect", pass_indirect),
+    {0}};
+
+static const struct pass to_engine[] = {PASS("bfloat", pass_bfloat), {0}};
+
+/* ---- Running them. */
+
+enum { LISTS = 6, LOWERING = 4 /* the first of the lists that lower */ };
+
+static const struct pass *list_at(const struct engine_target *engine, int index) {
+    const struct pass *const lists[LISTS] = {engine->begin, of_bitcode, engine->uninlined,
+                                             of_thread,     to_engine,  engine->lower};
+    static const struct pass none[] = {{0}};
+    return lists[index] ? lists[index] : none;
+}
+
+static bool is_end(const struct pass *pass) {
+    return !pass->run && !pass->llvm;
+}
+
+/* Whether `name` is one of the words of a list with commas. */
+static bool is_in_list(const char *name, const char *list) {
+    size_t length = strlen(name);
+    for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)
+        if (strncmp(list, name, length) == 0 && strchr(",", list[length])) return true;
+    return false;
+}
+
+static smelt_status run_lists(struct unit *unit, int from, int to) {
+    const struct compile_request *request = unit->request;
+    for (int i = from; i < to; i++) {
+        for (const struct pass *pass = list_at(unit->target, i); !is_end(pass) && !unit->stopped; pass++) {
+            if (request->only && !(pass->name && is_in_list(pass->name, request->only))) continue;
+            TRY(pass->run ? pass->run(unit) : run_passes(unit, pass->llvm));
+            unit->stopped =
+                request->output == COMPILE_AFTER && pass->name && strcmp(pass->name, request->after) == 0;
+        }
+    }
+    return SMELT_OK;
+}
+
+smelt_status pipeline_optimise(struct unit *unit) {
+    return run_lists(unit, 0, LOWERING);
+}
+
+smelt_status pipeline_lower(struct unit *unit) {
+    return run_lists(unit, LOWERING, LISTS);
+}
+
+smelt_status pipeline_check(struct unit *unit) {
+    const struct compile_request *request = unit->request;
+    struct text names = {0};
+    if (request->output != COMPILE_AFTER) return SMELT_OK;
+    for (int i = 0; i < LISTS; i++) {
+        for (const struct pass *pass = list_at(unit->target, i); !is_end(pass); pass++) {
+            if (!pass->name) continue;
+            if (strcmp(pass->name, request->after) == 0) {
+                text_free(&names);
+                return SMELT_OK;
+            }
+            text_addf(&names, "%s%s", names.length ? ", " : "", pass->name);
+        }
+    }
+    smelt_status status = unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT, "pass '%s' is unknown; expected %s",
+                                    request->after, text_string(&names));
+    text_free(&names);
+    return status;
+}
