@@ -1,4 +1,5 @@
 /* The CPU as a device: loading of images, launches over the pool. */
+#include "base/alarm.h"
 #include "base/interrupt.h"
 #include "device/cpu/gang.h"
 #include "device/cpu/interrupt.h"

@@ -1,9 +1,9 @@
 /* Interrupts of launches.
  *
- * A thread, the watcher, sleeps until any interrupt of the process is raised. Then it looks at all workers:
- * one whose launch has that interrupt gets a signal, again and again until it has left the launch. The
- * handler takes the worker back where it runs generated code; where it runs the engine's own, which notices
- * the launch's stop flag soon, it does nothing. Workers of other launches get no signal.
+ * When any interrupt of the process is raised, the watcher (base/watch.h) looks at all workers: one whose
+ * launch has that interrupt gets a signal, again and again until it has left the launch. The handler takes
+ * the worker back where it runs generated code; where it runs the engine's own, which notices the launch's
+ * stop flag soon, it does nothing. Workers of other launches get no signal.
  *
  * Between worker and watcher: a worker says which launch it works for; the watcher says that it is looking,
  * reads it, and signals or not. A worker that ends its work takes the launch back, and waits while the
@@ -11,10 +11,9 @@
  * a thread that has gone back to its caller. */
 #include "device/cpu/interrupt.h"
 #include "base/clock.h"
-#include "base/thread.h"
 #include "base/interrupt.h"
+#include "base/watch.h"
 #include "device/cpu/leave.h"
-#include "device/cpu/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,26 +27,11 @@
 /* Ignored where nobody handles it, let through by debuggers, used by hardly anyone. */
 const int interruption_signal = SIGURG;
 
-/* Signals follow each other quickly at first: a thread may spend most of its time in functions that are not
- * left, copies of large arrays for instance. */
-#define FIRST_PAUSE 50e-6
-#define FIRST_ROUNDS 3000
-#define LAST_PAUSE 1e-3
-
 /* A signal that has not come by then was eaten by somebody. */
 #define SIGNAL_SECONDS 0.2
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
-static struct worker *workers;
-static struct interrupt_watch *watches;
-static atomic_bool watching; /* the watcher is there */
-
-struct interrupt_watch {
-    struct interrupt_watch *next;
-    smelt_interrupt *interrupt;
-    void (*act)(void *context);
-    void *context;
-};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct worker *workers; /* under the lock */
 
 /* ---- The signal. */
 
@@ -205,44 +189,27 @@ void interruption_forget(struct worker *worker) {
     pthread_mutex_unlock(&lock);
 }
 
-/* ---- The watcher. */
+/* ---- On the watcher's thread. */
 
 /* True while somebody has still to end. */
-static bool tell_all(bool check_handler) {
+static bool tell_all(unsigned round) {
     bool any = false;
     pthread_mutex_lock(&lock);
-    if (check_handler) install();
+    if (round % 64 == 0) install();
     for (struct worker *worker = workers; worker; worker = worker->interruption.next) any |= tell(worker);
-    for (struct interrupt_watch *watch = watches; watch; watch = watch->next) {
-        if (!watch->act || !interrupt_is_raised(watch->interrupt)) continue;
-        watch->act(watch->context);
-        watch->act = NULL;
-    }
     pthread_mutex_unlock(&lock);
     return any;
 }
 
-static void *watch(void *unused) {
-    (void)unused;
-    for (;;) {
-        double pause = FIRST_PAUSE;
-        interrupt_await_any();
-        for (unsigned round = 0; tell_all(round % 64 == 0); round++) {
-            struct timespec time = {0, (long)(pause * 1e9)};
-            nanosleep(&time, NULL);
-            if (round >= FIRST_ROUNDS) pause = LAST_PAUSE;
-        }
-    }
-    return NULL;
+smelt_status interruption_prepare(void) {
+    return interrupt_watch_all(tell_all);
 }
 
-/* A forked child has the forking thread alone, and starts its own watcher. */
+/* A forked child has the forking thread alone. */
 static void after_fork(void) {
     struct worker *own = worker_of_signal();
     pthread_mutex_init(&lock, NULL);
-    atomic_store(&watching, false);
     workers = own;
-    watches = NULL;
     if (!own) return;
     own->interruption.next = NULL;
     own->interruption.link = &workers;
@@ -252,59 +219,4 @@ static void after_fork(void) {
 
 __attribute__((constructor)) static void register_fork(void) {
     (void)pthread_atfork(NULL, NULL, after_fork);
-}
-
-/* With the lock held; 0 or the reason. The host's signals are not for it. */
-static int start_watcher(void) {
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = thread_start(&thread, watch, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0) pthread_detach(thread);
-    return error;
-}
-
-smelt_status interruption_prepare(void) {
-    if (atomic_load_explicit(&watching, memory_order_acquire)) return SMELT_OK;
-    pthread_mutex_lock(&lock);
-    int error = atomic_load(&watching) ? 0 : start_watcher();
-    atomic_store(&watching, error == 0);
-    pthread_mutex_unlock(&lock);
-    if (!error) return SMELT_OK;
-    return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches interrupts could not be started: %s",
-                thread_reason(error));
-}
-
-smelt_status interrupt_watch_open(smelt_interrupt *interrupt, void (*act)(void *), void *context,
-                                  struct interrupt_watch **out) {
-    struct interrupt_watch *watch = calloc(1, sizeof *watch);
-    if (!watch) return fail_out_of_memory(sizeof *watch);
-    smelt_status status = interruption_prepare();
-    if (status != SMELT_OK) {
-        free(watch);
-        return status;
-    }
-    *watch = (struct interrupt_watch){.interrupt = interrupt, .act = act, .context = context};
-    pthread_mutex_lock(&lock);
-    watch->next = watches;
-    watches = watch;
-    pthread_mutex_unlock(&lock);
-    /* The watcher may have looked before. */
-    if (interrupt_is_raised(interrupt)) interrupt_tell_again();
-    *out = watch;
-    return SMELT_OK;
-}
-
-void interrupt_watch_close(struct interrupt_watch *watch) {
-    if (!watch) return;
-    pthread_mutex_lock(&lock);
-    for (struct interrupt_watch **at = &watches; *at; at = &(*at)->next) {
-        if (*at != watch) continue;
-        *at = watch->next;
-        break;
-    }
-    pthread_mutex_unlock(&lock);
-    free(watch);
 }

@@ -239,89 +239,7 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
     return status;
 }
 
-/* ---- Alarms: one thread, started at the first, sleeps until the earliest deadline. */
-
-struct alarm {
-    struct alarm *next;
-    double deadline;
-    void (*expire)(void *context);
-    void *context;
-};
-
-static pthread_mutex_t alarm_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t alarm_changed;
-static struct alarm *alarms;
-static bool alarm_thread_runs;
-
-static void *alarm_thread(void *unused) {
-    (void)unused;
-    pthread_mutex_lock(&alarm_lock);
-    for (;;) {
-        double now = clock_seconds(), earliest = now + 3600;
-        for (struct alarm *alarm = alarms; alarm; alarm = alarm->next) {
-            if (alarm->expire && alarm->deadline <= now) {
-                alarm->expire(alarm->context);
-                alarm->expire = NULL;
-            }
-            if (alarm->expire && alarm->deadline < earliest) earliest = alarm->deadline;
-        }
-        struct timespec until = {.tv_sec = (time_t)earliest};
-        until.tv_nsec = (long)((earliest - (double)until.tv_sec) * 1e9);
-        pthread_cond_timedwait(&alarm_changed, &alarm_lock, &until);
-    }
-    return NULL;
-}
-
-/* 0 or the reason. */
-static int start_alarm_thread(void) {
-    if (alarm_thread_runs) return 0;
-    pthread_condattr_t attributes;
-    pthread_t thread;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&alarm_changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    int error = thread_start(&thread, alarm_thread, NULL);
-    if (error) return error;
-    pthread_detach(thread);
-    alarm_thread_runs = true;
-    return 0;
-}
-
-smelt_status alarm_arm(double seconds, void (*expire)(void *), void *context, struct alarm **out) {
-    struct alarm *alarm = calloc(1, sizeof *alarm);
-    if (!alarm) return fail_out_of_memory(sizeof *alarm);
-    *alarm = (struct alarm){.deadline = clock_seconds() + seconds, .expire = expire, .context = context};
-    pthread_mutex_lock(&alarm_lock);
-    int error = start_alarm_thread();
-    if (!error) {
-        alarm->next = alarms;
-        alarms = alarm;
-        pthread_cond_signal(&alarm_changed);
-    }
-    pthread_mutex_unlock(&alarm_lock);
-    if (error) {
-        free(alarm);
-        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the thread that watches time-outs could not be started: %s",
-                    thread_reason(error));
-    }
-    *out = alarm;
-    return SMELT_OK;
-}
-
-void alarm_disarm(struct alarm *alarm) {
-    if (!alarm) return;
-    pthread_mutex_lock(&alarm_lock);
-    for (struct alarm **at = &alarms; *at; at = &(*at)->next) {
-        if (*at != alarm) continue;
-        *at = alarm->next;
-        break;
-    }
-    pthread_mutex_unlock(&alarm_lock);
-    free(alarm);
-}
-
-/* ---- A forked child has none of the threads: it starts its own at its next job, and its next alarm. */
+/* ---- A forked child has none of the threads: it starts its own at its next job. */
 
 static void after_fork(void) {
     pthread_mutex_init(&pool.callers, NULL);
@@ -332,9 +250,6 @@ static void after_fork(void) {
     pool.started = false;
     atomic_store(&pool.sleeping, 0);
     atomic_store(&pool.active, 0);
-    pthread_mutex_init(&alarm_lock, NULL);
-    alarms = NULL;
-    alarm_thread_runs = false;
 }
 
 __attribute__((constructor)) static void register_fork(void) {

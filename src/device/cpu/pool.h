@@ -16,10 +16,4 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
 /* Threads that work on a job, the caller included. */
 int pool_size(void);
 
-/* Calls `expire(context)` once `seconds` have passed, unless disarmed before; the handle goes to pool_disarm.
- */
-struct alarm;
-smelt_status alarm_arm(double seconds, void (*expire)(void *context), void *context, struct alarm **alarm);
-void alarm_disarm(struct alarm *alarm);
-
 #endif

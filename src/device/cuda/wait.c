@@ -1,7 +1,7 @@
 /* Launches that are waited for: kernels that may run too long, that log, or that are measured. */
+#include "base/alarm.h"
 #include "base/interrupt.h"
-#include "device/cpu/pool.h"
-#include "device/cpu/watch.h"
+#include "base/watch.h"
 #include "device/cuda/flight.h"
 #include "device/cuda/log.h"
 
