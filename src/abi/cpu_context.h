@@ -1,7 +1,7 @@
 /* What generated code sees of the scalar engine: the contexts of a thread and of its threadgroup, and the
  * functions it calls. lower.c compiles these offsets into code: the layout is part of the image version.
  *
- * Packages hold code of other builds of smelt. It runs where this file, device/log.h, runtime_symbols.c and
+ * Packages hold code of other builds of smelt. It runs where this file, log_words.h, runtime_symbols.c and
  * the image are the same to the letter: a change of what code may rely on must show in one of them. */
 #ifndef SMELT_ABI_CPU_CONTEXT_H
 #define SMELT_ABI_CPU_CONTEXT_H
@@ -55,7 +55,7 @@ void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const 
 uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
                                  uint32_t argument, uint64_t value);
 void smelt_runtime_stop(struct thread_context *context);
-/* `count` words of a log call: see device/log.h. */
+/* `count` words of a log call: see log_words.h. */
 void smelt_runtime_log(struct thread_context *context, uint32_t count, const uint64_t *words);
 
 /* A compiled entry: runs one thread. */

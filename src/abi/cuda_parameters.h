@@ -37,7 +37,7 @@ static inline uint8_t inlined_class(size_t bytes) {
 
 /* What kernels log. A thread counts its call in `lines`, takes CUDA_LOG_HEADER + n words with one atomic
  * addition to `used`, and writes them if they lie within the capacity: n, its group's number, its index in
- * the group, then the words of the log call (device/log.h). Addresses among them are the device's. */
+ * the group, then the words of the log call (abi/log_words.h). Addresses among them are the device's. */
 #define CUDA_LOG_HEADER 3
 struct cuda_log {
     uint64_t used;     /* words taken, written or not */

@@ -87,7 +87,6 @@ static smelt_status print_module(struct unit *unit) {
 
 /* From IR of one thread to the engine's. */
 static smelt_status lower(struct unit *unit) {
-    unit->result->image.has_barrier = function_has_intrinsic(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
     unit->result->image.engine = unit->engine;
     return pipeline_lower(unit);
 }
@@ -95,6 +94,7 @@ static smelt_status lower(struct unit *unit) {
 static smelt_status optimise_all(struct unit *unit) {
     TRY(read_bitcode(unit));
     TRY(pipeline_optimise(unit));
+    unit->result->image.has_barrier = function_has_intrinsic(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
     return verify_module(unit);
 }
 

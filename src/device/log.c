@@ -4,20 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum head_words {
-    WORD_LEVEL,
-    WORD_COUNT,
-    WORD_SUBSYSTEM,
-    WORD_CATEGORY = 4,
-    WORD_FORMAT = 6,
-    HEAD_WORDS = 8
-};
-
-#define FOUR_WORDS 256u
-#define MAX_ARGUMENTS 255
-/* Of a text; as prelude/metal_logging measures them. */
-#define LONGEST_TEXT 1023
-
 /* A call as it was made, with copies of its texts: these may lie in memory that changes. */
 struct log_record {
     struct log_record *before;
@@ -34,25 +20,25 @@ static char *texts_of(struct log_record *record) {
 /* ---- Where the words of an argument are. */
 
 static uint32_t argument_count(const uint64_t *words) {
-    return (uint32_t)words[WORD_COUNT] & MAX_ARGUMENTS;
+    return (uint32_t)words[LOG_COUNT] & LOG_MOST_ARGUMENTS;
 }
 
 static uint32_t words_each(const uint64_t *words) {
-    return words[WORD_COUNT] & FOUR_WORDS ? 4 : 1;
+    return words[LOG_COUNT] & LOG_FOUR_WORDS ? 4 : 1;
 }
 
 static uint64_t *argument_word(uint64_t *words, uint32_t argument, uint32_t word) {
-    return &words[HEAD_WORDS + (1 + word) * argument_count(words) + argument];
+    return &words[LOG_HEAD_WORDS + (1 + word) * argument_count(words) + argument];
 }
 
 static enum format_kind kind_of(const uint64_t *words, uint32_t argument) {
-    return (enum format_kind)(words[HEAD_WORDS + argument] & 255);
+    return (enum format_kind)(words[LOG_HEAD_WORDS + argument] & 255);
 }
 
 /* Calls `each` for the address and the bytes of every text. */
 static void for_each_text(uint64_t *words, void (*each)(uint64_t *address, uint64_t *bytes, void *context),
                           void *context) {
-    for (int i = WORD_SUBSYSTEM; i < HEAD_WORDS; i += 2) each(&words[i], &words[i + 1], context);
+    for (int i = LOG_SUBSYSTEM; i < LOG_HEAD_WORDS; i += 2) each(&words[i], &words[i + 1], context);
     for (uint32_t a = 0; a < argument_count(words) && words_each(words) == 4; a++)
         if (kind_of(words, a) == FORMAT_TEXT)
             each(argument_word(words, a, 1), argument_word(words, a, 2), context);
@@ -67,7 +53,7 @@ struct text_source {
 
 static void limit(uint64_t *address, uint64_t *bytes, void *context) {
     size_t *total = context;
-    if (*bytes > LONGEST_TEXT) *bytes = LONGEST_TEXT;
+    if (*bytes > LOG_LONGEST_TEXT) *bytes = LOG_LONGEST_TEXT;
     if (!*address) *bytes = 0;
     *total += *bytes + 1;
 }
@@ -97,8 +83,8 @@ static void keep(uint64_t *address, uint64_t *bytes, void *context) {
 /* NULL: no memory, or the words are not a log call's. */
 static struct log_record *make_record(uint32_t count, const uint64_t *words,
                                       const struct text_source *source) {
-    if (count < HEAD_WORDS) return NULL;
-    uint32_t expected = HEAD_WORDS + argument_count(words) * (1 + words_each(words));
+    if (count < LOG_HEAD_WORDS) return NULL;
+    uint32_t expected = LOG_HEAD_WORDS + argument_count(words) * (1 + words_each(words));
     if (count != expected) return NULL;
     uint64_t limited[LOG_MOST_WORDS];
     size_t bytes = 0;
@@ -149,7 +135,7 @@ static int compare_records(const void *a, const void *b) {
 }
 
 static void read_argument(struct log_record *record, uint32_t a, struct format_argument *argument) {
-    uint64_t tag = record->words[HEAD_WORDS + a];
+    uint64_t tag = record->words[LOG_HEAD_WORDS + a];
     *argument = (struct format_argument){
         .kind = kind_of(record->words, a), .bytes = (int)(tag >> 8 & 255), .count = (int)(tag >> 16 & 255)};
     for (uint32_t w = 0; w < words_each(record->words); w++)
@@ -160,19 +146,19 @@ static void read_argument(struct log_record *record, uint32_t a, struct format_a
 }
 
 static void deliver_record(struct log_record *record, const char *kernel, struct text *text) {
-    struct format_argument arguments[MAX_ARGUMENTS];
+    struct format_argument arguments[LOG_MOST_ARGUMENTS];
     uint32_t count = argument_count(record->words);
     const char *texts = texts_of(record);
     for (uint32_t a = 0; a < count; a++) read_argument(record, a, &arguments[a]);
     text->length = 0;
-    format_line(texts + record->words[WORD_FORMAT], record->words[WORD_FORMAT + 1], arguments, (int)count,
+    format_line(texts + record->words[LOG_FORMAT], record->words[LOG_FORMAT + 1], arguments, (int)count,
                 text);
-    uint64_t level = record->words[WORD_LEVEL];
+    uint64_t level = record->words[LOG_LEVEL];
     smelt_kernel_line line = {.level = level <= SMELT_KERNEL_LOG_FAULT ? (smelt_kernel_log_level)level
                                                                        : SMELT_KERNEL_LOG_DEFAULT,
                               .kernel = kernel,
-                              .subsystem = texts + record->words[WORD_SUBSYSTEM],
-                              .category = texts + record->words[WORD_CATEGORY],
+                              .subsystem = texts + record->words[LOG_SUBSYSTEM],
+                              .category = texts + record->words[LOG_CATEGORY],
                               .text = text->length ? text_string(text) : ""};
     memcpy(line.thread, record->place.thread, sizeof line.thread);
     log_kernel_line(&line);

@@ -1,15 +1,8 @@
-/* What kernels log: lines are kept while the launch runs and handed over when it has ended.
- *
- * A log call arrives as words (prelude/metal_logging writes them):
- *   level; arguments | 256 where they have four words each;
- *   address and bytes of subsystem, category and format; then, for n arguments,
- *   n tags (kind | bytes of a component << 8 | components << 16), n first words, and n second, third and
- * fourth ones where they have four. A text has its address in the first and second word, its bytes in the
- * third. Kernel code has read every byte of these texts, or the compiler has laid them out: they may be read.
- */
+/* What kernels log: lines are kept while the launch runs and handed over when it has ended. */
 #ifndef SMELT_DEVICE_LOG_H
 #define SMELT_DEVICE_LOG_H
 
+#include "abi/log_words.h"
 #include "base/error.h"
 
 #include <pthread.h>
@@ -30,17 +23,14 @@ struct log_place {
     uint32_t thread[3];
 };
 
-/* Most words of a call. */
-#define LOG_MOST_WORDS (8 + 255 * 5)
-
 /* How texts are read that are not in the host's memory: as many of the `bytes` at `address` as lie before a
  * zero, copied to `to`. Returns how many. */
 typedef size_t log_text_reader(void *context, char *to, uint64_t address, size_t bytes);
 
 void launch_log_open(struct launch_log *log);
 
-/* Keeps a call, or counts it as dropped. `read`: NULL for texts in the host's memory. Callable on a kernel's
- * stack. */
+/* Keeps a call (abi/log_words.h), or counts it as dropped. `read`: NULL for texts in the host's memory.
+ * Callable on a kernel's stack. */
 void launch_log_add(struct launch_log *log, const struct log_place *place, uint32_t count,
                     const uint64_t *words, log_text_reader *read, void *context);
 

@@ -127,9 +127,10 @@ smelt_status code_show(struct bytes bitcode, const struct code_options *options,
 }
 
 smelt_status code_constants(struct bytes bitcode, const struct code_options *options,
-                            struct constant_use **constants, int *count) {
+                            struct constant_use **constants, int *count, bool *has_barrier) {
     struct compile_result result = {0};
     TRY(run_compiler(bitcode, options, NULL, COMPILE_CONSTANTS, &result));
+    *has_barrier = result.image.has_barrier;
     image_free(&result.image);
     *constants = result.constants;
     *count = result.constant_count;

@@ -30,8 +30,9 @@ smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_
 smelt_status code_show(struct bytes bitcode, const struct code_options *options, const char *cpu,
                        smelt_stage stage, char **text);
 
-/* The function constants the entry reads when those of `options` have values. *constants is heap memory. */
+/* The function constants the entry reads when those of `options` have values, and whether it has a barrier.
+ * *constants is heap memory. */
 smelt_status code_constants(struct bytes bitcode, const struct code_options *options,
-                            struct constant_use **constants, int *count);
+                            struct constant_use **constants, int *count, bool *has_barrier);
 
 #endif

@@ -112,7 +112,7 @@ static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitc
 static void note_entry(struct package_entry *entry, const struct image *image) {
     entry->max_threads = image->max_threads;
     memcpy(entry->required_threads, image->required_threads, sizeof image->required_threads);
-    if (image->engine != ENGINE_PTX) entry->has_barrier = image->has_barrier;
+    entry->has_barrier = image->has_barrier;
 }
 
 static smelt_status make_target_codes(const struct work *work, struct slot *slot,
@@ -150,9 +150,10 @@ static smelt_status make_codes(const struct work *work, struct slot *slot,
 
 /* ---- Function constants. */
 
-/* Whether bitcode has a symbol of this name, or that begins so: names stand in it as they are. */
-static bool mentions(const struct entry_bitcode *bitcode, const char *name) {
-    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, strlen(name)) != NULL;
+/* Names of symbols stand in bitcode as they are. */
+static bool mentions_constants(const struct entry_bitcode *bitcode) {
+    static const char name[] = "smelt_constant_";
+    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, sizeof name - 1) != NULL;
 }
 
 /* Lists what the entry names; those with values go to `values`. *missing says which must have one and have
@@ -162,10 +163,10 @@ static smelt_status list_constants(const struct work *work, struct slot *slot,
                                    smelt_constant values[SMELT_MAX_CONSTANTS + 1], struct text *missing) {
     int count = 0, set = 0;
     values[0] = (smelt_constant){.dtype = SMELT_NO_DTYPE};
-    if (!mentions(bitcode, "smelt_constant_")) return SMELT_OK;
+    if (!mentions_constants(bitcode)) return SMELT_OK;
     struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
     struct code_options options = {.name = slot->entry.entry.host_name, .constants = work->given};
-    TRY(code_constants(bytes, &options, &slot->uses, &count));
+    TRY(code_constants(bytes, &options, &slot->uses, &count, &slot->entry.has_barrier));
     slot->constants = calloc((size_t)count + 1, sizeof *slot->constants);
     if (!slot->constants) return fail_out_of_memory((size_t)count * sizeof *slot->constants);
     constants_of_uses(slot->uses, count, work->given, slot->constants);
@@ -190,7 +191,6 @@ static smelt_status build_entry(const struct work *work, const struct entry *ent
     slot->entry.entry = *entry;
     smelt_status status = compile_bitcode(work->request->translation, entry, &bitcode);
     if (status == SMELT_OK) {
-        slot->entry.has_barrier = mentions(&bitcode, "__smelt_threadgroup_barrier");
         status = list_constants(work, slot, &bitcode, values, &missing);
         if (status == SMELT_OK && !missing.length) status = make_codes(work, slot, &bitcode, values);
         compile_keep_bitcode(&bitcode, status);

@@ -1,4 +1,5 @@
 #include "source/program.h"
+#include "abi/entry_names.h"
 #include "source/attribute.h"
 #include "source/resource.h"
 #include "source/rewrite.h"
@@ -323,7 +324,7 @@ static void add_guards(const struct program *program, const struct entry *entry,
     bool guarded = false;
     for (int i = 0; i < entry->parameter_count; i++) guarded |= entry->parameters[i].guard != NULL;
     if (!guarded) return;
-    text_add(text, "extern \"C\" __attribute__((used)) const bool __smelt_guards[] = {\n");
+    text_add(text, "extern \"C\" __attribute__((used)) const bool " GUARDS_NAME "[] = {\n");
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
         place_at(program, p->token, text);
@@ -409,7 +410,7 @@ static void add_checks(const struct program *program, const struct entry *entry,
 }
 
 static void add_bindings(const struct entry *entry, struct text *text) {
-    text_add(text, "extern \"C\" __attribute__((used)) const __smelt::binding __smelt_bindings[] = {\n");
+    text_add(text, "extern \"C\" __attribute__((used)) const __smelt::binding " BINDINGS_NAME "[] = {\n");
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
         text_addf(text, "  __smelt::describe<__smelt_signature::argument<%d>>(%s, ", i,
@@ -423,7 +424,7 @@ static void add_bindings(const struct entry *entry, struct text *text) {
 }
 
 static void add_call(const struct entry *entry, struct text *text) {
-    text_add(text, "extern \"C\" __attribute__((used)) void __smelt_entry(void *__smelt_context) {\n"
+    text_add(text, "extern \"C\" __attribute__((used)) void " ENTRY_NAME "(void *__smelt_context) {\n"
                    "  __smelt_function(");
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];

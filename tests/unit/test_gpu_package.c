@@ -205,6 +205,36 @@ static void what_is_missing_is_made_of_the_bitcode(void **state) {
 }
 
 /* A cache of the test's own: what it says about compiling must not depend on what was run before. */
+static void packages_know_which_kernels_wait(void **state) {
+    (void)state;
+    static const char waiting[] =
+        "#include <metal_stdlib>\n"
+        "using namespace metal;\n"
+        "constant int shift [[function_constant(0)]];\n"
+        "kernel void plain(device int *x, uint i [[thread_position_in_grid]]) { x[i] = 1; }\n"
+        "kernel void waits(device int *x, uint i [[thread_index_in_threadgroup]]) {\n"
+        "    threadgroup int t[64]; t[i] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+        "    x[i] = t[63 - i];\n}\n"
+        /* No code of these is made: the constant has no value. */
+        "kernel void plain_later(device int *x, uint i [[thread_position_in_grid]]) { x[i] = shift; }\n"
+        "kernel void waits_later(device int *x, uint i [[thread_index_in_threadgroup]]) {\n"
+        "    threadgroup int t[64]; t[i] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);\n"
+        "    x[i] = t[63 - i] << shift;\n}\n";
+    smelt_library *library = NULL, *loaded = NULL;
+    unsetenv("SMELT_COMPILE");
+    succeed(smelt_library_create(&(smelt_library_desc){.source = waiting}, &library));
+    succeed(smelt_library_build(library, &(smelt_build_desc){.path = path, .targets = {"sm_90a"}}));
+    succeed(smelt_library_create(&(smelt_library_desc){.path = path}, &loaded));
+    assert_int_equal(loaded->package.entry_count, 4);
+    for (int i = 0; i < 4; i++) {
+        const struct package_entry *entry = &loaded->package.entries[i];
+        assert_int_equal(entry->has_barrier, i % 2);
+        assert_int_equal(entry->code_count == 0, i >= 2);
+    }
+    smelt_library_release(library);
+    smelt_library_release(loaded);
+}
+
 static int make_folder(void **state) {
     (void)state;
     static char cache[64];
@@ -227,6 +257,7 @@ int main(void) {
         cmocka_unit_test(launches_get_the_best_code_there_is),
         cmocka_unit_test(code_that_is_missing_is_named),
         cmocka_unit_test(what_is_missing_is_made_of_the_bitcode),
+        cmocka_unit_test(packages_know_which_kernels_wait),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -6,8 +6,8 @@
  * of leave at once.
  *
  * Requires: the retargeted module; no simdgroup operations are left. Establishes: no intrinsic of smelt is
- * left; the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, has_barrier, log_words,
- * max_threads. */
+ * left; the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, log_words, max_threads.
+ */
 #include "abi/cuda_parameters.h"
 #include "compiler/phases.h"
 #include "compiler/ptx/ptx.h"

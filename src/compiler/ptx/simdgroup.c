@@ -52,7 +52,6 @@ static smelt_status lower_operation(struct ptx_operation *o, LLVMValueRef call, 
 
 /* An aligned barrier asks all lanes of the warp to come together. */
 static void lower_barrier(struct unit *unit, LLVMValueRef call) {
-    unit->result->image.has_barrier = true;
     LLVMPositionBuilderBefore(unit->builder, call);
     ptx_intrinsic(unit, "llvm.nvvm.barrier0", NULL, 0);
     LLVMInstructionEraseFromParent(call);

@@ -1,8 +1,7 @@
 /* Log calls: the words of all lanes go to memory, those that lanes share once, and one call of the runtime
  * (device/cpu/log.c) takes the lines of the lanes that are on, in their order. */
+#include "abi/log_words.h"
 #include "compiler/simd/simd.h"
-
-#define MOST_WORDS 2048
 
 static LLVMValueRef word_address(struct simd *s, LLVMValueRef slot, uint64_t place) {
     LLVMTypeRef word = type_i64(s->unit);
@@ -20,8 +19,8 @@ static void store_word(struct simd *s, LLVMValueRef value, LLVMValueRef slot, ui
 
 void emit_log(struct simd *s, LLVMValueRef call) {
     unsigned count = LLVMGetNumArgOperands(call), varying = 0;
-    uint64_t varies[MOST_WORDS / 64] = {0};
-    if (count > MOST_WORDS) {
+    uint64_t varies[LOG_MOST_WORDS / 64 + 1] = {0};
+    if (count > LOG_MOST_WORDS) {
         refuse(s, call, "a log call has %u words", count);
         return;
     }
