@@ -107,7 +107,7 @@ bool against_find(struct against *a, const char *build, char **path) {
     int status = run_child(a, *path, (const char *const[]){"--version", NULL}, &output);
     bool good = status == 0 && output && strncmp(output, "smelt ", 6) == 0;
     if (!good && !*a->message)
-        snprintf(a->message, sizeof a->message, "'%s --version' does not answer as smelt does", *path);
+        snprintf(a->message, sizeof a->message, "'%s --version' does not answer like smelt", *path);
     free(output);
     return good;
 }

@@ -109,18 +109,19 @@ static bool parse_name(void *target, char *name) {
 
 static const struct option options[] = {
     {.name = "JOB", .help = "only these jobs of the benchmark named before them"},
-    {"--repeat", "N", "rounds (default 15; less in benchmarks that take long)", OPTION_COUNT, FIELD(repeats),
+    {"--repeat", "N", "rounds (default 15; fewer in long benchmarks)", OPTION_COUNT, FIELD(repeats),
      .many = true, .most = 100000},
-    {"--quick", NULL, "a trial: small sizes, one round; the figures mean nothing", OPTION_FLAG, FIELD(quick)},
+    {"--quick", NULL, "trial run: small sizes, one round; its figures mean nothing", OPTION_FLAG,
+     FIELD(quick)},
     {"--json", NULL,
-     "an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time by the anchor's time",
+     "print an array of {job, variant, median_s, iqr_s, anchor, ratio}; ratio is time / anchor's time",
      OPTION_FLAG, FIELD(json)},
-    {"--csv", NULL, "the same, less the rates, as comma-separated values with a head", OPTION_FLAG,
+    {"--csv", NULL, "print the same without rates, as comma-separated values with a header", OPTION_FLAG,
      FIELD(csv)},
     {"--against", "BUILD",
-     "compare with another build: its folder, an installation's, or its\n"
-     "bin/smelt. Rounds of both alternate; --repeat is their number (default 5);\n"
-     "ratio is this build's time by the other's",
+     "compare with another build: its folder, an installation's folder, or its\n"
+     "bin/smelt. Rounds of the two alternate; --repeat is their number (default 5);\n"
+     "ratio is this build's time / the other's",
      OPTION_TEXT, FIELD(against)},
     {0},
 };
@@ -130,9 +131,8 @@ const struct command bench_command = {
     .summary = "run benchmarks",
     .usage =
         "smelt bench NAME [JOB]… [NAME [JOB]…]… [--repeat N] [--quick] [--json|--csv] [--against BUILD]\n\n"
-        "Runs benchmarks and prints medians and inter-quartile ranges. The cases of one benchmark are "
-        "repeated in\n"
-        "turn. Quiet machines give steady figures.",
+        "Runs benchmarks and prints medians and inter-quartile ranges. Rounds of a benchmark's cases\n"
+        "are interleaved. For stable figures, use a quiet machine.",
     .options = {options},
     .width = 10,
     .argument = parse_name,
@@ -212,8 +212,8 @@ int command_bench(int count, char **arguments) {
     enum parsed parsed = parse_options(&bench_command, count, arguments, &request);
     if (parsed == PARSED_HELP) print_command_help(&bench_command);
     if (parsed != PARSED) return parsed == PARSED_HELP ? EXIT_OK : EXIT_USAGE;
-    bool good = !(request.json && request.csv) ||
-                complain("--json and --csv are both given; one says what is printed");
+    bool good =
+        !(request.json && request.csv) || complain("--json and --csv are both given; expected one of them");
     if (good && !request.count) good = complain("no benchmark is named; see smelt bench --help");
     if (!good) return EXIT_USAGE;
     struct collection all = {.printer.format = request.json  ? PRINT_JSON

@@ -44,7 +44,7 @@ static bool set_targets(void *target, const char *text) {
         b->target_count++;
         text += length + (text[length] == ',');
     }
-    return b->target_count > 0 || complain("--target is empty; expected a list as cpu,x86-64-v3");
+    return b->target_count > 0 || complain("--target is empty; expected a list such as cpu,x86-64-v3");
 }
 
 static bool add_threadgroup(void *target, const char *text) {
@@ -82,33 +82,33 @@ static bool set_source(void *target, char *text) {
 static const struct option options[] = {
     {"-o", "FILE", "the package", OPTION_TEXT, .offset = FIELD(output)},
     {"--list-entries", NULL,
-     "print the host names instead, one a line; compiles nothing (clang is run only\n"
-     "to preprocess a file that has directives)",
+     "print the host names instead, one per line, without compiling (clang runs\n"
+     "only to preprocess a file that has directives)",
      OPTION_FLAG, .offset = FIELD(list)},
     {"--entry", "NAME", "only this entry (may be repeated)", CALL(add_entry)},
     {"--target", "LIST",
-     "what to make code for, with commas between: cpu (this machine's own, the\n"
-     "default), x86-64, x86-64-v3 (AVX2), x86-64-v4 (AVX-512); NVIDIA GPUs from this one on:\n"
-     "sm_80, sm_86, sm_87, sm_89, sm_90, and sm_90a: those of 9.0 alone",
+     "targets, separated by commas: cpu (this machine, the default), x86-64,\n"
+     "x86-64-v3 (AVX2), x86-64-v4 (AVX-512); NVIDIA GPUs of this capability or higher:\n"
+     "sm_80, sm_86, sm_87, sm_89, sm_90; or of 9.0 only: sm_90a",
      CALL(set_targets), .words = "cpu x86-64 x86-64-v3 x86-64-v4 sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a"},
     {"--threadgroup", "X[,Y[,Z]]",
-     "make code for threadgroups of this size too (may be repeated): kernels with\n"
-     "barriers, and on GPUs those without, gain by it where there is no compiler library",
+     "also generate code for this threadgroup size (may be repeated). Without the compiler\n"
+     "library it speeds up kernels with barriers, and on GPUs all kernels",
      CALL(add_threadgroup)},
     {"--constant", "INDEX=VALUE",
      "a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…] (may be repeated); entries that\n"
-     "need another one are compiled when they are loaded with it",
+     "need others are compiled when these are given at load",
      ADD(option_add_constant)},
-    {"--keep-going", NULL, "go on after a failure, and write the others", OPTION_FLAG,
+    {"--keep-going", NULL, "continue after a failure and write the other entries", OPTION_FLAG,
      .offset = FIELD(desc.keep_going)},
-    {"--jobs", "N", "compile N entries at once (default: one a CPU)", OPTION_COUNT, .offset = FIELD(jobs),
+    {"--jobs", "N", "compile N entries at once (default: one per CPU)", OPTION_COUNT, .offset = FIELD(jobs),
      .many = true, .most = 1024},
     {"-I", "DIR", "folder for #include (may be repeated)", ADD(option_add_include)},
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", ADD(option_set_math),
      .words = "safe relaxed fast"},
-    {"--metal-version", "VERSION", "the version of the language: 3.2 (default), 4.0, 3.1, …",
+    {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
      ADD(option_set_metal_version), .words = "3.2 4.0 3.1"},
-    {"--verbose", NULL, "print the whole of each error, and how much went into the package", OPTION_FLAG,
+    {"--verbose", NULL, "print errors in full, and the package's size", OPTION_FLAG,
      .offset = FIELD(verbose)},
     {"--body", NULL, NULL, CALL(refuse_body)},
     {0},
@@ -121,11 +121,11 @@ const struct command build_command = {
              "       smelt build FILE.metal --list-entries\n\n"
              "Compiles the kernel functions of a whole file into a package, which smelt run, smelt show and "
              "the C API load\n"
-             "without clang, and without the compiler library on machines it holds code for. Prints a line "
-             "for each\n"
-             "entry: name, targets, milliseconds, and ok or the first error. Exit status 1 if one failed; "
-             "then nothing is\n"
-             "written, unless --keep-going is given.\n",
+             "without clang, and without the compiler library on machines it holds code for. Prints one line "
+             "per entry:\n"
+             "name, targets, milliseconds, and ok or the first error. If an entry fails, the exit status is "
+             "1 and nothing\n"
+             "is written, unless --keep-going is given.\n",
     .examples = "Example\n"
                 "  smelt build sums.metal -o sums.smeltlib --target cpu,x86-64-v3,sm_80\n",
     .options = {options},
@@ -143,9 +143,9 @@ static enum parsed parse(struct build *b, int count, char **arguments) {
     if (!b->source_path)
         good = complain("no FILE is given; see smelt build --help");
     else if (b->list && b->output)
-        good = complain("--list-entries and -o are both given; one says what is done");
+        good = complain("--list-entries and -o are both given; expected one of them");
     else if (!b->list && !b->output)
-        good = complain("-o FILE is missing: where the package goes");
+        good = complain("-o FILE is missing; expected the package to write");
     return good ? PARSED : PARSED_WRONG;
 }
 

@@ -18,7 +18,7 @@ static int print_usage(void) {
 }
 
 static const struct option options[] = {
-    {"--clear", NULL, "remove every entry; running processes are not disturbed", OPTION_FLAG, .offset = 0},
+    {"--clear", NULL, "remove every entry; running processes are not affected", OPTION_FLAG, .offset = 0},
     {0},
 };
 

@@ -144,9 +144,9 @@ static bool set_shell(void *target, char *text) {
 
 const struct command completion_command = {
     .name = "completion",
-    .summary = "print what a shell needs to complete smelt's command lines",
+    .summary = "print a shell's completion script for smelt",
     .usage = "smelt completion bash|zsh|fish\n\n"
-             "Prints a script for the shell. An installation has it where shells look; otherwise:\n\n"
+             "Prints a script for the shell. An installation includes it where shells look; otherwise:\n\n"
              "  bash       source <(smelt completion bash)\n"
              "  zsh        source <(smelt completion zsh), after compinit\n"
              "  fish       smelt completion fish | source",

@@ -5,12 +5,11 @@
 
 const struct command devices_command = {
     .name = "devices",
-    .summary = "list what kernels can run on here",
-    .usage =
-        "smelt devices\n\n"
-        "Lists the devices that --device may name: one a line with a description, and why it cannot be used\n"
-        "where that is so. The number of threads is that of SMELT_THREADS, or of the CPUs this process may "
-        "use.",
+    .summary = "list the devices of this machine",
+    .usage = "smelt devices\n\n"
+             "Lists the devices that --device accepts, one per line, with a description or the reason why it "
+             "cannot be\n"
+             "used. The number of threads is SMELT_THREADS, or the number of CPUs this process may use.",
 };
 
 int command_devices(int count, char **arguments) {

@@ -42,7 +42,7 @@ static void print_help(FILE *out) {
                 strlen(commands[i].command->name) > 8 ? " " : "", commands[i].command->summary);
     fprintf(
         out,
-        "\n`smelt COMMAND --help` tells more, `smelt -V` the version. Exit status: 0 ok, 1 the kernel "
+        "\nSee `smelt COMMAND --help`; `smelt -V` prints the version. Exit status: 0 ok, 1 the kernel "
         "failed, 2 bad\n"
         "command line or input, 3 environment (no compiler, no device, output cannot be written). smelt %s\n",
         smelt_version());

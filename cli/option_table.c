@@ -109,7 +109,7 @@ static bool unknown_option(const struct parser *p, const char *argument) {
                         argument, command->name);
     for (int i = 0; argument[length] && (name = option_name(command, i)); i++)
         if (strlen(name) == length && strncmp(argument, name, length) == 0)
-            return complain("option '%s' is unknown; the value is an argument of its own: %s %s", argument,
+            return complain("option '%s' is unknown; give the value as a separate argument: %s %s", argument,
                             name, argument + length + 1);
     const char *near = nearest_word(argument, option_name, command);
     if (near) return complain("option '%s' is unknown; did you mean %s?", argument, near);

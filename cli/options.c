@@ -20,7 +20,7 @@
 
 static const struct option both[] = {
     {.name = "", .help = "Source"},
-    {.name = "SOURCE", .help = "a .metal file, or a package of smelt build; `-` is standard input"},
+    {.name = "SOURCE", .help = "a .metal file, or a package from smelt build; `-` is standard input"},
     {"--body", NULL, "SOURCE is the body of a kernel: the signature is generated", FLAG(body)},
     {.name = "FUNCTION", .help = "whole file: host name of the kernel function, if there are several"},
     {"--name", "NAME", "body: name of the kernel (default: the file's stem)", TEXT(name)},
@@ -28,7 +28,7 @@ static const struct option both[] = {
     {"-I", "DIR", "folder for #include (may be repeated)", ADD(option_add_include)},
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", SET(option_set_math),
      .words = "safe relaxed fast"},
-    {"--metal-version", "VERSION", "the version of the language: 3.2 (default), 4.0, 3.1, …",
+    {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
      SET(option_set_metal_version), .words = "3.2 4.0 3.1"},
     {.name = "", .help = "\nBody form"},
     {"-i", "NAME=VALUE",
@@ -41,14 +41,14 @@ static const struct option both[] = {
      "uint8, or of floats from 0 to 1); without FILE it is summarised",
      ADD(option_add_output)},
     {"-t", "NAME=VALUE", "a template argument: a dtype, an integer, true or false", ADD(option_add_template)},
-    {"--init", "VALUE", "fill outputs first (nan, inf, -inf too)", SET(option_set_init)},
+    {"--init", "VALUE", "fill outputs first (also nan, inf, -inf)", SET(option_set_init)},
     {"--atomic-outputs", NULL, "outputs are device atomic<T>*; they start as 0 without --init",
      FLAG(atomic_outputs)},
     {"--strided", NULL, "pass inputs with their strides instead of copying them contiguous", FLAG(strided)},
     {.name = "", .help = "\nWhole-file form"},
     {"-b", "INDEX=VALUE",
-     "a buffer, values as for -i, of the parameter's dtype, or uint8 for bytes\n"
-     "as they are; its contents are not printed",
+     "a buffer: values as for -i, of the parameter's dtype, or uint8 for raw\n"
+     "bytes; its contents are not printed",
      ADD(option_add_buffer)},
     {.name = "-b", .value = "INDEX:out:DTYPE:SHAPE[=FILE]", .help = "an output buffer, zero-filled"},
     {"--bytes", "INDEX=DTYPE:V[,V…]", "bytes for a constant buffer", ADD(option_add_bytes)},
@@ -59,7 +59,7 @@ static const struct option both[] = {
     {.name = "", .help = "\nBoth"},
     {"--grid", "X[,Y[,Z]]", "threads", TRIPLE(grid)},
     {"--threadgroup", "X[,Y[,Z]]",
-     "threads a group (with --grid the default is 256, or X of the grid if that is less)",
+     "threads per threadgroup (default with --grid: 256, or the grid's X if that is less)",
      TRIPLE(threadgroup)},
     {"--device", "NAME", "cpu (the default), cpu-scalar, or a GPU: cuda, cuda:1 …", TEXT(device),
      .words = "cpu cpu-scalar cuda"},
@@ -68,42 +68,40 @@ static const struct option both[] = {
     {"--timeout", "SECONDS", "stop the kernel after this long (default 60; 0: never)", REAL(timeout)},
     {"--repeat", "N", "run N times, print the median time", OPTION_COUNT, .offset = FIELD(repeat),
      .most = 1000000},
-    {"--bytes-moved", "N", "with it: print GB/s", REAL(bytes_moved)},
-    {"--flops", "N", "with it: print GFLOP/s", REAL(flops)},
+    {"--bytes-moved", "N", "with --repeat: print GB/s", REAL(bytes_moved)},
+    {"--flops", "N", "with --repeat: print GFLOP/s", REAL(flops)},
     {"--verbose", NULL, "print the generated source and what ran", FLAG(verbose)},
     {0},
 };
 
 static const struct option of_run[] = {
     {"--json", NULL, "print results as JSON", FLAG(json)},
-    {"--trace", "FILE.json", "record what happens, for Perfetto or chrome://tracing", TEXT(trace)},
+    {"--trace", "FILE.json", "record a trace for Perfetto or chrome://tracing", TEXT(trace)},
     {0},
 };
 
 static const struct option of_show[] = {
     {"--stage", "source", "the Metal text, with the generated signature (the default)", TEXT(stage),
      .words = "source rewritten ir simd asm ptx contents"},
-    {.name = "--stage", .value = "rewritten", .help = "what clang is given"},
+    {.name = "--stage", .value = "rewritten", .help = "the text passed to clang"},
     {.name = "--stage", .value = "ir", .help = "LLVM IR after optimisation"},
     {.name = "--stage",
      .value = "simd",
      .help = "vector IR of the SIMD engine, with the shape of each value"},
     {.name = "--stage", .value = "asm", .help = "machine code of the device, as text"},
-    {.name = "--stage", .value = "ptx", .help = "code for an NVIDIA GPU, which need not be here"},
-    {.name = "--stage",
-     .value = "contents",
-     .help = "of a package: what made it, its targets, entries and codes"},
+    {.name = "--stage", .value = "ptx", .help = "code for an NVIDIA GPU, which need not be present"},
+    {.name = "--stage", .value = "contents", .help = "of a package: its origin, targets, entries and code"},
     {"--after", "PASS",
-     "LLVM IR as this pass of the compiler leaves it, on the way to the device's code\n"
-     "(or --target's); a wrong name lists those there are",
+     "LLVM IR after this pass of the compiler, on the way to the code of the device\n"
+     "(or of --target); a wrong name lists the passes",
      TEXT(after)},
     {"--target", "NAME",
-     "the GPUs that code is shown for: sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a (default:\n"
-     "this machine's GPU, and sm_90a where there is none)",
+     "the GPU to show code for: sm_80, sm_86, sm_87, sm_89, sm_90, sm_90a (default:\n"
+     "this machine's GPU, or sm_90a if it has none)",
      TEXT(target), .words = "sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a"},
     {"--why", NULL,
-     "for each gather, scatter, masked loop or refusal of the SIMD engine: the line\n"
-     "that caused it, and why",
+     "for each gather, scatter, masked loop or rejection by the SIMD engine: the\n"
+     "line that caused it, and why",
      FLAG(why)},
     {.name = "", .help = ""},
     {0},
@@ -136,14 +134,13 @@ const struct command run_command = {
 
 const struct command show_command = {
     .name = "show",
-    .summary = "print what a kernel becomes: source, rewritten, ir, asm",
-    .usage =
-        "smelt show SOURCE [FUNCTION] [--stage STAGE | --after PASS | --why] OPTIONS\n\n"
-        "Prints what a kernel becomes. The options are those of smelt run; arrays matter by dtype and shape "
-        "only,\n"
-        "so that --grid may be left out. Code is made for sizes of launch: what is shown is the code of "
-        "full\n"
-        "threadgroups (--threadgroup, default 256), without looks at the clock unless --timeout is given.\n",
+    .summary = "print a compilation stage of a kernel: source, rewritten, ir, asm",
+    .usage = "smelt show SOURCE [FUNCTION] [--stage STAGE | --after PASS | --why] OPTIONS\n\n"
+             "Prints a compilation stage of a kernel. The options are those of smelt run; only the dtypes "
+             "and shapes of\n"
+             "arrays matter, and --grid may be omitted. Code depends on the threadgroup's size: the code of "
+             "full threadgroups\n"
+             "(--threadgroup, default 256) is shown. It polls for a time-out only with --timeout.\n",
     .options = {of_show, both},
     .width = 26,
     .argument = add_positional,
@@ -243,7 +240,7 @@ static bool check_files(const struct options *o) {
 /* What running needs beyond what showing needs. */
 static bool check_run(const struct options *o) {
     if (o->groups[0] && o->grid[0])
-        return complain("--grid and --groups are both given; one says how much runs");
+        return complain("--grid and --groups are both given; expected one of them");
     if (!o->groups[0] && !o->grid[0])
         return complain(o->body ? "--grid is missing: the number of threads, as in --grid 64"
                                 : "--grid (threads) or --groups (threadgroups) is missing, as in --grid 64");

@@ -34,9 +34,10 @@ bool picture_check(const char *what, smelt_dtype dtype, const smelt_shape *shape
     for (int d = 0; d < shape->ndim && sized; d++)
         sized = shape->size[d] >= 1 && !__builtin_mul_overflow(bytes, shape->size[d], &bytes);
     if (!sized || bytes > INT32_MAX)
-        return complain("%s has a shape that is not an image's; a .png file takes HxW, HxWx1, HxWx3 (RGB) or "
-                        "HxWx4 (RGBA), of at most 2 GiB",
-                        what);
+        return complain(
+            "%s does not have the shape of an image; a .png file takes HxW, HxWx1, HxWx3 (RGB) or "
+            "HxWx4 (RGBA), of at most 2 GiB",
+            what);
     return dtype == SMELT_UINT8 || is_float(dtype) ||
            complain("%s is %s; a .png file takes uint8, or float16, bfloat16 or float32 from 0 to 1", what,
                     smelt_dtype_name(dtype));

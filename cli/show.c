@@ -20,8 +20,8 @@ static const struct {
 static bool find_stage(const struct options *o, smelt_stage *stage) {
     if (o->why) {
         *stage = SMELT_STAGE_WHY;
-        if (o->after) return complain("--why and --after are both given; one says what is shown");
-        return !o->stage || complain("--why and --stage are both given; one says what is shown");
+        if (o->after) return complain("--why and --after are both given; expected one of them");
+        return !o->stage || complain("--why and --stage are both given; expected one of them");
     }
     if (o->after) {
         *stage = SMELT_STAGE_IR;
@@ -41,7 +41,7 @@ static int show_contents(const struct options *o) {
     smelt_library *library;
     char *text;
     if (!o->package_size) {
-        complain("'%s' is no package; --stage contents is of packages", o->source_path);
+        complain("'%s' is not a package, which --stage contents requires", o->source_path);
         return EXIT_USAGE;
     }
     smelt_library_desc desc = {

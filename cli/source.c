@@ -70,11 +70,11 @@ bool source_read(const char *path, char **contents, size_t *package_size) {
     if (reason)
         good = complain("file '%s' cannot be read: %s", path, strerror(reason));
     else if (too_long(data, size, !package_size))
-        good = complain(package ? "file '%s' is longer than 4 GiB, which no package is"
-                                : "file '%s' is longer than 64 MiB, which no kernel source is",
+        good = complain(package ? "file '%s' is longer than 4 GiB, the limit for packages"
+                                : "file '%s' is longer than 64 MiB, the limit for kernel sources",
                         path);
     else if (!package && package_size && is_called_package(path))
-        good = complain("'%s' is not a package of smelt", path);
+        good = complain("'%s' is not a smelt package", path);
     else if (!package && memchr(data, 0, size))
         good = complain("file '%s' is not text: it holds a zero byte", path);
     if (!good) {

@@ -85,6 +85,5 @@ void unwritten_warn(const char *name, const smelt_array *array, int64_t count, i
         }
         fprintf(stderr, "]");
     }
-    fprintf(stderr, "; what the kernel leaves out is given as %s (--init sets what outputs start as)\n",
-            value);
+    fprintf(stderr, "; unwritten elements are %s (--init sets what outputs start as)\n", value);
 }

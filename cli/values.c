@@ -68,8 +68,8 @@ bool parse_shape(const char *what, const char *text, size_t length, smelt_shape 
         long long size = strtoll(digits, NULL, 10);
         bool separated = at == end || (*at == 'x' && at + 1 < end);
         if (!count || errno || !separated || out.ndim == SMELT_MAX_DIMENSIONS)
-            return complain("%s: shape '%.*s' is not sizes joined by x, as 4x16 (at most %d)", what,
-                            (int)length, text, SMELT_MAX_DIMENSIONS);
+            return complain("%s: shape '%.*s' is not a list of at most %d sizes joined by x, such as 4x16",
+                            what, (int)length, text, SMELT_MAX_DIMENSIONS);
         out.size[out.ndim++] = size;
         if (at < end) at++;
     }
@@ -273,7 +273,7 @@ bool parse_constant(const char *what, const char *text, smelt_constant *constant
     for (const char *c = text; *c; c++) count += *c == ',';
     if (count > 4) return complain("%s has %d components, expected at most 4", what, count);
     if (count > 1 && !dtype)
-        return complain("%s is '%s': a vector needs its dtype, as float32:1,2", what, text);
+        return complain("%s is '%s': a vector needs its dtype, such as float32:1,2", what, text);
     for (int i = 0; i < count; i++) {
         char word[64];
         struct whole whole = {0};

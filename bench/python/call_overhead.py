@@ -76,7 +76,7 @@ def installed(name):
     try:
         return __import__(name)
     except ImportError:
-        print(f"{name} is not installed: nothing of it is measured")
+        print(f"{name} is not installed: it is not measured")
         return None
 
 
@@ -104,7 +104,7 @@ def gpu_jobs(device):
             print(f"tensors of torch could not be used: {failure}")
         waits.append(torch.cuda.synchronize)
     elif torch:
-        print("torch has no GPU: nothing of it is measured")
+        print("torch has no GPU: it is not measured")
 
     def wait():
         for one in waits:
@@ -135,7 +135,7 @@ def main():
         jobs, wait = gpu_jobs(gpus[0])
         show(f"On {gpus[0]}", measure(jobs, options.rounds, options.calls, wait), table)
     else:
-        print("\nThere is no GPU here: its calls are not measured.")
+        print("\nThere is no GPU: its calls are not measured.")
     if options.json:
         print(json.dumps(table, indent=1))
 

@@ -46,18 +46,18 @@ extern "C" {
     X(1, ERROR_INVALID_ARGUMENT, "an argument is missing, out of range or of the wrong kind") \
     X(2, ERROR_COMPILE, "the kernel's source does not compile")                               \
     X(3, ERROR_LIMIT, "a stated limit of the device or of smelt is exceeded")                 \
-    X(4, ERROR_UNSUPPORTED, "the construct is known and not supported")                       \
+    X(4, ERROR_UNSUPPORTED, "the construct is recognised but not supported")                  \
     X(5, ERROR_BARRIER, "the threads of a threadgroup did not meet at one barrier")           \
-    X(6, ERROR_FAULT, "the kernel read or wrote memory it may not touch")                     \
+    X(6, ERROR_FAULT, "the kernel accessed invalid memory")                                   \
     X(7, ERROR_TIMEOUT, "the kernel or the compiler ran longer than allowed")                 \
-    X(8, ERROR_NO_COMPILER, "clang 19 or the compiler library is not on this machine")        \
-    X(9, ERROR_NO_DEVICE, "there is no such device on this machine")                          \
+    X(8, ERROR_NO_COMPILER, "clang 19 or the compiler library is missing on this machine")    \
+    X(9, ERROR_NO_DEVICE, "the device does not exist on this machine")                        \
     X(10, ERROR_IO, "a file could not be read or written")                                    \
-    X(11, ERROR_FORMAT, "a file's contents are damaged or of an unsupported form")            \
+    X(11, ERROR_FORMAT, "a file is damaged or has an unsupported format")                     \
     X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                     \
     X(13, ERROR_DEVICE_LOST, "the device failed: a reset or a new process is needed")         \
-    X(14, ERROR_INTERNAL, "smelt contradicted itself: please report it")                      \
-    X(15, ERROR_INTERRUPTED, "the caller asked for the run to be ended")
+    X(14, ERROR_INTERNAL, "internal error of smelt: please report it")                        \
+    X(15, ERROR_INTERRUPTED, "the caller interrupted the run")
 
 typedef enum smelt_status {
 #define SMELT_STATUS_ENUM(code, name, meaning) SMELT_##name = code,

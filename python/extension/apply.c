@@ -138,7 +138,7 @@ static bool set_attribute(smelt_apply_desc *desc, const char *name, PyObject *va
         return integers(value, "steps", desc->steps, SMELT_MAX_DIMENSIONS, &count);
     if (strcmp(name, "offset") == 0) return integers(value, "offset", &desc->offset, 1, &count);
     if (strcmp(name, "device") == 0) return (desc->device = PyUnicode_AsUTF8AndSize(value, NULL)) != NULL;
-    PyErr_Format(PyExc_TypeError, "apply: there is no attribute '%s'", name);
+    PyErr_Format(PyExc_TypeError, "apply: attribute '%s' is unknown", name);
     return false;
 }
 
@@ -149,7 +149,7 @@ static PyObject *apply(PyObject *self, PyObject *arguments, PyObject *keywords) 
     (void)self;
     if (!PyArg_ParseTuple(arguments, "sO!:apply", &name, &PyTuple_Type, &inputs)) return NULL;
     smelt_apply_desc desc = {.operation = smelt_operation_from_name(name)};
-    if (!desc.operation) return PyErr_Format(PyExc_ValueError, "apply: there is no operation '%s'", name);
+    if (!desc.operation) return PyErr_Format(PyExc_ValueError, "apply: operation '%s' is unknown", name);
     Py_ssize_t count = PyTuple_Size(inputs), at = 0;
     if (count >= SMELT_MAX_ARGUMENTS)
         return PyErr_Format(PyExc_ValueError, "%s: %zd arrays; at most %d are allowed", name, count,

@@ -198,7 +198,7 @@ static PyObject *from_bytes(PyObject *type, PyObject *arguments) {
     }
     if (!whole || __builtin_mul_overflow(elements, (Py_ssize_t)smelt_dtype_bytes(dtype), &elements) ||
         elements != length) {
-        PyErr_SetString(PyExc_ValueError, "smelt.array: a pickle's bytes are not those of its shape");
+        PyErr_SetString(PyExc_ValueError, "smelt.array: the pickle's bytes do not match its shape");
         return NULL;
     }
     status = smelt_array_from_values(dtype, shape, data, &array);
@@ -230,7 +230,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     const char *format = buffer_format(dtype);
     Py_ssize_t bytes = (Py_ssize_t)smelt_dtype_bytes(dtype);
     if (strcmp(smelt_array_device(array), "cpu") != 0)
-        return refuse_buffer(view, "smelt.array: it is on a device; a.to('cpu') has a buffer");
+        return refuse_buffer(view, "smelt.array: an array on a device has no buffer; use a.to('cpu')");
     if (!*format && flags & PyBUF_FORMAT)
         return refuse_buffer(view, "smelt.array: buffers have no format for bfloat16");
     if (!smelt_array_is_contiguous(array) && (flags & PyBUF_STRIDES) != PyBUF_STRIDES)
@@ -279,7 +279,7 @@ static PyObject *as_numpy(PyObject *self, PyObject *arguments, PyObject *keyword
     if (must < 0) return NULL;
     bool never = copying != Py_None && !must;
     if (never && strcmp(smelt_array_device(held(self)), "cpu") != 0) {
-        PyErr_SetString(PyExc_ValueError, "smelt.array: it is on a device, NumPy can only have a copy");
+        PyErr_SetString(PyExc_ValueError, "smelt.array: it is on a device; NumPy needs a copy");
         return NULL;
     }
     PyObject *made = array_export(smelt_array_retain(held(self)), KIND_NUMPY);
@@ -331,7 +331,7 @@ static PyObject *as_int(PyObject *self) {
 static PyObject *as_index(PyObject *self) {
     smelt_dtype dtype = smelt_array_dtype(held(self));
     if (dtype >= SMELT_UINT8 && dtype <= SMELT_INT64) return item(self);
-    return PyErr_Format(PyExc_TypeError, "smelt.array: %s does not index; expected an array of one integer",
+    return PyErr_Format(PyExc_TypeError, "smelt.array: %s is not an index; expected an array of one integer",
                         smelt_dtype_name(dtype));
 }
 
@@ -429,7 +429,7 @@ static PyGetSetDef properties[] = {
     {"size", get_size, NULL, "The number of elements.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
-    {"device", get_device, NULL, "Where it lies: 'cpu', 'cuda:0'.", NULL},
+    {"device", get_device, NULL, "Its device: 'cpu', 'cuda:0'.", NULL},
     {0}};
 
 #define KEYWORDS (METH_VARARGS | METH_KEYWORDS)
@@ -446,7 +446,7 @@ static PyMethodDef own_methods[] = {
      "astype($self, /, dtype)\n--\n\nThe array as another dtype: floats round to nearest even, to integers "
      "they "
      "truncate and "
-     "saturate,\nintegers wrap. Itself if it has that dtype."},
+     "saturate,\nintegers wrap. Returns the array itself if it has that dtype."},
     {"view", METHOD(view), KEYWORDS,
      "view($self, /, dtype)\n--\n\nThe array's bytes as another dtype, not copied: the last dimension has as "
      "many more or fewer\nelements. ValueError where that is not a dense row of whole elements."},
@@ -455,7 +455,7 @@ static PyMethodDef own_methods[] = {
      "copy. "
      "smelt.NoDeviceError if there is none."},
     {"__array__", METHOD(as_numpy), KEYWORDS,
-     "__array__($self, /, dtype=None, copy=None)\n--\n\nThe array as NumPy's."},
+     "__array__($self, /, dtype=None, copy=None)\n--\n\nThe array as a NumPy array."},
     {"__dlpack__", METHOD(array_to_capsule), KEYWORDS,
      "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nThe array as "
      "a DLPack "

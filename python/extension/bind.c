@@ -98,8 +98,8 @@ static bool import_inputs(const struct bound *bound, PyObject *arguments, struct
     Py_ssize_t given = PyTuple_Size(arguments);
     if (given != kernel->input_count) {
         PyErr_Format(PyExc_TypeError,
-                     "kernel '%s' is bound: its call takes no inputs, or all %d of them; %zd were given",
-                     kernel->text, kernel->input_count, given);
+                     "kernel '%s' is bound: its call takes no inputs or all %d; %zd were given", kernel->text,
+                     kernel->input_count, given);
         return false;
     }
     for (int i = 0; i < given; i++) {
@@ -114,7 +114,7 @@ static bool import_inputs(const struct bound *bound, PyObject *arguments, struct
 static bool import_out(const struct bound *bound, PyObject *out, struct replaced *replaced) {
     const struct kernel *kernel = bound->kernel;
     if (!is_list(out) || length_of(out) != kernel->output_count) {
-        PyErr_Format(PyExc_TypeError, "kernel '%s': out is %R; expected a list of %d arrays, one an output",
+        PyErr_Format(PyExc_TypeError, "kernel '%s': out is %R; expected a list of %d arrays, one per output",
                      kernel->text, out, kernel->output_count);
         return false;
     }
@@ -186,11 +186,11 @@ static PyObject *call_bound(PyObject *self, PyObject *arguments, PyObject *keywo
         } else if (PyUnicode_CompareWithASCIIString(key, "stream") == 0 && !stream) {
             good = stream_of(value, bound->kernel->text, bound->device, &stream);
         } else {
-            PyErr_Format(
-                PyExc_TypeError,
-                "kernel '%s' is bound: its call has no argument %R; there are: inputs by position, out, "
-                "stream",
-                bound->kernel->text, key);
+            PyErr_Format(PyExc_TypeError,
+                         "kernel '%s' is bound: its call has no argument %R; expected one of: inputs by "
+                         "position, out, "
+                         "stream",
+                         bound->kernel->text, key);
             good = false;
         }
     }

@@ -84,7 +84,8 @@ static bool fail_keyword(const struct kernel *kernel, PyObject *key) {
     for (int i = 0; i < KEYWORD_COUNT; i++)
         length += (size_t)PyOS_snprintf(names + length, sizeof names - length, "%s%s", i ? ", " : "",
                                         keyword_names[i]);
-    PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; there are: %s", kernel->text, key, names);
+    PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; expected one of: %s", kernel->text, key,
+                 names);
     return false;
 }
 
@@ -104,7 +105,7 @@ bool call_keywords(const struct kernel *kernel, PyObject *arguments, PyObject *k
     if (PyTuple_Size(arguments) > 0) {
         PyErr_Format(
             PyExc_TypeError,
-            "kernel '%s' takes its arguments by keyword (inputs=[...], grid=...); %zd came without one",
+            "kernel '%s' takes its arguments by keyword (inputs=[...], grid=...); %zd were given without one",
             kernel->text, PyTuple_Size(arguments));
         return false;
     }
@@ -153,7 +154,8 @@ static void note_kind(struct call *call, enum array_kind kind) {
 
 static bool import_inputs(struct call *call, PyObject *list) {
     const struct kernel *kernel = call->kernel;
-    if (!check_list(kernel, list, "inputs", kernel->input_names, "a list of arrays and numbers, as [a, b]"))
+    if (!check_list(kernel, list, "inputs", kernel->input_names,
+                    "a list of arrays and numbers, such as [a, b]"))
         return false;
     for (int i = 0; i < kernel->input_count; i++) {
         enum array_kind kind;
@@ -170,7 +172,7 @@ static bool import_inputs(struct call *call, PyObject *list) {
 static bool import_out(struct call *call, PyObject *list) {
     const struct kernel *kernel = call->kernel;
     if (!list) return true;
-    if (!check_list(kernel, list, "out", kernel->output_names, "a list of arrays, one an output"))
+    if (!check_list(kernel, list, "out", kernel->output_names, "a list of arrays, one per output"))
         return false;
     for (int i = 0; i < kernel->output_count; i++) {
         enum array_kind kind;
@@ -205,11 +207,11 @@ static bool fail_lengths(PyObject *shapes, PyObject *dtypes) {
 
 static bool read_outputs(struct call *call, PyObject *shapes, PyObject *dtypes) {
     const struct kernel *kernel = call->kernel;
-    if ((shapes || !call->out) &&
-        !check_list(kernel, shapes, "output_shapes", kernel->output_names, "a list of shapes, as [(4, 16)]"))
+    if ((shapes || !call->out) && !check_list(kernel, shapes, "output_shapes", kernel->output_names,
+                                              "a list of shapes, such as [(4, 16)]"))
         return fail_lengths(shapes, dtypes);
     if ((dtypes || !call->out) && !check_list(kernel, dtypes, "output_dtypes", kernel->output_names,
-                                              "a list of dtypes, as [smelt.float32]"))
+                                              "a list of dtypes, such as [smelt.float32]"))
         return fail_lengths(shapes, dtypes);
     for (int i = 0; i < kernel->output_count; i++) {
         if (shapes &&
@@ -229,7 +231,7 @@ static bool real_of(PyObject *o, struct what what, double *value) {
                  : -1;
     if (!PyErr_Occurred() && !PyUnicode_Check(o)) return true;
     PyErr_Clear();
-    return fail_type(o, what, "a number, or a list of one number an output");
+    return fail_type(o, what, "a number, or a list of one number per output");
 }
 
 static bool read_init(struct call *call, PyObject *o) {
@@ -285,7 +287,7 @@ static bool read_value(const struct kernel *kernel, PyObject *value, smelt_templ
 static bool read_templates(struct call *call, PyObject *list) {
     const struct kernel *kernel = call->kernel;
     static const char expected[] =
-        "a list of pairs of a name and a dtype, int or bool, as [(\"T\", smelt.float32)]";
+        "a list of pairs of a name and a dtype, int or bool, such as [(\"T\", smelt.float32)]";
     if (!list) return true;
     if (PyDict_Check(list)) {
         list = call->kept[0] = PyDict_Items(list);

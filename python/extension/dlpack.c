@@ -39,7 +39,7 @@ void dlpack_refused(const char *what, PyObject *o) {
     bool plain = PyErr_GivenExceptionMatches(type, PyExc_Exception) &&
                  !PyErr_GivenExceptionMatches(type, PyExc_MemoryError);
     PyObject *name = plain ? PyType_GetQualName(Py_TYPE(o)) : NULL, *line = name ? first_line(cause) : NULL;
-    if (line) PyErr_Format(PyExc_TypeError, "%s: this %U does not give its memory: %U", what, name, line);
+    if (line) PyErr_Format(PyExc_TypeError, "%s: this %U does not expose its memory: %U", what, name, line);
     Py_XDECREF(line);
     Py_XDECREF(name);
     if (!line) {
@@ -63,7 +63,8 @@ static bool take(PyObject *capsule, smelt_stream *stream, const struct request *
     smelt_status status;
     bool versioned = PyCapsule_IsValid(capsule, VERSIONED);
     if (!versioned && !PyCapsule_IsValid(capsule, UNVERSIONED)) {
-        PyErr_Format(PyExc_TypeError, "%s: its __dlpack__() gave %R, expected a capsule called '%s' or '%s'",
+        PyErr_Format(PyExc_TypeError,
+                     "%s: its __dlpack__() returned %R, expected a capsule called '%s' or '%s'",
                      request->what, capsule, VERSIONED, UNVERSIONED);
         return false;
     }
@@ -109,7 +110,7 @@ static bool device_of(PyObject *o, int *type, int *number) {
         *number = (int)PyLong_AsLong(PyTuple_GetItem(pair, 1));
         good = !PyErr_Occurred();
     } else if (pair) {
-        PyErr_SetString(PyExc_TypeError, "__dlpack_device__() gave no pair of numbers");
+        PyErr_SetString(PyExc_TypeError, "__dlpack_device__() did not return a pair of numbers");
     }
     Py_XDECREF(pair);
     return good;
@@ -214,9 +215,10 @@ static bool place(smelt_array *array, PyObject *wanted, PyObject *copy, smelt_ar
     }
     *copied = type != own_type || number != own_number;
     if (*copied && (type != DLPACK_CPU || (copy != Py_None && !must))) {
-        PyErr_Format(
-            PyExc_BufferError, "__dlpack__: the array is on device (%d, %d) and cannot be had on (%d, %d)%s",
-            (int)own_type, (int)own_number, type, number, type == DLPACK_CPU ? " without a copy" : "");
+        PyErr_Format(PyExc_BufferError,
+                     "__dlpack__: the array is on device (%d, %d) and cannot be exported to (%d, %d)%s",
+                     (int)own_type, (int)own_number, type, number,
+                     type == DLPACK_CPU ? " without a copy" : "");
         return false;
     }
     if (*copied) return array_on_host(array, placed);

@@ -101,7 +101,7 @@ bool dtype_of_object(PyObject *o, const char *what, smelt_dtype *dtype) {
     if (find_dtype(o, dtype)) return true;
     PyErr_Format(
         PyExc_TypeError,
-        "%s: %R is no dtype that arrays have; expected smelt's, NumPy's or torch's bool, uint8 to uint64, "
+        "%s: %R is not a supported dtype; expected smelt's, NumPy's or torch's bool, uint8 to uint64, "
         "int8 to int64, float16, bfloat16, float32, complex64 or float64",
         what, o);
     return false;

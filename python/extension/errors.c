@@ -23,20 +23,19 @@ static const struct {
 } own[OWN_COUNT] = {
     [ERROR] =
         {"Error", &PyExc_RuntimeError,
-         "What goes wrong beside bad arguments. `status` is the name of the C API's status, as it is of "
+         "Every failure other than bad arguments. `status` is the name of the C API's status, as it is of "
          "every exception that smelt raises for a status."},
     [COMPILE] = {"CompileError", NULL,
                  "The kernel's source does not compile; the message is the compiler's."},
     [BARRIER] = {"BarrierError", NULL, "The threads of a threadgroup did not meet at one barrier."},
-    [FAULT] = {"FaultError", NULL, "The kernel read or wrote memory it may not touch."},
+    [FAULT] = {"FaultError", NULL, "The kernel accessed invalid memory."},
     [TIMEOUT] = {"TimeoutError", &PyExc_TimeoutError, "The kernel or the compiler ran longer than allowed."},
     [UNSUPPORTED] = {"UnsupportedError", &PyExc_NotImplementedError,
-                     "The construct is known and not supported."},
-    [NO_COMPILER] = {"NoCompilerError", NULL, "clang 19 or the compiler library is not on this machine."},
-    [NO_DEVICE] = {"NoDeviceError", NULL, "There is no such device on this machine."},
+                     "The construct is recognised but not supported."},
+    [NO_COMPILER] = {"NoCompilerError", NULL, "clang 19 or the compiler library is missing on this machine."},
+    [NO_DEVICE] = {"NoDeviceError", NULL, "The device does not exist on this machine."},
     [DEVICE_LOST] = {"DeviceLostError", NULL, "The device failed: a reset or a new process is needed."},
-    [INTERRUPTED] = {"InterruptedError", &PyExc_InterruptedError,
-                     "The caller asked for the run to be ended."},
+    [INTERRUPTED] = {"InterruptedError", &PyExc_InterruptedError, "The caller interrupted the run."},
 };
 static PyObject *classes[OWN_COUNT];
 
@@ -131,7 +130,7 @@ static PyObject *make_class(int which) {
 int errors_init(PyObject *module) {
     if (classes[ERROR]) {
         PyErr_SetString(PyExc_ImportError,
-                        "smelt is loaded already: one interpreter of a process can have it");
+                        "smelt is already loaded; only one interpreter per process can load it");
         return -1;
     }
     for (int i = 0; i < OWN_COUNT; i++) {

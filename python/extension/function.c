@@ -128,7 +128,7 @@ static bool count_elements(const struct function *function, PyObject *arguments,
         if (option_of(key) < 0 && !is_number(value)) first = value;
     if (!first) {
         PyErr_Format(PyExc_TypeError,
-                     "kernel '%s': threads or groups must be given where no argument is an array",
+                     "kernel '%s': threads or groups must be given if no argument is an array",
                      function->text);
         return false;
     }
@@ -218,7 +218,7 @@ static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_param
     }
     if (!is_number(o)) return bind_array(dispatch, o, what, parameter);
     if (parameter->writable) {
-        PyErr_Format(PyExc_TypeError, "%s is %R; the kernel writes it: expected an array", what, o);
+        PyErr_Format(PyExc_TypeError, "%s is %R, but the kernel writes it; expected an array", what, o);
         return false;
     }
     if (PyBytes_Check(o)) {
@@ -243,8 +243,8 @@ static bool bind_all(struct dispatch *dispatch) {
         const smelt_parameter *parameter = find_parameter(function, false, i, NULL);
         if (!parameter) {
             list_buffers(dispatch, false, names, sizeof names);
-            PyErr_Format(PyExc_TypeError, "kernel '%s' has no buffer %d; there are: %s", function->text, i,
-                         names);
+            PyErr_Format(PyExc_TypeError, "kernel '%s' has no buffer %d; expected one of: %s", function->text,
+                         i, names);
             return false;
         }
         if (parameter->used && !bind_value(dispatch, value, parameter)) return false;
@@ -266,7 +266,7 @@ static bool set_memory(struct dispatch *dispatch, PyObject *key, PyObject *bytes
         index = -1;
     }
     if (index < 0 || index >= SMELT_MAX_BUFFERS)
-        return fail_argument(function, "threadgroup_memory: expected an index or name that there is", key);
+        return fail_argument(function, "threadgroup_memory: expected an index or name of the function", key);
     if (!integer_of(bytes, &size) || size < 0)
         return fail_argument(function, "threadgroup_memory: expected a number of bytes", bytes);
     dispatch->desc.threadgroup_memory[index] = (size_t)size;
@@ -304,7 +304,7 @@ static bool text_of(struct dispatch *dispatch, PyObject *o, int slot, const char
 static bool read_positional(struct dispatch *dispatch, PyObject *arguments) {
     Py_ssize_t count = PyTuple_Size(arguments);
     if (count > SMELT_MAX_BUFFERS) {
-        PyErr_Format(PyExc_TypeError, "kernel '%s': %zd arguments were given; there are at most %d buffers",
+        PyErr_Format(PyExc_TypeError, "kernel '%s': %zd arguments were given, expected at most %d",
                      dispatch->function->text, count, SMELT_MAX_BUFFERS);
         return false;
     }
@@ -326,12 +326,12 @@ static bool read_named(struct dispatch *dispatch, PyObject *keywords) {
         if (!parameter || parameter->index < 0 || parameter->index >= SMELT_MAX_BUFFERS) {
             char names[1000];
             list_buffers(dispatch, false, names, sizeof names);
-            PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; there are: %s", function->text,
-                         key, names);
+            PyErr_Format(PyExc_TypeError, "kernel '%s' has no argument %R; expected one of: %s",
+                         function->text, key, names);
             return false;
         }
         if (dispatch->values[parameter->index]) {
-            PyErr_Format(PyExc_TypeError, "kernel '%s': argument %R is given by position, too",
+            PyErr_Format(PyExc_TypeError, "kernel '%s': argument %R is also given by position",
                          function->text, key);
             return false;
         }
@@ -536,15 +536,14 @@ static PyObject *repr(PyObject *self) {
     return PyUnicode_FromFormat("<smelt.Function '%s'>", ((struct function *)self)->text);
 }
 
-static PyGetSetDef getters[] = {{"last_run", get_last, NULL,
-                                 "What the latest launch was, as Kernel.last_run but as a dict; or None.",
-                                 NULL},
-                                {"parameters", get_parameters, NULL,
-                                 "The parameters that are bound: dicts of name, index, threadgroup, pointer, "
-                                 "writable, dtype (None: a structure), "
-                                 "components, bytes, used. Compiles the function if it was not.",
-                                 NULL},
-                                {0}};
+static PyGetSetDef getters[] = {
+    {"last_run", get_last, NULL, "The latest launch, as Kernel.last_run but as a dict, or None.", NULL},
+    {"parameters", get_parameters, NULL,
+     "The parameters that are bound: dicts of name, index, threadgroup, pointer, "
+     "writable, dtype (None: a structure), "
+     "components, bytes, used. Compiles the function if it was not.",
+     NULL},
+    {0}};
 static PyMemberDef members[] = {
     {"name", T_OBJECT_EX, offsetof(struct function, name), READONLY, "Its host name."}, {0}};
 static PyMethodDef methods[] = {

@@ -15,7 +15,7 @@ static PyObject *make_view(smelt_array *array, const struct view *view) {
 
 static bool add_dimension(struct view *view, int64_t size, int64_t stride) {
     if (view->shape.ndim == SMELT_MAX_DIMENSIONS) {
-        PyErr_Format(PyExc_IndexError, "smelt.array: the result would have more than %d dimensions",
+        PyErr_Format(PyExc_IndexError, "smelt.array: the result has more than %d dimensions",
                      SMELT_MAX_DIMENSIONS);
         return false;
     }
@@ -65,7 +65,7 @@ PyObject *array_subscript(PyObject *self, PyObject *keys) {
         int dimensions = takes(key);
         if (dimensions < 0)
             return PyErr_Format(PyExc_TypeError,
-                                "smelt.array: %R is no index; expected int, slice, None or ...", key);
+                                "smelt.array: %R is not an index; expected int, slice, None or ...", key);
         if (key == Py_Ellipsis && ellipsis)
             return PyErr_Format(PyExc_IndexError, "smelt.array: more than one ... among the indices");
         ellipsis |= key == Py_Ellipsis;

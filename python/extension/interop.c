@@ -104,7 +104,7 @@ static bool refuse(PyObject *o, const char *what) {
                  "%s: expected an array (NumPy's, torch's, JAX's, CuPy's, MLX's, smelt.array, or what has "
                  "__dlpack__ or "
                  "a buffer) or a number, got %U%s",
-                 what, name, list ? "; smelt.array() makes an array of it" : "");
+                 what, name, list ? "; smelt.array() converts it" : "");
     Py_DECREF(name);
     return false;
 }
@@ -236,7 +236,7 @@ static PyObject *from_dlpack(PyObject *self, PyObject *arguments, PyObject *keyw
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|$zO:from_dlpack", names, &o, &device, &copy))
         return NULL;
     if (!has(o, interned.dlpack))
-        return PyErr_Format(PyExc_TypeError, "from_dlpack: expected what has __dlpack__, got %R",
+        return PyErr_Format(PyExc_TypeError, "from_dlpack: expected an object with __dlpack__, got %R",
                             (PyObject *)Py_TYPE(o));
     if (!share(o, "from_dlpack", copy, &array)) return NULL;
     if (!device || strcmp(device, smelt_array_device(array)) == 0) return array_wrap(array);
@@ -260,7 +260,7 @@ static PyObject *asarray(PyObject *self, PyObject *arguments, PyObject *keywords
     if (PyList_Check(o) || PyTuple_Check(o) || type_of(o) / 16 % 16 == WAY_NUMBER) {
         if (copy == Py_False)
             return PyErr_Format(PyExc_ValueError,
-                                "smelt.asarray: what is no array takes a copy, and copy is False");
+                                "smelt.asarray: data that is not an array needs a copy, but copy is False");
         array = array_of_values(o, dtype);
         return array ? array_wrap(array) : NULL;
     }
@@ -268,7 +268,7 @@ static PyObject *asarray(PyObject *self, PyObject *arguments, PyObject *keywords
     if (!dtype || dtype == smelt_array_dtype(array)) return array_wrap(array);
     if (copy == Py_False) {
         smelt_array_release(array);
-        return PyErr_Format(PyExc_ValueError, "smelt.asarray: another dtype takes a copy, and copy is False");
+        return PyErr_Format(PyExc_ValueError, "smelt.asarray: another dtype needs a copy, but copy is False");
     }
     Py_BEGIN_ALLOW_THREADS status = smelt_array_convert(array, dtype, &converted);
     smelt_array_release(array);

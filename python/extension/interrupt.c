@@ -96,10 +96,8 @@ smelt_status call_watched(long_call *run, void *context, bool once, bool *raised
         *raised = !good || PyErr_CheckSignals() < 0;
         if (*raised) return status;
         if (once) {
-            PyErr_SetString(
-                PyExc_RuntimeError,
-                "a signal ended the launch, and its handler raised nothing: the arrays that the kernel "
-                "writes hold a part of its results");
+            PyErr_SetString(PyExc_RuntimeError, "a signal ended the launch, but its handler raised nothing: "
+                                                "the arrays that the kernel writes hold partial results");
             *raised = true;
             return status;
         }

@@ -43,7 +43,7 @@ static bool atomic_of(struct kernel *kernel, PyObject *o) {
     }
     if (PyTuple_Size(kernel->atomic_outputs) != kernel->output_count) {
         PyErr_Format(PyExc_ValueError,
-                     "kernel '%s': atomic_outputs has length %zd, expected %d, one an output", kernel->text,
+                     "kernel '%s': atomic_outputs has length %zd, expected %d, one per output", kernel->text,
                      PyTuple_Size(kernel->atomic_outputs), kernel->output_count);
         return false;
     }
@@ -79,7 +79,7 @@ static PyObject *new_kernel(PyTypeObject *type, PyObject *arguments, PyObject *k
     PyObject *name, *inputs, *outputs, *source, *header, *atomic, *paths, *share;
     int strided, math, version, path_count = 0;
     if (keywords && PyDict_Size(keywords) > 0) {
-        PyErr_SetString(PyExc_TypeError, "kernels are made by smelt.metal_kernel()");
+        PyErr_SetString(PyExc_TypeError, "kernels are created by smelt.metal_kernel()");
         return NULL;
     }
     if (!PyArg_ParseTuple(arguments, "OOOOOpOiiOO", &name, &inputs, &outputs, &source, &header, &strided,
@@ -361,7 +361,7 @@ static PyMemberDef members[] = {
     MEMBER(input_names, "The inputs' names, in order."),
     MEMBER(output_names, "The outputs' names, in order."),
     MEMBER(include_paths, "Where #include looks."),
-    MEMBER(atomic_outputs, "Whether outputs are atomic: one answer, or one an output."),
+    MEMBER(atomic_outputs, "Whether outputs are atomic: one bool, or one per output."),
     {"metal_version", T_INT, offsetof(struct kernel, desc) + offsetof(smelt_kernel_desc, metal_version),
      READONLY, "__METAL_VERSION__; 0: the default."},
     {0}};

@@ -247,8 +247,8 @@ static PyGetSetDef getters[] = {
 static PyMethodDef methods[] = {{"_function", get_function, METH_VARARGS, NULL},
                                 {"_build", build_package, METH_VARARGS, NULL},
                                 {"describe", describe, METH_VARARGS,
-                                 "describe($self, name=None)\n--\n\nWhat a package holds, in lines for "
-                                 "people: of one function, or of all."},
+                                 "describe($self, name=None)\n--\n\nA readable description of a package's "
+                                 "contents: of one function or of all."},
                                 {0}};
 static PyType_Slot slots[] = {{Py_tp_new, new_library},
                               {Py_tp_dealloc, dealloc},

@@ -76,7 +76,7 @@ static PyObject *cache_usage(PyObject *self, PyObject *unused) {
 static PyMethodDef functions[] = {
     {"device_table", device_table, METH_NOARGS,
      "device_table()\n--\n\n"
-     "What kernels could run on here: a list with one dictionary a device.\n\n"
+     "The devices of this machine: a list with one dictionary per device.\n\n"
      "name; reason: why it cannot be used, or ''; description, or None where it cannot be used; threads of "
      "this machine that "
      "work on a launch; vector_bits of the registers that code uses (0 on GPUs and cpu-scalar); "

@@ -47,7 +47,7 @@ static PyMethodDef functions[] = {
 
     {"wait", wait_for, METH_O, "wait(device, /)\n--\n\nWaits for all that is under way on a device."},
     {"devices", devices, METH_NOARGS,
-     "devices()\n--\n\nThe names of the devices that kernels can run on here: "
+     "devices()\n--\n\nThe names of the devices of this machine that can run kernels: "
      "['cpu', 'cpu-scalar', 'cuda:0']."},
     {0}};
 

@@ -85,7 +85,7 @@ static bool fail_size(PyObject *o, const char *kernel, const char *name, int i, 
 bool triple_of(PyObject *o, const char *kernel, const char *name, int64_t sizes[3]) {
     char what[300] = "";
     if (!is_list(o)) PyOS_snprintf(what, sizeof what, "kernel '%.200s': %s", kernel, name);
-    PyObject *items = items_of(o, what, "up to three numbers of threads, as (256, 1, 1)");
+    PyObject *items = items_of(o, what, "up to three numbers of threads, such as (256, 1, 1)");
     if (!items) return false;
     Py_ssize_t count = length_of(items);
     bool good = count >= 1 && count <= 3;
@@ -110,7 +110,7 @@ bool triple_of(PyObject *o, const char *kernel, const char *name, int64_t sizes[
 }
 
 bool shape_of(PyObject *o, const char *what, smelt_shape *shape) {
-    PyObject *items = items_of(o, what, "a shape, as (4, 16)");
+    PyObject *items = items_of(o, what, "a shape, such as (4, 16)");
     if (!items) return false;
     Py_ssize_t count = length_of(items);
     bool good = count <= SMELT_MAX_DIMENSIONS;
@@ -121,7 +121,7 @@ bool shape_of(PyObject *o, const char *what, smelt_shape *shape) {
     for (int i = 0; i < count && good; i++) {
         good = integer_of(item_of(items, i), &shape->size[i]);
         if (!good)
-            fail_type(o, what, "a shape of integers, as (4, 16)");
+            fail_type(o, what, "a shape of integers, such as (4, 16)");
         else if (shape->size[i] < 0) {
             good = false;
             PyErr_Format(PyExc_ValueError, "%s is %R: size %lld of dimension %d is negative", what, o,

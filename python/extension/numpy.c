@@ -23,7 +23,7 @@ static bool dtype_by_name(PyObject *o, char kind, const char *what, smelt_dtype 
     bool found = kind == 'V' && dtype_of_object(given, what, dtype);
     PyErr_Clear();
     if (!found)
-        PyErr_Format(PyExc_TypeError, "%s: there are no arrays of dtype %S here; %s", what, given,
+        PyErr_Format(PyExc_TypeError, "%s: dtype %S is not supported; %s", what, given,
                      kind == 'c'   ? "cast it with .astype(np.complex64)"
                      : kind == 'f' ? "cast it with .astype(np.float32)"
                                    : "expected numbers or bool");

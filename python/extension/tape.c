@@ -159,8 +159,9 @@ static PyObject *tape_jvp(PyObject *self, PyObject *arguments) {
 }
 
 static PyMethodDef tape_methods[] = {
-    {"watch", tape_watch, METH_O, "watch($self, array, /)\n--\n\nWhat others are differentiated by."},
-    {"end", tape_end, METH_NOARGS, "end($self, /)\n--\n\nIt records nothing more."},
+    {"watch", tape_watch, METH_O,
+     "watch($self, array, /)\n--\n\nTracks an array, with respect to which others are differentiated."},
+    {"end", tape_end, METH_NOARGS, "end($self, /)\n--\n\nEnds the recording."},
     {"vjp", tape_vjp, METH_VARARGS,
      "vjp($self, outputs, cotangents, inputs, /)\n--\n\nA gradient for each input; a cotangent that is None "
      "is "
@@ -200,7 +201,7 @@ static smelt_status call_rule(PyObject *rule, const struct rules *rules, smelt_a
     struct arrays arrays = {0};
     bool good = result && take_arrays(result, "a derivative", true, &arrays);
     if (good && arrays.count != count) {
-        PyErr_Format(PyExc_ValueError, "a derivative gave %d arrays; expected %d", arrays.count, count);
+        PyErr_Format(PyExc_ValueError, "a derivative returned %d arrays; expected %d", arrays.count, count);
         good = false;
     }
     for (int i = 0; i < count && good; i++)
@@ -305,13 +306,14 @@ static PyObject *tape_tracks(PyObject *self, PyObject *o) {
 
 static PyMethodDef functions[] = {
     {"tape_record", tape_record, METH_VARARGS,
-     "tape_record(name, inputs, outputs, vjp, jvp, /)\n--\n\nSays to the open tapes of this thread what made "
-     "outputs.\nvjp(inputs, outputs, cotangents) and jvp(inputs, outputs, tangents) give lists of arrays or "
+     "tape_record(name, inputs, outputs, vjp, jvp, /)\n--\n\nTells the open tapes of this thread which "
+     "operation computed outputs."
+     "\nvjp(inputs, outputs, cotangents) and jvp(inputs, outputs, tangents) give lists of arrays or "
      "None, or "
      "are None."},
     {"tape_pause", tape_pause, METH_NOARGS,
      "tape_pause()\n--\n\nNothing is recorded on this thread until resume."},
-    {"tape_resume", tape_resume, METH_NOARGS, "tape_resume()\n--\n\nThe end of tape_pause."},
+    {"tape_resume", tape_resume, METH_NOARGS, "tape_resume()\n--\n\nEnds tape_pause."},
     {"tape_tracks", tape_tracks, METH_O,
      "tape_tracks(array, /)\n--\n\nWhether an open tape of this thread tracks the array."},
     {0}};

@@ -44,8 +44,8 @@ static void explain_layout(PyObject *o, const char *what) {
         Py_XDECREF(type);
         Py_XDECREF(value);
         Py_XDECREF(traceback);
-        PyErr_Format(PyExc_TypeError, "%s: the tensor's layout is %U; expected a dense one, x.to_dense()",
-                     what, text);
+        PyErr_Format(PyExc_TypeError,
+                     "%s: the tensor's layout is %U; expected a dense one, such as x.to_dense()", what, text);
     } else {
         PyErr_Restore(type, value, traceback);
     }
@@ -82,8 +82,8 @@ bool torch_import(PyObject *o, const struct request *request, smelt_array **arra
     if (!torch && !(torch = PyImport_ImportModule("torch"))) return false;
     if (loses_gradients(o)) {
         PyErr_Format(PyExc_TypeError,
-                     "%s: the tensor requires a gradient, which a kernel does not pass on; give it detached, "
-                     "x.detach(), or see smelt.torch",
+                     "%s: the tensor requires a gradient, which kernels do not propagate; pass x.detach(), "
+                     "or see smelt.torch",
                      request->what);
         return false;
     }

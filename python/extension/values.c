@@ -57,7 +57,7 @@ static bool same_size(struct values *values, int depth, int64_t size, bool first
 
 static bool leaf_depth(struct values *values, int depth, bool first) {
     if (first || depth == values->shape.ndim) return true;
-    PyErr_Format(PyExc_ValueError, "smelt.array: at depth %d there are both lists and numbers", depth);
+    PyErr_Format(PyExc_ValueError, "smelt.array: depth %d has both lists and numbers", depth);
     return false;
 }
 
@@ -137,7 +137,7 @@ static bool store_integer(smelt_dtype dtype, char *to, PyObject *o) {
         fits = value >= 0 && (bytes == 8 || value < 1LL << (8 * bytes));
     }
     if (!fits) {
-        PyErr_Format(PyExc_ValueError, "smelt.array: %R does not fit %s; give a wider dtype=", o,
+        PyErr_Format(PyExc_ValueError, "smelt.array: %R does not fit in %s; give a wider dtype=", o,
                      smelt_dtype_name(dtype));
         return false;
     }
@@ -206,7 +206,7 @@ smelt_array *array_of_values(PyObject *o, smelt_dtype dtype) {
     smelt_array *array = NULL, *converted = NULL;
     if (!measure(&values, o, 0, true) || (!dtype && !natural_dtype(&values, &dtype))) return NULL;
     if (values.rank == RANK_COMPLEX && rank_of_dtype(dtype) != RANK_COMPLEX) {
-        PyErr_Format(PyExc_TypeError, "smelt.array: complex numbers do not become %s",
+        PyErr_Format(PyExc_TypeError, "smelt.array: complex numbers cannot become %s",
                      smelt_dtype_name(dtype));
         return NULL;
     }
@@ -281,7 +281,7 @@ PyObject *array_item(PyObject *self, PyObject *arguments) {
     if (!PyArg_ParseTuple(arguments, ":item")) return NULL;
     if (smelt_array_size(array) != 1)
         return PyErr_Format(PyExc_ValueError,
-                            "smelt.array: it has %lld elements; only an array of one is a number",
+                            "smelt.array: it has %lld elements; only an array of one element is a number",
                             (long long)smelt_array_size(array));
     if (!readable(array, &host)) return NULL;
     PyObject *value = value_at(smelt_array_dtype(host), smelt_array_data(host));

@@ -18,7 +18,7 @@ def set_default_device(device: str) -> None:
     global _default
     name = "cuda:0" if device == "cuda" else device
     if name not in devices():
-        raise ValueError(f"device '{device}' is not here; there are {', '.join(devices())}")
+        raise ValueError(f"device '{device}' is not on this machine; expected one of {', '.join(devices())}")
     _default = name
 
 

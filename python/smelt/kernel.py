@@ -112,7 +112,7 @@ class Kernel(_smelt.Kernel):
     def _last_text(self) -> str:
         last = self.last_run
         if last is None:
-            return "not run so far"
+            return "not run yet"
         took = "" if last.seconds is None else f", {last.seconds * 1e6:.1f} µs"
         grid, groups, size = (" × ".join(map(str, sizes)) for sizes in (last.grid, last.groups, last.threadgroup))
         return f"last run on {last.device}: {grid} threads in {groups} threadgroups of {size}{took}"
@@ -143,7 +143,7 @@ def version_number(what: str, version: Any) -> int:
         return 0
     parts = str(version).split(".")
     if len(parts) > 2 or not all(part.isdigit() for part in parts) or len(parts[-1]) > 1:
-        raise ValueError(f"{what}: metal_version is {version!r}; expected a version of Metal, as \"3.2\"")
+        raise ValueError(f"{what}: metal_version is {version!r}; expected a version of Metal, such as \"3.2\"")
     return int(parts[0]) * 100 + (int(parts[1]) * 10 if len(parts) == 2 else 0)
 
 

@@ -50,7 +50,7 @@ class Library(_smelt.Library):
     def __getattr__(self, name: str) -> Function:
         if name.startswith("__") or name not in self.functions:
             known = ", ".join(self.functions[:20]) + (" …" if len(self.functions) > 20 else "")
-            raise AttributeError(f"the library has no kernel function '{name}'; there are: {known}")
+            raise AttributeError(f"the library has no kernel function '{name}'; expected one of: {known}")
         function = self._function(name, None)
         self.__dict__[name] = function
         return function

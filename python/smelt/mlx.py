@@ -68,7 +68,7 @@ class MetalKernel:
             verbose: print the function made of the body.
             stream: an MLX stream or device; there is one processor to run on, so that it chooses nothing.
 
-        Returns new arrays, row-contiguous. Raises ValueError and TypeError where MLX does, RuntimeError inside of
+        Returns new arrays, row-contiguous. Raises ValueError and TypeError where MLX does, RuntimeError inside
         mx.compile, mx.export_function and mx.vmap, whose arrays have no values, and what smelt.metal_kernel raises."""
         name = self.name
         _check_types(name, output_dtypes, template, verbose, stream)
@@ -101,8 +101,8 @@ def _tie(name: str) -> Callable[..., list[mx.array]]:
 
     def refuse(what: str, decorator: str) -> Callable[..., Any]:
         def no_derivative(*_: Any) -> Any:
-            raise ValueError(f"kernel '{name}' has no {what} of its own; call it inside of a function made with "
-                             f"mx.custom_function, and give that one with .{decorator}")
+            raise ValueError(f"kernel '{name}' has no {what} of its own; call it in a function wrapped in "
+                             f"mx.custom_function, and define that function's with .{decorator}")
         return no_derivative
 
     tied: Any = mx.custom_function(tie)
@@ -172,7 +172,7 @@ def _compute(name: str, arrays: list[mx.array]) -> None:
         if _TRACED not in str(error):
             raise
         raise RuntimeError(
-            f"kernel '{name}': its inputs have no values inside of mx.compile or mx.vmap (or mx.export_function), and "
+            f"kernel '{name}': its inputs have no values inside mx.compile or mx.vmap (or mx.export_function), and "
             "smelt runs a kernel when it is called; turn mx.compile off with mx.disable_compile() "
             "(smelt.mlx.install does so unless it is given disable_compile=False); a function that is mapped or "
             "exported cannot call a kernel") from error
@@ -236,7 +236,7 @@ def install(*, pretend_metal: bool = False, disable_compile: bool = True, device
         if before is not None:
             uninstall()
         if mx.metal.is_available() and not force:
-            why = "MLX has Metal here, and runs its kernels itself (force=True installs all the same)"
+            why = "MLX has Metal here and runs its own kernels (force=True installs anyway)"
             warnings.warn(f"smelt.mlx.install: {why}", stacklevel=2)
             return Installation(False, why, before)
         _replace(mx.fast, "metal_kernel", _replacement(device))

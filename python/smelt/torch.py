@@ -287,8 +287,8 @@ def _typed_signature(name: str, function: Callable) -> tuple[inspect.Signature, 
     parameters = []
     for parameter in signature.parameters.values():
         if parameter.kind is not _BY_POSITION:
-            raise ValueError(f"{name}: the parameter '{parameter}' is not one that can be given by position; torch's "
-                             "operations have no others here")
+            raise ValueError(f"{name}: the parameter '{parameter}' cannot be given by position, as torch's "
+                             "operations require")
         bare = parameter.annotation is inspect.Parameter.empty
         parameters.append(parameter.replace(annotation=torch.Tensor) if bare else parameter)
     returned = signature.return_annotation
@@ -300,7 +300,7 @@ def _typed_signature(name: str, function: Callable) -> tuple[inspect.Signature, 
         types = getattr(returned, "__args__", ())
         if getattr(returned, "__origin__", None) is not tuple or not types or any(t is not torch.Tensor for t in types):
             raise ValueError(f"{name}: the function is annotated to return {returned}; expected torch.Tensor, or a "
-                             "tuple of as many as it returns, as tuple[torch.Tensor, torch.Tensor]")
+                             "tuple of as many as it returns, such as tuple[torch.Tensor, torch.Tensor]")
         count = len(types)
     for parameter in parameters:
         if "Tensor" in str(parameter.annotation) and getattr(parameter.annotation, "__origin__", None) in (list, tuple):
@@ -490,11 +490,11 @@ def _transformed() -> bool:
     return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
 
 
-_DIFFERENTIABLE = "make the VJP of operations that have one, and give it with .vjp(differentiable=True)"
+_DIFFERENTIABLE = "build the VJP from operations that have one, and give it with .vjp(differentiable=True)"
 
 
 def _refuse_double(name: str, advice: str, ctx: Any, *cotangents: Any) -> Any:
-    raise RuntimeError(f"{name}: the gradient of its gradient is asked for, and its VJP has none; {advice}")
+    raise RuntimeError(f"{name}: the gradient of its gradient is requested, but its VJP has none; {advice}")
 
 
 # ---- Tracing and mapping.

@@ -19,7 +19,7 @@ def _variables(arrays: Sequence[Any], what: str) -> list[array]:
     """New handles on the arrays, which a tape tells apart from all others."""
     for a in arrays:
         if not isinstance(a, array):
-            raise ValueError(f"{what}: {type(a).__name__} is not differentiated by; expected a smelt.array")
+            raise ValueError(f"{what}: {type(a).__name__} cannot be differentiated by; expected a smelt.array")
     return [apply("identity", (a,)) for a in arrays]
 
 
@@ -95,7 +95,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] | None = None,
                 raise ValueError(f"grad: argnums has {number}, but the function was called with {len(args)} arguments")
         for name in names:
             if name not in kwargs:
-                raise ValueError(f"grad: argnames has '{name}', which is no keyword argument of the call")
+                raise ValueError(f"grad: argnames has '{name}', which is not a keyword argument of the call")
         trees = [args[number] for number in numbers] + [kwargs[name] for name in names]
         flat = [leaves(tree) for tree in trees]
         variables = _variables([leaf for items in flat for leaf in items], "grad")

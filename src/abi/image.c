@@ -82,7 +82,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     bytes += sizeof header;
     size -= sizeof header;
     if (memcmp(header.magic, magic, sizeof magic) != 0)
-        return fail(SMELT_ERROR_FORMAT, "a compiled entry is of another version");
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry has another version");
     struct hash found = hash_bytes(bytes, size);
     if (header.size != size || found.low != header.checksum.low || found.high != header.checksum.high)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
@@ -96,11 +96,11 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     size_t sites = (size_t)header.site_count * sizeof(struct site);
     if (header.object_size > size || header.refusal_size > size - header.object_size ||
         size - header.object_size - header.refusal_size != bindings + sites)
-        return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not add up");
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not match its size");
     const char *object = bytes + bindings + sites;
     bool text = header.engine == ENGINE_PTX && (header.object_size < 4 || memcmp(object, "\177ELF", 4) != 0);
     if (text && (!header.object_size || object[header.object_size - 1]))
-        return fail(SMELT_ERROR_FORMAT, "a compiled entry's text has no end");
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry's text is unterminated");
     struct image out = {.binding_count = header.binding_count,
                         .site_count = header.site_count,
                         .threadgroup_bytes = header.threadgroup_bytes,

@@ -50,7 +50,7 @@ smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape 
     if (empty) product = 0;
     int64_t total;
     if ((!empty && overflow) || __builtin_mul_overflow(product, (int64_t)bytes, &total))
-        return fail(SMELT_ERROR_LIMIT, "%s: shape %s of %s has more bytes than 63 bits can count", what,
+        return fail(SMELT_ERROR_LIMIT, "%s: shape %s of %s needs more than 2^63 - 1 bytes", what,
                     shape_print(shape).text, smelt_dtype_name(dtype));
     *size = product;
     return SMELT_OK;
@@ -138,8 +138,7 @@ smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_arra
     if (!made) {
         free(data);
         free(memory);
-        return fail(SMELT_ERROR_OUT_OF_MEMORY,
-                    "an array of shape %s of %s needs %zu bytes, which could not be had",
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "an array of shape %s of %s needs %zu bytes: out of memory",
                     shape_print(&shape).text, smelt_dtype_name(dtype), bytes);
     }
     atomic_init(&memory->references, 1);
@@ -200,7 +199,8 @@ smelt_status array_borrow(const char *what, smelt_dtype dtype, const smelt_shape
         !size || (extent(shape, strides, &low, &high) && !__builtin_sub_overflow(high, low, &span) &&
                   span < INT64_MAX && !__builtin_mul_overflow(span + 1, bytes, &span) &&
                   !__builtin_mul_overflow(low, bytes, &low));
-    if (!counted) return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: strides reach beyond 63 bits", what);
+    if (!counted)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: the strides span more than 2^63 - 1 bytes", what);
     struct memory *memory = calloc(1, sizeof *memory);
     smelt_array *made = memory ? array_over(memory, dtype, shape, strides, size, data) : NULL;
     if (!made) {

@@ -86,11 +86,11 @@ static smelt_status read_descr(struct parser *p, smelt_dtype wanted, struct head
         bool raw = codes[i].dtype == SMELT_BFLOAT16;
         if (raw && wanted != SMELT_BFLOAT16)
             return fail(SMELT_ERROR_FORMAT,
-                        "file '%s' holds two raw bytes an element ('%s'); if they are bfloat16, ask for it: "
+                        "file '%s' holds two raw bytes per element ('%s'); if they are bfloat16, read it as "
                         "%s:bfloat16",
                         p->path, descr, p->path);
         if (!raw && wanted != SMELT_NO_DTYPE && wanted != codes[i].dtype)
-            return fail(SMELT_ERROR_FORMAT, "file '%s' holds %s ('%s'), asked for as %s", p->path,
+            return fail(SMELT_ERROR_FORMAT, "file '%s' holds %s ('%s'), but %s was requested", p->path,
                         smelt_dtype_name(codes[i].dtype), descr, smelt_dtype_name(wanted));
         out->dtype = codes[i].dtype;
         out->has_dtype = true;
@@ -101,16 +101,16 @@ static smelt_status read_descr(struct parser *p, smelt_dtype wanted, struct head
 }
 
 static smelt_status read_shape(struct parser *p, struct header *out) {
-    if (!accept(p, '(')) return damaged(p, "has a 'shape' that is no tuple");
+    if (!accept(p, '(')) return damaged(p, "has a 'shape' that is not a tuple");
     out->shape.ndim = 0;
     while (!accept(p, ')')) {
         int64_t size = 0;
         skip_space(p);
         if (p->at == p->end || !isdigit((unsigned char)*p->at))
-            return damaged(p, "has a 'shape' that is not of whole numbers");
+            return damaged(p, "has a 'shape' that is not of integers");
         for (; p->at < p->end && isdigit((unsigned char)*p->at); p->at++)
             if (__builtin_mul_overflow(size, 10, &size) || __builtin_add_overflow(size, *p->at - '0', &size))
-                return damaged(p, "has a size in 'shape' of more than 63 bits");
+                return damaged(p, "has a size of more than 63 bits in 'shape'");
         /* Python 2 wrote 4L. */
         if (p->at < p->end && *p->at == 'L') p->at++;
         if (out->shape.ndim == SMELT_MAX_DIMENSIONS)
@@ -118,7 +118,7 @@ static smelt_status read_shape(struct parser *p, struct header *out) {
                         SMELT_MAX_DIMENSIONS);
         out->shape.size[out->shape.ndim++] = size;
         if (!accept(p, ',')) {
-            if (!accept(p, ')')) return damaged(p, "has a 'shape' that does not end");
+            if (!accept(p, ')')) return damaged(p, "has an unterminated 'shape'");
             break;
         }
     }
@@ -142,10 +142,10 @@ static smelt_status read_dictionary(struct parser *p, smelt_dtype wanted, struct
         } else if (strcmp(key, "shape") == 0) {
             TRY(read_shape(p, out));
         } else {
-            return damaged(p, "has a key that is none of descr, fortran_order, shape");
+            return damaged(p, "has a key other than descr, fortran_order and shape");
         }
         if (!accept(p, ',')) {
-            if (!accept(p, '}')) return damaged(p, "does not end");
+            if (!accept(p, '}')) return damaged(p, "is unterminated");
             break;
         }
     }
@@ -173,9 +173,8 @@ static smelt_status read_preamble(const char *path, const struct text *file, str
     size_t length = bytes[8] | (size_t)bytes[9] << 8;
     if (major > 1) length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length > MAX_HEADER)
-        return fail(SMELT_ERROR_FORMAT,
-                    "file '%s' is damaged: its header is %zu bytes long, at most %d are expected", path,
-                    length, MAX_HEADER);
+        return fail(SMELT_ERROR_FORMAT, "file '%s' is damaged: its header has %zu bytes, expected at most %d",
+                    path, length, MAX_HEADER);
     if (file->length - start < length)
         return fail(SMELT_ERROR_FORMAT, "file '%s' is damaged: it ends inside its header", path);
     *p = (struct parser){path, (const char *)bytes + start, (const char *)bytes + start + length};
@@ -200,7 +199,7 @@ static smelt_status make_array(const char *path, const struct header *header, co
     size_t width = smelt_dtype_bytes(header->dtype), needed = (size_t)size * width;
     if (available < needed)
         return fail(SMELT_ERROR_FORMAT,
-                    "file '%s' is truncated: its header promises %zu bytes of data, it has %zu", path, needed,
+                    "file '%s' is truncated: its header declares %zu bytes of data, it has %zu", path, needed,
                     available);
     smelt_array *array;
     TRY(smelt_array_create(header->dtype, header->shape, &array));

@@ -55,11 +55,10 @@ smelt_status node_custom_gradients(const struct node *node, smelt_array *const *
                                    smelt_array **gradients) {
     const struct custom *custom = node->custom;
     if (!custom->desc.vjp)
-        return fail(
-            SMELT_ERROR_UNSUPPORTED,
-            "the gradient goes through '%s', which has no VJP: give it one with a custom function, or cut "
-            "the way with stop_gradient",
-            custom->name);
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "the gradient goes through '%s', which has no VJP: give it one with a custom function, "
+                    "or block the gradient with stop_gradient",
+                    custom->name);
     smelt_array **full = calloc((size_t)node->output_count, sizeof(smelt_array *));
     if (!full) return fail_out_of_memory((size_t)node->output_count * sizeof(smelt_array *));
     smelt_status status = SMELT_OK;
@@ -75,9 +74,9 @@ smelt_status node_custom_gradients(const struct node *node, smelt_array *const *
     free(full);
     for (int i = 0; i < node->input_count && status == SMELT_OK; i++)
         if (gradients[i] && !shape_equal(&gradients[i]->shape, &node->inputs[i]->shape))
-            status =
-                fail(SMELT_ERROR_INVALID_ARGUMENT,
-                     "the VJP of '%s' gave a gradient of shape %s for input %d, expected %s", custom->name,
-                     shape_print(&gradients[i]->shape).text, i, shape_print(&node->inputs[i]->shape).text);
+            status = fail(SMELT_ERROR_INVALID_ARGUMENT,
+                          "the VJP of '%s' returned a gradient of shape %s for input %d, expected %s",
+                          custom->name, shape_print(&gradients[i]->shape).text, i,
+                          shape_print(&node->inputs[i]->shape).text);
     return status;
 }

@@ -133,10 +133,10 @@ static smelt_status by_function(const struct sweep *sweep, const struct node *no
         status = custom->desc.jvp(custom->desc.context, node->inputs, node->outputs, inputs, tangents);
     for (int o = 0; o < node->output_count && status == SMELT_OK; o++)
         if (tangents[o] && !shape_equal(&tangents[o]->shape, &node->outputs[o]->shape))
-            status =
-                fail(SMELT_ERROR_INVALID_ARGUMENT,
-                     "the JVP of '%s' gave a tangent of shape %s for output %d, expected %s", custom->name,
-                     shape_print(&tangents[o]->shape).text, o, shape_print(&node->outputs[o]->shape).text);
+            status = fail(SMELT_ERROR_INVALID_ARGUMENT,
+                          "the JVP of '%s' returned a tangent of shape %s for output %d, expected %s",
+                          custom->name, shape_print(&tangents[o]->shape).text, o,
+                          shape_print(&node->outputs[o]->shape).text);
     smelt_array *none;
     if (e.status == SMELT_OK) e.status = SMELT_ERROR_INTERNAL; /* only its arrays are given back */
     (void)expr_close(&e, NULL, &none);

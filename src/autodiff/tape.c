@@ -133,7 +133,7 @@ smelt_status smelt_tape_end(smelt_tape *tape) {
     if (!tape->open) return SMELT_OK;
     if (tape->thread != &thread_mark)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "tape end: the tape was begun on another thread, where it has to be ended");
+                    "tape end: the tape was begun on another thread and must be ended there");
     struct smelt_tape **link = &innermost;
     while (*link != tape) link = &(*link)->below;
     *link = tape->below;
@@ -193,9 +193,10 @@ static smelt_status record_custom(const smelt_record_desc *desc, struct custom *
     for (int o = 0; o < desc->output_count; o++)
         for (int i = 0; i < desc->input_count; i++)
             if (desc->outputs[o] == desc->inputs[i])
-                return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                            "record of '%s': output %d is the handle of input %d, expected one of its own",
-                            custom->name, o, i);
+                return fail(
+                    SMELT_ERROR_INVALID_ARGUMENT,
+                    "record of '%s': output %d is the handle of input %d, expected a handle of its own",
+                    custom->name, o, i);
     for (struct smelt_tape *tape = paused ? NULL : innermost; tape; tape = tape->below)
         if (records(tape, desc->inputs, desc->input_count))
             TRY(add_node(tape, NULL, custom, desc->inputs, desc->input_count, desc->outputs,

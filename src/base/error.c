@@ -86,7 +86,7 @@ void error_record_within(const char *format, ...) {
 }
 
 smelt_status fail_out_of_memory(size_t bytes) {
-    return fail(SMELT_ERROR_OUT_OF_MEMORY, "%zu bytes of memory could not be had", bytes);
+    return fail(SMELT_ERROR_OUT_OF_MEMORY, "out of memory: %zu bytes could not be allocated", bytes);
 }
 
 const char *smelt_status_name(smelt_status status) {

@@ -263,7 +263,7 @@ smelt_status file_make_folder(const char *path) {
         *slash = 0;
         /* What stands there may still refuse to be made for another reason than that it stands there. */
         if (mkdir(partial, 0700) != 0 && errno != EEXIST && (kept == 0 || stat(partial, &there) != 0)) {
-            status = fail(SMELT_ERROR_IO, "folder '%s' cannot be made: %s", partial, strerror(errno));
+            status = fail(SMELT_ERROR_IO, "folder '%s' cannot be created: %s", partial, strerror(errno));
             break;
         }
         *slash = kept;

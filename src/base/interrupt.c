@@ -84,7 +84,7 @@ smelt_status interrupt_check(void) {
 
 smelt_status interrupt_status(const char *kernel, smelt_status status) {
     if (status != SMELT_ERROR_INTERRUPTED) return status;
-    return fail(status, "kernel '%s' was interrupted: the caller asked for the run to be ended", kernel);
+    return fail(status, "kernel '%s' was interrupted by the caller", kernel);
 }
 
 void interrupt_await_any(void) {

@@ -180,7 +180,7 @@ static struct text collect(int fd, size_t limit, bool *beyond) {
 }
 
 static const char *start_reason(int error) {
-    return error == EAGAIN ? "its user is at the limit on processes and threads (ulimit -u)"
+    return error == EAGAIN ? "its user has reached the limit on processes and threads (ulimit -u)"
                            : strerror(error);
 }
 
@@ -276,8 +276,8 @@ static smelt_status run_once(const struct process_request *request, bool watched
     double used = 0;
     if (!arguments) return fail_out_of_memory(1);
     if (!open_channels(request, watched, &channels))
-        status =
-            fail(SMELT_ERROR_IO, "files for '%s' cannot be made: %s", request->arguments[0], strerror(errno));
+        status = fail(SMELT_ERROR_IO, "files for '%s' cannot be created: %s", request->arguments[0],
+                      strerror(errno));
     if (status == SMELT_OK) status = run_child(request, arguments, &channels, result, &state, &used);
     if (status == SMELT_OK) {
         bool beyond = false;

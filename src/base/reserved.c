@@ -4,8 +4,8 @@ smelt_status reserved_check_words(const char *type, const uint64_t *words, size_
     for (size_t i = 0; i < bytes / sizeof *words; i++)
         if (words[i])
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "%s: reserved[%zu] is %#llx; expected 0: initialise the structure with zeros, or use "
-                        "a newer libsmelt if the field is one of its own",
+                        "%s: reserved[%zu] is %#llx; expected 0: zero-initialise the structure, or use the "
+                        "newer libsmelt that defines this field",
                         type, i, (unsigned long long)words[i]);
     return SMELT_OK;
 }

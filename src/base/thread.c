@@ -18,7 +18,7 @@ int thread_start(pthread_t *thread, void *(*work)(void *), void *argument) {
 }
 
 const char *thread_reason(int error) {
-    return error == EAGAIN
-               ? "this process is at a limit on processes and threads, or on memory (ulimit -u, ulimit -v)"
-               : strerror(error);
+    return error == EAGAIN ? "this process has reached a limit on processes and threads, or on memory "
+                             "(ulimit -u, ulimit -v)"
+                           : strerror(error);
 }

@@ -294,9 +294,9 @@ smelt_status trace_open(const char *path) {
     char *file = absolute(path), *name = string_copy(path, strlen(path));
     pthread_mutex_lock(&lock);
     if (capture.number) {
-        status = fail(SMELT_ERROR_INVALID_ARGUMENT,
-                      "trace start: a trace is being recorded already, for file '%s'; stop it first",
-                      capture.name);
+        status =
+            fail(SMELT_ERROR_INVALID_ARGUMENT,
+                 "trace start: a trace is already being recorded, to file '%s'; stop it first", capture.name);
     } else if (!file || !name) {
         status = fail_out_of_memory(strlen(path) + 1);
     } else {
@@ -325,7 +325,7 @@ smelt_status trace_halt(uint32_t *number) {
     pthread_mutex_unlock(&lock);
     if (running) return SMELT_OK;
     return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "trace stop: no trace is being recorded; expected smelt_trace_start before");
+                "trace stop: no trace is being recorded; call smelt_trace_start first");
 }
 
 static void write_head(const struct capture *done, struct text *head) {
@@ -367,7 +367,7 @@ smelt_status trace_close(void) {
     pthread_mutex_unlock(&lock);
     smelt_status status = write_file(&done);
     if (done.dropped && status == SMELT_OK)
-        log_line(SMELT_LOG_WARNING, "trace '%s': %llu events are left out; at most %llu are kept", done.name,
+        log_line(SMELT_LOG_WARNING, "trace '%s': %llu events were dropped; at most %llu are kept", done.name,
                  (unsigned long long)done.dropped, (unsigned long long)done.limit);
     free_capture(&done);
     return status;

@@ -64,7 +64,7 @@ static smelt_status read_bitcode(struct unit *unit) {
     /* Which takes the buffer, and reads text, too. */
     if (LLVMParseIRInContext(unit->context, buffer, &unit->module, &message)) {
         smelt_status status =
-            unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode LLVM 19 can read: %.*s",
+            unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode that LLVM 19 can read: %.*s",
                       (int)strcspn(message, "\n"), message);
         LLVMDisposeMessage(message);
         return status;
@@ -73,8 +73,9 @@ static smelt_status read_bitcode(struct unit *unit) {
     unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
     return unit->entry
                ? SMELT_OK
-               : unit_fail(unit, SMELT_ERROR_INTERNAL,
-                           "clang's output is not bitcode LLVM 19 can read: it has no function " ENTRY_NAME);
+               : unit_fail(
+                     unit, SMELT_ERROR_INTERNAL,
+                     "clang's output is not bitcode that LLVM 19 can read: it has no function " ENTRY_NAME);
 }
 
 static smelt_status print_module(struct unit *unit) {
@@ -129,7 +130,7 @@ static smelt_status run_guarded(struct unit *unit, bool *whole) {
     if (*whole) escape_begin(&escape);
     smelt_status status =
         *whole ? run(unit)
-               : unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot make code of it: %s", escape.reason);
+               : unit_fail(unit, SMELT_ERROR_COMPILE, "LLVM cannot generate code for it: %s", escape.reason);
     escape_end(&escape);
     unit->refused |= !*whole && unit->target->may_refuse;
     return status;

@@ -20,7 +20,8 @@ static smelt_status fail_unknown(const char *name) {
     for (size_t k = 0; k < kind_count; k++)
         for (int i = 0; (device = kinds[k]->at(i, &reason)); i++)
             text_addf(&names, "%s%s", names.length ? ", " : "", device->name);
-    error_record("device '%s' does not exist on this machine; there are: %s", name, text_string(&names));
+    error_record("device '%s' does not exist on this machine; expected one of: %s", name,
+                 text_string(&names));
     text_free(&names);
     return SMELT_ERROR_NO_DEVICE;
 }

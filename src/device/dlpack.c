@@ -57,11 +57,10 @@ static smelt_status refuse_type(DLDataType type) {
         snprintf(text, sizeof text, "code %u of %u bits", type.code, type.bits);
     if (type.lanes != 1)
         snprintf(text + strlen(text), sizeof text - strlen(text), " in %u lanes", type.lanes);
-    return fail(
-        SMELT_ERROR_UNSUPPORTED,
-        "DLPack tensor: there are no arrays of dtype %s; expected bool, uint8 to uint64, int8 to int64, "
-        "float16, bfloat16, float32, complex64 or float64, one lane each",
-        text);
+    return fail(SMELT_ERROR_UNSUPPORTED,
+                "DLPack tensor: dtype %s is not supported; expected bool, uint8 to uint64, int8 to int64, "
+                "float16, bfloat16, float32, complex64 or float64, one lane each",
+                text);
 }
 
 /* ---- From a tensor. */
@@ -140,7 +139,7 @@ smelt_status smelt_array_from_dlpack(struct DLManagedTensorVersioned *tensor, sm
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "array from DLPack: %s is NULL",
                     tensor ? "the address for the new array" : "tensor");
     if (tensor->version.major != VERSION_MAJOR)
-        return fail(SMELT_ERROR_FORMAT, "DLPack tensor: it is of version %u.%u, expected %d.x",
+        return fail(SMELT_ERROR_FORMAT, "DLPack tensor: its version is %u.%u, expected %d.x",
                     (unsigned)tensor->version.major, (unsigned)tensor->version.minor, VERSION_MAJOR);
     uint64_t given = tensor->flags;
     TRY(import(&tensor->dl_tensor, stream, release_versioned, tensor, array));
@@ -256,7 +255,7 @@ smelt_status smelt_dlpack_device(const char *device, int32_t *type, int32_t *num
         strcmp(device, "cuda") == 0 || (sscanf(device, "cuda:%d%n", &ordinal, &end) == 1 && !device[end]);
     if (!cuda && strcmp(device, "cpu") != 0 && strcmp(device, "cpu-scalar") != 0)
         return fail(SMELT_ERROR_NO_DEVICE,
-                    "DLPack device: '%s' is no device; expected 'cpu', 'cuda' or 'cuda:N'", device);
+                    "DLPack device: '%s' is not a device; expected 'cpu', 'cuda' or 'cuda:N'", device);
     *type = cuda ? kDLCUDA : kDLCPU;
     *number = ordinal;
     return SMELT_OK;

@@ -36,7 +36,7 @@ smelt_status smelt_event_record(smelt_event *event, smelt_stream *stream) {
     if (!event) return fail(SMELT_ERROR_INVALID_ARGUMENT, "event record: event is NULL");
     if (stream && stream->device != event->device)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "event record: the event is of device '%s', the stream of '%s'", event->device->name,
+                    "event record: the event belongs to device '%s', the stream to '%s'", event->device->name,
                     stream->device->name);
     if (event->device->events)
         TRY(event->device->events->record(event, stream));
@@ -76,7 +76,7 @@ smelt_status smelt_event_seconds(smelt_event *start, smelt_event *end, double *s
                            : "seconds");
     if (start->device != end->device)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "event seconds: start is of device '%s', end of '%s'; expected events of one device",
+                    "event seconds: start belongs to device '%s', end to '%s'; expected events of one device",
                     start->device->name, end->device->name);
     if (!atomic_load(&start->recorded) || !atomic_load(&end->recorded))
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "event seconds: %s has not been recorded",

@@ -187,10 +187,9 @@ void launch_log_deliver(struct launch_log *log, const char *kernel, smelt_run_in
         char *kept_message = string_copy(message, strlen(message));
         deliver_all(log, kernel);
         if (log->dropped)
-            log_line(
-                SMELT_LOG_WARNING,
-                "kernel '%s' logged %llu more lines than the %d that are kept of one launch; they are lost",
-                kernel, (unsigned long long)log->dropped, SMELT_MAX_LOG_LINES);
+            log_line(SMELT_LOG_WARNING,
+                     "kernel '%s' logged %llu lines more than the %d kept per launch; they are lost", kernel,
+                     (unsigned long long)log->dropped, SMELT_MAX_LOG_LINES);
         if (kept_message) error_record("%s", kept_message);
         free(kept_message);
     }

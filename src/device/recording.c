@@ -6,7 +6,7 @@ static smelt_status check(const smelt_stream *stream) {
                     stream ? "stream is the device's default" : "stream is NULL");
     if (stream->device->recordings) return SMELT_OK;
     return fail(SMELT_ERROR_UNSUPPORTED,
-                "stream record: device '%s' runs launches at once and cannot record them",
+                "stream record: device '%s' runs launches immediately and cannot record them",
                 stream->device->name);
 }
 

@@ -57,7 +57,7 @@ static smelt_status check_folder(const char *path) {
         return fail(SMELT_ERROR_IO, "cache folder '%s' belongs to user %ld, expected %ld", path,
                     (long)status.st_uid, (long)geteuid());
     if (status.st_mode & 022)
-        return fail(SMELT_ERROR_IO, "cache folder '%s' has mode %03o: others may write to it; expected 700",
+        return fail(SMELT_ERROR_IO, "cache folder '%s' has mode %03o: others can write to it; expected 700",
                     path, (unsigned)status.st_mode & 0777);
     if (access(path, R_OK | W_OK | X_OK) != 0)
         return fail(SMELT_ERROR_IO, "cache folder '%s' is not writable", path);

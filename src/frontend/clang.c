@@ -109,13 +109,13 @@ static smelt_status look_for(struct clang *clang) {
     const char *named = getenv("SMELT_CLANG");
     if (named && *named) {
         if (!find_program(named, clang->path))
-            return fail(SMELT_ERROR_NO_COMPILER,
-                        "SMELT_CLANG is '%s', which is not a program that can be run", named);
+            return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which is not an executable program",
+                        named);
         identify(clang);
         int major = major_version(clang, line);
         if (major != REQUIRED_MAJOR)
             return fail(SMELT_ERROR_NO_COMPILER,
-                        "SMELT_CLANG is '%s', which says '%s'; expected clang version %d", named, line,
+                        "SMELT_CLANG is '%s', which reports '%s'; expected clang version %d", named, line,
                         REQUIRED_MAJOR);
     } else if (!find_program("clang-19", clang->path)) {
         if (!find_program("clang", clang->path))
@@ -128,7 +128,7 @@ static smelt_status look_for(struct clang *clang) {
         int major = major_version(clang, line);
         if (major != REQUIRED_MAJOR)
             return fail(SMELT_ERROR_NO_COMPILER,
-                        "'%s' says '%s'; expected clang version %d: install the Debian package clang-19",
+                        "'%s' reports '%s'; expected clang version %d: install the Debian package clang-19",
                         clang->path, line, REQUIRED_MAJOR);
     } else {
         identify(clang);
@@ -290,7 +290,7 @@ static const char *overflow_hint(void) {
     struct rlimit stack;
     bool little = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < PROCESS_STACK_BYTES;
     return little ? "; its stack may be too small (ulimit -s), expected 8192 KiB"
-                  : "; expressions or types that nest many thousand deep overflow its stack";
+                  : "; expressions or types nested many thousand levels deep overflow its stack";
 }
 
 /* clang ends with 0 or 1 when it has had its say; with anything else it was stopped or broke down. */
@@ -301,14 +301,14 @@ static smelt_status judge(const struct process_result *result) {
                     "file '%s' is a named pipe, expected a regular file; the source includes it",
                     result->pipe);
     if (result->timed_out)
-        return fail(SMELT_ERROR_TIMEOUT, "clang took longer than %ld seconds over the source and was stopped",
+        return fail(SMELT_ERROR_TIMEOUT, "clang took more than %ld seconds on the source and was stopped",
                     clang_limit_seconds());
     if (lacked_memory(result, messages)) return fail_of_memory();
     if (result->signal == SIGXFSZ)
-        return fail(SMELT_ERROR_LIMIT, "clang wrote more than %d MiB about the source and was stopped",
+        return fail(SMELT_ERROR_LIMIT, "clang wrote more than %d MiB of messages and was stopped",
                     CLANG_OUTPUT_MIB);
     if (result->signal)
-        return fail(SMELT_ERROR_COMPILE, "clang crashed over the source: signal %d (%s)%s", result->signal,
+        return fail(SMELT_ERROR_COMPILE, "clang crashed on the source: signal %d (%s)%s", result->signal,
                     strsignal(result->signal), result->signal == SIGSEGV ? overflow_hint() : "");
     if (result->exit_code > 1 && strstr(messages, "too big for FPTrunc"))
         return fail(SMELT_ERROR_COMPILE, "an expression of the source mixes half and bfloat, which have no "
@@ -320,7 +320,7 @@ static smelt_status judge(const struct process_result *result) {
             "a structure in the constant address space has vectors or matrices that are computed from "
             "function constants, which is not supported; make each a constant of its own");
     if (result->exit_code > 1)
-        return fail(SMELT_ERROR_COMPILE, "clang broke down over the source: exit status %d, \"%.*s\"",
+        return fail(SMELT_ERROR_COMPILE, "clang failed on the source: exit status %d, \"%.*s\"",
                     result->exit_code, (int)strcspn(messages, "\n"), messages);
     return SMELT_OK;
 }

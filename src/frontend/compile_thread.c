@@ -227,8 +227,7 @@ smelt_status compile_on_thread(const struct compiler *compiler, const struct com
     smelt_status status = wait_for(job, seconds);
     if (status != SMELT_OK) {
         if (status == SMELT_ERROR_TIMEOUT)
-            snprintf(result->message, sizeof result->message, "LLVM took longer than %.0f seconds over it",
-                     seconds);
+            snprintf(result->message, sizeof result->message, "LLVM took longer than %.0f seconds", seconds);
         else
             snprintf(result->message, sizeof result->message, "the call was interrupted");
         return status;

@@ -53,7 +53,7 @@ static smelt_status open_library(const struct compiler **compiler) {
     const struct compiler *found = symbol ? function() : NULL;
     if (!found || found->interface != COMPILER_INTERFACE) {
         dlclose(library);
-        return fail(SMELT_ERROR_NO_COMPILER, "'%s' is of another version of smelt", path);
+        return fail(SMELT_ERROR_NO_COMPILER, "'%s' belongs to another version of smelt", path);
     }
     if (strncmp(found->llvm_version, "19.", 3) != 0)
         return fail(

@@ -269,7 +269,7 @@ static void add_described(const char *file, int line_number, int column, const c
     text_add(out, ": error: ");
     add_message_text(text, useful_length(text, length), out);
     if (is_outside(text, length))
-        text_add(out, ": a source includes files of its folder and of the include paths (-I) only");
+        text_add(out, ": a source can include files only from its folder and the include paths (-I)");
     if (line) add_line(line, line_length, column, out);
 }
 
@@ -379,7 +379,7 @@ static void suggest_template(const struct translation *t, const struct message *
     const char *name = t->prelude == PRELUDE_MLX && !note->length ? undeclared_name(m, &length) : NULL;
     if (!name) return;
     text_addf(note,
-              "\nnote: if '%.*s' is a template argument, it is not given: -t %.*s=VALUE (command line), "
+              "\nnote: if '%.*s' is a template argument, its value is missing: -t %.*s=VALUE (command line), "
               "template=[(\"%.*s\", VALUE)] (Python) or smelt_run_desc.templates (C)",
               (int)length, name, (int)length, name, (int)length, name);
 }

@@ -44,11 +44,10 @@ static void warn_once(const char *setting, bool known) {
     static atomic_bool warned;
     if (atomic_exchange(&warned, true)) return;
     if (known)
-        log_line(
-            SMELT_LOG_WARNING,
-            "SMELT_CPU is '%s', which this machine cannot run; expected one it can of avx512, avx2, sse2; "
-            "using its own CPU",
-            setting);
+        log_line(SMELT_LOG_WARNING,
+                 "SMELT_CPU is '%s', which this machine lacks; expected avx512, avx2 or sse2, as the machine "
+                 "has it; using its own CPU",
+                 setting);
     else
         log_line(SMELT_LOG_WARNING,
                  "SMELT_CPU is '%s', expected avx512, avx2 or sse2; using this machine's own CPU", setting);

@@ -212,11 +212,10 @@ smelt_status metal_version_check(const char *what, int version) {
     static const int versions[] = {0, 100, 110, 120, 200, 210, 220, 230, 240, 300, 310, 320, 400};
     for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
         if (version == versions[v]) return SMELT_OK;
-    return fail(
-        SMELT_ERROR_INVALID_ARGUMENT,
-        "%s: metal_version is %d, expected a version of Metal as __METAL_VERSION__ has it: 100, 110, 120, "
-        "200, 210, 220, 230, 240, 300, 310, 320 or 400 (0: 320)",
-        what, version);
+    return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                "%s: metal_version is %d, expected a value of __METAL_VERSION__: 100, 110, 120, "
+                "200, 210, 220, 230, 240, 300, 310, 320 or 400 (0: 320)",
+                what, version);
 }
 
 smelt_status translation_create(const struct translation_request *given, struct translation *translation) {

@@ -124,7 +124,7 @@ static smelt_status check_into(const struct bound_request *request, int i, const
                     "the array to write into is not row-contiguous; outputs always are");
     if (!array_is_at(into, request->device))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "the array to write into lies on '%s'; the kernel runs on '%s'", smelt_array_device(into),
+                    "the array to write into is on '%s'; the kernel runs on '%s'", smelt_array_device(into),
                     request->device->name);
     return SMELT_OK;
 }

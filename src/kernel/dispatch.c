@@ -33,7 +33,7 @@ smelt_status launch_measure(struct launch *launch, const int64_t grid[3], const 
                         axis[d], (long long)threads[d], (long long)MAX_GRID);
         if (__builtin_mul_overflow(total, threads[d], &total))
             return fail(SMELT_ERROR_LIMIT,
-                        "kernel '%s': grid %lld x %lld x %lld has more threads than 63 bits can count", what,
+                        "kernel '%s': grid %lld x %lld x %lld has more than 2^63 - 1 threads", what,
                         (long long)grid[0], (long long)grid[1], (long long)grid[2]);
     }
     bool too_many = false;
@@ -75,9 +75,10 @@ smelt_status settings_check(const char *what, const struct device *device, const
 smelt_status stream_check(const char *what, const struct device *device, const smelt_stream *stream) {
     /* The engines of the CPU have one memory and no order to keep. */
     if (!stream || stream->device == device || (!stream->device->space && !device->space)) return SMELT_OK;
-    return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "kernel '%s': the stream is of device '%s', expected one of device '%s', where it runs", what,
-                stream->device->name, device->name);
+    return fail(
+        SMELT_ERROR_INVALID_ARGUMENT,
+        "kernel '%s': the stream belongs to device '%s', expected one of device '%s', where the kernel runs",
+        what, stream->device->name, device->name);
 }
 
 static smelt_status check_memory(const struct launch *launch, uint64_t *total) {

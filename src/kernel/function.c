@@ -126,9 +126,10 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
                         "kernel '%s': buffer %d ('%s') is given both an array and bytes", name,
                         binding->index, parameter);
         if (buffer->bytes && binding->writable)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': buffer %d ('%s') is written by the kernel; bytes cannot be", name,
-                        binding->index, parameter);
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                "kernel '%s': buffer %d ('%s') is written by the kernel; expected an array, not bytes", name,
+                binding->index, parameter);
         size_t given = buffer->array ? (size_t)buffer->array->size * smelt_dtype_bytes(buffer->array->dtype)
                                      : buffer->size;
         if (given < (size_t)binding->size && (buffer->bytes || given == 0))

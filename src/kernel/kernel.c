@@ -141,13 +141,13 @@ static smelt_status check_inputs(const smelt_kernel *kernel, const smelt_run_des
                         "kernel '%s': input '%s' is missing: inputs[%d] is NULL", name,
                         kernel->desc.inputs[i], i);
         if (desc->inputs[i]->dtype == SMELT_FLOAT64)
-            return fail(
-                SMELT_ERROR_INVALID_ARGUMENT,
-                "kernel '%s': input '%s' is float64, which kernels do not have; convert it to float32 first",
-                name, kernel->desc.inputs[i]);
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': input '%s' is float64, which kernels do not support; convert it to "
+                        "float32 first",
+                        name, kernel->desc.inputs[i]);
     }
     if (kernel->input_count < SMELT_MAX_ARGUMENTS && desc->inputs[kernel->input_count])
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': more inputs are given than the %d it names",
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': more inputs are given than its %d names",
                     name, kernel->input_count);
     return SMELT_OK;
 }
@@ -159,14 +159,14 @@ static smelt_status check_outputs(const smelt_kernel *kernel, const smelt_run_de
         while (given < SMELT_MAX_ARGUMENTS && desc->output_dtypes[given] != SMELT_NO_DTYPE) given++;
     if (given != kernel->output_count)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "kernel '%s' has %d outputs, but shapes and dtypes of %d are given", name,
+                    "kernel '%s' has %d outputs, but shapes and dtypes for %d are given", name,
                     kernel->output_count, given);
     for (int i = 0; i < kernel->output_count; i++) {
         smelt_dtype dtype = desc->output_dtypes[i];
         if (dtype == SMELT_FLOAT64)
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': output '%s' is float64, which kernels do not have; use float32", name,
-                        kernel->desc.outputs[i]);
+                        "kernel '%s': output '%s' is float64, which kernels do not support; use float32",
+                        name, kernel->desc.outputs[i]);
         if (!smelt_dtype_bytes(dtype))
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
                         "kernel '%s': output '%s': dtype %d is not one of smelt_dtype", name,
@@ -191,9 +191,10 @@ static smelt_status check_templates(const smelt_kernel *kernel, const smelt_run_
         switch (t->kind) {
         case SMELT_TEMPLATE_DTYPE:
             if (!smelt_dtype_bytes(t->dtype) || t->dtype == SMELT_FLOAT64)
-                return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                            "kernel '%s': template '%s' has dtype %s, which kernels do not have", name,
-                            t->name, smelt_dtype_name(t->dtype));
+                return fail(
+                    SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': template '%s' has dtype %s, which kernels do not support; use float32",
+                    name, t->name, smelt_dtype_name(t->dtype));
             break;
         case SMELT_TEMPLATE_INT:
             if (t->integer < INT_MIN || t->integer > INT_MAX)

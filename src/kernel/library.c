@@ -32,7 +32,7 @@ static smelt_status check_desc(const smelt_library_desc *desc, smelt_library **o
     TRY(reserved_check(smelt_library_desc, desc));
     if (desc->source && desc->package)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "library: source and package are both given; one is loaded");
+                    "library: source and package are both given; expected one of them");
     return metal_version_check("library", desc->metal_version);
 }
 
@@ -147,10 +147,10 @@ static smelt_status no_such_function(const smelt_library *library, const char *n
     if (!count)
         status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no kernel function", library->label);
     else if (name)
-        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no kernel function '%s'; there are: %s",
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no kernel function '%s'; expected one of: %s",
                       library->label, name, text_string(&names));
     else
-        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has %d kernel functions, one must be named: %s",
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has %d kernel functions; name one of: %s",
                       library->label, count, text_string(&names));
     text_free(&names);
     return status;
@@ -166,7 +166,7 @@ static smelt_status check_constant_name(const smelt_library *library, const smel
             text_free(&names);
             return SMELT_OK;
         }
-        text_addf(&names, "%s%s", i ? ", " : "; there are: ", program->constants[i]);
+        text_addf(&names, "%s%s", i ? ", " : "; expected one of: ", program->constants[i]);
     }
     smelt_status status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no function constant '%s'%s",
                                library->label, given->name, text_string(&names));
@@ -242,7 +242,7 @@ static smelt_status check_build(const smelt_library *library, const smelt_build_
     TRY(reserved_check(smelt_build_desc, desc));
     TRY(check_constants(desc->constants));
     if (library->packaged)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is a package already; packages are built from text",
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is already a package; packages are built from text",
                     library->label);
     if (!smelt_library_function_count(library)) return no_such_function(library, NULL);
     const struct device *cpu;
@@ -252,10 +252,11 @@ static smelt_status check_build(const smelt_library *library, const smelt_build_
         for (int d = 0; d < 3; d++) {
             int64_t size = desc->threadgroups[i][d] || d == 0 ? desc->threadgroups[i][d] : 1;
             if (size < 1 || __builtin_mul_overflow(product, size, &product) || product > cpu->thread_limit)
-                return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                            "library build: threadgroup %lld x %lld x %lld is none; expected 1 to %u threads",
-                            (long long)desc->threadgroups[i][0], (long long)desc->threadgroups[i][1],
-                            (long long)desc->threadgroups[i][2], cpu->thread_limit);
+                return fail(
+                    SMELT_ERROR_INVALID_ARGUMENT,
+                    "library build: threadgroup %lld x %lld x %lld is invalid; expected 1 to %u threads",
+                    (long long)desc->threadgroups[i][0], (long long)desc->threadgroups[i][1],
+                    (long long)desc->threadgroups[i][2], cpu->thread_limit);
         }
     }
     return SMELT_OK;
@@ -305,7 +306,7 @@ smelt_status smelt_library_describe(const smelt_library *library, const char *na
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "library describe: %s is NULL",
                     library ? "text" : "library");
     if (!library->packaged)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is no package: its contents are its text",
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is not a package; only packages can be described",
                     library->label);
     int index = name ? find_entry(library, name) : -1;
     if (name && index < 0) return no_such_function(library, name);

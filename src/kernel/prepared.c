@@ -209,8 +209,8 @@ smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *des
     for (int i = 0; i < launch->kernel->output_count && !outputs; i++)
         if (!launch->desc.into[i] && !(desc->into && desc->into[i]))
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': there is nowhere to put output '%s': outputs is NULL and no array is "
-                        "given to write into",
+                        "kernel '%s': output '%s' has no destination: outputs is NULL and no array is given "
+                        "to write into",
                         launch->kernel->desc.name, launch->kernel->desc.outputs[i]);
     if (desc->info) *desc->info = (smelt_run_info){0};
     if (desc->stream) TRY(stream_check(launch->kernel->desc.name, launch->request.device, desc->stream));

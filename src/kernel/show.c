@@ -9,7 +9,7 @@
 
 /* Its code can be shown, and nothing done on it. */
 static const struct device absent_gpu = {.name = "cuda",
-                                         .description = "a GPU that is not here",
+                                         .description = "a GPU that is not present",
                                          .target = USUAL_CUDA_TARGET,
                                          .engine = ENGINE_PTX,
                                          .threadgroup_limit = 227 * 1024,
@@ -35,7 +35,7 @@ static smelt_status check_target(const char *what, const char *target) {
     for (int i = 0; gpu_target_at(i); i++)
         text_addf(&names, "%s%s", i ? gpu_target_at(i + 1) ? ", " : " or " : "", gpu_target_at(i));
     smelt_status status =
-        fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': target '%s' is none of a GPU; expected %s", what,
+        fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': target '%s' is not a GPU target; expected %s", what,
              target, text_string(&names));
     text_free(&names);
     return status;
@@ -65,7 +65,7 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     options->after = desc->after;
     if (vectors && (desc->target || shape->engine != ENGINE_SIMD))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "kernel '%s': stages simd and why are of the SIMD engine; %s '%s' runs another", what,
+                    "kernel '%s': stages simd and why need the SIMD engine; %s '%s' uses another", what,
                     desc->target ? "target" : "device", desc->target ? desc->target : device->name);
     if (desc->target || (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX)) {
         gpu_shape(launch, desc->barrier_hint, shape);

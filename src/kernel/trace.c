@@ -100,7 +100,7 @@ void trace_translation(struct trace_span span, const char *what, smelt_status st
 smelt_status smelt_trace_start(const char *path) {
     if (!path || !*path)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "trace start: path is %s, expected the name of the file to write",
+                    "trace start: path is %s, expected the path of the file to write",
                     path ? "empty" : "NULL");
     return trace_open(path);
 }

@@ -57,8 +57,8 @@ smelt_status accumulate_check(const struct call *call, int64_t count) {
         return fail(SMELT_ERROR_UNSUPPORTED, "%s is not defined for complex64", call->name);
     if (!count && is_extreme(call->desc->operation))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "%s: no elements along the axes of shape %s, and no identity", call->name,
-                    shape_print(&call->inputs[0]->shape).text);
+                    "%s: no elements along the axes of shape %s, and the operation has no identity",
+                    call->name, shape_print(&call->inputs[0]->shape).text);
     return SMELT_OK;
 }
 

@@ -338,7 +338,7 @@ smelt_status compose_take_along_axis(const struct call *call, smelt_array **resu
         for (int i = 0; i < ndim; i++) line.size[i] = i == d ? shape.size[d] : 1;
         if (d != axis && shape.size[d] != x->shape.size[d] && x->shape.size[d] != 1) {
             e.status = fail(SMELT_ERROR_INVALID_ARGUMENT,
-                            "take_along_axis: indices of shape %s do not go with shape %s along axis %d",
+                            "take_along_axis: indices of shape %s do not match shape %s along axis %d",
                             shape_print(&call->inputs[1]->shape).text, shape_print(&x->shape).text, axis);
             break;
         }

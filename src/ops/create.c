@@ -31,8 +31,8 @@ static smelt_status arange(const struct call *call, smelt_array **result) {
     smelt_dtype dtype = call->desc->dtype ? call->desc->dtype : whole ? SMELT_INT32 : SMELT_FLOAT32;
     smelt_array *made;
     if (!isfinite(count) || count >= 9e15)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "arange: from %g to %g by %g are not so many elements",
-                    start, stop, step);
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "arange: the range from %g to %g by %g has too many elements", start, stop, step);
     TRY(smelt_array_create(dtype, (smelt_shape){1, {count > 0 ? (int64_t)count : 0}}, &made));
     size_t bytes = smelt_dtype_bytes(dtype);
     for (int64_t i = 0; i < made->size; i++)

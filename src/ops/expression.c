@@ -21,7 +21,7 @@ smelt_array *expr_keep(struct expression *e, smelt_array *array) {
 
 smelt_status expr_close(struct expression *e, smelt_array *value, smelt_array **result) {
     if (e->status == SMELT_OK && !value)
-        e->status = fail(SMELT_ERROR_INTERNAL, "an operation made of others has no result");
+        e->status = fail(SMELT_ERROR_INTERNAL, "a composite operation has no result");
     if (e->status == SMELT_OK) *result = smelt_array_retain(value);
     for (int i = 0; i < e->count; i++) smelt_array_release(e->made[i]);
     free(e->made);

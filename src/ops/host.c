@@ -77,11 +77,10 @@ static void store(smelt_array *array, int64_t index, double value) {
 
 static smelt_status check_place(const struct call *call) {
     if (program_is_host(call->device)) return SMELT_OK;
-    return fail(
-        SMELT_ERROR_UNSUPPORTED,
-        "%s: float64 arrays are computed on the host only, and an input is on %s; convert the float64 "
-        "input to float32, or move the others to the host",
-        call->name, call->device);
+    return fail(SMELT_ERROR_UNSUPPORTED,
+                "%s: float64 is supported on the host only, but an input is on %s; convert the float64 "
+                "input to float32, or move the other inputs to the host",
+                call->name, call->device);
 }
 
 static smelt_status host_elementwise(const struct call *call, smelt_array **result) {

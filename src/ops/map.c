@@ -196,8 +196,9 @@ static smelt_status grid_of(const struct map *map, int64_t grid[3]) {
     for (int d = rank - 3; d >= 0; d--)
         fits &= !__builtin_mul_overflow(grid[2], map->space.size[d], &grid[2]) && grid[2] <= UINT32_MAX;
     if (fits) return SMELT_OK;
-    return fail(SMELT_ERROR_LIMIT, "%s: shape %s has a dimension, or outer ones together, of 2^32 or more",
-                map->name, shape_print(&map->space).text);
+    return fail(SMELT_ERROR_LIMIT,
+                "%s: shape %s has a dimension, or outer dimensions together, of 2^32 or more", map->name,
+                shape_print(&map->space).text);
 }
 
 struct launch_plan {

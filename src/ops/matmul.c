@@ -22,10 +22,9 @@ static smelt_status read_matrices(const struct call *call, struct matrices *m) {
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "matmul: input %d has no dimensions", xn ? 1 : 0);
     int64_t depth = x->shape.size[xn - 1], other = y->shape.size[yn > 1 ? yn - 2 : 0];
     if (depth != other)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "matmul: shapes %s and %s do not go together: %lld columns and %lld rows",
-                    shape_print(&x->shape).text, shape_print(&y->shape).text, (long long)depth,
-                    (long long)other);
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT, "matmul: shapes %s and %s do not match: %lld columns and %lld rows",
+            shape_print(&x->shape).text, shape_print(&y->shape).text, (long long)depth, (long long)other);
     smelt_shape batches[2] = {x->shape, y->shape};
     batches[0].ndim = xn > 2 ? xn - 2 : 0;
     batches[1].ndim = yn > 2 ? yn - 2 : 0;
@@ -90,7 +89,7 @@ smelt_status evaluate_matmul(const struct call *call, smelt_array **result) {
     TRY(call_output(call, common, &shape, &made));
     smelt_status status = SMELT_OK;
     if (common == SMELT_FLOAT64 && !program_is_host(call->device)) {
-        status = fail(SMELT_ERROR_UNSUPPORTED, "matmul: float64 arrays are computed on the host only");
+        status = fail(SMELT_ERROR_UNSUPPORTED, "matmul: float64 is supported on the host only");
     } else if (common == SMELT_FLOAT64) {
         multiply_on_host(&m, call->inputs[0], call->inputs[1], made);
     } else {

@@ -28,7 +28,7 @@ smelt_status evaluate_concatenate(const struct call *call, smelt_array **result)
         for (int d = 0; fits && d < ndim; d++) fits = d == axis || more->size[d] == shape.size[d];
         if (!fits)
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "concatenate: input %d has shape %s, which does not go with %s along axis %d", i,
+                        "concatenate: input %d has shape %s, which does not match %s along axis %d", i,
                         shape_print(more).text, shape_print(&call->inputs[0]->shape).text, axis);
         shape.size[axis] += more->size[axis];
     }

@@ -142,8 +142,9 @@ smelt_status evaluate_argument(const struct call *call, smelt_array **result) {
         status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: no elements along the axis of shape %s", call->name,
                       shape_print(&call->inputs[0]->shape).text);
     else if (count > INT_MAX)
-        status = fail(SMELT_ERROR_LIMIT, "%s: %lld elements along the axis; its result is int32", call->name,
-                      (long long)count);
+        status = fail(SMELT_ERROR_LIMIT,
+                      "%s: %lld elements along the axis; the int32 result allows at most 2^31 - 1",
+                      call->name, (long long)count);
     if (status == SMELT_OK) status = call_output(call, SMELT_INT32, &shape, &made);
     if (status == SMELT_OK && made->size && from->dtype == SMELT_FLOAT64) {
         host_lines_argument(call, from, axis, made);

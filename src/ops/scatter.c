@@ -43,7 +43,7 @@ static smelt_status find_last(const struct call *call, const struct indexed *ind
     int64_t strides[SMELT_MAX_DIMENSIONS] = {0};
     smelt_array *made;
     if (shape_product(&indexed->query) > INT32_MAX)
-        return fail(SMELT_ERROR_LIMIT, "%s: indices of shape %s are more than 2^31", call->name,
+        return fail(SMELT_ERROR_LIMIT, "%s: shape %s has more than 2^31 indices", call->name,
                     shape_print(&indexed->query).text);
     for (int j = 0; j < indexed->count; j++) places.size[j] = indexed->shape.size[indexed->axes[j]];
     TRY(program_filled(call->device, call->desc->stream, SMELT_INT32, &places, -1, &made));
@@ -200,7 +200,7 @@ smelt_status evaluate_scatter_sum(const struct call *call, smelt_array **result)
     TRY(check_updates(call, updates, &indexed));
     if (!atomic && !program_is_host(call->device))
         return fail(SMELT_ERROR_UNSUPPORTED,
-                    "scatter_sum: sums of %s are made on the host only, and an input is on %s",
+                    "scatter_sum: sums of %s are supported on the host only, but an input is on %s",
                     smelt_dtype_name(updates->dtype), call->device);
     TRY(program_filled(call->device, call->desc->stream, atomic ? atomic : updates->dtype, &call->desc->shape,
                        0, &made));

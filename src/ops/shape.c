@@ -62,7 +62,7 @@ static smelt_status fill_in(const struct call *call, smelt_shape *shape) {
     if (fits && open >= 0 && known > 0) known *= shape->size[open];
     if (fits && known == size && (open < 0 || shape->size[open] >= 0)) return SMELT_OK;
     return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "reshape: an array of shape %s with %lld elements has no shape %s",
+                "reshape: an array of shape %s with %lld elements cannot have shape %s",
                 shape_print(&call->inputs[0]->shape).text, (long long)size, shape_print(&given).text);
 }
 

@@ -289,11 +289,11 @@ static void warn_of_unknown_constants(const struct work *work) {
                                           work->slots[s].constants[c].name);
         if (known) continue;
         if (given->name)
-            log_line(SMELT_LOG_WARNING,
-                     "function constant '%s' has a value, and no entry that was built has it", given->name);
+            log_line(SMELT_LOG_WARNING, "function constant '%s' has a value, but no built entry uses it",
+                     given->name);
         else
-            log_line(SMELT_LOG_WARNING,
-                     "function constant %d has a value, and no entry that was built has it", given->index);
+            log_line(SMELT_LOG_WARNING, "function constant %d has a value, but no built entry uses it",
+                     given->index);
     }
 }
 

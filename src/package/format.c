@@ -228,22 +228,21 @@ static void read_contents(struct reader *r, struct package *p) {
 
 static smelt_status check_header(const char *label, const char *bytes, size_t size) {
     struct header header;
-    if (!package_begins(bytes, size))
-        return fail(SMELT_ERROR_FORMAT, "'%s' is not a package of smelt", label);
+    if (!package_begins(bytes, size)) return fail(SMELT_ERROR_FORMAT, "'%s' is not a smelt package", label);
     if (size < sizeof header)
-        return fail(SMELT_ERROR_FORMAT, "package '%s' is cut off: %zu bytes are less than its header", label,
-                    size);
+        return fail(SMELT_ERROR_FORMAT, "package '%s' is truncated: it has %zu bytes, less than its header",
+                    label, size);
     memcpy(&header, bytes, sizeof header);
     if (header.format != PACKAGE_FORMAT)
         return fail(SMELT_ERROR_FORMAT,
-                    "package '%s' is of format %u; this smelt (%s) reads format %d: build it again", label,
+                    "package '%s' has format %u; this smelt (%s) reads format %d: build it again", label,
                     header.format, smelt_version(), PACKAGE_FORMAT);
     if (header.size != size)
         return fail(SMELT_ERROR_FORMAT, "package '%s' is %s: it has %zu bytes, expected %llu", label,
-                    size < header.size ? "cut off" : "damaged", size, (unsigned long long)header.size);
+                    size < header.size ? "truncated" : "damaged", size, (unsigned long long)header.size);
     struct hash found = checksum_of(header, bytes, size);
     if (header.zero || found.low != header.checksum.low || found.high != header.checksum.high)
-        return fail(SMELT_ERROR_FORMAT, "package '%s' is damaged: its checksum does not fit its contents",
+        return fail(SMELT_ERROR_FORMAT, "package '%s' is damaged: its checksum does not match its contents",
                     label);
     return SMELT_OK;
 }
@@ -258,16 +257,16 @@ smelt_status package_read(const char *label, const char *bytes, size_t size, str
     out.code_interface = read_name(&r, &out.arena);
     smelt_status status = SMELT_OK;
     if (!r.failed && strcmp(out.bitcode_interface, bitcode_interface) != 0)
-        status =
-            fail(SMELT_ERROR_FORMAT,
-                 "package '%s' was made by another build of smelt (version %s, this is %s), whose prelude "
-                 "differs: build it again",
-                 label, out.smelt_version, smelt_version());
+        status = fail(
+            SMELT_ERROR_FORMAT,
+            "package '%s' was built by another build of smelt (version %s, this is %s), whose prelude differs"
+            ": build it again",
+            label, out.smelt_version, smelt_version());
     else
         read_contents(&r, &out);
     if (status == SMELT_OK && out.arena.failed) status = fail_out_of_memory(size);
     if (status == SMELT_OK && r.failed)
-        status = fail(SMELT_ERROR_FORMAT, "package '%s' is damaged: its parts do not add up", label);
+        status = fail(SMELT_ERROR_FORMAT, "package '%s' is damaged: its parts do not match its size", label);
     if (status != SMELT_OK) {
         package_free(&out);
         return status;

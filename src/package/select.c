@@ -28,8 +28,8 @@ static int target_of_cpu(const struct package *package, struct text *why) {
         char missing[64];
         if (target->kind != PACKAGE_TARGET_CPU) continue;
         if (features_missing(target->features, text_string(&here), missing)) {
-            text_addf(why, "%s'%s' needs %s, which this machine has not", why->length ? "; " : "",
-                      target->name, missing);
+            text_addf(why, "%s'%s' needs %s, which this machine lacks", why->length ? "; " : "", target->name,
+                      missing);
         } else if (features_count(target->features) > most) {
             best = i;
             most = features_count(target->features);

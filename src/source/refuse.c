@@ -92,7 +92,7 @@ struct refusal refusal_find(const struct tokens *tokens, const struct structure 
         bool in_function = structure->scopes[i] >= SCOPE_FUNCTION;
         const char *message = refused_word(tokens, i);
         if (in_function && is(tokens, i, "static") && is_static_variable(tokens, i))
-            message = "a variable in a function that is 'static' must be constant: threads would share it";
+            message = "a 'static' variable in a function must be constant: threads would share it";
         if (is_assembly(tokens, i, in_function))
             message = in_function ? "inline assembly is not supported" : "assembly is not supported";
         if (message) return (struct refusal){i, message};

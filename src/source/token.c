@@ -150,7 +150,7 @@ static void match_brackets(struct tokens *tokens, uint32_t *stack) {
 smelt_status tokens_read(const char *text, size_t length, struct tokens *tokens) {
     *tokens = (struct tokens){.text = text, .text_length = length, .unclosed = NO_PLACE};
     if (length >= UINT32_MAX / 2)
-        return fail(SMELT_ERROR_LIMIT, "a source of %zu bytes is longer than 2 GiB", length);
+        return fail(SMELT_ERROR_LIMIT, "the source has %zu bytes, expected at most 2 GiB", length);
     uint32_t capacity = 0;
     bool line_start = true;
     for (size_t at = skip_blank(tokens, 0, &line_start); at < length;

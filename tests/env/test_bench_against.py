@@ -72,11 +72,11 @@ def test_a_build_that_cannot_be_used(scratch):
     os.mkdir(empty)
     for other, message in (("/no/such/build", "'/no/such/build' cannot be run: No such file or directory"),
                            (empty, f"'{empty}/bin/smelt' cannot be run: No such file or directory"),
-                           ("/bin/true", "'/bin/true --version' does not answer as smelt does")):
+                           ("/bin/true", "'/bin/true --version' does not answer like smelt")):
         done = scratch.run([*QUICK, "--against", other])
         expect_equal((done.returncode, done.stdout, done.stderr), (2, "", f"smelt: --against is '{other}': {message}\n"), other)
     done = scratch.run([*QUICK, "--json", "--csv"])
-    expect_equal((done.returncode, done.stderr), (2, "smelt: --json and --csv are both given; one says what is printed\n"), "both")
+    expect_equal((done.returncode, done.stderr), (2, "smelt: --json and --csv are both given; expected one of them\n"), "both")
 
 
 run_tests(globals())

@@ -134,7 +134,7 @@ def test_lines_and_constants(scratch):
         expect_run(done, output, wanted, f"turn with {constants}")
     done, output = run(scratch, package, "turn", 4, ["--grid", "4", "--constant", "3=true"], **WITHOUT,
                        SMELT_CACHE_DIR=scratch.path + "/other")
-    expect_failure(done, 3, "smelt: kernel 'turn': the package has no code for it, as function constants get their values "
+    expect_failure(done, 3, "smelt: kernel 'turn': the package has no code for it, since function constants get their values "
                             "only now: SMELT_COMPILE is 0: nothing is compiled")
 
 
@@ -146,12 +146,12 @@ def test_constants_of_the_build(scratch):
         expect_run(done, output, [6, 4, 2, 0], f"turn with {words}")
     for words in (["--constant", "3=false"], ["--constant", "7=2.0"]):
         done, output = run(scratch, package, "turn", 4, ["--grid", "4", *words], **changes)
-        expect_failure(done, 3, "smelt: kernel 'turn': the package's code was made with other values of function constants: "
+        expect_failure(done, 3, "smelt: kernel 'turn': the package's code was compiled with other values of function constants: "
                                 "SMELT_COMPILE is 0: nothing is compiled")
         done, output = run(scratch, package, "turn", 4, ["--grid", "4", *words], SMELT_CLANG="/no/such/clang")
         expect_run(done, output, [0, 2, 4, 6] if "3=false" in words else [6, 4, 2, 0], f"turn with {words}, compiled")
     done, _ = build(scratch, FILE, ("--constant", "99=1"))
-    expect("warning: function constant 99 has a value, and no entry that was built has it" in done.stderr, done.stderr)
+    expect("warning: function constant 99 has a value, but no built entry uses it" in done.stderr, done.stderr)
 
 
 def test_constants_by_name_and_vectors(scratch):
@@ -189,7 +189,7 @@ def test_general_code_is_said_to_be_general(scratch):
     package = built(scratch)
     size = ("--grid", "1024", "--threadgroup", "64")
     done, _ = run(scratch, package, "part_sums", 16, size, **WITHOUT)
-    expect("kernel 'part_sums' runs the package's code for cpu, made for threadgroups with rows of whole simdgroups; code for "
+    expect("kernel 'part_sums' runs the package's code for cpu, generated for threadgroups with rows of whole simdgroups; code for "
            "threadgroups of 64 x 1 x 1 would be faster" in done.stderr, done.stderr)
     done, _ = run(scratch, package, "part_sums", 4, SIZES[0], **WITHOUT)
     # With a compiler there is code for the size, made once.
@@ -209,11 +209,11 @@ def test_targets(scratch):
         done, output = run(scratch, package, "part_sums", 16, ("--grid", "1024", "--threadgroup", "64"), SMELT_CPU=cpu, **WITHOUT)
         if "which this machine cannot run" in done.stderr:
             return f"passed as far as {cpu}, which this machine cannot run"
-        expect(f"runs the package's code for {name}, made" in done.stderr, f"on {cpu}: {done.stderr}")
+        expect(f"runs the package's code for {name}, generated" in done.stderr, f"on {cpu}: {done.stderr}")
         expect_all_run(scratch, package, SMELT_CPU=cpu, **WITHOUT)
     done, _ = run(scratch, built(scratch, FILE, ("--target", "x86-64-v3")), "add", 1000, SIZES[0], SMELT_CPU="sse2", **WITHOUT)
     expect_equal(done.returncode, 3, "exit status on a lesser machine")
-    expect("the package's code does not run here: 'x86-64-v3' needs sse3, which this machine has not: SMELT_COMPILE is 0"
+    expect("the package's code does not run here: 'x86-64-v3' needs sse3, which this machine lacks: SMELT_COMPILE is 0"
            in done.stderr, done.stderr)
     package = built(scratch)
     done, _ = run(scratch, package, "add", 1000, SIZES[0], SMELT_CPU="sse2", **WITHOUT)
@@ -273,7 +273,7 @@ def test_packages_on_a_gpu(scratch):
             done, _ = run(scratch, package, function, 1000, (*size, "--device", "cuda"), **gpu)
             expect(done.returncode == 0 and "loaded without compiling" in done.stderr, f"{function} {size}: {done.stderr}")
     done, _ = run(scratch, package, "add", 1000, (*SIZES[0], "--device", "cuda"), FAKE_CUDA_CAPABILITY="89", **gpu)
-    expect("kernel 'add' runs the package's code for sm_80, which leaves what is newer in this GPU unused" in done.stderr,
+    expect("kernel 'add' runs the package's code for sm_80, which leaves newer features of this GPU unused" in done.stderr,
            f"on a GPU of 8.9: {done.stderr}")
     done, _ = run(scratch, built(scratch, FILE, ("--target", "sm_90a"), "one"), "add", 1000, (*SIZES[0], "--device", "cuda"),
                   FAKE_CUDA_CAPABILITY="100", **gpu)
@@ -313,7 +313,7 @@ def test_failures(scratch):
     done = scratch.run(["run", package, "last", "-b", "0:out:float32:1", "--grid", "1"], **WITHOUT)
     expect_equal((done.returncode, done.stdout), (0, "buffer 0 float32 1: min 3, max 3, mean 3: [3]\n"), "a good entry")
     done = scratch.run(["run", package, "wrong", "-b", "0:out:float32:1", "--grid", "1"])
-    expect_failure(done, 1, f"smelt: {package} has no kernel function 'wrong'; there are: first, last")
+    expect_failure(done, 1, f"smelt: {package} has no kernel function 'wrong'; expected one of: first, last")
     done, package = build(scratch, BAD, ("--keep-going", "--entry", "wrong"), "none")
     expect_equal(done.returncode, 1, "exit status where nothing is good")
     expect(not os.path.exists(package), "a package of nothing was written")
@@ -321,8 +321,8 @@ def test_failures(scratch):
 
 def test_environment(scratch):
     done, package = build(scratch, FILE, (), SMELT_CLANG="/no/such/clang")
-    expect_failure(done, 3, "smelt: entry 'add' does not compile: SMELT_CLANG is '/no/such/clang', which is not a program that "
-                            "can be run")
+    expect_failure(done, 3, "smelt: entry 'add' does not compile: SMELT_CLANG is '/no/such/clang', which is not an "
+                            "executable program")
     done, _ = build(scratch, FILE, ("--keep-going",), SMELT_CLANG="/no/such/clang")
     expect_equal((len(lines(done)), done.returncode), (1, 3), "lines and exit status where no entry can be compiled")
     for path, reason in ((scratch.path + "/no/a.smeltlib", "No such file or directory"), (scratch.path, "Is a directory")):
@@ -354,7 +354,7 @@ def test_show(scratch):
         done = scratch.run(["show", package, "add", "--stage", stage], SMELT_CLANG="/no/such/clang")
         expect(done.returncode == 0 and word in done.stdout, f"stage {stage}: {done.stdout[:200]}{done.stderr}")
     done = scratch.run(["show", package, "add"])
-    expect_failure(done, 1, "smelt: kernel 'add': a package holds no source text; there are the stages ir, simd, asm, ptx and why")
+    expect_failure(done, 1, "smelt: kernel 'add': a package holds no source text; expected stage ir, simd, asm, ptx or why")
 
 
 def test_contents(scratch):
@@ -373,7 +373,7 @@ def test_contents(scratch):
     done = scratch.run(["show", package, "turn", "--stage", "contents"], **WITHOUT)
     expect(done.returncode == 0 and "entry turn" in done.stdout and "entry add" not in done.stdout, done.stdout)
     done = scratch.run(["show", os.path.join(scratch.path, "file.metal"), "--stage", "contents"])
-    expect_failure(done, 2, f"smelt: '{scratch.path}/file.metal' is no package; --stage contents is of packages")
+    expect_failure(done, 2, f"smelt: '{scratch.path}/file.metal' is not a package, which --stage contents requires")
 
 
 def test_faults_name_the_line_of_the_source(scratch):
@@ -387,9 +387,9 @@ def test_damage(scratch):
     package = built(scratch, FILE, ("--entry", "count_f"))
     with open(package, "rb") as file:
         whole = file.read()
-    damages = {"is cut off": whole[:-1], "its checksum": whole[:300] + b"?" + whole[301:], "is damaged": whole + b"x",
-               "is of format 99; this smelt": whole[:8] + b"c" + whole[9:], "less than its header": whole[:20],
-               "is not a package of smelt": b"S" + whole[1:]}
+    damages = {"is truncated": whole[:-1], "its checksum": whole[:300] + b"?" + whole[301:], "is damaged": whole + b"x",
+               "has format 99; this smelt": whole[:8] + b"c" + whole[9:], "less than its header": whole[:20],
+               "is not a smelt package": b"S" + whole[1:]}
     for words, content in damages.items():
         path = scratch.file("damaged.smeltlib", content)
         done = scratch.run(["run", path, "-b", "2:out:float32:4", "--grid", "4"])

@@ -47,14 +47,14 @@ def test_a_file(scratch):
 def test_below_a_file(scratch):
     scratch.file("plain", "")
     scratch.cache = os.path.join(scratch.path, "plain", "cache")
-    expect_one_warning(scratch, f"folder '{scratch.cache}' cannot be made: Not a directory")
+    expect_one_warning(scratch, f"folder '{scratch.cache}' cannot be created: Not a directory")
 
 
 def test_others_may_write(scratch):
     os.mkdir(scratch.cache)
     for mode in (0o770, 0o707, 0o777):
         os.chmod(scratch.cache, mode)
-        expect_one_warning(scratch, f"cache folder '{scratch.cache}' has mode {mode:o}: others may write to it; expected 700")
+        expect_one_warning(scratch, f"cache folder '{scratch.cache}' has mode {mode:o}: others can write to it; expected 700")
 
 
 def test_owned_by_someone_else(scratch):

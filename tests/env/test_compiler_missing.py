@@ -28,24 +28,24 @@ def test_no_clang_in_path(scratch):
 def test_smelt_clang_is_no_program(scratch):
     plain = scratch.file("plain", "not a program")
     for name in ("/no/such/clang", "no-such-clang", plain, scratch.path):
-        expect_message(scratch, f"smelt: SMELT_CLANG is '{name}', which is not a program that can be run", SMELT_CLANG=name)
+        expect_message(scratch, f"smelt: SMELT_CLANG is '{name}', which is not an executable program", SMELT_CLANG=name)
 
 
 def test_smelt_clang_is_another_version(scratch):
     old = scratch.file("old", say("Debian clang version 18.1.8"), 0o755)
     for _ in range(2):  # the second answer comes from the cache
-        expect_message(scratch, f"smelt: SMELT_CLANG is '{old}', which says 'Debian clang version 18.1.8'; expected clang "
+        expect_message(scratch, f"smelt: SMELT_CLANG is '{old}', which reports 'Debian clang version 18.1.8'; expected clang "
                                 "version 19", SMELT_CLANG=old)
     scratch.file("old", say("clang version 20.0.0git"), 0o755)
-    expect_message(scratch, f"smelt: SMELT_CLANG is '{old}', which says 'clang version 20.0.0git'; expected clang version 19",
+    expect_message(scratch, f"smelt: SMELT_CLANG is '{old}', which reports 'clang version 20.0.0git'; expected clang version 19",
                    SMELT_CLANG=old)
     silent = scratch.file("silent", "#!/bin/sh\nexit 1\n", 0o755)
-    expect_message(scratch, f"smelt: SMELT_CLANG is '{silent}', which says ''; expected clang version 19", SMELT_CLANG=silent)
+    expect_message(scratch, f"smelt: SMELT_CLANG is '{silent}', which reports ''; expected clang version 19", SMELT_CLANG=silent)
 
 
 def test_clang_in_path_is_another_version(scratch):
     found = scratch.file("bin/clang", say("clang version 14.0.6"), 0o755)
-    expect_message(scratch, f"smelt: '{found}' says 'clang version 14.0.6'; expected clang version 19: install the Debian "
+    expect_message(scratch, f"smelt: '{found}' reports 'clang version 14.0.6'; expected clang version 19: install the Debian "
                             "package clang-19", PATH=os.path.dirname(found) + ":/bin-of-nobody")
 
 

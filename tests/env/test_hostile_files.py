@@ -139,9 +139,9 @@ def test_no_more_processes(scratch):
     except PermissionError:
         return "skipped: another user cannot run this build"
     clang = shutil.which("clang-19") or shutil.which("clang")
-    expect_failure(done, 3, f"smelt: program '{clang}' cannot be started: its user is at the limit on processes and threads (ulimit -u)")
+    expect_failure(done, 3, f"smelt: program '{clang}' cannot be started: its user has reached the limit on processes and threads (ulimit -u)")
     expect_equal(run_with(resource.getrlimit(resource.RLIMIT_NPROC)[0]).returncode, 0, "the exit status without the limit")
-    expect_failure(run_with(0), 3, "smelt: the thread that watches time-outs could not be started: this process is at a limit on "
+    expect_failure(run_with(0), 3, "smelt: the thread that watches time-outs could not be started: this process has reached a limit on "
                                    "processes and threads, or on memory (ulimit -u, ulimit -v)")
     return None
 

@@ -25,7 +25,7 @@ def test_gpus_are_listed(scratch):
     expect("compute capability 9.0" in done.stdout, f"the capability in {done.stdout}")
     done = scratch.run(["devices"], SMELT_CUDA_DRIVER=FAKE, FAKE_CUDA_DEVICES=0)
     expect_equal(done.stdout.splitlines()[2],
-                 "cuda         (not usable: the driver does not start: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is "
+                 "cuda         (not usable: the driver cannot be initialised: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is "
                  "detected))", "the line of a GPU that is not there")
 
 
@@ -65,9 +65,9 @@ def test_code_comes_from_the_cache(scratch):
 
 def test_gpus_that_are_not_there(scratch):
     expect_failure(run_body(scratch, "--device", "cuda:3"), 3,
-                   "smelt: device 'cuda:3' does not exist on this machine; there are: cpu, cpu-scalar, cuda:0")
+                   "smelt: device 'cuda:3' does not exist on this machine; expected one of: cpu, cpu-scalar, cuda:0")
     expect_failure(run_body(scratch, "--device", "cuda", FAKE_CUDA_DEVICES=0), 3,
-                   "smelt: device 'cuda' cannot be used on this machine: the driver does not start: "
+                   "smelt: device 'cuda' cannot be used on this machine: the driver cannot be initialised: "
                    "CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)")
     expect_failure(run_body(scratch, "--device", "cuda", "--threadgroup", "2000"), 1,
                    "smelt: kernel 'exp': threadgroup 2000 x 1 x 1 has 2000 threads; device 'cuda:0' allows at most 1024")

@@ -143,11 +143,11 @@ def test_what_cannot_be_shown(scratch):
     kernel = ["show", "--body", scratch.file("k.body", EXP), *FLOATS]
     for name in ("sm_70", "sm_80a", "SM_80", "90", "x86-64", ""):
         expect_failure(scratch.run([*kernel, "--stage", "ptx", "--target", name]), 1,
-                       f"smelt: kernel 'k': target '{name}' is none of a GPU; expected {NAMES}")
+                       f"smelt: kernel 'k': target '{name}' is not a GPU target; expected {NAMES}")
     expect_failure(scratch.run([*kernel, "--why", "--target", "sm_80"]), 1,
-                   "smelt: kernel 'k': stages simd and why are of the SIMD engine; target 'sm_80' runs another")
+                   "smelt: kernel 'k': stages simd and why need the SIMD engine; target 'sm_80' uses another")
     done = scratch.run([*kernel, "--stage", "simd", "--device", "cuda"], SMELT_CUDA_DRIVER="/no/such/driver")
-    expect_failure(done, 1, "smelt: kernel 'k': stages simd and why are of the SIMD engine; device 'cuda' runs another")
+    expect_failure(done, 1, "smelt: kernel 'k': stages simd and why need the SIMD engine; device 'cuda' uses another")
     for name in ("cuda1", "cuda:", "cuda:x", "cud", "gpu"):
         done = scratch.run([*kernel, "--stage", "ptx", "--device", name])
         expect(done.returncode == 3 and done.stderr.startswith(f"smelt: device '{name}' "), f"{name}: {done.stderr}")

@@ -35,7 +35,7 @@ def test_a_plain_kernel_has_nothing_to_tell(scratch):
 def test_each_value_has_its_shape(scratch):
     text = show(scratch, "out[i] = x[i] * 2;\n", FLOATS, "--stage", "simd")
     expect_in(text, "; affine, stride 1\n", "; affine, stride 4\n", "; uniform\n", "; varying\n",
-              "; ---- the code of a gang\n", "load <")
+              "; ---- code of a gang\n", "load <")
 
 
 def test_a_gather_names_its_line_and_its_cause(scratch):
@@ -52,7 +52,7 @@ def test_a_scatter_names_its_line_and_its_cause(scratch):
 
 def test_a_masked_loop_is_named(scratch):
     text = show(scratch, "float a = x[i];\nwhile (a < 10) a = a * 3 + 1;\nout[i] = a;\n", FLOATS, "--why")
-    expect_in(text, "k.body:3:", "masked loop: lanes leave it in different rounds")
+    expect_in(text, "k.body:3:", "masked loop: lanes leave it in different iterations")
 
 
 def test_speculation_is_named(scratch):

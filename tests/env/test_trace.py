@@ -164,7 +164,7 @@ def test_events_have_a_limit(scratch):
     kept, dropped = (trace["otherData"][name] for name in ("events", "dropped_events"))
     expect_equal(sum(e["ph"] == "X" for e in trace["traceEvents"]), kept, "the number of events")
     expect(kept == 20 and dropped >= 50 + 50 - 20, f"kept {kept} and dropped {dropped} of at least 100")
-    expect(f"{dropped} events are left out; at most 20 are kept" in done.stderr, f"the warning in {done.stderr}")
+    expect(f"{dropped} events were dropped; at most 20 are kept" in done.stderr, f"the warning in {done.stderr}")
 
 
 def gpu(trace, ordinal):

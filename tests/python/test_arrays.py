@@ -55,7 +55,7 @@ def test_a_dtype_can_be_asked_for():
     (128, "int8"), (-129, "int8"), (2**63, "int64"), (65536, "uint16"), (-32769, "int16"), (2**32, "uint32"),
 ])
 def test_integers_that_do_not_fit_are_refused(value, dtype):
-    with pytest.raises(ValueError, match=f"{value} does not fit {dtype or 'int32'}; give a wider dtype="):
+    with pytest.raises(ValueError, match=f"{value} does not fit in {dtype or 'int32'}; give a wider dtype="):
         smelt.array([0, value], dtype=dtype)
 
 
@@ -68,7 +68,7 @@ def test_the_last_integers_that_fit_are_taken(value, dtype):
 
 @pytest.mark.parametrize("data, error, message", [
     ([[1, 2], [3]], ValueError, "the lists at depth 1 differ in length"),
-    ([[1], 2], ValueError, "at depth 1 there are both lists and numbers"),
+    ([[1], 2], ValueError, "depth 1 has both lists and numbers"),
     ([1, [2]], ValueError, "depth"),
     ("abc", TypeError, "expected an array .* or a number, got str"),
     (None, TypeError, "got NoneType"), ([None], TypeError, "an element: expected .* got NoneType"),
@@ -81,7 +81,7 @@ def test_what_is_no_array_is_refused(data, error, message):
 
 
 def test_complex_numbers_do_not_lose_a_part():
-    with pytest.raises(TypeError, match="complex numbers do not become float32"):
+    with pytest.raises(TypeError, match="complex numbers cannot become float32"):
         smelt.array([1j], dtype=smelt.float32)
 
 
@@ -187,10 +187,10 @@ def test_one_element_is_a_number():
     assert a.item() == 2.75 and float(a) == 2.75 and int(a) == 2 and complex(a) == 2.75 and bool(a)
     assert not smelt.array(0) and f"{smelt.array(0.5):.3f}" == "0.500"
     assert operator.index(smelt.array(3)) == 3 and [10, 20, 30][smelt.array(1)] == 20
-    with pytest.raises(TypeError, match="float32 does not index"):
+    with pytest.raises(TypeError, match="float32 is not an index"):
         operator.index(a)
     for many in (smelt.array([1, 2]), smelt.array([])):
-        with pytest.raises(ValueError, match=f"it has {many.size} elements; only an array of one is a number"):
+        with pytest.raises(ValueError, match=f"it has {many.size} elements; only an array of one element is a number"):
             bool(many)
     with pytest.raises(TypeError, match="no length"):
         len(smelt.array(1))
@@ -257,7 +257,7 @@ def test_astype():
     a = smelt.array([1.9, -1.9, 300.0])
     assert a.astype(smelt.int32).tolist() == [1, -1, 300] and a.astype("uint8").tolist() == [1, 0, 255]
     assert a.astype(np.float16).dtype == "float16" and a.astype(smelt.float32) is a
-    with pytest.raises(TypeError, match="dtype: 'x' is no dtype"):
+    with pytest.raises(TypeError, match="dtype: 'x' is not a supported dtype"):
         a.astype("x")
 
 
@@ -278,9 +278,9 @@ def test_pickles(dtype):
 
 
 def test_damaged_pickles_are_refused():
-    with pytest.raises(ValueError, match="not those of its shape"):
+    with pytest.raises(ValueError, match="do not match its shape"):
         smelt.array._from_bytes("int32", (3,), b"1234")
-    with pytest.raises(ValueError, match="not those of its shape"):
+    with pytest.raises(ValueError, match="do not match its shape"):
         smelt.array._from_bytes("int32", (2**40, 2**40), b"1234")
     with pytest.raises(ValueError):
         smelt.array._from_bytes("int33", (1,), b"1234")
@@ -291,7 +291,7 @@ def test_asarray_says_what_takes_a_copy():
     assert smelt.asarray(a) is a and smelt.asarray(a, dtype=smelt.int32, copy=False) is a
     assert smelt.asarray(a, dtype=smelt.float16).tolist() == [1, 2]
     for data, dtype in ((a, smelt.float16), ([1, 2], None), (2.5, None)):
-        with pytest.raises(ValueError, match="smelt.asarray: .* takes a copy, and copy is False"):
+        with pytest.raises(ValueError, match="smelt.asarray: .* needs a copy, but copy is False"):
             smelt.asarray(data, dtype=dtype, copy=False)
 
 

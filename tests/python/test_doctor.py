@@ -90,7 +90,7 @@ def test_an_unknown_argument_is_refused():
 def test_without_the_named_clang_the_remedy_names_the_variable():
     found = ask_for_report(1, SMELT_CLANG="/no/such/clang")
     assert found["clang"]["path"] is None
-    assert found["clang"]["reason"] == "SMELT_CLANG is '/no/such/clang', which is not a program that can be run"
+    assert found["clang"]["reason"] == "SMELT_CLANG is '/no/such/clang', which is not an executable program"
     assert remedies(found) == ["apt-get install clang-19; unset SMELT_CLANG or name a clang 19 in it"]
     assert not found["ok"] and not found["devices"][0]["kernel"]["ok"]
 

@@ -38,12 +38,12 @@ def test_every_slot_has_its_name():
     ({"s13": 3, "s14": 20}, "error 3, too many iterations, with the value 20, after 20 iterations"),
     ({"s13": 4, "s14": math.nan}, "error 4, numerical instability, with the value nan, after 20 iterations"),
     ({"s13": 5, "s14": math.inf}, "error 5, numerical instability, with the value inf, after 20 iterations"),
-    ({"s13": 9, "s12": 0}, "error 9, a code that the table of codes does not have, with the value 0"),
-    ({"s0": math.nan}, "the flags were never written, or hold something else (start nan, error code 0, success 1): "
+    ({"s13": 9, "s12": 0}, "error 9, a code missing in the table of codes, with the value 0"),
+    ({"s0": math.nan}, "the flags were never written or are overwritten (start nan, error code 0, success 1): "
                        "run the kernel with init_value=0"),
-    ({"s15": 0.5}, "the flags were never written, or hold something else (start 1, error code 0, success 0.5): "
+    ({"s15": 0.5}, "the flags were never written or are overwritten (start 1, error code 0, success 0.5): "
                    "run the kernel with init_value=0"),
-    ({"s13": 1.5}, "the flags were never written, or hold something else (start 1, error code 1.5, success 1): "
+    ({"s13": 1.5}, "the flags were never written or are overwritten (start 1, error code 1.5, success 1): "
                    "run the kernel with init_value=0"),
     ({"s0": 0}, "the kernel never started: its start flag is 0, yet it reports success"),
 ])

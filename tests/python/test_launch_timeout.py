@@ -57,7 +57,7 @@ def test_python_that_runs_too_long_is_stopped(where):
     with pytest.raises(TimeoutError) as caught:
         where(lambda: launch_with_timeout(spin, (), timeout_seconds=0.15))
     assert 0.15 <= time.monotonic() - began < 100
-    assert str(caught.value) == "spin ran longer than the 0.15 s it was given and was stopped"
+    assert str(caught.value) == "spin ran longer than the time-out of 0.15 s and was stopped"
 
 
 @both_threads
@@ -109,7 +109,7 @@ def test_the_inner_of_two_timeouts_strikes_first(where):
             launch_with_timeout(spin, (), timeout_seconds=0.05)
         return spin()
 
-    with pytest.raises(TimeoutError, match="outer ran longer than the 0.3 s"):
+    with pytest.raises(TimeoutError, match="outer ran longer than the time-out of 0.3 s"):
         where(lambda: launch_with_timeout(outer, (), timeout_seconds=0.3))
 
 
@@ -119,7 +119,7 @@ def test_the_outer_of_two_timeouts_may_strike_first(where):
         launch_with_timeout(spin, (), timeout_seconds=60)
 
     began = time.monotonic()
-    with pytest.raises(TimeoutError, match="outer ran longer than the 0.2 s"):
+    with pytest.raises(TimeoutError, match="outer ran longer than the time-out of 0.2 s"):
         where(lambda: launch_with_timeout(outer, (), timeout_seconds=0.2))
     assert time.monotonic() - began < 100
 
@@ -167,7 +167,7 @@ def test_many_threads_each_have_their_own():
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(outcomes) == [(seconds, f"spin ran longer than the {seconds:g} s it was given and was stopped")
+    assert sorted(outcomes) == [(seconds, f"spin ran longer than the time-out of {seconds:g} s and was stopped")
                                 for seconds in (0.05, 0.1, 0.15)] + [(50, "done"), (60, "done")]
 
 

@@ -68,7 +68,7 @@ def test_outputs_must_lie_there(build_folder):
             try:
                 call(inputs=[x], out=[a], grid=(100,), threadgroup=(32,))
             except ValueError as error:
-                assert "lies on 'cpu'; the kernel runs on 'cuda:0'" in str(error), error
+                assert "is on 'cpu'; the kernel runs on 'cuda:0'" in str(error), error
             else:
                 raise AssertionError("an array of the host was taken")
     """)
@@ -119,7 +119,7 @@ def test_a_forked_child_says_that_it_has_no_gpu_and_runs_on_the_cpu(build_folder
             os._exit(0 if abs(kernel(inputs=[a], **made)[0] - np.exp(1)).max() < 1e-5 else 1)
         assert os.waitpid(child, 0)[1] == 0
     """)
-    assert "cannot be used in this process: it was forked off" in printed
+    assert "cannot be used in this process: it was forked from" in printed
 
 
 @pytest.mark.skipif(GPU is None, reason="there is no GPU here")

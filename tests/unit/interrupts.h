@@ -146,8 +146,7 @@ static inline smelt_kernel *kernel_of(const struct endless *endless) {
 
 static inline void expect_interrupted(const struct run *run) {
     char expected[200];
-    snprintf(expected, sizeof expected,
-             "kernel '%s' was interrupted: the caller asked for the run to be ended", run->kernel->name);
+    snprintf(expected, sizeof expected, "kernel '%s' was interrupted by the caller", run->kernel->name);
     if (run->status != SMELT_ERROR_INTERRUPTED)
         FAIL_TEST("%s on %s, %d groups: %s: %s", run->kernel->name, run->device, (int)run->groups,
                   smelt_status_name(run->status), run->message);

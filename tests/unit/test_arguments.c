@@ -179,7 +179,7 @@ static void constants_by_name(void **state) {
     smelt_function *none;
     assert_int_equal(smelt_library_function(library, &wrong, &none), SMELT_ERROR_INVALID_ARGUMENT);
     assert_string_equal(smelt_error(),
-                        "library.metal has no function constant 'shapes'; there are: shape, scale");
+                        "library.metal has no function constant 'shapes'; expected one of: shape, scale");
     smelt_array_release(array);
     smelt_function_release(function);
     smelt_library_release(library);

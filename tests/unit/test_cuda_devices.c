@@ -85,7 +85,7 @@ static void a_driver_without_a_gpu(void **state) {
     IN_CHILD();
     setenv("SMELT_CUDA_DRIVER", FAKE_CUDA, 1);
     setenv("FAKE_CUDA_DEVICES", "0", 1);
-    check_none("the driver does not start: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
+    check_none("the driver cannot be initialised: CUDA_ERROR_NO_DEVICE (no CUDA-capable device is detected)");
     END_CHILD();
 }
 
@@ -103,7 +103,7 @@ static void a_gpu_may_have_no_memory_pools(void **state) {
     IN_CHILD();
     setenv("SMELT_CUDA_DRIVER", FAKE_CUDA, 1);
     setenv("FAKE_CUDA_POOLS", "0", 1);
-    check_none("GPU 0, Fake GPU A, has no memory pools in this configuration");
+    check_none("GPU 0, Fake GPU A, does not support memory pools in this configuration");
     END_CHILD();
 }
 
@@ -202,8 +202,9 @@ static void gpus_are_listed_and_described(void **state) {
     CHECK(cuda_gpu_of(device) && cuda_gpu_of(second)->ordinal == 2);
     CHECK(device_find("cpu", &device) == SMELT_OK && !cuda_gpu_of(device));
     CHECK(device_find("cuda:1", &device) == SMELT_ERROR_NO_DEVICE);
-    CHECK_TEXT(smelt_error(),
-               "device 'cuda:1' does not exist on this machine; there are: cpu, cpu-scalar, cuda:0, cuda:2");
+    CHECK_TEXT(
+        smelt_error(),
+        "device 'cuda:1' does not exist on this machine; expected one of: cpu, cpu-scalar, cuda:0, cuda:2");
     CHECK(device_find("gpu", &device) == SMELT_ERROR_NO_DEVICE);
     CHECK(smelt_device_threads("cuda:0") == 0);
     CHECK(smelt_device_vector_bits("cuda:0") == 0);
@@ -253,7 +254,7 @@ static void the_callers_context_stays_current(void **state) {
     fake->fail_call("cuMemsetD32Async", 1, CUDA_ERROR_INVALID_VALUE);
     CHECK(smelt_array_fill(array, (double)value) == SMELT_ERROR_INTERNAL);
     CHECK_TEXT(smelt_error(),
-               "a fill of 4 bytes on device 'cuda:0': the driver answers CUDA_ERROR_INVALID_VALUE (invalid "
+               "a fill of 4 bytes on device 'cuda:0': the driver returns CUDA_ERROR_INVALID_VALUE (invalid "
                "argument)");
     CHECK(driver->context_get(&now) == CUDA_SUCCESS && now == mine);
     smelt_array_release(array);
@@ -290,13 +291,12 @@ static void note_launch(smelt_stream *stream, const char *name) {
     cuda_leave(gpu, previous);
 }
 
-#define FAULTY(kernels)                                                                                  \
-    kernels " on device 'cuda:0' read or wrote memory it may not touch: CUDA_ERROR_ILLEGAL_ADDRESS (an " \
+#define FAULTY(kernels)                                                                    \
+    kernels " on device 'cuda:0' accessed invalid memory: CUDA_ERROR_ILLEGAL_ADDRESS (an " \
             "illegal memory access was encountered)"
-#define LOST                                                                                               \
-    "device 'cuda:0' is lost; smelt_device_reset, which destroys all that is on it, may bring it back, a " \
-    "new "                                                                                                 \
-    "process does: "
+#define LOST                                                                                                 \
+    "device 'cuda:0' is lost; start a new process, or try smelt_device_reset, which destroys everything on " \
+    "it: "
 
 static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     (void)state;
@@ -314,8 +314,9 @@ static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     note_launch(stream, "wild");
     fake->fault(CUDA_ERROR_ILLEGAL_ADDRESS);
     CHECK(smelt_stream_wait(stream) == SMELT_ERROR_FAULT);
-    CHECK_TEXT(smelt_error(), FAULTY("kernel 'wild'") "; the device is lost to this process, unless "
-                                                      "smelt_device_reset brings it back");
+    CHECK_TEXT(
+        smelt_error(),
+        FAULTY("kernel 'wild'") "; the device is lost to this process unless smelt_device_reset restores it");
     /* From now on everything fails. */
     CHECK(smelt_stream_wait(stream) == SMELT_ERROR_DEVICE_LOST);
     CHECK_TEXT(smelt_error(), LOST FAULTY("kernel 'wild'"));
@@ -330,13 +331,13 @@ static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     CHECK(smelt_device_reset("cuda") == SMELT_OK);
     CHECK(smelt_array_fill(array, 1) == SMELT_ERROR_INVALID_ARGUMENT);
     CHECK_TEXT(smelt_error(),
-               "array: it lay on device 'cuda:0' before that was reset, and can only be released");
+               "array: it was created before device 'cuda:0' was reset, and can only be released");
     CHECK(smelt_stream_wait(stream) == SMELT_ERROR_INVALID_ARGUMENT);
     CHECK_TEXT(smelt_error(),
-               "stream: it was made before device 'cuda:0' was reset, and can only be released");
+               "stream: it was created before device 'cuda:0' was reset, and can only be released");
     CHECK(smelt_event_record(event, NULL) == SMELT_ERROR_INVALID_ARGUMENT);
     CHECK_TEXT(smelt_error(),
-               "event: it was made before device 'cuda:0' was reset, and can only be released");
+               "event: it was created before device 'cuda:0' was reset, and can only be released");
     CHECK(smelt_stream_create("cuda", &fresh) == SMELT_OK);
     CHECK(smelt_array_create_on("cuda", SMELT_FLOAT32, LINE(1), &other) == SMELT_OK);
     CHECK(smelt_array_fill(other, (double)value) == SMELT_OK);
@@ -368,9 +369,8 @@ static void where_the_driver_gives_no_new_context_a_reset_says_so(void **state) 
     CHECK(smelt_device_wait("cuda") == SMELT_ERROR_FAULT);
     for (int round = 0; round < 2; round++) {
         CHECK(smelt_device_reset("cuda") == SMELT_ERROR_DEVICE_LOST);
-        CHECK_TEXT(smelt_error(), "device 'cuda:0' is lost to this process, to which the driver gives no new "
-                                  "context on it; start a "
-                                  "new process: " FAULTY("kernel 'wild'"));
+        CHECK_TEXT(smelt_error(), "device 'cuda:0' is lost, and the driver gives this process no new context "
+                                  "on it; start a new process: " FAULTY("kernel 'wild'"));
         CHECK(smelt_array_create_on("cuda", SMELT_INT8, LINE(1), &other) == SMELT_ERROR_DEVICE_LOST &&
               !other);
     }
@@ -391,10 +391,9 @@ static void a_fault_may_be_one_of_several_kernels(void **state) {
     note_launch(b, "third");
     fake->fault(CUDA_ERROR_LAUNCH_FAILED);
     CHECK(smelt_device_wait("cuda") == SMELT_ERROR_FAULT);
-    CHECK_TEXT(smelt_error(),
-               "one of the kernels 'third', 'first', 'second' on device 'cuda:0' failed: "
-               "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure); the device is lost to this process, "
-               "unless smelt_device_reset brings it back");
+    CHECK_TEXT(smelt_error(), "one of the kernels 'third', 'first', 'second' on device 'cuda:0' failed: "
+                              "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure); the device is lost to "
+                              "this process unless smelt_device_reset restores it");
     CHECK(smelt_device_reset("cuda") == SMELT_OK);
     note_launch(NULL, "late");
     for (int i = 0; i < 20; i++) note_launch(NULL, "many");
@@ -413,7 +412,7 @@ static void a_reset_from_within_a_launch_is_refused(void **state) {
     CHECK(cuda_enter(first_gpu(), &previous) == SMELT_OK);
     CHECK(smelt_device_reset("cuda") == SMELT_ERROR_INVALID_ARGUMENT);
     CHECK_TEXT(smelt_error(),
-               "device 'cuda:0' cannot be reset by what a launch calls, before the launch has ended");
+               "device 'cuda:0' cannot be reset from a callback of a launch before the launch has ended");
     cuda_leave(first_gpu(), previous);
     CHECK(smelt_device_reset("cuda") == SMELT_OK);
     END_CHILD();
@@ -486,7 +485,7 @@ static void a_child_of_a_process_with_a_gpu_gets_an_error(void **state) {
         CHECK_TEXT(smelt_device_name(2, NULL), "cuda:0");
         CHECK(smelt_array_create_on("cuda", SMELT_INT8, LINE(1), &other) == SMELT_ERROR_NO_DEVICE);
         CHECK_TEXT(smelt_error(),
-                   "device 'cuda:0' cannot be used in this process: it was forked off by one that uses GPUs; "
+                   "device 'cuda:0' cannot be used in this process: it was forked from one that uses GPUs; "
                    "fork before the first use of a GPU, or start a new program");
         CHECK(smelt_array_fill(array, 1) == SMELT_ERROR_NO_DEVICE);
         CHECK(smelt_stream_wait(stream) == SMELT_ERROR_NO_DEVICE);

@@ -484,7 +484,7 @@ static void test_more_groups_than_a_hardware_grid_has(void **state) {
     /* … and 2^46 in too many. */
     desc.grid[0] = 32768;
     expect_failure(smelt_function_run(place, &desc), SMELT_ERROR_LIMIT,
-                   "kernel 'place': the grid has 70368744177664 threadgroups; device 'cuda:0' takes at most "
+                   "kernel 'place': the grid has 70368744177664 threadgroups; device 'cuda:0' allows at most "
                    "70367670435840");
     smelt_array_release(out);
     smelt_function_release(place);
@@ -551,12 +551,11 @@ static void test_code_the_driver_does_not_take(void **state) {
                                 .device = "cuda"};
     fake->fail_call("cuLinkAddData_v2", 1, CUDA_ERROR_INVALID_PTX);
     expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_COMPILE,
-                   "kernel 'axpy': the NVIDIA driver does not assemble its PTX: it gives no reason");
+                   "kernel 'axpy': the NVIDIA driver cannot assemble its PTX: it gives no reason");
     fake->fail_call("cuLinkAddData_v2", 1, 222);
-    expect_failure(
-        smelt_function_run(axpy, &desc), SMELT_ERROR_UNSUPPORTED,
-        "kernel 'axpy': the NVIDIA driver is too old for the PTX smelt makes: it is of a newer version "
-        "than the driver's");
+    expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_UNSUPPORTED,
+                   "kernel 'axpy': the NVIDIA driver is too old for the PTX that smelt generates: its "
+                   "version is newer than the driver's");
     fake->fail_call("cuModuleLoadDataEx", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
     expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_UNSUPPORTED,
                    "kernel 'axpy': its machine code is not for cuda:0, of compute capability 9.0");
@@ -580,9 +579,9 @@ static void test_stream_of_another_device(void **state) {
     OK(smelt_kernel_run(kernel, &desc, &out));
     smelt_array_release(out);
     desc.device = "cuda";
-    expect_failure(
-        smelt_kernel_run(kernel, &desc, &out), SMELT_ERROR_INVALID_ARGUMENT,
-        "kernel 'one': the stream is of device 'cpu', expected one of device 'cuda:0', where it runs");
+    expect_failure(smelt_kernel_run(kernel, &desc, &out), SMELT_ERROR_INVALID_ARGUMENT,
+                   "kernel 'one': the stream belongs to device 'cpu', expected one of device 'cuda:0', where "
+                   "the kernel runs");
     smelt_stream_release(stream);
     smelt_kernel_release(kernel);
 }

@@ -114,7 +114,7 @@ static void test_images_that_cannot_be_right(void **state) {
     } cases[] = {
         {{.engine = ENGINE_SCALAR}, "the compiled entry 'entry' is not for a GPU"},
         {{.engine = ENGINE_PTX, .bindings = bindings, .binding_count = 2},
-         "the compiled entry 'entry' has more arguments than a GPU takes"},
+         "the compiled entry 'entry' has more arguments than a GPU accepts"},
         {{.engine = ENGINE_PTX, .bindings = bindings + 2, .binding_count = 1},
          "the compiled entry 'entry' has an impossible argument"},
     };

@@ -69,7 +69,7 @@ static void test_prepared_launch_only_launches(void **state) {
 
     desc.into[0] = host;
     expect_failure(smelt_kernel_prepare(kernel, &desc, &launch), SMELT_ERROR_INVALID_ARGUMENT,
-                   "kernel 'scale': output 'out': the array to write into lies on 'cpu'; the kernel runs on "
+                   "kernel 'scale': output 'out': the array to write into is on 'cpu'; the kernel runs on "
                    "'cuda:0'");
     smelt_launch_release(launch);
     smelt_array_release(b);

@@ -62,7 +62,7 @@ static void *raise_soon(void *interrupt) {
 
 static void test_endless_kernel_is_interrupted(void **state) {
     (void)state;
-    static const char message[] = "kernel 'axpy' was interrupted: the caller asked for the run to be ended";
+    static const char message[] = "kernel 'axpy' was interrupted by the caller";
     struct seen seen = {0};
     float a = 1;
     smelt_interrupt *interrupt;
@@ -130,7 +130,7 @@ static void test_waiting_for_others_is_interrupted(void **state) {
     desc.timeout = 100;
     assert_int_equal(pthread_create(&thread, NULL, raise_soon, interrupt), 0);
     expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_INTERRUPTED,
-                   "kernel 'axpy' was interrupted: the caller asked for the run to be ended");
+                   "kernel 'axpy' was interrupted by the caller");
     pthread_join(thread, NULL);
     assert_int_equal(seen.launches, 3);
     fake->patience(2);
@@ -182,7 +182,7 @@ static void test_fault_names_the_kernel_and_reset_helps(void **state) {
     (void)state;
     struct seen seen = {0};
     float a = 1;
-    static const char fault[] = "kernel 'axpy' on device 'cuda:0' read or wrote memory it may not touch: "
+    static const char fault[] = "kernel 'axpy' on device 'cuda:0' accessed invalid memory: "
                                 "CUDA_ERROR_ILLEGAL_ADDRESS";
     smelt_function *axpy = function_of(AXPY_FILE, "axpy");
     smelt_array *x = floats("cuda", 8, 1, 1), *y = floats("cuda", 8, 0, 0), *out = NULL;
@@ -195,13 +195,14 @@ static void test_fault_names_the_kernel_and_reset_helps(void **state) {
     if (status != SMELT_ERROR_FAULT || strncmp(smelt_error(), fault, sizeof fault - 1) != 0)
         FAIL_TEST("%s: %s", smelt_status_name(status), smelt_error());
     status = smelt_function_run(axpy, &desc);
-    if (status != SMELT_ERROR_DEVICE_LOST || !strstr(smelt_error(), "kernel 'axpy' on device 'cuda:0' read"))
+    if (status != SMELT_ERROR_DEVICE_LOST ||
+        !strstr(smelt_error(), "kernel 'axpy' on device 'cuda:0' accessed"))
         FAIL_TEST("%s: %s", smelt_status_name(status), smelt_error());
     assert_int_equal(smelt_array_to(y, "cpu", NULL, &out), SMELT_ERROR_DEVICE_LOST);
     OK(smelt_device_reset("cuda"));
     /* Arrays from before are gone; the function's code is loaded again. */
     expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_INVALID_ARGUMENT,
-                   "array: it lay on device 'cuda:0' before that was reset, and can only be released");
+                   "array: it was created before device 'cuda:0' was reset, and can only be released");
     smelt_array_release(x);
     smelt_array_release(y);
     x = floats("cuda", 8, 1, 1);
@@ -248,7 +249,7 @@ static void test_launch_that_needs_too_much(void **state) {
     smelt_dispatch_desc desc = axpy_desc(x, x, &a);
     fake->fail_call("cuLaunchKernel", 1, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
     assert_int_equal(smelt_function_run(axpy, &desc), SMELT_ERROR_LIMIT);
-    assert_non_null(strstr(smelt_error(), "kernel 'axpy' on device 'cuda:0': the driver answers "));
+    assert_non_null(strstr(smelt_error(), "kernel 'axpy' on device 'cuda:0': the driver returns "));
     OK(smelt_function_run(axpy, &desc));
     smelt_array_release(x);
     smelt_function_release(axpy);
@@ -354,8 +355,7 @@ static void test_lines_of_a_launch(void **state) {
     assert_int_equal(info.log_lines, SMELT_MAX_LOG_LINES);
     assert_int_equal(info.dropped_log_lines, SMELT_MAX_LOG_LINES + 6);
     assert_string_equal(receiver.warning,
-                        "kernel 'f' logged 10006 more lines than the 10000 that are kept of one "
-                        "launch; they are lost");
+                        "kernel 'f' logged 10006 lines more than the 10000 kept per launch; they are lost");
     logger.extra = 0;
     receiver = (struct receiver){.resets = true};
     OK(smelt_function_run(f, &desc));

@@ -343,19 +343,17 @@ static void no_room_is_an_error_that_says_how_much_there_is(void **state) {
     (void)state;
     smelt_array *half, *array = NULL;
     ok(smelt_array_create_on("cuda", SMELT_UINT8, LINE((int64_t)MEMORY / 2), &half));
-    refused(
-        smelt_array_create_on("cuda", SMELT_FLOAT32, (smelt_shape){2, {1 << 10, 1 << 17}}, &array),
-        SMELT_ERROR_OUT_OF_MEMORY,
-        "an array of shape 1024x131072 of float32 needs 536870912 bytes on device 'cuda:0', which could not "
-        "be had: 134217728 of 268435456 bytes are free");
+    refused(smelt_array_create_on("cuda", SMELT_FLOAT32, (smelt_shape){2, {1 << 10, 1 << 17}}, &array),
+            SMELT_ERROR_OUT_OF_MEMORY,
+            "an array of shape 1024x131072 of float32 needs 536870912 bytes on device 'cuda:0': out of "
+            "memory, 134217728 of 268435456 bytes are free");
     assert_null(array);
     /* It was no fault: the device goes on. */
     ok(smelt_array_fill(half, 1));
     smelt_array_release(half);
-    refused(
-        smelt_array_create_on("cuda", SMELT_INT8, LINE(INT64_MAX), &array), SMELT_ERROR_OUT_OF_MEMORY,
-        "an array of shape 9223372036854775807 of int8 needs 9223372036854775807 bytes on device 'cuda:0', "
-        "which could not be had: 268435456 of 268435456 bytes are free");
+    refused(smelt_array_create_on("cuda", SMELT_INT8, LINE(INT64_MAX), &array), SMELT_ERROR_OUT_OF_MEMORY,
+            "an array of shape 9223372036854775807 of int8 needs 9223372036854775807 bytes on device "
+            "'cuda:0': out of memory, 268435456 of 268435456 bytes are free");
 }
 
 static void the_pool_is_emptied_before_memory_is_said_to_be_out(void **state) {
@@ -463,8 +461,9 @@ static void wrong_device_arrays_are_refused(void **state) {
             SMELT_ERROR_INVALID_ARGUMENT, "array from device memory: data is NULL");
     refused(smelt_array_to(NULL, "cuda", NULL, &array), SMELT_ERROR_INVALID_ARGUMENT,
             "array to: array is NULL");
-    refused(smelt_array_to(host, "cuda:5", NULL, &array), SMELT_ERROR_NO_DEVICE,
-            "device 'cuda:5' does not exist on this machine; there are: cpu, cpu-scalar, cuda:0, cuda:1");
+    refused(
+        smelt_array_to(host, "cuda:5", NULL, &array), SMELT_ERROR_NO_DEVICE,
+        "device 'cuda:5' does not exist on this machine; expected one of: cpu, cpu-scalar, cuda:0, cuda:1");
     smelt_array *there = on("cuda", host), *other;
     ok(smelt_array_create_on("cuda", SMELT_INT8, LINE(5), &other));
     refused(smelt_array_copy(other, there), SMELT_ERROR_INVALID_ARGUMENT,
@@ -513,7 +512,7 @@ static void errors_of_any_call_are_told_and_lose_nothing(void **state) {
             failures += status != SMELT_OK;
             if (status != SMELT_OK) {
                 assert_int_equal(status, SMELT_ERROR_INTERNAL);
-                assert_non_null(strstr(smelt_error(), "the driver answers CUDA_ERROR_INVALID_VALUE"));
+                assert_non_null(strstr(smelt_error(), "the driver returns CUDA_ERROR_INVALID_VALUE"));
             }
             fake->fail_call(calls[c], 1000000, CUDA_SUCCESS);
             ok(smelt_device_wait("cuda:0"));

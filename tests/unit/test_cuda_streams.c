@@ -213,7 +213,7 @@ static void blocks_for_a_launch_come_and_go_in_its_order(void **state) {
     ok(cuda_copy_out(cuda_stream_of(a), &received, block, sizeof received));
     cuda_scratch_give(cuda_stream_of(a), block);
     refused(cuda_scratch_take(cuda_stream_of(a), (size_t)1 << 40, &block), SMELT_ERROR_OUT_OF_MEMORY,
-            "a launch on device 'cuda:0' needs a block of 1099511627776 bytes, which could not be had: "
+            "a launch on device 'cuda:0' needs a block of 1099511627776 bytes: out of memory, "
             "268435456 of 268435456 bytes are free");
     cuda_leave(gpu(), previous);
     assert_int_equal(received, 77);
@@ -329,16 +329,16 @@ static void wrong_streams_are_refused(void **state) {
     refused(smelt_stream_create("cuda", NULL), SMELT_ERROR_INVALID_ARGUMENT,
             "stream: the address for the new stream is NULL");
     refused(smelt_stream_create("tpu", &none), SMELT_ERROR_NO_DEVICE,
-            "device 'tpu' does not exist on this machine; there are: cpu, cpu-scalar, cuda:0, cuda:1");
+            "device 'tpu' does not exist on this machine; expected one of: cpu, cpu-scalar, cuda:0, cuda:1");
     refused(smelt_stream_wait(NULL), SMELT_ERROR_INVALID_ARGUMENT, "stream wait: stream is NULL");
     refused(set(one, x, 1), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is of device 'cuda:1', expected one of 'cuda:0'");
+            "stream: it belongs to device 'cuda:1', expected one of 'cuda:0'");
     refused(set(cpu, x, 1), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is of device 'cpu', expected one of 'cuda:0'");
+            "stream: it belongs to device 'cpu', expected one of 'cuda:0'");
     refused(smelt_array_to(x, "cpu", one, &result), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is of device 'cuda:1', expected one of 'cuda:0'");
+            "stream: it belongs to device 'cuda:1', expected one of 'cuda:0'");
     refused(smelt_array_to(x, "cuda:1", zero, &result), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is of device 'cuda:0', expected one of 'cuda:1'");
+            "stream: it belongs to device 'cuda:0', expected one of 'cuda:1'");
     assert_null(result);
     assert_int_equal(smelt_stream_from_native("cpu", &none, &none), SMELT_ERROR_INVALID_ARGUMENT);
     assert_memory_equal(smelt_error(), "stream: device 'cpu' has no native streams; expected NULL, not ", 63);
@@ -390,8 +390,9 @@ static void events_tell_time(void **state) {
             "event seconds: end has not been recorded");
     refused(smelt_event_seconds(end, start, &seconds), SMELT_ERROR_INVALID_ARGUMENT,
             "event seconds: start has not been recorded");
-    refused(smelt_event_seconds(start, other, &seconds), SMELT_ERROR_INVALID_ARGUMENT,
-            "event seconds: start is of device 'cuda:0', end of 'cuda:1'; expected events of one device");
+    refused(
+        smelt_event_seconds(start, other, &seconds), SMELT_ERROR_INVALID_ARGUMENT,
+        "event seconds: start belongs to device 'cuda:0', end to 'cuda:1'; expected events of one device");
     smelt_array *x = new_array("cuda", 1);
     ok(smelt_event_record(end, NULL));
     ok(smelt_event_seconds(start, end, &seconds));
@@ -409,7 +410,7 @@ static void wrong_events_are_refused(void **state) {
     ok(smelt_event_create("cuda:0", &event));
     refused(smelt_event_record(NULL, one), SMELT_ERROR_INVALID_ARGUMENT, "event record: event is NULL");
     refused(smelt_event_record(event, one), SMELT_ERROR_INVALID_ARGUMENT,
-            "event record: the event is of device 'cuda:0', the stream of 'cuda:1'");
+            "event record: the event belongs to device 'cuda:0', the stream to 'cuda:1'");
     refused(smelt_event_wait(NULL), SMELT_ERROR_INVALID_ARGUMENT, "event wait: event is NULL");
     refused(smelt_stream_wait_event(one, NULL), SMELT_ERROR_INVALID_ARGUMENT,
             "stream wait event: event is NULL");
@@ -603,20 +604,19 @@ static void wrong_recordings_are_refused(void **state) {
     refused(smelt_stream_record_begin(usual), SMELT_ERROR_INVALID_ARGUMENT,
             "stream record: CUDA's default stream cannot record; expected a stream of its own");
     refused(smelt_stream_record_end(a, &recording), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream record: the stream is not recording; expected smelt_stream_record_begin before");
+            "stream record: the stream is not recording; call smelt_stream_record_begin first");
     refused(smelt_stream_record_begin(cpu), SMELT_ERROR_UNSUPPORTED,
-            "stream record: device 'cpu' runs launches at once and cannot record them");
+            "stream record: device 'cpu' runs launches immediately and cannot record them");
     ok(smelt_stream_record_begin(a));
     refused(smelt_stream_record_begin(a), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream record: the stream is recording already");
+            "stream record: the stream is already recording");
     refused(smelt_stream_wait(a), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is recording, and nothing runs on it that could be waited for");
+            "stream: it is recording, so there is nothing to wait for");
     refused(smelt_array_to(x, "cpu", a, &result), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is recording, and nothing runs on it whose results could be read");
-    refused(
-        smelt_array_to(host, "cuda", a, &result), SMELT_ERROR_INVALID_ARGUMENT,
-        "stream: it is recording, and what a replay would copy from the host is not there any more; expected "
-        "arrays that are on the device");
+            "stream: it is recording, so it has no results to read");
+    refused(smelt_array_to(host, "cuda", a, &result), SMELT_ERROR_INVALID_ARGUMENT,
+            "stream: it is recording, and a replay could not copy from the host again; expected arrays on "
+            "the device");
     refused(smelt_event_record(event, a), SMELT_ERROR_INVALID_ARGUMENT,
             "event: the stream is recording, and takes launches only until smelt_stream_record_end");
     refused(smelt_stream_wait_event(a, event), SMELT_ERROR_INVALID_ARGUMENT,
@@ -630,7 +630,7 @@ static void wrong_recordings_are_refused(void **state) {
     refused(smelt_recording_replay(NULL, a), SMELT_ERROR_INVALID_ARGUMENT,
             "recording replay: recording is NULL");
     refused(smelt_recording_replay(recording, one), SMELT_ERROR_INVALID_ARGUMENT,
-            "stream: it is of device 'cuda:1', expected one of 'cuda:0'");
+            "stream: it belongs to device 'cuda:1', expected one of 'cuda:0'");
     /* A stream may go while it records. */
     smelt_stream_release(a);
     ok(smelt_recording_replay(recording, NULL));
@@ -672,7 +672,7 @@ static void a_recording_that_fails_leaves_nothing(void **state) {
     gpu()->driver->stream_wait(cuda_stream_of(a)->handle);
     cuda_leave(gpu(), previous);
     refused(smelt_stream_record_end(a, &recording), SMELT_ERROR_INTERNAL,
-            "the recorded launches on device 'cuda:0': the driver answers error 901");
+            "the recorded launches on device 'cuda:0': the driver returns error 901");
     assert_null(recording);
     ok(set(a, x, 4));
     expect(x, 4);
@@ -694,16 +694,16 @@ static void a_fault_in_a_recording_names_its_kernels(void **state) {
     ok(smelt_recording_replay(recording, a));
     fake->fault(CUDA_ERROR_ILLEGAL_ADDRESS);
     refused(smelt_stream_wait(a), SMELT_ERROR_FAULT,
-            "kernel 'recorded' on device 'cuda:1' read or wrote memory it may not touch: "
+            "kernel 'recorded' on device 'cuda:1' accessed invalid memory: "
             "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered); the device is lost to "
-            "this process, unless smelt_device_reset brings it back");
+            "this process unless smelt_device_reset restores it");
     /* The other device works. */
     smelt_array *x = new_array("cuda:0", 1);
     expect(x, 1);
     smelt_array_release(x);
     ok(smelt_device_reset("cuda:1"));
     refused(smelt_recording_replay(recording, NULL), SMELT_ERROR_INVALID_ARGUMENT,
-            "recording: it was made before device 'cuda:1' was reset, and can only be released");
+            "recording: it was created before device 'cuda:1' was reset, and can only be released");
     smelt_recording_release(recording);
     smelt_stream_release(a);
 }

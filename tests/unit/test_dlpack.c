@@ -162,11 +162,10 @@ static void what_there_are_no_arrays_of_is_refused_and_stays_the_callers(void **
         smelt_array *array = NULL;
         char message[300];
         struct produced *p = produce(types[i].type, 1, line, NULL, data);
-        snprintf(
-            message, sizeof message,
-            "DLPack tensor: there are no arrays of dtype %s; expected bool, uint8 to uint64, int8 to int64, "
-            "float16, bfloat16, float32, complex64 or float64, one lane each",
-            types[i].name);
+        snprintf(message, sizeof message,
+                 "DLPack tensor: dtype %s is not supported; expected bool, uint8 to uint64, int8 to int64, "
+                 "float16, bfloat16, float32, complex64 or float64, one lane each",
+                 types[i].name);
         refused(smelt_array_from_dlpack(&p->versioned, NULL, NULL, &array), SMELT_ERROR_UNSUPPORTED, message);
         refused(smelt_array_from_dlpack_unversioned(&p->unversioned, NULL, &array), SMELT_ERROR_UNSUPPORTED,
                 message);
@@ -189,7 +188,7 @@ static void damaged_tensors_are_refused(void **state) {
             "DLPack tensor: it has 17 dimensions, expected 0 to 16");
     p->versioned.version.major = 2;
     refused(smelt_array_from_dlpack(&p->versioned, NULL, NULL, &array), SMELT_ERROR_FORMAT,
-            "DLPack tensor: it is of version 2.3, expected 1.x");
+            "DLPack tensor: its version is 2.3, expected 1.x");
     p->versioned.version.major = 1;
     p->versioned.dl_tensor.ndim = 1;
     p->versioned.dl_tensor.device = (DLDevice){8, 1};
@@ -277,7 +276,7 @@ static void devices_have_numbers(void **state) {
     ok(smelt_dlpack_device("cuda:3", &type, &number));
     assert_true(type == 2 && number == 3);
     refused(smelt_dlpack_device("cuda:x", &type, &number), SMELT_ERROR_NO_DEVICE,
-            "DLPack device: 'cuda:x' is no device; expected 'cpu', 'cuda' or 'cuda:N'");
+            "DLPack device: 'cuda:x' is not a device; expected 'cpu', 'cuda' or 'cuda:N'");
 }
 
 int main(void) {

@@ -204,7 +204,7 @@ static void a_load_outside_is_a_fault_naming_kernel_and_line(void **state) {
     assert_null(out);
     char expected[256];
     snprintf(expected, sizeof expected,
-             "kernel 'reader' accessed address %p, which it may not, at reader.body:3 (%s of "
+             "kernel 'reader' accessed invalid address %p at reader.body:3 (%s of "
              "threadgroup (0, 0, 0))",
              (void *)((float *)smelt_array_data(fenced.array) + 16),
              on_scalar_engine() ? "thread 15" : "threads 0 to 15");
@@ -226,7 +226,7 @@ static void a_store_through_null_is_a_fault(void **state) {
                       .grid = 64,
                       .threadgroup = 16};
     assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
-    assert_non_null(strstr(smelt_error(), "kernel 'writer' accessed address"));
+    assert_non_null(strstr(smelt_error(), "kernel 'writer' accessed invalid address"));
     assert_non_null(strstr(smelt_error(), "writer.body:4"));
     smelt_array_release(a);
     assert_still_usable();

@@ -404,7 +404,7 @@ static void nobody_arrives(struct gang_context *context) {
     "reached the end of the kernel without passing it; all threads of a threadgroup must meet at a barrier " \
     "or leave by return"
 #define MIXED "all threads of a threadgroup must meet at the same barrier"
-#define PASSED "by ways the SIMD engine cannot follow; device 'cpu-scalar' can"
+#define PASSED "along paths that the SIMD engine does not support; use device 'cpu-scalar'"
 #define HERE "kernel 'fake': thread 0 of threadgroup (0, 0, 0) waits at the barrier in fake:"
 
 static const struct {
@@ -427,9 +427,9 @@ static const struct {
      HERE "11, but thread 16 waits at the one in fake:12; " MIXED},
     {ended_long_ago, 128, SMELT_ERROR_BARRIER, HERE "2, but thread 96 " MISSED},
     {halves_one_after_the_other, 32, SMELT_ERROR_UNSUPPORTED,
-     "kernel 'fake': the threads of threadgroup (0, 0, 0) come to the barrier in fake:12 " PASSED},
+     "kernel 'fake': the threads of threadgroup (0, 0, 0) reach the barrier in fake:12 " PASSED},
     {half_returns_later, 64, SMELT_ERROR_UNSUPPORTED,
-     "kernel 'fake': the threads of threadgroup (0, 0, 0) come to the barrier in fake:13 " PASSED},
+     "kernel 'fake': the threads of threadgroup (0, 0, 0) reach the barrier in fake:13 " PASSED},
     {nobody_arrives, 128, SMELT_OK, NULL},
     {nobody_arrives, 32, SMELT_OK, NULL},
 };
@@ -496,7 +496,7 @@ static void faults_name_the_gang(void **state) {
         struct fake fake = {.full = functions[i], .full_lanes = 32, .edge_lanes = 32, .has_barrier = i > 0};
         struct launch launch = {.grid = {45 * 6, 1, 1}, .group_size = {45, 1, 1}};
         snprintf(expected, sizeof expected,
-                 "kernel 'fake' accessed address %p, which it may not, at a line the code does not tell "
+                 "kernel 'fake' accessed invalid address %p at an unknown line "
                  "(threads %s of threadgroup (5, 0, 0))",
                  (void *)(forbidden + 8), gangs[i]);
         assert_int_equal(launch_fake(&fake, &launch), SMELT_ERROR_FAULT);
@@ -525,9 +525,8 @@ static void stacks_are_as_large_as_asked_for_and_guarded(void **state) {
     struct fake fake = {.full = walk_down, .full_lanes = 32, .edge_lanes = 32, .stack_bytes = LARGE_STACK};
     struct launch launch = {.grid = {32, 1, 1}, .group_size = {32, 1, 1}};
     assert_int_equal(launch_fake(&fake, &launch), SMELT_ERROR_FAULT);
-    assert_string_equal(smelt_error(),
-                        "kernel 'fake' ran past its private arrays at a line the code does not "
-                        "tell (threads 0 to 31 of threadgroup (0, 0, 0))");
+    assert_string_equal(smelt_error(), "kernel 'fake' ran past its private arrays at an unknown line"
+                                       " (threads 0 to 31 of threadgroup (0, 0, 0))");
     assert_true(had_what_was_promised);
     assert_still_usable();
 }

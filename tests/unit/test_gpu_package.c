@@ -123,18 +123,18 @@ static void launches_get_the_best_code_there_is(void **state) {
     shape.inlined[2] = 2;
     code_and_note(
         function, shape, (const char *[]){".maxntid 64, 1, 1", NULL}, 1,
-        "runs the package's code for sm_90a, made for 1 argument as bytes, threadgroups of 64 x 1 x "
+        "runs the package's code for sm_90a, generated for 1 argument as bytes, threadgroups of 64 x 1 x "
         "1; code for 2 arguments as bytes, threadgroups of 64 x 1 x 1 would be faster, and needs the "
         "compiler library, or --threadgroup when the package is built");
     code_and_note(
         function, shape_of(640, 64, 0), (const char *[]){".maxntid 256, 1, 1", NULL}, 0,
-        "runs the package's code for sm_90a, made for buffers of any size, any threadgroups of up to "
+        "runs the package's code for sm_90a, generated for buffers of any size, any threadgroups of up to "
         "256 threads; code for threadgroups of 64 x 1 x 1 would be faster, and needs the compiler "
         "library, or --threadgroup when the package is built");
     shape = shape_of(640, 96, 3);
     shape.inlined[1] = 1;
     code_and_note(function, shape, (const char *[]){".maxntid 1024, 1, 1", NULL}, 1,
-                  "runs the package's code for sm_90a, made for time-outs, 1 argument as bytes, any "
+                  "runs the package's code for sm_90a, generated for time-outs, 1 argument as bytes, any "
                   "threadgroups in a line of up to 1024 threads; code for time-outs, 1 argument as bytes, "
                   "threadgroups of 96 x 1 x 1 would be faster, and needs the compiler library, or "
                   "--threadgroup when the package is built");
@@ -143,7 +143,7 @@ static void launches_get_the_best_code_there_is(void **state) {
     shape = shape_of(640, 64, 0);
     shape.inlined[1] = 1;
     code_and_note(function, shape, (const char *[]){".target sm_86", ".maxntid 64, 1, 1", NULL}, 1,
-                  "runs the package's code for sm_86, which leaves what is newer in this GPU unused");
+                  "runs the package's code for sm_86, which leaves newer features of this GPU unused");
     smelt_function_release(function);
 }
 
@@ -170,7 +170,7 @@ static void code_that_is_missing_is_named(void **state) {
                    "sm_90a, sm_89: SMELT_COMPILE is 0: nothing is compiled");
     function->constants_changed = true;
     expect_refused(function, "sm_90a",
-                   "kernel 'scale': the package's code was made with other values of function constants: "
+                   "kernel 'scale': the package's code was compiled with other values of function constants: "
                    "SMELT_COMPILE is 0: nothing is compiled");
     smelt_function_release(function);
 }

@@ -829,8 +829,8 @@ static void mistakes_in_a_vjp(void **state) {
         assert_int_equal(smelt_tape_vjp(tape, &y, 1, NULL, &x, 1, &gradient),
                          fails ? SMELT_ERROR_LIMIT : SMELT_ERROR_INVALID_ARGUMENT);
         if (!fails)
-            assert_non_null(
-                strstr(smelt_error(), "the VJP of 'odd' gave a gradient of shape 3 for input 0, expected 2"));
+            assert_non_null(strstr(
+                smelt_error(), "the VJP of 'odd' returned a gradient of shape 3 for input 0, expected 2"));
         assert_int_equal(
             smelt_tape_record(&(smelt_record_desc){
                 .name = "same", .inputs = &x, .input_count = 1, .outputs = &x, .output_count = 1}),

@@ -273,9 +273,7 @@ static void raised_before_and_cleared(void **state) {
         assert_true(smelt_interrupt_is_raised(interrupt));
         for (int i = 0; i < 3; i++) {
             assert_int_equal(run_square(*state, n, interrupt), SMELT_ERROR_INTERRUPTED);
-            assert_string_equal(smelt_error(),
-                                "kernel 'square' was interrupted: the caller asked for the run "
-                                "to be ended");
+            assert_string_equal(smelt_error(), "kernel 'square' was interrupted by the caller");
             OK(run_square(*state, n, NULL));
         }
         smelt_interrupt_clear(interrupt);
@@ -313,8 +311,7 @@ static void functions_are_interrupted(void **state) {
         go = 1;
         assert_int_equal(pthread_create(&thread, NULL, raise_later, &raiser), 0);
         assert_int_equal(smelt_function_run(function, &dispatch), SMELT_ERROR_INTERRUPTED);
-        assert_string_equal(smelt_error(),
-                            "kernel 'f' was interrupted: the caller asked for the run to be ended");
+        assert_string_equal(smelt_error(), "kernel 'f' was interrupted by the caller");
         pthread_join(thread, NULL);
         smelt_interrupt_clear(raiser.interrupt);
     }

@@ -244,8 +244,7 @@ static void what_is_too_much_is_counted(void **state) {
     assert_int_equal(job.info.dropped_log_lines, 3 * 4001 - SMELT_MAX_LOG_LINES);
     assert_int_equal(r.warnings, 1);
     assert_string_equal(r.warning,
-                        "kernel 'f' logged 2003 more lines than the 10000 that are kept of one launch; "
-                        "they are lost");
+                        "kernel 'f' logged 2003 lines more than the 10000 kept per launch; they are lost");
     forget(&r);
 }
 
@@ -272,7 +271,7 @@ static void lines_before_a_fault_arrive(void **state) {
     assert_string_equal(r.lines[5], "error (5, 0, 0)  : thread 5");
     forget(&r);
     /* And so does the message, whatever the receiver did. */
-    assert_non_null(strstr(job.message, "kernel 'f' accessed address"));
+    assert_non_null(strstr(job.message, "kernel 'f' accessed invalid address"));
 }
 
 /* A text at an address that cannot be read is the kernel's fault, not the host's; the line is the kernel's

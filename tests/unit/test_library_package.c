@@ -303,13 +303,13 @@ static void wrong_calls(void **state) {
     (void)state;
     smelt_library *library = NULL, *package = package_library(), *text = text_library();
     expect_error(smelt_library_create(&(smelt_library_desc){.package = "no", .package_size = 2}, &library),
-                 SMELT_ERROR_FORMAT, "'package' is not a package of smelt");
+                 SMELT_ERROR_FORMAT, "'package' is not a smelt package");
     FILE *file = fopen("named.smeltlib", "w");
     assert_non_null(file);
     fputs("kernel void f(device float *a) {}\n", file);
     fclose(file);
     expect_error(smelt_library_create(&(smelt_library_desc){.path = "named.smeltlib"}, &library),
-                 SMELT_ERROR_FORMAT, "'named.smeltlib' is not a package of smelt");
+                 SMELT_ERROR_FORMAT, "'named.smeltlib' is not a smelt package");
     remove("named.smeltlib");
     expect_error(smelt_library_create(&(smelt_library_desc){.package = "", .source = ""}, &library),
                  SMELT_ERROR_INVALID_ARGUMENT, "source and package are both given");
@@ -317,7 +317,7 @@ static void wrong_calls(void **state) {
     smelt_build_desc desc = {.path = "/tmp/never.smeltlib"};
     expect_error(smelt_library_build(NULL, &desc), SMELT_ERROR_INVALID_ARGUMENT, "library is NULL");
     expect_error(smelt_library_build(text, NULL), SMELT_ERROR_INVALID_ARGUMENT, "desc is NULL");
-    expect_error(smelt_library_build(package, &desc), SMELT_ERROR_INVALID_ARGUMENT, "is a package already");
+    expect_error(smelt_library_build(package, &desc), SMELT_ERROR_INVALID_ARGUMENT, "is already a package");
     expect_error(smelt_library_build(text, &(smelt_build_desc){0}), SMELT_ERROR_INVALID_ARGUMENT,
                  "path is NULL");
     desc.targets[0] = "sm_75";
@@ -326,14 +326,14 @@ static void wrong_calls(void **state) {
     static const char *const unknown[] = {"turn", "tern", NULL}, *const none[] = {NULL};
     desc.entries = unknown;
     expect_error(smelt_library_build(text, &desc), SMELT_ERROR_INVALID_ARGUMENT,
-                 "has no kernel function 'tern'; there are: places, turn");
+                 "has no kernel function 'tern'; expected one of: places, turn");
     desc.entries = none;
     expect_error(smelt_library_build(text, &desc), SMELT_ERROR_INVALID_ARGUMENT,
                  "the list of entries is empty");
     desc.entries = NULL;
     desc.threadgroups[0][0] = 1025;
     expect_error(smelt_library_build(text, &desc), SMELT_ERROR_INVALID_ARGUMENT,
-                 "threadgroup 1025 x 0 x 0 is none");
+                 "threadgroup 1025 x 0 x 0 is invalid");
     assert_int_equal(access(desc.path, F_OK), -1);
     char *shown;
     smelt_function *function = function_of(package, "turn");

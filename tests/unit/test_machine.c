@@ -24,8 +24,7 @@ static void no_clang_says_what_to_install(void **state) {
     char untouched, *path = &untouched, *version = &untouched;
     setenv("SMELT_CLANG", "/no/such/clang", 1);
     assert_int_equal(smelt_clang_find(&path, &version), SMELT_ERROR_NO_COMPILER);
-    assert_string_equal(smelt_error(),
-                        "SMELT_CLANG is '/no/such/clang', which is not a program that can be run");
+    assert_string_equal(smelt_error(), "SMELT_CLANG is '/no/such/clang', which is not an executable program");
     unsetenv("SMELT_CLANG");
     char *before = strdup(getenv("PATH"));
     setenv("PATH", "/no/such/folder", 1);

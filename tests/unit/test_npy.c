@@ -284,7 +284,7 @@ static void damaged_headers(void **state) {
     refused(file_of("in.npy", "\x93NUMPY\1\1v\0{'descr'", 18),
             "file '{path}' is of .npy version 1.1; versions 1.0, 2.0 and 3.0 are supported");
     refused(file_of("in.npy", "\x93NUMPY\2\0\xff\xff\xff\xff{}", 14),
-            "file '{path}' is damaged: its header is 4294967295 bytes long, at most 65536 are expected");
+            "file '{path}' is damaged: its header has 4294967295 bytes, expected at most 65536");
 }
 
 static void damaged_dictionaries(void **state) {
@@ -295,18 +295,17 @@ static void damaged_dictionaries(void **state) {
         {"[1, 2]", "is not a dictionary"},
         {"{descr: '<f4'}", "is not a dictionary of strings"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'more': 1}",
-         "has a key that is none of descr, fortran_order, shape"},
+         "has a key other than descr, fortran_order and shape"},
         {"{'descr': 4, 'fortran_order': False, 'shape': (2,)}", "has no readable 'descr'"},
         {"{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,)}",
          "has a 'fortran_order' that is neither True nor False"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", "has a 'shape' that is no tuple"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}",
-         "has a 'shape' that is not of whole numbers"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2.5,)}", "has a 'shape' that does not end"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", "has a 'shape' that is not a tuple"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", "has a 'shape' that is not of integers"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2.5,)}", "has an unterminated 'shape'"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-         "has a size in 'shape' of more than 63 bits"},
+         "has a size of more than 63 bits in 'shape'"},
         {"{'descr': '<f4', 'fortran_order': False}", "lacks one of descr, fortran_order, shape"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "does not end"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "is unterminated"},
         {"{}", "lacks one of descr, fortran_order, shape"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -328,7 +327,7 @@ static void unsupported_contents(void **state) {
         {"'<M8[ns]'", "file '{path}' holds elements of type '<M8[ns]', which is not supported"},
         {"''", "file '{path}' holds elements of type '', which is not supported"},
         {"[('a', '<f4')]", "file '{path}' holds records (a structured dtype), which are not supported"},
-        {"'<V2'", "file '{path}' holds two raw bytes an element ('<V2'); if they are bfloat16, ask for it: "
+        {"'<V2'", "file '{path}' holds two raw bytes per element ('<V2'); if they are bfloat16, read it as "
                   "{path}:bfloat16"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -339,7 +338,7 @@ static void unsupported_contents(void **state) {
     }
     refused_as(npy_of(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", "\0\0\0\0", 4),
                SMELT_BFLOAT16, SMELT_ERROR_FORMAT,
-               "file '{path}' holds float32 ('<f4'), asked for as bfloat16");
+               "file '{path}' holds float32 ('<f4'), but bfloat16 was requested");
     refused(npy_of(1,
                    "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1)}",
                    "\0\0\0\0", 4),
@@ -349,15 +348,15 @@ static void unsupported_contents(void **state) {
 static void less_data_than_promised(void **state) {
     (void)state;
     refused(npy_of(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}", "\0\0\0\0\0", 5),
-            "file '{path}' is truncated: its header promises 24 bytes of data, it has 5");
+            "file '{path}' is truncated: its header declares 24 bytes of data, it has 5");
     refused(npy_of(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", "\0\0\0", 3),
-            "file '{path}' is truncated: its header promises 4 bytes of data, it has 3");
+            "file '{path}' is truncated: its header declares 4 bytes of data, it has 3");
     /* Promises that cannot be kept are no reason to ask for the memory. */
     refused(npy_of(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}", NULL, 0),
-            "file '{path}' is truncated: its header promises 8000000000000 bytes of data, it has 0");
+            "file '{path}' is truncated: its header declares 8000000000000 bytes of data, it has 0");
     refused(npy_of(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (4294967296, 4294967296)}", NULL, 0),
-            "file '{path}' is damaged: shape: shape 4294967296x4294967296 of float64 has more bytes than 63 "
-            "bits can count");
+            "file '{path}' is damaged: shape: shape 4294967296x4294967296 of float64 needs more than 2^63 - "
+            "1 bytes");
     smelt_array *empty = read_good(
         npy_of(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (4294967296, 4294967296, 0)}", NULL, 0),
         SMELT_NO_DTYPE);

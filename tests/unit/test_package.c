@@ -169,7 +169,7 @@ static void no_cut_is_read(void **state) {
         /* Memory of just that size, for tools that look. */
         char *copy = malloc(cut + !cut);
         memcpy(copy, bytes.data, cut);
-        refuse(copy, cut, cut < 8 ? "is not a package of smelt" : "is cut off");
+        refuse(copy, cut, cut < 8 ? "is not a smelt package" : "is truncated");
         free(copy);
     }
     text_free(&bytes);
@@ -185,7 +185,7 @@ static void no_flipped_bit_is_read(void **state) {
         bytes.data[bit / 8] ^= (char)(1 << bit % 8);
     }
     bytes.data[8]++;
-    refuse(bytes.data, bytes.length, "is of format 5; this smelt (0.1.0) reads format 4: build it again");
+    refuse(bytes.data, bytes.length, "has format 5; this smelt (0.1.0) reads format 4: build it again");
     text_free(&bytes);
 }
 
@@ -194,7 +194,7 @@ static void packages_of_another_prelude_are_refused(void **state) {
     struct package one = example();
     one.bitcode_interface = "bitcode of another";
     struct text bytes = written(&one);
-    refuse(bytes.data, bytes.length, "was made by another build of smelt (version 1.2.3, this is 0.1.0)");
+    refuse(bytes.data, bytes.length, "was built by another build of smelt (version 1.2.3, this is 0.1.0)");
     text_free(&bytes);
 }
 
@@ -298,7 +298,7 @@ static void the_richest_target_that_runs_here_is_taken(void **state) {
                                           {PACKAGE_TARGET_CPU, "cpu", "", "sse3 no-such-set"}};
     struct package package = {.targets = some, .target_count = 3};
     assert_int_equal(package_target_here(&package, NULL, &why), 1);
-    assert_string_equal(text_string(&why), "'cpu' needs sse3, which this machine has not");
+    assert_string_equal(text_string(&why), "'cpu' needs sse3, which this machine lacks");
     package.target_count = 1;
     text_free(&why);
     assert_int_equal(package_target_here(&package, NULL, &why), -1);

@@ -121,7 +121,7 @@ static void a_prepared_launch_runs_again_and_again(void **state) {
     assert_int_equal(info.groups[0], 4);
     assert_true(info.compile_seconds == 0);
 
-    refused(smelt_launch_run(launch, NULL, NULL), "there is nowhere to put output 'out'");
+    refused(smelt_launch_run(launch, NULL, NULL), "output 'out' has no destination");
     smelt_array *wrong[2] = {into, into}, *less = over(x, 99, 1), *b = number(3);
     refused(smelt_launch_run(launch, &(smelt_launch_desc){.inputs = wrong}, &out),
             "input 'a' is float32 of shape 100; the launch was prepared for float32 of shape scalar");

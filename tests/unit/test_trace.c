@@ -37,17 +37,17 @@ static void misuse_is_refused(void **state) {
     (void)state;
     char message[400];
     refused(smelt_trace_stop(), SMELT_ERROR_INVALID_ARGUMENT,
-            "trace stop: no trace is being recorded; expected smelt_trace_start before");
+            "trace stop: no trace is being recorded; call smelt_trace_start first");
     refused(smelt_trace_start(NULL), SMELT_ERROR_INVALID_ARGUMENT,
-            "trace start: path is NULL, expected the name of the file to write");
+            "trace start: path is NULL, expected the path of the file to write");
     refused(smelt_trace_start(""), SMELT_ERROR_INVALID_ARGUMENT,
-            "trace start: path is empty, expected the name of the file to write");
+            "trace start: path is empty, expected the path of the file to write");
     refused(smelt_trace_start("/nowhere/at/all.json"), SMELT_ERROR_IO,
             "file '/nowhere/at/all.json' cannot be written: No such file or directory");
     refused(smelt_trace_start("/tmp"), SMELT_ERROR_IO, "file '/tmp' cannot be written: Is a directory");
     ok(smelt_trace_start(file));
     snprintf(message, sizeof message,
-             "trace start: a trace is being recorded already, for file '%s'; stop it first", file);
+             "trace start: a trace is already being recorded, to file '%s'; stop it first", file);
     refused(smelt_trace_start("/tmp/other.json"), SMELT_ERROR_INVALID_ARGUMENT, message);
     assert_false(exists(file));
     ok(smelt_trace_stop());
@@ -189,7 +189,7 @@ static void what_is_too_much_is_counted(void **state) {
     ok(smelt_trace_start(file));
     for (int i = 0; i < 10; i++) add("test", "event");
     ok(smelt_trace_stop());
-    snprintf(message, sizeof message, "trace '%s': 7 events are left out; at most 3 are kept", file);
+    snprintf(message, sizeof message, "trace '%s': 7 events were dropped; at most 3 are kept", file);
     assert_string_equal(logged, message);
     assert_int_equal(logged_level, SMELT_LOG_WARNING);
     struct text text = read_trace(file);

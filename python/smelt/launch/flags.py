@@ -168,10 +168,10 @@ class DebugFlags:
     def problem(self) -> str | None:
         """What went wrong, in words; None if nothing did."""
         if not _is_flag(self.raw[0]) or not _is_flag(self.raw[15]) or not isinstance(self.error_code, int):
-            return (f"the flags were never written, or hold something else (start {self.raw[0]:g}, error code "
+            return (f"the flags were never written or are overwritten (start {self.raw[0]:g}, error code "
                     f"{self.raw[13]:g}, success {self.raw[15]:g}): run the kernel with init_value=0")
         if self.error_code:
-            what = self.codes.get(self.error_code, "a code that the table of codes does not have")
+            what = self.codes.get(self.error_code, "a code missing in the table of codes")
             when = "" if self.started else " (found before the work began)"
             return f"error {self.error_code}, {what}, with the value {self.error_value:g}{when}{self._after()}"
         if not self.started:

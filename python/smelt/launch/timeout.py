@@ -44,7 +44,7 @@ def launch_with_timeout(callable_kernel: Callable[..., Any], args: Sequence[Any]
         own = arguments.get("timeout") or math.inf
         arguments["timeout"] = min(own, float(timeout_seconds))
         return callable_kernel(*args, **arguments)
-    sentence = f"{_name(callable_kernel)} ran longer than the {timeout_seconds:g} s it was given and was stopped"
+    sentence = f"{_name(callable_kernel)} ran longer than the time-out of {timeout_seconds:g} s and was stopped"
     class Expired(_Expired):
         pass
 

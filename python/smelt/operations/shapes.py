@@ -63,7 +63,7 @@ def broadcast_arrays(*arrays: Array, stream: Stream = None) -> list[array]:
     for dimension in range(-ndim, 0):
         sizes = {a.shape[dimension] for a in found if a.ndim >= -dimension} - {1}
         if len(sizes) > 1:
-            raise ValueError(f"broadcast_arrays: sizes {sorted(sizes)} of dimension {dimension} do not go together")
+            raise ValueError(f"broadcast_arrays: sizes {sorted(sizes)} of dimension {dimension} do not match")
         shape.append(sizes.pop() if sizes else 1)
     return [broadcast_to(a, shape) for a in found]
 
@@ -95,7 +95,7 @@ def split(a: array, /, indices_or_sections: int | Sequence[int], axis: int = 0, 
     size, axis = a.shape[axis], axis % a.ndim
     if isinstance(indices_or_sections, int):
         if indices_or_sections < 1 or size % indices_or_sections:
-            raise ValueError(f"split: {indices_or_sections} equal parts of {size} elements cannot be made")
+            raise ValueError(f"split: {indices_or_sections} equal parts do not divide {size} elements")
         part = size // indices_or_sections
         bounds = list(range(part, size, part))
     else:

@@ -250,7 +250,7 @@ static smelt_status fill_site(struct lowering *l, const struct flow *flow, int b
     int loop = flow->blocks[block].loop, depth = loops_around(flow, loop);
     if (depth > SITE_MAX_DEPTH)
         return unit_fail(l->unit, SMELT_ERROR_UNSUPPORTED,
-                         "a simdgroup function stands in %d nested loops; expected at most %d on device "
+                         "a simdgroup function is in %d nested loops; expected at most %d on device "
                          "'cpu-scalar'",
                          depth, SITE_MAX_DEPTH);
     site->depth = depth;
@@ -367,7 +367,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
     } else if (intrinsic == INTRINSIC_MAX_THREADS) {
         LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read it */
     } else if (intrinsic != INTRINSIC_NONE) {
-        return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the scalar engine",
+        return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the scalar engine does not support the intrinsic %s",
                          called_name(call));
     }
     return SMELT_OK;

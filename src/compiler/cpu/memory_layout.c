@@ -97,7 +97,7 @@ static smelt_status replace_variable(struct placing *p, LLVMValueRef global, uin
             LLVMValueRef value = constant_as_instruction(&(struct replacing){b, global, address}, operand);
             if (!value)
                 return unit_fail(p->unit, SMELT_ERROR_INTERNAL,
-                                 "a constant expression over a threadgroup variable is not understood");
+                                 "a constant expression over a threadgroup variable is not supported");
             LLVMSetOperand(instruction, (unsigned)o, value);
         }
     }

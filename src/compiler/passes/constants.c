@@ -262,7 +262,7 @@ static smelt_status refuse_unset(struct unit *unit, const char *blamed) {
     if (word == blamed)
         return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
                          "constant '%.*s' at namespace scope is computed in a way that is not supported: its "
-                         "value is not known when compiling",
+                         "value is not known at compile time",
                          (int)strcspn(blamed, ";"), blamed);
     mark_required(unit, blamed);
     if (unit->request->output == COMPILE_CONSTANTS) return SMELT_OK;

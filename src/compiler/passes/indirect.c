@@ -49,9 +49,10 @@ static smelt_status guard_call(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef test = build_test(unit, callee, LLVMGetCalledFunctionType(call));
     if (!test)
         return fail_at(unit, call,
-                       "a call goes through a pointer that cannot be to a function of the program: there is "
-                       "none of that "
-                       "type whose address is taken");
+                       "a call goes through a pointer that matches no function of the program: none of that "
+                       "type has its address taken"
+
+        );
     if (!unit->target->calls_runtime) return SMELT_OK;
     LLVMValueRef nowhere =
         LLVMConstIntToPtr(LLVMConstInt(type_i64(unit), SMELT_NO_FUNCTION, false), LLVMTypeOf(callee));

@@ -158,7 +158,7 @@ static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
         char name[200];
         plain_name(unit, missing, name);
         bool called = LLVMIsACallInst(instruction) && LLVMGetCalledValue(instruction) == missing;
-        return fail_at(unit, instruction, "%s '%s' is %s, and is declared but not defined",
+        return fail_at(unit, instruction, "%s '%s' is %s but not defined",
                        LLVMIsAFunction(missing) ? "function" : "variable", name, called ? "called" : "used");
     }
     return SMELT_OK;
@@ -217,7 +217,7 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
         return fail_at(unit, call, "%s are not supported", words);
     }
     if (strncmp(name + (*name == 1), "air.", 4) == 0)
-        return fail_at(unit, call, "'%s', a function below Metal's library, is not supported",
+        return fail_at(unit, call, "'%s' is an internal function of Metal's library and is not supported",
                        name + (*name == 1));
     char function[32];
     if (is_of_c_library(name, function))

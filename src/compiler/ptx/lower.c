@@ -358,7 +358,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
                              called_name(call));
         LLVMValueRef value = number_of(l, intrinsic, d);
         if (!value)
-            return unit_fail(unit, SMELT_ERROR_INTERNAL, "the intrinsic %s is not known to the PTX engine",
+            return unit_fail(unit, SMELT_ERROR_INTERNAL, "the PTX engine does not support the intrinsic %s",
                              called_name(call));
         replace(call, value);
     }

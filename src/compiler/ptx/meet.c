@@ -219,7 +219,7 @@ static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
         TRY(divergence_find_marked(unit, d));
         if (d->irreducible)
             return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
-                             "the ways to a simdgroup operation are too entangled for GPUs");
+                             "the control flow to a simdgroup operation is too complex for GPUs");
     }
     divergence_free(d);
     TRY(verify_module(unit));

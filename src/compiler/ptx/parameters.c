@@ -176,6 +176,7 @@ smelt_status pass_ptx_inline(struct unit *unit) {
         LLVMInstructionEraseFromParent(call);
     }
     if (ptx_parameter_bytes(image) <= CUDA_PARAMETER_LIMIT) return SMELT_OK;
-    return unit_fail(unit, SMELT_ERROR_LIMIT, "the kernel's arguments take %llu bytes; a GPU takes %d",
+    return unit_fail(unit, SMELT_ERROR_LIMIT,
+                     "the kernel's arguments take %llu bytes; a GPU allows at most %d",
                      (unsigned long long)ptx_parameter_bytes(image), CUDA_PARAMETER_LIMIT);
 }

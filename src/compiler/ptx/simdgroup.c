@@ -9,7 +9,7 @@
 static smelt_status read_collective(struct unit *unit, LLVMValueRef call, uint64_t *operation,
                                     uint64_t *width) {
     if (simdgroup_arguments(call, operation, width)) return SMELT_OK;
-    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "arguments 0 and 1 of %s are not constants it knows",
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "arguments 0 and 1 of %s are not supported constants",
                      called_name(call));
 }
 
@@ -107,10 +107,9 @@ static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
     for (int place = 0; place < d->block_count && !d->arena.failed; place++) TRY(lower_block(&masks, place));
     if (d->arena.failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for masks");
     if (masks.unknown)
-        return unit_fail(
-            unit, SMELT_ERROR_UNSUPPORTED,
-            "which lanes come to a simdgroup operation together cannot be told on GPUs: the ways to it "
-            "are too entangled");
+        return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,
+                         "the lanes that reach a simdgroup operation together are not known on GPUs: the "
+                         "control flow to it is too complex");
     drop_unused_votes(unit);
     ptx_end_lanes(d);
     return SMELT_OK;

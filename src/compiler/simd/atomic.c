@@ -317,7 +317,7 @@ static void emit_update(struct simd *s, LLVMValueRef instruction) {
         update_once(s, instruction, operation);
         return;
     }
-    remark(s, instruction, "atomic: one lane after the other, %s",
+    remark(s, instruction, "atomic: one lane at a time, %s",
            combines ? "because the address differs by lane" : "because the operation does not combine");
     emit_by_lane(s, instruction);
 }
@@ -327,7 +327,7 @@ static void emit_update(struct simd *s, LLVMValueRef instruction) {
 static void emit_load(struct simd *s, LLVMValueRef load) {
     LLVMValueRef address = LLVMGetOperand(load, 0);
     if (shape_of(s, address) != SHAPE_UNIFORM) {
-        remark(s, load, "atomic: one lane after the other, because the address differs by lane");
+        remark(s, load, "atomic: one lane at a time, because the address differs by lane");
         emit_by_lane(s, load);
         return;
     }
@@ -343,7 +343,7 @@ static void emit_load(struct simd *s, LLVMValueRef load) {
 static void emit_store(struct simd *s, LLVMValueRef store) {
     LLVMValueRef value = LLVMGetOperand(store, 0), address = LLVMGetOperand(store, 1);
     if (shape_of(s, address) != SHAPE_UNIFORM || shape_of(s, value) != SHAPE_UNIFORM) {
-        remark(s, store, "atomic: one lane after the other, because the %s differs by lane",
+        remark(s, store, "atomic: one lane at a time, because the %s differs by lane",
                shape_of(s, address) != SHAPE_UNIFORM ? "address" : "value");
         emit_by_lane(s, store);
         return;
@@ -370,7 +370,7 @@ static void keep_part(struct simd *s, LLVMValueRef exchange, int place, LLVMValu
 }
 
 static void emit_exchange(struct simd *s, LLVMValueRef exchange) {
-    remark(s, exchange, "atomic: one lane after the other, as always when values are compared");
+    remark(s, exchange, "atomic: one lane at a time, as always with a comparison");
     struct lane_loop loop = {.instruction = exchange};
     LLVMTypeRef byte = LLVMInt8TypeInContext(s->unit->context);
     bool used = is_used(exchange);

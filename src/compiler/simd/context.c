@@ -122,7 +122,7 @@ static int simdgroup_offsets(struct simd *s, bool lane) {
 
 static bool dimension_of(struct simd *s, LLVMValueRef call, uint64_t *dimension) {
     if (is_constant_integer(LLVMGetOperand(call, 0), dimension) && *dimension < 3) return true;
-    refuse(s, call, "it asks for a position in a dimension that is not a constant");
+    refuse(s, call, "it reads a position in a dimension that is not a constant");
     return false;
 }
 

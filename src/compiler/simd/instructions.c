@@ -132,7 +132,7 @@ static void emit_lanes(struct simd *s, LLVMValueRef i) {
     enum intrinsic intrinsic = intrinsic_of(i);
     if (emit_simdgroup(s, i, intrinsic) || emit_context(s, i, intrinsic)) return;
     if (emit_atomic(s, i)) return;
-    if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not know", called_name(i));
+    if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not support", called_name(i));
 }
 
 /* A chunk of one lane: the thread's own instruction. */

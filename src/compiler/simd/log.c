@@ -24,7 +24,7 @@ void emit_log(struct simd *s, LLVMValueRef call) {
         refuse(s, call, "a log call has %u words", count);
         return;
     }
-    remark(s, call, "log: one line after the other");
+    remark(s, call, "log: one line at a time");
     for (unsigned i = 0; i < count; i++) {
         if (shape_of(s, LLVMGetOperand(call, i)) == SHAPE_UNIFORM) continue;
         varies[i / 64] |= UINT64_C(1) << i % 64;

@@ -396,12 +396,11 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
         if (load_rows(s, load, chunk, &result)) {
-            explain(s, load, chunk, "load: a vector for each of a few rows, brought together by shuffles");
+            explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
             set_chunk(s, load, chunk, result);
             return;
         }
-        explain(s, load, chunk,
-                "gather, unless the addresses turn out to be neighbours or the same when it runs");
+        explain(s, load, chunk, "gather, unless the addresses are consecutive or equal at run time");
         set_chunk(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
         return;
     }
@@ -414,7 +413,7 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
     } else if (load_rows(s, load, chunk, &result)) {
-        explain(s, load, chunk, "load: a vector for each of a few rows, brought together by shuffles");
+        explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");
@@ -430,13 +429,13 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
     LLVMValueRef base;
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
-        explain(s, store, chunk, "scatter, unless the addresses turn out to be neighbours when it runs");
+        explain(s, store, chunk, "scatter, unless the addresses are consecutive at run time");
         store_unknown(s, vector, chunk_of(s, address, chunk), mask, align);
         return;
     }
     struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)), align);
     if (p.same) {
-        explain(s, store, chunk, "store: all lanes write to one address; the last one's value stays");
+        explain(s, store, chunk, "store: all lanes write to one address; the last lane's value remains");
         store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
         store_vector(s, vector, byte_address(s, base, p.low), mask, p.align);
@@ -455,7 +454,7 @@ static void emit_address(struct simd *s, LLVMValueRef gep, int chunk) {
     LLVMValueRef operands[32];
     unsigned count = (unsigned)LLVMGetNumOperands(gep);
     if (count > 32) {
-        refuse(s, gep, "an address has more than 31 indexes");
+        refuse(s, gep, "an address has more than 31 indices");
         return;
     }
     for (unsigned i = 0; i < count; i++) {

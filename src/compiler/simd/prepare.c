@@ -81,7 +81,7 @@ static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *na
     uint64_t size;
     if (!copy && !fill) return false;
     if (!is_constant_integer(LLVMGetOperand(call, 2), &size)) {
-        refuse(s, call, "it copies or fills memory of a size known only when it runs");
+        refuse(s, call, "it copies or fills memory of a size known only at run time");
         return false;
     }
     if (size / piece_bytes(call, size, copy) > MAX_COPY_PIECES) {
@@ -225,7 +225,7 @@ static void refuse_vector(struct simd *s, LLVMValueRef left) {
         if (calls_itself(s->unit, call, name)) refuse(s, call, CALLS_ITSELF, name);
     }
     char *text = LLVMPrintValueToString(left);
-    refuse(s, left, "a vector within a thread is left: '%s'", text);
+    refuse(s, left, "a vector within a thread remains: '%s'", text);
     LLVMDisposeMessage(text);
 }
 

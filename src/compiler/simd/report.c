@@ -85,12 +85,12 @@ static const char *origin_of(LLVMValueRef i) {
     case LLVMLoad:
         return "a value loaded from memory";
     case LLVMPHI:
-        return "a value that comes by paths or rounds that differ by lane";
+        return "a value from paths or iterations that differ by lane";
     case LLVMSExt:
     case LLVMZExt:
         return "a narrower integer, widened, which may wrap around between lanes";
     case LLVMMul:
-        return "the lane's number times something known only at run time";
+        return "the lane's number times a value known only at run time";
     case LLVMAlloca:
     case LLVMGetElementPtr:
         return "an address in a private array";
@@ -141,7 +141,7 @@ void remark_control_flow(struct simd *s) {
             const struct block *block = &s->blocks[place];
             LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
             if (!block->divergent || LLVMGetInstructionOpcode(branch) != LLVMBr) continue;
-            remark(s, branch, "masked loop: lanes leave it in different rounds; %s",
+            remark(s, branch, "masked loop: lanes leave it in different iterations; %s",
                    why_varying(s, LLVMGetCondition(branch)));
             break;
         }
@@ -226,7 +226,7 @@ static void describe_shape(struct simd *s, int shape) {
 
 void write_shapes(struct simd *s) {
     describe_gang(s, "; ");
-    add(s->unit, "; ---- the code of a thread, with the shape of each value\n");
+    add(s->unit, "; ---- code of a thread, with the shape of each value\n");
     for (int place = 0; place < s->block_count; place++) {
         const struct block *block = &s->blocks[place];
         bool header = block->loop >= 0 && s->loops[block->loop].header == place;
@@ -244,7 +244,7 @@ void write_shapes(struct simd *s) {
             LLVMDisposeMessage(text);
         }
     }
-    add(s->unit, "; ---- the code of a gang\n");
+    add(s->unit, "; ---- code of a gang\n");
 }
 
 void write_gang(struct unit *unit) {

@@ -154,7 +154,7 @@ static bool masked(LLVMValueRef const *masks, int count) {
 static void emit_ballot(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     if (s->lanes < SIMDGROUP_LANES) {
-        refuse_call(s, call, "a ballot in a gang that is a part of a simdgroup");
+        refuse_call(s, call, "a ballot in a gang that is part of a simdgroup");
         return;
     }
     for (int first = 0; first < s->chunk_count; first += simdgroup_chunks(s)) {
@@ -215,9 +215,9 @@ static void emit_scan(struct simd *s, LLVMValueRef call, uint64_t code, int widt
 static void emit_collective(struct simd *s, LLVMValueRef call, enum simd_kind kind) {
     uint64_t operation, width;
     if (!simdgroup_arguments(call, &operation, &width))
-        refuse_call(s, call, "a simdgroup operation that is not known");
+        refuse_call(s, call, "an unknown simdgroup operation");
     else if ((int)width > s->lanes)
-        refuse_call(s, call, "a simdgroup operation in a gang that is a part of a simdgroup");
+        refuse_call(s, call, "a simdgroup operation in a gang that is part of a simdgroup");
     else if (kind == SIMD_REDUCE)
         emit_reduce(s, call, (enum simd_operation)operation, (int)width);
     else
@@ -389,7 +389,7 @@ static void emit_shuffle(struct simd *s, LLVMValueRef call) {
     }
     bool known = !uniform && known_sources(s, index, sources);
     if (!known && s->lanes < SIMDGROUP_LANES) {
-        refuse_call(s, call, "a shuffle in a gang that is a part of a simdgroup");
+        refuse_call(s, call, "a shuffle in a gang that is part of a simdgroup");
         return;
     }
     for (int first = 0; first < s->chunk_count; first += simdgroup_chunks(s)) {
@@ -420,7 +420,7 @@ bool emit_simdgroup(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic)
         break;
     case SIMD_MATRIX:
         if (s->lanes < SIMDGROUP_LANES)
-            refuse_call(s, call, "a matrix product in a gang that is a part of a simdgroup");
+            refuse_call(s, call, "a matrix product in a gang that is part of a simdgroup");
         else
             emit_matrix_product(s, call);
         break;

@@ -90,9 +90,8 @@ bool speculation_pays(struct simd *s) {
 
 void emit_speculated(struct simd *s, LLVMValueRef i) {
     LLVMBuilderRef b = s->unit->builder;
-    remark(
-        s, i,
-        "speculation: gangs whose lanes share this quotient run code of their own, in which it is uniform");
+    remark(s, i,
+           "speculation: gangs whose lanes share this quotient run separate code in which it is uniform");
     LLVMTypeRef type = LLVMTypeOf(i);
     LLVMValueRef number = scalar_of(s, LLVMGetOperand(i, 0)), divisor = divisor_of(i);
     if (LLVMIsAInstruction(divisor)) divisor = scalar_of(s, divisor);

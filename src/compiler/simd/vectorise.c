@@ -120,7 +120,7 @@ static bool question_barriers(struct simd *s) {
     }
     if (!found) return false;
     if (!end) {
-        refuse(s, found, "a barrier stands where lanes may differ, in a kernel that never ends");
+        refuse(s, found, "a barrier is in divergent control flow of a kernel that never ends");
         return false;
     }
     /* Nothing but the return: the lanes that leave have no values for the code before it. */
@@ -128,7 +128,7 @@ static bool question_barriers(struct simd *s) {
     if (LLVMGetFirstInstruction(end) != last) end = split_block(s->unit, last);
     uint64_t line = 0;
     (void)is_constant_integer(LLVMGetOperand(found, 1), &line);
-    remark(s, found, "barrier (line %u): not all lanes need come here; who does is looked at when it runs",
+    remark(s, found, "barrier (line %u): lanes may miss it; which lanes reach it is checked at run time",
            (unsigned)line);
     LLVMTypeRef types[2] = {type_i32(s->unit), LLVMTypeOf(LLVMGetOperand(found, 2))};
     LLVMTypeRef type = LLVMFunctionType(type_i1(s), types, 2, false);

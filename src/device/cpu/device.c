@@ -131,7 +131,7 @@ static const struct device cpu_device = {
 
 static const struct device cpu_scalar_device = {
     .name = "cpu-scalar",
-    .description = "x86-64 CPU, scalar engine: one thread at a time a core",
+    .description = "x86-64 CPU, scalar engine: one thread at a time per core",
     .engine = ENGINE_SCALAR,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,
     .thread_limit = MAX_THREADS_PER_GROUP,

@@ -84,7 +84,8 @@ smelt_status fibers_create(struct fiber *fibers, int count, size_t stack_bytes) 
         guarded = mprotect(memory + step * (size_t)i, FIBER_GUARD_BYTES, PROT_NONE) == 0;
     if (!guarded) {
         munmap(memory, bytes);
-        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the guard pages of %d thread stacks could not be had", count);
+        return fail(SMELT_ERROR_OUT_OF_MEMORY, "the guard pages of %d thread stacks could not be set up",
+                    count);
     }
     for (int i = 0; i < count; i++) {
         fibers[i] = (struct fiber){.stack = memory + step * (size_t)i + FIBER_GUARD_BYTES,

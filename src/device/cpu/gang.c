@@ -318,7 +318,7 @@ static bool standing_of(const struct gang_state *state, uint32_t thread, struct 
 static smelt_status report_barrier(struct gang_state *state) {
     const struct worker *worker = state->worker;
     if (!state->in_turns && state->gang_count > 1)
-        return fail(SMELT_ERROR_INTERNAL, "kernel '%s' has a barrier that its image does not tell of",
+        return fail(SMELT_ERROR_INTERNAL, "kernel '%s' has a barrier that its image does not record",
                     worker->launch->name);
     uint32_t count = worker->group.size[0] * worker->group.size[1] * worker->group.size[2];
     struct standing waiting = {0}, other;
@@ -329,12 +329,11 @@ static smelt_status report_barrier(struct gang_state *state) {
         if (!other.file || !same_barrier(waiting.line, waiting.file, other.line, other.file))
             return barrier_failure(worker, &waiting, &other);
     }
-    return fail(
-        SMELT_ERROR_UNSUPPORTED,
-        "kernel '%s': the threads of threadgroup (%u, %u, %u) come to the barrier in %s:%u by ways the "
-        "SIMD engine cannot follow; device 'cpu-scalar' can",
-        worker->launch->name, worker->group.position[0], worker->group.position[1], worker->group.position[2],
-        waiting.file ? waiting.file : "?", waiting.line);
+    return fail(SMELT_ERROR_UNSUPPORTED,
+                "kernel '%s': the threads of threadgroup (%u, %u, %u) reach the barrier in %s:%u along paths "
+                "that the SIMD engine does not support; use device 'cpu-scalar'",
+                worker->launch->name, worker->group.position[0], worker->group.position[1],
+                worker->group.position[2], waiting.file ? waiting.file : "?", waiting.line);
 }
 
 static smelt_status report(struct gang_state *state) {

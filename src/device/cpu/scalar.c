@@ -42,7 +42,7 @@ void scalar_state_free(struct scalar_state *state) {
 static smelt_status take_fiber(struct scalar_state *state, struct fiber **fiber) {
     if (!state->free_count) {
         if (state->fiber_count == MAX_THREADS_PER_GROUP)
-            return fail(SMELT_ERROR_INTERNAL, "more than %d threads wait in one group",
+            return fail(SMELT_ERROR_INTERNAL, "more than %d threads wait in one threadgroup",
                         MAX_THREADS_PER_GROUP);
         TRY(fibers_create(&state->fibers[state->fiber_count], FIBER_CHUNK, STACK_BYTES));
         for (int i = FIBER_CHUNK - 1; i >= 0; i--)

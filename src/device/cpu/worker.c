@@ -149,7 +149,7 @@ smelt_status fault_failure(const struct worker *worker, const char *who) {
     const char *name = worker->launch->name;
     const uint32_t *group = worker->group.position;
     struct source_line line;
-    char where[512] = "a line the code does not tell";
+    char where[512] = "an unknown line";
     if (object_line(&worker->code->object, worker->fault_instruction, &line))
         snprintf(where, sizeof where, "%s:%d", line.file, line.line);
     const char *stack = worker->running->stack, *address = worker->fault_address;
@@ -161,17 +161,15 @@ smelt_status fault_failure(const struct worker *worker, const char *who) {
                     where, who, group[0], group[1], group[2]);
     if (worker->fault_signal == SIGILL)
         return fail(SMELT_ERROR_FAULT, "kernel '%s' %s at %s (%s of threadgroup (%u, %u, %u))", name,
-                    is_trap(worker->fault_instruction)
-                        ? "stopped itself with a trap"
-                        : "came to an instruction that this CPU does not have,",
+                    is_trap(worker->fault_instruction) ? "executed a trap"
+                                                       : "executed an instruction that this CPU lacks,",
                     where, who, group[0], group[1], group[2]);
     if (address == (const char *)SMELT_NO_FUNCTION)
-        return fail(
-            SMELT_ERROR_FAULT,
-            "kernel '%s' called a function through a pointer that is to none of its functions, at %s (%s of "
-            "threadgroup (%u, %u, %u))",
-            name, where, who, group[0], group[1], group[2]);
+        return fail(SMELT_ERROR_FAULT,
+                    "kernel '%s' called a function through a pointer to none of its functions, at %s (%s of "
+                    "threadgroup (%u, %u, %u))",
+                    name, where, who, group[0], group[1], group[2]);
     return fail(SMELT_ERROR_FAULT,
-                "kernel '%s' accessed address %p, which it may not, at %s (%s of threadgroup (%u, %u, %u))",
-                name, worker->fault_address, where, who, group[0], group[1], group[2]);
+                "kernel '%s' accessed invalid address %p at %s (%s of threadgroup (%u, %u, %u))", name,
+                worker->fault_address, where, who, group[0], group[1], group[2]);
 }

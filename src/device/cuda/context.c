@@ -58,7 +58,7 @@ static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
     if (result != CUDA_SUCCESS) {
         char failure[200];
         describe_failure(driver, result, failure, sizeof failure);
-        snprintf(reason, sizeof reason, "GPU %d does not say what it is: %s", gpu->ordinal, failure);
+        snprintf(reason, sizeof reason, "GPU %d cannot be queried: %s", gpu->ordinal, failure);
         return reason;
     }
     gpu->capability = 10 * major + minor;
@@ -70,8 +70,8 @@ static const char *read_attributes(struct cuda_gpu *gpu, CUdevice handle) {
         return reason;
     }
     if (!pools) {
-        snprintf(reason, sizeof reason, "GPU %d, %s, has no memory pools in this configuration", gpu->ordinal,
-                 name);
+        snprintf(reason, sizeof reason, "GPU %d, %s, does not support memory pools in this configuration",
+                 gpu->ordinal, name);
         return reason;
     }
     gpu->device.threadgroup_limit = (uint64_t)shared;
@@ -95,7 +95,8 @@ static const char *add_gpu(const struct cuda_driver *driver, int ordinal) {
     memset(gpu, 0, sizeof *gpu);
     gpu->driver = driver;
     gpu->ordinal = ordinal;
-    if (driver->device_get(&gpu->handle, ordinal) != CUDA_SUCCESS) return "a GPU cannot be addressed";
+    if (driver->device_get(&gpu->handle, ordinal) != CUDA_SUCCESS)
+        return "the driver gives no handle of the GPU";
     const char *reason = read_attributes(gpu, gpu->handle);
     if (reason) return reason;
     pthread_rwlock_init(&gpu->use, NULL);
@@ -133,7 +134,7 @@ static void find(void) {
     if (result == CUDA_SUCCESS) result = driver->device_count(&count);
     if (result != CUDA_SUCCESS) {
         describe_failure(driver, result, failure, sizeof failure);
-        snprintf(none_reason, sizeof none_reason, "the driver does not start: %s", failure);
+        snprintf(none_reason, sizeof none_reason, "the driver cannot be initialised: %s", failure);
         return;
     }
     if (!count) snprintf(none_reason, sizeof none_reason, "the driver finds no GPU");
@@ -165,14 +166,14 @@ static const struct {
     CUresult result;
     const char *deed;
 } faults[] = {
-    {CUDA_ERROR_ILLEGAL_ADDRESS, "read or wrote memory it may not touch"},
-    {CUDA_ERROR_MISALIGNED_ADDRESS, "read or wrote memory at a misaligned address"},
-    {CUDA_ERROR_INVALID_ADDRESS_SPACE, "read or wrote memory of another kind than its address is of"},
+    {CUDA_ERROR_ILLEGAL_ADDRESS, "accessed invalid memory"},
+    {CUDA_ERROR_MISALIGNED_ADDRESS, "accessed memory at a misaligned address"},
+    {CUDA_ERROR_INVALID_ADDRESS_SPACE, "accessed memory through an address of another space"},
     {CUDA_ERROR_LAUNCH_TIMEOUT, "ran longer than the driver allows"},
     {CUDA_ERROR_ASSERT, "ended itself"},
-    {CUDA_ERROR_HARDWARE_STACK_ERROR, "used more stack than it has"},
-    {CUDA_ERROR_ILLEGAL_INSTRUCTION, "came to an instruction that is none"},
-    {CUDA_ERROR_INVALID_PC, "jumped to where there is no code"},
+    {CUDA_ERROR_HARDWARE_STACK_ERROR, "overflowed its stack"},
+    {CUDA_ERROR_ILLEGAL_INSTRUCTION, "executed an illegal instruction"},
+    {CUDA_ERROR_INVALID_PC, "jumped to an invalid address"},
     {CUDA_ERROR_LAUNCH_FAILED, "failed"},
 };
 
@@ -211,16 +212,14 @@ static bool lose(struct cuda_gpu *gpu, CUresult result) {
 
 static smelt_status fail_lost(struct cuda_gpu *gpu) {
     if (gpu->lost_for_good)
-        return fail(
-            SMELT_ERROR_DEVICE_LOST,
-            "device '%s' is lost to this process, to which the driver gives no new context on it; start "
-            "a new process: %s",
-            gpu->name, gpu->loss);
-    return fail(
-        SMELT_ERROR_DEVICE_LOST,
-        "device '%s' is lost; smelt_device_reset, which destroys all that is on it, may bring it back, a "
-        "new process does: %s",
-        gpu->name, gpu->loss);
+        return fail(SMELT_ERROR_DEVICE_LOST,
+                    "device '%s' is lost, and the driver gives this process no new context on it; start a "
+                    "new process: %s",
+                    gpu->name, gpu->loss);
+    return fail(SMELT_ERROR_DEVICE_LOST,
+                "device '%s' is lost; start a new process, or try smelt_device_reset, which destroys "
+                "everything on it: %s",
+                gpu->name, gpu->loss);
 }
 
 smelt_status cuda_fail(struct cuda_gpu *gpu, CUresult result, const char *what, ...) {
@@ -233,14 +232,14 @@ smelt_status cuda_fail(struct cuda_gpu *gpu, CUresult result, const char *what, 
         bool first = lose(gpu, result);
         if (!first || !fault_deed(result)) return fail_lost(gpu);
         return fail(SMELT_ERROR_FAULT,
-                    "%s; the device is lost to this process, unless smelt_device_reset brings it back",
+                    "%s; the device is lost to this process unless smelt_device_reset restores it",
                     gpu->loss);
     }
     describe_failure(gpu->driver, result, failure, sizeof failure);
     smelt_status status = result == CUDA_ERROR_OUT_OF_MEMORY             ? SMELT_ERROR_OUT_OF_MEMORY
                           : result == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES ? SMELT_ERROR_LIMIT
                                                                          : SMELT_ERROR_INTERNAL;
-    return fail(status, "%s on device '%s': the driver answers %s", subject, gpu->name, failure);
+    return fail(status, "%s on device '%s': the driver returns %s", subject, gpu->name, failure);
 }
 
 void cuda_note(struct cuda_gpu *gpu, CUresult result) {
@@ -288,7 +287,7 @@ static smelt_status ready(struct cuda_gpu *gpu) {
 
 static smelt_status fail_forked(struct cuda_gpu *gpu) {
     return fail(SMELT_ERROR_NO_DEVICE,
-                "device '%s' cannot be used in this process: it was forked off by one that uses GPUs; fork "
+                "device '%s' cannot be used in this process: it was forked from one that uses GPUs; fork "
                 "before the first use of a GPU, or start a new program",
                 gpu->name);
 }
@@ -369,7 +368,7 @@ static smelt_status reset(const struct device *device) {
     if (atomic_load(&forked)) return fail_forked(gpu);
     if (inside)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "device '%s' cannot be reset by what a launch calls, before the launch has ended",
+                    "device '%s' cannot be reset from a callback of a launch before the launch has ended",
                     gpu->name);
     smelt_status status = SMELT_OK;
     pthread_rwlock_wrlock(&gpu->use);
@@ -385,7 +384,7 @@ static smelt_status reset(const struct device *device) {
         if (result != CUDA_SUCCESS) {
             char failure[200];
             describe_failure(gpu->driver, result, failure, sizeof failure);
-            status = fail(SMELT_ERROR_DEVICE_LOST, "device '%s' cannot be reset: the driver answers %s",
+            status = fail(SMELT_ERROR_DEVICE_LOST, "device '%s' cannot be reset: the driver returns %s",
                           gpu->name, failure);
         }
         (void)released;

@@ -50,7 +50,7 @@ static void destroy(smelt_event *event) {
 static smelt_status refuse_stale(smelt_event *event) {
     if (own(event)->epoch == atomic_load(&gpu_of(event)->epoch)) return SMELT_OK;
     return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "event: it was made before device '%s' was reset, and can only be released",
+                "event: it was created before device '%s' was reset, and can only be released",
                 event->device->name);
 }
 
@@ -104,7 +104,7 @@ static smelt_status is_done(smelt_event *event, bool *done) {
     if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY)
         *done = result == CUDA_SUCCESS;
     else
-        status = cuda_fail(gpu, result, "asking whether an event has happened");
+        status = cuda_fail(gpu, result, "querying an event");
     cuda_leave(gpu, previous);
     return status;
 }
@@ -115,7 +115,7 @@ static smelt_status follow_within(struct cuda_gpu *gpu, smelt_stream *handle, sm
     TRY(cuda_stream_for(gpu, handle, &stream));
     TRY(refuse_recording(stream));
     CUDA_TRY(gpu, gpu->driver->stream_wait_event(stream->handle, own(event)->handle, 0),
-             "a stream's waiting for an event");
+             "making a stream wait for an event");
     return SMELT_OK;
 }
 

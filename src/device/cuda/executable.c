@@ -79,7 +79,8 @@ static smelt_status lay_out(const char *name, struct cuda_code *code) {
         if (offset > CUDA_PARAMETER_LIMIT) break;
     }
     if (offset > CUDA_PARAMETER_LIMIT)
-        return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has more arguments than a GPU takes", name);
+        return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has more arguments than a GPU accepts",
+                    name);
     code->parameter_bytes = (uint32_t)offset;
     return SMELT_OK;
 }

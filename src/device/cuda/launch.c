@@ -36,7 +36,7 @@ static smelt_status measure_grid(struct flight *f) {
     uint64_t rows = (total + width - 1) / width;
     if (rows > GPU_MOST_BLOCKS)
         return fail(SMELT_ERROR_LIMIT,
-                    "kernel '%s': the grid has %llu threadgroups; device '%s' takes at most %llu",
+                    "kernel '%s': the grid has %llu threadgroups; device '%s' allows at most %llu",
                     f->executable->name, (unsigned long long)total, f->executable->gpu->name,
                     (unsigned long long)GPU_MOST_BLOCKS * GPU_FOLDED_ROW);
     f->blocks[0] = (uint32_t)width;

@@ -44,8 +44,7 @@ smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdevic
     TRY(cuda_memory_free(gpu, &free_bytes, &total));
     return fail(
         SMELT_ERROR_OUT_OF_MEMORY,
-        "a launch on device '%s' needs a block of %zu bytes, which could not be had: %llu of %llu bytes "
-        "are free",
+        "a launch on device '%s' needs a block of %zu bytes: out of memory, %llu of %llu bytes are free",
         gpu->name, bytes, (unsigned long long)free_bytes, (unsigned long long)total);
 }
 
@@ -115,8 +114,8 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
         uint64_t free_bytes, total;
         TRY(cuda_memory_free(gpu, &free_bytes, &total));
         return fail(SMELT_ERROR_OUT_OF_MEMORY,
-                    "an array of shape %s of %s needs %zu bytes on device '%s', which could not be had: %llu "
-                    "of %llu bytes are free",
+                    "an array of shape %s of %s needs %zu bytes on device '%s': out of memory, %llu of %llu "
+                    "bytes are free",
                     shape_print(shape).text, smelt_dtype_name(dtype), bytes, gpu->name,
                     (unsigned long long)free_bytes, (unsigned long long)total);
     }
@@ -188,7 +187,7 @@ smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, 
     struct cuda_use *use = memory->use;
     if (use->epoch != atomic_load(&use->gpu->epoch))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "array: it lay on device '%s' before that was reset, and can only be released",
+                    "array: it was created before device '%s' was reset, and can only be released",
                     use->gpu->name);
     if (cuda_stream_records(stream)) return cuda_recording_use(stream, memory, writes);
     pthread_mutex_lock(&use->lock);
@@ -207,7 +206,7 @@ smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready) {
     smelt_status status = SMELT_OK;
     if (use->epoch != atomic_load(&use->gpu->epoch))
         status = fail(SMELT_ERROR_INVALID_ARGUMENT,
-                      "array: it lay on device '%s' before that was reset, and can only be released",
+                      "array: it was created before device '%s' was reset, and can only be released",
                       use->gpu->name);
     /* What one that records was to write is written by its replays, on other streams. */
     else if (writer && writer->epoch == use->epoch && !cuda_stream_records(writer))

@@ -34,11 +34,11 @@ static smelt_status assembly_failure(struct cuda_gpu *gpu, const char *kernel, C
     log->errors[strcspn(log->errors, "\n")] = 0;
     if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
         return fail(SMELT_ERROR_UNSUPPORTED,
-                    "kernel '%s': the NVIDIA driver is too old for the PTX smelt makes: %s", kernel,
-                    *log->errors ? log->errors : "it is of a newer version than the driver's");
+                    "kernel '%s': the NVIDIA driver is too old for the PTX that smelt generates: %s", kernel,
+                    *log->errors ? log->errors : "its version is newer than the driver's");
     if (result == CUDA_ERROR_INVALID_PTX || *log->errors)
-        return fail(SMELT_ERROR_COMPILE, "kernel '%s': the NVIDIA driver does not assemble its PTX: %s",
-                    kernel, *log->errors ? log->errors : "it gives no reason");
+        return fail(SMELT_ERROR_COMPILE, "kernel '%s': the NVIDIA driver cannot assemble its PTX: %s", kernel,
+                    *log->errors ? log->errors : "it gives no reason");
     return cuda_fail(gpu, result, "the assembly of kernel '%s'", kernel);
 }
 

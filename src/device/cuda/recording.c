@@ -151,7 +151,7 @@ static smelt_status begin(struct cuda_stream *stream) {
     struct cuda_gpu *gpu = stream->gpu;
     const struct cuda_driver *driver = gpu->driver;
     if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: the stream is recording already");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream record: the stream is already recording");
     if (!stream->handle)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "stream record: CUDA's default stream cannot record; expected a stream of its own");
@@ -193,7 +193,7 @@ static smelt_status end(struct cuda_stream *stream, smelt_recording **out) {
     struct cuda_recording *recording = stop(stream, &graph, &result);
     if (!recording)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream record: the stream is not recording; expected smelt_stream_record_begin before");
+                    "stream record: the stream is not recording; call smelt_stream_record_begin first");
     if (result == CUDA_SUCCESS) result = gpu->driver->graph_instantiate(&recording->executable, graph, 0);
     if (graph) gpu->driver->graph_destroy(graph);
     if (result == CUDA_SUCCESS) {
@@ -276,9 +276,9 @@ static smelt_status replay_recording(smelt_recording *common, smelt_stream *stre
     TRY(cuda_enter(gpu, &previous));
     smelt_status status = cuda_stream_for(gpu, stream, &cuda);
     if (status == SMELT_OK && recording->epoch != atomic_load(&gpu->epoch))
-        status =
-            fail(SMELT_ERROR_INVALID_ARGUMENT,
-                 "recording: it was made before device '%s' was reset, and can only be released", gpu->name);
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT,
+                      "recording: it was created before device '%s' was reset, and can only be released",
+                      gpu->name);
     if (status == SMELT_OK) {
         pthread_mutex_lock(&recording->lock);
         status = replay(recording, cuda, flow);

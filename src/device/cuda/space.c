@@ -58,9 +58,8 @@ static smelt_status order(struct memory *memory, smelt_stream *asked, bool home)
 
 static smelt_status refuse_recording(struct cuda_stream *stream) {
     if (!cuda_stream_records(stream)) return SMELT_OK;
-    return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "stream: it is recording, and what a replay would copy from the host is not there any more; "
-                "expected arrays that are on the device");
+    return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, and a replay could not copy from the "
+                                              "host again; expected arrays on the device");
 }
 
 static smelt_status copy_in(struct memory *memory, smelt_stream *asked, char *to, const void *from,

@@ -89,12 +89,13 @@ smelt_status cuda_default_stream(struct cuda_gpu *gpu, struct cuda_stream **stre
 smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out) {
     if (!stream) return cuda_default_stream(gpu, out);
     if (stream->device != &gpu->device)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is of device '%s', expected one of '%s'",
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it belongs to device '%s', expected one of '%s'",
                     stream->device->name, gpu->name);
     struct cuda_stream *own = cuda_stream_of(stream);
     if (own->epoch != atomic_load(&gpu->epoch))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: it was made before device '%s' was reset, and can only be released", gpu->name);
+                    "stream: it was created before device '%s' was reset, and can only be released",
+                    gpu->name);
     *out = own;
     return SMELT_OK;
 }
@@ -211,8 +212,7 @@ smelt_status cuda_stream_finish(struct cuda_stream *stream) {
     bool closed = stream->closed;
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: it is recording, and nothing runs on it that could be waited for");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so there is nothing to wait for");
     struct trace_span span = trace_begin();
     CUresult result =
         closed ? gpu->driver->event_wait(stream->marker) : gpu->driver->stream_wait(stream->handle);
@@ -229,12 +229,11 @@ smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done) {
     bool closed = stream->closed;
     pthread_mutex_unlock(&stream->lock);
     if (cuda_stream_records(stream))
-        return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                    "stream: it is recording, and nothing runs on it that could have ended");
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it is recording, so nothing runs on it");
     CUresult result =
         closed ? gpu->driver->event_query(stream->marker) : gpu->driver->stream_query(stream->handle);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
-        return cuda_fail(gpu, result, "asking whether a stream is done");
+        return cuda_fail(gpu, result, "querying a stream");
     *done = result == CUDA_SUCCESS;
     if (*done) cuda_stream_settle(stream, count);
     return SMELT_OK;
