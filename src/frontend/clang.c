@@ -273,7 +273,9 @@ static void list_arguments(const struct clang *clang, const struct clang_request
 static bool lacked_memory(const struct process_result *result, const char *messages) {
     static const char *const words[] = {"out of memory", "bad_alloc", "Cannot allocate memory",
                                         "failed to map segment"};
-    if (!result->signal && result->exit_code <= 1) return false;
+    /* A source's own messages may have these words; the prelude's image is ours. */
+    if (!result->signal && result->exit_code <= 1 && !strstr(messages, "error: unable to read PCH file"))
+        return false;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strstr(messages, words[i])) return true;
     return false;

@@ -10,6 +10,7 @@
 #define ENGINES 2
 struct engines {
     const char *name[ENGINES];
+    bool sampled; /* half and bfloat in mode safe only, vectors of one width */
 };
 
 /* How a type's functions of so many arguments are swept: `chunks` of `size` arguments; in the last `compared`

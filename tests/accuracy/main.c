@@ -11,12 +11,13 @@
 #include <string.h>
 
 static const char usage[] =
-    "measure_accuracy [--quick | --dense | --full] [--only FUNCTION] [--write FILE]   measure; fail if a bar "
-    "is exceeded\n"
+    "measure_accuracy [--sample | --quick | --dense | --full] [--only FUNCTION] [--write FILE]   measure; "
+    "fail if a bar is exceeded\n"
     "measure_accuracy --device cuda [--results FILE] …                        the same on a GPU\n"
     "measure_accuracy --write FILE --gpu-results FILE                         put a GPU's figures into FILE\n"
     "measure_accuracy --check FILE                                            does FILE list the functions "
     "there are?\n"
+    "  --sample   fewer modes and widths, unless SMELT_TEST_FULL is set\n"
     "  --dense    one float in 16, and more tuples; --full: every float, which takes minutes a function; "
     "then\n"
     "             --only FUNCTION (or functions, conversions, geometric, packing) measures one row of the "
@@ -27,6 +28,7 @@ static const char usage[] =
 
 struct options {
     enum density density;
+    bool sampled;
     const char *only, *write, *check, *device, *results, *gpu_results;
 };
 
@@ -39,7 +41,8 @@ static bool read_options(int count, char **arguments, struct options *options) {
                  {"--results", &options->results}, {"--gpu-results", &options->gpu_results}};
     static const char *const densities[] = {[QUICK] = "--quick", [DENSE] = "--dense", [FULL] = "--full"};
     for (int i = 1; i < count; i++) {
-        bool known = false;
+        bool known = !strcmp(arguments[i], "--sample");
+        if (known) options->sampled = !getenv("SMELT_TEST_FULL");
         for (int d = QUICK; d <= FULL; d++)
             if (!strcmp(arguments[i], densities[d])) options->density = (enum density)d, known = true;
         for (size_t k = 0; !known && k < sizeof named / sizeof *named; k++)
@@ -61,7 +64,8 @@ int main(int count, char **arguments) {
         fputs(usage, stderr);
         return 2;
     }
-    struct engines engines = {{options.device, strcmp(options.device, "cpu") ? "cpu" : "cpu-scalar"}};
+    struct engines engines = {{options.device, strcmp(options.device, "cpu") ? "cpu" : "cpu-scalar"},
+                              .sampled = options.sampled};
     struct table others[OTHER_TABLES] = {{"conversions", conversion_rows, NULL},
                                          {"truncations", truncation_rows, NULL},
                                          {"geometric", geometry_rows, NULL},

@@ -133,11 +133,12 @@ static void measure_chunk(struct group *group, int chunk) {
     bool compare = chunk >= sweep->chunks - sweep->compared;
     arguments_fill(&group->arguments, sweep, chunk);
     smelt_array *results[MODES][ENGINES] = {{NULL}};
-    /* In short the 16-bit types, which differ from float in roundings only, are left out of mode relaxed. */
+    /* In short the 16-bit types, which differ from float in roundings only, are left out of mode relaxed, and
+     * in a sample of fast. */
+    bool brief = sweep->dtype != SMELT_FLOAT32 && sweep->size <= 1 << 17 && group->count > 1;
     for (int math = 0; math < (compare ? MODES : 1); math++)
         for (int engine = 0; engine < (compare ? ENGINES : 1); engine++)
-            if (math != SMELT_MATH_RELAXED || sweep->dtype == SMELT_FLOAT32 || sweep->size > 1 << 17 ||
-                group->count == 1)
+            if (math == SMELT_MATH_SAFE || !brief || (math == SMELT_MATH_FAST && !group->engines->sampled))
                 results[math][engine] =
                     program_run(&group->programs[math], &group->arguments, group->engines->name[engine]);
     for (int function = group->first; results[0][0] && function < group->first + group->count; function++) {
@@ -216,9 +217,11 @@ static void measure_group(const struct engines *engines, int type, enum density 
     for (int math = 0; math < MODES; math++)
         group.programs[math] = program_new(&group.sweep, first, count, 0, (smelt_math_mode)math);
     for (int chunk = 0; chunk < group.sweep.chunks; chunk++) measure_chunk(&group, chunk);
-    /* In short all widths of float, and one of each other type: what differs between types is the scalar. */
+    /* In short all widths of float (in a sample 4), and one of each other type: what differs between types is
+     * the scalar. */
     for (int width = 2; width <= 4; width++)
-        if (density || type == 0 || width == type + 1) check_vectors(&group, width);
+        if (density || (type == 0 && !engines->sampled) || width == (type ? type + 1 : 4))
+            check_vectors(&group, width);
     fill_in(&group);
     for (int math = 0; math < MODES; math++) program_free(&group.programs[math]);
     arguments_free(&group.arguments);

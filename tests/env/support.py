@@ -17,14 +17,30 @@ EXP_BODY = "uint i = thread_position_in_grid.x;\nout[i] = metal::exp(T(inp[i]));
 COUNT = 16
 
 
-class Scratch:
-    """A folder of the test's own with a cache folder and an output folder in it."""
+# `make check-long` runs everything once without the sampling that keeps `make check` short.
+FULL = "SMELT_TEST_FULL" in os.environ
 
-    def __init__(self):
+
+class Scratch:
+    """A folder of the test's own with a cache folder and an output folder in it. With `prelude` the cache has the
+    precompiled preludes that other tests left in the build's, so that this one need not wait for its own."""
+
+    def __init__(self, prelude=False):
         self.path = tempfile.mkdtemp(prefix="smelt-test-")
         self.cache = os.path.join(self.path, "cache")
         self.out = os.path.join(self.path, "out")
         os.mkdir(self.out)
+        if prelude:
+            self.take_preludes(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "test-cache"))
+
+    def take_preludes(self, folder):
+        os.mkdir(self.cache, 0o700)
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            if name.endswith(".pch"):
+                try:
+                    shutil.copy2(os.path.join(folder, name), self.cache)
+                except FileNotFoundError:
+                    pass  # another process has just removed it
 
     def file(self, name, text, mode=0o644):
         path = os.path.join(self.path, name)
@@ -117,15 +133,17 @@ def entries(scratch, kind):
     return sorted(os.path.join(scratch.cache, name) for name in os.listdir(scratch.cache) if name.endswith("." + kind))
 
 
-def run_tests(functions):
+def run_tests(functions, prelude=True):
+    """Runs the functions test_…, each with a Scratch; prelude=False: those look at what an empty cache is filled with."""
     failed = 0
     for name, function in sorted(functions.items()):
         if not name.startswith("test_") or not callable(function):
             continue
-        scratch = Scratch()
+        scratch, before = Scratch(prelude), os.times()
         try:
             verdict = function(scratch)
-            print(f"{name}: {verdict or 'passed'}")
+            took = sum(os.times()[:4]) - sum(before[:4])
+            print(f"{name}: {verdict or 'passed'} ({took:.1f} s of a processor)")
         except Exception as error:  # each test is its own
             failed += 1
             print(f"{name}: FAILED: {error}")

@@ -126,4 +126,4 @@ def test_least_recently_used_goes_first(scratch):
     expect(not os.path.exists(filler) and not os.path.exists(first[0]), "the oldest entries are still there")
 
 
-run_tests(globals())
+run_tests(globals(), prelude=False)

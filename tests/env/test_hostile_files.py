@@ -109,9 +109,8 @@ def limited(scratch, what, soft, hard, *arguments, user=None):
                           env=scratch.environment())
 
 
-def test_limits(scratch):
-    kernel, output = scratch.file("k.metal", KERNEL), os.path.join(scratch.out, "k.npy")
-    # How much clang needs differs from system to system: the first limit that is too low for it.
+def expect_too_little_memory(scratch):
+    """How much clang needs differs from system to system: the first limit that is too low for it."""
     for mebibytes in range(292, 150, -16):
         memory, source = mebibytes << 20, scratch.file(f"k{mebibytes}.metal", KERNEL.replace("kernel void k", f"kernel void k{mebibytes}"))
         done = limited(scratch, resource.RLIMIT_AS, memory, memory, "run", source, *OUTPUT)
@@ -119,6 +118,13 @@ def test_limits(scratch):
             break
     expect_failure(done, 1, f"smelt: clang needed more than {mebibytes} MiB of memory, the limit of this process (ulimit -v), for the "
                             "source and was stopped")
+
+
+def test_limits(scratch):
+    kernel, output = scratch.file("k.metal", KERNEL), os.path.join(scratch.out, "k.npy")
+    expect_too_little_memory(scratch)
+    expect_equal(run(scratch, kernel).returncode, 0, "the exit status without a limit, which leaves a prelude")
+    expect_too_little_memory(scratch)
     stack = 64 * 1024
     done = limited(scratch, resource.RLIMIT_STACK, stack, resource.getrlimit(resource.RLIMIT_STACK)[1], "run", kernel, *OUTPUT)
     expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages with a stack of 64 KiB")
@@ -146,4 +152,4 @@ def test_no_more_processes(scratch):
     return None
 
 
-run_tests(globals())
+run_tests(globals(), prelude=False)

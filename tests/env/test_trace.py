@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 
 from support import SMELT, EXP_BODY, expect, expect_equal, expect_failure, run_tests
@@ -94,6 +95,7 @@ def test_launches_of_bodies(scratch):
 
 
 def test_compiles_cold_and_warm(scratch):
+    shutil.rmtree(scratch.cache)
     cold = run_traced(scratch, body(scratch, count=256))
     compiled = slices(cold, "compile", "compile probe")
     expect_equal([(e["args"]["cache"], e["args"]["device"], e["args"]["engine"]) for e in compiled], [("miss", "cpu", "simd")],

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the test-suite of a build once more under other conditions: with code for a smaller CPU, or on a busy machine.
+"""Runs the test-suite of a build once more under other conditions: with code for a smaller CPU, on a busy machine, or
+without the sampling that keeps `make check` short.
 
-    tests/long/suite.py BUILD [--cpu avx2|sse2] [--busy PROCESSES] [--only REGEX] [--jobs N]
+    tests/long/suite.py BUILD [--cpu avx2|sse2] [--busy PROCESSES] [--full] [--only REGEX] [--jobs N]
 
 Prints the failures and ctest's closing lines. The exit status is ctest's.
 """
@@ -22,7 +23,8 @@ def run(options, folder):
     """ctest keeps its logs in the folder it runs in: one of our own, since the build's may belong to a ctest that runs this."""
     (folder / "CTestTestfile.cmake").write_text(f'subdirs("{options.build.resolve()}")\n')
     command = ["ctest", "--output-on-failure", "-j", str(options.jobs), "-R", options.only]
-    environment = {**os.environ, **({"SMELT_CPU": options.cpu} if options.cpu else {})}
+    environment = {**os.environ, **({"SMELT_CPU": options.cpu} if options.cpu else {}),
+                   **({"SMELT_TEST_FULL": "1"} if options.full else {})}
     others = busy_processes(options.busy)
     try:
         return subprocess.run(command, cwd=folder, env=environment, check=False).returncode
@@ -37,6 +39,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--cpu", choices=["avx2", "sse2"])
     parser.add_argument("--busy", type=int, default=0, metavar="PROCESSES")
+    parser.add_argument("--full", action="store_true")
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
