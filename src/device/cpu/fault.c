@@ -19,9 +19,9 @@ static _Thread_local volatile sig_atomic_t handing_on;
 /* The instruction to blame: the faulting one, or the call into a library function that faulted; NULL if the
  * kernel has overwritten its own stack and jumped who knows where. */
 static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
-    const void *instruction = leave_instruction(context);
+    const void *instruction = arch_instruction(context);
     if (leave_in_code(worker, instruction)) return instruction;
-    const void *const *stack = leave_stack(context);
+    const void *const *stack = arch_stack(context);
     for (int i = 0; i < 64 && leave_on_fiber(worker, stack + i); i++)
         if (leave_in_code(worker, stack[i])) return (const char *)stack[i] - 1;
     return NULL;
@@ -29,7 +29,7 @@ static const void *blamed_instruction(const struct worker *worker, const ucontex
 
 /* While kernel code runs nothing else runs on its fiber but the engine's few functions it calls. */
 static bool is_of_kernel(const struct worker *worker, const ucontext_t *context) {
-    return leave_in_code(worker, leave_instruction(context)) || leave_on_fiber(worker, leave_stack(context));
+    return leave_in_code(worker, arch_instruction(context)) || leave_on_fiber(worker, arch_stack(context));
 }
 
 static void call_previous(int signal, siginfo_t *info, void *context) {

@@ -1,7 +1,5 @@
 #include "device/cpu/fiber.h"
 
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -31,48 +29,6 @@ void *__tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 #endif
-
-/* void switch_stacks(void **save, void *to): the six callee-saved registers of the System V ABI travel on the
- * stack. */
-void smelt_fiber_switch(void **save, void *to) __attribute__((visibility("hidden")));
-void smelt_fiber_resume(void) __attribute__((visibility("hidden")));
-void smelt_fiber_entry(void) __attribute__((visibility("hidden")));
-
-__asm__(".text\n"
-        ".p2align 4\n"
-        ".hidden smelt_fiber_switch\n"
-        ".type smelt_fiber_switch, @function\n"
-        ".globl smelt_fiber_switch\n"
-        "smelt_fiber_switch:\n"
-        "  pushq %rbp\n"
-        "  pushq %rbx\n"
-        "  pushq %r12\n"
-        "  pushq %r13\n"
-        "  pushq %r14\n"
-        "  pushq %r15\n"
-        "  movq %rsp, (%rdi)\n"
-        "  movq %rsi, %rsp\n"
-        ".hidden smelt_fiber_resume\n"
-        ".globl smelt_fiber_resume\n"
-        "smelt_fiber_resume:\n"
-        "  popq %r15\n"
-        "  popq %r14\n"
-        "  popq %r13\n"
-        "  popq %r12\n"
-        "  popq %rbx\n"
-        "  popq %rbp\n"
-        "  ret\n"
-        ".size smelt_fiber_switch, .-smelt_fiber_switch\n"
-        /* A new fiber: r12 holds its main function, r13 the argument. */
-        ".hidden smelt_fiber_entry\n"
-        ".globl smelt_fiber_entry\n"
-        ".type smelt_fiber_entry, @function\n"
-        "smelt_fiber_entry:\n"
-        "  movq %r13, %rdi\n"
-        "  xorl %ebp, %ebp\n"
-        "  callq *%r12\n"
-        "  ud2\n"
-        ".size smelt_fiber_entry, .-smelt_fiber_entry\n");
 
 smelt_status fibers_create(struct fiber *fibers, int count, size_t stack_bytes) {
     size_t step = stack_bytes + FIBER_GUARD_BYTES, bytes = step * (size_t)count + FIBER_GUARD_BYTES;
@@ -107,24 +63,12 @@ void fibers_destroy(struct fiber *fibers, int count) {
 }
 
 void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, int stagger) {
-    /* Seven words are popped on the way to smelt_fiber_entry, which calls with the stack aligned to 16 bytes.
-     */
     char *top = fiber->stack + fiber->stack_bytes - 64 * (size_t)(stagger & 31);
 #if WITH_ASAN
     /* What it was doing may have left the edges of its variables forbidden. */
     __asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #endif
-    void **frame = (void **)(top - 16 - 7 * sizeof(void *));
-    frame[0] = NULL;                       /* r15 */
-    frame[1] = NULL;                       /* r14 */
-    frame[2] = argument;                   /* r13 */
-    memcpy(&frame[3], &main, sizeof main); /* r12 */
-    frame[4] = NULL;                       /* rbx */
-    frame[5] = NULL;                       /* rbp */
-    void (*entry)(void) = smelt_fiber_entry;
-    memcpy(&frame[6], &entry, sizeof entry);
-    frame[7] = NULL;
-    fiber->stack_pointer = frame;
+    fiber->stack_pointer = arch_prepare_stack(top, main, argument);
     fiber->fake_stack = NULL;
 }
 
@@ -151,7 +95,7 @@ void fiber_enter(struct fiber *fiber, struct fiber_home *home) {
     home->left = true;
     __sanitizer_start_switch_fiber(&home->fake_stack, fiber->stack, fiber->stack_bytes);
 #endif
-    smelt_fiber_switch(&home->stack_pointer, fiber->stack_pointer);
+    arch_switch(&home->stack_pointer, fiber->stack_pointer);
 #if WITH_ASAN
     __sanitizer_finish_switch_fiber(home->fake_stack, NULL, NULL);
 #endif
@@ -165,7 +109,7 @@ NOT_COUNTED void fiber_leave(struct fiber *fiber, struct fiber_home *home) {
 #if WITH_ASAN
     __sanitizer_start_switch_fiber(&fiber->fake_stack, home->stack_bottom, home->stack_size);
 #endif
-    smelt_fiber_switch(&fiber->stack_pointer, home->stack_pointer);
+    arch_switch(&fiber->stack_pointer, home->stack_pointer);
 #if WITH_ASAN
     arrive(fiber->fake_stack, home);
 #endif
@@ -178,7 +122,7 @@ NOT_COUNTED void fiber_switch(struct fiber *from, struct fiber *to, struct fiber
 #if WITH_ASAN
     __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->stack_bytes);
 #endif
-    smelt_fiber_switch(&from->stack_pointer, to->stack_pointer);
+    arch_switch(&from->stack_pointer, to->stack_pointer);
 #if WITH_ASAN
     arrive(from->fake_stack, home);
 #endif
@@ -194,15 +138,12 @@ void fiber_started(struct fiber_home *home) {
 
 /* ThreadSanitizer counts the functions entered on each fiber: one that enters on a fiber and leaves at home
  * is not to be counted. */
-NOT_COUNTED struct fiber_escape fiber_escape(struct fiber_home *home) {
+NOT_COUNTED void *fiber_escape(struct fiber_home *home) {
 #if WITH_TSAN
     __tsan_switch_to_fiber(home->sanitizer, 0);
 #endif
 #if WITH_ASAN
     __sanitizer_start_switch_fiber(NULL, home->stack_bottom, home->stack_size);
 #endif
-    struct fiber_escape escape = {.stack_pointer = home->stack_pointer};
-    void (*resume)(void) = smelt_fiber_resume;
-    memcpy(&escape.instruction_pointer, &resume, sizeof resume);
-    return escape;
+    return home->stack_pointer;
 }

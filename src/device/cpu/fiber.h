@@ -1,9 +1,10 @@
 /* Fibers: stacks a worker switches between, so that a kernel's thread can wait in the middle.
- * Switching is 13 instructions; the sanitizers are told about it. */
+ * Switching is a dozen instructions (arch_switch); the sanitizers are told about it. */
 #ifndef SMELT_DEVICE_CPU_FIBER_H
 #define SMELT_DEVICE_CPU_FIBER_H
 
 #include "base/error.h"
+#include "device/cpu/arch/arch.h"
 
 /* Room for spills and calls of the runtime, beside what a kernel keeps on the stack. */
 #define FIBER_SPARE_BYTES 65536
@@ -49,14 +50,8 @@ void fiber_switch(struct fiber *from, struct fiber *to, struct fiber_home *home)
 /* Called first by a fiber's main function: completes the switch that started it. */
 void fiber_started(struct fiber_home *home);
 
-/* Marks functions that enter on a fiber and return, through a signal frame, at home. */
-#define NOT_COUNTED __attribute__((no_sanitize_thread))
-
-/* For a signal handler on another stack: where execution must go on (instruction and stack pointer) so that
- * fiber_enter returns to the worker. The fiber is lost. */
-struct fiber_escape {
-    void *instruction_pointer, *stack_pointer;
-};
-struct fiber_escape fiber_escape(struct fiber_home *home);
+/* For a signal handler on another stack: the stack that arch_return_to must go on with so that fiber_enter
+ * returns to the worker. The fiber is lost. */
+void *fiber_escape(struct fiber_home *home);
 
 #endif

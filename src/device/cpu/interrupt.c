@@ -57,8 +57,8 @@ NOT_COUNTED static void on_signal(int signal, siginfo_t *info, void *opaque) {
         return;
     }
     /* Functions that generated code calls are short, and the signal comes again. */
-    if (worker->in_kernel && leave_on_fiber(worker, leave_stack(context)) &&
-        leave_in_code(worker, leave_instruction(context)))
+    if (worker->in_kernel && leave_on_fiber(worker, arch_stack(context)) &&
+        leave_in_code(worker, arch_instruction(context)))
         leave_kernel(worker, context, ENDED_BY_STOP);
 }
 
@@ -72,13 +72,6 @@ struct system_action {
     void (*restorer)(void);
     uint64_t mask;
 };
-void smelt_signal_return(void) __attribute__((visibility("hidden")));
-__asm__(".text\n"
-        ".hidden smelt_signal_return\n"
-        ".globl smelt_signal_return\n"
-        "smelt_signal_return:\n"
-        "  movq $15, %rax\n"
-        "  syscall\n");
 
 static bool is_installed(void) {
     struct system_action now;
@@ -88,7 +81,7 @@ static bool is_installed(void) {
 
 static void install(void) {
     struct system_action before,
-        action = {on_signal, SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_RESTORER, smelt_signal_return, 0};
+        action = {on_signal, SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_RESTORER, arch_signal_return, 0};
     if (is_installed()) return;
     (void)syscall(SYS_rt_sigaction, interruption_signal, &action, &before, sizeof action.mask);
     previous.sa_flags = (int)(before.flags & SA_SIGINFO);

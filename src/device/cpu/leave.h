@@ -6,21 +6,11 @@
 
 #include "device/cpu/worker.h"
 
-#include <ucontext.h>
-
 /* Of these all are safe in a signal handler, and none is instrumented: a handler may come in the middle of a
  * sanitizer's own work. */
 
 bool leave_in_code(const struct worker *worker, const void *address);
 bool leave_on_fiber(const struct worker *worker, const void *stack_pointer);
-
-static inline const void *leave_instruction(const ucontext_t *context) {
-    return (const void *)context->uc_mcontext.gregs[REG_RIP];
-}
-
-static inline const void *const *leave_stack(const ucontext_t *context) {
-    return (const void *const *)context->uc_mcontext.gregs[REG_RSP];
-}
 
 /* When the handler returns, worker_enter does. `ended`: of struct worker. */
 void leave_kernel(struct worker *worker, ucontext_t *context, int ended);

@@ -1,13 +1,11 @@
 #include "device/cpu/object.h"
+#include "device/cpu/arch/arch.h"
 
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-/* Room for a jump to an absolute address, and for a GOT entry, for each outside symbol. */
-#define STUB_BYTES 16
 
 struct loader {
     const char *file;
@@ -52,8 +50,8 @@ static smelt_status read_headers(struct loader *l) {
     if (l->size < sizeof *l->header || memcmp(l->file, ELFMAG, SELFMAG) != 0) return bad("not an ELF file");
     l->header = (const Elf64_Ehdr *)l->file;
     if (l->header->e_ident[EI_CLASS] != ELFCLASS64 || l->header->e_type != ET_REL ||
-        l->header->e_machine != EM_X86_64)
-        return bad("not a relocatable x86-64 file");
+        l->header->e_machine != arch_elf_machine)
+        return fail(SMELT_ERROR_FORMAT, "object file: not a relocatable %s file", arch_name);
     if (l->header->e_shentsize != sizeof(Elf64_Shdr) || l->header->e_shstrndx >= l->header->e_shnum ||
         !inside(l, l->header->e_shoff, (uint64_t)l->header->e_shnum * sizeof(Elf64_Shdr)) ||
         l->header->e_shoff % 8)
@@ -97,7 +95,7 @@ static smelt_status place(struct loader *l, struct object *object) {
     for (int code = 1; code >= 0; code--) {
         if (code) {
             l->stubs = 0;
-            at = round_up(l->symbol_count * STUB_BYTES, 64);
+            at = round_up(l->symbol_count * ARCH_STUB_BYTES, 64);
         }
         for (unsigned i = 0; i < l->header->e_shnum; i++) {
             const Elf64_Shdr *s = &l->sections[i];
@@ -141,14 +139,6 @@ static const void *runtime_address(const char *name) {
     return NULL;
 }
 
-/* jmp *[rip+2]; ud2; address. The address serves as the GOT entry too. */
-static void write_stub(struct loader *l, size_t index, const void *address) {
-    unsigned char *stub = (unsigned char *)l->memory + l->stubs + index * STUB_BYTES;
-    static const unsigned char code[8] = {0xff, 0x25, 0x02, 0x00, 0x00, 0x00, 0x0f, 0x0b};
-    memcpy(stub, code, sizeof code);
-    memcpy(stub + 8, &address, sizeof address);
-}
-
 static smelt_status symbol_address(struct loader *l, size_t index, const char **address, bool *outside) {
     if (index >= l->symbol_count) return bad("a relocation names no symbol");
     const Elf64_Sym *symbol = &l->symbols[index];
@@ -166,50 +156,23 @@ static smelt_status symbol_address(struct loader *l, size_t index, const char **
     } else {
         return bad("a symbol lies in a section that is not loaded");
     }
-    write_stub(l, index, *address);
+    arch_write_stub(l->memory + l->stubs + index * ARCH_STUB_BYTES, *address);
     return SMELT_OK;
 }
 
 static smelt_status relocate_one(struct loader *l, const Elf64_Rela *r, unsigned target) {
-    const char *symbol;
-    bool outside;
-    TRY(symbol_address(l, ELF64_R_SYM(r->r_info), &symbol, &outside));
-    uint32_t type = ELF64_R_TYPE(r->r_info);
-    size_t width = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
-    if (r->r_offset > l->sections[target].sh_size || l->sections[target].sh_size - r->r_offset < width)
-        return bad("a relocation lies outside its section");
-    char *place = l->memory + l->offset[target] + r->r_offset;
-    char *stub = l->memory + l->stubs + ELF64_R_SYM(r->r_info) * STUB_BYTES;
-    int64_t value;
-    switch (type) {
-    case R_X86_64_64:
-        value = (int64_t)(intptr_t)symbol + r->r_addend;
-        break;
-    case R_X86_64_PC64:
-    case R_X86_64_PC32:
-        value = symbol + r->r_addend - place;
-        break;
-    case R_X86_64_PLT32:
-        value = (outside ? stub : symbol) + r->r_addend - place;
-        break;
-    case R_X86_64_GOTPCREL:
-    case R_X86_64_GOTPCRELX:
-    case R_X86_64_REX_GOTPCRELX:
-        value = stub + 8 + r->r_addend - place;
-        break;
-    case R_X86_64_32:
-    case R_X86_64_32S:
-        /* Only debug sections refer to each other by 32-bit offsets; an address would not fit. */
-        value = r->r_addend;
-        if (l->sections[target].sh_flags & SHF_ALLOC) return bad("a 32-bit absolute relocation");
-        break;
-    default:
-        return fail(SMELT_ERROR_FORMAT, "object file: relocation type %u is not known", type);
-    }
-    if (width == 4 && type != R_X86_64_32 && value != (int32_t)value)
-        return bad("a relocation is out of reach");
-    memcpy(place, &value, width);
-    return SMELT_OK;
+    const Elf64_Shdr *section = &l->sections[target];
+    uint64_t at = r->r_offset < section->sh_size ? r->r_offset : section->sh_size;
+    struct arch_relocation relocation = {
+        .type = ELF64_R_TYPE(r->r_info),
+        .addend = r->r_addend,
+        .stub = l->memory + l->stubs + ELF64_R_SYM(r->r_info) * ARCH_STUB_BYTES,
+        .debug = !(section->sh_flags & SHF_ALLOC),
+        .place = l->memory + l->offset[target] + at,
+        .room = section->sh_size - at,
+    };
+    TRY(symbol_address(l, ELF64_R_SYM(r->r_info), &relocation.symbol, &relocation.outside));
+    return arch_relocate(&relocation);
 }
 
 static smelt_status relocate(struct loader *l) {
@@ -249,7 +212,7 @@ void object_unload(struct object *object) {
 const void *object_symbol(const char *file, size_t size, const struct object *object, const char *name) {
     struct loader l = {.file = file, .size = size};
     if (read_headers(&l) != SMELT_OK) return NULL;
-    size_t at = round_up(l.symbol_count * STUB_BYTES, 64);
+    size_t at = round_up(l.symbol_count * ARCH_STUB_BYTES, 64);
     /* The same placement as in place(): sections of code in order. */
     for (unsigned i = 0; i < l.header->e_shnum; i++) {
         const Elf64_Shdr *s = &l.sections[i];

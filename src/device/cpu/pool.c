@@ -4,6 +4,7 @@
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "base/trace.h"
+#include "device/cpu/arch/arch.h"
 #include "device/cpu/interrupt.h"
 
 #include <errno.h>
@@ -124,7 +125,7 @@ static void wait_for_generation(unsigned seen) {
             pthread_mutex_unlock(&pool.lock);
             return;
         }
-        __builtin_ia32_pause();
+        arch_pause();
     }
 }
 
@@ -227,7 +228,7 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
     work();
     for (unsigned spins = 0; atomic_load(&pool.active) > 0; spins++) {
         if (spins < 4096)
-            __builtin_ia32_pause();
+            arch_pause();
         else
             sched_yield();
     }

@@ -140,11 +140,6 @@ smelt_status barrier_failure(const struct worker *worker, const struct standing 
                 other->thread, other->file, other->line);
 }
 
-/* ud2 or ud1, which is what a trap of LLVM's becomes. */
-static bool is_trap(const unsigned char *instruction) {
-    return instruction && instruction[0] == 0x0f && (instruction[1] == 0x0b || instruction[1] == 0xb9);
-}
-
 smelt_status fault_failure(const struct worker *worker, const char *who) {
     const char *name = worker->launch->name;
     const uint32_t *group = worker->group.position;
@@ -161,8 +156,8 @@ smelt_status fault_failure(const struct worker *worker, const char *who) {
                     where, who, group[0], group[1], group[2]);
     if (worker->fault_signal == SIGILL)
         return fail(SMELT_ERROR_FAULT, "kernel '%s' %s at %s (%s of threadgroup (%u, %u, %u))", name,
-                    is_trap(worker->fault_instruction) ? "executed a trap"
-                                                       : "executed an instruction that this CPU lacks,",
+                    arch_is_trap(worker->fault_instruction) ? "executed a trap"
+                                                            : "executed an instruction that this CPU lacks,",
                     where, who, group[0], group[1], group[2]);
     if (address == (const char *)SMELT_NO_FUNCTION)
         return fail(SMELT_ERROR_FAULT,

@@ -1,7 +1,5 @@
 #include "abi/lane_access.h"
 
-#include "device/cpu/fiber.h"
-
 #include <string.h>
 
 #define FOR_EACH_LANE(lane, lanes) \
