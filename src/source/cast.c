@@ -20,9 +20,6 @@ struct caster {
     uint32_t last_cast; /* the ) of the last (T) that is a cast */
 };
 
-static bool is(const struct caster *c, uint32_t i, const char *spelling) {
-    return token_is(c->tokens, i, spelling);
-}
 static uint32_t partner(const struct caster *c, uint32_t i) {
     return c->tokens->items[i].partner;
 }
@@ -54,7 +51,7 @@ static void add_name(struct caster *c, uint32_t i, uint32_t end) {
 
 static bool is_type(struct caster *c, uint32_t i) {
     if (!token_is_identifier(c->tokens, i)) return false;
-    if (is(c, i, "half") || is(c, i, "bfloat")) return true;
+    if (token_is(c->tokens, i, "half") || token_is(c->tokens, i, "bfloat")) return true;
     const struct type_name *name = slot_of(c, i);
     return name->start && name->end > i;
 }
@@ -63,8 +60,8 @@ static bool is_type(struct caster *c, uint32_t i) {
 static uint32_t template_end(const struct caster *c, uint32_t from) {
     uint32_t i = from;
     for (uint32_t steps = 0; i < c->tokens->count && steps < FARTHEST_LOOK; i++, steps++) {
-        if (is(c, i, ";")) return i;
-        if (is(c, i, "{") && partner(c, i) > i) return partner(c, i);
+        if (token_is(c->tokens, i, ";")) return i;
+        if (token_is(c->tokens, i, "{") && partner(c, i) > i) return partner(c, i);
         if (partner(c, i) > i) i = partner(c, i);
     }
     return i;
@@ -72,11 +69,12 @@ static uint32_t template_end(const struct caster *c, uint32_t from) {
 
 /* template <typename T, class U = …, typename... V> */
 static void add_parameters(struct caster *c, uint32_t i) {
-    uint32_t close = is(c, i + 1, "<") ? tokens_angle_end(c->tokens, i + 1, c->tokens->count) : 0;
+    uint32_t close =
+        token_is(c->tokens, i + 1, "<") ? tokens_angle_end(c->tokens, i + 1, c->tokens->count) : 0;
     uint32_t end = close ? template_end(c, close) : 0;
     for (uint32_t at = i + 2; at + 1 < close; at++) {
-        bool word = is(c, at, "typename") || is(c, at, "class");
-        bool first = is(c, at - 1, "<") || is(c, at - 1, ",");
+        bool word = token_is(c->tokens, at, "typename") || token_is(c->tokens, at, "class");
+        bool first = token_is(c->tokens, at - 1, "<") || token_is(c->tokens, at - 1, ",");
         if (word && first && token_is_identifier(c->tokens, at + 1)) add_name(c, at + 1, end);
     }
 }
@@ -85,7 +83,7 @@ static void add_parameters(struct caster *c, uint32_t i) {
 static void add_typedef(struct caster *c, uint32_t i) {
     for (uint32_t at = i + 1; at < c->tokens->count && at < i + FARTHEST_LOOK; at++) {
         if (partner(c, at) > at) at = partner(c, at);
-        if (!is(c, at, ";")) continue;
+        if (!token_is(c->tokens, at, ";")) continue;
         if (token_is_identifier(c->tokens, at - 1)) add_name(c, at - 1, UINT32_MAX);
         return;
     }
@@ -95,16 +93,17 @@ static void add_typedef(struct caster *c, uint32_t i) {
 
 /* Types whose casts need nothing: none of them is half or bfloat, nor hides one. */
 static bool is_other_type(const struct caster *c, uint32_t first, uint32_t last) {
-    static const char *const words[] = {"float",   "int",      "uint",     "bool",     "char",
-                                        "uchar",   "short",    "ushort",   "long",     "ulong",
-                                        "size_t",  "unsigned", "int8_t",   "int16_t",  "int32_t",
-                                        "int64_t", "uint8_t",  "uint16_t", "uint32_t", "uint64_t"};
-    if (is(c, first, "vec")) return true;
+    static const char *const words[] = {"float",    "int",      "uint",    "bool",    "char",    "uchar",
+                                        "short",    "ushort",   "long",    "ulong",   "size_t",  "unsigned",
+                                        "int8_t",   "int16_t",  "int32_t", "int64_t", "uint8_t", "uint16_t",
+                                        "uint32_t", "uint64_t", NULL};
+    if (token_is(c->tokens, first, "vec")) return true;
     for (uint32_t i = first; i < last; i++)
-        if (is(c, i, "*") || is(c, i, "&") || c->tokens->items[i].kind == TOKEN_DIRECTIVE) return true;
+        if (token_is(c->tokens, i, "*") || token_is(c->tokens, i, "&") ||
+            c->tokens->items[i].kind == TOKEN_DIRECTIVE)
+            return true;
     if (last != first + 1) return false;
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(c, first, words[w])) return true;
+    if (token_is_one_of(c->tokens, first, words)) return true;
     return c->tokens->items[first].kind != TOKEN_IDENTIFIER;
 }
 
@@ -117,22 +116,24 @@ static void pass_through(struct caster *c, uint32_t open, uint32_t first, uint32
 }
 
 static void rewrite_static_cast(struct caster *c, uint32_t i) {
-    uint32_t close = is(c, i + 1, "<") ? tokens_angle_end(c->tokens, i + 1, c->tokens->count) : 0;
-    if (!close || !is(c, close, "(") || partner(c, close) <= close + 1) return;
+    uint32_t close =
+        token_is(c->tokens, i + 1, "<") ? tokens_angle_end(c->tokens, i + 1, c->tokens->count) : 0;
+    if (!close || !token_is(c->tokens, close, "(") || partner(c, close) <= close + 1) return;
     if (!is_other_type(c, i + 2, close - 1)) pass_through(c, close, i + 2, close - 1);
 }
 
 /* Whether [open + 1, close) is one expression. */
 static bool is_one_argument(const struct caster *c, uint32_t open) {
     uint32_t close = partner(c, open);
-    if (close <= open + 1 || is(c, close - 1, ".")) return false;
+    if (close <= open + 1 || token_is(c->tokens, close - 1, ".")) return false;
     /* A declarator: half (*p)[4], half (&a)[4]. */
-    if ((is(c, open + 1, "*") || is(c, open + 1, "&")) && (is(c, close + 1, "[") || is(c, close + 1, "(")))
+    if ((token_is(c->tokens, open + 1, "*") || token_is(c->tokens, open + 1, "&")) &&
+        (token_is(c->tokens, close + 1, "[") || token_is(c->tokens, close + 1, "(")))
         return false;
     if (close == open + 2 && c->tokens->items[open + 1].kind == TOKEN_NUMBER) return false;
     for (uint32_t i = open + 1; i < close; i++) {
-        uint32_t angle = is(c, i, "<") ? tokens_angle_end(c->tokens, i, close) : 0;
-        if (is(c, i, ",")) return false;
+        uint32_t angle = token_is(c->tokens, i, "<") ? tokens_angle_end(c->tokens, i, close) : 0;
+        if (token_is(c->tokens, i, ",")) return false;
         if (angle)
             i = angle - 1;
         else if (partner(c, i) > i)
@@ -143,40 +144,39 @@ static bool is_one_argument(const struct caster *c, uint32_t open) {
 
 static void rewrite_functional(struct caster *c, uint32_t i) {
     static const char *const before[] = {"operator", ".", "~", ">", "class", "struct"};
-    if (i && is(c, i - 1, ":") && token_pair(c->tokens, i - 2, ':', ':')) return;
+    if (i && token_is(c->tokens, i - 1, ":") && token_pair(c->tokens, i - 2, ':', ':')) return;
     for (size_t w = 0; i && w < sizeof before / sizeof *before; w++)
-        if (is(c, i - 1, before[w]) && !(*before[w] == '>' && !token_pair(c->tokens, i - 2, '-', '>')))
+        if (token_is(c->tokens, i - 1, before[w]) &&
+            !(*before[w] == '>' && !token_pair(c->tokens, i - 2, '-', '>')))
             return;
     /* The type of a function: S<half(float)>. */
-    if (i && is(c, i - 1, "<") && is(c, partner(c, i + 1) + 1, ">")) return;
+    if (i && token_is(c->tokens, i - 1, "<") && token_is(c->tokens, partner(c, i + 1) + 1, ">")) return;
     if (is_one_argument(c, i + 1)) pass_through(c, i + 1, i, i + 1);
 }
 
 /* Whether ( T ) at `open` is a cast: nothing that it could be an argument of stands before it, and an operand
  * behind. */
 static bool is_cast(const struct caster *c, uint32_t open) {
-    static const char *const words[] = {"return", "case", "else", "do"};
-    static const char *const no_operands[] = {"const",  "noexcept", "override",    "thread",
-                                              "device", "constant", "threadgroup", "volatile"};
+    static const char *const words[] = {"return", "case", "else", "do", NULL};
+    static const char *const no_operands[] = {"const",    "noexcept",    "override", "thread", "device",
+                                              "constant", "threadgroup", "volatile", NULL};
     static const char operands[] = "(-+!~*&\"'";
     const struct token *next = &c->tokens->items[open + 3];
     if (open + 3 >= c->tokens->count || next->kind == TOKEN_DIRECTIVE) return false;
     bool named = next->kind == TOKEN_IDENTIFIER || next->kind == TOKEN_NUMBER;
-    for (size_t w = 0; w < sizeof no_operands / sizeof *no_operands; w++)
-        if (is(c, open + 3, no_operands[w])) return false;
+    if (token_is_one_of(c->tokens, open + 3, no_operands)) return false;
     if (!named && !strchr(operands, c->tokens->text[next->start])) return false;
     if (open == 0) return false;
     const struct token *last = &c->tokens->items[open - 1];
     if (last->kind == TOKEN_IDENTIFIER) {
-        for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-            if (is(c, open - 1, words[w])) return true;
+        if (token_is_one_of(c->tokens, open - 1, words)) return true;
         return false;
     }
-    if (is(c, open - 1, ">")) return named;
+    if (token_is(c->tokens, open - 1, ">")) return named;
     /* Another cast: (half)(bfloat)x. */
     if (open - 1 == c->last_cast) return true;
-    return last->kind == TOKEN_PUNCTUATION && !is(c, open - 1, ")") && !is(c, open - 1, "]") &&
-           !is(c, open - 1, ".");
+    return last->kind == TOKEN_PUNCTUATION && !token_is(c->tokens, open - 1, ")") &&
+           !token_is(c->tokens, open - 1, "]") && !token_is(c->tokens, open - 1, ".");
 }
 
 static bool mentions_bfloat(const struct tokens *tokens) {
@@ -197,7 +197,8 @@ void casts_rewrite(struct changes *changes) {
     for (uint32_t i = 0; i < tokens->count; i++) {
         const struct token *token = &tokens->items[i];
         if (token->kind == TOKEN_PUNCTUATION) {
-            bool cast = is(&c, i, "(") && partner(&c, i) == i + 2 && is_type(&c, i + 1) && is_cast(&c, i);
+            bool cast =
+                token_is(c.tokens, i, "(") && partner(&c, i) == i + 2 && is_type(&c, i + 1) && is_cast(&c, i);
             if (!cast) continue;
             const struct token *type = &tokens->items[i + 1];
             change_after(changes, i + 2,
@@ -206,15 +207,16 @@ void casts_rewrite(struct changes *changes) {
             c.last_cast = i + 2;
         } else if (token->kind != TOKEN_IDENTIFIER) {
             continue;
-        } else if (is(&c, i, "template")) {
+        } else if (token_is(c.tokens, i, "template")) {
             add_parameters(&c, i);
-        } else if (is(&c, i, "typedef")) {
+        } else if (token_is(c.tokens, i, "typedef")) {
             add_typedef(&c, i);
-        } else if (is(&c, i, "using") && is(&c, i + 2, "=") && token_is_identifier(tokens, i + 1)) {
+        } else if (token_is(c.tokens, i, "using") && token_is(c.tokens, i + 2, "=") &&
+                   token_is_identifier(tokens, i + 1)) {
             add_name(&c, i + 1, UINT32_MAX);
-        } else if (is(&c, i, "static_cast")) {
+        } else if (token_is(c.tokens, i, "static_cast")) {
             rewrite_static_cast(&c, i);
-        } else if (is(&c, i + 1, "(") && partner(&c, i + 1) > i + 1 && is_type(&c, i)) {
+        } else if (token_is(c.tokens, i + 1, "(") && partner(&c, i + 1) > i + 1 && is_type(&c, i)) {
             rewrite_functional(&c, i);
         }
     }

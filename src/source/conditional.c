@@ -3,10 +3,6 @@
 /* An arm longer than this is no simple access. */
 #define LONGEST_ARM 200
 
-static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
-    return token_is(t, i, spelling);
-}
-
 /* Skips a bracketed group: its last token, or `i` itself. */
 static uint32_t group_end(const struct tokens *t, uint32_t i) {
     uint32_t partner = t->items[i].partner;
@@ -19,19 +15,19 @@ static bool is_closer(const struct tokens *t, uint32_t i) {
 
 /* Whether the brace makes a value: T{…}, vec<T, 4>{…}. */
 static bool is_value(const struct tokens *t, uint32_t brace) {
-    return brace > 0 && (token_is_identifier(t, brace - 1) || is(t, brace - 1, ">"));
+    return brace > 0 && (token_is_identifier(t, brace - 1) || token_is(t, brace - 1, ">"));
 }
 
 /* The : that belongs to the ? at `question`, or 0. */
 static uint32_t colon_of(const struct tokens *t, uint32_t question) {
     int nested = 0;
     for (uint32_t i = question + 1; i < t->count && i < question + LONGEST_ARM; i++) {
-        if (is_closer(t, i) || is(t, i, ";") || (is(t, i, "{") && !is_value(t, i))) return 0;
+        if (is_closer(t, i) || token_is(t, i, ";") || (token_is(t, i, "{") && !is_value(t, i))) return 0;
         if (token_pair(t, i, ':', ':'))
             i++;
-        else if (is(t, i, "?"))
+        else if (token_is(t, i, "?"))
             nested++;
-        else if (is(t, i, ":") && nested-- == 0)
+        else if (token_is(t, i, ":") && nested-- == 0)
             return i;
         else
             i = group_end(t, i);
@@ -42,12 +38,13 @@ static uint32_t colon_of(const struct tokens *t, uint32_t question) {
 /* The token behind the second arm: what binds less than ?: does, or the : of a conditional around it. */
 static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
     for (uint32_t i = first; i < t->count && i < first + LONGEST_ARM; i++) {
-        if (is_closer(t, i) || is(t, i, ";") || is(t, i, ",")) return i;
+        if (is_closer(t, i) || token_is(t, i, ";") || token_is(t, i, ",")) return i;
         /* Another conditional, or an assignment: not an access. */
-        if (is(t, i, "?") || is(t, i, "=") || (is(t, i, "{") && !is_value(t, i))) return first;
+        if (token_is(t, i, "?") || token_is(t, i, "=") || (token_is(t, i, "{") && !is_value(t, i)))
+            return first;
         if (token_pair(t, i, ':', ':'))
             i++;
-        else if (is(t, i, ":"))
+        else if (token_is(t, i, ":"))
             return i;
         else
             i = group_end(t, i);
@@ -59,32 +56,30 @@ static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
 static bool is_no_object(const struct tokens *t, uint32_t i) {
     static const char *const words[] = {"nullptr",  "true",    "false",    "this",  "NULL",
                                         "sizeof",   "alignof", "noexcept", "throw", "typename",
-                                        "template", "new",     "delete"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(t, i, words[w])) return true;
-    return false;
+                                        "template", "new",     "delete",   NULL};
+    return token_is_one_of(t, i, words);
 }
 
 /* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a name or a
  * subscript, or begins with a dereference. A call at its end is none: it may give nothing. */
 static bool is_access(const struct tokens *t, uint32_t first, uint32_t end) {
     /* Parentheses around it. */
-    while (end > first + 2 && is(t, first, "(") && t->items[first].partner == end - 1) {
+    while (end > first + 2 && token_is(t, first, "(") && t->items[first].partner == end - 1) {
         first++;
         end--;
     }
-    bool dereference = first < end && is(t, first, "*"), ends_in_object = false;
+    bool dereference = first < end && token_is(t, first, "*"), ends_in_object = false;
     for (uint32_t i = first + dereference; i < end; i++) {
         bool arrow = token_pair(t, i, '-', '>');
-        if (is(t, i, ".") || arrow) {
+        if (token_is(t, i, ".") || arrow) {
             i += arrow;
             if (i == first || !token_is_identifier(t, i + 1)) return false;
             ends_in_object = true;
             i++;
         } else if (token_pair(t, i, ':', ':')) {
             i++;
-        } else if (is(t, i, "[") || is(t, i, "(")) {
-            ends_in_object = is(t, i, "[");
+        } else if (token_is(t, i, "[") || token_is(t, i, "(")) {
+            ends_in_object = token_is(t, i, "[");
             i = group_end(t, i);
         } else if (token_is_identifier(t, i)) {
             /* Two names in a row are no chain. */

@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
-    return token_is(t, i, spelling);
-}
-
 static const struct attribute *thread_attribute(const struct tokens *t, uint32_t list) {
     struct attribute_use use;
     uint32_t cursor = 0;
@@ -33,10 +29,10 @@ static bool read_global(const struct tokens *t, uint32_t list, struct global *gl
     static const char *const specifiers[] = {"const", "constant", "static", "constexpr", "metal", ":", NULL};
     global->attribute = thread_attribute(t, list);
     global->end = attribute_list_end(t, list) + 1;
-    if (!global->attribute || list < 2 || !is(t, global->end, ";")) return false;
+    if (!global->attribute || list < 2 || !token_is(t, global->end, ";")) return false;
     global->name = list - 1;
     uint32_t at = list - 2;
-    while (at > 0 && token_is_one_of(t, at, specifiers) && !is(t, at, ":")) at--;
+    while (at > 0 && token_is_one_of(t, at, specifiers) && !token_is(t, at, ":")) at--;
     global->type = at;
     global->first = at;
     while (global->first > 0 && token_is_one_of(t, global->first - 1, specifiers)) global->first--;
@@ -55,10 +51,10 @@ static bool declares_again(const struct tokens *t, const struct structure *struc
     static const char *const statements[] = {"return", "else", "case", "do",  "sizeof",
                                              "and",    "or",   "not",  "xor", NULL};
     if (token_is_identifier(t, i - 1)) return !token_is_one_of(t, i - 1, statements);
-    if (!is(t, i - 1, ",")) return false;
-    bool member =
-        structure->scopes[i] == SCOPE_CLASS && t->items[i].outer != NO_PLACE && is(t, t->items[i].outer, "{");
-    return member || (is(t, i + 1, "=") && !is(t, i + 2, "="));
+    if (!token_is(t, i - 1, ",")) return false;
+    bool member = structure->scopes[i] == SCOPE_CLASS && t->items[i].outer != NO_PLACE &&
+                  token_is(t, t->items[i].outer, "{");
+    return member || (token_is(t, i + 1, "=") && !token_is(t, i + 2, "="));
 }
 
 /* The last token where a declaration at `i` hides the variable: its braces, or its function's. */
@@ -66,14 +62,16 @@ static uint32_t hidden_until(const struct tokens *t, uint32_t i) {
     uint32_t open = t->items[i].outer;
     if (open == NO_PLACE || t->items[open].partner <= open) return i;
     uint32_t close = t->items[open].partner;
-    if (is(t, open, "{")) return close;
+    if (token_is(t, open, "{")) return close;
     uint32_t body = close + 1;
-    while (body < t->count && body < close + FARTHEST_LOOK && !is(t, body, "{") && !is(t, body, ";")) body++;
-    return is(t, body, "{") && t->items[body].partner > body ? t->items[body].partner : close;
+    while (body < t->count && body < close + FARTHEST_LOOK && !token_is(t, body, "{") &&
+           !token_is(t, body, ";"))
+        body++;
+    return token_is(t, body, "{") && t->items[body].partner > body ? t->items[body].partner : close;
 }
 
 static bool is_member(const struct tokens *t, uint32_t i) {
-    return is(t, i - 1, ".") || token_pair(t, i - 2, '-', '>') || token_pair(t, i - 2, ':', ':');
+    return token_is(t, i - 1, ".") || token_pair(t, i - 2, '-', '>') || token_pair(t, i - 2, ':', ':');
 }
 
 static void rewrite_uses(const struct tokens *t, const struct structure *structure,
@@ -120,7 +118,7 @@ void rewrite_globals(const struct tokens *t, const struct structure *structure, 
     int count = 0;
     for (uint32_t i = 0; i < t->count && count < MOST_GLOBALS; i++) {
         struct global global;
-        if (!is(t, i, "[") || structure->scopes[i] != SCOPE_NAMESPACE || t->items[i].outer != NO_PLACE)
+        if (!token_is(t, i, "[") || structure->scopes[i] != SCOPE_NAMESPACE || t->items[i].outer != NO_PLACE)
             continue;
         if (attribute_list_end(t, i) && read_global(t, i, &global)) {
             count++;

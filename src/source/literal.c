@@ -2,10 +2,6 @@
 
 #include <stddef.h>
 
-static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
-    return token_is(t, i, spelling);
-}
-
 /* u8"…", L"…": the prefix is a token of its own. */
 static bool has_prefix(const struct tokens *t, uint32_t i) {
     static const char *const prefixes[] = {"u8", "u", "U", "L", NULL};
@@ -42,7 +38,7 @@ static bool is_language_call(const struct tokens *t, uint32_t open) {
     if (open == 0) return false;
     if (token_is_one_of(t, open - 1, words)) return true;
     /* asm volatile ("…" : …) */
-    if (open > 1 && is(t, open - 1, "volatile") && token_is_one_of(t, open - 2, words)) return true;
+    if (open > 1 && token_is(t, open - 1, "volatile") && token_is_one_of(t, open - 2, words)) return true;
     const struct token *name = &t->items[open - 1];
     static const char builtin[] = "__builtin_";
     if (name->kind != TOKEN_IDENTIFIER || name->length < sizeof builtin) return false;
@@ -56,27 +52,27 @@ static bool is_language_call(const struct tokens *t, uint32_t open) {
 static bool declares_characters(const struct tokens *t, uint32_t last) {
     static const char *const types[] = {"char", "uchar", "int8_t", "uint8_t", NULL};
     uint32_t i = last;
-    while (i > 0 && is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
+    while (i > 0 && token_is(t, i, "]") && t->items[i].partner < i) i = t->items[i].partner - 1;
     if (!token_is_identifier(t, i) || i == last) return false;
-    if (i > 0 && is(t, i - 1, "const")) i--;
+    if (i > 0 && token_is(t, i - 1, "const")) i--;
     return i > 0 && token_is_one_of(t, i - 1, types);
 }
 
 /* The initialiser of an array: `char s[] = "…"`, `char s[2][4] = {"…", "…"}`. */
 static bool initialises_characters(const struct tokens *t, uint32_t first) {
     uint32_t at = first;
-    while (t->items[at].outer != NO_PLACE && is(t, t->items[at].outer, "{") && at > 0 &&
-           (is(t, at - 1, "{") || is(t, at - 1, ",")))
+    while (t->items[at].outer != NO_PLACE && token_is(t, t->items[at].outer, "{") && at > 0 &&
+           (token_is(t, at - 1, "{") || token_is(t, at - 1, ",")))
         at = t->items[at].outer;
-    if (at > 1 && is(t, at - 1, "=")) return declares_characters(t, at - 2);
+    if (at > 1 && token_is(t, at - 1, "=")) return declares_characters(t, at - 2);
     return at != first && at > 0 && declares_characters(t, at - 1);
 }
 
 static bool is_bare(const struct tokens *t, uint32_t first) {
-    if (first > 0 && (is(t, first - 1, "extern") || is(t, first - 1, "operator"))) return true;
+    if (first > 0 && (token_is(t, first - 1, "extern") || token_is(t, first - 1, "operator"))) return true;
     for (uint32_t open = t->items[first].outer; open != NO_PLACE; open = t->items[open].outer) {
-        if (is(t, open, "{")) break;
-        if (is(t, open, "(") && is_language_call(t, open)) return true;
+        if (token_is(t, open, "{")) break;
+        if (token_is(t, open, "(") && is_language_call(t, open)) return true;
     }
     return initialises_characters(t, first);
 }

@@ -9,7 +9,7 @@
 /* The first token of the name of the function whose parameters open at `open`; `open` where there is none. */
 static uint32_t function_name_start(const struct rewriter *r, uint32_t open) {
     for (uint32_t i = open; i-- > 0 && open - i <= 4;)
-        if (is(r, i, "operator")) return i;
+        if (token_is(r->tokens, i, "operator")) return i;
     return open && token_is_identifier(r->tokens, open - 1) ? open - 1 : open;
 }
 
@@ -25,9 +25,10 @@ static bool same_tokens(const struct rewriter *r, uint32_t a, uint32_t b, uint32
 
 /* `S() : S(0) {}` names S to construct it, `public: S() {}` declares it. */
 static bool initialises_member(const struct rewriter *r, uint32_t name) {
-    if (name < 2 || is(r, name - 1, ",")) return true;
-    bool access = is(r, name - 2, "public") || is(r, name - 2, "private") || is(r, name - 2, "protected");
-    return is(r, name - 1, ":") && !access;
+    if (name < 2 || token_is(r->tokens, name - 1, ",")) return true;
+    bool access = token_is(r->tokens, name - 2, "public") || token_is(r->tokens, name - 2, "private") ||
+                  token_is(r->tokens, name - 2, "protected");
+    return token_is(r->tokens, name - 1, ":") && !access;
 }
 
 /* Beside the qualified method whose parameters end at `close`, one of the same name without a qualifier would
@@ -37,19 +38,20 @@ static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
     if (length == 0) return;
     uint32_t first = name;
     /* The class's opening brace: blocks and parentheses that end before are passed over. */
-    while (first > 0 && !(is(r, first - 1, "{") && partner(r, first - 1) > close)) {
+    while (first > 0 && !(token_is(r->tokens, first - 1, "{") && partner(r, first - 1) > close)) {
         uint32_t other = partner(r, first - 1);
         first = other > 0 && other < first - 1 ? other : first - 1;
     }
     uint32_t last = first > 0 ? partner(r, first - 1) : 0;
     for (uint32_t i = first; i + length < last; i++) {
-        if (is(r, i, "{") && partner(r, i) > i) {
+        if (token_is(r->tokens, i, "{") && partner(r, i) > i) {
             i = partner(r, i);
-        } else if (i != name && is(r, i + length, "(") && same_tokens(r, i, name, length) &&
+        } else if (i != name && token_is(r->tokens, i + length, "(") && same_tokens(r, i, name, length) &&
                    !initialises_member(r, i)) {
             uint32_t end = partner(r, i + length), after = end + 1;
-            while (is(r, after, "const") || is(r, after, "noexcept")) after++;
-            bool declares = is(r, after, "{") || is(r, after, ";") || is(r, after, ":");
+            while (token_is(r->tokens, after, "const") || token_is(r->tokens, after, "noexcept")) after++;
+            bool declares = token_is(r->tokens, after, "{") || token_is(r->tokens, after, ";") ||
+                            token_is(r->tokens, after, ":");
             if (end > i && declares && !r->changes.items[after].before) put_before(r, after, THREAD_RANK " ");
         }
     }
@@ -64,25 +66,28 @@ bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
                                            {"threadgroup", " __smelt_rank"}};
     uint32_t before = i;
     while (before > 0 &&
-           (is(r, before - 1, "const") || is(r, before - 1, "volatile") || is(r, before - 1, "noexcept")))
+           (token_is(r->tokens, before - 1, "const") || token_is(r->tokens, before - 1, "volatile") ||
+            token_is(r->tokens, before - 1, "noexcept")))
         before--;
-    if (before == 0 || !is(r, before - 1, ")")) return false;
+    if (before == 0 || !token_is(r->tokens, before - 1, ")")) return false;
     uint32_t after = i + 1;
-    while (is(r, after, "noexcept") || is(r, after, "const")) after++;
-    bool defaulted = is(r, after, "=") && (is(r, after + 1, "default") || is(r, after + 1, "delete"));
-    bool ends = is(r, after, "{") || is(r, after, ";") || is(r, after, ":") || defaulted ||
-                token_pair(r->tokens, after, '-', '>');
+    while (token_is(r->tokens, after, "noexcept") || token_is(r->tokens, after, "const")) after++;
+    bool defaulted = token_is(r->tokens, after, "=") &&
+                     (token_is(r->tokens, after + 1, "default") || token_is(r->tokens, after + 1, "delete"));
+    bool ends = token_is(r->tokens, after, "{") || token_is(r->tokens, after, ";") ||
+                token_is(r->tokens, after, ":") || defaulted || token_pair(r->tokens, after, '-', '>');
     /* In a function body `) device …` can only be a cast or an if. */
     if (!ends || in_function(r, i)) return false;
     const char *rank = "";
     for (size_t w = 0; w < sizeof ranks / sizeof *ranks; w++)
-        if (is(r, i, ranks[w][0])) rank = ranks[w][1];
+        if (token_is(r->tokens, i, ranks[w][0])) rank = ranks[w][1];
     if (!defaulted) rank_unqualified_siblings(r, before - 1);
     put_instead(r, i, "");
     if (token_pair(r->tokens, after, '-', '>')) {
         /* Attributes come behind a trailing return type. */
         uint32_t end = after + 2;
-        while (end < r->tokens->count && end < after + FARTHEST_LOOK && !is(r, end, "{") && !is(r, end, ";"))
+        while (end < r->tokens->count && end < after + FARTHEST_LOOK && !token_is(r->tokens, end, "{") &&
+               !token_is(r->tokens, end, ";"))
             end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
         if (end < r->tokens->count) put_before(r, end, rank);
     } else if (after > i + 1) {

@@ -8,25 +8,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is(const struct program *p, uint32_t i, const char *spelling) {
-    return token_is(&p->input, i, spelling);
-}
-
 /* The declared name: the last identifier before an array bound, a default or the end. "" where there is none.
  */
 static const char *parameter_name(struct program *p, uint32_t first, uint32_t last) {
     uint32_t name = last;
     for (uint32_t i = first; i < last; i++) {
         uint32_t list = attribute_list_end(&p->input, i),
-                 angle = is(p, i, "<") ? tokens_angle_end(&p->input, i, last) : 0;
-        if (is(p, i, "=") || (is(p, i, "[") && !list)) break;
+                 angle = token_is(&p->input, i, "<") ? tokens_angle_end(&p->input, i, last) : 0;
+        if (token_is(&p->input, i, "=") || (token_is(&p->input, i, "[") && !list)) break;
         if (list)
             i = list;
         else if (angle)
             i = angle - 1;
         else if (token_is_identifier(&p->input, i))
             name = i;
-        else if (is(p, i, "*") || is(p, i, "&"))
+        else if (token_is(&p->input, i, "*") || token_is(&p->input, i, "&"))
             name = last;
     }
     return name < last ? tokens_text(&p->input, name, name + 1, &p->arena) : "";
@@ -36,8 +32,9 @@ static void read_attribute(struct program *p, const struct attribute_use *use, s
                            bool *bound) {
     const struct token *name = &p->input.items[use->name];
     const struct attribute *attribute = attribute_find(p->input.text + name->start, name->length);
-    bool buffer = is(p, use->name, "buffer"), threadgroup = is(p, use->name, "threadgroup");
-    if (is(p, use->name, "function_constant")) {
+    bool buffer = token_is(&p->input, use->name, "buffer"),
+         threadgroup = token_is(&p->input, use->name, "threadgroup");
+    if (token_is(&p->input, use->name, "function_constant")) {
         out->guard = tokens_text(&p->input, use->first, use->last, &p->arena);
         return;
     }
@@ -47,7 +44,7 @@ static void read_attribute(struct program *p, const struct attribute_use *use, s
     } else if (attribute) {
         out->kind = PARAMETER_ATTRIBUTE;
         out->attribute = attribute->name;
-    } else if (is(p, use->name, "maybe_unused") || is(p, use->name, "access")) {
+    } else if (token_is(&p->input, use->name, "maybe_unused") || token_is(&p->input, use->name, "access")) {
         return; /* access(read) says what the kernel does with a buffer anyway */
     } else {
         out->kind = PARAMETER_UNSUPPORTED;
@@ -81,8 +78,8 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
     bool bound = false, threadgroup_pointer = false;
     for (uint32_t i = first; i < last; i++) {
         uint32_t list = attribute_list_end(&p->input, i);
-        threadgroup_pointer |= is(p, i, "threadgroup");
-        out.by_reference |= is(p, i, "&");
+        threadgroup_pointer |= token_is(&p->input, i, "threadgroup");
+        out.by_reference |= token_is(&p->input, i, "&");
         if (!list) continue;
         struct attribute_use use;
         uint32_t cursor = 0;
@@ -118,9 +115,9 @@ static void read_parameters(struct program *p, struct kernel_site *site, struct 
     int count = 0;
     uint32_t first = site->open + 1;
     for (uint32_t i = first; i <= site->close && count < site->parameter_count; i++) {
-        uint32_t angle = is(p, i, "<") ? tokens_angle_end(&p->input, i, site->close) : 0;
-        if (i == site->close || is(p, i, ",")) {
-            bool nothing = first == i || (i == first + 1 && is(p, first, "void"));
+        uint32_t angle = token_is(&p->input, i, "<") ? tokens_angle_end(&p->input, i, site->close) : 0;
+        if (i == site->close || token_is(&p->input, i, ",")) {
+            bool nothing = first == i || (i == first + 1 && token_is(&p->input, first, "void"));
             if (!nothing) list[count++] = read_parameter(p, first, i, &buffers, &threadgroups);
             first = i + 1;
         } else if (angle) {
@@ -185,9 +182,10 @@ static bool names_constant(const struct program *p, const struct structure *s, u
     uint32_t cursor = 0, outer = p->input.items[list].outer;
     if (!attribute_list_end(&p->input, list) || !list || !token_is_identifier(&p->input, list - 1))
         return false;
-    if (s->scopes[list] != SCOPE_NAMESPACE || (outer != NO_PLACE && is(p, outer, "("))) return false;
+    if (s->scopes[list] != SCOPE_NAMESPACE || (outer != NO_PLACE && token_is(&p->input, outer, "(")))
+        return false;
     while (attribute_list_next(&p->input, list, &cursor, &use))
-        if (is(p, use.name, "function_constant")) return true;
+        if (token_is(&p->input, use.name, "function_constant")) return true;
     return false;
 }
 

@@ -18,35 +18,31 @@ static const struct word {
     {"typeid", "'typeid' is not supported in Metal"},
 };
 
-static bool is(const struct tokens *t, uint32_t i, const char *spelling) {
-    return token_is(t, i, spelling);
-}
-
 /* Behind . -> or :: a word is a name of someone's. */
 static bool is_member(const struct tokens *t, uint32_t i) {
-    return i && (is(t, i - 1, ".") || token_pair(t, i - 2, '-', '>') || token_pair(t, i - 2, ':', ':'));
+    return i && (token_is(t, i - 1, ".") || token_pair(t, i - 2, '-', '>') || token_pair(t, i - 2, ':', ':'));
 }
 
 static const char *refused_word(const struct tokens *t, uint32_t i) {
     for (size_t w = 0; w < sizeof words / sizeof *words; w++) {
-        if (!is(t, i, words[w].word) || is_member(t, i)) continue;
-        if (is(t, i, "delete") && is(t, i - 1, "=")) return NULL;
+        if (!token_is(t, i, words[w].word) || is_member(t, i)) continue;
+        if (token_is(t, i, "delete") && token_is(t, i - 1, "=")) return NULL;
         return words[w].message;
     }
-    if (is(t, i, "long") && is(t, i + 1, "long"))
+    if (token_is(t, i, "long") && token_is(t, i + 1, "long"))
         return "'long long' is not supported in Metal; long has 64 bits";
     return NULL;
 }
 
 /* A `static` in a function: its declaration must say that it never changes. */
 static bool is_static_variable(const struct tokens *t, uint32_t i) {
-    static const char *const fixed[] = {"const", "constexpr", "constant", "threadgroup"};
+    static const char *const fixed[] = {"const", "constexpr", "constant", "threadgroup", NULL};
     uint32_t first = i;
     while (first > 0 && i - first < FARTHEST_LOOK && token_is_identifier(t, first - 1)) first--;
     for (uint32_t at = first; at < t->count && at < i + FARTHEST_LOOK; at++) {
-        if (is(t, at, "=") || is(t, at, ";") || is(t, at, "{") || is(t, at, "}")) break;
-        for (size_t w = 0; w < sizeof fixed / sizeof *fixed; w++)
-            if (is(t, at, fixed[w])) return false;
+        if (token_is(t, at, "=") || token_is(t, at, ";") || token_is(t, at, "{") || token_is(t, at, "}"))
+            break;
+        if (token_is_one_of(t, at, fixed)) return false;
     }
     return true;
 }
@@ -55,9 +51,11 @@ static bool is_static_variable(const struct tokens *t, uint32_t i) {
 static bool is_assembly(const struct tokens *t, uint32_t i, bool in_function) {
     static const char *const following[] = {"(",      "volatile", "__volatile__", "__volatile", "goto",
                                             "inline", "__inline", "__inline__",   NULL};
-    bool word = is(t, i, "asm") || is(t, i, "__asm__") || is(t, i, "__asm");
-    bool begins = i == 0 || is(t, i - 1, ";") || is(t, i - 1, "{") || is(t, i - 1, "}") || is(t, i - 1, ":");
-    bool begins_here = in_function ? begins || is(t, i - 1, ")") || is(t, i - 1, "else") || is(t, i - 1, "do")
+    bool word = token_is(t, i, "asm") || token_is(t, i, "__asm__") || token_is(t, i, "__asm");
+    bool begins = i == 0 || token_is(t, i - 1, ";") || token_is(t, i - 1, "{") || token_is(t, i - 1, "}") ||
+                  token_is(t, i - 1, ":");
+    bool begins_here = in_function ? begins || token_is(t, i - 1, ")") || token_is(t, i - 1, "else") ||
+                                         token_is(t, i - 1, "do")
                                    : begins || t->items[i - 1].kind == TOKEN_DIRECTIVE;
     return word && begins_here && token_is_one_of(t, i + 1, following);
 }
@@ -91,7 +89,7 @@ struct refusal refusal_find(const struct tokens *tokens, const struct structure 
         if (tokens->items[i].kind != TOKEN_IDENTIFIER) continue;
         bool in_function = structure->scopes[i] >= SCOPE_FUNCTION;
         const char *message = refused_word(tokens, i);
-        if (in_function && is(tokens, i, "static") && is_static_variable(tokens, i))
+        if (in_function && token_is(tokens, i, "static") && is_static_variable(tokens, i))
             message = "a 'static' variable in a function must be constant: threads would share it";
         if (is_assembly(tokens, i, in_function))
             message = in_function ? "inline assembly is not supported" : "assembly is not supported";

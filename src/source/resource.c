@@ -25,10 +25,11 @@ static const char *const types[] = {"texture1d",
                                     "visible_function_table",
                                     "imageblock",
                                     "command_buffer",
-                                    "mesh_grid_properties"};
+                                    "mesh_grid_properties",
+                                    NULL};
 
 static const char *const attributes_of_others[] = {"texture", "sampler", "stage_in", "imageblock_data",
-                                                   "payload", "color",   "patch"};
+                                                   "payload", "color",   "patch",    NULL};
 
 uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last; i++) {
@@ -40,14 +41,11 @@ uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t las
         /* A type is followed by its arguments or by a name; a name is not. */
         bool type = token_is(tokens, i + 1, "<") || token_is_identifier(tokens, i + 1) ||
                     token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
-        for (size_t t = 0; type && t < sizeof types / sizeof *types; t++)
-            if (token_is(tokens, i, types[t])) return i;
+        if (type && token_is_one_of(tokens, i, types)) return i;
     }
     return NO_PLACE;
 }
 
 bool resource_attribute(const struct tokens *tokens, uint32_t name) {
-    for (size_t a = 0; a < sizeof attributes_of_others / sizeof *attributes_of_others; a++)
-        if (token_is(tokens, name, attributes_of_others[a])) return true;
-    return false;
+    return token_is_one_of(tokens, name, attributes_of_others);
 }

@@ -49,9 +49,10 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
     /* After . -> or :: it is a name of someone's; Metal would not allow it elsewhere. In a trailing return
      * type the type follows. */
     bool arrow = token_pair(r->tokens, i - 2, '-', '>') && !token_is_identifier(r->tokens, i + 1);
-    if (i && (is(r, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || arrow)) return NULL;
+    if (i && (token_is(r->tokens, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || arrow))
+        return NULL;
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(r, i, words[w][0])) return words[w][1];
+        if (token_is(r->tokens, i, words[w][0])) return words[w][1];
     return NULL;
 }
 
@@ -60,21 +61,24 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
 static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *stop) {
     uint32_t end = r->tokens->count - i > FARTHEST_LOOK ? i + FARTHEST_LOOK : r->tokens->count;
     for (; i < end; i++) {
-        uint32_t angle = is(r, i, "<") ? tokens_angle_end(r->tokens, i, end) : 0;
+        uint32_t angle = token_is(r->tokens, i, "<") ? tokens_angle_end(r->tokens, i, end) : 0;
         if (angle) {
             i = angle - 1;
-        } else if (is(r, i, "*") || is(r, i, "&")) {
+        } else if (token_is(r->tokens, i, "*") || token_is(r->tokens, i, "&")) {
             *stop = i;
             return true;
-        } else if (is(r, i, "(")) {
+        } else if (token_is(r->tokens, i, "(")) {
             *stop = i;
-            bool type = is(r, i - 1, "decltype") || is(r, i - 1, "alignas") || is(r, i - 1, "__attribute__");
-            if (!type || partner(r, i) < i) return is(r, i + 1, "*") || is(r, i + 1, "&");
+            bool type = token_is(r->tokens, i - 1, "decltype") || token_is(r->tokens, i - 1, "alignas") ||
+                        token_is(r->tokens, i - 1, "__attribute__");
+            if (!type || partner(r, i) < i)
+                return token_is(r->tokens, i + 1, "*") || token_is(r->tokens, i + 1, "&");
             i = partner(r, i);
         } else if (attribute_list_end(r->tokens, i)) {
             i = attribute_list_end(r->tokens, i);
-        } else if (is(r, i, ";") || is(r, i, "=") || is(r, i, "[") || is(r, i, ",") || is(r, i, "{") ||
-                   is(r, i, ")")) {
+        } else if (token_is(r->tokens, i, ";") || token_is(r->tokens, i, "=") ||
+                   token_is(r->tokens, i, "[") || token_is(r->tokens, i, ",") ||
+                   token_is(r->tokens, i, "{") || token_is(r->tokens, i, ")")) {
             break;
         }
     }
@@ -83,8 +87,9 @@ static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *sto
 }
 
 static bool starts_statement(const struct rewriter *r, uint32_t i) {
-    return i == 0 || is(r, i - 1, ";") || is(r, i - 1, "{") || is(r, i - 1, "}") ||
-           (is(r, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':')) ||
+    return i == 0 || token_is(r->tokens, i - 1, ";") || token_is(r->tokens, i - 1, "{") ||
+           token_is(r->tokens, i - 1, "}") ||
+           (token_is(r->tokens, i - 1, ":") && !token_pair(r->tokens, i - 2, ':', ':')) ||
            r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
 }
 
@@ -94,21 +99,24 @@ static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *alr
     uint32_t first = i, lowest = i > FARTHEST_LOOK ? i - FARTHEST_LOOK : 0;
     while (first > lowest && !starts_statement(r, first)) {
         uint32_t at = first - 1;
-        if (is(r, at, ")") && partner(r, at) > 0 && partner(r, at) < at) {
+        if (token_is(r->tokens, at, ")") && partner(r, at) > 0 && partner(r, at) < at) {
             /* alignas(16) threadgroup float x[4]; */
             at = partner(r, at);
-            if (!is(r, at - 1, "alignas") && !is(r, at - 1, "decltype") && !is(r, at - 1, "__attribute__"))
+            if (!token_is(r->tokens, at - 1, "alignas") && !token_is(r->tokens, at - 1, "decltype") &&
+                !token_is(r->tokens, at - 1, "__attribute__"))
                 return i;
             at--;
-        } else if (is(r, at, "]") && attribute_list_end(r->tokens, partner(r, at)) == at) {
+        } else if (token_is(r->tokens, at, "]") && attribute_list_end(r->tokens, partner(r, at)) == at) {
             at = partner(r, at);
         } else {
-            bool part_of_type = token_is_identifier(r->tokens, at) || is(r, at, ":") || is(r, at, "<") ||
-                                is(r, at, ">") || is(r, at, ",") || r->tokens->items[at].kind == TOKEN_NUMBER;
-            bool statement = is(r, at, "return") || is(r, at, "else") || is(r, at, "do") || is(r, at, "case");
+            bool part_of_type = token_is_identifier(r->tokens, at) || token_is(r->tokens, at, ":") ||
+                                token_is(r->tokens, at, "<") || token_is(r->tokens, at, ">") ||
+                                token_is(r->tokens, at, ",") || r->tokens->items[at].kind == TOKEN_NUMBER;
+            bool statement = token_is(r->tokens, at, "return") || token_is(r->tokens, at, "else") ||
+                             token_is(r->tokens, at, "do") || token_is(r->tokens, at, "case");
             if (!part_of_type || statement) return i;
         }
-        *already_static |= is(r, at, "static");
+        *already_static |= token_is(r->tokens, at, "static");
         first = at;
     }
     return first;
@@ -116,7 +124,7 @@ static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *alr
 
 /* threadgroup and constant variables in function bodies have one instance: static. */
 static void make_static(struct rewriter *r, uint32_t i) {
-    bool already = is(r, i + 1, "static");
+    bool already = token_is(r->tokens, i + 1, "static");
     uint32_t first = specifiers_start(r, i, &already), stop;
     if (already || !starts_statement(r, first) || declares_pointer(r, i + 1, &stop)) return;
     put_before(r, i, "static ");
@@ -125,11 +133,14 @@ static void make_static(struct rewriter *r, uint32_t i) {
 /* Parameter `threadgroup float name[N][M]` → `threadgroup float (*name)[M]`. */
 static void rewrite_array_parameter(struct rewriter *r, uint32_t i, uint32_t open) {
     uint32_t stop;
-    if (declares_pointer(r, i + 1, &stop) || !is(r, stop, "[") || !token_is_identifier(r->tokens, stop - 1) ||
-        stop - 1 <= i + 1 || stop > partner(r, open) || attribute_list_end(r->tokens, stop))
+    if (declares_pointer(r, i + 1, &stop) || !token_is(r->tokens, stop, "[") ||
+        !token_is_identifier(r->tokens, stop - 1) || stop - 1 <= i + 1 || stop > partner(r, open) ||
+        attribute_list_end(r->tokens, stop))
         return;
     /* Not `device T[4]` (no name) and not a member or call expression. */
-    if (is(r, stop - 2, ".") || is(r, stop - 2, ",") || is(r, stop - 2, "(")) return;
+    if (token_is(r->tokens, stop - 2, ".") || token_is(r->tokens, stop - 2, ",") ||
+        token_is(r->tokens, stop - 2, "("))
+        return;
     put_before(r, stop - 1, "(*");
     erase(r, stop, partner(r, stop) + 1);
     put_instead(r, stop, ")");
@@ -137,7 +148,7 @@ static void rewrite_array_parameter(struct rewriter *r, uint32_t i, uint32_t ope
 
 static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *macro, uint32_t open) {
     if (rewrite_method_qualifier(r, i)) return;
-    bool shared = is(r, i, "threadgroup") || is(r, i, "constant");
+    bool shared = token_is(r->tokens, i, "threadgroup") || token_is(r->tokens, i, "constant");
     if (open)
         rewrite_array_parameter(r, i, open);
     else if (shared && in_function(r, i))
@@ -169,11 +180,9 @@ static void rewrite_number(struct rewriter *r, uint32_t i) {
 }
 
 static bool kept_attribute(const struct rewriter *r, uint32_t name) {
-    static const char *const names[] = {"likely",    "unlikely",    "maybe_unused",
-                                        "nodiscard", "fallthrough", "noreturn"};
-    for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-        if (is(r, name, names[n])) return true;
-    return false;
+    static const char *const names[] = {"likely",   "unlikely", "maybe_unused", "nodiscard", "fallthrough",
+                                        "noreturn", NULL};
+    return token_is_one_of(r->tokens, name, names);
 }
 
 /* More tokens than the declaration of a function constant has. */
@@ -187,8 +196,8 @@ static bool is_digits(const char *text) {
 /* Behind the statement: smelt_constant_type_<index>_<k>, an integer that says what type the constant has. */
 static void add_constant_type(struct rewriter *r, uint32_t list, const char *index, const char *name) {
     uint32_t end = list;
-    while (end < r->tokens->count && end < list + LONGEST_CONSTANT && !is(r, end, ";")) end++;
-    if (!is(r, end, ";") || !index) return;
+    while (end < r->tokens->count && end < list + LONGEST_CONSTANT && !token_is(r->tokens, end, ";")) end++;
+    if (!token_is(r->tokens, end, ";") || !index) return;
     put_after(r, end,
               arena_printf(r->arena,
                            " extern \"C\" __attribute__((used)) const int smelt_constant_type_%u "
@@ -216,7 +225,9 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
     uint32_t first = list, lowest = list > LONGEST_CONSTANT ? list - LONGEST_CONSTANT : 0;
     while (first > lowest && !starts_statement(r, first)) first--;
     for (uint32_t i = first; i < list; i++)
-        if (is(r, i, "constexpr") || is(r, i, "static") || is(r, i, "inline")) put_instead(r, i, "");
+        if (token_is(r->tokens, i, "constexpr") || token_is(r->tokens, i, "static") ||
+            token_is(r->tokens, i, "inline"))
+            put_instead(r, i, "");
     const char *index = tokens_text(r->tokens, use->first, use->last, r->arena);
     const char *name = list > first ? tokens_text(r->tokens, list - 1, list, r->arena) : "";
     if (!index || !name) return;
@@ -247,7 +258,7 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
         if (kept_attribute(r, use.name))
             text_addf(&kept, "%s%s", kept.length ? ", " : "",
                       tokens_text(r->tokens, use.name, use.name + 1, r->arena));
-        if (is(r, use.name, "function_constant") && !in_parameters && !in_function(r, list))
+        if (token_is(r->tokens, use.name, "function_constant") && !in_parameters && !in_function(r, list))
             rewrite_function_constant(r, list, &use);
     }
     if (kept.length) put_instead(r, list, arena_printf(r->arena, "[[%s]]", text_string(&kept)));
@@ -259,7 +270,7 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
  * kernel calls it may be, too: src/compiler/passes/returns.c finds out. */
 static void rewrite_return(struct rewriter *r, uint32_t i) {
     bool kernel = scope_of(r, i) == SCOPE_KERNEL;
-    if (is(r, i + 1, ";")) {
+    if (token_is(r->tokens, i + 1, ";")) {
         put_instead(r, i,
                     kernel ? "do { __smelt_thread_return(); return; } while (0)"
                            : "do { __smelt_leave(); return; } while (0)");
@@ -267,8 +278,10 @@ static void rewrite_return(struct rewriter *r, uint32_t i) {
     }
     if (!kernel) return;
     uint32_t end = i + 1;
-    while (end < r->tokens->count && !is(r, end, ";")) {
-        if (is(r, end, "return") || is(r, end, "}") || is(r, end, ")")) return;
+    while (end < r->tokens->count && !token_is(r->tokens, end, ";")) {
+        if (token_is(r->tokens, end, "return") || token_is(r->tokens, end, "}") ||
+            token_is(r->tokens, end, ")"))
+            return;
         end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
     }
     if (end >= r->tokens->count) return;
@@ -309,13 +322,15 @@ static uint32_t rewrite_literal(struct rewriter *r, uint32_t i, uint32_t last) {
 /* The last token of `coherent` or `coherent(device)`, a qualifier beside an address space; NO_PLACE where the
  * word is somebody's name. */
 static uint32_t coherent_end(const struct rewriter *r, uint32_t i) {
-    if (!is(r, i, "coherent")) return NO_PLACE;
-    bool scoped = is(r, i + 1, "(") && partner(r, i + 1) == i + 3 &&
-                  (is(r, i + 2, "device") || is(r, i + 2, "threadgroup") || is(r, i + 2, "thread") ||
-                   is(r, i + 2, "system"));
+    if (!token_is(r->tokens, i, "coherent")) return NO_PLACE;
+    bool scoped = token_is(r->tokens, i + 1, "(") && partner(r, i + 1) == i + 3 &&
+                  (token_is(r->tokens, i + 2, "device") || token_is(r->tokens, i + 2, "threadgroup") ||
+                   token_is(r->tokens, i + 2, "thread") || token_is(r->tokens, i + 2, "system"));
     if (scoped) return i + 3;
-    bool before_space = is(r, i + 1, "device") || is(r, i + 1, "const") || is(r, i + 1, "volatile");
-    bool behind_space = i > 0 && is(r, i - 1, "device") && token_is_identifier(r->tokens, i + 1);
+    bool before_space = token_is(r->tokens, i + 1, "device") || token_is(r->tokens, i + 1, "const") ||
+                        token_is(r->tokens, i + 1, "volatile");
+    bool behind_space =
+        i > 0 && token_is(r->tokens, i - 1, "device") && token_is_identifier(r->tokens, i + 1);
     return before_space || behind_space ? i : NO_PLACE;
 }
 
@@ -323,7 +338,7 @@ static void rewrite_tokens(struct rewriter *r) {
     for (uint32_t i = 0; i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
         bool bracketed = token->outer != NO_PLACE && partner(r, token->outer) > i;
-        uint32_t open = bracketed && is(r, token->outer, "(") ? token->outer : 0;
+        uint32_t open = bracketed && token_is(r->tokens, token->outer, "(") ? token->outer : 0;
         uint32_t list = attribute_list_end(r->tokens, i);
         uint32_t literal = literal_value_end(r->tokens, i), coherent = coherent_end(r, i);
         if (token->kind == TOKEN_DIRECTIVE) {
@@ -337,13 +352,13 @@ static void rewrite_tokens(struct rewriter *r) {
             i = rewrite_attribute_list(r, i, list, open != 0);
         } else if (token->kind == TOKEN_NUMBER) {
             rewrite_number(r, i);
-        } else if (is(r, i, "?")) {
+        } else if (token_is(r->tokens, i, "?")) {
             rewrite_conditional(r, i);
         } else if (token->kind == TOKEN_IDENTIFIER) {
             const char *macro = address_space_macro(r, i);
             if (macro)
                 rewrite_address_space(r, i, macro, open);
-            else if (is(r, i, "return") && in_function(r, i))
+            else if (token_is(r->tokens, i, "return") && in_function(r, i))
                 rewrite_return(r, i);
         }
     }
@@ -367,7 +382,7 @@ static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *si
     for (uint32_t i = site->start; i < site->open; i++) {
         uint32_t list = attribute_list_end(r->tokens, i);
         bool erased = r->changes.items[i].instead && !*r->changes.items[i].instead;
-        if (is(r, i, "kernel") || (list && erased)) {
+        if (token_is(r->tokens, i, "kernel") || (list && erased)) {
             put_instead(r, i, instead);
             instead = "";
         }
@@ -383,7 +398,8 @@ static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint
         const struct token *token = &r->tokens->items[i];
         const struct change *change = &r->changes.items[i];
         bool top = token->outer != NO_PLACE && token->outer + 1 == first;
-        if (top && (is(r, i, "=") || is(r, i, ","))) in_default = is(r, i, "=");
+        if (top && (token_is(r->tokens, i, "=") || token_is(r->tokens, i, ",")))
+            in_default = token_is(r->tokens, i, "=");
         if (token->kind == TOKEN_DIRECTIVE || in_default) continue;
         if (change->before) text_add(&list, change->before);
         if (change->instead)
@@ -403,8 +419,9 @@ static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint
 /* A return in a lambda is not the method's. */
 static bool has_lambda(const struct rewriter *r, const struct method_site *method) {
     for (uint32_t i = method->open; i < method->close; i++)
-        if (is(r, i, "[") && !attribute_list_end(r->tokens, i) &&
-            (is(r, i + 1, "&") || is(r, i + 1, "=") || is(r, i + 1, "]")))
+        if (token_is(r->tokens, i, "[") && !attribute_list_end(r->tokens, i) &&
+            (token_is(r->tokens, i + 1, "&") || token_is(r->tokens, i + 1, "=") ||
+             token_is(r->tokens, i + 1, "]")))
             return true;
     return false;
 }
@@ -417,8 +434,10 @@ static void rewrite_methods(struct rewriter *r) {
         const char *type = has_lambda(r, method) ? NULL : rewritten_list(r, method->first, method->last);
         for (uint32_t i = method->open; type && i < method->close; i++) {
             uint32_t end = i + 1;
-            if (!is(r, i, "return") || is(r, end, "{") || is(r, end, ";")) continue;
-            while (end < method->close && !is(r, end, ";"))
+            if (!token_is(r->tokens, i, "return") || token_is(r->tokens, end, "{") ||
+                token_is(r->tokens, end, ";"))
+                continue;
+            while (end < method->close && !token_is(r->tokens, end, ";"))
                 end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
             if (end >= method->close) break;
             put_after(r, i, arena_printf(r->arena, " __smelt_returned<%s>(", type));

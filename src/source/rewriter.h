@@ -17,9 +17,6 @@ struct rewriter {
     uint32_t last_constant; /* 1 + the start of the last statement with function constants */
 };
 
-static inline bool is(const struct rewriter *r, uint32_t i, const char *spelling) {
-    return token_is(r->tokens, i, spelling);
-}
 static inline uint32_t partner(const struct rewriter *r, uint32_t i) {
     return r->tokens->items[i].partner;
 }

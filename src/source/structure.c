@@ -12,7 +12,6 @@ struct finder {
     const struct tokens *tokens;
     struct arena *arena;
     struct structure *out;
-    int kernel_capacity, instantiation_capacity, function_capacity;
     int depth; /* of scopes within scopes */
 };
 
@@ -80,9 +79,6 @@ char *tokens_string(const struct tokens *tokens, uint32_t first, uint32_t last, 
     return copy;
 }
 
-static bool is(const struct finder *f, uint32_t i, const char *spelling) {
-    return token_is(f->tokens, i, spelling);
-}
 static uint32_t partner(const struct finder *f, uint32_t i) {
     return f->tokens->items[i].partner;
 }
@@ -99,7 +95,7 @@ static uint32_t angle_end(const struct finder *f, uint32_t open, uint32_t end) {
 
 static uint32_t statement_end(const struct finder *f, uint32_t from, uint32_t end) {
     for (uint32_t i = from; i < end; i++) {
-        if (is(f, i, ";")) return i;
+        if (token_is(f->tokens, i, ";")) return i;
         if (partner(f, i) > i) i = partner(f, i);
     }
     return end;
@@ -108,14 +104,14 @@ static uint32_t statement_end(const struct finder *f, uint32_t from, uint32_t en
 /* Words before a parenthesis that do not name a function. */
 static bool names_no_function(const struct finder *f, uint32_t i) {
     static const char *const words[] = {"alignas", "decltype", "__attribute__", "noexcept", "explicit",
-                                        "sizeof",  "requires", "__declspec",    "asm",      "__asm__"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(f, i, words[w])) return true;
-    return false;
+                                        "sizeof",  "requires", "__declspec",    "asm",      "__asm__",
+                                        NULL};
+    return token_is_one_of(f->tokens, i, words);
 }
 
 static bool is_class_word(const struct finder *f, uint32_t i) {
-    return is(f, i, "struct") || is(f, i, "class") || is(f, i, "union") || is(f, i, "enum");
+    return token_is(f->tokens, i, "struct") || token_is(f->tokens, i, "class") ||
+           token_is(f->tokens, i, "union") || token_is(f->tokens, i, "enum");
 }
 
 /* ---- Inside functions: blocks inherit, lambdas and local classes do not. */
@@ -128,33 +124,37 @@ static bool starts_lambda(const struct finder *f, uint32_t i) {
     const struct token *before = &f->tokens->items[i - 1];
     if (before->kind == TOKEN_DIRECTIVE) return true;
     if (before->kind == TOKEN_IDENTIFIER)
-        return is(f, i - 1, "return") || is(f, i - 1, "else") || is(f, i - 1, "do");
+        return token_is(f->tokens, i - 1, "return") || token_is(f->tokens, i - 1, "else") ||
+               token_is(f->tokens, i - 1, "do");
     if (before->kind != TOKEN_PUNCTUATION) return false;
     char c = f->tokens->text[before->start];
     if (c != ')') return c != ']' && c != '[';
     /* if (…) [&] { … }(); */
     uint32_t open = before->partner;
     return open > 0 && open < i &&
-           (is(f, open - 1, "if") || is(f, open - 1, "for") || is(f, open - 1, "while"));
+           (token_is(f->tokens, open - 1, "if") || token_is(f->tokens, open - 1, "for") ||
+            token_is(f->tokens, open - 1, "while"));
 }
 
 /* The { of the lambda whose [ is at `i`, or 0. */
 static uint32_t lambda_body(const struct finder *f, uint32_t i, uint32_t last) {
     uint32_t at = partner(f, i) + 1;
     if (last > at && last - at > FARTHEST_LOOK) last = at + FARTHEST_LOOK;
-    if (is(f, at, "<")) at = angle_end(f, at, last);
-    if (is(f, at, "(") && partner(f, at) > at) at = partner(f, at) + 1;
-    for (; at < last && !is(f, at, "{"); at++) {
+    if (token_is(f->tokens, at, "<")) at = angle_end(f, at, last);
+    if (token_is(f->tokens, at, "(") && partner(f, at) > at) at = partner(f, at) + 1;
+    for (; at < last && !token_is(f->tokens, at, "{"); at++) {
         uint32_t list = attribute_list_end(f->tokens, at);
-        uint32_t angle = is(f, at, "<") ? tokens_angle_end(f->tokens, at, last) : 0;
+        uint32_t angle = token_is(f->tokens, at, "<") ? tokens_angle_end(f->tokens, at, last) : 0;
         if (list)
             at = list;
         else if (angle)
             at = angle - 1;
-        else if ((is(f, at, "(") || is(f, at, "[")) && names_no_function(f, at - 1) && partner(f, at) > at)
+        else if ((token_is(f->tokens, at, "(") || token_is(f->tokens, at, "[")) &&
+                 names_no_function(f, at - 1) && partner(f, at) > at)
             at = partner(f, at);
-        else if (is(f, at, ";") || is(f, at, ")") || is(f, at, ",") || is(f, at, "(") || is(f, at, "[") ||
-                 is(f, at, "="))
+        else if (token_is(f->tokens, at, ";") || token_is(f->tokens, at, ")") ||
+                 token_is(f->tokens, at, ",") || token_is(f->tokens, at, "(") ||
+                 token_is(f->tokens, at, "[") || token_is(f->tokens, at, "="))
             return 0;
     }
     return at < last ? at : 0;
@@ -162,12 +162,15 @@ static uint32_t lambda_body(const struct finder *f, uint32_t i, uint32_t last) {
 
 /* The { of the local class whose keyword is at `i`, or 0. */
 static uint32_t local_class_body(const struct finder *f, uint32_t i, uint32_t last) {
-    if (is(f, i - 1, "<") || is(f, i - 1, ",") || is(f, i - 1, "(")) return 0;
+    if (token_is(f->tokens, i - 1, "<") || token_is(f->tokens, i - 1, ",") || token_is(f->tokens, i - 1, "("))
+        return 0;
     if (last - i > FARTHEST_LOOK) last = i + FARTHEST_LOOK;
     for (uint32_t at = i + 1; at < last; at++) {
-        if (is(f, at, "{")) return partner(f, at) > at ? at : 0;
-        if (is(f, at, "(") && (!names_no_function(f, at - 1) || partner(f, at) < at)) return 0;
-        if (is(f, at, ";") || is(f, at, "=") || is(f, at, "*") || is(f, at, "&") || is(f, at, "}")) return 0;
+        if (token_is(f->tokens, at, "{")) return partner(f, at) > at ? at : 0;
+        if (token_is(f->tokens, at, "(") && (!names_no_function(f, at - 1) || partner(f, at) < at)) return 0;
+        if (token_is(f->tokens, at, ";") || token_is(f->tokens, at, "=") || token_is(f->tokens, at, "*") ||
+            token_is(f->tokens, at, "&") || token_is(f->tokens, at, "}"))
+            return 0;
     }
     return 0;
 }
@@ -179,7 +182,7 @@ static void scan_function(struct finder *f, uint32_t first, uint32_t last, enum 
     f->depth++;
     for (uint32_t i = first; i < last; i++) {
         uint32_t body = 0;
-        bool lambda = is(f, i, "[") && partner(f, i) > i && starts_lambda(f, i);
+        bool lambda = token_is(f->tokens, i, "[") && partner(f, i) > i && starts_lambda(f, i);
         if (lambda)
             body = lambda_body(f, i, last);
         else if (is_class_word(f, i))
@@ -209,13 +212,13 @@ struct declaration {
 static bool is_member_initialiser(const struct finder *f, uint32_t brace, bool after_colon) {
     if (!after_colon) return false;
     uint32_t after = partner(f, brace) + 1;
-    return is(f, after, ",") || is(f, after, "{");
+    return token_is(f->tokens, after, ",") || token_is(f->tokens, after, "{");
 }
 
 static struct declaration read_declaration(const struct finder *f, uint32_t start, uint32_t end) {
     struct declaration d = {.start = start, .end = end};
     uint32_t i = start;
-    while (is(f, i, "template") && is(f, i + 1, "<")) {
+    while (token_is(f->tokens, i, "template") && token_is(f->tokens, i + 1, "<")) {
         d.is_template = true;
         i = angle_end(f, i + 1, end);
     }
@@ -224,21 +227,22 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
         uint32_t list = attribute_list_end(f->tokens, i);
         if (list) {
             i = list;
-        } else if (is(f, i, ";")) {
+        } else if (token_is(f->tokens, i, ";")) {
             d.end = i;
             return d;
-        } else if (is(f, i, "=") && !is(f, i - 1, "operator") && !d.open) {
+        } else if (token_is(f->tokens, i, "=") && !token_is(f->tokens, i - 1, "operator") && !d.open) {
             initialised = true;
         } else if (is_class_word(f, i) && !d.open && !d.class_word && !initialised) {
             d.class_word = i;
-        } else if (is(f, i, "operator")) {
+        } else if (token_is(f->tokens, i, "operator")) {
             /* Its symbol may be () or []: step over it. */
             i++;
-            while (i + 1 < end && !is(f, i + 1, "(") && !is(f, i + 1, ";")) i++;
+            while (i + 1 < end && !token_is(f->tokens, i + 1, "(") && !token_is(f->tokens, i + 1, ";")) i++;
             after_operator = true;
-        } else if (is(f, i, "(") && partner(f, i) > i) {
-            bool function = !d.open && !initialised && i > start && !names_no_function(f, i - 1) &&
-                            (token_is_identifier(f->tokens, i - 1) || is(f, i - 1, ">") || after_operator);
+        } else if (token_is(f->tokens, i, "(") && partner(f, i) > i) {
+            bool function =
+                !d.open && !initialised && i > start && !names_no_function(f, i - 1) &&
+                (token_is_identifier(f->tokens, i - 1) || token_is(f->tokens, i - 1, ">") || after_operator);
             after_operator = false;
             if (function) {
                 d.open = i;
@@ -246,14 +250,14 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
                 d.class_word = 0;
             }
             i = partner(f, i);
-        } else if (is(f, i, ":") && !token_pair(f->tokens, i, ':', ':') &&
+        } else if (token_is(f->tokens, i, ":") && !token_pair(f->tokens, i, ':', ':') &&
                    !token_pair(f->tokens, i - 1, ':', ':')) {
             after_colon |= d.open != 0;
-        } else if (is(f, i, "<") && !initialised) {
+        } else if (token_is(f->tokens, i, "<") && !initialised) {
             i = angle_end(f, i, end) - 1;
-        } else if (is(f, i, "[") && partner(f, i) > i) {
+        } else if (token_is(f->tokens, i, "[") && partner(f, i) > i) {
             i = partner(f, i);
-        } else if (is(f, i, "{") && partner(f, i) > i) {
+        } else if (token_is(f->tokens, i, "{") && partner(f, i) > i) {
             if (initialised || is_member_initialiser(f, i, after_colon) || (!d.open && !d.class_word)) {
                 i = partner(f, i);
                 continue;
@@ -270,40 +274,31 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
 
 static bool word_in(const struct finder *f, uint32_t first, uint32_t last, const char *word) {
     for (uint32_t i = first; i < last; i++)
-        if (is(f, i, word)) return true;
+        if (token_is(f->tokens, i, word)) return true;
     return false;
 }
 
 static struct kernel_site *add_kernel(struct finder *f) {
-    if (f->out->kernel_count == f->kernel_capacity) {
-        int capacity = f->kernel_capacity ? 2 * f->kernel_capacity : 8;
-        struct kernel_site *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
-        if (!grown) return NULL;
-        if (f->out->kernel_count)
-            memcpy(grown, f->out->kernels, (size_t)f->out->kernel_count * sizeof *grown);
-        f->out->kernels = grown;
-        f->kernel_capacity = capacity;
-    }
-    return &f->out->kernels[f->out->kernel_count++];
+    struct kernel_site *kernels =
+        arena_one_more(f->arena, f->out->kernels, (size_t)f->out->kernel_count, sizeof *kernels);
+    if (!kernels) return NULL;
+    f->out->kernels = kernels;
+    return &kernels[f->out->kernel_count++];
 }
 
 static struct instantiation_site *add_instantiation(struct finder *f) {
-    if (f->out->instantiation_count == f->instantiation_capacity) {
-        int capacity = f->instantiation_capacity ? 2 * f->instantiation_capacity : 16;
-        struct instantiation_site *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
-        if (!grown) return NULL;
-        if (f->out->instantiation_count)
-            memcpy(grown, f->out->instantiations, (size_t)f->out->instantiation_count * sizeof *grown);
-        f->out->instantiations = grown;
-        f->instantiation_capacity = capacity;
-    }
-    return &f->out->instantiations[f->out->instantiation_count++];
+    struct instantiation_site *instantiations = arena_one_more(
+        f->arena, f->out->instantiations, (size_t)f->out->instantiation_count, sizeof *instantiations);
+    if (!instantiations) return NULL;
+    f->out->instantiations = instantiations;
+    return &instantiations[f->out->instantiation_count++];
 }
 
 /* Stages that are not compute: their functions are left out. */
 static bool is_graphics_word(const struct finder *f, uint32_t i, bool attribute) {
-    return is(f, i, "vertex") || is(f, i, "fragment") ||
-           (attribute && (is(f, i, "mesh") || is(f, i, "object") || is(f, i, "intersection")));
+    return token_is(f->tokens, i, "vertex") || token_is(f->tokens, i, "fragment") ||
+           (attribute && (token_is(f->tokens, i, "mesh") || token_is(f->tokens, i, "object") ||
+                          token_is(f->tokens, i, "intersection")));
 }
 
 /* The attributes that stand before a function's name, and the keyword `kernel`. */
@@ -313,7 +308,7 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
         uint32_t list = attribute_list_end(f->tokens, i);
         if (!list) {
             /* `kernel` is a keyword of Metal; anywhere before the name it can be nothing else. */
-            if (is(f, i, "kernel") && i + 1 < d->open) kernel = true;
+            if (token_is(f->tokens, i, "kernel") && i + 1 < d->open) kernel = true;
             if (is_graphics_word(f, i, false) && i + 1 < d->open) {
                 site->graphics = true;
                 site->stage = i;
@@ -323,18 +318,18 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
         uint32_t cursor = 0;
         struct attribute_use use;
         while (attribute_list_next(f->tokens, i, &cursor, &use)) {
-            if (is(f, use.name, "kernel")) kernel = true;
+            if (token_is(f->tokens, use.name, "kernel")) kernel = true;
             if (is_graphics_word(f, use.name, true)) {
                 site->graphics = true;
                 site->stage = use.name;
             }
-            if (is(f, use.name, "host_name"))
+            if (token_is(f->tokens, use.name, "host_name"))
                 site->host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
-            if (is(f, use.name, "required_threads_per_threadgroup")) {
+            if (token_is(f->tokens, use.name, "required_threads_per_threadgroup")) {
                 site->required_threads = tokens_text(f->tokens, use.first, use.last, f->arena);
                 site->required_token = use.name;
             }
-            if (is(f, use.name, "max_total_threads_per_threadgroup"))
+            if (token_is(f->tokens, use.name, "max_total_threads_per_threadgroup"))
                 site->max_threads = tokens_text(f->tokens, use.first, use.last, f->arena);
         }
         i = list;
@@ -349,16 +344,16 @@ static int count_list(const struct finder *f, uint32_t first, uint32_t last, int
     bool counted = false;
     *optional = 0;
     for (uint32_t i = first; i < last; i++) {
-        uint32_t close = is(f, i, "<") ? tokens_angle_end(f->tokens, i, last) : 0;
+        uint32_t close = token_is(f->tokens, i, "<") ? tokens_angle_end(f->tokens, i, last) : 0;
         if (close) {
             i = close - 1;
         } else if (partner(f, i) > i) {
             i = partner(f, i);
-        } else if (is(f, i, ",")) {
+        } else if (token_is(f->tokens, i, ",")) {
             count++;
             counted = false;
-        } else if (!counted && (is(f, i, "=") || token_pair(f->tokens, i, '.', '.'))) {
-            *optional += is(f, i, "=") ? 1 : ANY_NUMBER;
+        } else if (!counted && (token_is(f->tokens, i, "=") || token_pair(f->tokens, i, '.', '.'))) {
+            *optional += token_is(f->tokens, i, "=") ? 1 : ANY_NUMBER;
             counted = true;
         }
     }
@@ -378,15 +373,15 @@ static void read_template_head(const struct finder *f, const struct declaration 
 /* The name before a parameter list: the token f of "f(" and of "f<float>(". */
 static uint32_t name_before(const struct finder *f, uint32_t open) {
     uint32_t at = open - 1;
-    if (!is(f, at, ">")) return at;
+    if (!token_is(f->tokens, at, ">")) return at;
     uint32_t lowest = open > FARTHEST_LOOK ? open - FARTHEST_LOOK : 0;
     int depth = 0;
     for (; at > lowest; at--) {
         if (partner(f, at) < at)
             at = partner(f, at);
-        else if (is(f, at, ">"))
+        else if (token_is(f->tokens, at, ">"))
             depth++;
-        else if (is(f, at, "<") && --depth == 0)
+        else if (token_is(f->tokens, at, "<") && --depth == 0)
             return at - 1;
         if (at == 0) break;
     }
@@ -395,10 +390,8 @@ static uint32_t name_before(const struct finder *f, uint32_t open) {
 
 /* What may stand before the type that a function returns. */
 static bool is_function_specifier(const struct finder *f, uint32_t i) {
-    static const char *const words[] = {"inline", "constexpr", "static", "explicit", "friend"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(f, i, words[w])) return true;
-    return false;
+    static const char *const words[] = {"inline", "constexpr", "static", "explicit", "friend", NULL};
+    return token_is_one_of(f->tokens, i, words);
 }
 
 static void note_method(struct finder *f, const struct declaration *d) {
@@ -409,8 +402,8 @@ static void note_method(struct finder *f, const struct declaration *d) {
     if (!space || d->brace - d->close > 8) return;
     uint32_t first = d->start, last = d->open - 1;
     for (; first < d->open; first++) {
-        bool attribute = is(f, first, "__attribute__") && partner(f, first + 1) > first;
-        if (is(f, first, "template") && is(f, first + 1, "<"))
+        bool attribute = token_is(f->tokens, first, "__attribute__") && partner(f, first + 1) > first;
+        if (token_is(f->tokens, first, "template") && token_is(f->tokens, first + 1, "<"))
             first = angle_end(f, first + 1, d->open) - 1;
         else if (attribute_list_end(f->tokens, first))
             first = attribute_list_end(f->tokens, first);
@@ -420,8 +413,8 @@ static void note_method(struct finder *f, const struct declaration *d) {
             break;
     }
     for (uint32_t i = first; i < d->open; i++)
-        if (is(f, i, "operator")) last = i;
-    bool refers = last > first && (is(f, last - 1, "&") || is(f, last - 1, "*"));
+        if (token_is(f->tokens, i, "operator")) last = i;
+    bool refers = last > first && (token_is(f->tokens, last - 1, "&") || token_is(f->tokens, last - 1, "*"));
     if (!refers || !word_in(f, first, last, space)) return;
     struct method_site *methods =
         arena_one_more(f->arena, f->out->methods, f->out->method_count, sizeof *methods);
@@ -431,16 +424,11 @@ static void note_method(struct finder *f, const struct declaration *d) {
 }
 
 static void add_function(struct finder *f, const struct declaration *d) {
-    if (f->out->function_count == f->function_capacity) {
-        int capacity = f->function_capacity ? 2 * f->function_capacity : 64;
-        uint32_t *grown = arena_alloc(f->arena, (size_t)capacity * sizeof *grown);
-        if (!grown) return;
-        if (f->out->function_count)
-            memcpy(grown, f->out->functions, (size_t)f->out->function_count * sizeof *grown);
-        f->out->functions = grown;
-        f->function_capacity = capacity;
-    }
-    f->out->functions[f->out->function_count++] = name_before(f, d->open);
+    uint32_t *functions =
+        arena_one_more(f->arena, f->out->functions, f->out->function_count, sizeof *functions);
+    if (!functions) return;
+    f->out->functions = functions;
+    functions[f->out->function_count++] = name_before(f, d->open);
 }
 
 static void scan_declaration(struct finder *f, const struct declaration *d, const char *path, bool in_class) {
@@ -467,7 +455,7 @@ static void scan_declaration(struct finder *f, const struct declaration *d, cons
     uint32_t close = partner(f, d->brace);
     if (d->open)
         scan_function(f, d->brace + 1, close, SCOPE_FUNCTION, path);
-    else if (!is(f, d->class_word, "enum"))
+    else if (!token_is(f->tokens, d->class_word, "enum"))
         scan_class(f, d->brace + 1, close, path);
 }
 
@@ -475,7 +463,7 @@ static void scan_declaration(struct finder *f, const struct declaration *d, cons
 static void note_bit_fields(struct finder *f, const struct declaration *d) {
     if (d->open || d->brace || d->class_word) return;
     for (uint32_t i = d->start + 1; i < d->end; i++) {
-        bool colon = is(f, i + 1, ":") && !token_pair(f->tokens, i + 1, ':', ':') &&
+        bool colon = token_is(f->tokens, i + 1, ":") && !token_pair(f->tokens, i + 1, ':', ':') &&
                      !token_pair(f->tokens, i, ':', ':');
         if (!colon || !token_is_identifier(f->tokens, i)) continue;
         uint32_t *fields =
@@ -491,8 +479,10 @@ static void scan_class(struct finder *f, uint32_t first, uint32_t last, const ch
     if (f->depth >= DEEPEST_SCOPE) return;
     f->depth++;
     for (uint32_t i = first; i < last; i++) {
-        if (is(f, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
-        if ((is(f, i, "public") || is(f, i, "private") || is(f, i, "protected")) && is(f, i + 1, ":")) {
+        if (token_is(f->tokens, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
+        if ((token_is(f->tokens, i, "public") || token_is(f->tokens, i, "private") ||
+             token_is(f->tokens, i, "protected")) &&
+            token_is(f->tokens, i + 1, ":")) {
             i++;
             continue;
         }
@@ -515,26 +505,26 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
         uint32_t cursor = 0;
         struct attribute_use use;
         while (attribute_list_next(f->tokens, i, &cursor, &use)) {
-            if (is(f, use.name, "host_name"))
+            if (token_is(f->tokens, use.name, "host_name"))
                 host_name = tokens_string(f->tokens, use.first, use.last, f->arena);
-            if (is(f, use.name, "kernel")) kernel = true;
+            if (token_is(f->tokens, use.name, "kernel")) kernel = true;
         }
         i = list;
     }
     kernel |= word_in(f, start, end, "kernel");
     if (!host_name && !kernel) return;
     uint32_t open = 0;
-    if (last > start && is(f, last - 1, ")") && partner(f, last - 1) > start)
+    if (last > start && token_is(f->tokens, last - 1, ")") && partner(f, last - 1) > start)
         last = open = partner(f, last - 1);
     uint32_t name = last;
-    if (last > start && is(f, last - 1, ">")) {
+    if (last > start && token_is(f->tokens, last - 1, ">")) {
         int depth = 0;
         for (uint32_t i = last; i-- > start;) {
             if (partner(f, i) < i)
                 i = partner(f, i);
-            else if (is(f, i, ">"))
+            else if (token_is(f->tokens, i, ">"))
                 depth++;
-            else if (is(f, i, "<") && --depth == 0) {
+            else if (token_is(f->tokens, i, "<") && --depth == 0) {
                 name = i;
                 break;
             }
@@ -559,19 +549,15 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
 
 /* Words of declarations that are no variables, or whose variables have a place. */
 static bool names_no_variable(const struct finder *f, uint32_t i) {
-    static const char *const words[] = {"constant", "threadgroup", "device",   "sampler",
-                                        "operator", "friend",      "template", "concept",
-                                        "requires", "asm",         "__asm__",  "typedef"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(f, i, words[w])) return true;
-    return false;
+    static const char *const words[] = {"constant", "threadgroup", "device",  "sampler",  "operator",
+                                        "friend",   "template",    "concept", "requires", "asm",
+                                        "__asm__",  "typedef",     NULL};
+    return token_is_one_of(f->tokens, i, words);
 }
 
 static bool is_specifier(const struct finder *f, uint32_t i) {
-    static const char *const words[] = {"static", "const", "constexpr", "inline", "volatile", "extern"};
-    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
-        if (is(f, i, words[w])) return true;
-    return false;
+    static const char *const words[] = {"static", "const", "constexpr", "inline", "volatile", "extern", NULL};
+    return token_is_one_of(f->tokens, i, words);
 }
 
 /* `static const T<4> name = …`, `int name[2];`: the simple forms, so that nothing else is taken for one. */
@@ -580,12 +566,13 @@ static void note_variable(struct finder *f, const struct declaration *d) {
     uint32_t name = 0;
     int types = 0;
     for (uint32_t i = d->start; i < d->end; i++) {
-        uint32_t angle = is(f, i, "<") ? tokens_angle_end(f->tokens, i, d->end) : 0;
+        uint32_t angle = token_is(f->tokens, i, "<") ? tokens_angle_end(f->tokens, i, d->end) : 0;
         if (names_no_variable(f, i)) return;
         if (attribute_list_end(f->tokens, i)) {
             if (is_thread_attribute(f->tokens, i)) return;
             i = attribute_list_end(f->tokens, i);
-        } else if (is(f, i, "=") || is(f, i, "[") || is(f, i, "{") || is(f, i, ",")) {
+        } else if (token_is(f->tokens, i, "=") || token_is(f->tokens, i, "[") ||
+                   token_is(f->tokens, i, "{") || token_is(f->tokens, i, ",")) {
             break;
         } else if (token_pair(f->tokens, i, ':', ':')) {
             i++;
@@ -599,7 +586,7 @@ static void note_variable(struct finder *f, const struct declaration *d) {
             types++;
         }
     }
-    if (name && types >= 2 && is(f, d->end, ";")) f->out->loose_variable = name;
+    if (name && types >= 2 && token_is(f->tokens, d->end, ";")) f->out->loose_variable = name;
 }
 
 static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, const char *path) {
@@ -607,12 +594,13 @@ static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, cons
     if (f->depth >= DEEPEST_SCOPE) return;
     f->depth++;
     for (uint32_t i = first; i < last; i++) {
-        if (is(f, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
-        if (is(f, i, "inline") && is(f, i + 1, "namespace")) i++;
-        if (is(f, i, "namespace")) {
+        if (token_is(f->tokens, i, ";") || f->tokens->items[i].kind == TOKEN_DIRECTIVE) continue;
+        if (token_is(f->tokens, i, "inline") && token_is(f->tokens, i + 1, "namespace")) i++;
+        if (token_is(f->tokens, i, "namespace")) {
             uint32_t brace = i + 1;
-            while (brace < last && !is(f, brace, "{") && !is(f, brace, ";")) brace++;
-            if (is(f, brace, "{") && partner(f, brace) > brace) {
+            while (brace < last && !token_is(f->tokens, brace, "{") && !token_is(f->tokens, brace, ";"))
+                brace++;
+            if (token_is(f->tokens, brace, "{") && partner(f, brace) > brace) {
                 const char *inner = path;
                 const char *name = tokens_text(f->tokens, i + 1, brace, f->arena);
                 if (name && *name) inner = arena_printf(f->arena, "%s%s::", path, name);
@@ -622,15 +610,17 @@ static void scan_namespace(struct finder *f, uint32_t first, uint32_t last, cons
             } else {
                 i = brace;
             }
-        } else if (is(f, i, "extern") && i + 2 < last && f->tokens->items[i + 1].kind == TOKEN_STRING &&
-                   is(f, i + 2, "{") && partner(f, i + 2) > i + 2) {
+        } else if (token_is(f->tokens, i, "extern") && i + 2 < last &&
+                   f->tokens->items[i + 1].kind == TOKEN_STRING && token_is(f->tokens, i + 2, "{") &&
+                   partner(f, i + 2) > i + 2) {
             scan_namespace(f, i + 3, partner(f, i + 2), path);
             i = partner(f, i + 2);
-        } else if (is(f, i, "template") && !is(f, i + 1, "<")) {
+        } else if (token_is(f->tokens, i, "template") && !token_is(f->tokens, i + 1, "<")) {
             uint32_t end = statement_end(f, i, last);
             scan_instantiation(f, i, end, path);
             i = end;
-        } else if (is(f, i, "using") || is(f, i, "typedef") || is(f, i, "static_assert")) {
+        } else if (token_is(f->tokens, i, "using") || token_is(f->tokens, i, "typedef") ||
+                   token_is(f->tokens, i, "static_assert")) {
             struct declaration d = read_declaration(f, i, last);
             if (d.brace && d.class_word) scan_declaration(f, &d, path, false);
             i = statement_end(f, i, last);
