@@ -86,8 +86,8 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     struct hash found = hash_bytes(bytes, size);
     if (header.size != size || found.low != header.checksum.low || found.high != header.checksum.high)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
-    bool sound = header.engine == ENGINE_SCALAR || header.engine == ENGINE_PTX ||
-                 (header.engine == ENGINE_SIMD && lanes_are_sound(header.lanes));
+    bool sound = header.engine < ENGINE_COUNT &&
+                 (!engine_traits(header.engine)->is_vector || lanes_are_sound(header.lanes));
     if (header.threadgroup_filled > header.threadgroup_bytes) sound = false;
     if (!sound || header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS ||
         header.site_count < 0)
@@ -98,7 +98,8 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
         size - header.object_size - header.refusal_size != bindings + sites)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not match its size");
     const char *object = bytes + bindings + sites;
-    bool text = header.engine == ENGINE_PTX && (header.object_size < 4 || memcmp(object, "\177ELF", 4) != 0);
+    bool text = engine_traits(header.engine)->may_be_text &&
+                (header.object_size < 4 || memcmp(object, "\177ELF", 4) != 0);
     if (text && (!header.object_size || object[header.object_size - 1]))
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's text is unterminated");
     struct image out = {.binding_count = header.binding_count,

@@ -3,10 +3,8 @@
 #ifndef SMELT_ABI_IMAGE_H
 #define SMELT_ABI_IMAGE_H
 
+#include "abi/engine.h"
 #include "base/error.h"
-
-/* PTX: code of one thread for NVIDIA GPUs, where a simdgroup is a warp. */
-enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX };
 
 /* Bytes by which the buffers of a small launch stay below 2^31. */
 #define SMALL_REACH (1 << 24)

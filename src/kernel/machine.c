@@ -44,6 +44,7 @@ smelt_status smelt_llvm_find(char **path, char **version) {
 int smelt_device_vector_bits(const char *name) {
     const struct device *device;
     const struct compiler *compiler;
-    if (!name || device_find(name, &device) != SMELT_OK || device->engine != ENGINE_SIMD) return 0;
+    if (!name || device_find(name, &device) != SMELT_OK || !engine_traits(device->engine)->is_vector)
+        return 0;
     return compiler_open(&compiler) == SMELT_OK ? compiler->vector_bits(target_cpu()) : 0;
 }

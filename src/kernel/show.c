@@ -63,11 +63,11 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     device->shape(launch, desc->barrier_hint, shape);
     options->target = device->target;
     options->after = desc->after;
-    if (vectors && (desc->target || shape->engine != ENGINE_SIMD))
+    if (vectors && (desc->target || !engine_traits(shape->engine)->is_vector))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "kernel '%s': stages simd and why need the SIMD engine; %s '%s' uses another", what,
                     desc->target ? "target" : "device", desc->target ? desc->target : device->name);
-    if (desc->target || (stage == SMELT_STAGE_PTX && shape->engine != ENGINE_PTX)) {
+    if (desc->target || (stage == SMELT_STAGE_PTX && !engine_traits(shape->engine)->is_gpu)) {
         gpu_shape(launch, desc->barrier_hint, shape);
         options->target = desc->target ? desc->target : present_target();
     }

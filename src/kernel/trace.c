@@ -7,10 +7,6 @@
 /* Of more buffers only the sums are told. */
 #define MOST_BUFFERS 64
 
-static const char *engine_name(uint32_t engine) {
-    return engine == ENGINE_SIMD ? "simd" : engine == ENGINE_PTX ? "ptx" : "scalar";
-}
-
 /* The name a parameter has in the kernel's text. */
 static const char *parameter_name(const struct launch *launch, int index) {
     const struct entry *entry = launch->entry;
@@ -59,7 +55,7 @@ void trace_launch(struct trace_span span, const struct launch *launch, smelt_sta
     }
     trace_string(&slice, "kernel", launch->what);
     trace_string(&slice, "device", launch->device->name);
-    trace_string(&slice, "engine", engine_name(image->engine));
+    trace_string(&slice, "engine", engine_traits(image->engine)->name);
     add_triple(&slice, "grid", launch->grid);
     add_triple(&slice, "threadgroup", launch->group_size);
     add_triple(&slice, "groups", launch->groups);
@@ -82,7 +78,7 @@ void trace_compile(struct trace_span span, const struct launch *launch, bool cac
     trace_string(&slice, "device", launch->device->name);
     if (launch->device->target) trace_string(&slice, "target", launch->device->target);
     trace_string(&slice, "cache", cache_hit ? "hit" : "miss");
-    if (status == SMELT_OK) trace_string(&slice, "engine", engine_name(launch->image->engine));
+    if (status == SMELT_OK) trace_string(&slice, "engine", engine_traits(launch->image->engine)->name);
     trace_status(&slice, status);
     trace_end(span, &slice);
 }

@@ -130,7 +130,7 @@ static smelt_status make_target_codes(const struct work *work, struct slot *slot
             note_entry(&slot->entry, &image);
             if (gpu)
                 shapes_for_gpu(work->request->desc, &slot->entry, &image, &shapes);
-            else if (image.engine != ENGINE_SCALAR) /* whose one code runs every launch */
+            else if (!engine_traits(image.engine)->serves_all)
                 shapes_for_cpu(work->request->desc, &slot->entry, &shapes);
         }
         image_free(&image);

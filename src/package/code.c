@@ -93,7 +93,7 @@ smelt_status package_code(const struct package *package, const struct package_en
     int target = reason.length ? -1 : package_target_here(package, options->target, &ignored);
     text_free(&ignored);
     if (target >= 0) code = package_find_code(entry, target, wanted);
-    bool well = code && (code->engine == ENGINE_SCALAR || shape_serves_well(&code->shape, wanted));
+    bool well = code && (engine_traits(code->engine)->serves_all || shape_serves_well(&code->shape, wanted));
     if (well) {
         text_free(&reason);
         *note = note_of(&package->targets[target], code, options, true);

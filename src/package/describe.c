@@ -16,7 +16,7 @@ static void describe_gpu_shape(const struct code_shape *shape, struct text *out)
 }
 
 void describe_shape(const struct code_shape *shape, struct text *out) {
-    if (shape->engine == ENGINE_PTX) {
+    if (engine_traits(shape->engine)->is_gpu) {
         describe_gpu_shape(shape, out);
         return;
     }
@@ -82,8 +82,8 @@ static void describe_entry(const struct package *package, const struct package_e
     for (int i = 0; i < e->code_count; i++) {
         const struct package_code *c = &e->codes[i];
         text_addf(out, "  code for %s, %zu bytes: ", package->targets[c->target].name, c->image.size);
-        if (c->engine == ENGINE_SCALAR)
-            text_add(out, "the scalar engine");
+        if (engine_traits(c->engine)->serves_all)
+            text_addf(out, "the %s engine", engine_traits(c->engine)->name);
         else
             describe_shape(&c->shape, out);
         text_add(out, "\n");

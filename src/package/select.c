@@ -83,7 +83,7 @@ static bool serves_well_on_gpu(const struct code_shape *made, const struct code_
 
 bool shape_serves(const struct code_shape *made, const struct code_shape *wanted) {
     if (made->engine != wanted->engine) return false;
-    if (made->engine == ENGINE_PTX) return serves_on_gpu(made, wanted);
+    if (engine_traits(made->engine)->is_gpu) return serves_on_gpu(made, wanted);
     if (wanted->polled && !made->polled) return false;
     if (made->small && !wanted->small) return false;
     if (wanted->masked && !made->masked) return false;
@@ -98,7 +98,7 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
 }
 
 bool shape_serves_well(const struct code_shape *made, const struct code_shape *wanted) {
-    if (made->engine == ENGINE_PTX) return serves_well_on_gpu(made, wanted);
+    if (engine_traits(made->engine)->is_gpu) return serves_well_on_gpu(made, wanted);
     struct code_shape same = *made;
     same.polled = wanted->polled;
     if (!shape_serves(made, wanted) || made->small != wanted->small) return false;
@@ -119,7 +119,7 @@ static int score_on_gpu(const struct code_shape *made, const struct code_shape *
 /* Of two codes that serve, the one made for more of what is known is the faster. */
 static int score(const struct package_code *code, const struct code_shape *wanted) {
     const struct code_shape *made = &code->shape;
-    if (made->engine == ENGINE_PTX) return score_on_gpu(made, wanted);
+    if (engine_traits(made->engine)->is_gpu) return score_on_gpu(made, wanted);
     bool exact = made->size[0] && made->size[1] && made->size[2];
     return 1000 * shape_serves_well(made, wanted) + 500 * exact + 256 * !made->masked + (int)made->multiple +
            32 * (made->rows || one_dimensional(made)) + 16 * (made->small != 0) +
@@ -131,9 +131,8 @@ const struct package_code *package_find_code(const struct package_entry *entry, 
     const struct package_code *best = NULL;
     for (int i = 0; i < entry->code_count; i++) {
         const struct package_code *code = &entry->codes[i];
-        /* The scalar engine's code runs every launch, whatever it was made instead of. */
-        bool scalar = code->engine == ENGINE_SCALAR;
-        if ((int)code->target != target || !(scalar || shape_serves(&code->shape, wanted))) continue;
+        bool serves_all = engine_traits(code->engine)->serves_all;
+        if ((int)code->target != target || !(serves_all || shape_serves(&code->shape, wanted))) continue;
         if (!best || score(code, wanted) > score(best, wanted)) best = code;
     }
     return best;
