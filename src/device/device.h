@@ -4,7 +4,8 @@
 
 #include "abi/image.h"
 
-struct executable; /* the device's own */
+struct executable;
+struct code_head;
 struct entry;
 struct memory;
 struct memory_space;
@@ -80,10 +81,11 @@ struct device {
     const struct stream_functions *streams;
     const struct event_functions *events;
     const struct recording_functions *recordings;
-    /* An entry under `name` (for messages), with no code yet. */
-    smelt_status (*load)(const struct device *device, const struct code_source *source, const char *name,
-                         struct executable **executable);
-    void (*unload)(struct executable *executable);
+    size_t code_bytes; /* of its own code, which begins with a struct code_head (device/executable.h) */
+    /* Makes a code ready to run, of which the head is set and the rest zeros; frees what it has beside its
+     * image, also after a failure. */
+    smelt_status (*make_code)(struct executable *executable, struct code_head *code);
+    void (*free_code)(struct executable *executable, struct code_head *code);
     /* Makes the codes the launch needs where they are missing; launch->image is that of its full groups'
      * code, if it has any, and lives as long as the executable. */
     smelt_status (*prepare)(struct launch *launch, struct preparation *preparation);

@@ -3,6 +3,7 @@
 #include "array/array.h"
 #include "base/interrupt.h"
 #include "base/reserved.h"
+#include "device/executable.h"
 #include "kernel/library.h"
 #include "kernel/transfer.h"
 #include "kernel/show.h"
@@ -17,8 +18,7 @@ smelt_function *smelt_function_retain(smelt_function *function) {
 
 void smelt_function_release(smelt_function *function) {
     if (!function || atomic_fetch_sub(&function->references, 1) != 1) return;
-    for (int i = 0; i < function->loaded_count; i++)
-        function->loaded[i].device->unload(function->loaded[i].executable);
+    for (int i = 0; i < function->loaded_count; i++) executable_unload(function->loaded[i].executable);
     smelt_library_release(function->library);
     arena_free(&function->arena);
     pthread_mutex_destroy(&function->lock);
@@ -67,7 +67,7 @@ static smelt_status get_executable(smelt_function *function, const struct device
         struct code_source source = {.compile = function->packaged ? load_function : compile_function,
                                      .context = function,
                                      .barrier_hint = barrier_hint(function)};
-        status = device->load(device, &source, function->entry->host_name, out);
+        status = executable_load(device, &source, function->entry->host_name, out);
         if (status == SMELT_OK) function->loaded[function->loaded_count++] = (struct loaded){device, *out};
     }
     pthread_mutex_unlock(&function->lock);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/reserved.h"
+#include "device/executable.h"
 #include "kernel/kernel.h"
 #include "kernel/show.h"
 #include "kernel/trace.h"
@@ -114,7 +115,7 @@ smelt_kernel *smelt_kernel_retain(smelt_kernel *kernel) {
 }
 
 static void variant_free(struct variant *variant) {
-    if (variant->executable) variant->key.device->unload(variant->executable);
+    executable_unload(variant->executable);
     if (variant->translated) translation_free(&variant->translation);
     signature_free(&variant->signature);
     free(variant);
@@ -315,7 +316,7 @@ static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_de
         struct code_source source = {.compile = compile_variant,
                                      .context = variant,
                                      .barrier_hint = compile_has_barrier(&variant->translation)};
-        status = key->device->load(key->device, &source, kernel->desc.name, &variant->executable);
+        status = executable_load(key->device, &source, kernel->desc.name, &variant->executable);
     }
     if (status != SMELT_OK) {
         variant_free(variant);

@@ -3,7 +3,7 @@
 #include "cuda/launches.h"
 
 #include "array/array.h"
-#include "device/device.h"
+#include "device/executable.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static smelt_status launch(struct entry *entry, struct launch *launch) {
     struct preparation preparation;
     struct code_source source = {.compile = give_image, .context = entry};
     OK(device_find("cuda", &device));
-    OK(device->load(device, &source, "entry", &launch->executable));
+    OK(executable_load(device, &source, "entry", &launch->executable));
     launch_count_groups(launch);
     smelt_status status = device->prepare(launch, &preparation);
     if (status == SMELT_OK) {
@@ -50,7 +50,7 @@ static smelt_status launch(struct entry *entry, struct launch *launch) {
         assert_false(preparation.compiled);
         status = device->run(launch);
     }
-    device->unload(launch->executable);
+    executable_unload(launch->executable);
     return status;
 }
 

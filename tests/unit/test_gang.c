@@ -49,7 +49,7 @@ static void add_code(struct executable *executable, const struct fake *fake, con
         code->head.image.engine = ENGINE_SCALAR;
         code->thread = fake->thread;
     }
-    executable_add(executable, code);
+    executable_add(executable, &code->head);
 }
 
 static smelt_status launch_fake(const struct fake *fake, struct launch *launch) {
@@ -59,11 +59,11 @@ static smelt_status launch_fake(const struct fake *fake, struct launch *launch) 
     launch_count_groups(launch);
     launch_shapes(launch, fake->barrier_hint, &shapes);
     assert_int_equal(device_find("cpu", &cpu), SMELT_OK);
-    assert_int_equal(cpu->load(cpu, &source, "fake", &launch->executable), SMELT_OK);
+    assert_int_equal(executable_load(cpu, &source, "fake", &launch->executable), SMELT_OK);
     if (shapes.has_full) add_code(launch->executable, fake, &shapes.full, shapes.full.masked);
     if (shapes.has_edge) add_code(launch->executable, fake, &shapes.edge, true);
     smelt_status status = cpu->run(launch);
-    cpu->unload(launch->executable);
+    executable_unload(launch->executable);
     return status;
 }
 

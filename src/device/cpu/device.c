@@ -8,11 +8,6 @@
 #include "device/cpu_shape.h"
 #include "device/log.h"
 
-static smelt_status load(const struct device *device, const struct code_source *source, const char *name,
-                         struct executable **out) {
-    return executable_create(source, name, device->engine, out);
-}
-
 static smelt_status prepare(struct launch *launch, struct preparation *preparation) {
     struct launch_codes codes;
     *preparation = (struct preparation){false, false};
@@ -121,8 +116,9 @@ static const struct device cpu_device = {
     .engine = ENGINE_SIMD,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,
     .thread_limit = MAX_THREADS_PER_GROUP,
-    .load = load,
-    .unload = executable_free,
+    .code_bytes = sizeof(struct code),
+    .make_code = cpu_make_code,
+    .free_code = cpu_free_code,
     .prepare = prepare,
     .shape = shape_simd,
     .threads = pool_size,
@@ -135,8 +131,9 @@ static const struct device cpu_scalar_device = {
     .engine = ENGINE_SCALAR,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,
     .thread_limit = MAX_THREADS_PER_GROUP,
-    .load = load,
-    .unload = executable_free,
+    .code_bytes = sizeof(struct code),
+    .make_code = cpu_make_code,
+    .free_code = cpu_free_code,
     .prepare = prepare,
     .shape = shape_scalar,
     .threads = pool_size,

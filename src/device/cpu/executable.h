@@ -1,11 +1,10 @@
-/* An entry on the CPU and its codes: machine code made for one shape of launch each, when it is first needed,
- * kept until the entry is unloaded. */
+/* Codes of an entry on the CPU: machine code, and which of it a launch runs. */
 #ifndef SMELT_DEVICE_CPU_EXECUTABLE_H
 #define SMELT_DEVICE_CPU_EXECUTABLE_H
 
 #include "abi/cpu_context.h"
 #include "device/cpu/object.h"
-#include "device/code_list.h"
+#include "device/executable.h"
 
 struct code {
     struct code_head head; /* what the SIMD engine refused is code of the scalar engine */
@@ -14,20 +13,9 @@ struct code {
     gang_function *gang;     /* where it is ENGINE_SIMD */
 };
 
-struct executable {
-    char *name;
-    struct code_source source;
-    enum engine engine; /* wanted */
-    struct code_list codes;
-    atomic_flag refusal_logged;
-};
-
-smelt_status executable_create(const struct code_source *source, const char *name, enum engine engine,
-                               struct executable **executable);
-void executable_free(struct executable *executable);
-
-/* As code_list_add: takes `made`, heap memory, over. */
-const struct code *executable_add(struct executable *executable, struct code *made);
+/* Of struct device. */
+smelt_status cpu_make_code(struct executable *executable, struct code_head *code);
+void cpu_free_code(struct executable *executable, struct code_head *code);
 
 /* The codes of a launch: for its full groups and for those at the edge; the same for both where one serves,
  * or NULL where there is no such group. Either both are of the SIMD engine or both are one code of the scalar

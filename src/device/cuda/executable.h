@@ -1,9 +1,9 @@
-/* An entry on a GPU and its codes. */
+/* Codes of an entry on a GPU. */
 #ifndef SMELT_DEVICE_CUDA_EXECUTABLE_H
 #define SMELT_DEVICE_CUDA_EXECUTABLE_H
 
 #include "device/cuda/module.h"
-#include "device/code_list.h"
+#include "device/executable.h"
 
 /* One slot of struct cuda_parameters, in their order. */
 struct cuda_slot {
@@ -22,17 +22,9 @@ struct cuda_code {
     uint32_t slot_count, parameter_bytes;
 };
 
-struct executable {
-    char *name;
-    struct code_source source;
-    struct cuda_gpu *gpu;
-    struct code_list codes;
-    pthread_mutex_t lock; /* to load a module, and to change what it allows */
-};
-
-smelt_status cuda_load(const struct device *device, const struct code_source *source, const char *name,
-                       struct executable **executable);
-void cuda_unload(struct executable *executable);
+/* Of struct device. */
+smelt_status cuda_make_code(struct executable *executable, struct code_head *code);
+void cuda_free_code(struct executable *executable, struct code_head *code);
 
 /* The code for a launch, compiled where it is missing, and its module, loaded where the GPU's present epoch
  * has none yet. `preparation` may be NULL. */

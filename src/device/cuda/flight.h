@@ -9,6 +9,7 @@
 
 struct flight {
     struct executable *executable;
+    struct cuda_gpu *gpu;
     const struct launch *request;
     struct cuda_code *code;
     struct cuda_module *module;

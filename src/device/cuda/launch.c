@@ -37,7 +37,7 @@ static smelt_status measure_grid(struct flight *f) {
     if (rows > GPU_MOST_BLOCKS)
         return fail(SMELT_ERROR_LIMIT,
                     "kernel '%s': the grid has %llu threadgroups; device '%s' allows at most %llu",
-                    f->executable->name, (unsigned long long)total, f->executable->gpu->name,
+                    f->executable->name, (unsigned long long)total, f->gpu->name,
                     (unsigned long long)GPU_MOST_BLOCKS * GPU_FOLDED_ROW);
     f->blocks[0] = (uint32_t)width;
     f->blocks[1] = (uint32_t)rows;
@@ -113,7 +113,7 @@ static smelt_status fill_slots(struct flight *f) {
 /* Under the executable's lock: what is allowed never gets less. */
 static CUresult raise_limit(struct flight *f) {
     struct cuda_module *module = f->module;
-    const struct cuda_driver *driver = f->executable->gpu->driver;
+    const struct cuda_driver *driver = f->gpu->driver;
     if (f->shared_bytes <= atomic_load(&module->most_bytes)) return CUDA_SUCCESS;
     CUresult result = driver->function_set(module->function, MAX_DYNAMIC_SHARED_BYTES, (int)f->shared_bytes);
     if (result == CUDA_SUCCESS) atomic_store(&module->most_bytes, f->shared_bytes);
@@ -123,7 +123,7 @@ static CUresult raise_limit(struct flight *f) {
 /* More than the usual amount must be asked for, once for each module. */
 static smelt_status allow_shared(struct flight *f) {
     struct executable *executable = f->executable;
-    struct cuda_gpu *gpu = executable->gpu;
+    struct cuda_gpu *gpu = f->gpu;
     if (f->shared_bytes <= atomic_load_explicit(&f->module->most_bytes, memory_order_relaxed))
         return SMELT_OK;
     if (f->shared_bytes > gpu->device.threadgroup_limit)
@@ -155,7 +155,7 @@ static void trace(const struct flight *f, const struct cuda_mark *mark, CUresult
 }
 
 smelt_status flight_launch(struct flight *f) {
-    struct cuda_gpu *gpu = f->executable->gpu;
+    struct cuda_gpu *gpu = f->gpu;
     size_t bytes = f->code->parameter_bytes;
     void *extra[] = {PARAMETER_BUFFER, &f->parameters, PARAMETER_BUFFER_BYTES, &bytes, PARAMETERS_END};
     struct cuda_mark mark = cuda_mark_begin(f->stream);
@@ -170,7 +170,7 @@ smelt_status flight_launch(struct flight *f) {
 
 static smelt_status enqueue(struct flight *f) {
     const struct launch *request = f->request;
-    TRY(cuda_stream_for(f->executable->gpu, request->stream, &f->stream));
+    TRY(cuda_stream_for(f->gpu, request->stream, &f->stream));
     TRY(measure_grid(f));
     TRY(fill_slots(f));
     TRY(allow_shared(f));
@@ -207,8 +207,7 @@ static smelt_status check_elements(const struct flight *f) {
                 SMELT_ERROR_INVALID_ARGUMENT,
                 "kernel '%s': buffer %d begins at address 0x%llx; device '%s' needs a multiple of %d, "
                 "the size of the kernel's elements",
-                f->executable->name, slot->index, (unsigned long long)address, f->executable->gpu->name,
-                slot->element);
+                f->executable->name, slot->index, (unsigned long long)address, f->gpu->name, slot->element);
     }
     return SMELT_OK;
 }
@@ -229,15 +228,16 @@ static smelt_status run(const struct launch *request) {
     struct flight f;
     CUcontext previous;
     f.executable = executable;
+    f.gpu = cuda_gpu_of(executable->device);
     f.request = request;
     f.scratch_count = 0;
     f.logged = false;
-    TRY(cuda_enter(executable->gpu, &previous));
+    TRY(cuda_enter(f.gpu, &previous));
     struct launch anywhere;
     smelt_status status = find_code(&f, &anywhere);
     if (status == SMELT_OK) status = enqueue(&f);
     for (int i = 0; i < f.scratch_count; i++) cuda_scratch_give(f.stream, f.scratch[i]);
-    cuda_leave(executable->gpu, previous);
+    cuda_leave(f.gpu, previous);
     if (f.logged) cuda_log_deliver(&f);
     return status;
 }
@@ -260,8 +260,9 @@ static smelt_status prepare(struct launch *launch, struct preparation *preparati
 }
 
 void cuda_device_functions(struct device *device) {
-    device->load = cuda_load;
-    device->unload = cuda_unload;
+    device->code_bytes = sizeof(struct cuda_code);
+    device->make_code = cuda_make_code;
+    device->free_code = cuda_free_code;
     device->prepare = prepare;
     device->shape = gpu_shape;
     device->run = run;

@@ -10,7 +10,7 @@ static uint64_t capacity_of(const struct flight *flight) {
 }
 
 smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address) {
-    struct cuda_gpu *gpu = flight->executable->gpu;
+    struct cuda_gpu *gpu = flight->gpu;
     struct cuda_log head = {.capacity = capacity_of(flight)};
     size_t bytes = sizeof head + head.capacity * sizeof(uint64_t);
     TRY(flight_scratch(flight, bytes, address));
@@ -45,7 +45,7 @@ static size_t limit(const struct cuda_driver *driver, uint64_t address, size_t b
 /* Text that cannot be read is empty: the address was the kernel's own idea. */
 static size_t read_text(void *context, char *to, uint64_t address, size_t bytes) {
     struct reader *reader = context;
-    const struct cuda_driver *driver = reader->flight->executable->gpu->driver;
+    const struct cuda_driver *driver = reader->flight->gpu->driver;
     struct kept_text *kept = &reader->kept[address / 8 % KEPT_TEXTS];
     if (bytes > LONGEST_TEXT) bytes = LONGEST_TEXT;
     if (kept->address != address || kept->asked < bytes) {

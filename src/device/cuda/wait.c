@@ -21,7 +21,7 @@ struct watch {
  * reset meanwhile. */
 static void set_flag(struct watch *watch) {
     static const uint32_t set = 1;
-    struct cuda_gpu *gpu = watch->flight->executable->gpu;
+    struct cuda_gpu *gpu = watch->flight->gpu;
     CUcontext previous = NULL;
     if (gpu->driver->context_get(&previous) != CUDA_SUCCESS) return;
     (void)gpu->driver->context_set(gpu->context);
@@ -63,7 +63,7 @@ static smelt_status arm(struct watch *watch, double seconds) {
 }
 
 static smelt_status watch_open(struct watch *watch, struct flight *flight) {
-    struct cuda_gpu *gpu = flight->executable->gpu;
+    struct cuda_gpu *gpu = flight->gpu;
     const char *name = flight->executable->name;
     watch->flight = flight;
     TRY(flight_scratch(flight, sizeof(uint32_t), &watch->flag));
@@ -82,7 +82,7 @@ static smelt_status watch_open(struct watch *watch, struct flight *flight) {
 /* The launch's own failure goes before. */
 static smelt_status watch_close(struct watch *watch, smelt_status status) {
     const struct executable *executable = watch->flight->executable;
-    const struct cuda_driver *driver = executable->gpu->driver;
+    const struct cuda_driver *driver = watch->flight->gpu->driver;
     bool expired, interrupted;
     alarm_disarm(watch->alarm);
     interrupt_watch_close(watch->interrupt);
@@ -107,7 +107,7 @@ struct stopwatch {
 };
 
 static smelt_status stopwatch_open(struct flight *flight, struct stopwatch *watch) {
-    struct cuda_gpu *gpu = flight->executable->gpu;
+    struct cuda_gpu *gpu = flight->gpu;
     CUDA_TRY(gpu, gpu->driver->event_create(&watch->start, 0), "an event");
     CUresult result = gpu->driver->event_create(&watch->end, 0);
     if (result != CUDA_SUCCESS) (void)gpu->driver->event_destroy(watch->start);
@@ -115,8 +115,8 @@ static smelt_status stopwatch_open(struct flight *flight, struct stopwatch *watc
 }
 
 static void stopwatch_close(struct flight *flight, struct stopwatch *watch) {
-    (void)flight->executable->gpu->driver->event_destroy(watch->start);
-    (void)flight->executable->gpu->driver->event_destroy(watch->end);
+    (void)flight->gpu->driver->event_destroy(watch->start);
+    (void)flight->gpu->driver->event_destroy(watch->end);
 }
 
 static smelt_status launch_and_finish(struct flight *flight) {
@@ -126,7 +126,7 @@ static smelt_status launch_and_finish(struct flight *flight) {
 
 /* From the launch's first thread to its last. */
 static smelt_status measure(struct flight *flight) {
-    struct cuda_gpu *gpu = flight->executable->gpu;
+    struct cuda_gpu *gpu = flight->gpu;
     struct stopwatch watch;
     float milliseconds = 0;
     TRY(stopwatch_open(flight, &watch));
