@@ -79,11 +79,10 @@ sanitize: packages
 format:
 	@git ls-files '*.c' '*.h' '*.cpp' '*.hpp' | grep -v '^prelude/' | xargs clang-format-19 -i
 
-# clang-tidy and cppcheck over our C (needs the packages clang-tidy-19 and cppcheck, which tests do not).
-lint: compile
-	@cppcheck --enable=warning,portability,performance --inline-suppr --std=c17 -q --error-exitcode=1 \
-	  --suppress=internalAstError -I include -I src src cli
-	@git ls-files 'src/*.c' 'cli/*.c' | xargs -P 2 -n 8 clang-tidy-19 -p $(BUILD) --quiet
+# The tests that read the sources (clang-format, clang-tidy, cppcheck, mypy, ruff), and clang's static analyzer.
+lint: all
+	@sh cmake/install_packages.sh --optional packages-check.txt
+	@ctest --test-dir $(BUILD) --output-on-failure -C long -R lint -j 2
 
 clean:
 	@rm -rf $(BUILD)

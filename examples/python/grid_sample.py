@@ -108,7 +108,8 @@ def grid_sample(x, grid):
 
 @grid_sample.vjp
 def grid_sample_vjp(primals, cotangent, output):
-    return tuple(backward(*primals, cotangent))
+    x, grid = primals
+    return tuple(backward(x, grid, cotangent))
 
 
 def main() -> None:

@@ -132,7 +132,7 @@ qr = with_fallback(kernel_qr, reference_qr)
 def residuals(a: np.ndarray, q: np.ndarray, r: np.ndarray) -> tuple[float, float]:
     """||A - Q R|| / ||A|| and ||I - Qᵀ Q||, in float64."""
     a, q, r = (np.asarray(x, dtype=np.float64) for x in (a, q, r))
-    return (float(np.linalg.norm(a - q @ r) / max(np.linalg.norm(a), 1e-300)),
+    return (float(np.linalg.norm(a - q @ r)) / max(float(np.linalg.norm(a)), 1e-300),
             float(np.linalg.norm(np.eye(q.shape[1]) - q.T @ q)))
 
 

@@ -366,8 +366,9 @@ class Library {
 
     std::vector<std::string> function_names() const {
         std::vector<std::string> names;
-        for (int i = 0; i < smelt_library_function_count(get()); i++)
-            names.emplace_back(smelt_library_function_name(get(), i));
+        int count = smelt_library_function_count(get());
+        names.reserve(static_cast<std::size_t>(count > 0 ? count : 0));
+        for (int i = 0; i < count; i++) names.emplace_back(smelt_library_function_name(get(), i));
         return names;
     }
     // The function of that host name, "" for the only one; compiled at its first run.

@@ -212,7 +212,10 @@ smelt_array *array_of_values(PyObject *o, smelt_dtype dtype) {
     }
     values.stored = stored_dtype(values.rank, dtype);
     smelt_status status = smelt_array_create(values.stored, values.shape, &array);
-    if (status != SMELT_OK) return (smelt_array *)(void *)raise_status(status);
+    if (status != SMELT_OK) {
+        raise_status(status);
+        return NULL;
+    }
     values.next = smelt_array_data(array);
     bool stored = store(&values, o, 0, smelt_array_size(array));
     if (stored && values.stored == dtype) return array;

@@ -59,7 +59,7 @@ smelt_array *vjp_unary(struct expression *e, const struct node *node, int input,
 #define CASE(operation, derivative)   \
     case SMELT_OPERATION_##operation: \
         return derivative;
-        UNARY_DERIVATIVES(CASE)
+        UNARY_DERIVATIVES(CASE) /* NOLINT(bugprone-branch-clone): rows of the table may agree */
 #undef CASE
     default:
         return NULL;
@@ -123,7 +123,7 @@ smelt_array *vjp_binary(struct expression *e, const struct node *node, int input
 #define CASE(operation, by_a, by_b)   \
     case SMELT_OPERATION_##operation: \
         return input == 0 ? by_a : by_b;
-        BINARY_DERIVATIVES(CASE)
+        BINARY_DERIVATIVES(CASE) /* NOLINT(bugprone-branch-clone): so may its columns */
 #undef CASE
     default:
         return NULL;

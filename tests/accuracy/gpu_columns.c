@@ -55,7 +55,7 @@ static const char *old_cells(const char *old, const char *first, size_t first_le
     while ((line = next_line(&rest, &size))) {
         if (cells < 0) cells = cpu_cells(line, size);
         const char *at = cell_at(line, size, 0), *gpu = cell_at(line, size, cells);
-        if ((size_t)(line + size - at) < first_length || strncmp(at, first, first_length)) continue;
+        if ((size_t)(line + size - at) < first_length || strncmp(at, first, first_length) != 0) continue;
         *length = (size_t)(line + size - gpu);
         return *length ? gpu : NULL;
     }
@@ -68,8 +68,9 @@ static const char *new_cells(const char *results, const char *name, const char *
     const char *rest = results, *line;
     size_t size, name_length = strlen(name);
     while ((line = next_line(&rest, &size))) {
-        if (size < name_length + 2 + first_length || strncmp(line, name, name_length) ||
-            strncmp(line + name_length, " |", 2) || strncmp(line + name_length + 2, first, first_length))
+        if (size < name_length + 2 + first_length || strncmp(line, name, name_length) != 0 ||
+            strncmp(line + name_length, " |", 2) != 0 ||
+            strncmp(line + name_length + 2, first, first_length) != 0)
             continue;
         const char *cells = line + name_length + 2 + first_length;
         *length = (size_t)(line + size - cells);

@@ -236,7 +236,7 @@ void measure_all(const struct engines *engines, enum density density, const char
             while (!density && !only && first + count < accuracy_function_count && count < 32 &&
                    accuracy_functions[first + count].arguments == accuracy_functions[first].arguments)
                 count++;
-            if (only && strcmp(only, accuracy_functions[first].name)) continue;
+            if (only && strcmp(only, accuracy_functions[first].name) != 0) continue;
             if (density)
                 fprintf(stderr, "%s %s\n", type_name(measured_types[type]), accuracy_functions[first].name);
             measure_group(engines, type, density, first, count, measurements);

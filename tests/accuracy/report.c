@@ -224,7 +224,7 @@ static void check_rows(const char *path, const char *document, const char *name,
         if (row < 0) continue;
         char expected[64] = "no further row";
         if (row < count) snprintf(expected, sizeof expected, "| %s |", rows[row]);
-        if (strncmp(line, expected, strlen(expected)))
+        if (strncmp(line, expected, strlen(expected)) != 0)
             failed("%s: row %d of table %s should begin with %s: write the tables again", path, row, name,
                    expected);
     }

@@ -48,6 +48,7 @@ static void arrays_hold_values() {
     copy.data<float>()[0] = 7;
     expect_equal(x.data<const float>()[0], 7.f, "an element written through a copy of the handle");
     array moved = std::move(copy);
+    // NOLINTNEXTLINE(bugprone-use-after-move): what a move leaves is what is tested
     expect(copy.get() == nullptr && moved.get() == x.get(), "a moved handle");
     const array &same = moved;
     moved = same;

@@ -11,7 +11,6 @@ import tempfile
 import traceback
 
 SMELT = os.path.abspath(sys.argv[1])
-NOTHING = object()
 
 EXP_BODY = "uint i = thread_position_in_grid.x;\nout[i] = metal::exp(T(inp[i]));\n"
 COUNT = 16

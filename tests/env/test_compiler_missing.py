@@ -53,6 +53,7 @@ def test_clang_in_path_of_version_19(scratch):
     real = shutil.which("clang-19") or shutil.which("clang")
     folder = os.path.join(scratch.path, "bin")
     os.mkdir(folder)
+    assert real, "no clang is in PATH"
     os.symlink(os.path.realpath(real), os.path.join(folder, "clang"))
     done, output = scratch.run_exp(PATH=folder)
     expect_exp(done, output)

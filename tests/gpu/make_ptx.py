@@ -78,7 +78,7 @@ def main():
         smelt = options.smelt.resolve()
         kernels = [(n, c) for n, c in [*of_cases(smelt, folder), *of_families(smelt)] if re.search(options.only, n)]
         kernels = kernels[::1 if "SMELT_TEST_FULL" in os.environ else options.every]
-        for (name, _), problem in zip(kernels, pool.map(lambda k: make(*k, options, folder), kernels)):
+        for (name, _), problem in zip(kernels, pool.map(lambda k: make(k[0], k[1], options, folder), kernels)):
             if problem:
                 failed += 1
                 print(f"{name}: {problem}", flush=True)

@@ -66,7 +66,7 @@ def checks_of(t):
         "rotate": lambda x, y: rotated(t, x, y),
     }
     three = {
-        "clamp": None,  # below: its bounds must be in order
+        # clamp is below: its bounds must be in order
         "madhi": lambda x, y, z: wrap(t, ((x * y) >> t.bits) + z),
         "madsat": lambda x, y, z: cut(t, x * y + z),
         "max3": max,
@@ -83,9 +83,8 @@ def checks_of(t):
         checks.append(Check(f"{name}(x, y0)", result, lambda x, y, z, c, f=f: f(x[c], y[0]), (next(turn),), whole=True))
         checks.append(Check(f"{name}(x0, y)", result, lambda x, y, z, c, f=f: f(x[0], y[c]), (next(turn),), whole=True))
     for name, f in three.items():
-        if f:
-            checks.append(Check(f"{name}(x, y, z)", t, lambda x, y, z, f=f: f(x, y, z)))
-            checks.append(Check(f"{name}(x, y0, z0)", t, lambda x, y, z, c, f=f: f(x[c], y[0], z[0]), (next(turn),), whole=True))
+        checks.append(Check(f"{name}(x, y, z)", t, lambda x, y, z, f=f: f(x, y, z)))
+        checks.append(Check(f"{name}(x, y0, z0)", t, lambda x, y, z, c, f=f: f(x[c], y[0], z[0]), (next(turn),), whole=True))
     checks.append(Check("clamp(x, min(y, z), max(y, z))", t, lambda x, y, z: min(max(x, min(y, z)), max(y, z))))
     checks.append(Check("clamp(x, min(y0, z0), max(y0, z0))", t,
                         lambda x, y, z, c: min(max(x[c], min(y[0], z[0])), max(y[0], z[0])), (next(turn),), whole=True))

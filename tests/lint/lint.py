@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Runs one tool over the tracked sources. Exit status 77, with a sentence, where the tool is not installed.
 
-    lint.py TOOL BUILD_FOLDER        TOOL: clang_format, ruff
+    lint.py TOOL BUILD_FOLDER        TOOL: clang_format, clang_tidy, clang_tidy_analyzer, cppcheck, mypy, ruff
 """
+import concurrent.futures
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -37,6 +40,96 @@ def run(command, files):
 def clang_format(build):
     sources = [file for file in tracked("*.c", "*.h", "*.cpp", "*.hpp") if not file.startswith("prelude/")]
     return run([program(build, "clang-format-19"), "--dry-run", "--Werror"], sources)
+
+
+def read(file):
+    with open(os.path.join(SOURCES, file), "rb") as stream:
+        return stream.read()
+
+
+def run_where_changed(name, build, command, files, options):
+    """Runs a slow tool over the files (path: how it is compiled) that have changed since it found nothing in them: they
+    themselves, or any header or file of options. Two runs at a time."""
+    stamps = os.path.join(build, "lint", name)
+    os.makedirs(stamps, exist_ok=True)
+    common = hashlib.sha256("\0".join(command).encode() + subprocess.run([command[0], "--version"], capture_output=True, check=True).stdout)
+    for file in tracked("*.h", "*.hpp", *options):
+        common.update(read(file))
+
+    def stamp_of(file):
+        digest = common.copy()
+        digest.update(f"{file}\0{files[file]}\0".encode() + read(file))
+        return os.path.join(stamps, digest.hexdigest())
+    changed = [file for file in files if not os.path.exists(stamp_of(file))]
+
+    def check(batch):
+        done = subprocess.run([*command, *batch], cwd=SOURCES, capture_output=True, text=True, check=False)
+        for file in batch if done.returncode == 0 else []:
+            with open(stamp_of(file), "w", encoding="ascii"):
+                pass
+        return done
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for done in pool.map(check, [changed[i:i + 8] for i in range(0, len(changed), 8)]):
+            if done.returncode:
+                failed += 1
+                print(done.stdout + ("" if "error:" in done.stdout else done.stderr), end="")
+    print(f"{len(changed)} of {len(files)} files are new or changed")
+    return failed
+
+
+def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*"):
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        commands = {os.path.relpath(entry["file"], SOURCES): entry["command"] for entry in json.load(file)}
+    sources = {file: commands[file] for file in tracked("*.c", "*.cpp") if file in commands}
+    return run_where_changed(name, build, [program(build, "clang-tidy-19"), "-p", build, "--quiet", "--checks=" + checks], sources,
+                             [".clang-tidy", "tests/.clang-tidy"])
+
+
+def clang_tidy_analyzer(build):
+    """With clang's static analyzer, which takes minutes."""
+    return clang_tidy(build, "clang_tidy_analyzer", "")
+
+
+def cppcheck(build):
+    """One configuration of each file: others are of other systems."""
+    sources = {file: "" for file in tracked("*.c") if not file.startswith("tests/fuzz/")}
+    return run_where_changed("cppcheck", build, [
+        program(build, "cppcheck"), "--enable=warning,performance", "--inline-suppr", "--std=c17", "--quiet", "--library=python",
+        "--max-configs=1", "-D__linux__", "-D__x86_64__", "-D_GNU_SOURCE", "--error-exitcode=1",
+        "--suppressions-list=tests/lint/cppcheck.suppressions", "-I", "include", "-I", "src", "-I", ".", "-I", "cli"],
+        sources, ["tests/lint/cppcheck.suppressions"])
+
+
+# Tests of the package call it wrongly on purpose: of those, attributes are checked.
+MISUSE = ("arg-type,call-arg,call-overload,assignment,operator,has-type,method-assign,override,func-returns-value,empty-body,"
+          "list-item,return-value,name-defined")
+# python_types checks these.
+TYPED = ("python/smelt/", "tests/python/typed_program.py")
+
+
+def groups_of_folders(files):
+    """Programs find the modules of their own folder. In a group no two files have one name, as modules of one run may not."""
+    groups = []
+    for folder in sorted({os.path.dirname(file) for file in files} - {"tests/python"}):
+        here = [file for file in files if os.path.dirname(file) == folder]
+        names = set(map(os.path.basename, here))
+        group = next((g for g in groups if names.isdisjoint(map(os.path.basename, g))), None)
+        if group is None:
+            groups.append(here)
+        else:
+            group += here
+    return [*groups, [file for file in files if os.path.dirname(file) == "tests/python"]]
+
+
+def mypy(build):
+    checker = [program(build, "mypy"), "--config-file", "tests/lint/mypy.ini", "--no-error-summary"]
+    wrong = False
+    for number, files in enumerate(groups_of_folders([file for file in tracked("*.py") if not file.startswith(TYPED)])):
+        os.environ["MYPYPATH"] = ":".join([os.path.join(build, "python"), *sorted({os.path.dirname(file) for file in files})])
+        lenient = ["--disable-error-code=" + code for code in MISUSE.split(",")] if files[0].startswith("tests/python/") else []
+        wrong |= run([*checker, *lenient, "--cache-dir", os.path.join(build, "lint", f"mypy-{number}")], files)
+    return wrong
 
 
 def ruff(build):

@@ -214,7 +214,7 @@ def make_all(folder, count, first, kinds, jobs):
         while len(expected) < count:
             wanted = [(seed + n // len(kinds), kinds[n % len(kinds)]) for n in range(max(count - len(expected), len(kinds)))]
             seed = wanted[-1][0] + 1
-            for (number, kind), (reason, lines) in zip(wanted, pool.map(lambda w: make(*w, folder), wanted)):
+            for (number, kind), (reason, lines) in zip(wanted, pool.map(lambda w: make(w[0], w[1], folder), wanted)):
                 if reason:
                     left_out[reason] = left_out.get(reason, 0) + 1
                 else:
@@ -257,7 +257,7 @@ def run_all(smelt, folder, devices, jobs, keep):
     failures, start = 0, time.monotonic()
     work = [(name, device) for name in expected for device in devices]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results = pool.map(lambda w: run(smelt, folder, *w, expected[w[0]]), work)
+        results = pool.map(lambda w: run(smelt, folder, w[0], w[1], expected[w[0]]), work)
         for (name, device), (wrong, command) in zip(work, results):
             if not wrong:
                 continue

@@ -200,6 +200,7 @@ class Trial:
 
     def try_check(self, check, deadline):
         """A check that the deadline cuts short says nothing."""
+        assert self.home is not None, "start() comes first"
         limit, left = max(30, 6 * check.seconds + 10), deadline + GRACE - time.monotonic()
         status, output = check.run(self.home / "build", self.home / "cache", min(limit, left))
         if status is None and left < limit:
@@ -243,8 +244,8 @@ def measure(checks, build, cache, jobs):
 
 def try_all(trials, options, work, cache, deadline):
     """Check by check, a round for each place in the order: what is soon noticed costs little."""
-    heap, lock = [(place, t, check) for t, trial in enumerate(trials) for place, check in enumerate(trial.left)], threading.Lock()
-    heap = [(place, t, id(check), check) for place, t, check in heap]
+    heap = [(place, t, id(check), check) for t, trial in enumerate(trials) for place, check in enumerate(trial.left)]
+    lock = threading.Lock()
     heapq.heapify(heap)
 
     def work_off():

@@ -335,7 +335,7 @@ def test_the_type_is_closed():
     with pytest.raises(TypeError):
         smelt.array.item = None
     with pytest.raises(AttributeError):
-        smelt.array([1]).other = 1
+        smelt.array([1]).other = 1  # type: ignore[attr-defined]
     with pytest.raises(AttributeError):
         smelt.array([1]).shape = (1, 1)
     with pytest.raises(TypeError):

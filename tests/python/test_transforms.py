@@ -1,6 +1,7 @@
 """Derivatives: against differences of functions computed in double precision, nested, and through custom functions."""
 import gc
 import threading
+import typing
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ def differences(function, arguments, place, step=1e-5):
     return gradient
 
 
-FUNCTIONS = {
+FUNCTIONS: dict[str, tuple[typing.Callable, list]] = {
     "elementwise": (lambda m, x, y: m.sum(m.exp(x) * m.sin(y) / (1 + x * x)), [(3, 4), (4,)]),
     "broadcast": (lambda m, x, y: m.sum((x[:, None] - y) ** 2 * x[:, None]), [(5,), (3,)]),
     "matmul": (lambda m, x, y: m.sum(m.tanh(m.matmul(x, y)) ** 2), [(2, 3, 4), (4, 5)]),

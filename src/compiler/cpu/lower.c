@@ -285,7 +285,7 @@ static void count_iterations(struct lowering *l, const struct flow *flow, const 
 
 static smelt_status lower_simd_operations(struct lowering *l, const struct flow *flow) {
     struct image *image = &l->unit->result->image;
-    bool *counted = arena_alloc(&l->arena, (size_t)(flow->loop_count + 1));
+    bool *counted = arena_alloc(&l->arena, (size_t)flow->loop_count + 1);
     int *block_positions = arena_alloc(&l->arena, (size_t)flow->block_count * sizeof *block_positions);
     int capacity = 0, position = 0;
     if (!counted || !block_positions)

@@ -344,14 +344,12 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
     if (intrinsic == INTRINSIC_THREADGROUP_BARRIER) {
         ptx_assembly(unit, "barrier.sync 0;", "~{memory}", NULL, NULL, 0, true);
         LLVMInstructionEraseFromParent(call);
-    } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
-        LLVMInstructionEraseFromParent(call);
+    } else if (intrinsic == INTRINSIC_THREAD_RETURN || intrinsic == INTRINSIC_MAX_THREADS) {
+        LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read the latter */
     } else if (intrinsic == INTRINSIC_NEVER) {
         replace(call, LLVMConstNull(LLVMTypeOf(call)));
     } else if (intrinsic == INTRINSIC_LOG) {
         lower_log(l, call);
-    } else if (intrinsic == INTRINSIC_MAX_THREADS) {
-        LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read it */
     } else {
         if (LLVMGetNumArgOperands(call) == 1 && (!is_constant_integer(LLVMGetOperand(call, 0), &d) || d > 2))
             return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "argument 0 of %s is not a constant below 3",

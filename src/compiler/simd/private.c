@@ -171,7 +171,7 @@ static void access_array(struct simd *s, LLVMValueRef access, LLVMValueRef addre
     LLVMValueRef row = at(s, memory, LLVMBuildMul(b, uniform, lanes, ""));
     if (!varying) {
         LLVMValueRef place =
-            at(s, row, LLVMConstInt(i64, (unsigned long long)(chunk * s->chunk_lanes * element), false));
+            at(s, row, LLVMConstInt(i64, (unsigned long long)chunk * s->chunk_lanes * element, false));
         if (load)
             set_chunk(s, access, chunk, load_vector(s, type, place, mask, element));
         else

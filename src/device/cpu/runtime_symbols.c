@@ -28,4 +28,5 @@ static _Float16 round_to_bfloat(float value) {
 
 #define SYMBOL(name) {#name, (const void *)(uintptr_t)&(name)},
 
+/* NOLINTNEXTLINE(bugprone-unsafe-functions): LLVM writes calls of bcmp */
 const struct runtime_symbol runtime_symbols[] = {RUNTIME_FUNCTIONS(SYMBOL){NULL, NULL}};
