@@ -61,6 +61,13 @@ void launch_count_groups(struct launch *launch) {
             (uint32_t)(((uint64_t)launch->grid[d] + launch->group_size[d] - 1) / launch->group_size[d]);
 }
 
+smelt_status launch_end(const char *name, const struct launch *launch, bool interrupted, bool expired) {
+    if (interrupted) return fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", name);
+    if (!expired) return SMELT_OK;
+    return fail(SMELT_ERROR_TIMEOUT, "kernel '%s' ran longer than the time-out of %g seconds and was stopped",
+                name, launch->timeout);
+}
+
 void device_finish_trace(uint32_t capture) {
     for (size_t k = 0; k < kind_count; k++)
         if (kinds[k]->finish_trace) kinds[k]->finish_trace(capture);

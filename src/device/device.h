@@ -107,6 +107,9 @@ struct device {
     int (*driver_version)(const struct device *device);
 };
 
+/* What a launch of `name` that ended well returns: INTERRUPTED or TIMEOUT if it was stopped. */
+smelt_status launch_end(const char *name, const struct launch *launch, bool interrupted, bool expired);
+
 /* Sets `groups` to what the grid has. */
 void launch_count_groups(struct launch *launch);
 

@@ -41,7 +41,7 @@ static const struct file good = {
 
 static void expect_error(const struct file *file, size_t size, smelt_status status, const char *message) {
     struct object object;
-    assert_int_equal(object_load((const char *)file, size, &object), status);
+    assert_int_equal(object_load((const char *)file, size, "function", &object), status);
     assert_string_equal(smelt_error(), message);
     assert_null(object.memory);
 }
@@ -49,17 +49,19 @@ static void expect_error(const struct file *file, size_t size, smelt_status stat
 static void a_good_file_loads(void **state) {
     (void)state;
     struct object object;
-    assert_int_equal(object_load((const char *)&good, sizeof good, &object), SMELT_OK);
+    assert_int_equal(object_load((const char *)&good, sizeof good, "function", &object), SMELT_OK);
     assert_true(object.code_size >= sizeof good.code);
-    const char *function = object_symbol((const char *)&good, sizeof good, &object, "function");
+    const char *function = object.entry;
     assert_non_null(function);
     assert_memory_equal(function, good.code + 2, 1);
     int32_t distance;
     memcpy(&distance, function + 6, sizeof distance);
     assert_int_equal(distance, 5 - 6); /* from the place to the function, and the addend */
-    assert_null(object_symbol((const char *)&good, sizeof good, &object, "functio"));
     struct source_line line;
     assert_false(object_line(&object, function, &line));
+    object_unload(&object);
+    assert_int_equal(object_load((const char *)&good, sizeof good, "functio", &object), SMELT_OK);
+    assert_null(object.entry);
     object_unload(&object);
 }
 

@@ -99,13 +99,9 @@ static smelt_status run(const struct launch *request) {
     if (launch.interrupt) interruption_restore(&signals);
     alarm_disarm(alarm);
     launch_log_deliver(&log, name, request->info);
-    if (status == SMELT_OK && __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED))
-        status = fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", name);
-    if (status == SMELT_OK && __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED))
-        status = fail(SMELT_ERROR_TIMEOUT,
-                      "kernel '%s' ran longer than the time-out of %g seconds and was stopped", name,
-                      request->timeout);
-    return status;
+    if (status != SMELT_OK) return status;
+    return launch_end(name, request, __atomic_load_n(&launch.interrupted, __ATOMIC_RELAXED),
+                      __atomic_load_n(&launch.timed_out, __ATOMIC_RELAXED));
 }
 
 #define CPU_THREADGROUP_LIMIT (227 * 1024)

@@ -11,9 +11,9 @@ smelt_status cpu_make_code(struct executable *executable, struct code_head *head
     if (image->engine == ENGINE_SIMD && (!image->lanes || image->lanes > GANG_MAX_LANES))
         return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has gangs of %u threads", name,
                     image->lanes);
-    smelt_status status = object_load(image->object, image->object_size, &code->object);
+    smelt_status status = object_load(image->object, image->object_size, ENTRY_NAME, &code->object);
     if (status != SMELT_OK) return fail_within(status, "kernel '%s'", name);
-    const void *entry = object_symbol(image->object, image->object_size, &code->object, ENTRY_NAME);
+    const void *entry = code->object.entry;
     if (!entry) return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has no entry point", name);
     memcpy(&code->thread, &entry, sizeof entry);
     memcpy(&code->gang, &entry, sizeof entry);

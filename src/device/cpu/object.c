@@ -187,7 +187,20 @@ static smelt_status relocate(struct loader *l) {
     return SMELT_OK;
 }
 
-smelt_status object_load(const char *file, size_t size, struct object *object) {
+/* NULL: the file defines no such function. */
+static const void *find_function(const struct loader *l, const char *name) {
+    for (size_t n = 0; n < l->symbol_count; n++) {
+        unsigned index = l->symbols[n].st_shndx;
+        if (strcmp(symbol_name(l, &l->symbols[n]), name) != 0 || index >= l->header->e_shnum) continue;
+        const Elf64_Shdr *s = &l->sections[index];
+        if (l->offset[index] != SIZE_MAX && s->sh_flags & SHF_EXECINSTR &&
+            l->symbols[n].st_value < s->sh_size)
+            return l->memory + l->offset[index] + l->symbols[n].st_value;
+    }
+    return NULL;
+}
+
+smelt_status object_load(const char *file, size_t size, const char *name, struct object *object) {
     *object = (struct object){0};
     struct loader l = {.file = file, .size = size};
     TRY(read_headers(&l));
@@ -199,6 +212,7 @@ smelt_status object_load(const char *file, size_t size, struct object *object) {
     if (status == SMELT_OK &&
         mprotect(object->memory, round_up(object->code_size, page_bytes()), PROT_READ | PROT_EXEC) != 0)
         status = fail(SMELT_ERROR_IO, "memory for generated code cannot be made executable on this system");
+    if (status == SMELT_OK) object->entry = find_function(&l, name);
     free(l.offset);
     if (status != SMELT_OK) object_unload(object);
     return status;
@@ -207,22 +221,4 @@ smelt_status object_load(const char *file, size_t size, struct object *object) {
 void object_unload(struct object *object) {
     if (object->memory) munmap(object->memory, object->mapped);
     *object = (struct object){0};
-}
-
-const void *object_symbol(const char *file, size_t size, const struct object *object, const char *name) {
-    struct loader l = {.file = file, .size = size};
-    if (read_headers(&l) != SMELT_OK) return NULL;
-    size_t at = round_up(l.symbol_count * ARCH_STUB_BYTES, 64);
-    /* The same placement as in place(): sections of code in order. */
-    for (unsigned i = 0; i < l.header->e_shnum; i++) {
-        const Elf64_Shdr *s = &l.sections[i];
-        if (!(s->sh_flags & SHF_ALLOC) || !(s->sh_flags & SHF_EXECINSTR)) continue;
-        at = round_up(at, s->sh_addralign > 1 ? s->sh_addralign : 1);
-        for (size_t n = 0; n < l.symbol_count; n++)
-            if (l.symbols[n].st_shndx == i && strcmp(symbol_name(&l, &l.symbols[n]), name) == 0 &&
-                l.symbols[n].st_value < s->sh_size)
-                return object->memory + at + l.symbols[n].st_value;
-        at += s->sh_size;
-    }
-    return NULL;
 }

@@ -18,16 +18,14 @@ struct object {
     size_t mapped;
     const char *code; /* the executable part of it */
     size_t code_size;
+    const void *entry;        /* the function that was asked for; NULL: the file does not define it */
     const char *line_program; /* .debug_line with relocations applied; NULL if there is none */
     size_t line_program_size;
 };
 
 /* Maps, relocates and protects. SMELT_ERROR_FORMAT names what is wrong with the file. */
-smelt_status object_load(const char *file, size_t size, struct object *object);
+smelt_status object_load(const char *file, size_t size, const char *entry, struct object *object);
 void object_unload(struct object *object);
-
-/* The address of a function defined in the file, or NULL. */
-const void *object_symbol(const char *file, size_t size, const struct object *object, const char *name);
 
 /* The source position of an address in the code: false if the line table does not have it. `name` points into
  * the object. */

@@ -54,6 +54,11 @@ struct cuda_gpu *cuda_gpus(int *count, const char **reason);
 /* The GPU behind a device of the table; NULL for others. */
 struct cuda_gpu *cuda_gpu_of(const struct device *device);
 
+/* The GPU whose memory it is. */
+static inline struct cuda_gpu *cuda_gpu_of_space(const struct memory_space *space) {
+    return (struct cuda_gpu *)((char *)space - offsetof(struct cuda_gpu, space));
+}
+
 /* Makes the GPU's context the calling thread's for the calls that follow, opening it at the first.
  * DEVICE_LOST after a fault, until it is reset; NO_DEVICE in a child of the process that opened it. The
  * thread's own context comes back with cuda_leave: callers may use CUDA, too. Pairs may be nested. Until

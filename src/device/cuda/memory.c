@@ -140,8 +140,7 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
 }
 
 smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory) {
-    struct cuda_gpu *gpu = (struct cuda_gpu *)((char *)space - offsetof(struct cuda_gpu, space));
-    memory->use = use_create(gpu);
+    memory->use = use_create(cuda_gpu_of_space(space));
     if (!memory->use) return fail_out_of_memory(sizeof(struct cuda_use));
     memory->space = space;
     return SMELT_OK;

@@ -215,7 +215,7 @@ void cuda_recording_abandon(struct cuda_stream *stream) {
 static smelt_status record_begin(smelt_stream *handle) {
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(cuda_stream_enter(handle, &stream, &previous));
+    TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
     smelt_status status = begin(stream);
     cuda_leave(stream->gpu, previous);
     return status;
@@ -224,7 +224,7 @@ static smelt_status record_begin(smelt_stream *handle) {
 static smelt_status record_end(smelt_stream *handle, smelt_recording **recording) {
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(cuda_stream_enter(handle, &stream, &previous));
+    TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
     smelt_status status = end(stream, recording);
     cuda_leave(stream->gpu, previous);
     return status;

@@ -5,31 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct cuda_gpu *gpu_of(const struct memory_space *space) {
-    return (struct cuda_gpu *)((char *)space - offsetof(struct cuda_gpu, space));
-}
-
 static CUdeviceptr address_of(const char *pointer) {
     return (CUdeviceptr)(uintptr_t)pointer;
-}
-
-/* Enters the memory's GPU and finds the stream for work on it; on success it is to be left. */
-static smelt_status enter(const struct memory_space *space, smelt_stream *asked, CUcontext *previous,
-                          struct cuda_stream **stream) {
-    struct cuda_gpu *gpu = gpu_of(space);
-    TRY(cuda_enter(gpu, previous));
-    smelt_status status = cuda_stream_for(gpu, asked, stream);
-    if (status != SMELT_OK) cuda_leave(gpu, *previous);
-    return status;
 }
 
 static smelt_status create(const struct memory_space *space, smelt_stream *asked, smelt_dtype dtype,
                            const smelt_shape *shape, smelt_array **array) {
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(enter(space, asked, &previous, &stream));
-    smelt_status status = cuda_array_create(gpu_of(space), stream, dtype, shape, array);
-    cuda_leave(gpu_of(space), previous);
+    TRY(cuda_stream_enter(cuda_gpu_of_space(space), asked, &stream, &previous));
+    smelt_status status = cuda_array_create(cuda_gpu_of_space(space), stream, dtype, shape, array);
+    cuda_leave(cuda_gpu_of_space(space), previous);
     return status;
 }
 
@@ -48,9 +34,9 @@ static void trace(struct trace_span span, const char *what, const struct memory_
 static smelt_status order(struct memory *memory, smelt_stream *asked, bool home) {
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(enter(memory->space, asked, &previous, &stream));
+    TRY(cuda_stream_enter(cuda_gpu_of_space(memory->space), asked, &stream, &previous));
     smelt_status status = cuda_memory_order(memory, stream, home);
-    cuda_leave(gpu_of(memory->space), previous);
+    cuda_leave(cuda_gpu_of_space(memory->space), previous);
     return status;
 }
 
@@ -64,11 +50,11 @@ static smelt_status refuse_recording(struct cuda_stream *stream) {
 
 static smelt_status copy_in(struct memory *memory, smelt_stream *asked, char *to, const void *from,
                             size_t bytes) {
-    struct cuda_gpu *gpu = gpu_of(memory->space);
+    struct cuda_gpu *gpu = cuda_gpu_of_space(memory->space);
     struct cuda_stream *stream;
     CUcontext previous;
     struct trace_span span = trace_begin();
-    TRY(enter(memory->space, asked, &previous, &stream));
+    TRY(cuda_stream_enter(cuda_gpu_of_space(memory->space), asked, &stream, &previous));
     smelt_status status = refuse_recording(stream);
     if (status == SMELT_OK) status = cuda_memory_use(memory, stream, true);
     if (status == SMELT_OK) status = cuda_copy_in(stream, address_of(to), from, bytes);
@@ -79,11 +65,11 @@ static smelt_status copy_in(struct memory *memory, smelt_stream *asked, char *to
 
 static smelt_status copy_out(struct memory *memory, smelt_stream *asked, void *to, const char *from,
                              size_t bytes) {
-    struct cuda_gpu *gpu = gpu_of(memory->space);
+    struct cuda_gpu *gpu = cuda_gpu_of_space(memory->space);
     struct cuda_stream *stream;
     CUcontext previous;
     struct trace_span span = trace_begin();
-    TRY(enter(memory->space, asked, &previous, &stream));
+    TRY(cuda_stream_enter(cuda_gpu_of_space(memory->space), asked, &stream, &previous));
     smelt_status status = cuda_memory_use(memory, stream, false);
     if (status == SMELT_OK) status = cuda_copy_out(stream, to, address_of(from), bytes);
     cuda_leave(gpu, previous);
@@ -115,7 +101,7 @@ static smelt_status copy_on(struct cuda_stream *stream, CUdeviceptr to, CUdevice
 
 static smelt_status copy_within(struct memory *memory, smelt_stream *asked, char *to, struct memory *source,
                                 const char *from, size_t bytes) {
-    struct cuda_gpu *gpu = gpu_of(memory->space), *source_gpu = gpu_of(source->space);
+    struct cuda_gpu *gpu = cuda_gpu_of_space(memory->space), *source_gpu = cuda_gpu_of_space(source->space);
     struct cuda_stream *stream;
     struct cuda_entry entry;
     struct trace_span span = trace_begin();
@@ -188,7 +174,7 @@ static smelt_status fill(struct memory *memory, smelt_stream *asked, char *to, c
     struct cuda_stream *stream;
     CUcontext previous;
     struct trace_span span = trace_begin();
-    TRY(enter(memory->space, asked, &previous, &stream));
+    TRY(cuda_stream_enter(cuda_gpu_of_space(memory->space), asked, &stream, &previous));
     smelt_status status = cuda_memory_use(memory, stream, true);
     struct cuda_mark mark = {0, NULL};
     if (status == SMELT_OK) {
@@ -196,7 +182,7 @@ static smelt_status fill(struct memory *memory, smelt_stream *asked, char *to, c
         status = fill_bytes(stream, address_of(to), pattern, width, count);
     }
     cuda_mark_end_bytes(stream, &mark, "fill", width * count);
-    cuda_leave(gpu_of(memory->space), previous);
+    cuda_leave(cuda_gpu_of_space(memory->space), previous);
     if (span.capture) trace(span, "fill on", memory->space, width * count, status);
     return status;
 }

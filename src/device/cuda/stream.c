@@ -81,13 +81,9 @@ void cuda_stream_release(struct cuda_stream *stream) {
 
 /* ---- Which stream. */
 
-smelt_status cuda_default_stream(struct cuda_gpu *gpu, struct cuda_stream **stream) {
-    *stream = gpu->default_stream;
-    return SMELT_OK;
-}
-
 smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out) {
-    if (!stream) return cuda_default_stream(gpu, out);
+    *out = gpu->default_stream;
+    if (!stream) return SMELT_OK;
     if (stream->device != &gpu->device)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "stream: it belongs to device '%s', expected one of '%s'",
                     stream->device->name, gpu->name);
@@ -98,6 +94,14 @@ smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct 
                     gpu->name);
     *out = own;
     return SMELT_OK;
+}
+
+smelt_status cuda_stream_enter(struct cuda_gpu *gpu, smelt_stream *handle, struct cuda_stream **stream,
+                               CUcontext *previous) {
+    TRY(cuda_enter(gpu, previous));
+    smelt_status status = cuda_stream_for(gpu, handle, stream);
+    if (status != SMELT_OK) cuda_leave(gpu, *previous);
+    return status;
 }
 
 /* ---- Suspects of a fault. */
@@ -325,18 +329,10 @@ static void *native(const smelt_stream *handle) {
     return cuda_stream_of(handle)->handle;
 }
 
-smelt_status cuda_stream_enter(smelt_stream *handle, struct cuda_stream **stream, CUcontext *previous) {
-    struct cuda_gpu *gpu = cuda_gpu_of(handle->device);
-    TRY(cuda_enter(gpu, previous));
-    smelt_status status = cuda_stream_for(gpu, handle, stream);
-    if (status != SMELT_OK) cuda_leave(gpu, *previous);
-    return status;
-}
-
 static smelt_status wait(smelt_stream *handle) {
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(cuda_stream_enter(handle, &stream, &previous));
+    TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
     smelt_status status = cuda_stream_finish(stream);
     cuda_leave(stream->gpu, previous);
     return status;
@@ -345,7 +341,7 @@ static smelt_status wait(smelt_stream *handle) {
 static smelt_status is_done(smelt_stream *handle, bool *done) {
     struct cuda_stream *stream;
     CUcontext previous;
-    TRY(cuda_stream_enter(handle, &stream, &previous));
+    TRY(cuda_stream_enter(cuda_gpu_of(handle->device), handle, &stream, &previous));
     smelt_status status = cuda_stream_query(stream, done);
     cuda_leave(stream->gpu, previous);
     return status;

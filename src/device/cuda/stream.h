@@ -38,6 +38,10 @@ static inline struct cuda_stream *cuda_stream_of(const smelt_stream *handle) {
     return handle->own;
 }
 
+/* Enters the GPU and gives the stream of a handle, as cuda_stream_for; on success the GPU is to be left. */
+smelt_status cuda_stream_enter(struct cuda_gpu *gpu, smelt_stream *handle, struct cuda_stream **stream,
+                               CUcontext *previous);
+
 /* All that follows, but cuda_wait, is called between cuda_enter and cuda_leave. */
 
 /* A new stream, or one over the caller's `native` one (owned false). */
@@ -50,15 +54,9 @@ void cuda_stream_release(struct cuda_stream *stream);
 /* Nothing more is enqueued on it; the native stream may go. */
 void cuda_stream_close(struct cuda_stream *stream);
 
-/* The GPU's own in-order stream, for calls that name none. */
-smelt_status cuda_default_stream(struct cuda_gpu *gpu, struct cuda_stream **stream);
-
 /* The stream of a launch on the GPU: `stream` (INVALID_ARGUMENT if it is another device's, or from before a
- * reset), or the default. Borrowed. */
+ * reset), or the GPU's own in-order stream. Borrowed. */
 smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out);
-
-/* Enters the GPU of a handle that is not NULL and gives its stream; on success it is to be left. */
-smelt_status cuda_stream_enter(smelt_stream *handle, struct cuda_stream **stream, CUcontext *previous);
 
 /* Notes a kernel that was launched, for the sentence about a fault. */
 void cuda_stream_note(struct cuda_stream *stream, const char *kernel);

@@ -81,23 +81,16 @@ static smelt_status watch_open(struct watch *watch, struct flight *flight) {
 
 /* The launch's own failure goes before. */
 static smelt_status watch_close(struct watch *watch, smelt_status status) {
-    const struct executable *executable = watch->flight->executable;
-    const struct cuda_driver *driver = watch->flight->gpu->driver;
-    bool expired, interrupted;
+    const struct flight *flight = watch->flight;
+    const struct cuda_driver *driver = flight->gpu->driver;
     alarm_disarm(watch->alarm);
     interrupt_watch_close(watch->interrupt);
-    expired = atomic_load(&watch->expired);
-    interrupted = atomic_load(&watch->interrupted);
+    bool expired = atomic_load(&watch->expired), interrupted = atomic_load(&watch->interrupted);
     /* The copy must have come before its target is given back. */
     if (expired || interrupted) (void)driver->stream_wait(watch->beside);
     (void)driver->stream_destroy(watch->beside);
-    if (status == SMELT_OK && interrupted)
-        return fail(SMELT_ERROR_INTERRUPTED, "kernel '%s' was interrupted", executable->name);
-    if (status == SMELT_OK && expired)
-        return fail(SMELT_ERROR_TIMEOUT,
-                    "kernel '%s' ran longer than the time-out of %g seconds and was stopped",
-                    executable->name, watch->flight->request->timeout);
-    return status;
+    if (status != SMELT_OK) return status;
+    return launch_end(flight->executable->name, flight->request, interrupted, expired);
 }
 
 /* ---- Time. */
