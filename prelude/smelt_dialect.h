@@ -57,7 +57,7 @@ void __smelt_function_return(void); // src/compiler/passes/returns.c
 #define __smelt_leave() (__builtin_is_constant_evaluated() ? (void)0 : __smelt_function_return())
 void __smelt_max_threads(uint count);
 void __smelt_required_threads(uint x, uint y = 1, uint z = 1); // src/compiler/passes/bindings.c reads it
-// The words of a log line: metal_logging says which (src/kernel/log.c reads them).
+// The words of a log line, from metal_logging to src/device/log.c.
 void __smelt_log(ulong level, ...);
 __smelt_pure bool __smelt_constant_defined(const void *constant);
 // A macro: src/compiler/passes/constants.c wants to see the constant itself.

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs one tool over the tracked sources. Exit status 77, with a sentence, where the tool is not installed.
 
-    lint.py TOOL BUILD_FOLDER        TOOL: clang_format, clang_tidy, clang_tidy_analyzer, cppcheck, mypy, ruff
+    lint.py TOOL BUILD_FOLDER        TOOL: clang_format, clang_tidy, clang_tidy_analyzer, cppcheck, docs, mypy, ruff
 """
 import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -134,6 +135,41 @@ def mypy(build):
 
 def ruff(build):
     return run([program(build, "ruff"), "check", "--no-cache", "--output-format", "concise"], tracked("*.py"))
+
+
+# Paths of this repository, as docs and comments name them; one with NAME in it stands for many.
+PATH = re.compile(r"(?<![\w/.$}~-])(?:src|include|cli|python|bench|prelude|kernels|tests|examples|docs|cmake)/[\w./-]*\w(?![\w*])")
+LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[^)]*)?\)")
+COLUMNS = 100
+
+
+def missing_paths(page):
+    """Lines of a page or source that name a file or folder that is not there."""
+    folder = os.path.dirname(page)
+    with open(os.path.join(SOURCES, page), encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            linked = [os.path.join(folder, link) for link in LINK.findall(line)] if page.endswith(".md") else []
+            yield from (f"{page}:{number}: {path} does not exist" for path in PATH.findall(line) + linked
+                        if "NAME" not in path and not os.path.exists(os.path.join(SOURCES, path)))
+
+
+def wide_lines(page):
+    """Lines of prose beyond the last column; tables and code may be wider."""
+    code = False
+    with open(os.path.join(SOURCES, page), encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            code ^= line.lstrip().startswith("```")
+            if not code and len(line) > COLUMNS + 1 and " " in line.strip() and not line.startswith(("|", "    ")):
+                yield f"{page}:{number}: {len(line) - 1} columns, expected at most {COLUMNS}"
+
+
+def docs(_build):
+    pages = tracked("docs/*.md", "README.md", "CONTRIBUTING.md")
+    sources = tracked("src", "include", "cli", "bench", "kernels", "prelude", "python")
+    wrong = [line for page in pages for line in (*missing_paths(page), *wide_lines(page))]
+    wrong += [line for source in sources for line in missing_paths(source)]
+    print("\n".join(wrong))
+    return bool(wrong)
 
 
 if __name__ == "__main__":
