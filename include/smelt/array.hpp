@@ -1,4 +1,4 @@
-// array.hpp — smelt's arrays and errors in C++17. Include smelt.hpp, whose head says what holds for both.
+// array.hpp — smelt's arrays and errors in C++17. Include smelt.hpp, whose head describes both.
 #ifndef SMELT_ARRAY_HPP
 #define SMELT_ARRAY_HPP
 
@@ -82,8 +82,7 @@ inline constexpr Dtype float32 = SMELT_FLOAT32;
 inline constexpr Dtype complex64 = SMELT_COMPLEX64;
 inline constexpr Dtype float64 = SMELT_FLOAT64;
 
-// The dtype whose elements are a C++ type's. float16 and bfloat16 have no type of their own: their bits are
-// uint16_t.
+// The dtype of a C++ type. float16 and bfloat16 have no type of their own: their bits are uint16_t.
 template <class T> constexpr Dtype dtype_of() {
     if constexpr (std::is_same_v<T, bool>)
         return bool_;
@@ -133,7 +132,7 @@ class array {
     explicit array(T value, Dtype dtype = std::is_same_v<T, double> ? float32 : dtype_of<T>())
         : array(&value, Shape{}, dtype) {}
 
-    // Copies of values in row-major order, as many as the shape has elements; converted if a dtype is given.
+    // Copies values in row-major order, one per element; converts them if a dtype is given.
     template <class T> array(const T *values, const Shape &shape, Dtype dtype = dtype_of<T>()) {
         smelt_array *made = nullptr;
         detail::check(smelt_array_from_values(dtype_of<T>(), detail::c_shape(shape), values, &made));
@@ -198,15 +197,15 @@ class array {
     std::size_t nbytes() const { return size() * itemsize(); }
     std::string device() const { return smelt_array_device(get()); }
     bool is_contiguous() const { return smelt_array_is_contiguous(get()); }
-    // Has what writes it ended?
+    // Whether the work that writes it has ended.
     bool is_ready() const {
         bool ready = false;
         detail::check(smelt_array_is_ready(get(), &ready));
         return ready;
     }
 
-    // The elements where they are, in the host's memory, with the array's strides. T is the dtype's type; of
-    // float16 and bfloat16 uint16_t, their bits.
+    // The elements where they are, in the host's memory, with the array's strides. T is the dtype's type; for
+    // float16 and bfloat16, uint16_t with their bits.
     template <class T> T *data() const {
         using element = std::remove_const_t<T>;
         bool bits = std::is_same_v<element, std::uint16_t> && (dtype() == float16 || dtype() == bfloat16);
@@ -217,7 +216,7 @@ class array {
             detail::refuse("elements are on " + device() + "; to(\"cpu\") brings them to the host");
         return static_cast<T *>(smelt_array_data(get()));
     }
-    // All elements in row-major order, converted and brought to the host as needed.
+    // All elements in row-major order, converted and copied to the host as needed.
     template <class T> std::vector<T> to_vector() const {
         array dense = to("cpu").astype(dtype_of<T>());
         const T *first = dense.data<T>();
@@ -230,7 +229,7 @@ class array {
         return to_vector<T>()[0];
     }
 
-    // A row-contiguous copy as another dtype; smelt_array_convert says how numbers are converted.
+    // A row-contiguous copy as another dtype; converted as by smelt_array_convert.
     array astype(Dtype dtype) const {
         smelt_array *made = nullptr;
         detail::check(smelt_array_convert(get(), dtype, &made));
@@ -246,7 +245,7 @@ class array {
   private:
     using handle = detail::handle<smelt_array, smelt_array_retain, smelt_array_release>;
 
-    // A pointer to the values, dense ones, when they are as many as the shape has elements.
+    // A pointer to the dense values, if they are as many as the shape's elements.
     template <class Values> static auto checked(const Values &values, const Shape &shape) {
         std::int64_t count = 1;
         for (std::int64_t size : shape) count *= size;

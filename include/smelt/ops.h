@@ -16,7 +16,7 @@ extern "C" {
 
 /* ---- Operations ----------------------------------------------------------------------------- */
 
-/* What an operation takes and how its result is shaped. */
+/* The inputs of an operation and the shape of its result. */
 typedef enum smelt_operation_kind {
     SMELT_KIND_NONE = 0,
     SMELT_KIND_UNARY,      /* elementwise, one input */
@@ -26,7 +26,7 @@ typedef enum smelt_operation_kind {
     SMELT_KIND_ARGUMENT,   /* over one axis (none given: the array flattened), with `keepdims`; int32 */
     SMELT_KIND_CUMULATIVE, /* along one axis (none given: the array flattened), `reverse`, `exclusive` */
     SMELT_KIND_SHAPE,      /* moves elements, or only views them */
-    SMELT_KIND_INDEX,      /* reads or writes where integer arrays say */
+    SMELT_KIND_INDEX,      /* reads or writes at indices in integer arrays */
     SMELT_KIND_CREATE,     /* no inputs */
     SMELT_KIND_PRODUCT,    /* of matrices */
     SMELT_KIND_OTHER
@@ -163,16 +163,16 @@ typedef enum smelt_operation {
 
 /* Operations are 1 … smelt_operation_count(). */
 SMELT_API int smelt_operation_count(void);
-/* "exp"; NULL for what is none. */
+/* "exp"; NULL for an invalid operation. */
 SMELT_API const char *smelt_operation_name(smelt_operation operation);
 SMELT_API smelt_operation_kind smelt_operation_kind_of(smelt_operation operation);
-/* How many inputs it takes; -1: one or more. */
+/* The number of inputs; -1: one or more. */
 SMELT_API int smelt_operation_inputs(smelt_operation operation);
-/* SMELT_OPERATION_NONE if there is none of that name. */
+/* SMELT_OPERATION_NONE if the name is unknown. */
 SMELT_API smelt_operation smelt_operation_from_name(const char *name);
 
-/* One operation on arrays. What a field means to an operation is in the table above and in
- * docs/operations.md; the others are not looked at. Axes may be negative: -1 is the last. */
+/* One operation on arrays. The table above and docs/operations.md describe the fields of each operation;
+ * others are ignored. Axes may be negative: -1 is the last. */
 typedef struct smelt_apply_desc {
     smelt_operation operation;
     smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* ended by NULL */
@@ -190,8 +190,8 @@ typedef struct smelt_apply_desc {
     bool equal_nan;
     smelt_shape shape;
     /* Slices, for each dimension of x: elements start, start + step … before stop (after it, if step < 0),
-     * all of which must exist: what Python's slice.indices gives, so that with a negative step stop -1 is "to
-     * the first". A step of 0 is 1. For pad: sizes before and after, >= 0. */
+     * all of which must exist, as from Python's slice.indices: with a negative step, stop -1 means "to the
+     * first". A step of 0 is 1. For pad: sizes before and after, >= 0. */
     int64_t starts[SMELT_MAX_DIMENSIONS], stops[SMELT_MAX_DIMENSIONS], steps[SMELT_MAX_DIMENSIONS];
     int64_t offset;
     double numbers[3];
@@ -200,35 +200,35 @@ typedef struct smelt_apply_desc {
     uint64_t reserved[8];
 } smelt_apply_desc;
 
-/* Computes it. *result is a new array, or a new view where the elements lie as they should already: never one
- * of the inputs' handles. Inputs are read with whatever strides they have, never written.
+/* Computes one operation. *result is a new array, or a new view if no elements need moving; never the handle
+ * of an input. Inputs may have any strides and are never written.
  *
- * Devices. Inputs of which one is on a GPU are used there: those on the host are copied, one by one elements
+ * Devices. If one input is on a GPU, the operation runs there: inputs on the host are copied, single elements
  * travel with the launch. On a GPU the work is enqueued on the stream.
  *
  * Dtypes. Inputs are converted to a common dtype (smelt_result_dtype), in registers. float16 and bfloat16 are
- * computed in float32 and rounded once. float64 arrays are computed on the host, in plain loops. complex64:
- * the operations docs/operations.md lists.
+ * computed in float32 and rounded once. float64 arrays are computed on the host, in plain loops. complex64
+ * has the operations that docs/operations.md lists.
  *
  * Indices. gather: after x come n integer arrays, broadcast to one shape q; they index the dimensions axes[0
  * … n-1] of x (none given: the first n). The result's dimensions are those of x that are not indexed, with
  * q's before them, or at `offset` of them. scatter and scatter_add: x, the updates, whose shape is broadcast
- * to the one gather would give, then the indices; scatter takes the last of updates to one place.
- * scatter_sum: the updates, then the indices. An index i < 0 counts from the end; what then still lies
- * outside is taken as the first or last element. No index faults.
+ * to the one gather would give, then the indices; scatter takes the last of several updates to one element.
+ * scatter_sum: the updates, then the indices. An index i < 0 counts from the end; an index still out of range
+ * selects the first or last element. No index faults.
  *
- * Determinism. The same inputs give the same bits, but for scatter_add and scatter_sum of floats, which add
- * in any order.
+ * Determinism. The same inputs give the same bits, except for scatter_add and scatter_sum of floats, which
+ * add in any order.
  *
- * INVALID_ARGUMENT for inputs, shapes, axes and dtypes that do not go together; UNSUPPORTED for dtypes the
- * operation does not have; LIMIT; and what allocating and running kernels fails with. */
+ * INVALID_ARGUMENT for inputs, shapes, axes and dtypes that do not match; UNSUPPORTED for dtypes that the
+ * operation lacks; LIMIT; and the errors of allocating and running kernels. */
 SMELT_API smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result);
 
-/* The dtype to which inputs are converted. Of bool < unsigned and signed integers < floats < complex64 the
- * highest kind counts, and in it the widest; of unsigned and signed the signed one that holds both, or
+/* The dtype to which inputs are converted. The highest kind of bool < unsigned and signed integers < floats <
+ * complex64 wins, and within it the widest; unsigned with signed gives the signed dtype that holds both, or
  * float32 if there is none (uint64); float16 and bfloat16 give float32. An input that is `weak` counts only
  * if its kind is higher than that of all others (or all are weak): then a float is float32, an integer int32,
- * whatever its dtype. INVALID_ARGUMENT for a dtype that is none. */
+ * whatever its dtype. INVALID_ARGUMENT for an invalid dtype. */
 SMELT_API smelt_status smelt_result_dtype(const smelt_dtype *dtypes, uint64_t weak, int count,
                                           smelt_dtype *dtype);
 

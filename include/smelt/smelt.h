@@ -1,18 +1,18 @@
 /* smelt.h — run Metal compute kernels on machines without Metal.
  *
- * The whole public interface of libsmelt. The hard things, said once:
+ * The whole public interface of libsmelt. Conventions:
  *
  * Status.    Every call that can fail returns a smelt_status. SMELT_OK is 0. After a failure
- *            smelt_error() gives the calling thread's message: a sentence naming the argument,
+ *            smelt_error() returns the calling thread's message: a sentence that names the argument,
  *            the value and what was expected. On failure output arguments are left untouched.
  * Ownership. Handles (smelt_array, smelt_kernel, smelt_library, smelt_function) are reference
- *            counted. A call that yields a handle gives the caller one reference; give it back
- *            with smelt_*_release. Releasing NULL does nothing. Strings and arrays handed in are
- *            copied; strings handed out live as long as the handle they came from.
+ *            counted. A call that returns a handle gives the caller one reference; release it with
+ *            smelt_*_release. Releasing NULL does nothing. Strings and arrays passed in are copied;
+ *            returned strings live as long as the handle they came from.
  * Defaults.  In descriptor structs zero means the default. Use designated initialisers.
- * Growth.    Each structure that calls read or fill, except smelt_shape, ends in `reserved` words. Later
- *            fields are taken from their front, so that sizes and offsets stay. They must be zero in what
- *            you pass in: INVALID_ARGUMENT otherwise. In what you receive they are zero.
+ * Growth.    Each structure that calls read or fill, except smelt_shape, ends in `reserved` words.
+ *            Later fields are taken from their front, so sizes and offsets do not change. They must
+ *            be zero in structures you pass (else INVALID_ARGUMENT) and are zero in those you receive.
  * Threads.   Every function may be called from any thread. Handles may be shared between threads;
  *            the contents of one array must not be written by two calls at once.
  * Units.     Shapes and strides count elements; sizes called `bytes` count bytes; times are seconds.
@@ -40,7 +40,7 @@ extern "C" {
 
 /* ---- Errors ------------------------------------------------------------------------------- */
 
-/* Every status: code, name, what it means. */
+/* Every status: code, name, meaning. */
 #define SMELT_STATUS_TABLE(X)                                                                 \
     X(0, OK, "success")                                                                       \
     X(1, ERROR_INVALID_ARGUMENT, "an argument is missing, out of range or of the wrong kind") \
@@ -54,7 +54,7 @@ extern "C" {
     X(9, ERROR_NO_DEVICE, "the device does not exist on this machine")                        \
     X(10, ERROR_IO, "a file could not be read or written")                                    \
     X(11, ERROR_FORMAT, "a file is damaged or has an unsupported format")                     \
-    X(12, ERROR_OUT_OF_MEMORY, "memory could not be had")                                     \
+    X(12, ERROR_OUT_OF_MEMORY, "out of memory")                                               \
     X(13, ERROR_DEVICE_LOST, "the device failed: a reset or a new process is needed")         \
     X(14, ERROR_INTERNAL, "internal error of smelt: please report it")                        \
     X(15, ERROR_INTERRUPTED, "the caller interrupted the run")
@@ -65,18 +65,19 @@ typedef enum smelt_status {
 #undef SMELT_STATUS_ENUM
 } smelt_status;
 
-/* The calling thread's last message: "" if no call failed yet. Valid until the thread's next smelt call. */
+/* The calling thread's last message, or "" if no call has failed. Valid until the thread's next smelt call.
+ */
 SMELT_API const char *smelt_error(void);
 
 /* The name of a status, e.g. "SMELT_ERROR_COMPILE"; "SMELT_UNKNOWN" for other values. */
 SMELT_API const char *smelt_status_name(smelt_status status);
 
-/* What a status means, in a few words. */
+/* The meaning of a status, in a few words. */
 SMELT_API const char *smelt_status_meaning(smelt_status status);
 
 typedef enum smelt_log_level { SMELT_LOG_WARNING = 0, SMELT_LOG_INFO = 1 } smelt_log_level;
 
-/* Receives one line without its line end. May be called from any thread. */
+/* Receives one line without its newline. May be called from any thread. */
 typedef void smelt_log_callback(smelt_log_level level, const char *line, void *context);
 
 /* Replaces the log callback; NULL restores the default (warnings to standard error, info nowhere). */
@@ -98,39 +99,38 @@ typedef struct smelt_kernel_line {
     uint32_t thread[3];    /* the thread's position in the grid */
     const char *subsystem; /* of the os_log object; "" for os_log_default */
     const char *category;
-    const char *text; /* formatted, without a line end at its end; at most 4096 bytes */
+    const char *text; /* formatted, without a final newline; at most 4096 bytes */
     uint64_t reserved[4];
 } smelt_kernel_line;
 
-/* Receives the lines of a launch on the thread that runs it, when it has ended, well or not: by threadgroup,
- * in it by thread, and each thread's own in the order in which it logged them. Launches of several threads
- * may call it at the same time. It may call smelt. */
+/* Receives the lines of a launch on the thread that runs it, after it has ended or failed, ordered by
+ * threadgroup, by thread, and in the order in which a thread logged them. Launches of several threads may
+ * call it at the same time. It may call smelt. */
 typedef void smelt_kernel_log_callback(const smelt_kernel_line *line, void *context);
 
 /* Replaces the receiver of kernels' lines; NULL restores the default, which writes
  * "kernel 'name' thread (3, 0, 0): text" to standard error. */
 SMELT_API void smelt_set_kernel_log(smelt_kernel_log_callback *callback, void *context);
 
-/* As many lines of one launch are kept; how many more there were is logged as a warning. */
+/* The most lines kept per launch; the number of dropped lines is logged as a warning. */
 #define SMELT_MAX_LOG_LINES 10000
 
 /* ---- Traces ------------------------------------------------------------------------------- */
 
-/* From here on what smelt does is recorded until smelt_trace_stop: compiles and their stages, launches with
- * grid, threadgroup, buffers and their bytes, the pool's threads, copies, fills and conversions of arrays,
- * waits; of GPUs also when each launch, copy and replay ran there. smelt_trace_stop writes it to `path` in
- * Chrome's trace-event format, which Perfetto and chrome://tracing show. One trace at a time in a process; a
- * relative path means the folder the process is in now. The file appears, whole, when the trace is stopped:
- * a process that ends without stopping it leaves none, and a forked child has no trace. At most 500000 events
- * are kept (SMELT_TRACE_EVENTS); how many there were beyond is in the file, "dropped_events", and logged as a
- * warning.
- * INVALID_ARGUMENT: `path` is NULL or empty, or a trace is being recorded already; IO: `path` cannot be
- * written. */
+/* Starts recording until smelt_trace_stop: compiles and their stages; launches with grid, threadgroup,
+ * buffers and their bytes; the pool's threads; copies, fills and conversions of arrays; waits; and the times
+ * at which launches, copies and replays ran on GPUs. smelt_trace_stop writes it to `path` in Chrome's
+ * trace-event format, which Perfetto and chrome://tracing show. A process records one trace at a time; a
+ * relative path refers to its current folder. The file appears, whole, when the trace is stopped: a process
+ * that ends without stopping it leaves none, and a forked child has no trace. At most 500000 events are kept
+ * (SMELT_TRACE_EVENTS); the number of dropped events is in the file as "dropped_events", and logged as a
+ * warning. INVALID_ARGUMENT: `path` is NULL or empty, or a trace is already being recorded; IO: `path` cannot
+ * be written. */
 SMELT_API smelt_status smelt_trace_start(const char *path);
 
-/* Ends the trace: waits for what GPUs were given since smelt_trace_start, and writes the file. What other
- * threads are in the middle of is not in it. INVALID_ARGUMENT: no trace is being recorded; IO: the file
- * could not be written: what was recorded is then lost. */
+/* Ends the trace: waits for the work enqueued on GPUs since smelt_trace_start, and writes the file, without
+ * unfinished work of other threads. INVALID_ARGUMENT: no trace is being recorded; IO: the file could not be
+ * written, and the trace is lost. */
 SMELT_API smelt_status smelt_trace_stop(void);
 
 /* The library's version, "0.1.0". */
@@ -138,8 +138,8 @@ SMELT_API const char *smelt_version(void);
 
 /* ---- Element types ------------------------------------------------------------------------ */
 
-/* Name, bytes an element, name in kernel source. float64 exists on the host only (references):
- * kernels refuse it. */
+/* Name, bytes per element, name in kernel source. float64 exists on the host only (for references): kernels
+ * reject it. */
 #define SMELT_DTYPE_TABLE(X)                  \
     X(BOOL, bool, 1, "bool")                  \
     X(UINT8, uint8, 1, "uint8_t")             \
@@ -163,13 +163,13 @@ typedef enum smelt_dtype {
 #undef SMELT_DTYPE_ENUM
 } smelt_dtype;
 
-/* "float32" …; "none" for SMELT_NO_DTYPE and values that are no dtype. */
+/* "float32" …; "none" for SMELT_NO_DTYPE and invalid values. */
 SMELT_API const char *smelt_dtype_name(smelt_dtype dtype);
 
-/* Bytes of one element, 0 if `dtype` is none. */
+/* Bytes per element; 0 if `dtype` is invalid. */
 SMELT_API size_t smelt_dtype_bytes(smelt_dtype dtype);
 
-/* The dtype called `name`. SMELT_ERROR_INVALID_ARGUMENT lists the names there are. */
+/* The dtype called `name`. SMELT_ERROR_INVALID_ARGUMENT lists the valid names. */
 SMELT_API smelt_status smelt_dtype_from_name(const char *name, smelt_dtype *dtype);
 
 /* ---- Arrays ------------------------------------------------------------------------------- */
@@ -186,16 +186,16 @@ typedef struct smelt_shape {
  * reference to its memory, which views share. */
 typedef struct smelt_array smelt_array;
 
-/* An order in which a device works: see Streams below. */
+/* A sequence of work on a device: see Streams below. */
 typedef struct smelt_stream smelt_stream;
 
-/* A new row-contiguous array with undefined contents.
- * INVALID_ARGUMENT for a dtype, ndim or size that is none; LIMIT if the bytes overflow; OUT_OF_MEMORY. */
+/* A new row-contiguous array with undefined contents. INVALID_ARGUMENT for an invalid dtype, ndim or size;
+ * LIMIT if the bytes overflow; OUT_OF_MEMORY. */
 SMELT_API smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_array **array);
 
-/* An array over memory of the caller's: element (0, …) is at `data`. `strides` in elements, may be
- * negative or 0; NULL means row-contiguous. `release(context)` is called when the last reference goes
- * (may be NULL). The memory must stay valid until then. */
+/* An array over the caller's memory: element (0, …) is at `data`. `strides` in elements, may be negative or
+ * 0; NULL means row-contiguous. `release(context)` is called when the last reference is released (may be
+ * NULL). The memory must stay valid until then. */
 SMELT_API smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape shape, const int64_t *strides,
                                                void *data, void (*release)(void *context), void *context,
                                                smelt_array **array);
@@ -205,14 +205,14 @@ SMELT_API smelt_status smelt_array_from_memory(smelt_dtype dtype, smelt_shape sh
 SMELT_API smelt_status smelt_array_from_values(smelt_dtype dtype, smelt_shape shape, const void *data,
                                                smelt_array **array);
 
-/* A view on `base`'s memory: element (0, …) is `offset` elements after base's; strides in elements.
+/* A view of `base`'s memory: element (0, …) is `offset` elements after base's; strides in elements.
  * INVALID_ARGUMENT if an element of the view would lie outside base's memory. */
 SMELT_API smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_t *strides,
                                         int64_t offset, smelt_array **view);
 
-/* A view on the bytes of `base` as elements of `dtype`. Where the sizes of the two differ the last dimension,
- * which must then be dense, has as many more or fewer elements. INVALID_ARGUMENT where the bytes are not a
- * whole number of elements, or are not aligned for them. */
+/* A view of the bytes of `base` as elements of `dtype`. If their sizes differ, the last dimension must be
+ * dense and gets proportionally more or fewer elements. INVALID_ARGUMENT if the bytes are not a whole number
+ * of elements or not aligned for them. */
 SMELT_API smelt_status smelt_array_reinterpret(smelt_array *base, smelt_dtype dtype, smelt_array **view);
 
 SMELT_API smelt_array *smelt_array_retain(smelt_array *array);
@@ -226,9 +226,9 @@ SMELT_API const int64_t *smelt_array_strides(const smelt_array *array);
 SMELT_API int64_t smelt_array_size(const smelt_array *array);
 /* The address of element (0, …), in the memory of the array's device: the host cannot read a GPU's. */
 SMELT_API void *smelt_array_data(const smelt_array *array);
-/* The device whose memory it lies in: "cpu", "cuda:0". */
+/* The device that holds its memory: "cpu", "cuda:0". */
 SMELT_API const char *smelt_array_device(const smelt_array *array);
-/* True if the elements lie in row-major order without gaps. */
+/* True if the elements are in row-major order without gaps. */
 SMELT_API bool smelt_array_is_contiguous(const smelt_array *array);
 
 /* Sets every element. Conversion as in smelt_array_convert; complex64 gets an imaginary part of 0. */
@@ -245,41 +245,41 @@ SMELT_API smelt_status smelt_array_convert(const smelt_array *array, smelt_dtype
 /* `array` itself with one more reference if it is row-contiguous, else a row-contiguous copy. */
 SMELT_API smelt_status smelt_array_contiguous(smelt_array *array, smelt_array **result);
 
-/* ---- Arrays on devices. Without them, too, arrays go where a launch needs them; these say when.
+/* ---- Arrays on devices. A launch moves arrays to its device by itself; these calls control when.
  *
- * `device` is a name of smelt_device_name, "cuda" means "cuda:0", "cpu" the host's memory. NO_DEVICE if there
- * is none. An array in flight is kept until the device has done with it; one that two streams use is used in
- * the order of the calls. */
+ * `device` is a name of smelt_device_name, "cuda" means "cuda:0", "cpu" the host's memory. NO_DEVICE if it
+ * does not exist. An array in flight is kept until the device has finished with it; two streams use an array
+ * in the order of the calls. */
 
-/* A new row-contiguous array on `device` with undefined contents. OUT_OF_MEMORY names what was asked for and
- * is free. */
+/* A new row-contiguous array on `device` with undefined contents. OUT_OF_MEMORY names the requested and the
+ * free bytes. */
 SMELT_API smelt_status smelt_array_create_on(const char *device, smelt_dtype dtype, smelt_shape shape,
                                              smelt_array **array);
 
-/* An array over memory on `device` that is the caller's, as smelt_array_from_memory is over the host's. What
- * the caller enqueued himself on that memory must have ended, or be on the stream that uses it first. Before
- * `release` is called nothing uses the memory any more; without one the caller waits for the device himself
- * before the memory goes. */
+/* An array over the caller's memory on `device`, like smelt_array_from_memory for the host's. The caller's
+ * own work on that memory must have ended, or be on the stream that uses it first. When `release` is called,
+ * nothing uses the memory any more; without it, the caller must wait for the device before freeing the
+ * memory. */
 SMELT_API smelt_status smelt_array_from_device_memory(const char *device, smelt_dtype dtype,
                                                       smelt_shape shape, const int64_t *strides, void *data,
                                                       void (*release)(void *context), void *context,
                                                       smelt_array **array);
 
-/* `array` on `device`: itself with one more reference if it is there, else a copy with the same strides'
- * order, or row-contiguous. A copy to the host has ended when the call returns; one to a device is enqueued
- * on `stream` (NULL: the device's default) and `array` may be changed at once. Late errors of kernels that
- * wrote it are returned here. */
+/* `array` on `device`: itself with one more reference if it is already there, else a copy with strides in the
+ * same order, or row-contiguous. A copy to the host has ended when the call returns. A copy to a device is
+ * enqueued on `stream` (NULL: the device's default), and `array` may be changed at once. Late errors of
+ * kernels that wrote it are returned here. */
 SMELT_API smelt_status smelt_array_to(smelt_array *array, const char *device, smelt_stream *stream,
                                       smelt_array **result);
 
-/* Has everything ended that was enqueued on the stream that wrote the array last? Then smelt_array_to brings
- * it to the host without waiting for a kernel. One in the host's memory always is ready. Late errors of
- * kernels are returned here. */
+/* Whether all work has ended on the stream that wrote the array last, so that smelt_array_to copies it to the
+ * host without waiting for a kernel. Arrays in the host's memory are always ready. Late errors of kernels are
+ * returned here. */
 SMELT_API smelt_status smelt_array_is_ready(const smelt_array *array, bool *ready);
 
 /* New arrays with generated contents. The bits come from Philox4x32-10: element i takes word i % 4 of key =
- * seed, counter = (i / 4, draw), where draw is 0, and 1 for a second word (64-bit integers, imaginary parts,
- * normal); so it does not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the
+ * seed, counter = (i / 4, draw), where draw is 0, or 1 for a second word (64-bit integers, imaginary parts,
+ * normal). They do not depend on the shape. uniform: floats in [0, 1) (24 random bits, rounded down to the
  * dtype), integers over their full range, bool by the lowest bit. normal: Box–Muller on two such floats,
  * float dtypes and complex64 only. arange: 0, 1, 2 … in row-major order. */
 SMELT_API smelt_status smelt_array_uniform(smelt_dtype dtype, smelt_shape shape, uint64_t seed,
@@ -289,8 +289,8 @@ SMELT_API smelt_status smelt_array_normal(smelt_dtype dtype, smelt_shape shape, 
 SMELT_API smelt_status smelt_array_arange(smelt_dtype dtype, smelt_shape shape, smelt_array **array);
 
 /* Reads a .npy file (format versions 1, 2, 3; either byte order; C or Fortran order, which is kept as
- * strides). `dtype`: SMELT_NO_DTYPE takes the file's; SMELT_BFLOAT16 reads a `V2` file as bfloat16.
- * IO if it cannot be read, FORMAT with the reason if it is damaged or holds something else. */
+ * strides). `dtype`: SMELT_NO_DTYPE means the file's; SMELT_BFLOAT16 reads a `V2` file as bfloat16. IO if it
+ * cannot be read; FORMAT with the reason if it is damaged or has another dtype. */
 SMELT_API smelt_status smelt_array_read_npy(const char *path, smelt_dtype dtype, smelt_array **array);
 
 /* Writes a .npy file, little endian, C order; bfloat16 as `V2`. A regular file is replaced whole or not at
@@ -308,75 +308,74 @@ SMELT_API smelt_status smelt_array_write_npy(const smelt_array *array, const cha
 typedef enum smelt_math_mode {
     SMELT_MATH_SAFE = 0, /* IEEE special values kept */
     SMELT_MATH_RELAXED,  /* reassociation and reciprocals allowed, special values kept */
-    SMELT_MATH_FAST      /* no NaN, no infinity assumed; __FAST_MATH__ is defined */
+    SMELT_MATH_FAST      /* assumes no NaN and no infinity; __FAST_MATH__ is defined */
 } smelt_math_mode;
 
-/* What one run did; filled where a descriptor points to one. */
+/* Facts about one run; filled if a descriptor points to one. */
 typedef struct smelt_run_info {
     char device[32];
     uint64_t threads[3];           /* the grid, in threads */
     uint64_t groups[3];            /* threadgroups */
     uint32_t threads_per_group[3]; /* of a full group */
     double seconds;                /* the launch alone, on the wall clock */
-    double compile_seconds;        /* 0 when the kernel was at hand in memory */
+    double compile_seconds;        /* 0 if the kernel was in memory */
     bool cache_hit;                /* no compiler ran: the code came from the disk cache, or a package */
     uint64_t threadgroup_bytes;    /* threadgroup memory of one group */
     uint64_t private_bytes;        /* private arrays of one thread */
-    uint64_t log_lines;            /* that the kernel logged and the receiver got */
+    uint64_t log_lines;            /* logged by the kernel and passed to the receiver */
     uint64_t dropped_log_lines;    /* beyond SMELT_MAX_LOG_LINES */
     uint64_t reserved[8];
 } smelt_run_info;
 
-/* Names of the devices on this machine, one at a time: NULL past the last. `reason` (may be NULL) receives ""
- * or, for a device that exists in principle but cannot be used here, why. */
+/* The name of a device of this machine; NULL past the last. `reason` (may be NULL) receives "", or why the
+ * device cannot be used. */
 SMELT_API const char *smelt_device_name(int index, const char **reason);
 
-/* A sentence describing a device for people; NULL if there is no device `name`. */
+/* A sentence that describes a device; NULL if `name` does not exist. */
 SMELT_API const char *smelt_device_description(const char *name);
 
-/* The threads of this machine that work on a launch on a CPU device; 0 for other devices and names that are
- * none. */
+/* The number of threads that run a launch on a CPU device; 0 for other devices and unknown names. */
 SMELT_API int smelt_device_threads(const char *name);
 
-/* Bits of the vector registers that code for a CPU device uses: 512 (AVX-512), 256 (AVX2) or 128 (SSE2), as
- * this machine has them or SMELT_CPU asks. 0 for `cpu-scalar`, for other devices, for names that are none,
- * and where the compiler library cannot be opened. */
+/* Bits of the vector registers that code for a CPU device uses: 512 (AVX-512), 256 (AVX2) or 128 (SSE2), from
+ * this machine or SMELT_CPU. 0 for `cpu-scalar`, other devices and unknown names, and if the compiler library
+ * cannot be opened. */
 SMELT_API int smelt_device_vector_bits(const char *name);
 
-/* The version of CUDA that a GPU's driver supports, 1000 times its first number plus 10 times its second:
- * 13000 is 13.0. 0 for other devices and names that are none. */
+/* The version of CUDA that a GPU's driver supports, 1000 times its major plus 10 times its minor number:
+ * 13000 is 13.0. 0 for other devices and unknown names. */
 SMELT_API int smelt_device_driver_version(const char *name);
 
-/* What can be allocated of a device's memory and what there is, in bytes. INVALID_ARGUMENT for a CPU. */
+/* The free and total bytes of a device's memory. INVALID_ARGUMENT for a CPU. */
 SMELT_API smelt_status smelt_device_memory(const char *name, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* Waits for everything enqueued on the device; late errors are returned. */
 SMELT_API smelt_status smelt_device_wait(const char *name);
 
-/* Destroys everything on the device, what other libraries of the process keep there too: arrays on it,
- * streams, events and recordings made before can only be released. After DEVICE_LOST it may make the device
- * usable again: where the driver gives a process no new context after a kernel's fault (NVIDIA's 580 does
- * not) it is DEVICE_LOST still, and only a new process can use the device. A process that was forked off by
- * one that used a GPU cannot use GPUs: there every call is NO_DEVICE. */
+/* Destroys everything on the device, including the memory of other libraries in the process. Existing arrays,
+ * streams, events and recordings of the device can only be released. After DEVICE_LOST it may make the device
+ * usable again. If the driver gives a process no new context after a kernel's fault (NVIDIA's 580 does not),
+ * it returns DEVICE_LOST, and only a new process can use the device. A process forked from one that used a
+ * GPU cannot use GPUs: every call returns NO_DEVICE. */
 SMELT_API smelt_status smelt_device_reset(const char *name);
 
 /* ---- Stopping a run ------------------------------------------------------------------------- */
 
-/* What ends runs that are in progress: a flag that is given to a run (smelt_run_desc, smelt_dispatch_desc)
- * and raised from elsewhere, another thread or a signal handler. One may be given to any number of runs, one
- * after another or at once. It must not be released for the last time before the runs that have it return.
+/* A flag that ends runs in progress: passed to a run (smelt_run_desc, smelt_dispatch_desc) and raised by
+ * another thread or a signal handler. Any number of runs may share one, one after another or at once. Its
+ * last reference must not be released before these runs return.
  *
- * A run whose interrupt is raised, before it or while it goes on, ends soon with SMELT_ERROR_INTERRUPTED,
- * unless it was ready by then: on a CPU within a few milliseconds, wherever its threads are, in loops without
- * end too; the kernel is not slower for it. So does one that is compiling, or waiting for its turn. Outputs
- * that the run was to make are not made; arrays that its kernel writes in place hold some of the results.
- * Everything else is as it was: the next run may follow at once, others that go on are not disturbed.
+ * A run whose interrupt is raised, before or while it runs, soon returns SMELT_ERROR_INTERRUPTED, unless it
+ * has already finished. On a CPU this takes a few milliseconds, even in endless loops, and does not slow the
+ * kernel down. Runs that are compiling or waiting for their turn also end. The run creates no outputs; arrays
+ * that its kernel writes in place hold partial results. The next run may follow at once, and other runs are
+ * not affected.
  *
- * On a GPU a launch that has a time-out too is stopped in the same way. One without is enqueued and not
- * waited for; smelt_stream_is_done and smelt_array_is_ready tell whether it has ended.
+ * On a GPU, a launch that also has a time-out is stopped in the same way. A launch without one is enqueued
+ * and not waited for; smelt_stream_is_done and smelt_array_is_ready tell whether it has ended.
  *
- * smelt sends its threads, and callers' threads while they run a kernel, the signal SIGURG for this; signals
- * of that number which are not smelt's go to the handler that was there before. */
+ * smelt sends its threads, and callers' threads while they run a kernel, the signal SIGURG for this; other
+ * signals of that number go to the previous handler. */
 typedef struct smelt_interrupt smelt_interrupt;
 
 SMELT_API smelt_status smelt_interrupt_create(smelt_interrupt **interrupt);
@@ -384,37 +383,37 @@ SMELT_API smelt_interrupt *smelt_interrupt_retain(smelt_interrupt *interrupt);
 SMELT_API void smelt_interrupt_release(smelt_interrupt *interrupt);
 /* Stays raised until it is cleared. May be called in a signal handler. NULL does nothing. */
 SMELT_API void smelt_interrupt_raise(smelt_interrupt *interrupt);
-/* A run that goes on meanwhile may still end as interrupted. May be called in a signal handler. */
+/* A concurrent run may still end as interrupted. May be called in a signal handler. */
 SMELT_API void smelt_interrupt_clear(smelt_interrupt *interrupt);
 SMELT_API bool smelt_interrupt_is_raised(const smelt_interrupt *interrupt);
 
 /* ---- Streams, events, recordings ------------------------------------------------------------ */
 
-/* A stream is an order: what is enqueued on one runs one after the other, different streams may overlap. On a
- * CPU everything has ended when its call returns; streams exist so that the same program runs. */
+/* Work on one stream runs in order; different streams may overlap. On a CPU, work has ended when its call
+ * returns; streams exist there so that the same program runs. */
 SMELT_API smelt_status smelt_stream_create(const char *device, smelt_stream **stream);
-/* Over a stream of the caller's: a CUstream (NULL is CUDA's default stream), which must outlive it. */
+/* A stream over the caller's CUstream (NULL is CUDA's default stream), which must outlive it. */
 SMELT_API smelt_status smelt_stream_from_native(const char *device, void *native, smelt_stream **stream);
-/* The device's default stream, which calls that name none use. */
+/* The device's default stream, for calls without a stream. */
 SMELT_API smelt_status smelt_stream_default(const char *device, smelt_stream **stream);
 SMELT_API void *smelt_stream_native(const smelt_stream *stream);
 SMELT_API smelt_stream *smelt_stream_retain(smelt_stream *stream);
 SMELT_API void smelt_stream_release(smelt_stream *stream);
-/* Waits for all that was enqueued. FAULT with the kernel's name if one touched memory it may not; from then
- * on the device is lost. */
+/* Waits for all enqueued work. FAULT with the kernel's name if one accessed invalid memory; the device is
+ * then lost. */
 SMELT_API smelt_status smelt_stream_wait(smelt_stream *stream);
-/* Has all that was enqueued ended? Then smelt_stream_wait returns at once. Its failures are
- * smelt_stream_wait's. A CPU's stream always is. */
+/* Whether all enqueued work has ended, so that smelt_stream_wait returns at once. Fails like
+ * smelt_stream_wait. A CPU's stream is always done. */
 SMELT_API smelt_status smelt_stream_is_done(smelt_stream *stream, bool *done);
 
-/* A point in a stream. One that was not recorded yet has happened. */
+/* A point in a stream. An unrecorded event is done. */
 typedef struct smelt_event smelt_event;
 SMELT_API smelt_status smelt_event_create(const char *device, smelt_event **event);
 SMELT_API smelt_event *smelt_event_retain(smelt_event *event);
 SMELT_API void smelt_event_release(smelt_event *event);
-/* The event is where the stream is now: it happens when what was enqueued before has ended. */
+/* Sets the event to this point of the stream: it is done when all work enqueued before has ended. */
 SMELT_API smelt_status smelt_event_record(smelt_event *event, smelt_stream *stream);
-/* What is enqueued on `stream` from now on waits for the event; the caller does not. */
+/* Later work on `stream` waits for the event; the caller does not. */
 SMELT_API smelt_status smelt_stream_wait_event(smelt_stream *stream, smelt_event *event);
 /* The caller waits. */
 SMELT_API smelt_status smelt_event_wait(smelt_event *event);
@@ -425,22 +424,22 @@ SMELT_API smelt_status smelt_event_seconds(smelt_event *start, smelt_event *end,
 
 /* A sequence of launches that one call enqueues again: a CUDA graph. */
 typedef struct smelt_recording smelt_recording;
-/* From here until smelt_stream_record_end launches on `stream` (not the default stream) are recorded, not
- * run. Their code must have been compiled before, all arrays be on the device, and none may have to be waited
- * for; outputs they allocate belong to the recording's launches: each replay writes them again. What launches
- * use is kept until the recording is released. UNSUPPORTED for a CPU's stream. */
+/* Until smelt_stream_record_end, launches on `stream` (not the default stream) are recorded, not run. Their
+ * code must be compiled, all arrays must be on the device, and none may need waiting. Each replay writes the
+ * outputs they allocate again. The recording keeps what launches use until it is released. UNSUPPORTED for a
+ * CPU's stream. */
 SMELT_API smelt_status smelt_stream_record_begin(smelt_stream *stream);
 SMELT_API smelt_status smelt_stream_record_end(smelt_stream *stream, smelt_recording **recording);
-/* Enqueues the launches again, after what used their arrays meanwhile. `stream` may be another one of the
- * device; NULL: its default. */
+/* Enqueues the launches again, after other uses of their arrays. `stream` may be any of the device; NULL: its
+ * default. */
 SMELT_API smelt_status smelt_recording_replay(smelt_recording *recording, smelt_stream *stream);
 SMELT_API smelt_recording *smelt_recording_retain(smelt_recording *recording);
 SMELT_API void smelt_recording_release(smelt_recording *recording);
 
 /* ---- Kernels from bodies ------------------------------------------------------------------- */
 
-/* A kernel made from the body of a Metal function; the signature is generated from names and arrays as
- * MLX's metal_kernel does. */
+/* A kernel from the body of a Metal function. Its signature is generated from names and arrays, as by MLX's
+ * metal_kernel. */
 typedef struct smelt_kernel smelt_kernel;
 
 typedef struct smelt_kernel_desc {
@@ -485,83 +484,83 @@ typedef struct smelt_template {
 typedef struct smelt_run_desc {
     smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* as many as the kernel names */
     int64_t grid[3];                          /* threads; x > 0; y and z: 0 means 1 */
-    int64_t threadgroup[3]; /* threads a group; x > 0; y and z: 0 means 1; product <= 1024 */
+    int64_t threadgroup[3]; /* threads per group; x > 0; y and z: 0 means 1; product <= 1024 */
     smelt_template templates[SMELT_MAX_TEMPLATES];  /* ended by a NULL name */
-    smelt_shape output_shapes[SMELT_MAX_ARGUMENTS]; /* one an output */
-    smelt_dtype output_dtypes[SMELT_MAX_ARGUMENTS]; /* one an output */
-    int output_count;          /* 0: as many as output_dtypes are given; else must equal the kernel's */
+    smelt_shape output_shapes[SMELT_MAX_ARGUMENTS]; /* one per output */
+    smelt_dtype output_dtypes[SMELT_MAX_ARGUMENTS]; /* one per output */
+    int output_count;          /* 0: the number of output_dtypes; else must equal the kernel's */
     bool initialise;           /* fill outputs before the run … */
     double init_value;         /* … with this value */
-    const double *init_values; /* or one value an output (then initialise is implied) */
+    const double *init_values; /* or one value per output (implies initialise) */
     const char *device;        /* default "cpu" */
     const char *profile;       /* device limits to apply: NULL or "apple" */
     double timeout;            /* seconds; 0: none. On a GPU a launch that has one is waited for. */
     smelt_run_info *info;      /* may be NULL. On a GPU a launch that has one is waited for. */
     smelt_stream *stream;      /* of the device; NULL: its default */
-    /* For smelt_kernel_show: the GPUs that code is shown for, "sm_80" (SMELT_STAGE_ASM is PTX then). NULL:
-     * the device's; of SMELT_STAGE_PTX on a CPU the present GPU's, and "sm_90a" where there is none. */
+    /* For smelt_kernel_show: the GPU to show code for, "sm_80" (SMELT_STAGE_ASM is then PTX). NULL: the
+     * device's; for SMELT_STAGE_PTX on a CPU, the present GPU's, or "sm_90a" if there is none. */
     const char *target;
     smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
-    /* Arrays to write into instead of new ones, one an output; NULL: a new one. Each has the output's dtype
-     * and shape (which are given all the same), is row-contiguous and in the memory that the device uses. One
-     * may share memory with an input if no thread reads there what another one writes. */
+    /* Arrays to write into instead of new ones, one per output; NULL: a new one. Each has the output's dtype
+     * and shape (still required above), is row-contiguous and in the device's memory. It may share memory
+     * with an input if no thread reads what another one writes. */
     smelt_array *into[SMELT_MAX_ARGUMENTS];
-    /* For SMELT_STAGE_IR of smelt_kernel_show: the compiler's pass after which it is shown. A wrong name's
-     * message lists the right ones. NULL: the last of those that all engines share. */
+    /* For SMELT_STAGE_IR of smelt_kernel_show: the compiler's pass after which it is shown. The message for a
+     * wrong name lists the passes. NULL: the last pass shared by all engines. */
     const char *after;
     uint64_t reserved[7];
 } smelt_run_desc;
 
-/* Compiles if needed, allocates the outputs, and runs: on a CPU to the end; on a GPU the launch is enqueued
- * on the stream, and what goes wrong later is returned by the next call that waits for it. outputs[i]
- * receives a new reference to output i, row-contiguous, in the device's memory. Inputs may be on the host or
- * on the device. Errors: every status but FORMAT. */
+/* Compiles if needed, allocates the outputs, and runs. On a CPU the run has ended on return. On a GPU it is
+ * enqueued on the stream, and the next call that waits for it returns a late error. outputs[i] receives a new
+ * reference to output i, row-contiguous, in the device's memory. Inputs may be on the host or on the device.
+ * Errors: every status except FORMAT. */
 SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc,
                                         smelt_array **outputs);
 
-/* A launch that was checked and compiled once, to be run many times: what does not change from one run to the
- * next is not looked at again. It keeps its kernel, inputs and `into`. Several threads may run one at the
- * same time if it allocates its outputs. */
+/* A launch that is checked and compiled once and run many times, without repeated checks. It keeps its
+ * kernel, inputs and `into`. Several threads may run it at the same time if it allocates its outputs. */
 typedef struct smelt_launch smelt_launch;
 
-/* Prepares what smelt_kernel_run would run with `desc` (`info` and `target` play no part), with its errors,
- * and compiles what is missing; runs nothing. */
+/* Prepares what smelt_kernel_run would run with `desc` (`info` and `target` are ignored), with its errors,
+ * and compiles missing code; runs nothing. */
 SMELT_API smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *desc,
                                             smelt_launch **launch);
 SMELT_API smelt_launch *smelt_launch_retain(smelt_launch *launch);
 SMELT_API void smelt_launch_release(smelt_launch *launch);
 
-/* What one run does otherwise than it was prepared. */
+/* Changes to the prepared launch for one run. */
 typedef struct smelt_launch_desc {
-    /* As many as the kernel names, of the dtypes and shapes that were prepared; NULL: those prepared. */
+    /* As many as the kernel names, with the prepared dtypes and shapes; NULL: the prepared inputs. */
     smelt_array *const *inputs;
-    /* One an output, as in smelt_run_desc; a NULL among them, and NULL: what was prepared. */
+    /* One per output, as in smelt_run_desc; NULL, as the list or an element: the prepared one. */
     smelt_array *const *into;
-    smelt_stream *stream;       /* NULL: the one prepared */
+    smelt_stream *stream;       /* NULL: the prepared one */
     smelt_run_info *info;       /* as in smelt_run_desc */
-    smelt_interrupt *interrupt; /* ends the run when it is raised; NULL: the one prepared */
+    smelt_interrupt *interrupt; /* ends the run when it is raised; NULL: the prepared one */
     uint64_t reserved[8];
 } smelt_launch_desc;
 
-/* Runs it: inputs have the contents of now. `desc` may be NULL. outputs[i] receives a new reference to
- * output i; NULL where the caller has all of them from `into`. Errors: those of smelt_kernel_run. */
+/* Runs the launch with the current contents of its inputs. `desc` may be NULL. outputs[i] receives a new
+ * reference to output i; outputs may be NULL if `into` holds all of them. Errors: those of smelt_kernel_run.
+ */
 SMELT_API smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *desc,
                                         smelt_array **outputs);
 
 typedef enum smelt_stage {
     SMELT_STAGE_SOURCE = 0, /* the Metal text with its generated signature */
-    SMELT_STAGE_REWRITTEN,  /* what clang is given */
-    SMELT_STAGE_IR,         /* LLVM IR after optimisation, before an engine takes it */
+    SMELT_STAGE_REWRITTEN,  /* the text passed to clang */
+    SMELT_STAGE_IR,         /* LLVM IR after optimisation, before the engine's passes */
     SMELT_STAGE_ASM,        /* machine code of the chosen device, as text */
     SMELT_STAGE_SIMD,       /* the SIMD engine's vector IR, with the shape of each value */
-    SMELT_STAGE_WHY, /* what the SIMD engine could not make plain vector code of, line by line, and why */
-    SMELT_STAGE_PTX  /* for NVIDIA GPUs; on machines without one, too */
+    SMELT_STAGE_WHY,        /* per line, what is not plain vector code in the SIMD engine, and why */
+    SMELT_STAGE_PTX         /* for NVIDIA GPUs; also on machines without one */
 } smelt_stage;
 
-/* The text of one stage for what smelt_kernel_run would run with `desc` (arrays may be of any contents). Code
- * is made for sizes of launch: what is shown is that of full threadgroups; grid and threadgroup may be 0, for
- * one threadgroup and for 256 threads. A GPU need not be there ("cuda" as the device, SMELT_STAGE_PTX).
- * *text is the caller's: free it with smelt_free. */
+/* The text of one stage for what smelt_kernel_run would run with `desc` (the contents of arrays do not
+ * matter). Code depends on the launch's sizes: that of full threadgroups is shown. grid and threadgroup may
+ * be 0, for one threadgroup and 256 threads. No GPU is needed ("cuda" as the device, SMELT_STAGE_PTX). Free
+ * *text with smelt_free. */
 SMELT_API smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
                                          char **text);
 SMELT_API void smelt_free(void *memory);
@@ -572,20 +571,20 @@ typedef struct smelt_library smelt_library;
 typedef struct smelt_function smelt_function;
 
 typedef struct smelt_library_desc {
-    const char *path;    /* a .metal file or a package (told apart by what is in it), or … */
+    const char *path;    /* a .metal file or a package (the content decides), or … */
     const char *source;  /* … its text (then `path`, if given, is only the name in messages), or … */
     const void *package; /* … the bytes of a package, copied (`path` as above) … */
     size_t package_size; /* … and how many */
-    /* Of text only; a package has its own. */
+    /* For text only; a package has its own. */
     smelt_math_mode math;
     int metal_version; /* as in smelt_kernel_desc */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS];
     uint64_t reserved[8];
 } smelt_library_desc;
 
-/* Reads the text and finds its kernel functions; compiles nothing. Or reads a package: FORMAT for one that is
- * damaged, of a newer format, or of another build of smelt. Packages hold machine code, which is run as it
- * is: load only those whose maker is trusted. */
+/* Reads the text and finds its kernel functions; compiles nothing. Or reads a package: FORMAT if it is
+ * damaged, has a newer format, or is from another build of smelt. A package holds machine code, which runs
+ * unchecked: load only packages from a trusted source. */
 SMELT_API smelt_status smelt_library_create(const smelt_library_desc *desc, smelt_library **library);
 SMELT_API smelt_library *smelt_library_retain(smelt_library *library);
 SMELT_API void smelt_library_release(smelt_library *library);
@@ -594,8 +593,9 @@ SMELT_API void smelt_library_release(smelt_library *library);
 SMELT_API int smelt_library_function_count(const smelt_library *library);
 SMELT_API const char *smelt_library_function_name(const smelt_library *library, int index);
 
-/* The value of one function constant, found by [[function_constant(index)]] or by its name. A value becomes
- * the constant's type as by assignment; INVALID_ARGUMENT where an integer or bool does not hold it. */
+/* The value of one function constant, found by [[function_constant(index)]] or by its name. A value is
+ * converted to the constant's type as by assignment; INVALID_ARGUMENT if an integer or bool cannot hold it.
+ */
 typedef struct smelt_constant {
     int index;
     smelt_dtype dtype; /* of the value, or of each component; SMELT_NO_DTYPE ends the list */
@@ -605,7 +605,7 @@ typedef struct smelt_constant {
         double reals[4]; /* the same for vectors */
         int64_t integers[4];
     } value;
-    const char *name; /* if given, what it is found by, instead of the index */
+    const char *name; /* if given, identifies it instead of the index */
     int count;        /* components of a vector: 2, 3 or 4; 0 and 1: a scalar */
     uint64_t reserved[2];
 } smelt_constant;
@@ -616,14 +616,14 @@ typedef struct smelt_function_desc {
     uint64_t reserved[8];
 } smelt_function_desc;
 
-/* One kernel function with its constants; compiled at its first run. INVALID_ARGUMENT lists the names there
- * are. */
+/* One kernel function with its constants; compiled at its first run. INVALID_ARGUMENT lists the valid names.
+ */
 SMELT_API smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
                                               smelt_function **function);
 SMELT_API smelt_function *smelt_function_retain(smelt_function *function);
 SMELT_API void smelt_function_release(smelt_function *function);
 
-/* What is bound to one [[buffer(i)]]: an array, or `size` bytes copied at the call. */
+/* The binding of one [[buffer(i)]]: an array, or `size` bytes copied at the call. */
 typedef struct smelt_buffer {
     smelt_array *array;
     const void *bytes;
@@ -636,7 +636,7 @@ typedef struct smelt_dispatch_desc {
     size_t threadgroup_memory[SMELT_MAX_BUFFERS]; /* bytes for [[threadgroup(i)]] */
     int64_t grid[3];                              /* threads (dispatchThreads), or … */
     int64_t groups[3];                            /* … threadgroups (dispatchThreadgroups) */
-    int64_t threadgroup[3];                       /* threads a group; never clamped */
+    int64_t threadgroup[3];                       /* threads per group; never clamped */
     const char *device;
     const char *profile;
     double timeout;
@@ -648,35 +648,34 @@ typedef struct smelt_dispatch_desc {
     uint64_t reserved[7];
 } smelt_dispatch_desc;
 
-/* Compiles if needed and runs. Arrays bound to writable buffers receive the results: those on the host before
- * the call returns; where all of them are on the GPU the launch is enqueued, as smelt_kernel_run's. */
+/* Compiles if needed and runs. Arrays bound to writable buffers receive the results: host arrays before the
+ * call returns. If all of them are on the GPU, the launch is enqueued, as by smelt_kernel_run. */
 SMELT_API smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc);
 
-/* One parameter of a function that the caller binds. */
+/* A parameter of a function, bound by the caller. */
 typedef struct smelt_parameter {
     const char *name;  /* lives as long as the function */
     int index;         /* of [[buffer(index)]] or [[threadgroup(index)]] */
     bool threadgroup;  /* threadgroup memory; else a buffer */
     bool pointer;      /* `T *`: any number of elements; else one, `T &` */
     bool writable;     /* not const: bytes cannot be bound to it */
-    bool used;         /* the code needs it; others may be left unbound */
+    bool used;         /* the code needs it; others may stay unbound */
     size_t bytes;      /* of one element T */
     smelt_dtype dtype; /* of T, or of each component of a vector; SMELT_NO_DTYPE for structures */
     int components;    /* of a vector: 2, 3 or 4; 1: T is a scalar or structure */
     uint64_t reserved[4];
 } smelt_parameter;
 
-/* The parameters of a function in the order of its text, into `parameters` (room for `capacity`); *count
- * receives how many there are. Compiles what smelt_function_run would compile for `desc`, of which sizes,
- * device, profile and time-out matter. Errors: as smelt_function_run's for those. */
+/* Writes the parameters of a function, in the order of its text, to `parameters` (at most `capacity`); *count
+ * receives their number. Compiles what smelt_function_run would compile for `desc`, of which sizes, device,
+ * profile and time-out matter, with its errors for them. */
 SMELT_API smelt_status smelt_function_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
                                                  smelt_parameter *parameters, int capacity, int *count);
 
-/* Is `dtype` the element type of what may be bound to the parameter? It is the parameter's own, or that of a
- * vector's components; an integer of the same width; complex64 for float2; anything for a structure, and for
- * char * and uchar *, which are bytes; and uint8 for any type, which passes bytes as they are
- * (smelt_array_reinterpret). INVALID_ARGUMENT says what is wrong. smelt_function_run itself does not ask: it
- * passes the bytes of any array. */
+/* Whether arrays of `dtype` may be bound to the parameter: its own dtype, or that of a vector's components;
+ * an integer of the same width; complex64 for float2; anything for a structure, and for char * and uchar *,
+ * which are bytes; and uint8 for any type, which passes raw bytes (smelt_array_reinterpret). INVALID_ARGUMENT
+ * explains a mismatch. smelt_function_run does not check this: it passes the bytes of any array. */
 SMELT_API smelt_status smelt_parameter_check(const smelt_parameter *parameter, smelt_dtype dtype);
 
 /* As smelt_kernel_show, for threadgroups of 256 threads. */
@@ -688,68 +687,65 @@ SMELT_API smelt_status smelt_function_show_run(smelt_function *function, const s
 
 /* ---- Packages: kernel functions compiled ahead of time, in one file ------------------------- */
 
-/* What the bytes of a package begin with. */
+/* The first bytes of a package. */
 #define SMELT_PACKAGE_MAGIC "smeltlib"
 
 #define SMELT_MAX_BUILD_TARGETS 8
 #define SMELT_MAX_BUILD_THREADGROUPS 8
 
-/* How the build of one entry ended. */
+/* The result of building one entry. */
 typedef struct smelt_build_report {
     const char *entry;   /* its host name */
-    const char *targets; /* what code was made for: "cpu,x86-64-v3" */
+    const char *targets; /* the targets of its code: "cpu,x86-64-v3" */
     double seconds;
     smelt_status status;
-    const char *message; /* why it failed; or what is to be known of a good one: "", or which function
-                            constants are given when it is loaded */
+    const char *message; /* why it failed; or "", or the function constants to give at load */
     int number, total;   /* it is the number-th of total, from 1 */
-    int codes;           /* how many the package has of it, and … */
-    uint64_t bytes;      /* … what they and its bitcode take */
+    int codes;           /* the number of its codes in the package, and … */
+    uint64_t bytes;      /* … their bytes with its bitcode */
     uint64_t reserved[4];
 } smelt_build_report;
 
-/* Called for one entry after another, in their order, from any thread. The report is valid during the call.
- */
+/* Called per entry, in order, from any thread. The report is valid during the call. */
 typedef void smelt_build_callback(const smelt_build_report *report, void *context);
 
 typedef struct smelt_build_desc {
     const char *path; /* required: the file to write, FILE.smeltlib by custom */
-    /* "cpu": this machine's own; "x86-64", "x86-64-v3", "x86-64-v4": any machine of that level; "sm_80",
-     * "sm_86", "sm_87", "sm_89", "sm_90": NVIDIA GPUs of this compute capability and newer ones; "sm_90a":
-     * those of 9.0 alone. No GPU need be here. Ended by NULL; none: "cpu". */
+    /* "cpu": this machine; "x86-64", "x86-64-v3", "x86-64-v4": any machine of that level; "sm_80", "sm_86",
+     * "sm_87", "sm_89", "sm_90": NVIDIA GPUs of this compute capability or higher; "sm_90a": 9.0 only. No GPU
+     * is needed. Ended by NULL; empty: "cpu". */
     const char *targets[SMELT_MAX_BUILD_TARGETS];
     const char *const *entries; /* host names, ended by NULL; NULL: all */
-    /* Values of function constants. An entry that reads one without a value is packaged without code: it is
-     * compiled (by the compiler library, without clang) when it is loaded and all have values. */
+    /* Values of function constants. An entry that reads a constant without a value is packaged without code;
+     * the compiler library compiles it, without clang, when it is loaded with all values. */
     smelt_constant constants[SMELT_MAX_CONSTANTS];
-    /* Threads of threadgroups to make code for beside that for any: kernels with barriers gain by it. Ended
-     * by x 0. */
+    /* Threadgroup sizes to generate additional code for, which speeds up kernels with barriers. Ended by x =
+     * 0. */
     int64_t threadgroups[SMELT_MAX_BUILD_THREADGROUPS][3];
-    bool keep_going;              /* go on when an entry fails */
-    int jobs;                     /* entries compiled at once; 0: one a CPU */
+    bool keep_going;              /* continue when an entry fails */
+    int jobs;                     /* entries compiled at once; 0: one per CPU */
     smelt_build_callback *report; /* may be NULL */
     void *context;
     uint64_t reserved[8];
 } smelt_build_desc;
 
-/* Compiles a library's functions into a package that smelt_library_create loads, without clang and, where it
- * holds code for the machine or its GPU, without the compiler library. `library` must be one of text. The
- * same text, options, compiler and machine give the same bytes. Without keep_going it fails at the first
- * entry that does, and nothing is written; with it the others are written (unless there are none) and the
- * failure of the first is returned. INVALID_ARGUMENT, UNSUPPORTED for a target; IO; NO_COMPILER; and what
- * compiling entries fails with. */
+/* Compiles a library's functions into a package. smelt_library_create loads it without clang and, if it holds
+ * code for the machine or its GPU, without the compiler library. `library` must be from text. The same text,
+ * options, compiler and machine give the same bytes. Without keep_going, the first failing entry ends the
+ * build, and nothing is written. With it, the other entries are written (unless there are none), and the
+ * first failure is returned. INVALID_ARGUMENT, UNSUPPORTED for a target; IO; NO_COMPILER; and the errors of
+ * compiling entries. */
 SMELT_API smelt_status smelt_library_build(smelt_library *library, const smelt_build_desc *desc);
 
-/* What a package holds, in lines for people: what made it, its targets, and of each function parameters,
- * function constants and codes. `name`: only this function; NULL: all. *text is the caller's: free it with
- * smelt_free. INVALID_ARGUMENT for a library of text. */
+/* A readable description of a package: its origin, its targets, and the parameters, function constants and
+ * codes of each function. `name`: only this function; NULL: all. Free *text with smelt_free. INVALID_ARGUMENT
+ * for a library from text. */
 SMELT_API smelt_status smelt_library_describe(const smelt_library *library, const char *name, char **text);
 
-/* ---- What compiles --------------------------------------------------------------------------- */
+/* ---- The compiler ----------------------------------------------------------------------------- */
 
-/* The clang that kernels are compiled with: its path, and the first line of what it says its version is, ""
- * if it cannot be run. Both are the caller's: free them with smelt_free; either may be NULL. NO_COMPILER
- * says what was looked for and what to install. */
+/* The clang that compiles kernels: its path, and the first line of its version, "" if it cannot be run. Free
+ * both with smelt_free; either may be NULL. NO_COMPILER names what was searched for and what to install. */
 SMELT_API smelt_status smelt_clang_find(char **path, char **version);
 
 /* The compiler library, and the version of the LLVM it uses ("19.1.7"), as above. */
@@ -757,13 +753,13 @@ SMELT_API smelt_status smelt_llvm_find(char **path, char **version);
 
 /* ---- The disk cache ------------------------------------------------------------------------- */
 
-/* The cache folder in use, or NULL when there is none; the reason then is in smelt_error(). */
+/* The cache folder in use, or NULL if there is none, with the reason in smelt_error(). */
 SMELT_API const char *smelt_cache_path(void);
 
 /* Counts the cache's entries and bytes. */
 SMELT_API smelt_status smelt_cache_usage(uint64_t *entries, uint64_t *bytes);
 
-/* Removes every entry. Running processes are not disturbed. */
+/* Removes every entry. Running processes are not affected. */
 SMELT_API smelt_status smelt_cache_clear(void);
 
 #ifdef __cplusplus

@@ -1,13 +1,14 @@
 // smelt.hpp — smelt from C++17: kernels as functions of arrays, in the manner of MLX's C++ `metal_kernel`.
 //
-// Everything is a thin layer over smelt.h, in headers alone; link with libsmelt. What smelt.h says holds
+// Everything is a thin layer over smelt.h, in headers alone; link with libsmelt. The rules of smelt.h hold
 // here.
 //
-// Errors.    What fails throws smelt::error, with the C interface's status and its sentence. Nothing else is
+// Errors.    Failing calls throw smelt::error, with the C interface's status and its sentence. Nothing else
+// is
 //            thrown, except std::bad_alloc.
-// Ownership. Objects are handles: copies share one array, kernel, library or stream, and the last one gives
-//            it back. get() lends the C handle, adopt() takes one over, so that both interfaces can be mixed.
-//            An object made without arguments is empty; only assigning to it, destroying it and get() (a null
+// Ownership. Objects are handles: copies share one array, kernel, library or stream, and the last one
+// releases it. get() lends the C handle, adopt() takes one over, so that both interfaces can be mixed.
+//            A default-constructed object is empty; only assigning to it, destroying it and get() (a null
 //            pointer) are allowed.
 // Threads.   As in smelt.h. No object may be assigned to while another thread uses it.
 #ifndef SMELT_HPP
@@ -25,7 +26,7 @@ namespace smelt {
 
 // ---- Where and how a kernel runs --------------------------------------------------------------
 
-// An order in which a device works.
+// A sequence of work on a device.
 class Stream {
   public:
     explicit Stream(const std::string &device = "cpu") : device_(device) {
@@ -33,13 +34,13 @@ class Stream {
         detail::check(smelt_stream_create(device.c_str(), &made));
         handle_ = handle(made);
     }
-    // The one that a device uses where none is given.
+    // The device's default stream.
     static Stream default_of(const std::string &device) {
         smelt_stream *found = nullptr;
         detail::check(smelt_stream_default(device.c_str(), &found));
         return Stream(found, device);
     }
-    // Over a CUstream of the caller's.
+    // A stream over the caller's CUstream.
     static Stream from_native(const std::string &device, void *native) {
         smelt_stream *made = nullptr;
         detail::check(smelt_stream_from_native(device.c_str(), native, &made));
@@ -47,7 +48,7 @@ class Stream {
     }
     smelt_stream *get() const noexcept { return handle_.get(); }
     const std::string &device() const noexcept { return device_; }
-    // Waits for all that was enqueued; late errors of kernels are thrown.
+    // Waits for all enqueued work; throws late errors of kernels.
     void synchronize() const { detail::check(smelt_stream_wait(get())); }
     bool is_done() const {
         bool done = false;
@@ -62,7 +63,7 @@ class Stream {
     std::string device_;
 };
 
-// A device by name, a stream, or nothing (device cpu); and what else smelt_run_desc has to say of one run.
+// A device by name, a stream, or nothing (device cpu); and further settings of smelt_run_desc for one run.
 struct StreamOrDevice {
     StreamOrDevice() = default;
     StreamOrDevice(const char *name) : device(name) {}
@@ -73,7 +74,7 @@ struct StreamOrDevice {
     std::optional<Stream> stream;
     double timeout = 0;                   // seconds; 0: none
     std::string profile;                  // "apple": its limits
-    smelt_run_info *info = nullptr;       // receives what the run did
+    smelt_run_info *info = nullptr;       // receives facts about the run
     smelt_interrupt *interrupt = nullptr; // ends the run when it is raised
 };
 
@@ -85,7 +86,7 @@ struct CompileOptions {
     std::vector<std::string> include_paths;
 };
 
-// Three sizes. In C++ each is given: none may be 0.
+// Three sizes, none of which may be 0.
 using Size = std::tuple<std::int64_t, std::int64_t, std::int64_t>;
 using TemplateArg = std::variant<int, bool, Dtype>;
 
@@ -213,8 +214,8 @@ class CustomKernelFunction {
     std::size_t inputs_ = 0, outputs_ = 0;
 };
 
-// A kernel made from the body of a Metal function; its signature is generated from the names, from the arrays
-// of a call and from the attributes that the body mentions. Compiles nothing yet.
+// A kernel from the body of a Metal function; its signature is generated from the names, from the arrays of a
+// call and from the attributes that the body mentions. Compiles nothing yet.
 inline CustomKernelFunction metal_kernel(const std::string &name, const std::vector<std::string> &input_names,
                                          const std::vector<std::string> &output_names,
                                          const std::string &source, const std::string &header = "",
@@ -241,7 +242,7 @@ inline CustomKernelFunction metal_kernel(const std::string &name, const std::vec
 
 // ---- Whole .metal files -----------------------------------------------------------------------
 
-// What is bound to one [[buffer(i)]]: an array, a copy of a value's bytes, or nothing.
+// The binding of one [[buffer(i)]]: an array, a copy of a value's bytes, or nothing.
 class Buffer {
   public:
     Buffer() = default;
@@ -352,7 +353,7 @@ class Library {
         desc.path = path.c_str();
         open(desc, options);
     }
-    // Of a text; `name` stands for it in messages.
+    // From text; messages call it `name`.
     static Library from_source(const std::string &source, const std::string &name = "",
                                const CompileOptions &options = {}) {
         smelt_library_desc desc{};
