@@ -14,9 +14,9 @@ enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
     COMPILE_IR,       /* fills `text`: optimised IR before the engine */
     COMPILE_SIMD,     /* fills `text`: the SIMD engine's vector IR with shapes as comments */
-    COMPILE_WHY,      /* fills `text`: what the SIMD engine made of each line that was not plain, and why */
+    COMPILE_WHY,      /* fills `text`: the code of each line that is not plain vector code, and why */
     COMPILE_ASM,      /* fills `text`: of the PTX engine, PTX */
-    COMPILE_AFTER,    /* fills `text`: IR as the pass `after` of the request leaves it */
+    COMPILE_AFTER,    /* fills `text`: IR after the request's pass `after` */
     COMPILE_CONSTANTS /* fills `constants` */
 };
 
@@ -24,7 +24,7 @@ enum compile_output {
 struct constant_use {
     int32_t index;
     uint32_t dtype;    /* enum smelt_dtype of its type */
-    uint32_t required; /* with the values the request gives it is read and has none */
+    uint32_t required; /* it is read and has no value in the request */
     char name[116];    /* cut off if it is longer */
 };
 
@@ -39,11 +39,11 @@ static inline bool constant_matches(const smelt_constant *given, long index, con
 struct compile_request {
     const char *bitcode; /* or LLVM's text, for tests of passes */
     size_t bitcode_size;
-    const char *after;          /* of COMPILE_AFTER; INVALID_ARGUMENT lists the names there are */
-    const char *only;           /* names with commas between: no other pass runs; NULL: all do */
+    const char *after;          /* of COMPILE_AFTER; INVALID_ARGUMENT lists the valid names */
+    const char *only;           /* names separated by commas: no other pass runs; NULL: all do */
     const char *cpu, *features; /* LLVM's names; NULL: this machine's. PTX: "sm_90a", "+ptx80", both given */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
-    uint64_t private_limit;          /* bytes of private arrays a thread may have */
+    uint64_t private_limit;          /* the most bytes of private arrays per thread */
     struct code_shape shape;
     enum compile_output output;
 };
@@ -61,7 +61,7 @@ struct compile_result {
     char *text;                     /* heap */
     struct constant_use *constants; /* heap */
     int constant_count;
-    struct compile_stage stages[COMPILE_MOST_STAGES]; /* those that came to their end, one after another */
+    struct compile_stage stages[COMPILE_MOST_STAGES]; /* finished ones, in order */
     int stage_count;
     char message[1024]; /* of a failure */
 };
@@ -71,7 +71,7 @@ struct compiler {
     const char *llvm_version; /* "19.1.7" */
     /* Of the vector registers that the SIMD engine uses on `cpu` (as in a request): 512, 256 or 128. */
     int (*vector_bits)(const char *cpu);
-    /* What `result` holds is the caller's to free, after a failure too. */
+    /* The caller frees the contents of `result`, also after a failure. */
     smelt_status (*compile)(const struct compile_request *request, struct compile_result *result);
 };
 

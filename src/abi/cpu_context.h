@@ -1,8 +1,9 @@
-/* What generated code sees of the scalar engine: the contexts of a thread and of its threadgroup, and the
- * functions it calls. lower.c compiles these offsets into code: the layout is part of the image version.
+/* The part of the scalar engine that generated code uses: the contexts of a thread and of its threadgroup,
+ * and the functions it calls. lower.c compiles these offsets into code: the layout is part of the image
+ * version.
  *
- * Packages hold code of other builds of smelt. It runs where this file, log_words.h, runtime_symbols.c and
- * the image are the same to the letter: a change of what code may rely on must show in one of them. */
+ * Packages hold code of other builds of smelt. It runs only if this file, log_words.h, runtime_symbols.c and
+ * the image are identical: a change of this contract must change one of them. */
 #ifndef SMELT_ABI_CPU_CONTEXT_H
 #define SMELT_ABI_CPU_CONTEXT_H
 
@@ -12,11 +13,11 @@
 #define CPU_MAX_SLOTS 400
 #define CPU_MAX_THREADGROUP_SLOTS 31
 
-/* Where calls go whose pointer leads to no function of the program: nothing is mapped there
+/* The target of calls through a pointer to no function of the program: an unmapped address
  * (src/compiler/passes/indirect.c). */
 #define SMELT_NO_FUNCTION 1
 
-/* One for each worker of the pool, refilled for each threadgroup. */
+/* One per worker of the pool, refilled for each threadgroup. */
 struct group_context {
     uint32_t position[3];      /* of the group in the grid */
     uint32_t size[3];          /* threads of this group: smaller at the edge */
@@ -30,8 +31,8 @@ struct group_context {
     const uint32_t *stop;                               /* atomic: not 0 when the launch must end */
 };
 
-/* One for each thread of a threadgroup. Generated code reads and writes this much; struct thread in scalar.h
- * goes on. */
+/* One for each thread of a threadgroup. Generated code uses this part; struct thread in scalar.h extends it.
+ */
 struct thread_context {
     struct group_context *group;
     uint32_t position[3]; /* in the threadgroup */
@@ -40,7 +41,7 @@ struct thread_context {
     uint32_t iterations[SITE_MAX_DEPTH]; /* of the loops around it, from the outside in */
 };
 
-/* What a simdgroup operation is, packed into 32 bits for the call. */
+/* A simdgroup operation, packed into 32 bits for the call. */
 enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 
 #define SIMD_CODE(kind, type, operation, width) \
@@ -50,7 +51,7 @@ enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 #define SIMD_CODE_OPERATION(code) ((code) >> 8 & 255)
 #define SIMD_CODE_WIDTH(code) ((code) >> 16)
 
-/* Functions generated code calls. */
+/* The functions that generated code calls. */
 void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const char *file);
 uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
                                  uint32_t argument, uint64_t value);
@@ -69,10 +70,10 @@ typedef void kernel_function(struct thread_context *context);
 /* One for each gang of the running threadgroup. */
 struct gang_context {
     struct group_context *group;
-    uint32_t first;       /* index in the threadgroup of the thread in lane 0 */
-    uint32_t count;       /* lanes that hold a thread; code that is not masked takes it as all */
-    uint32_t position[3]; /* in the threadgroup, of the thread in lane 0 */
-    uint32_t returned[GANG_MAX_LANES / 32]; /* bit a lane: it left by an explicit return */
+    uint32_t first;                         /* index in the threadgroup of the thread in lane 0 */
+    uint32_t count;                         /* lanes that hold a thread; unmasked code assumes all */
+    uint32_t position[3];                   /* in the threadgroup, of the thread in lane 0 */
+    uint32_t returned[GANG_MAX_LANES / 32]; /* one bit per lane: it left by an explicit return */
 };
 
 /* A compiled gang: runs its threads to their end. */
@@ -80,16 +81,16 @@ typedef void gang_function(struct gang_context *context);
 
 /* All lanes of the gang that have not returned wait at one barrier, until all gangs do. */
 void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file);
-/* Some lanes (bit a lane) arrive at a barrier in control flow that may differ by lane. 1: with those that
- * returned they are all of the gang, and the barrier has been waited for; 0: they are noted as waiting in
- * vain, and the code must end them while the other lanes go on. */
+/* Some lanes (one bit per lane) reach a barrier in control flow that may differ by lane. 1: together with the
+ * returned lanes they are the whole gang, which has waited at the barrier; 0: they are recorded as waiting in
+ * vain, and the code must end them while the other lanes continue. */
 uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
                                    const uint32_t *lanes);
-/* The log call of some lanes (bit a lane). Word w is the same for all lanes, shared[w], unless bit w of
- * `varies` is set: then that of a lane is by_lane[v * gang's lanes + lane], v counting such words. */
+/* The log call of some lanes (one bit per lane). Word w is the same for all lanes, shared[w], unless bit w of
+ * `varies` is set: then a lane's word is by_lane[v * gang's lanes + lane], v counting such words. */
 void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
                             const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane);
-/* The stop flag was seen: leaves the gang for good. */
+/* The stop flag was set: leaves the gang for good. */
 void smelt_runtime_gang_stop(struct gang_context *context);
 
 #endif

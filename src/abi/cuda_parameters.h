@@ -1,5 +1,5 @@
-/* What a kernel on an NVIDIA GPU is given: one block of bytes, its only parameter. Shared by
- * src/compiler/ptx/, which makes code that reads it, and src/device/cuda/, which fills it at each launch. */
+/* The only parameter of a kernel on an NVIDIA GPU: one block of bytes. Shared by src/compiler/ptx/, which
+ * generates code that reads it, and src/device/cuda/, which fills it at each launch. */
 #ifndef SMELT_ABI_CUDA_PARAMETERS_H
 #define SMELT_ABI_CUDA_PARAMETERS_H
 
@@ -11,11 +11,11 @@ struct cuda_parameters {
     uint32_t groups[3];     /* threadgroups */
     uint32_t reserved;
     uint64_t
-        stop; /* polled codes: address of a uint32_t in the device's memory; not 0: the kernel is to end */
+        stop;     /* polled codes: address of a uint32_t in the device's memory; not 0: the kernel must end */
     uint64_t log; /* codes that log: address of a struct cuda_log in the device's memory */
-    /* One for each binding of the image of kind BUFFER or THREADGROUP, in their order: the address in the
-     * device's memory, or the offset in the threadgroup's, behind image.threadgroup_bytes, a multiple of 16.
-     * An inlined buffer's is unused. */
+    /* One per binding of the image of kind BUFFER or THREADGROUP, in order: the address in the device's
+     * memory, or the offset in the threadgroup's, behind image.threadgroup_bytes, a multiple of 16. An
+     * inlined buffer's is unused. */
     uint64_t slots[];
 };
 
@@ -23,12 +23,12 @@ struct cuda_parameters {
  * inlined_bytes(). */
 #define CUDA_PARAMETER_LIMIT 4096 /* bytes in all */
 
-/* Bytes a class of struct code_shape's `inlined` stands for: 16, 32 … 2048. */
+/* The bytes of a class of struct code_shape's `inlined`: 16, 32 … 2048. */
 static inline uint32_t inlined_bytes(uint8_t class) {
     return class ? 8u << class : 0;
 }
 
-/* The least class that holds so many; 0: there is none. */
+/* The smallest class that holds this many; 0: there is none. */
 static inline uint8_t inlined_class(size_t bytes) {
     uint8_t class = 1;
     while (class <= 8 && inlined_bytes(class) < bytes) class ++;
@@ -41,7 +41,7 @@ static inline uint8_t inlined_class(size_t bytes) {
 #define CUDA_LOG_HEADER 3
 struct cuda_log {
     uint64_t used;     /* words taken, written or not */
-    uint64_t capacity; /* words there are, zeros before the launch */
+    uint64_t capacity; /* number of words, zeros before the launch */
     uint64_t lines;    /* calls, written or not */
     uint64_t words[];
 };

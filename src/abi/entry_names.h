@@ -1,4 +1,4 @@
-/* Names of what the text of an entry point (src/source/program.c) leaves in its module. */
+/* The symbols that the text of an entry point (src/source/program.c) defines in its module. */
 #ifndef SMELT_ABI_ENTRY_NAMES_H
 #define SMELT_ABI_ENTRY_NAMES_H
 

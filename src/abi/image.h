@@ -1,5 +1,4 @@
-/* What a compiled entry is, beside its machine code: everything a device needs to launch it. No LLVM in
- * sight. */
+/* A compiled entry: its machine code and everything a device needs to launch it. Independent of LLVM. */
 #ifndef SMELT_ABI_IMAGE_H
 #define SMELT_ABI_IMAGE_H
 
@@ -9,16 +8,16 @@
 /* Bytes by which the buffers of a small launch stay below 2^31. */
 #define SMALL_REACH (1 << 24)
 
-/* Buffers with higher indexes are never inlined. */
+/* Buffers with higher indices are never inlined. */
 #define SHAPE_MAX_INLINED 64
 
-/* What code of an entry was made for: one entry has several codes, made when a launch first needs them.
- * Compared and hashed as bytes: always zero-initialised. */
-#define BUFFER_ALIGNMENT 16 /* of what has vectors in it; what devices allocate has more */
+/* What a code of an entry was compiled for: an entry has several codes, compiled when a launch first needs
+ * them. Compared and hashed as bytes: always zero-initialised. */
+#define BUFFER_ALIGNMENT 16 /* of buffers with vectors; devices allocate with more */
 
 struct code_shape {
     uint32_t engine;   /* enum engine */
-    uint32_t polled;   /* SIMD, PTX: loops look at the stop flag (the scalar engine's always do) */
+    uint32_t polled;   /* SIMD, PTX: loops poll the stop flag (the scalar engine's always do) */
     uint32_t masked;   /* SIMD: the last lanes of a gang may hold no thread. PTX: groups may be cut off at the
                           grid's edge */
     uint32_t small;    /* grid and buffers stay below 2^31, buffers by SMALL_REACH */
@@ -27,8 +26,8 @@ struct code_shape {
     uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only, unless
                           they are masked. */
     uint32_t most_threads; /* PTX: of a group, where its size is not known */
-    uint32_t folded;       /* PTX: more groups than the hardware's grid takes: they are numbered in one row */
-    uint32_t aligned;      /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
+    uint32_t folded;  /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
+    uint32_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
     uint8_t
         inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
                                        (abi/cuda_parameters.h), 8 << n bytes of them; 0: behind an address */
@@ -53,10 +52,10 @@ struct binding {
 #define BINDING_COMPONENTS(type) ((type) >> 8 & 255)      /* of a vector; 1: a scalar */
 #define BINDING_POINTER(type) ((type) >> 16 & 1)          /* else a reference or a value */
 
-/* Where a simdgroup operation stands in the program: the positions of the loops around it from the outside
- * in, and its own. Lanes are ordered by comparing positions and, where they stand in the same loop, its
- * iteration count: see device/cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one
- * count for each depth. */
+/* The position of a simdgroup operation in the program: the positions of the loops around it from the outside
+ * in, and its own. Lanes are ordered by comparing positions and, within the same loop, its iteration count:
+ * see device/cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one count for each depth.
+ */
 #define SITE_MAX_DEPTH 64
 struct site {
     int32_t depth; /* loops around the operation */
@@ -71,16 +70,16 @@ struct image {
     struct site *sites;
     int32_t site_count;
     uint64_t threadgroup_bytes;   /* static threadgroup memory */
-    uint64_t threadgroup_filled;  /* the first of them: to be filled before each group (CPUs); the others are
+    uint64_t threadgroup_filled;  /* the first of them: filled before each group (CPUs); the others are
                                      written before they are read, or never, and filled once a launch */
     uint64_t private_bytes;       /* of one thread */
     uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
     uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */
     bool has_barrier;
-    uint32_t log_words;   /* PTX: of the longest log call, CUDA_LOG_HEADER included; 0: nothing is logged */
-    uint32_t engine;      /* whose code it is: the scalar engine's, too, where the SIMD engine refused */
+    uint32_t log_words;   /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
+    uint32_t engine;      /* the engine of the code: the scalar engine's if the SIMD engine refused */
     uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
-    uint64_t stack_bytes; /* SIMD: what one call needs at most, private arrays of all lanes included */
+    uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
     char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
     char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
                    */

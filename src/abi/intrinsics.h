@@ -1,18 +1,18 @@
-/* The one table of intrinsics: functions without bodies that stand for what an engine supplies. The prelude
- * (smelt_dialect.h) declares the first part for kernels; passes add the second. No LLVM in sight. */
+/* The one table of intrinsics: functions without bodies that engines implement. The prelude (smelt_dialect.h)
+ * declares the first part for kernels; passes add the second. Independent of LLVM. */
 #ifndef SMELT_ABI_INTRINSICS_H
 #define SMELT_ABI_INTRINSICS_H
 
 #define INTRINSIC_PREFIX "__smelt_"
 
-/* What an intrinsic does beside giving a value. */
+/* The side effects of an intrinsic. */
 enum intrinsic_purity {
-    PURE,   /* nothing: the value depends on the thread and the arguments alone */
-    APART,  /* something that does not touch the kernel's memory */
-    ORDERED /* it reads the kernel's memory, or orders accesses to it */
+    PURE,   /* none: the value depends only on the thread and the arguments */
+    APART,  /* effects that do not touch the kernel's memory */
+    ORDERED /* reads the kernel's memory, or orders accesses to it */
 };
 
-/* TOGETHER: lanes that perform it in one call must not be led to different calls (LLVM's convergent). */
+/* TOGETHER: lanes that execute it in one call must not be split over different calls (LLVM's convergent). */
 enum intrinsic_convergence { ALONE, TOGETHER };
 
 enum intrinsic_kind {
@@ -21,14 +21,14 @@ enum intrinsic_kind {
     OF_BINDING,   /* addresses of arguments */
     OF_BARRIER,   /* waits for others */
     OF_RETURN,    /* ends the thread */
-    OF_LAUNCH,    /* says something of the kernel that the launch must know; no code */
+    OF_LAUNCH,    /* a property of the kernel that the launch needs; no code */
     OF_LOG,       /* a log line */
-    OF_CONSTANT,  /* asks for a function constant */
+    OF_CONSTANT,  /* queries a function constant */
     OF_SIMDGROUP, /* takes values from other lanes */
-    OF_PASS       /* a pass puts it in, a later one takes it out */
+    OF_PASS       /* inserted by a pass, removed by a later one */
 };
 
-/* X(NAME, name behind the prefix, purity, convergence, kind). One that ends in _ is a family: a word follows.
+/* X(NAME, name behind the prefix, purity, convergence, kind). A name ending in _ is a family: a word follows.
  */
 #define INTRINSICS_OF_KERNELS(X)                                                    \
     X(POSITION_IN_THREADGROUP, position_in_threadgroup, PURE, ALONE, OF_THREAD)     \
@@ -79,7 +79,7 @@ enum intrinsic_kind {
 #define INTRINSIC_ENUMERATOR(enumerator, name, purity, convergence, kind) INTRINSIC_##enumerator,
 enum intrinsic {
     INTRINSIC_NONE,
-    INTRINSICS(INTRINSIC_ENUMERATOR) INTRINSIC_UNKNOWN /* it has the prefix, and is not in the table */
+    INTRINSICS(INTRINSIC_ENUMERATOR) INTRINSIC_UNKNOWN /* it has the prefix but is not in the table */
 };
 #undef INTRINSIC_ENUMERATOR
 

@@ -1,5 +1,5 @@
 /* Loads and stores lane by lane, for generated code on CPUs that have no instruction for them: functions that
- * use general registers alone and keep all of them, so that around a call no vector has to be saved. */
+ * use only general registers and preserve all of them, so that a call saves no vectors. */
 #ifndef SMELT_ABI_LANE_ACCESS_H
 #define SMELT_ABI_LANE_ACCESS_H
 
@@ -12,7 +12,7 @@
 
 /* Each copies, for each lane whose bit in `lanes` is set, first to last, an element of `bytes` bytes, at any
  * alignment:
- *   load_lanes, store_lanes   between values[lane] and the place that addresses[lane] points to
+ *   load_lanes, store_lanes   between values[lane] and the memory at addresses[lane]
  *   load_row, store_row       between values[lane] and row[lane] */
 #define LANE_ACCESS_FUNCTIONS(bytes)                                                              \
     KEEPS_REGISTERS void smelt_runtime_load_lanes_##bytes(char *const *addresses, char *values,   \

@@ -1,6 +1,6 @@
-/* A log call as generated code makes it: words, which prelude/metal_logging writes.
+/* A log call of generated code: words, which prelude/metal_logging writes.
  *
- *   level; arguments | LOG_FOUR_WORDS where they have four words each;
+ *   level; arguments | LOG_FOUR_WORDS if they have four words each;
  *   address and bytes of subsystem, category and format; then, for n arguments,
  *   n tags (kind | bytes of a component << 8 | components << 16), n first words, and n second, third and
  * fourth ones where they have four. A text has its address in the first and second word, its bytes in the
@@ -15,7 +15,7 @@ enum log_head { LOG_LEVEL, LOG_COUNT, LOG_SUBSYSTEM, LOG_CATEGORY = 4, LOG_FORMA
 #define LOG_MOST_ARGUMENTS 255
 #define LOG_LONGEST_TEXT 1023
 
-/* Most words of a call. */
+/* The most words of a call. */
 #define LOG_MOST_WORDS (LOG_HEAD_WORDS + LOG_MOST_ARGUMENTS * 5)
 
 #endif

@@ -1,5 +1,5 @@
-/* What generated code may call, and nothing else: the one list that the compiler checks its objects against
- * (outside.c) and the loader resolves them by (runtime_symbols.c). */
+/* The functions that generated code may call. The compiler checks its objects against this list (outside.c),
+ * and the loader resolves symbols with it (runtime_symbols.c). */
 #ifndef SMELT_ABI_RUNTIME_NAMES_H
 #define SMELT_ABI_RUNTIME_NAMES_H
 

@@ -1,5 +1,4 @@
-/* Simdgroup operations as all engines know them: kinds, and what reductions and scans do. No LLVM in sight.
- */
+/* Simdgroup operations of all engines: kinds, reductions and scans. Independent of LLVM. */
 #ifndef SMELT_ABI_SIMDGROUP_H
 #define SMELT_ABI_SIMDGROUP_H
 

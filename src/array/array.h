@@ -6,27 +6,27 @@
 
 #include <stdatomic.h>
 
-/* Bytes behind an array that smelt allocates, which nothing else uses: a write a few elements too far does
- * not reach the heap's own data. */
+/* Unused bytes after an array that smelt allocates, so that a write a few elements too far does not reach the
+ * heap's own data. */
 #define ARRAY_PADDING 128
 
 struct memory;
 
-/* Memory that is not the host's: what arrays need done there. One for each device; see device/cuda/space.c.
- * Work is enqueued on `stream` (NULL: the device's default), after all that used the memory before. Addresses
- * are within their `memory`. */
+/* The operations of arrays on memory other than the host's. One per device; see src/device/cuda/space.c. Work
+ * is enqueued on `stream` (NULL: the device's default), after all earlier uses of the memory. Addresses are
+ * within their `memory`. */
 struct memory_space {
     const char *device; /* "cuda:0" */
     /* A new row-contiguous array with undefined contents. */
     smelt_status (*create)(const struct memory_space *space, smelt_stream *stream, smelt_dtype dtype,
                            const smelt_shape *shape, smelt_array **array);
-    /* Makes borrowed memory, with its start and bytes, the space's. */
+    /* Adopts borrowed memory, with its start and bytes. */
     smelt_status (*adopt)(const struct memory_space *space, struct memory *memory);
-    /* What is enqueued on `stream` from now on comes after all uses of the memory, and later uses after what
-     * is there by then. `home`: borrowed memory's owner goes on in the order of this stream; when the last
-     * reference goes it is the stream that waits, and not the caller. */
+    /* Later work on `stream` follows all uses of the memory, and later uses follow the work there by then.
+     * `home`: the owner of borrowed memory continues in the order of this stream; when the last reference is
+     * released, the stream waits, not the caller. */
     smelt_status (*order)(struct memory *memory, smelt_stream *stream, bool home);
-    /* `from` may be changed once it returns. */
+    /* `from` may change once it returns. */
     smelt_status (*copy_in)(struct memory *memory, smelt_stream *stream, char *to, const void *from,
                             size_t bytes);
     /* Waits. */
@@ -38,10 +38,10 @@ struct memory_space {
     /* `count` times `width` (1, 2, 4, 8) bytes. */
     smelt_status (*fill)(struct memory *memory, smelt_stream *stream, char *to, const void *pattern,
                          size_t width, size_t count);
-    /* Has all that was enqueued on the stream that wrote it last ended? */
+    /* Whether all work has ended on the stream that wrote it last. */
     smelt_status (*is_ready)(struct memory *memory, bool *ready);
-    /* The last reference is gone: frees memory->start where it is not borrowed; waits, where it is and its
-     * owner is told so (memory->release). Leaves the thread's message. */
+    /* Called when the last reference is gone: frees memory->start unless it is borrowed; if it is, waits
+     * before memory->release. Keeps the thread's message. */
     void (*release)(struct memory *memory);
 };
 
@@ -70,11 +70,11 @@ struct smelt_array {
     struct memory *memory;
 };
 
-/* A new array over `memory`, whose reference it takes; strides NULL: row-contiguous. NULL: no memory. */
+/* A new array over `memory`, whose reference it takes; strides NULL: row-contiguous. NULL: out of memory. */
 smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_shape *shape,
                         const int64_t *strides, int64_t size, char *data);
 
-/* Checks what smelt_array_from_memory is given, and makes the array and its memory, without space. */
+/* Checks the arguments of smelt_array_from_memory, and creates the array and its memory, without space. */
 smelt_status array_borrow(const char *what, smelt_dtype dtype, const smelt_shape *shape,
                           const int64_t *strides, void *data, void (*release)(void *context), void *context,
                           smelt_array **array);
@@ -86,8 +86,7 @@ size_t array_span(const smelt_array *array, char **low);
 bool array_is_dense(const smelt_array *array);
 
 /* A copy of a host's or a device's array in `space` (NULL: the host's memory), with the same strides if it is
- * dense, else row-contiguous. `stream` is of the device that is not the host, of the target if both are none.
- */
+ * dense, else row-contiguous. `stream` belongs to the device, or to the target if both are devices. */
 smelt_status array_move(const smelt_array *array, const struct memory_space *space, smelt_stream *stream,
                         smelt_array **result);
 
@@ -99,7 +98,7 @@ smelt_status space_fill(smelt_array *array, smelt_stream *stream, const void *pa
 smelt_status space_copy(smelt_array *to, const smelt_array *from);
 smelt_status space_convert(const smelt_array *array, smelt_dtype dtype, smelt_array **result);
 
-/* Checks dtype, ndim and sizes; gives the number of elements. The failure names `what`. */
+/* Checks dtype, ndim and sizes; returns the number of elements. The failure names `what`. */
 smelt_status shape_check(const char *what, smelt_dtype dtype, const smelt_shape *shape, int64_t *size);
 
 bool shape_equal(const smelt_shape *a, const smelt_shape *b);

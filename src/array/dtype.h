@@ -14,7 +14,7 @@ bool dtype_is_integer(smelt_dtype dtype); /* the eight integers, not bool */
 bool dtype_is_signed(smelt_dtype dtype);  /* of integers */
 bool dtype_is_inexact(smelt_dtype dtype); /* floats and complex64 */
 
-/* A value on its way from one dtype to another: integers keep 64 bits, the rest is complex double. */
+/* A value between two dtypes: integers keep 64 bits, the rest is complex double. */
 struct element {
     enum { ELEMENT_SIGNED, ELEMENT_UNSIGNED, ELEMENT_REAL } kind;
     int64_t integer; /* ELEMENT_SIGNED, and ELEMENT_UNSIGNED by its bits */

@@ -1,6 +1,6 @@
 /* Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): a function from a
- * 128-bit counter and a 64-bit key to 128 random bits, so that any element can be had without those before
- * it. */
+ * 128-bit counter and a 64-bit key to 128 random bits, so that any element can be computed without those
+ * before it. */
 #ifndef SMELT_ARRAY_PHILOX_H
 #define SMELT_ARRAY_PHILOX_H
 

@@ -5,7 +5,7 @@
 #include "ops/expression.h"
 #include "autodiff/tape.h"
 
-/* How tangents go through an operation. */
+/* How an operation propagates tangents. */
 enum linearity {
     LINEAR_NOT = 0,     /* as the VJP's own VJP */
     LINEAR_ELEMENTWISE, /* the VJP's rule is multiplication by the derivative: it serves tangents too */
@@ -15,9 +15,8 @@ enum linearity {
 };
 
 struct rule {
-    /* The gradient by input `input` for the cotangent g of the result: it may still have to be summed over
-     * what was broadcast and converted. NULL: the derivative is 0. Called for inputs that have derivatives
-     * only. */
+    /* The gradient by input `input` for the cotangent g of the result: the caller sums it over broadcast
+     * dimensions and converts it. NULL: the derivative is 0. Called only for inputs that have derivatives. */
     smelt_array *(*vjp)(struct expression *e, const struct node *node, int input, smelt_array *g);
     enum linearity linearity;
 };
@@ -27,7 +26,7 @@ const struct rule *rule_find(smelt_operation operation);
 
 typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int input, smelt_array *g);
 
-/* The rule of each operation, the formulas of rules_elementwise.c apart; operations without one have
+/* The rule of each operation, except the formulas of rules_elementwise.c; operations without one have
  * derivative 0 or are composed of others. */
 /* clang-format off */
 #define RULE_TABLE(X)                                                                                        \

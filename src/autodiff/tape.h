@@ -1,4 +1,4 @@
-/* Tapes: what was computed, as nodes in their order, and which arrays depend on watched ones. */
+/* Tapes: the recorded computations as nodes in order, and the arrays that depend on watched ones. */
 #ifndef SMELT_AUTODIFF_TAPE_H
 #define SMELT_AUTODIFF_TAPE_H
 
@@ -12,7 +12,7 @@ struct custom {
     smelt_record_desc desc; /* without its lists */
 };
 
-/* Something computed. Holds references to all its arrays. */
+/* One computation. Holds references to all its arrays. */
 struct node {
     smelt_apply_desc desc; /* desc.operation is SMELT_OPERATION_NONE for a custom function */
     struct custom *custom;
@@ -33,7 +33,7 @@ struct smelt_tape {
     int watched_count, watched_capacity;
 };
 
-/* Where in `tracked` a handle lies, or would. The tape tracks something. */
+/* The position of a handle in `tracked`, or the one for it. The tape tracks at least one array. */
 size_t tape_slot(const smelt_tape *tape, const smelt_array *array);
 
 #endif

@@ -1,4 +1,4 @@
-/* Alarms: functions called when their time has come, unless they are disarmed before. */
+/* Alarms: functions called at their time, unless disarmed before. */
 #ifndef SMELT_BASE_ALARM_H
 #define SMELT_BASE_ALARM_H
 

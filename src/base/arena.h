@@ -16,7 +16,7 @@ struct arena {
 /* Zeroed, aligned to 16 bytes. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 /* Room for one more in a list of `count` items that begins as NULL and is kept in `arena`: the list, moved if
- * it was full, or NULL. The only one who adds to it calls this, one item at a time. */
+ * it was full, or NULL. Only the function that adds to it calls this, one item at a time. */
 void *arena_one_more(struct arena *arena, void *items, size_t count, size_t item_bytes);
 char *arena_copy(struct arena *arena, const char *bytes, size_t count);
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -18,7 +18,7 @@ smelt_status fail_out_of_memory(size_t bytes);
 
 void log_line(smelt_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Hands a kernel's line to its receiver. */
+/* Passes a kernel's line to its receiver. */
 void log_kernel_line(const smelt_kernel_line *line);
 
 /* Runs `call`; on failure leaves the function with its status. */

@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* Reads a file into `contents` (freed by the caller); also what an open descriptor stands for (/dev/stdin,
- * /dev/fd/N), be it a pipe, and a device that ends. Not a pipe or socket by name, on which a reader may wait
- * for ever. SMELT_ERROR_IO names the path and why. */
+/* Reads a file into `contents` (freed by the caller), also an open descriptor (/dev/stdin, /dev/fd/N), which
+ * may be a pipe, and a device that ends. Rejects a pipe or socket by name, on which a reader may wait for
+ * ever. SMELT_ERROR_IO names the path and the reason. */
 smelt_status file_read(const char *path, struct text *contents);
 
 /* One piece of a file to be written. */
@@ -24,11 +24,10 @@ struct bytes {
  * SMELT_ERROR_IO names the path and why. */
 smelt_status file_write(const char *path, const struct bytes *pieces, int count);
 
-/* What can be known of a later file_write before the work that leads to it: the same failure, if it is
- * certain. */
+/* Returns a certain failure of a later file_write, before the work that leads to it. */
 smelt_status file_check_writable(const char *path);
 
-/* Makes a folder and its parents with mode 0700. */
+/* Creates a folder and its parents with mode 0700. */
 smelt_status file_make_folder(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
-/* A kernel's log line from its format and arguments. Formats come from kernels: nothing of them reaches
- * printf. Conversions are those of C with `vN` for vectors (%v4f) and `{…}` annotations (%{public}d) skipped;
- * each argument knows its type, so that one which does not suit its conversion is printed as what it is. */
+/* A kernel's log line from its format and arguments. Formats come from kernels: printf never sees them.
+ * Conversions are those of C with `vN` for vectors (%v4f) and `{…}` annotations (%{public}d) skipped. Each
+ * argument carries its type: if it does not match its conversion, it is printed by its type. */
 #ifndef SMELT_BASE_FORMAT_H
 #define SMELT_BASE_FORMAT_H
 
@@ -30,8 +30,8 @@ struct format_argument {
 /* No line is longer; a longer one ends in "…". */
 #define FORMAT_LONGEST_LINE 4096
 
-/* Appends the line without a line end. The format ends at `length` or at its first zero. What no argument is
- * left for is printed as "(missing)"; what is no conversion stays as it is written. */
+/* Appends the line without a newline. The format ends at `length` or at its first zero. A conversion without
+ * an argument is printed as "(missing)"; invalid conversions are printed unchanged. */
 void format_line(const char *format, size_t length, const struct format_argument *arguments, int count,
                  struct text *line);
 

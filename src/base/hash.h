@@ -13,7 +13,7 @@ struct hash {
 #define HASH_HEX_LENGTH 32
 
 struct hasher;
-struct hasher *hasher_create(void); /* NULL when memory is out */
+struct hasher *hasher_create(void); /* NULL: out of memory */
 void hasher_add(struct hasher *hasher, const void *bytes, size_t count);
 void hasher_add_raw(struct hasher *hasher, const void *bytes,
                     size_t count); /* without the length: pieces of one whole */

@@ -1,9 +1,9 @@
-/* Opening a pipe or device for writing. Needs nothing of the library: the command is built with it, too. */
+/* Opening a pipe or device for writing. Independent of the library, since the command also uses it. */
 #ifndef SMELT_BASE_IN_PLACE_H
 #define SMELT_BASE_IN_PLACE_H
 
-/* Opens what is not a regular file to be written. A named pipe that no program reads is waited for during
- * IN_PLACE_SECONDS: its reader may be starting. A descriptor, or -1 with errno. */
+/* Opens a file that is not regular for writing. Waits IN_PLACE_SECONDS for the reader of a named pipe, which
+ * may be starting. A descriptor, or -1 with errno. */
 int in_place_open(const char *path);
 #define IN_PLACE_SECONDS 5
 

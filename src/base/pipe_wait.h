@@ -1,5 +1,4 @@
-/* Which named pipe a child process waits to open: without another program at the other end it would wait for
- * ever. */
+/* Finds the named pipe that a child process waits to open, which may last for ever. */
 #ifndef SMELT_BASE_PIPE_WAIT_H
 #define SMELT_BASE_PIPE_WAIT_H
 
@@ -9,7 +8,7 @@
 #define PIPE_NAME_BYTES 4096
 
 /* True if the process, or a descendant of it, is waiting to open a named pipe; `name` receives the name it
- * gave to the system. False where /proc does not show the system calls of children. */
+ * gave to the system. False if /proc does not show the system calls of children. */
 bool pipe_wait_find(pid_t process, char name[PIPE_NAME_BYTES]);
 
 #endif

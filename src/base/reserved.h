@@ -5,7 +5,7 @@
 #include "base/error.h"
 
 /* Refuses `structure`, a pointer to the public `type`, if one of its reserved words is not zero: the caller
- * knows a field that this library lacks, or did not initialise the structure. */
+ * uses a field that this library lacks, or did not initialise the structure. */
 #define reserved_check(type, structure) \
     reserved_check_words(#type, (structure)->reserved, sizeof(structure)->reserved)
 

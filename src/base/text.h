@@ -12,7 +12,7 @@ struct text {
     bool failed;
 };
 
-/* Makes room for `more` bytes at once. */
+/* Reserves `more` bytes. */
 void text_reserve(struct text *text, size_t more);
 void text_append(struct text *text, const char *bytes, size_t count);
 void text_add(struct text *text, const char *string);

@@ -1,4 +1,4 @@
-/* Threads with enough stack, whatever limit the process was started with (ulimit -s). */
+/* Threads with enough stack, regardless of the process's limit (ulimit -s). */
 #ifndef SMELT_BASE_THREAD_H
 #define SMELT_BASE_THREAD_H
 

@@ -1,7 +1,7 @@
 /* The trace that smelt_trace_start and smelt_trace_stop enclose: slices of time on tracks, kept in memory as
  * lines of Chrome's trace-event format and written when the trace is stopped.
  *
- * What can be traced asks trace_begin before and trace_end after:
+ * Traced code calls trace_begin before and trace_end after:
  *
  *   struct trace_span span = trace_begin();
  *   …
@@ -11,8 +11,8 @@
  *       trace_end(span, &slice);
  *   }
  *
- * While nothing is traced that is one relaxed load and two branches. A slice belongs to the capture it began
- * in: one that ends when that is over is thrown away. */
+ * Without a trace this costs one relaxed load and two branches. A slice belongs to the capture it began in,
+ * and is dropped if that capture is over. */
 #ifndef SMELT_BASE_TRACE_H
 #define SMELT_BASE_TRACE_H
 
@@ -39,8 +39,7 @@ static inline struct trace_span trace_begin(void) {
     return (struct trace_span){capture, capture ? clock_nanoseconds() : 0};
 }
 
-/* Rows of the display. Zero: the calling thread's own. Slices of one track lie beside or within each other.
- */
+/* Rows of the display. Zero: the calling thread's own. Slices of one track are disjoint or nested. */
 struct trace_track {
     int64_t process, thread;
 };
@@ -54,7 +53,7 @@ struct trace_slice {
     struct text arguments; /* filled by the functions below; freed by trace_add */
 };
 
-/* Arguments, shown beside a slice that is clicked on. Strings are cut off after some hundred bytes. */
+/* Arguments, shown for a selected slice. Strings are truncated after some hundred bytes. */
 void trace_string(struct trace_slice *slice, const char *name, const char *value);
 void trace_integer(struct trace_slice *slice, const char *name, int64_t value);
 void trace_real(struct trace_slice *slice, const char *name, double value);
@@ -62,22 +61,21 @@ void trace_real(struct trace_slice *slice, const char *name, double value);
 void trace_triple(struct trace_slice *slice, const char *name, const uint64_t value[3]);
 /* `value` is JSON. */
 void trace_json(struct trace_slice *slice, const char *name, const char *value);
-/* How it ended: nothing if well, else the status's name and the thread's message. */
+/* The result: nothing if OK, else the status's name and the thread's message. */
 void trace_status(struct trace_slice *slice, smelt_status status);
 
-/* Adds the slice, if the capture still runs and has room; takes its arguments. Leaves the thread's message.
- */
+/* Adds the slice, if the capture still runs and has room; takes its arguments. Keeps the thread's message. */
 void trace_add(uint32_t capture, struct trace_slice *slice);
 /* … from the span's start to now, on the calling thread's track. */
 void trace_end(struct trace_span span, struct trace_slice *slice);
 /* … without arguments. */
 void trace_end_plain(struct trace_span span, const char *category, const char *name);
 
-/* Names tracks: once a capture for each. */
+/* Names tracks, once per capture each. */
 void trace_name_process(uint32_t capture, int64_t process, const char *name, const char *label);
 void trace_name_thread(uint32_t capture, struct trace_track track, const char *name);
 
-/* So many events could not be kept or came to nothing. */
+/* Counts events that could not be kept or came to nothing. */
 void trace_lose(uint32_t capture, uint64_t events);
 
 /* A number for an arrow. */
@@ -87,7 +85,7 @@ uint64_t trace_flow(void);
 
 /* INVALID_ARGUMENT if a trace runs; IO if the path cannot be written. */
 smelt_status trace_open(const char *path);
-/* From here on nothing begins to be traced; slices that began are still taken. */
+/* No slice begins after this; slices that began are still accepted. */
 smelt_status trace_halt(uint32_t *capture);
 /* After trace_halt: writes the file and forgets everything. */
 smelt_status trace_close(void);

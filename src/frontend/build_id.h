@@ -1,13 +1,13 @@
-/* What made this build: strings with versions and a hash of the sources that decide something (made at build
+/* The identity of this build: strings with versions and a hash of the relevant sources (generated at build
  * time by cmake/build_id.py). */
 #ifndef SMELT_FRONTEND_BUILD_ID_H
 #define SMELT_FRONTEND_BUILD_ID_H
 
-/* Everything that decides what code is made: part of cache keys. */
+/* Everything that determines generated code: part of cache keys. */
 extern const char build_id[];
 
-/* What clang's bitcode expects of the passes, and what machine code expects of the engines: packages carry
- * both, and outlive all changes that leave these alone. */
+/* What clang's bitcode requires of the passes, and what machine code requires of the engines. Packages carry
+ * both, and survive changes that do not affect them. */
 extern const char bitcode_interface[], code_interface[];
 
 #endif

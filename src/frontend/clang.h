@@ -11,19 +11,19 @@ struct clang {
     struct hash identity; /* of path, size and modification time */
 };
 
-/* $SMELT_CLANG, else clang-19, else clang if its major version is 19. NO_COMPILER says what was looked for,
- * or which version was found. Found once a process and environment. */
+/* $SMELT_CLANG, else clang-19, else clang if its major version is 19. NO_COMPILER names what was searched
+ * for, or the version found. Searched once per process and environment. */
 smelt_status clang_find(struct clang *clang);
 
-/* Whose work to look for in the cache: clang_find's, or where it finds none the one that compiled into this
- * cache last (clang_note_use), which is good for its identity only. NO_COMPILER as clang_find if there is
+/* The clang whose results to look up in the cache: clang_find's, or else the one that compiled into this
+ * cache last (clang_note_use), of which only the identity is valid. NO_COMPILER as clang_find if there is
  * neither. */
 smelt_status clang_find_or_recall(struct clang *clang);
 
-/* What it says its version is: "Debian clang version 19.1.7"; "" if it cannot be run. */
+/* The first line of its version: "Debian clang version 19.1.7"; "" if it cannot be run. */
 void clang_version(const struct clang *clang, char line[256]);
 
-/* It has compiled something. */
+/* Records that it has compiled something. */
 void clang_note_use(const struct clang *clang);
 
 enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
@@ -40,16 +40,16 @@ struct clang_request {
     size_t length;
 };
 
-/* Runs clang over the text. *ok: it ended with success and `output` is what was asked for; otherwise
- * `messages` holds what it said. TIMEOUT and LIMIT when it had to be stopped, COMPILE when it broke down (60
- * seconds and 4 GiB; less by SMELT_CLANG_SECONDS and SMELT_CLANG_MEMORY). */
+/* Runs clang over the text. *ok: it succeeded, and `output` is the result; otherwise `messages` holds its
+ * messages. TIMEOUT and LIMIT if it had to be stopped, COMPILE if it crashed (60 seconds and 4 GiB; less by
+ * SMELT_CLANG_SECONDS and SMELT_CLANG_MEMORY). */
 smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
                        struct text *messages, bool *ok);
 
-/* What the compiler, clang and then LLVM, may take over one source. */
+/* The time limit of the compiler, clang and then LLVM, for one source. */
 long clang_limit_seconds(void);
 
-/* The arguments that decide what the output is, as one string for cache keys. */
+/* The arguments that determine the output, as one string for cache keys. */
 void clang_add_flags(smelt_math_mode math, struct text *flags);
 
 #endif

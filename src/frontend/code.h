@@ -8,25 +8,25 @@
 #include "abi/compiler.h"
 
 struct code_options {
-    const char *name;                /* what messages call the kernel */
+    const char *name;                /* the kernel's name in messages */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     struct code_shape shape;
-    const char *target; /* what code is made for: "sm_90a"; NULL: a CPU */
+    const char *target; /* the target: "sm_90a"; NULL: a CPU */
     const char *after;  /* for code_show: the pass whose IR is stage `ir`; NULL: the last of all engines */
 };
 
-/* `key` names the bitcode: what it was made from, or its own hash. `cpu` as LLVM calls it; NULL: this
- * machine's own. */
+/* `key` names the bitcode: the hash of its inputs, or its own. `cpu` in LLVM's terms; NULL: this machine's
+ * own. */
 
 /* The code, if the cache has it. */
 bool code_recall(struct hash key, const struct code_options *options, const char *cpu, struct image *image);
 
-/* Makes it, and keeps it in the cache. COMPILE, LIMIT, NO_COMPILER, UNSUPPORTED; INVALID_ARGUMENT for a
- * function constant without a value; INTERNAL if this is no bitcode. */
+/* Generates it, and keeps it in the cache. COMPILE, LIMIT, NO_COMPILER, UNSUPPORTED; INVALID_ARGUMENT for a
+ * function constant without a value; INTERNAL if this is not bitcode. */
 smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_options *options,
                        const char *cpu, struct image *image);
 
-/* The text of a stage behind `rewritten`. *text is heap memory. */
+/* The text of a stage after `rewritten`. *text is heap memory. */
 smelt_status code_show(struct bytes bitcode, const struct code_options *options, const char *cpu,
                        smelt_stage stage, char **text);
 

@@ -6,14 +6,14 @@
 #include "frontend/code.h"
 #include "frontend/translation.h"
 
-/* Whether the program has barriers; of an entry that calls none it may say so too. */
+/* Whether the program has barriers; may be true for an entry that calls none. */
 bool compile_has_barrier(const struct translation *translation);
 
 /* *cache_hit: no compiler ran. COMPILE with diagnostics, LIMIT, TIMEOUT, NO_COMPILER, UNSUPPORTED. */
 smelt_status compile_entry(const struct translation *translation, const struct entry *entry,
                            const struct code_options *options, struct image *image, bool *cache_hit);
 
-/* What clang makes of an entry, before function constants have values. The same for every shape and CPU. */
+/* Clang's output for an entry, before function constants have values. The same for every shape and CPU. */
 struct entry_bitcode {
     struct text bytes; /* the caller frees them */
     struct hash key;   /* its name in the cache, and part of the names of its codes */
@@ -22,8 +22,8 @@ struct entry_bitcode {
 smelt_status compile_bitcode(const struct translation *translation, const struct entry *entry,
                              struct entry_bitcode *bitcode);
 
-/* Due once the compiler library has read the bitcode, with what came of it: only what it could read is kept
- * in the cache, as a compiler may say yes and write nothing. */
+/* Call this after the compiler library has read the bitcode, with its result: only readable bitcode is kept
+ * in the cache, as a compiler may succeed and write nothing. */
 void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status status);
 
 /* The text of a later stage than the source. *text is heap memory. */

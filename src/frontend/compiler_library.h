@@ -4,10 +4,10 @@
 
 #include "abi/compiler.h"
 
-/* NO_COMPILER names the Debian package when the library, or the LLVM it needs, is not there. */
+/* NO_COMPILER names the Debian package if the library, or its LLVM, is missing. */
 smelt_status compiler_open(const struct compiler **compiler);
 
-/* Where it is looked for. */
+/* Where it is searched for. */
 void compiler_library_path(char path[4096]);
 
 #endif

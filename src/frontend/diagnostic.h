@@ -1,10 +1,10 @@
-/* clang's messages, brought back to the text the user wrote: file:line:column, the line, a caret. */
+/* clang's messages, mapped to the user's text: file:line:column, the line, a caret. */
 #ifndef SMELT_FRONTEND_DIAGNOSTIC_H
 #define SMELT_FRONTEND_DIAGNOSTIC_H
 
 #include "frontend/translation.h"
 
-/* Turns what clang said about the translation's text into lines for people:
+/* Converts clang's messages about the translation's text:
  *   my.body:3:17: error: use of undeclared identifier 'foo'
  *       out[elem] = foo(tmp);
  *                   ^

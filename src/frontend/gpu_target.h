@@ -1,17 +1,17 @@
-/* The NVIDIA GPUs that code can be generated for, as LLVM calls them, and which runs where. */
+/* The NVIDIA GPU targets, in LLVM's terms, and which code runs where. */
 #ifndef SMELT_FRONTEND_GPU_TARGET_H
 #define SMELT_FRONTEND_GPU_TARGET_H
 
 #include <stdbool.h>
 
-/* What LLVM makes PTX for on a device of this compute capability (90 for 9.0): "sm_90a"; NULL: it is too old.
- * Newer devices than LLVM 19 knows run sm_90's PTX. */
+/* The target for a device of this compute capability (90 for 9.0): "sm_90a"; NULL: it is too old. Devices
+ * newer than LLVM 19 run sm_90's PTX. */
 const char *gpu_target_of(int capability);
 
-/* A name a user may give ("sm_90a"), as LLVM writes it; NULL: none that code can be made for. */
+/* A user's target name ("sm_90a"), in LLVM's spelling; NULL: not a supported target. */
 const char *gpu_target_named(const char *name);
 
-/* The names there are, one at a time: NULL past the last. */
+/* The valid names, one at a time: NULL past the last. */
 const char *gpu_target_at(int index);
 
 /* LLVM's features for a target: the version of PTX it is written in. */

@@ -1,4 +1,4 @@
-/* What clang sees of the file system while it preprocesses a source. */
+/* The file system that clang sees while it preprocesses a source. */
 #ifndef SMELT_FRONTEND_OVERLAY_H
 #define SMELT_FRONTEND_OVERLAY_H
 
@@ -19,7 +19,7 @@ smelt_status overlay_create(const char *const *folders, struct text *overlay);
  * links. */
 void overlay_path(const char *folder, struct text *path);
 
-/* Whether a file of that name is there for a source. */
+/* Whether a source can include a file of that name. */
 bool overlay_holds(const char *const *folders, const char *file);
 
 #endif

@@ -1,11 +1,11 @@
-/* One source on its way to clang: as the user wrote it, preprocessed where it has directives, rewritten. */
+/* One source on its way to clang: as the user wrote it, preprocessed if it has directives, rewritten. */
 #ifndef SMELT_FRONTEND_TRANSLATION_H
 #define SMELT_FRONTEND_TRANSLATION_H
 
 #include "frontend/prelude.h"
 #include "source/program.h"
 
-/* A text of the user's by the name it has in messages. */
+/* A text of the user and its name in messages. */
 struct named_text {
     const char *name, *text;
 };
@@ -23,7 +23,7 @@ struct translation_request {
 };
 
 struct translation {
-    struct text source; /* what the program was read from: the text, preprocessed if it had to be */
+    struct text source; /* the program's source: the text, preprocessed if necessary */
     struct program program;
     enum prelude prelude;
     smelt_math_mode math;
@@ -34,7 +34,7 @@ struct translation {
 };
 
 #define METAL_VERSION_USUAL 320
-/* INVALID_ARGUMENT for a version (as __METAL_VERSION__) that is none; 0 means the usual one. */
+/* INVALID_ARGUMENT for an invalid version (as __METAL_VERSION__); 0 means the default. */
 smelt_status metal_version_check(const char *what, int version);
 
 /* Preprocesses (with a cache: see translation.c) and rewrites. COMPILE with diagnostics. */

@@ -1,10 +1,10 @@
-/* The elementwise operations: one table, from which kernels and plain loops are made. */
+/* The elementwise operations: one table, from which kernels and plain loops are generated. */
 #ifndef SMELT_OPS_ELEMENTWISE_H
 #define SMELT_OPS_ELEMENTWISE_H
 
 #include "smelt/ops.h"
 
-/* What an operation is defined on, and what becomes of the others. */
+/* The dtypes that an operation is defined on, and the conversion of others. */
 enum domain {
     DOMAIN_FLOATS = 1, /* integers and bool become float32 */
     DOMAIN_NUMBERS,

@@ -1,5 +1,5 @@
-/* Operations written as expressions. The first failure is kept, and what comes after it does nothing; arrays
- * made on the way belong to the expression. */
+/* Operations written as expressions. After the first failure, which is kept, calls do nothing; intermediate
+ * arrays belong to the expression. */
 #ifndef SMELT_OPS_EXPRESSION_H
 #define SMELT_OPS_EXPRESSION_H
 
@@ -13,13 +13,14 @@ struct expression {
     int count, capacity;
 };
 
-/* Ends it: takes `value` out into *result, releases the rest, returns the first failure. */
+/* Ends it: moves `value` to *result, releases the rest, returns the first failure. */
 smelt_status expr_close(struct expression *e, smelt_array *value, smelt_array **result);
 
-/* Hands an array to the expression, which releases it. */
+/* Passes an array to the expression, which releases it. */
 smelt_array *expr_keep(struct expression *e, smelt_array *array);
 
-/* Each yields an array of the expression's, or NULL after a failure; NULL arguments are failures' results. */
+/* Each returns an array of the expression, or NULL after a failure; NULL arguments are results of failures.
+ */
 smelt_array *expr_apply(struct expression *e, const smelt_apply_desc *desc);
 smelt_array *expr_unary(struct expression *e, smelt_operation operation, smelt_array *x);
 smelt_array *expr_binary(struct expression *e, smelt_operation operation, smelt_array *x, smelt_array *y);
@@ -30,7 +31,7 @@ smelt_array *expr_where(struct expression *e, smelt_array *condition, smelt_arra
 /* A scalar to be passed as weak: float64 on the host. */
 smelt_array *expr_number(struct expression *e, double value);
 smelt_array *expr_astype(struct expression *e, smelt_array *x, smelt_dtype dtype);
-/* Of the dtype of `like`; where that is float64 also on its device, for only the host computes with it. */
+/* Of the dtype of `like`; if that is float64, also on its device, since only the host computes with it. */
 smelt_array *expr_as(struct expression *e, smelt_array *x, const smelt_array *like);
 /* Over axes given as bits. */
 smelt_array *expr_reduce(struct expression *e, smelt_operation operation, smelt_array *x, uint32_t axes,

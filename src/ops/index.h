@@ -1,4 +1,4 @@
-/* Arrays of indices: what gather, scatter and scatter_sum share. */
+/* Arrays of indices, for gather, scatter and scatter_sum. */
 #ifndef SMELT_OPS_INDEX_H
 #define SMELT_OPS_INDEX_H
 

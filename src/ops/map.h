@@ -1,5 +1,4 @@
-/* Kernels with one thread for each point of an index space: elementwise operations, copies, gathers,
- * scatters. */
+/* Kernels with one thread per point of an index space: elementwise operations, copies, gathers, scatters. */
 #ifndef SMELT_OPS_MAP_H
 #define SMELT_OPS_MAP_H
 
@@ -8,8 +7,8 @@
 #define MAP_MAX_OPERANDS PROGRAM_MAX_ARRAYS
 #define MAP_MAX_NUMBERS 32
 
-/* An array as the index space sees it; without one, only the offset: a position that the kernel wants to
- * know. */
+/* An array's place in the index space; without an array, only the offset: a position that the kernel needs.
+ */
 struct operand {
     smelt_array *array;
     int64_t
@@ -29,18 +28,17 @@ struct map {
     struct operand operands[MAP_MAX_OPERANDS];
     bool lanes;         /* the space's last dimension has 32 points: the lanes of a simdgroup */
     const char *atomic; /* type of the written operand, if it is written by atomics: "atomic_int" */
-    /* The kernel can ask for these as l.number[i]: sizes and strides. */
+    /* The kernel reads these as l.number[i]: sizes and strides. */
     int number_count;
     int64_t numbers[MAP_MAX_NUMBERS];
-    /* (optional) Appends what stands before the kernel. */
+    /* (optional) Appends the text before the kernel. */
     void (*write_before)(struct text *text, const struct map *map);
-    /* Appends the statements of one thread: operand j's element is p<j>[o<j>]. Types are as they are in
-     * memory. */
+    /* Appends the statements of one thread: operand j's element is p<j>[o<j>]. Types are those in memory. */
     void (*write)(struct text *text, const struct map *map);
 };
 
-/* Runs it; a space without points is nothing to do. Operands lie on the device; a GPU also takes those of the
- * host of which the space sees one element. Simplifies `map`. */
+/* Runs it; does nothing for an empty space. Operands are on the device; a GPU also accepts host operands of
+ * which the space uses one element. Simplifies `map`. */
 smelt_status map_run(struct map *map);
 
 /* The strides with which `array` is broadcast to the last dimensions of a space. */

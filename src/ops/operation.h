@@ -1,11 +1,11 @@
-/* What the files of array operations share: one call of smelt_apply on its way. */
+/* Shared by the files of array operations: one call of smelt_apply in progress. */
 #ifndef SMELT_OPS_OPERATION_H
 #define SMELT_OPS_OPERATION_H
 
 #include "array/array.h"
 #include "smelt/ops.h"
 
-/* A checked call: inputs are where they are used (those of one element may stay on the host). */
+/* A checked call: inputs are on the device that uses them (those of one element may stay on the host). */
 struct call {
     const smelt_apply_desc *desc;
     const char *name; /* the operation's */
@@ -16,9 +16,9 @@ struct call {
 
 typedef smelt_status evaluator(const struct call *call, smelt_array **result);
 
-/* Who computes each operation, elementwise.h's apart: evaluate_* runs kernels, views or plain loops, and
- * tapes record the operation itself; compose_* expresses it by other operations, which tapes record instead
- * (composite.c). */
+/* The function that computes each operation, except those of elementwise.h: evaluate_* runs kernels, views or
+ * plain loops, and tapes record the operation itself; compose_* expresses it by other operations, which tapes
+ * record instead (composite.c). */
 /* clang-format off */
 #define OPERATION_TABLE(EVALUATED, COMPOSED)                                                                 \
     EVALUATED(ASTYPE, astype) EVALUATED(IDENTITY, identity) EVALUATED(STOP_GRADIENT, identity)               \
@@ -50,21 +50,21 @@ OPERATION_TABLE(OPERATION_EVALUATOR, OPERATION_COMPOSITION)
 #undef OPERATION_EVALUATOR
 #undef OPERATION_COMPOSITION
 
-/* ---- What a call says: call.c. */
+/* ---- The arguments of a call: call.c. */
 
 /* The common dtype of a call's inputs `first` …. */
 smelt_status call_dtype(const struct call *call, int first, int count, smelt_dtype *dtype);
 
-/* Whether an input is float64, scalars that are weak apart: those are converted on the host. */
+/* Whether an input is float64, except weak scalars, which are converted on the host. */
 bool call_has_float64(const struct call *call);
 
 /* The shape to which a call's inputs `first` … are broadcast. */
 smelt_status call_shape(const struct call *call, int first, int count, smelt_shape *shape);
-/* Broadcasts `shape` with `more`, or says that they do not go together. */
+/* Broadcasts `shape` with `more`, or reports that they do not match. */
 smelt_status call_join_shapes(const char *name, const smelt_shape *more, smelt_shape *shape);
 /* A list of axes, checked: each in 0 … ndim - 1, none twice. */
 smelt_status call_check_axes(const char *name, const int *axes, int count, int ndim, int *checked);
-/* The axes an operation works over, as bits; all if none are given. */
+/* The axes of an operation, as bits; all if none are given. */
 smelt_status call_axes(const struct call *call, int ndim, uint32_t *axes);
 /* The one axis; if none is given, *flat is true. */
 smelt_status call_axis(const struct call *call, int ndim, int *axis, bool *flat);
@@ -76,11 +76,11 @@ smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt
 
 /* A row-contiguous array of the same elements, on the call's device: a reference to `array`, or a copy. */
 smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_array **result);
-/* Copies `from`, broadcast and converted, to where `to`'s strides from `offset` on lie. */
+/* Copies `from`, broadcast and converted, to `to` with its strides from `offset` on. */
 smelt_status call_place(const struct call *call, smelt_array *from, smelt_array *to, const smelt_shape *space,
                         const int64_t *strides, int64_t offset);
 
-/* shape.c: the part of `array` that a call's slice names: every element of it exists. */
+/* shape.c: the part of `array` that a call's slice selects: every element of it exists. */
 smelt_status call_slice(const struct call *call, const smelt_array *array, smelt_shape *shape,
                         int64_t strides[SMELT_MAX_DIMENSIONS], int64_t *offset);
 

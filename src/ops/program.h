@@ -1,4 +1,4 @@
-/* The kernels of array operations: made from text when they are first needed, kept for the process. */
+/* The kernels of array operations: generated as text when first needed, kept for the process. */
 #ifndef SMELT_OPS_PROGRAM_H
 #define SMELT_OPS_PROGRAM_H
 
@@ -7,10 +7,10 @@
 
 #define PROGRAM_MAX_ARRAYS 20
 
-/* What decides a kernel's text. Compared as bytes: always zero-initialised. */
+/* The properties that determine a kernel's text. Compared as bytes: always zero-initialised. */
 struct program_key {
     uint16_t family;    /* whose text it is: enum program_family */
-    uint16_t operation; /* smelt_operation, or what the family makes of it */
+    uint16_t operation; /* smelt_operation, or the family's own number */
     uint16_t form;      /* the family's own */
     uint8_t dtypes[PROGRAM_MAX_ARRAYS];
     uint8_t operands[PROGRAM_MAX_ARRAYS]; /* how each is addressed */
