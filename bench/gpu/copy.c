@@ -42,15 +42,8 @@ smelt_status bench_gpu_copy(struct bench *bench, const char *name) {
                            .expected = gpu_first_values(gpu->from, GPU_BLOCK < smelt_array_size(gpu->from)
                                                                        ? GPU_BLOCK
                                                                        : smelt_array_size(gpu->from))};
-    struct contest contest = {.device = &gpu_contest,
-                              .bench = gpu->bench,
-                              .job = name,
-                              .work = 2.0 * (double)gpu_bytes(gpu->to),
-                              .work_unit = "B",
-                              .batch = 5,
-                              .output = gpu->to,
-                              .check = check_copy,
-                              .check_context = &job};
+    struct contest contest =
+        gpu_byte_contest(gpu, name, 2.0 * (double)gpu_bytes(gpu->to), 5, gpu->to, check_copy, &job);
     struct launches launches = {0};
     if (!job.expected) return SMELT_ERROR_OUT_OF_MEMORY;
     smelt_status status =
@@ -99,15 +92,8 @@ static bool check_exp(void *context, const void *output, char *message, size_t s
 }
 
 static smelt_status measure_exp(struct gpu *gpu, const char *name, struct exp_job *job) {
-    struct contest contest = {.device = &gpu_contest,
-                              .bench = gpu->bench,
-                              .job = name,
-                              .work = 2.0 * (double)gpu_bytes(job->out),
-                              .work_unit = "B",
-                              .batch = 5,
-                              .output = job->out,
-                              .check = check_exp,
-                              .check_context = job};
+    struct contest contest =
+        gpu_byte_contest(gpu, name, 2.0 * (double)gpu_bytes(job->out), 5, job->out, check_exp, job);
     struct launches wide = {0}, plain = {0};
     smelt_dispatch_desc desc = {.buffers = {{.array = job->in}, {.array = job->out}},
                                 .grid = {smelt_array_size(job->out) / FLOATS_A_THREAD},

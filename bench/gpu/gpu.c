@@ -109,6 +109,19 @@ const struct contest_device gpu_contest = {
 
 /* ---- Taking part. */
 
+struct contest gpu_byte_contest(struct gpu *gpu, const char *name, double bytes, int batch,
+                                smelt_array *output, contest_check *check, void *check_context) {
+    return (struct contest){.device = &gpu_contest,
+                            .bench = gpu->bench,
+                            .job = name,
+                            .work = bytes,
+                            .work_unit = "B",
+                            .batch = batch,
+                            .output = output,
+                            .check = check,
+                            .check_context = check_context};
+}
+
 void gpu_enter_floor(struct contest *contest) {
     contest_add(contest, (struct bench_case){.variant = FLOOR,
                                              .measure = measure_floor,

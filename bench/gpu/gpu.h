@@ -25,6 +25,10 @@ extern const struct contest_device gpu_contest;
 smelt_status gpu_add_launch(struct gpu *gpu, struct launches *launches, const char *file, const char *text,
                             const char *function, const smelt_dispatch_desc *desc);
 
+/* A contest of launches, `batch` in a row, each of which moves `bytes` and writes `output`. */
+struct contest gpu_byte_contest(struct gpu *gpu, const char *name, double bytes, int batch,
+                                smelt_array *output, contest_check *check, void *check_context);
+
 /* The anchor: the job's bytes at the speed of the faster of two copies, the driver's and a kernel's, measured
  * in the same rounds. */
 void gpu_enter_floor(struct contest *contest);

@@ -112,15 +112,8 @@ static smelt_status enter_seed(struct contest *contest, struct launches *launche
 }
 
 static smelt_status measure(struct gpu *gpu, const char *name, struct inverse_job *job) {
-    struct contest contest = {.device = &gpu_contest,
-                              .bench = gpu->bench,
-                              .job = name,
-                              .work = 2.0 * (double)gpu_bytes(job->out),
-                              .work_unit = "B",
-                              .batch = 10,
-                              .output = job->out,
-                              .check = check_squares,
-                              .check_context = job};
+    struct contest contest =
+        gpu_byte_contest(gpu, name, 2.0 * (double)gpu_bytes(job->out), 10, job->out, check_squares, job);
     struct launches own = {0}, seed = {0};
     smelt_status status =
         gpu_add_launch(gpu, &own, "gpu_inverse.metal", kernel_text_gpu_inverse, "inverse_64",

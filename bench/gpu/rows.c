@@ -62,15 +62,8 @@ static bool check_rows(void *context, const void *output, char *message, size_t 
 
 static smelt_status measure(struct gpu *gpu, const char *name, struct rows_job *job, const char *kernel,
                             const smelt_dispatch_desc *desc) {
-    struct contest contest = {.device = &gpu_contest,
-                              .bench = gpu->bench,
-                              .job = name,
-                              .work = 2.0 * (double)gpu_bytes(job->out),
-                              .work_unit = "B",
-                              .batch = 10,
-                              .output = job->out,
-                              .check = check_rows,
-                              .check_context = job};
+    struct contest contest =
+        gpu_byte_contest(gpu, name, 2.0 * (double)gpu_bytes(job->out), 10, job->out, check_rows, job);
     struct launches launches = {0};
     smelt_status status =
         gpu_add_launch(gpu, &launches, "gpu_rows.metal", kernel_text_gpu_rows, kernel, desc);

@@ -189,15 +189,8 @@ static smelt_status measure_samples(struct gpu *gpu, const char *name, struct sa
     int32_t side = (int32_t)job->side, rows = (int32_t)job->rows;
     struct sizes size = {side, side, rows, rows};
     double points = (double)point_count(job);
-    struct contest contest = {.device = &gpu_contest,
-                              .bench = gpu->bench,
-                              .job = name,
-                              .work = points * (4 * CHANNELS + CHANNELS + 2) * sizeof(float),
-                              .work_unit = "B",
-                              .batch = 10,
-                              .output = job->out,
-                              .check = check_samples,
-                              .check_context = job};
+    struct contest contest = gpu_byte_contest(
+        gpu, name, points * (4 * CHANNELS + CHANNELS + 2) * sizeof(float), 10, job->out, check_samples, job);
     struct launches launches = {0};
     smelt_dispatch_desc desc = over_points(job);
     const smelt_buffer buffers[] = {{.array = job->x},
@@ -232,16 +225,10 @@ static smelt_status measure_derivatives(struct gpu *gpu, const char *name, struc
     int32_t side = (int32_t)job->side, rows = (int32_t)job->rows;
     struct sizes size = {side, side, rows, rows};
     double points = (double)point_count(job);
-    struct contest contest = {.device = &gpu_contest,
-                              .bench = gpu->bench,
-                              .job = name,
-                              .work = (double)gpu_bytes(job->x_grad) +
-                                      points * (3 * 4 * CHANNELS + CHANNELS + 4) * sizeof(float),
-                              .work_unit = "B",
-                              .batch = 3,
-                              .output = job->points_grad,
-                              .check = check_derivatives,
-                              .check_context = job};
+    struct contest contest = gpu_byte_contest(gpu, name,
+                                              (double)gpu_bytes(job->x_grad) +
+                                                  points * (3 * 4 * CHANNELS + CHANNELS + 4) * sizeof(float),
+                                              3, job->points_grad, check_derivatives, job);
     struct launches launches = {0};
     smelt_status status =
         gpu_add_launch(gpu, &launches, "gpu_copy.metal", kernel_text_gpu_copy, "zero",

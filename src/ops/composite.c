@@ -81,17 +81,25 @@ smelt_status compose_array_equal(const struct call *call, smelt_array **result) 
 
 /* ---- Over axes. Integers become float32; sums of halfs are made in float32, and rounded at the end. */
 
-static smelt_status over_axes(const struct call *call, smelt_array **x, struct expression *e, uint32_t *axes,
-                              int64_t *count, smelt_dtype *dtype) {
+struct reduction {
+    struct expression e;
+    smelt_array *x; /* the input, in the dtype to sum in */
+    uint32_t axes;
+    int64_t count;     /* elements that become one */
+    smelt_dtype dtype; /* of the result */
+};
+
+static struct reduction open_reduction(const struct call *call) {
+    struct reduction r = {.e = open(call), .count = 1};
     smelt_array *input = call->inputs[0];
-    TRY(call_axes(call, input->shape.ndim, axes));
-    *count = 1;
+    r.e.status = call_axes(call, input->shape.ndim, &r.axes);
+    if (r.e.status != SMELT_OK) return r;
     for (int d = 0; d < input->shape.ndim; d++)
-        if (*axes >> d & 1) *count *= input->shape.size[d];
-    *dtype = dtype_is_inexact(input->dtype) ? input->dtype : SMELT_FLOAT32;
-    bool small = *dtype == SMELT_FLOAT16 || *dtype == SMELT_BFLOAT16;
-    *x = expr_astype(e, input, small ? SMELT_FLOAT32 : *dtype);
-    return e->status;
+        if (r.axes >> d & 1) r.count *= input->shape.size[d];
+    r.dtype = dtype_is_inexact(input->dtype) ? input->dtype : SMELT_FLOAT32;
+    bool small = r.dtype == SMELT_FLOAT16 || r.dtype == SMELT_BFLOAT16;
+    r.x = expr_astype(&r.e, input, small ? SMELT_FLOAT32 : r.dtype);
+    return r;
 }
 
 /* The result of a reduction with dimensions kept as the caller wants it. */
@@ -108,35 +116,28 @@ static smelt_array *mean_of(struct expression *e, smelt_array *x, uint32_t axes,
 }
 
 smelt_status compose_mean(const struct call *call, smelt_array **result) {
-    struct expression e = open(call);
-    smelt_array *x = NULL, *mean = NULL;
-    uint32_t axes;
-    int64_t count;
-    smelt_dtype dtype;
-    e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
-    if (e.status == SMELT_OK)
-        mean = expr_astype(&e, drop_kept(&e, call, mean_of(&e, x, axes, (double)count), axes), dtype);
-    return expr_close(&e, mean, result);
+    struct reduction r = open_reduction(call);
+    smelt_array *mean = NULL;
+    if (r.e.status == SMELT_OK)
+        mean = expr_astype(&r.e, drop_kept(&r.e, call, mean_of(&r.e, r.x, r.axes, (double)r.count), r.axes),
+                           r.dtype);
+    return expr_close(&r.e, mean, result);
 }
 
 smelt_status compose_variance(const struct call *call, smelt_array **result) {
-    struct expression e = open(call);
-    smelt_array *x = NULL, *variance = NULL;
-    uint32_t axes;
-    int64_t count;
-    smelt_dtype dtype;
-    e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
-    if (e.status == SMELT_OK) {
+    struct reduction r = open_reduction(call);
+    smelt_array *variance = NULL;
+    if (r.e.status == SMELT_OK) {
         smelt_array *apart =
-            expr_binary(&e, SMELT_OPERATION_SUBTRACT, x, mean_of(&e, x, axes, (double)count));
-        int64_t degrees = count - call->desc->offset;
-        variance = mean_of(&e, expr_unary(&e, SMELT_OPERATION_SQUARE, apart), axes,
+            expr_binary(&r.e, SMELT_OPERATION_SUBTRACT, r.x, mean_of(&r.e, r.x, r.axes, (double)r.count));
+        int64_t degrees = r.count - call->desc->offset;
+        variance = mean_of(&r.e, expr_unary(&r.e, SMELT_OPERATION_SQUARE, apart), r.axes,
                            degrees > 0 ? (double)degrees : 0);
         if (call->desc->operation == SMELT_OPERATION_STD)
-            variance = expr_unary(&e, SMELT_OPERATION_SQRT, variance);
-        variance = expr_astype(&e, drop_kept(&e, call, variance, axes), dtype);
+            variance = expr_unary(&r.e, SMELT_OPERATION_SQRT, variance);
+        variance = expr_astype(&r.e, drop_kept(&r.e, call, variance, r.axes), r.dtype);
     }
-    return expr_close(&e, variance, result);
+    return expr_close(&r.e, variance, result);
 }
 
 /* The largest element, taken as a constant: it cancels in the derivative. Infinite ones are taken as 0. */
@@ -150,40 +151,34 @@ static smelt_array *shift_of(struct expression *e, smelt_array *x, uint32_t axes
 }
 
 smelt_status compose_logsumexp(const struct call *call, smelt_array **result) {
-    struct expression e = open(call);
-    smelt_array *x = NULL, *value = NULL;
-    uint32_t axes;
-    int64_t count;
-    smelt_dtype dtype;
-    e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
-    if (e.status == SMELT_OK) {
-        smelt_array *shift = shift_of(&e, x, axes);
+    struct reduction r = open_reduction(call);
+    smelt_array *value = NULL;
+    if (r.e.status == SMELT_OK) {
+        smelt_array *shift = shift_of(&r.e, r.x, r.axes);
         smelt_array *exps =
-            expr_unary(&e, SMELT_OPERATION_EXP, expr_binary(&e, SMELT_OPERATION_SUBTRACT, x, shift));
-        value = expr_unary(&e, SMELT_OPERATION_LOG, expr_reduce(&e, SMELT_OPERATION_SUM, exps, axes, true));
-        value = expr_binary(&e, SMELT_OPERATION_ADD, value, shift);
-        value = expr_astype(&e, drop_kept(&e, call, value, axes), dtype);
+            expr_unary(&r.e, SMELT_OPERATION_EXP, expr_binary(&r.e, SMELT_OPERATION_SUBTRACT, r.x, shift));
+        value =
+            expr_unary(&r.e, SMELT_OPERATION_LOG, expr_reduce(&r.e, SMELT_OPERATION_SUM, exps, r.axes, true));
+        value = expr_binary(&r.e, SMELT_OPERATION_ADD, value, shift);
+        value = expr_astype(&r.e, drop_kept(&r.e, call, value, r.axes), r.dtype);
     }
-    return expr_close(&e, value, result);
+    return expr_close(&r.e, value, result);
 }
 
 smelt_status compose_softmax(const struct call *call, smelt_array **result) {
-    struct expression e = open(call);
-    smelt_array *x = NULL, *value = NULL;
-    uint32_t axes;
-    int64_t count;
-    smelt_dtype dtype;
-    e.status = over_axes(call, &x, &e, &axes, &count, &dtype);
-    if (e.status == SMELT_OK && !x->size) {
-        value = expr_unary(&e, SMELT_OPERATION_EXP, x);
-    } else if (e.status == SMELT_OK) {
-        smelt_array *exps = expr_unary(&e, SMELT_OPERATION_EXP,
-                                       expr_binary(&e, SMELT_OPERATION_SUBTRACT, x, shift_of(&e, x, axes)));
-        value = expr_binary(&e, SMELT_OPERATION_DIVIDE, exps,
-                            expr_reduce(&e, SMELT_OPERATION_SUM, exps, axes, true));
+    struct reduction r = open_reduction(call);
+    smelt_array *value = NULL;
+    if (r.e.status == SMELT_OK && !r.x->size) {
+        value = expr_unary(&r.e, SMELT_OPERATION_EXP, r.x);
+    } else if (r.e.status == SMELT_OK) {
+        smelt_array *exps =
+            expr_unary(&r.e, SMELT_OPERATION_EXP,
+                       expr_binary(&r.e, SMELT_OPERATION_SUBTRACT, r.x, shift_of(&r.e, r.x, r.axes)));
+        value = expr_binary(&r.e, SMELT_OPERATION_DIVIDE, exps,
+                            expr_reduce(&r.e, SMELT_OPERATION_SUM, exps, r.axes, true));
     }
-    if (value) value = expr_astype(&e, value, dtype);
-    return expr_close(&e, value, result);
+    if (value) value = expr_astype(&r.e, value, r.dtype);
+    return expr_close(&r.e, value, result);
 }
 
 /* ---- Shapes: reshapes by other names. */

@@ -1,4 +1,5 @@
 """What all Python tests share."""
+import importlib
 import os
 
 import pytest
@@ -16,6 +17,14 @@ def build_folder():
 def source_folder():
     """The root of the source tree."""
     return ROOT
+
+
+@pytest.fixture(scope="module")
+def example(request, source_folder):
+    """The example that the module test_example_NAME is about."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(f"{source_folder}/examples/python")
+        return importlib.import_module(request.module.__name__.removeprefix("test_example_"))
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):

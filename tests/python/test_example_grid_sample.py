@@ -1,7 +1,6 @@
 """examples/python/grid_sample.py: samples and gradients against float64, finite differences and PyTorch."""
 
 import runpy
-import sys
 
 import grid_sample_reference as reference
 import numpy as np
@@ -11,16 +10,6 @@ import smelt
 # (B, H, W, C), (N, M): channels on both sides of a simdgroup, odd sizes, single pixels, one wide and one high.
 SIZES = [((1, 4, 6, 4), (3, 5)), ((2, 5, 7, 33), (3, 4)), ((1, 9, 3, 1), (4, 4)), ((3, 1, 1, 2), (2, 3)),
          ((2, 3, 8, 31), (1, 7)), ((1, 6, 5, 65), (2, 2))]
-
-
-@pytest.fixture(scope="module")
-def example(source_folder):
-    sys.path.insert(0, f"{source_folder}/examples/python")
-    try:
-        import grid_sample
-    finally:
-        sys.path.pop(0)
-    return grid_sample
 
 
 def data(shape, points, reach=1.4):

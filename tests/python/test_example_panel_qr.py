@@ -8,16 +8,6 @@ import pytest
 from smelt.launch import FallbackWarning, KernelFlagError
 
 
-@pytest.fixture(scope="module")
-def example(source_folder):
-    sys.path.insert(0, f"{source_folder}/examples/python")
-    try:
-        import panel_qr
-    finally:
-        sys.path.pop(0)
-    return panel_qr
-
-
 def random_matrix(m, n):
     return np.random.default_rng().standard_normal((m, n)).astype(np.float32)
 

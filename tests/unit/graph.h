@@ -82,6 +82,12 @@ static inline void fill_random(smelt_array *array, double low, double high) {
     }
 }
 
+/* Whether the n-th of many alike is tested: one in `every`, as each is a kernel to compile; with
+ * SMELT_TEST_FULL (make check-long) all. */
+static inline bool in_sample(size_t n, size_t every) {
+    return n % every == 0 || getenv("SMELT_TEST_FULL");
+}
+
 enum layout { CONTIGUOUS, TRANSPOSED, REVERSED, SLICED, BROADCAST, LAYOUTS };
 
 /* A random array of a shape whose elements lie as `layout` says. */
