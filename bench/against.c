@@ -37,7 +37,8 @@ static char *read_all(int file) {
     return text;
 }
 
-/* LD_LIBRARY_PATH comes before what programs say themselves: each build's own libraries go to its front. */
+/* LD_LIBRARY_PATH takes precedence over the programs' own paths: each build's libraries are put at its front.
+ */
 static char *library_path(const char *program, const char *old) {
     char *path = NULL;
     const char *slash = strrchr(program, '/');

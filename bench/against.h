@@ -23,7 +23,7 @@ struct against {
 };
 
 /* Finds the command of a build or installation folder, or of its bin/smelt, and whether it answers as smelt
- * does. *path is heap memory. False: against->message says why not. */
+ * does. *path is heap memory. False: against->message has the reason. */
 bool against_find(struct against *against, const char *build, char **path);
 
 /* Compares what `arguments` (ended by NULL: "bench", "cpu", "exp", "--json") measures. Returns the exit

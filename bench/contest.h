@@ -12,7 +12,7 @@ struct contest;
 
 struct variant {
     const char *name;
-    /* Does the job once, or enqueues it; fails like a call of the library. */
+    /* Runs the job once, or enqueues it; fails like a call of the library. */
     smelt_status (*run)(void *context);
     void *context;
     const char *anchor; /* the variant it is compared with; NULL: none */
@@ -21,17 +21,17 @@ struct variant {
     const struct contest *contest; /* set by contest_enter */
 };
 
-/* What the device decides. */
+/* The device's part of a contest. */
 struct contest_device {
     int rounds; /* of a usual contest */
-    /* Runs the variant once into poisoned output, and compares. What is wrong goes to
-     * `message`, with BENCH_WRONG_RESULT. It may lower most_rounds. */
+    /* Runs the variant once into poisoned output, and compares. A wrong result is BENCH_WRONG_RESULT with a
+     * `message`. It may lower most_rounds. */
     smelt_status (*check)(struct variant *variant, char *message, size_t size);
     smelt_status (*measure)(void *variant, double *seconds);
     const char *(*error)(void); /* tells of a failure */
 };
 
-/* Looks at the whole output, copied to the host; false: it is wrong, and `message` says how. */
+/* Checks the whole output, copied to the host; false: it is wrong, and `message` describes the error. */
 typedef bool contest_check(void *context, const void *output, char *message, size_t size);
 
 struct contest {
@@ -55,24 +55,23 @@ struct contest {
     int count, case_count;
 };
 
-/* Checks the variant; if it is right, it takes part, else it is reported as failed. `variant.context` must
- * live until contest_run. */
+/* Checks the variant and enters it if its result is correct; otherwise reports it as failed.
+ * `variant.context` must live until contest_run. */
 void contest_enter(struct contest *contest, struct variant variant);
 
-/* The figures of the variant entered last once more, compared with another one. Nothing if either is absent.
- */
+/* Repeats the figures of the last variant, compared with another one. Does nothing if either is absent. */
 void contest_compare(struct contest *contest, const char *variant, const char *anchor, struct bench_bar bar);
 
-/* A case that is no rival: it is timed in the same rounds, but has no output. */
+/* Adds a case without output that is timed in the same rounds. */
 void contest_add(struct contest *contest, struct bench_case one);
 
 /* Reports why a variant does not take part. */
 void contest_absent(struct contest *contest, const char *variant, const char *why);
 
-/* Times all that were entered. */
+/* Times all entered variants. */
 smelt_status contest_run(struct contest *contest);
 
-/* ---- Launches that together do a job, one after another, through the public API. */
+/* ---- Launches that together do a job, in sequence, through the public API. */
 
 struct launches {
     smelt_function *functions[MAX_LAUNCHES];
@@ -83,7 +82,7 @@ struct launches {
 /* A kernel function of a text. */
 smelt_status function_create(const char *file, const char *text, const char *name, smelt_function **function);
 
-/* Appends one; launches_release is due in any case. */
+/* Appends one; call launches_release in any case. */
 smelt_status launches_add(struct launches *launches, const char *file, const char *text, const char *name,
                           const smelt_dispatch_desc *desc);
 smelt_status launches_run(void *launches); /* a variant's run */

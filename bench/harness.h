@@ -1,5 +1,5 @@
 /* The harness of `smelt bench`: a benchmark has a name and measures cases, which are repeated in turn, so
- * that a change of the machine's speed meets all of them alike. What is found out goes to the caller's
+ * that a change of the machine's speed affects all of them alike. What is found out goes to the caller's
  * function, a result at a time; the harness prints nothing. */
 #ifndef SMELT_BENCH_HARNESS_H
 #define SMELT_BENCH_HARNESS_H
@@ -8,7 +8,7 @@
 
 struct bench_result;
 
-/* One run of benchmarks: what was asked for, and where the results go. */
+/* One run of benchmarks: the request, and the destination of the results. */
 struct bench {
     int repeats;               /* rounds; 0: as many as the job takes by itself */
     bool quick;                /* a trial is enough: small sizes, one round */
@@ -60,20 +60,20 @@ struct bench_result {
     smelt_status status; /* of a failure */
 };
 
-/* The status of a variant whose result is wrong. */
+/* The status of a variant with a wrong result. */
 #define BENCH_WRONG_RESULT SMELT_ERROR_FAULT
 
-/* Measures the cases: one unrecorded round, then `repeats` rounds (0: the number the user asked for) of every
- * case in turn, and reports the medians. The names must live until the program ends. A case that fails is
- * reported as failed; the others go on. Fails itself only where it cannot go on. */
+/* Measures the cases: one unrecorded round, then `repeats` rounds (0: the user's number) of every case in
+ * turn, and reports the medians. The names must live until the program ends. A case that fails is reported as
+ * failed; the others go on. Fails itself only where it cannot go on. */
 smelt_status bench_measure(struct bench *bench, const struct bench_case *cases, int count, int repeats);
 
-/* Reports, instead of figures, why there are none: a failure, or that something is not available here. */
+/* Reports why there are no figures: a failure, or an unavailable peer or device. */
 void bench_fail(struct bench *bench, const char *job, const char *variant, smelt_status status,
                 const char *message);
 void bench_note(struct bench *bench, const char *job, const char *variant, const char *text);
 
-/* The rounds the user asked for; `usual` where nothing was said. */
+/* The user's number of rounds; `usual` if not given. */
 int bench_repeats(const struct bench *bench, int usual);
 
 /* A job that may be named behind its benchmark. */
@@ -96,7 +96,7 @@ void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const cha
 /* The benchmarks there are, each in the folder of its name. */
 extern const struct benchmark bench_compile, bench_cpu, bench_gpu;
 
-/* The value below which this part of the values lies, interpolated. Sorts them. */
+/* The interpolated quantile of the values, which it sorts. */
 double bench_quantile(double *values, int count, double part);
 
 /* The monotonic clock, in seconds. */

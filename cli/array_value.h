@@ -28,7 +28,7 @@ struct array_value {
     char *path;
 };
 
-/* `what` names the option in the complaint on standard error that goes with false. */
+/* `what` names the option in the message on standard error if the result is false. */
 bool array_value_parse(const char *what, const char *text, struct array_value *value);
 
 /* Makes the array. Without `contents` generated arrays have dtype and shape only: enough to show code. On

@@ -159,7 +159,7 @@ static int run(const struct request *request, struct collection *all) {
 #define CHILD_REPEATS "3"
 #define DEFAULT_ROUNDS 5
 
-/* Job by job, so that the two builds' rounds of one lie close together. */
+/* Job by job, so that the two builds' rounds of a job are close in time. */
 static int compare_job(struct against *against, const struct request *request, const char *name,
                        const char *job) {
     const char *arguments[8] = {"bench", name};

@@ -104,7 +104,7 @@ static void print_cell(const char *text) {
     putchar('"');
 }
 
-/* A number, or nothing for none. */
+/* A number, or nothing if there is none. */
 static void print_cell_number(double value) {
     putchar(',');
     if (isfinite(value)) printf("%.9g", value);

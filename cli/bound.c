@@ -13,7 +13,7 @@ struct parameters {
     int count;
 };
 
-/* Of several, whose function constants choose one, the one that the code uses. */
+/* Of several that function constants select from, the one that the code uses. */
 static const smelt_parameter *find(const struct parameters *parameters, int index) {
     const smelt_parameter *found = NULL;
     for (int i = 0; i < parameters->count; i++) {
@@ -24,7 +24,7 @@ static const smelt_parameter *find(const struct parameters *parameters, int inde
     return found;
 }
 
-/* The dtype of what is bound to a buffer, or none. */
+/* The dtype bound to a buffer, or none. */
 static smelt_dtype dtype_of(const struct options *o, int index) {
     if (o->bytes[index]) return o->bytes_dtypes[index];
     return o->buffers[index].array ? smelt_array_dtype(o->buffers[index].array) : SMELT_NO_DTYPE;

@@ -5,8 +5,8 @@
 #include "session.h"
 
 /* Compiles the function where that is still to be done (*info then has the times), and complains about a
- * buffer whose dtype is another one than the parameter's; warns about an output that it cannot write. Returns
- * an exit status. */
+ * buffer whose dtype differs from the parameter's; warns about an output that it cannot write. Returns an
+ * exit status. */
 int bound_check(struct session *session, smelt_run_info *info);
 
 #endif

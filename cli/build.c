@@ -27,7 +27,7 @@ struct build {
 
 /* ---- The command line. */
 
-/* "cpu,x86-64-v3"; the library knows which there are. */
+/* "cpu,x86-64-v3"; the library checks the names. */
 static bool set_targets(void *target, const char *text) {
     struct build *b = target;
     while (*text) {

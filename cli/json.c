@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 character at `text`, 0 if there is none: overlong forms, surrogates and values past
- * U+10FFFF are none. */
+/* Bytes of the UTF-8 character at `text`, 0 if it is invalid: overlong forms, surrogates and values past
+ * U+10FFFF. */
 static int character_length(const unsigned char *text) {
     unsigned first = text[0];
     int length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 0;

@@ -7,7 +7,7 @@
 /* A string with its quotes; bytes that are no UTF-8 become U+FFFD. NULL is null. */
 void json_print_string(FILE *out, const char *text);
 
-/* A number; JSON has none for NaN and infinities: they become null. */
+/* A number; NaN and infinities, which JSON lacks, become null. */
 void json_print_number(FILE *out, double value);
 
 #endif

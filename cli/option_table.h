@@ -10,20 +10,20 @@
 struct options;
 
 enum option_action {
-    OPTION_NONE,   /* only described: an argument, a second form of an option */
+    OPTION_NONE,   /* only documented: an argument, a second form of an option */
     OPTION_FLAG,   /* bool */
     OPTION_TEXT,   /* char * */
     OPTION_TRIPLE, /* int64_t[3] */
     OPTION_REAL,   /* double, not negative */
     OPTION_COUNT,  /* int64_t, from 1 to `most` */
     OPTION_ADD,    /* `add` puts it into the struct options at `offset` */
-    OPTION_CALL    /* `call` is given the target; without a value, NULL */
+    OPTION_CALL    /* calls `call` with the target; without a value, NULL */
 };
 
 /* A row; those of a table are ended by {0}. */
 struct option {
-    const char *name;  /* "--grid"; "": a heading, or a line of its own */
-    const char *value; /* "X[,Y[,Z]]"; NULL: it takes none */
+    const char *name;  /* "--grid"; "": a heading, or a separate line */
+    const char *value; /* "X[,Y[,Z]]"; NULL: it takes no value */
     const char *help;  /* lines; NULL: --help and shells leave it out */
     enum option_action action;
     size_t offset; /* in what the command fills: of what the action sets */
@@ -38,14 +38,15 @@ struct option {
 typedef const char *word_at(const void *context, int index);
 
 struct command {
-    const char *name, *summary;                 /* one line of `smelt --help` */
-    const char *usage;                          /* the first lines of --help */
-    const char *examples;                       /* its last; may be NULL */
-    const struct option *options[3];            /* tables, ended by NULL */
-    int width;                                  /* of the names in --help */
-    bool (*argument)(void *target, char *text); /* takes what is no option; NULL: there is none */
-    void (*list)(FILE *out); /* prints further lines of --help, before the options; may be NULL */
-    word_at *word;           /* for shells: the arguments there are; may be NULL */
+    const char *name, *summary;      /* one line of `smelt --help` */
+    const char *usage;               /* the first lines of --help */
+    const char *examples;            /* its last; may be NULL */
+    const struct option *options[3]; /* tables, ended by NULL */
+    int width;                       /* of the names in --help */
+    bool (*argument)(void *target,
+                     char *text); /* accepts arguments that are not options; NULL: there are none */
+    void (*list)(FILE *out);      /* prints further lines of --help, before the options; may be NULL */
+    word_at *word;                /* for shells: the arguments there are; may be NULL */
 };
 
 enum parsed { PARSED, PARSED_HELP, PARSED_WRONG };

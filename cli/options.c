@@ -192,7 +192,7 @@ static char *stem_of(const char *path) {
     return name;
 }
 
-/* ---- What goes together. */
+/* ---- Combinations of options. */
 
 static bool check_form(const struct options *o) {
     bool whole_file = o->groups[0] || o->constant_count;

@@ -1,4 +1,4 @@
-/* The command line of `smelt run` and `smelt show`: parsed, checked, with its arrays made. */
+/* The command line of `smelt run` and `smelt show`: parsed, checked, with its arrays created. */
 #ifndef SMELT_CLI_OPTIONS_H
 #define SMELT_CLI_OPTIONS_H
 
@@ -66,11 +66,11 @@ struct options {
 
 /* Reads the arguments and the texts they name, and then makes the arrays: what is wrong on the command line
  * is answered before anything takes long. `showing`: arrays stay without contents. Returns an exit status;
- * EXIT_OK with options->help set means that help was asked for. */
+ * EXIT_OK with options->help set means that help was requested. */
 int options_parse(int count, char **arguments, bool showing, struct options *options);
 void options_free(struct options *options);
 
-/* The options that may be repeated; each adds to `options` what `text` says, or complains. */
+/* The options that may be repeated; each adds the value of `text` to `options`, or complains. */
 bool option_add_input(struct options *options, const char *text);
 bool option_add_output(struct options *options, const char *text);
 bool option_add_template(struct options *options, const char *text);

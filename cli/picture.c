@@ -112,7 +112,7 @@ static void *encode(const smelt_array *array, const char *file, size_t *bytes) {
 }
 #endif
 
-/* Writes to `fd`, if it is one, and closes it. True if all arrived; errno says why not. */
+/* Writes to `fd`, if it is one, and closes it. True if all was written; otherwise errno has the reason. */
 static bool write_all(int fd, const void *data, size_t size) {
     FILE *out = fd < 0 ? NULL : fdopen(fd, "wb");
     if (!out) return false;

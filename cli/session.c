@@ -33,7 +33,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     memcpy(s->run.templates, o->templates, sizeof s->run.templates);
     memcpy(s->run.grid, o->grid, sizeof s->run.grid);
     set_threadgroup(o, s->run.threadgroup);
-    /* What atomic operations add to is 0 unless --init says otherwise. */
+    /* Atomic operations start from 0 unless --init is given. */
     s->run.initialise = o->initialise || o->atomic_outputs;
     s->run.init_value = o->init_value;
     s->run.device = o->device;
@@ -128,7 +128,7 @@ static void drop_filled(struct session *s) {
     }
 }
 
-/* Outputs that cannot be had are what smelt_kernel_run tells about, in its own words. */
+/* smelt_kernel_run itself reports outputs that cannot be allocated. */
 static smelt_status run_filled(struct session *s, int which, smelt_array **outputs) {
     if (fill_outputs(s, which) != SMELT_OK) drop_filled(s);
     smelt_status status = smelt_kernel_run(s->kernel, &s->run, outputs);
@@ -150,7 +150,7 @@ static void ignore_log(smelt_log_level level, const char *line, void *context) {
     (void)level, (void)line, (void)context;
 }
 
-/* The second run, whose results only tell what the first one wrote: it says nothing, and may fail. */
+/* The second run only detects what the first one wrote: it prints nothing, and may fail. */
 static void settle_outputs(struct session *s) {
     smelt_array *second[SMELT_MAX_ARGUMENTS] = {NULL};
     s->run.info = NULL;
@@ -166,7 +166,7 @@ static void settle_outputs(struct session *s) {
     for (int i = 0; i < SMELT_MAX_ARGUMENTS; i++) smelt_array_release(second[i]);
 }
 
-/* Filling touches all of an output; of large ones, which are new pages of zeros, a kernel may need few. */
+/* Filling touches all pages of an output; a kernel may need few of the zero pages of a large one. */
 #define MOST_FILLED ((int64_t)2 << 30)
 
 static bool are_large(const struct options *o) {

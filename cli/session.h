@@ -1,4 +1,4 @@
-/* A kernel or a library function made from options, ready to run or to be shown. */
+/* A kernel or a library function from options, ready to run or to be shown. */
 #ifndef SMELT_CLI_SESSION_H
 #define SMELT_CLI_SESSION_H
 

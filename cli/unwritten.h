@@ -8,7 +8,7 @@
 /* A new array on the host in which every element is the dtype's pattern `which`, 0 or 1: NaN for floats. */
 smelt_status unwritten_fill(smelt_dtype dtype, smelt_shape shape, int which, smelt_array **array);
 
-/* Does any element of an output that started as pattern 0 hold it? The array is the host's and dense. */
+/* Whether any element of an output that started as pattern 0 holds it. The array is on the host and dense. */
 bool unwritten_suspected(const smelt_array *first);
 
 /* The elements that hold pattern 0 in `first` and pattern 1 in `second`: how many, and the index of the one

@@ -13,7 +13,7 @@
 
 struct job {
     smelt_array *input;
-    smelt_kernel *ready; /* compiled: what is launched, and whose text the disk hits ask for */
+    smelt_kernel *ready; /* compiled: the one launched, and the text of the disk hits */
     char ready_name[64];
     unsigned made;
 };

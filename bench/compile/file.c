@@ -63,7 +63,7 @@ struct job {
     smelt_array *input, *output;
     char *text;
     unsigned made;
-    /* Of the last entry: processor time of clang, and of smelt beside code generation. */
+    /* Of the last entry: processor time of clang, and of smelt without code generation. */
     double clang, rest;
 };
 

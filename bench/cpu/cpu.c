@@ -19,7 +19,7 @@ struct comparison {
     const float *expected;
     int64_t count;
     double tolerance, smallest;
-    atomic_llong first_wrong; /* an index that is wrong, the lowest of its piece; -1: none */
+    atomic_llong first_wrong; /* the lowest wrong index of a piece; -1: none */
 };
 
 static int64_t piece_end(const struct comparison *c, int64_t index) {
@@ -41,7 +41,7 @@ static void compare_piece(void *context, int64_t index) {
     }
 }
 
-/* A variant whose check takes longer is timed once only. */
+/* A variant whose check takes longer is timed only once. */
 #define SLOW_SECONDS 1.0
 
 static smelt_status check(struct variant *variant, char *message, size_t size) {
@@ -99,7 +99,7 @@ static double children_seconds(void) {
 smelt_status cold_kernel_measure(void *context, double *seconds) {
     struct cold_kernel *cold = context;
     char text[16384];
-    /* A constant more: neither the text nor what clang is given was seen before. */
+    /* One more constant makes both the text and clang's input new. */
     int length = snprintf(text, sizeof text, "%s\nconstant constexpr long cold_%ld_%lld_%u = 0;\n",
                           cold->text, (long)getpid(), (long long)time(NULL), cold->made++);
     if (length < 0 || (size_t)length >= sizeof text) return SMELT_ERROR_LIMIT;

@@ -1,5 +1,4 @@
-/* smelt bench cpu: what its jobs share. Its contests are checked against an expectation computed on the host.
- */
+/* smelt bench cpu: shared by its jobs. Its contests are checked against a reference computed on the host. */
 #ifndef SMELT_BENCH_CPU_CPU_H
 #define SMELT_BENCH_CPU_CPU_H
 
@@ -11,11 +10,11 @@
 
 extern const struct contest_device cpu_contest;
 
-/* Enters hand-written code, where this CPU has AVX-512; else a row says that it has not. */
+/* Enters hand-written code if this CPU has AVX-512; otherwise a row says that it lacks it. */
 void contest_enter_hand(struct contest *contest, const char *name, smelt_status (*run)(void *context),
                         void *context, const char *anchor);
 
-/* ---- What jobs are made of. */
+/* ---- Parts of jobs. */
 
 /* A kernel text that is compiled anew at each call, launched with its descriptor. */
 struct cold_kernel {
@@ -27,12 +26,12 @@ struct cold_kernel {
     smelt_status status;
 };
 
-/* A case's measure: the seconds from text no cache has seen to code (clang, passes, code generation,
+/* A case's measure: the seconds from text that is in no cache to code (clang, passes, code generation,
  * loading). */
 smelt_status cold_kernel_measure(void *cold_kernel, double *seconds);
 
-/* The part of the compile measured last that is not clang's: its seconds less the processor time of child
- * processes. So it holds what starting and waiting for clang takes beside, and is more on busy machines. */
+/* The last measured compile without clang: its seconds minus the processor time of child processes. This
+ * includes the time to start and wait for clang, and grows on busy machines. */
 smelt_status cold_kernel_code_measure(void *cold_kernel, double *seconds);
 
 /* The usual rivals of one kernel: smelt's engines, entered as "smelt cpu" and "smelt cpu-scalar", and its

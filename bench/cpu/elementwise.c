@@ -39,7 +39,7 @@ static smelt_status measure_copy(void *context, double *seconds) {
     return SMELT_OK;
 }
 
-/* As a kernel body: the output is a new array each time, and its pages are made while it is written. */
+/* As a kernel body: the output is a new array each time, whose pages are allocated while it is written. */
 static smelt_status measure_body(void *context, double *seconds) {
     const struct exp_job *job = context;
     smelt_array *out;

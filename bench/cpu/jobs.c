@@ -1,4 +1,4 @@
-/* smelt bench cpu: the CPU engines beside hand-written code, OpenBLAS and what the machine can do. */
+/* smelt bench cpu: the CPU engines compared with hand-written code, OpenBLAS and the machine's bounds. */
 #include "bench/cpu/cpu.h"
 #include "bench/cpu/openblas.h"
 #include "bench/cpu/threads.h"
@@ -19,9 +19,8 @@ static const struct bench_job jobs[] = {
     {0},
 };
 
-/* Starts every thread there will be, smelt's pool by a launch, and only then binds this one: else it wanders
- * onto the CPU of a worker now and then, and both get half of it. A launch that fails will fail again, and be
- * told. */
+/* Starts all threads, smelt's pool by a launch, before binding this one: otherwise it sometimes moves to the
+ * CPU of a worker, and each gets half of it. A failing launch fails again later, and is reported then. */
 static void start_threads(void) {
     team_start(smelt_device_threads("cpu"));
     (void)openblas_open(team_size());

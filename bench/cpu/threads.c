@@ -15,7 +15,7 @@ static struct {
     atomic_uint generation; /* grows with each job */
     atomic_int active;      /* workers that have not finished the job */
     atomic_llong next;
-    int workers; /* beside the caller */
+    int workers; /* in addition to the caller */
     bool started;
     team_piece *piece;
     void *job;

@@ -1,4 +1,4 @@
-/* What goes over arrays once: copies, the measure of all else, and exp. */
+/* Kernels that read arrays once: copies, the reference for all others, and exp. */
 #include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 

@@ -1,7 +1,7 @@
 /* NVIDIA's driver, called directly: what smelt's launches are measured against, and the memory traffic that
  * benchmarks prepare and check with. Opened at run time, under the name that smelt opens; uses the device's
  * primary context, as smelt does, so that both see one another's memory and streams. Every call gives NULL,
- * or a sentence (valid until the next call) that says what failed. */
+ * or a sentence (valid until the next call) about the failure. */
 #ifndef SMELT_BENCH_GPU_DRIVER_H
 #define SMELT_BENCH_GPU_DRIVER_H
 

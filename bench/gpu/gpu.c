@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Errors of the driver's own calls, beside smelt's. */
+/* ---- Errors of the driver's own calls, in addition to smelt's. */
 
 static const char *driver_error;
 

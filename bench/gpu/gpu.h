@@ -10,7 +10,7 @@
 #define FLOOR "floor, by copy"
 #define PYTORCH "PyTorch"
 
-/* What all jobs use; made once. */
+/* Shared by all jobs; created once. */
 struct gpu {
     struct bench *bench;
     smelt_stream *stream; /* of smelt; also the one events are recorded on */
@@ -33,10 +33,10 @@ struct contest gpu_byte_contest(struct gpu *gpu, const char *name, double bytes,
  * in the same rounds. */
 void gpu_enter_floor(struct contest *contest);
 
-/* PyTorch's job of this name, if PyTorch is there; a row says so where it is not. */
+/* PyTorch's job of this name; a row reports a missing PyTorch. */
 void gpu_enter_peer(struct contest *contest, const char *variant, const char *peer);
 
-/* contest_run; PyTorch's data is given back then. */
+/* contest_run, which then releases PyTorch's data. */
 smelt_status gpu_contest_run(struct contest *contest);
 
 /* The device's time of `count` runs, by one. */
@@ -52,7 +52,7 @@ smelt_status gpu_new(smelt_dtype dtype, smelt_shape shape, smelt_array **array);
 /* Uniform in [low, high): `unique` different numbers, or as many as there are if that is fewer. */
 smelt_status gpu_random(smelt_dtype dtype, smelt_shape shape, int64_t unique, uint64_t seed, double low,
                         double high, smelt_array **array);
-/* The first `count` elements as float32 on the host, to be released with free; NULL if they cannot be had. */
+/* The first `count` elements as float32 on the host, to be released with free; NULL on failure. */
 float *gpu_first_values(const smelt_array *array, int64_t count);
 
 static inline gpu_address gpu_place(const smelt_array *array) {

@@ -50,7 +50,7 @@ static bool check_squares(void *context, const void *output, char *message, size
 
 #define SEED_FILE "002_11cef5617188d901.txt"
 
-/* In the repository's neighbourhood, or beside the programs where they were carried elsewhere. */
+/* Next to the repository, or next to the programs if they were copied elsewhere. */
 static FILE *open_seed(void) {
     char beside[4096] = "";
     ssize_t length = readlink("/proc/self/exe", beside, sizeof beside - sizeof "/../seeds");

@@ -1,5 +1,5 @@
-/* smelt bench gpu: kernels on an NVIDIA GPU beside their floor (bytes by the speed of a copy), PyTorch,
- * cuBLAS and bare calls of the driver. */
+/* smelt bench gpu: kernels on an NVIDIA GPU compared with their floor (bytes by the speed of a copy),
+ * PyTorch, cuBLAS and bare calls of the driver. */
 #include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
 #include "bench/gpu/peers.h"
@@ -44,7 +44,7 @@ static void close_gpu(struct gpu *gpu) {
 
 static smelt_status run(struct bench *bench) {
     uint64_t unused, total;
-    /* Without a GPU this call says why. */
+    /* Without a GPU this call reports the reason. */
     smelt_status status = smelt_device_memory(GPU, &unused, &total);
     if (status != SMELT_OK) return status;
     struct gpu gpu = {.bench = bench};

@@ -68,7 +68,7 @@ static smelt_status measure_bare_done(void *context, double *seconds) {
     return time_bare(context, &enqueued, seconds);
 }
 
-/* Neither may come out as less than nothing: a nanosecond stands for that. */
+/* Neither may be negative: a nanosecond is the minimum. */
 static smelt_status measure_overhead(void *context, double *seconds) {
     double own = 0, bare = 0, done;
     smelt_status status = time_bare(context, &bare, &done);

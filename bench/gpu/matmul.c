@@ -1,4 +1,4 @@
-/* Matrix products by simdgroup matrices, beside cuBLAS. */
+/* Matrix products by simdgroup matrices, compared with cuBLAS. */
 #include "bench/gpu/gpu.h"
 #include "bench/gpu/cublas.h"
 #include "bench/kernel_text.h"

@@ -1,11 +1,12 @@
 /* PyTorch, where this machine's python3 has it and it can use the GPU: a child process that does jobs of
- * bench/gpu/peers.py when told to, so that its rounds lie between smelt's. */
+ * bench/gpu/peers.py when told to, so that its rounds alternate with smelt's. */
 #ifndef SMELT_BENCH_GPU_PEERS_H
 #define SMELT_BENCH_GPU_PEERS_H
 
 #include <stdbool.h>
 
-/* Starts the child; it gets ready while the caller goes on. Nothing the second time. quick: small sizes. */
+/* Starts the child, which prepares while the caller continues. A second call does nothing. quick: small
+ * sizes. */
 void peers_start(bool quick);
 
 /* Ends it, and waits for its end. */
