@@ -10,7 +10,7 @@ PyObject *python_operation(const char *name) {
 
 /* ---- Inputs. */
 
-/* Numbers of Python are weak: they take the dtype of what they meet. */
+/* Python numbers are weak: they take the dtype of the other operand. */
 static smelt_array *weak_number(PyObject *o) {
     double real;
     int64_t integer;
@@ -142,7 +142,7 @@ static bool set_attribute(smelt_apply_desc *desc, const char *name, PyObject *va
     return false;
 }
 
-/* apply(name, inputs, **attributes): attributes that are None are as if they were not given. */
+/* apply(name, inputs, **attributes): attributes that are None count as not given. */
 static PyObject *apply(PyObject *self, PyObject *arguments, PyObject *keywords) {
     const char *name;
     PyObject *inputs;

@@ -64,7 +64,7 @@ bool array_on_host(smelt_array *array, smelt_array **host) {
     return status == SMELT_OK;
 }
 
-/* With the GIL given away: copies may be long. */
+/* Releases the GIL: copies may be long. */
 static PyObject *convert(smelt_array *array, smelt_dtype dtype) {
     smelt_array *made;
     smelt_status status;
@@ -87,7 +87,7 @@ static PyObject *to(PyObject *self, PyObject *arguments, PyObject *keywords) {
 
 /* ---- Making one. */
 
-/* Whatever `data` is as an array; *shared: over memory that is not its own. */
+/* Converts `data` to an array; *shared: over memory that is not its own. */
 static bool take(PyObject *data, smelt_dtype dtype, const char *what, smelt_array **array, bool *shared) {
     enum array_kind kind;
     *shared = false;
@@ -100,7 +100,7 @@ static bool take(PyObject *data, smelt_dtype dtype, const char *what, smelt_arra
     return array_import(data, what, array, &kind);
 }
 
-/* smelt.array(): double precision that nobody asked for becomes single, as lists of floats do. */
+/* smelt.array(): unrequested double precision becomes single, as for lists of floats. */
 static PyObject *new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"data", "dtype", NULL};
     PyObject *data, *dtype_name = Py_None;
@@ -351,7 +351,7 @@ static PyObject *format(PyObject *self, PyObject *specification) {
     return result;
 }
 
-/* Arrays are told apart by what they are, not by what they hold. */
+/* Arrays are compared by identity, not by contents. */
 static Py_hash_t hash(PyObject *self) {
     return (Py_hash_t)((uintptr_t)self >> 4);
 }
@@ -510,7 +510,7 @@ static PyType_Slot own_slots[] = {{Py_tp_doc,
                                   {Py_nb_index, as_index},
                                   {0}};
 
-/* The entries of `from` behind those that are in `to`; one that is there already is replaced. */
+/* Appends the entries of `from` to `to`; replaces existing ones. */
 static void add_slots(PyType_Slot *to, int *count, const PyType_Slot *from) {
     for (; from->slot; from++) {
         int i = 0;

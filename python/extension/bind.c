@@ -1,4 +1,4 @@
-/* Kernels with everything bound: a call that does nothing but launch. */
+/* Kernels with everything bound: a call only launches. */
 #include "call.h"
 
 struct bound {
@@ -6,9 +6,9 @@ struct bound {
     smelt_launch *launch;
     smelt_run_desc *desc; /* sizes and device, for last_run; its arrays are the launch's */
     char device[32];
-    PyObject *out; /* tuple of what is written into, or NULL */
+    PyObject *out; /* tuple of the objects written into, or NULL */
     enum array_kind kind;
-    bool enqueues; /* a launch is compiled, and not waited for: no signal need end it */
+    bool enqueues; /* a launch is compiled and not waited for: no signal needs to end it */
 };
 
 static PyTypeObject *bound_type;
@@ -87,7 +87,7 @@ static void dealloc(PyObject *self) {
 
 /* ---- Launching. */
 
-/* What one call replaces, with references. */
+/* The replacements of one call, with references. */
 struct replaced {
     smelt_array *inputs[SMELT_MAX_ARGUMENTS], *into[SMELT_MAX_ARGUMENTS];
     int input_count, into_count;

@@ -1,4 +1,4 @@
-/* What exports a buffer: bytes, memoryview, array.array, ctypes. */
+/* Objects that export a buffer: bytes, memoryview, array.array, ctypes. */
 #include "interop.h"
 
 static void drop_buffer(void *context) {
@@ -32,7 +32,7 @@ static bool dtype_of_format(const Py_buffer *view, smelt_dtype *dtype, bool *swa
     return *dtype != SMELT_NO_DTYPE;
 }
 
-/* ctypes gives no strides, which then are row-major. */
+/* ctypes gives no strides, which means row-major. */
 static void read_layout(const Py_buffer *view, struct source *source) {
     int64_t step = view->itemsize;
     source->shape.ndim = view->ndim;

@@ -58,7 +58,7 @@ static bool store(PyObject *o, const char *what, const smelt_parameter *paramete
     return status == SMELT_OK;
 }
 
-/* The numbers of nested lists one after another; a new list, or NULL with an exception. */
+/* The numbers of nested lists in sequence; a new list, or NULL with an exception. */
 static bool flatten(PyObject *o, PyObject *flat) {
     if (!is_list(o)) return PyList_Append(flat, o) == 0;
     for (Py_ssize_t i = 0; i < length_of(o); i++)

@@ -146,7 +146,7 @@ static bool check_list(const struct kernel *kernel, PyObject *o, const char *nam
     return false;
 }
 
-/* What says best what the results should be: the first that is neither a number nor NumPy's. */
+/* The argument that determines the kind of the results: the first that is neither a number nor NumPy's. */
 static void note_kind(struct call *call, enum array_kind kind) {
     if (kind == KIND_SCALAR) return;
     if (call->kind == KIND_SCALAR || (call->kind == KIND_NUMPY && kind != KIND_NUMPY)) call->kind = kind;
@@ -322,7 +322,7 @@ static bool text_of(struct call *call, PyObject *o, int slot, const char **text)
     return *text != NULL;
 }
 
-/* The device that is asked for, else the one on which an array lies, else the CPU. */
+/* The requested device, else that of an array, else the CPU. */
 static bool read_device(struct call *call, PyObject *device, PyObject *stream) {
     smelt_run_desc *desc = &call->desc;
     const char *name = "cpu";
@@ -401,7 +401,7 @@ static bool read_size(struct call *call, PyObject *o, const char *name, bool siz
 /* ---- The call. */
 
 bool call_open(struct call *call, struct kernel *kernel, PyObject *const values[KEYWORD_COUNT], bool sized) {
-    /* Shapes are most of it, and are written where they are needed. */
+    /* Most of it is shapes, which are written when needed. */
     memset(&call->desc, 0, offsetof(smelt_run_desc, output_shapes));
     memset((char *)&call->desc + offsetof(smelt_run_desc, output_dtypes), 0,
            sizeof call->desc - offsetof(smelt_run_desc, output_dtypes));
@@ -443,7 +443,7 @@ PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, P
     return list;
 }
 
-/* Nobody but the call has its outputs yet. */
+/* Only the call has its outputs so far. */
 bool call_note(const struct kernel *kernel, smelt_array *const *inputs, smelt_array **outputs) {
     if (tape_note(kernel->text, (smelt_array **)inputs, kernel->input_count, outputs, kernel->output_count))
         return true;

@@ -1,19 +1,19 @@
-/* Calls of kernels from bodies: what Python gives, as the C API wants it. */
+/* Calls of kernels from bodies: Python's arguments as the C API's. */
 #ifndef SMELT_PYTHON_CALL_H
 #define SMELT_PYTHON_CALL_H
 
 #include "extension.h"
 
-/* smelt._smelt.Kernel. Only `last` changes after it was made, and `handles`, one of which is made when a call
- * first asks for it. */
+/* smelt._smelt.Kernel. After creation only `last` and `handles` change; a handle is created when a call first
+ * needs it. */
 struct kernel {
     PyObject_HEAD PyObject *name, *source, *header;       /* str */
     PyObject *input_names, *output_names, *include_paths; /* tuples of str */
     PyObject *atomic_outputs;                             /* bool, or a tuple of bool */
     const char *text;                                     /* the name, for messages */
-    char **labels;                                        /* how messages call arguments: see enum label */
+    char **labels; /* the arguments' names in messages: see enum label */
     int input_count, output_count;
-    smelt_kernel_desc desc;   /* its strings lie in the objects above */
+    smelt_kernel_desc desc;   /* its strings are those of the objects above */
     smelt_kernel *handles[2]; /* by `strided` */
     bool ran;                 /* `last` is of a launch */
     bool timed;
@@ -39,7 +39,7 @@ enum keyword {
     KEYWORD_COUNT
 };
 
-/* "kernel 'k': input 'a'": made once, since every call may need them. */
+/* "kernel 'k': input 'a'": created once, since every call may need them. */
 enum label { LABEL_INPUT, LABEL_OUT, LABEL_SHAPE, LABEL_DTYPE, LABEL_KINDS };
 bool labels_make(struct kernel *kernel);
 void labels_free(struct kernel *kernel);
@@ -72,14 +72,13 @@ smelt_kernel *kernel_handle(struct kernel *kernel, bool strided);
 /* Outputs of a run as a list of objects of the call's kind. Takes the references, also when it fails. `out`:
  * the objects written into, whose arrays are theirs; may be NULL. */
 PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, PyObject *out);
-/* Says to open tapes what the call's new outputs were made of. False with an exception, and without the
- * outputs. */
+/* Records the call's new outputs on open tapes. False with an exception, and without the outputs. */
 bool call_note(const struct kernel *kernel, smelt_array *const *inputs, smelt_array **outputs);
 
-/* Notes what ran, for last_run; `info` NULL: not measured, computed from grid and threadgroup. */
+/* Records the launch for last_run; `info` NULL: not measured, computed from grid and threadgroup. */
 void kernel_note(struct kernel *kernel, const smelt_run_desc *desc, const smelt_run_info *info);
 
-/* `name` of the kind of results in words, "numpy", or a failure. */
+/* The kind of results called `name` ("numpy"), or a failure. */
 bool kind_of_name(const struct kernel *kernel, PyObject *name, enum array_kind *kind);
 
 /* ---- numbers.c: Python's numbers and sequences of them */
@@ -98,8 +97,8 @@ PyObject *type_name(PyObject *o);
 
 /* ---- streams.c */
 
-/* A stream given by Python: smelt's, an int, or torch's, CuPy's or what has __cuda_stream__. `device` is
- * where it must be, "cuda:0"; a reference for the caller. False with an exception. */
+/* A stream from Python: smelt's, an int, torch's, CuPy's, or an object with __cuda_stream__. `device` is the
+ * required device, "cuda:0"; a reference for the caller. False with an exception. */
 bool stream_of(PyObject *o, const char *what, const char *device, smelt_stream **stream);
 
 /* ---- interrupt.c: Ctrl-C */
@@ -107,19 +106,19 @@ bool stream_of(PyObject *o, const char *what, const char *device, smelt_stream *
 /* A call of the C API that may take long. */
 typedef smelt_status long_call(void *context, smelt_interrupt *interrupt);
 
-/* Makes the call without the GIL. On the main thread it ends when a signal comes for which Python has a
- * handler; then that runs, and what it raises is raised (*raised). Where it raises nothing the call is made
- * again, or, where it may not be (`once`), ends with a RuntimeError. */
+/* Makes the call without the GIL. On the main thread, a signal with a Python handler ends it. The handler
+ * runs, and its exception is raised (*raised). If it raises nothing, the call is repeated, or ends with a
+ * RuntimeError if it may not be (`once`). */
 smelt_status call_watched(long_call *run, void *context, bool once, bool *raised);
-/* Only without the GIL: for what does not take long. */
+/* Only without the GIL: for short calls. */
 smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *interrupt);
 int interrupt_init(PyObject *module);
 
-/* ---- limits.c: what this thread has set on the kernels it runs */
+/* ---- limits.c: this thread's limits on the kernels it runs */
 
-/* Ends them, on threads where signals do not; NULL: nothing is set. */
+/* Ends them on threads where signals do not; NULL: no limit is set. */
 smelt_interrupt *limits_interrupt(void);
-/* The time-out of a launch on a GPU, for the one that its call gives (0: none). */
+/* The time-out of a launch on a GPU, from the one given in its call (0: none). */
 double limits_timeout(double timeout);
 int limits_init(PyObject *module);
 

@@ -20,7 +20,7 @@ void dlpack_read_only(const char *what) {
                  "%s: the array given is read-only; expected one that can be written in place", what);
 }
 
-/* Of what a library says, which may go on with its stack. */
+/* The first line of a library's message, which may continue with its stack. */
 static PyObject *first_line(PyObject *exception) {
     PyObject *text = PyObject_Str(exception), *end = PyUnicode_FromString("\n");
     PyObject *parts = text && end ? PyUnicode_Partition(text, end) : NULL;
@@ -35,7 +35,7 @@ void dlpack_refused(const char *what, PyObject *o) {
     PyObject *type, *cause, *traceback, *value;
     PyErr_Fetch(&type, &cause, &traceback);
     PyErr_NormalizeException(&type, &cause, &traceback);
-    /* Ctrl-C and a lack of memory are what they are. */
+    /* KeyboardInterrupt and MemoryError stay unchanged. */
     bool plain = PyErr_GivenExceptionMatches(type, PyExc_Exception) &&
                  !PyErr_GivenExceptionMatches(type, PyExc_MemoryError);
     PyObject *name = plain ? PyType_GetQualName(Py_TYPE(o)) : NULL, *line = name ? first_line(cause) : NULL;
@@ -56,7 +56,7 @@ void dlpack_refused(const char *what, PyObject *o) {
 
 /* ---- Capsules of others. */
 
-/* Takes the tensor out of a capsule, which then is used up; on failure it is not. */
+/* Takes the tensor out of a capsule, which is then consumed; not on failure. */
 static bool take(PyObject *capsule, smelt_stream *stream, const struct request *request,
                  smelt_array **array) {
     uint64_t flags = 0;
@@ -84,7 +84,7 @@ static bool take(PyObject *capsule, smelt_stream *stream, const struct request *
     return false;
 }
 
-/* o.__dlpack__(stream=…, max_version=(1, 1)); libraries that do not know of versions are asked without.
+/* o.__dlpack__(stream=…, max_version=(1, 1)); libraries without versions are called without it.
  * `stream` may be NULL. */
 static PyObject *ask(PyObject *o, PyObject *stream) {
     PyObject *method = PyObject_GetAttr(o, interned.dlpack);
@@ -116,9 +116,8 @@ static bool device_of(PyObject *o, int *type, int *number) {
     return good;
 }
 
-/* A library whose current stream is known is not made to wait: what uses the memory comes after that stream.
- * Others make our default stream wait for theirs. *number: what the producer is told; -1, nothing to be done.
- */
+/* A library with a known current stream need not wait: uses of the memory follow that stream. Others make our
+ * default stream wait for theirs. *number: passed to the producer; -1: nothing to do. */
 static PyObject *stream_for(enum array_kind kind, const char *device, smelt_stream **stream) {
     smelt_stream *usual;
     if (!stream_of_kind(kind, device, stream)) return NULL;
@@ -183,7 +182,7 @@ static PyObject *make_capsule(smelt_array *array, smelt_stream *stream, bool ver
 }
 
 /* The consumer's stream, in the standard's numbers for CUDA: None and 1 the legacy default stream, 2 the
- * thread's own, -1 nothing to be ordered, others a handle. */
+ * thread's own, -1 no ordering, others a handle. */
 static bool consumer_stream(PyObject *o, const char *device, smelt_stream **stream) {
     *stream = NULL;
     bool host = strcmp(device, "cpu") == 0;
@@ -200,7 +199,7 @@ static bool consumer_stream(PyObject *o, const char *device, smelt_stream **stre
     return stream_of_native(device, number == 1 ? NULL : (void *)(intptr_t)number, stream);
 }
 
-/* The array where the consumer wants it. *copied: it is not our own memory. */
+/* The array on the consumer's device. *copied: it is not our own memory. */
 static bool place(smelt_array *array, PyObject *wanted, PyObject *copy, smelt_array **placed, bool *copied) {
     int type, number, must = copy == Py_None ? 0 : PyObject_IsTrue(copy);
     int32_t own_type, own_number;

@@ -1,4 +1,4 @@
-/* smelt.Dtype: the objects that name element types, and what else names one. */
+/* smelt.Dtype: the objects that name element types, and other names of them. */
 #include "extension.h"
 
 #include <string.h>
@@ -21,10 +21,10 @@ static smelt_dtype dtype_in(PyObject *self) {
 
 /* ---- What names a dtype. */
 
-/* Objects that were found to name one: most are asked for again and again. */
+/* Cache of objects that name a dtype: most are looked up repeatedly. */
 static struct pointer_table known;
 
-/* False where there is none of that name; leaves no exception. */
+/* False if the name is unknown, without an exception. */
 static bool dtype_of_name(PyObject *name, smelt_dtype *dtype) {
     Py_ssize_t length;
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : NULL;
@@ -70,7 +70,7 @@ static bool dtype_of_instance(PyObject *o, smelt_dtype *dtype) {
     return found;
 }
 
-/* NumPy's scalar types, ml_dtypes' and JAX's are known to NumPy, without which there are none. */
+/* NumPy recognises its own, ml_dtypes' and JAX's scalar types; without NumPy there are none. */
 static bool dtype_of_type(PyObject *o, smelt_dtype *dtype) {
     PyObject *numpy = PyImport_GetModule(interned.numpy);
     PyObject *made = numpy ? PyObject_CallMethod(numpy, "dtype", "O", o) : NULL;
@@ -123,7 +123,7 @@ static PyObject *get_size(PyObject *self, void *unused) {
     return PyLong_FromSize_t(smelt_dtype_bytes(dtype_in(self)));
 }
 
-/* Of the name, which it equals. */
+/* The hash of the name, which it equals. */
 static Py_hash_t hash(PyObject *self) {
     PyObject *name = get_name(self, NULL);
     Py_hash_t value = name ? PyObject_Hash(name) : -1;
@@ -218,7 +218,7 @@ int dtype_init(PyObject *module) {
         if (!o) return -1;
         o->dtype = d;
         objects[d] = (PyObject *)o;
-        /* smelt.bool would hide Python's from whoever imports all names. */
+        /* smelt.bool would hide Python's bool after `from smelt import *`. */
         if (PyModule_AddObjectRef(module, d == SMELT_BOOL ? "bool_" : smelt_dtype_name(d), objects[d]) < 0)
             return -1;
     }

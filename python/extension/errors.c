@@ -1,7 +1,7 @@
 /* Statuses as Python exceptions. */
 #include "extension.h"
 
-/* smelt's own classes are made for the module, under these names. A class that is also one of Python's can be
+/* smelt's own classes, created for the module under these names. A class that is also one of Python's can be
  * caught as either. */
 enum {
     ERROR,
@@ -74,7 +74,7 @@ static PyObject *class_of(smelt_status status) {
 
 PyObject *raise_status(smelt_status status) {
     PyObject *class = class_of(status);
-    /* The compiler quotes the user's text, which may be anything. */
+    /* The compiler quotes the user's text, which may hold any bytes. */
     const char *message = smelt_error();
     PyObject *text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
     PyObject *name = PyUnicode_FromString(smelt_status_name(status));

@@ -1,5 +1,5 @@
-/* DLPack's C exchange: libraries that have it (torch since 2.10) give tensors through a table of functions,
- * in a tenth of the time that their __dlpack__ takes. */
+/* DLPack's C exchange: libraries that have it (torch since 2.10) pass tensors through a table of functions,
+ * in a tenth of the time of their __dlpack__. */
 #include "interop.h"
 
 #include <smelt/dlpack.h>
@@ -44,7 +44,7 @@ bool exchange_stream(int index, int32_t number, void **native) {
     return exchanges[index]->current_stream(DLPACK_CUDA, number, native) == 0;
 }
 
-/* The library's current stream where a tensor lies, with a reference; NULL in the host's memory. */
+/* The library's current stream on a tensor's device, with a reference; NULL in the host's memory. */
 static bool stream_at(int index, int32_t type, int32_t number, smelt_stream **stream) {
     char device[16];
     void *native;

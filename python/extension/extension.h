@@ -1,5 +1,5 @@
-/* What the files of the extension module `smelt._smelt` share. It binds the public C API, no more; CPython's
- * limited API of 3.11. One file a Python type or job:
+/* Shared by the files of the extension module `smelt._smelt`. It binds the public C API, no more; CPython's
+ * limited API of 3.11. One file per Python type or job:
  *   module.c   the module and its functions
  *   errors.c   statuses as exceptions
  *   dtype.c    smelt.Dtype, and what else names an element type
@@ -8,9 +8,9 @@
  *   interop.c  any object as an array, and arrays as the kind of object that came in
  *   dlpack.c   DLPack capsules; exchange.c: its tables of C functions; torch.c
  *   memory.c   arrays over memory of Python objects, from numpy.c and buffer.c
- *   machine.c  what is on this machine, for smelt.doctor
+ *   machine.c  the machine's devices and compilers, for smelt.doctor
  *   apply.c    operations by name; tape.c: tapes, custom functions (operations.h is theirs)
- *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: what a call is given;
+ *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: the arguments of a call;
  *              numbers.c: sizes and shapes; bind.c: Kernel.bind
  *   library.c  whole .metal files: smelt.library; function.c: their functions;
  *              bytes.c: numbers as a type's bytes
@@ -35,8 +35,8 @@ extern struct interned {
 } interned;
 int interned_init(void);
 
-/* What was found out about some objects, by their address; it keeps them. Those that come when it is full are
- * not kept. The GIL is its lock. */
+/* Cached facts about objects, by their address; it keeps them. When it is full, further objects are not
+ * cached. The GIL is its lock. */
 #define POINTER_TABLE_BITS 8
 struct pointer_table {
     PyObject *keys[1 << POINTER_TABLE_BITS];
@@ -50,11 +50,11 @@ void pointer_add(struct pointer_table *table, PyObject *key, int value);
 
 /* Sets the exception for a call that failed with `status`, from smelt_error() of this thread, and returns
  * NULL. ValueError: INVALID_ARGUMENT, LIMIT, FORMAT. RuntimeError's subclass smelt.Error otherwise
- * (CompileError, BarrierError, FaultError, DeviceLostError …), which also are TimeoutError, OSError,
- * MemoryError, NotImplementedError where Python has a name for it. */
+ * (CompileError, BarrierError, FaultError, DeviceLostError …), which are also TimeoutError, OSError,
+ * MemoryError or NotImplementedError if Python has the name. */
 PyObject *raise_status(smelt_status status);
-/* Adds to the exception that is set, if it is smelt.Error, where in the caller's file the lines are that it
- * names (smelt/_origin.py). `origin` may be NULL or None. Return NULL. */
+/* Adds the places in the caller's file of the lines that the current exception names, if it is smelt.Error
+ * (smelt/_origin.py). `origin` may be NULL or None. Return NULL. */
 PyObject *errors_locate(PyObject *origin);
 /* The same by the attribute _origin of an object, if it has one. */
 PyObject *errors_locate_of(PyObject *owner);
@@ -64,10 +64,10 @@ int errors_init(PyObject *module);
 
 /* The one object of a dtype: smelt.float32. Borrowed. */
 PyObject *dtype_object(smelt_dtype dtype);
-/* What `o` names: smelt's own, a NumPy dtype or scalar type, ml_dtypes' bfloat16, torch's, JAX's, MLX's,
- * float, int, bool, "float32". False with a TypeError that says what came and names `what`. */
+/* The dtype that `o` names: smelt's own, a NumPy dtype or scalar type, ml_dtypes' bfloat16, torch's, JAX's,
+ * MLX's, float, int, bool, "float32". False with a TypeError that names `o` and `what`. */
 bool dtype_of_object(PyObject *o, const char *what, smelt_dtype *dtype);
-/* The NumPy dtype, borrowed; NULL with an exception where NumPy is not installed. bfloat16 is ml_dtypes', or
+/* The NumPy dtype, borrowed; NULL with an exception if NumPy is not installed. bfloat16 is ml_dtypes', or
  * uint16 without that. */
 PyObject *dtype_numpy(smelt_dtype dtype);
 int dtype_init(PyObject *module);
@@ -84,8 +84,8 @@ PyObject *array_wrap(smelt_array *array);
 smelt_array *array_of(PyObject *o);
 /* Makes the object one over `array`, of which it takes a reference of its own. */
 void array_replace(PyObject *o, smelt_array *array);
-/* `array` itself with one more reference if it lies in the host's memory, else a copy there; the GIL is given
- * away while it is waited for. False with an exception. */
+/* `array` itself with one more reference if it is in the host's memory, else a copy there; releases the GIL
+ * while it waits. False with an exception. */
 bool array_on_host(smelt_array *array, smelt_array **host);
 int array_init(PyObject *module);
 
@@ -109,30 +109,30 @@ PyObject *array_repr(PyObject *self);
 PyObject *array_subscript(PyObject *self, PyObject *key);
 PyObject *array_sequence_item(PyObject *self, Py_ssize_t i);
 
-/* ---- operators.c: slots and methods that smelt.array has beside those of array.c; each list ends with 0 */
+/* ---- operators.c: slots and methods of smelt.array in addition to array.c's; each list ends with 0 */
 
 extern PyType_Slot array_operator_slots[];
 extern PyMethodDef array_operator_methods[];
 
 /* ---- interrupt.c */
 
-/* Waits on the main thread for the kernels that write an array on a GPU, and looks for signals meanwhile:
- * false with what their handlers raise, Ctrl-C's KeyboardInterrupt, or with a late error of a kernel. Other
- * threads, and arrays in the host's memory, are not waited for. */
+/* Waits on the main thread for the kernels that write an array on a GPU, and checks for signals meanwhile:
+ * false with a handler's exception, such as KeyboardInterrupt, or with a late error of a kernel. Does not
+ * wait on other threads, or for arrays in the host's memory. */
 bool array_wait(smelt_array *array);
 
 /* ---- apply.c, tape.c */
 
 int apply_init(PyObject *module);
 int tape_init(PyObject *module);
-/* Says to the open tapes that `outputs`, new handles, were made of `inputs` by what `name` names and has no
- * derivative. False with an exception. */
+/* Records on the open tapes that `name`, which has no derivative, computed `outputs` (new handles) from
+ * `inputs`. False with an exception. */
 bool tape_note(const char *name, smelt_array **inputs, int input_count, smelt_array **outputs,
                int output_count);
 
 /* ---- interop.c */
 
-/* What an argument was, and so what results become. */
+/* The kind of an argument, and of the results. */
 enum array_kind {
     KIND_SCALAR, /* a Python number: a 0-d array */
     KIND_SMELT,
@@ -147,7 +147,7 @@ enum array_kind {
 /* An array over the memory of `o`, without a copy where its layout and dtype allow, with one reference for
  * the caller. `what` names the argument in messages. False with a TypeError or ValueError. */
 bool array_import(PyObject *o, const char *what, smelt_array **array, enum array_kind *kind);
-/* An array over the memory of `o`, to be written: ValueError where it would be a copy or is read-only. */
+/* An array over the memory of `o`, to be written: ValueError if it would be a copy or is read-only. */
 bool array_import_for_writing(PyObject *o, const char *what, smelt_array **array, enum array_kind *kind);
 /* `array` as an object of `kind`, on the array's device; takes the reference, also when it fails (NULL). */
 PyObject *array_export(smelt_array *array, enum array_kind kind);
@@ -158,8 +158,8 @@ int interop_init(PyObject *module);
 /* The stream over a native one, the same for each call, with a reference for the caller. False with an
  * exception. */
 bool stream_of_native(const char *device, void *native, smelt_stream **stream);
-/* The stream on which the library that arrays of `kind` come from works now, torch's or CuPy's current one,
- * with a reference for the caller; NULL for others, and on a CPU. False with an exception. */
+/* The current stream of the library of arrays of `kind` (torch or CuPy), with a reference for the caller;
+ * NULL for others, and on a CPU. False with an exception. */
 bool stream_of_kind(enum array_kind kind, const char *device, smelt_stream **stream);
 
 /* ---- dlpack.c */

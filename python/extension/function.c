@@ -11,7 +11,7 @@ struct function {
     PyObject *name, *origin;
     const char *text; /* the name */
     smelt_parameter parameters[MOST_PARAMETERS];
-    int parameter_count; /* -1: not asked for so far */
+    int parameter_count; /* -1: not queried yet */
     bool ran, timed;
     smelt_run_info last;
 };
@@ -26,7 +26,7 @@ struct dispatch {
     void *bytes[SMELT_MAX_BUFFERS];
     char device[32];
     PyObject *kept[2];
-    enum array_kind kind; /* of the first array that is no NumPy array */
+    enum array_kind kind; /* of the first array that is not a NumPy array */
 };
 
 static bool fail_argument(const struct function *function, const char *message, PyObject *o) {
@@ -56,7 +56,7 @@ static bool know_parameters(struct dispatch *dispatch) {
     return !raised && status == SMELT_OK;
 }
 
-/* Of several at one index, whose function constants choose one, the one that the code uses. */
+/* Of several at one index that function constants select from, the one that the code uses. */
 static const smelt_parameter *find_parameter(const struct function *function, bool threadgroup, int index,
                                              PyObject *name) {
     const smelt_parameter *found = NULL;
@@ -69,7 +69,7 @@ static const smelt_parameter *find_parameter(const struct function *function, bo
     return found;
 }
 
-/* "out (0), a (1)" of the buffers, or of those that are needed and not given. */
+/* "out (0), a (1)" of the buffers, or of the missing ones. */
 static void list_buffers(const struct dispatch *dispatch, bool missing, char *text, size_t size) {
     const struct function *function = dispatch->function;
     size_t length = 0;
@@ -106,7 +106,7 @@ static bool size_of(const struct function *function, PyObject *o, const char *na
     return good;
 }
 
-/* Threads a group where none are given: 256 in rows of 32 or more, less where there are fewer threads. */
+/* The default threads per group: 256 in rows of 32 or more, fewer for fewer threads. */
 static void suggest_group(const int64_t threads[3], int64_t group[3]) {
     bool flat = threads[1] == 1 && threads[2] == 1;
     const int64_t most[3] = {flat ? 256 : 32, 8, 1};
@@ -196,7 +196,7 @@ static bool is_one(const smelt_parameter *parameter) {
     return !parameter->pointer && !parameter->writable && parameter->dtype != SMELT_NO_DTYPE;
 }
 
-/* NumPy's scalars, and arrays without dimensions, are numbers where the function takes one. */
+/* NumPy's scalars, and arrays without dimensions, are numbers if the function takes a number. */
 static bool has_no_dimensions(PyObject *o) {
     PyObject *ndim = PyObject_GetAttrString(o, "ndim");
     bool none = ndim && PyLong_Check(ndim) && PyLong_AsLong(ndim) == 0;
@@ -255,7 +255,7 @@ static bool bind_all(struct dispatch *dispatch) {
     return false;
 }
 
-/* An index that the function does not have is taken, as Metal takes it: hosts set sizes for all kernels. */
+/* Accepts an index that the function lacks, as Metal does: hosts set sizes for all kernels. */
 static bool set_memory(struct dispatch *dispatch, PyObject *key, PyObject *bytes) {
     const struct function *function = dispatch->function;
     int64_t index = -1, size;
@@ -373,7 +373,7 @@ static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObje
     if (PyErr_Occurred()) return false;
     if (!read_positional(dispatch, arguments) || !read_sizes(dispatch, arguments, keywords, options))
         return false;
-    /* What is compiled to learn the parameters is what the launch needs. */
+    /* The launch needs the code that is compiled to learn the parameters. */
     if (!choose_device(dispatch, options[DEVICE]) || !know_parameters(dispatch)) return false;
     Py_CLEAR(dispatch->kept[0]);
     if (!read_named(dispatch, keywords)) return false;

@@ -15,7 +15,7 @@ int function_init(PyObject *module);
  * the caller to free; NULL with an exception. */
 void *bytes_of_numbers(PyObject *o, const char *what, const smelt_parameter *parameter, size_t *size);
 
-/* What a launch did as a dictionary: Kernel.last_run. `timed`: its seconds are known. */
+/* A launch as a dictionary: Kernel.last_run. `timed`: its seconds are known. */
 PyObject *info_dictionary(const smelt_run_info *info, bool timed);
 
 #endif

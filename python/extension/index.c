@@ -44,7 +44,7 @@ static bool index_slice(struct view *view, PyObject *key, int64_t size, int64_t 
     return add_dimension(view, count, stride * step);
 }
 
-/* How many dimensions a key takes; -1 for one that is none of these. */
+/* The number of dimensions that a key takes; -1 for an invalid one. */
 static int takes(PyObject *key) {
     if (key == Py_None || key == Py_Ellipsis) return 0;
     if (PySlice_Check(key)) return 1;

@@ -3,7 +3,7 @@
 
 /* ---- What an object is, by its type. */
 
-/* How its elements are had. */
+/* How its elements are read. */
 enum way {
     WAY_NONE,
     WAY_SMELT,
@@ -18,7 +18,7 @@ enum way {
     WAY_FAKE
 };
 
-/* What is known of a type, as one number: kind + 16 * way + 256 * the index of its exchange. */
+/* The cached facts about a type, as one number: kind + 16 * way + 256 * the index of its exchange. */
 static struct pointer_table types;
 
 static int as(enum array_kind kind, enum way way) {
@@ -45,7 +45,7 @@ static bool has(PyObject *o, PyObject *name) {
     return value != NULL;
 }
 
-/* What has DLPack, of a library that results go back to. */
+/* Objects with DLPack, from a library that results return to. */
 static enum array_kind library_of(PyObject *o) {
     if (is_instance(o, "torch", "Tensor")) return KIND_TORCH;
     if (is_instance(o, "jax", "Array")) return KIND_JAX;
@@ -55,7 +55,7 @@ static enum array_kind library_of(PyObject *o) {
 
 static int classify(PyObject *o) {
     if (array_of(o)) return as(KIND_SMELT, WAY_SMELT);
-    /* np.float64 is a Python float, and is taken for one. */
+    /* np.float64 is a Python float, and is treated as one. */
     if (PyBool_Check(o) || PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o))
         return as(KIND_SCALAR, WAY_NUMBER);
     if (is_instance(o, "numpy.ma", "MaskedArray")) return as(KIND_NUMPY, WAY_MASKED);
@@ -208,14 +208,14 @@ PyObject *array_export(smelt_array *array, enum array_kind kind) {
 
 /* ---- Functions of the module. */
 
-/* The array itself, or over the memory of what is given, which must be writable; *shared: not of smelt's own.
- */
+/* The array itself, or one over the memory of the object, which must be writable; *shared: not of smelt's
+ * own. */
 static bool share(PyObject *o, const char *what, PyObject *copy, smelt_array **array) {
     enum array_kind kind;
     bool must = copy == Py_True, never = copy == Py_False;
     if (!must && array_import_for_writing(o, what, array, &kind)) return true;
     if (never || (!must && !PyErr_ExceptionMatches(PyExc_ValueError))) return false;
-    /* What is read-only, or lies as kernels cannot read it, is copied. */
+    /* Copies read-only memory, and layouts that kernels cannot read. */
     smelt_array *given;
     PyErr_Clear();
     if (!array_import(o, what, &given, &kind)) return false;
@@ -275,7 +275,7 @@ static PyObject *asarray(PyObject *self, PyObject *arguments, PyObject *keywords
     Py_END_ALLOW_THREADS return status == SMELT_OK ? array_wrap(converted) : raise_status(status);
 }
 
-/* For tests: what an object becomes that a kernel takes and returns. */
+/* For tests: the object after a kernel takes and returns it. */
 static PyObject *round_trip(PyObject *self, PyObject *o) {
     smelt_array *array;
     enum array_kind kind;

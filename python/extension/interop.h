@@ -1,17 +1,17 @@
-/* What the files that read and make foreign arrays share: interop.c chooses among numpy.c, buffer.c and
- * dlpack.c, which end in memory.c. */
+/* Shared by the files that read and create foreign arrays: interop.c chooses among numpy.c, buffer.c and
+ * dlpack.c, which use memory.c. */
 #ifndef SMELT_PYTHON_INTEROP_H
 #define SMELT_PYTHON_INTEROP_H
 
 #include "extension.h"
 
-/* What array_import was asked for. */
+/* A request to array_import. */
 struct request {
     const char *what; /* the argument's name */
-    bool writing;     /* the memory itself is wanted, to be written */
+    bool writing;     /* the memory itself is needed, to be written */
 };
 
-/* Somebody's elements in the host's memory. */
+/* Foreign elements in the host's memory. */
 struct source {
     smelt_dtype dtype;
     smelt_shape shape;
@@ -19,15 +19,15 @@ struct source {
     char *data;
     bool swapped; /* not in this machine's byte order */
     bool readonly;
-    void (*release)(void *context); /* gives the memory back; called once, on any thread */
+    void (*release)(void *context); /* releases the memory; called once, on any thread */
     void *context;
 };
 
-/* An array over the source's memory or, where elements do not lie as ours do, a copy. Takes the context, also
+/* An array over the source's memory or, if their layout is not supported, a copy. Takes the context, also
  * when it fails (false). */
 bool memory_import(const struct source *source, const struct request *request, smelt_array **array);
 
-/* A reference to a Python object as a source's context; gives it back. */
+/* Releases a reference to a Python object, a source's context. */
 void memory_drop_object(void *object);
 
 /* The dimensions fit in smelt_shape; ValueError. */
@@ -44,11 +44,11 @@ bool buffer_import(PyObject *o, const struct request *request, smelt_array **arr
 
 /* ---- DLPack. */
 
-/* By o.__dlpack__(). `kind` decides whose stream is asked for. */
+/* By o.__dlpack__(). `kind` selects the library whose stream is used. */
 bool dlpack_import(PyObject *o, enum array_kind kind, const struct request *request, smelt_array **array);
 
-/* A library's table of functions that do the same without Python between, found as an attribute of its types;
- * one index each. -1: the type has none. */
+/* A library's table of functions that do the same without Python, an attribute of its types; one index each.
+ * -1: the type has none. */
 int exchange_of_type(PyObject *type);
 bool exchange_import(int index, PyObject *o, const struct request *request, smelt_array **array);
 PyObject *exchange_export(int index, smelt_array *array); /* takes the array */
@@ -57,9 +57,9 @@ bool exchange_stream(int index, int32_t number, void **native);
 
 /* Raises TypeError "WHAT: LIBRARY …: MESSAGE" for the producer's own exception, which becomes its cause. */
 void dlpack_refused(const char *what, PyObject *o);
-/* Raises what a call of the C API about a tensor failed with. */
+/* Raises the failure of a call of the C API about a tensor. */
 void dlpack_failed(smelt_status status, const char *what);
-/* The caller asked to write what is read-only. */
+/* Raises the error for writing to read-only memory. */
 void dlpack_read_only(const char *what);
 
 /* ---- torch.c */

@@ -1,6 +1,6 @@
 /* Ctrl-C, and other signals for which Python has a handler, while a kernel runs on the main thread. Python's
- * own C handler only notes the signal; ours, in front of it, also ends the run, so that Python gets to look.
- */
+ * own C handler only notes the signal; ours, in front of it, also ends the run, so that Python's handler can
+ * run. */
 #include "call.h"
 
 #include <pthread.h>
@@ -13,10 +13,10 @@
 static const int numbers[] = {SIGINT, SIGALRM, SIGTERM};
 #define NUMBER_COUNT 3
 
-static struct sigaction before[NUMBER_COUNT]; /* the handlers that ours stands in front of */
+static struct sigaction before[NUMBER_COUNT]; /* the handlers behind ours */
 static smelt_interrupt *own;                  /* of the main thread's calls */
-static smelt_interrupt *volatile active;      /* `own` while one of them goes on */
-static volatile sig_atomic_t watched;         /* bit a signal: it ends the call that goes on */
+static smelt_interrupt *volatile active;      /* `own` during one of them */
+static volatile sig_atomic_t watched;         /* one bit per signal: it ends the current call */
 static pthread_t main_thread;
 static PyObject *getsignal, *number_objects[NUMBER_COUNT];
 
@@ -35,7 +35,7 @@ static void handle(int number, siginfo_t *info, void *context) {
     }
 }
 
-/* Ours in front of what is there, unless that is ours already, or nobody's. */
+/* Installs our handler in front of the current one, unless that is ours or there is none. */
 static void chain(int i) {
     struct sigaction now, ours;
     if (sigaction(numbers[i], NULL, &now) != 0) return;
@@ -57,7 +57,7 @@ static bool has_python_handler(int i) {
     return callable;
 }
 
-/* False with an exception where a signal came before and its handler raised. */
+/* False with an exception if an earlier signal's handler raised. */
 static bool begin(int signals) {
     int bits = 0;
     for (int i = 0; i < NUMBER_COUNT; i++)
@@ -83,7 +83,7 @@ smelt_status call_without_gil(long_call *run, void *context, smelt_interrupt *in
 
 smelt_status call_watched(long_call *run, void *context, bool once, bool *raised) {
     *raised = false;
-    /* A handler of Python's that runs kernels comes here again, when nothing of ours goes on any more. */
+    /* A Python handler that runs kernels enters here again, after our call has ended. */
     if (!pthread_equal(pthread_self(), main_thread) || active)
         return call_without_gil(run, context, limits_interrupt());
     for (int signals = (1 << NUMBER_COUNT) - 1;; signals = 1) {
@@ -116,7 +116,7 @@ bool array_wait(smelt_array *array) {
         }
         if (ready) return true;
         if (PyErr_CheckSignals() < 0) return false;
-        /* What ends soon is looked for without a pause; later a millisecond more or less does not matter. */
+        /* Polls without a pause at first; later a millisecond does not matter. */
         if (round < ROUNDS_WITHOUT_PAUSE) continue;
         struct timespec pause = {.tv_nsec = round < 10 * ROUNDS_WITHOUT_PAUSE ? 20000 : 1000000};
         Py_BEGIN_ALLOW_THREADS nanosleep(&pause, NULL);

@@ -73,8 +73,8 @@ static bool text_in(PyObject *o, const char *what, const char **text) {
 }
 
 /* (name, input_names, output_names, source, header, strided, atomic_outputs, math, metal_version,
- * include_paths, share) from smelt/kernel.py, which gives defaults. `share`: a kernel of the same
- * description, or None. */
+ * include_paths, share) from smelt/kernel.py, which sets defaults. `share`: a kernel of the same description,
+ * or None. */
 static PyObject *new_kernel(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     PyObject *name, *inputs, *outputs, *source, *header, *atomic, *paths, *share;
     int strided, math, version, path_count = 0;
@@ -236,7 +236,7 @@ static PyObject *run(struct call *call) {
     if (!gpu) call->desc.info = &info;
     if (gpu) call->desc.timeout = limits_timeout(call->desc.timeout);
     struct launching launching = {handle, &call->desc, outputs};
-    /* What is written into the caller's arrays cannot be begun anew. */
+    /* A launch into the caller's arrays cannot be repeated. */
     smelt_status status = call_watched(launch, &launching, call->out != NULL, &raised);
     if (raised) return NULL;
     if (status != SMELT_OK) return raise_status(status);
@@ -245,9 +245,8 @@ static PyObject *run(struct call *call) {
     return call_results(outputs, kernel->output_count, call->kind, call->out);
 }
 
-/* Where torch traces, its tensors have no elements, and inputs fail: smelt.torch, if it is in use, has
- * outputs without elements for them. Keeps the exception, and returns NULL, if this is not why the call
- * failed. */
+/* While torch traces, its tensors have no elements, and inputs fail: smelt.torch, if loaded, returns outputs
+ * without elements for them. Keeps the exception, and returns NULL, if the call failed for another reason. */
 static PyObject *call_traced(PyObject *self, PyObject *keywords) {
     PyObject *type, *value, *traceback, *outputs = NULL;
     PyErr_Fetch(&type, &value, &traceback);

@@ -1,4 +1,4 @@
-/* Whole .metal files and packages: libraries, their functions, packages written. */
+/* Whole .metal files and packages: libraries, their functions, and writing packages. */
 #include "function.h"
 
 struct library {
@@ -67,7 +67,7 @@ static bool read_component(PyObject *o, PyObject *key, int i, smelt_constant *co
     smelt_dtype dtype = PyBool_Check(o) ? SMELT_BOOL : PyIndex_Check(o) ? SMELT_INT64 : SMELT_FLOAT32;
     if (i && dtype != constant->dtype) dtype = SMELT_FLOAT32;
     if (dtype == SMELT_FLOAT32) {
-        /* A vector of numbers of both kinds is one of floats. */
+        /* A vector of mixed numbers is a vector of floats. */
         for (int before = 0; before < i && constant->dtype != dtype; before++)
             constant->value.reals[before] = (double)constant->value.integers[before];
         double value = PyFloat_AsDouble(o);
@@ -156,7 +156,7 @@ static PyObject *get_function(PyObject *self, PyObject *arguments) {
 struct building {
     smelt_library *library;
     smelt_build_desc desc;
-    PyObject *reports; /* list; the GIL is taken to add to it */
+    PyObject *reports; /* list; adding to it takes the GIL */
     bool failed;
 };
 

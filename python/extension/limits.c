@@ -1,6 +1,6 @@
 /* Limits that a thread sets on the kernels it runs, for smelt.launch: an interrupt by which another thread
- * ends them (on the main thread signals do that), and the time by which they must end on a GPU, where a
- * launch that has no time-out goes on by itself. */
+ * ends them (on the main thread signals do), and the time by which they must end on a GPU, where a launch
+ * without a time-out would continue. */
 #include "call.h"
 
 #include <time.h>
@@ -53,7 +53,7 @@ static PyObject *limit_begin(PyObject *self, PyObject *seconds) {
     return result;
 }
 
-/* (depth, end): back to an outer limit, or to none, on the same thread; those set since are gone with it. */
+/* (depth, end): returns to an outer limit, or to none, on the same thread; drops those set since. */
 static PyObject *limit_end(PyObject *self, PyObject *arguments) {
     (void)self;
     if (!PyArg_ParseTuple(arguments, "id", &limits.depth, &limits.until)) return NULL;
@@ -64,7 +64,7 @@ static PyObject *limit_end(PyObject *self, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
-/* (handle, raised): on any thread: ends what the handle's thread runs, or lets it run again. */
+/* (handle, raised): on any thread: ends the kernels of the handle's thread, or allows them again. */
 static PyObject *limit_interrupt(PyObject *self, PyObject *arguments) {
     PyObject *handle;
     int raised;

@@ -1,11 +1,12 @@
-/* What is on this machine, for smelt.doctor: devices, clang, LLVM, the cache. */
+/* This machine, for smelt.doctor: devices, clang, LLVM, the cache. */
 #include "extension.h"
 
 /* A dictionary of one device; NULL with an exception. */
 static PyObject *describe_device(const char *name, const char *reason) {
     const char *description = smelt_device_description(name);
     uint64_t free_bytes = 0, total_bytes = 0;
-    /* A device that cannot say is one without memory of its own, or broken: its kernels will tell. */
+    /* A device without this information has no memory of its own, or is broken: its kernels will report it.
+     */
     if (!*reason) (void)smelt_device_memory(name, &free_bytes, &total_bytes);
     return Py_BuildValue("{s:s,s:s,s:z,s:i,s:i,s:i,s:K,s:K}", "name", name, "reason", reason, "description",
                          description, "threads", smelt_device_threads(name), "vector_bits",
@@ -27,7 +28,7 @@ static PyObject *device_table(PyObject *self, PyObject *unused) {
     return list;
 }
 
-/* (path, version) by one of libsmelt's two ways of finding. */
+/* (path, version) from one of libsmelt's two search functions. */
 static PyObject *found(smelt_status (*find)(char **path, char **version)) {
     char *path = NULL, *version = NULL;
     smelt_status status;

@@ -1,7 +1,7 @@
 /* Arrays over the memory of Python objects. */
 #include "interop.h"
 
-/* The last reference to an array may go on any thread, and when Python is gone already. */
+/* The last reference to an array may be released on any thread, also after Python has ended. */
 void memory_drop_object(void *object) {
     if (!Py_IsInitialized()) return;
     PyGILState_STATE state = PyGILState_Ensure();
@@ -39,7 +39,7 @@ smelt_dtype memory_dtype(char kind, int bytes) {
     }
 }
 
-/* Of the numbers an element is made of: complex64 is two. */
+/* For the numbers of an element: complex64 has two. */
 static size_t part_bytes(smelt_dtype dtype) {
     size_t bytes = smelt_dtype_bytes(dtype);
     return dtype == SMELT_COMPLEX64 ? bytes / 2 : bytes;
@@ -73,7 +73,7 @@ static bool copy_elements(const struct source *source, smelt_array **array) {
     return true;
 }
 
-/* Strides in elements; false if an element does not lie as kernels expect it. */
+/* Strides in elements; false if kernels do not support the layout. */
 static bool lies_well(const struct source *source, int64_t *strides) {
     int64_t bytes = (int64_t)smelt_dtype_bytes(source->dtype);
     if (source->swapped || (uintptr_t)source->data % part_bytes(source->dtype) != 0) return false;

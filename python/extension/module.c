@@ -20,7 +20,7 @@ static PyObject *wait_for(PyObject *self, PyObject *device) {
     smelt_status status;
     (void)self;
     if (!name) return NULL;
-    if (strncmp(name, "cuda", 4) != 0) return Py_NewRef(Py_None); /* CPUs have done what they were asked to */
+    if (strncmp(name, "cuda", 4) != 0) return Py_NewRef(Py_None); /* CPUs have no pending work */
     Py_BEGIN_ALLOW_THREADS status = smelt_device_wait(name);
     Py_END_ALLOW_THREADS return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
 }

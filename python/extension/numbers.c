@@ -24,7 +24,7 @@ static bool as_int64(PyObject *number, int64_t *value) {
     return true;
 }
 
-/* NumPy's product of an empty shape is 1.0: its floats that are whole numbers are sizes. Python's are not. */
+/* NumPy's product of an empty shape is 1.0, so its whole-number floats are sizes. Python's are not. */
 static bool whole_float(PyObject *o, int64_t *value) {
     double real = PyFloat_AsDouble(o);
     if (!(real >= -9e15 && real <= 9e15) || real != (double)(int64_t)real) return false;

@@ -1,5 +1,5 @@
-/* NumPy's arrays. They are read by the array interface's struct, which costs little and tells of every dtype,
- * and made over an object that exports our memory as bytes. */
+/* NumPy's arrays. They are read by the array interface's struct, which is cheap and describes every dtype,
+ * and created over an object that exports our memory as bytes. */
 #include "interop.h"
 
 /* ---- Reading. The struct as NumPy's documentation of the array interface describes it. */
@@ -16,7 +16,7 @@ struct array_interface {
 };
 enum { INTERFACE_NATIVE = 0x200, INTERFACE_WRITABLE = 0x400 };
 
-/* What is no kind of number to NumPy has a name: ml_dtypes' bfloat16 does. */
+/* A dtype that is no number to NumPy has a name: ml_dtypes' bfloat16. */
 static bool dtype_by_name(PyObject *o, char kind, const char *what, smelt_dtype *dtype) {
     PyObject *given = PyObject_GetAttr(o, interned.dtype);
     if (!given) return false;
@@ -59,7 +59,7 @@ bool numpy_import(PyObject *o, const struct request *request, smelt_array **arra
 
 /* ---- Making. */
 
-/* The bytes from an array's lowest element to its highest, for NumPy to lay its own strides over. */
+/* The bytes from an array's lowest element to its highest, for NumPy to apply its own strides to. */
 struct bytes_object {
     PyObject_HEAD smelt_array *array;
     char *low;

@@ -1,4 +1,4 @@
-/* What the files that bind smelt/ops.h and smelt/autodiff.h share: apply.c, operators.c, tape.c. */
+/* Shared by the files that bind smelt/ops.h and smelt/autodiff.h: apply.c, operators.c, tape.c. */
 #ifndef SMELT_PYTHON_OPERATIONS_H
 #define SMELT_PYTHON_OPERATIONS_H
 
@@ -12,9 +12,9 @@
 /* An object as an operation's input, with a reference for the caller; *weak: a number of Python. False with
  * an exception that names `what`. */
 bool operation_input(PyObject *o, const char *what, smelt_array **array, bool *weak);
-/* Gives back the references of its inputs. */
+/* Releases the references of its inputs. */
 void release_inputs(smelt_apply_desc *desc);
-/* Runs it, and gives back its inputs whatever comes of it. */
+/* Runs it, and releases its inputs in any case. */
 PyObject *apply_operation(smelt_apply_desc *desc);
 /* A function of smelt.operations. */
 PyObject *python_operation(const char *name);

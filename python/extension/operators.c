@@ -109,8 +109,8 @@ static PyObject *subscript(PyObject *self, PyObject *key) {
     return call_operation("getitem", PyTuple_Pack(2, self, key), NULL);
 }
 
-/* a[key] = value: the array object gets another array, as names of Python do; who had the former one keeps
- * it. */
+/* a[key] = value: the array object refers to another array, like a Python name; other references keep the
+ * former one. */
 static int assign(PyObject *self, PyObject *key, PyObject *value) {
     if (!value) {
         PyErr_SetString(PyExc_TypeError, "smelt.array: elements cannot be deleted");
@@ -165,7 +165,7 @@ static PyObject *method(PyObject *self, PyObject *arguments, PyObject *keywords,
     X(swapaxes) X(moveaxis) X(split) X(maximum) X(minimum) X(diagonal)
 /* clang-format on */
 
-/* These take sizes or axes one by one, too: a.reshape(2, 3). */
+/* These also take separate sizes or axes: a.reshape(2, 3). */
 #define SPREAD_METHODS(X) X(reshape) X(transpose)
 
 #define DEFINE_METHOD(name)                                                                   \

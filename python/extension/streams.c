@@ -1,8 +1,8 @@
-/* Streams of GPUs as other libraries name them. */
+/* Streams of GPUs from other libraries. */
 #include "call.h"
 
-/* Each native stream gets one smelt_stream, kept: work on it is then known to be in one order, and nothing is
- * asked of the driver. Libraries keep few streams and hand out the same again and again. */
+/* Each native stream gets one cached smelt_stream: work on it is then known to be in order, without calls of
+ * the driver. Libraries keep few streams and reuse them. */
 #define KEPT_STREAMS 64
 static struct {
     char device[32];

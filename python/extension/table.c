@@ -1,4 +1,4 @@
-/* Interned names, and tables of what was found out about objects. */
+/* Interned names, and caches of facts about objects. */
 #include "extension.h"
 
 struct interned interned;
