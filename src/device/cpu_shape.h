@@ -11,7 +11,7 @@ struct launch_shapes {
     struct code_shape full, edge; /* all 0 where there is no such group */
 };
 
-/* Codes of the SIMD engine for a launch. With T threads a full group:
+/* Codes of the SIMD engine for a launch. With T threads per full group:
  *
  *  full groups, T a multiple of 32
  *      with barriers       code for exactly this size: gangs can span simdgroups
@@ -21,7 +21,7 @@ struct launch_shapes {
  *      otherwise           code for any size
  *  all others              masked code for any size, or for any one-dimensional one
  *
- * barrier_hint: the kernel's text has a barrier; sizes known to the compiler are then worth a code each. */
+ * barrier_hint: the kernel's text has a barrier; known sizes are then worth a code each. */
 void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch_shapes *shapes);
 
 #endif

@@ -1,5 +1,5 @@
-/* An entry on a device and its codes, by the shape of launch each was made for: compiled when a launch first
- * needs them, kept until the entry is unloaded. Finding one takes no lock. */
+/* An entry on a device and its codes, by the shape of launch each was compiled for: compiled when a launch
+ * first needs them, kept until the entry is unloaded. Finding one takes no lock. */
 #ifndef SMELT_DEVICE_EXECUTABLE_H
 #define SMELT_DEVICE_EXECUTABLE_H
 
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What a device's own code begins with. Never changed once it is in the list. */
+/* The head of a device's own code. Never changed once it is in the list. */
 struct code_head {
     struct code_head *next;
     struct code_shape shape; /* asked for; the image may be of another engine */
@@ -29,13 +29,13 @@ smelt_status executable_load(const struct device *device, const struct code_sour
                              struct executable **executable);
 void executable_unload(struct executable *executable);
 
-/* The code for a shape of launch, compiled if it is missing, which `preparation` (may be NULL) then notes.
+/* The code for a shape of launch, compiled if it is missing, which `preparation` (may be NULL) then records.
  * Two threads may compile for the same shape: one result is kept. */
 smelt_status executable_code(struct executable *executable, const struct code_shape *shape,
                              struct code_head **code, struct preparation *preparation);
 
-/* Adds a code that is ready to run, heap memory, and returns it. Where one of its shape has come in meanwhile
- * that one stays and is the result. */
+/* Adds a code that is ready to run, heap memory, and returns it. If another thread has added one of its
+ * shape, that one stays and is the result. */
 struct code_head *executable_add(struct executable *executable, struct code_head *made);
 
 #endif

@@ -1,4 +1,4 @@
-/* What kernels log: lines are kept while the launch runs and handed over when it has ended. */
+/* Kernels' log lines: kept while the launch runs and passed on when it has ended. */
 #ifndef SMELT_DEVICE_LOG_H
 #define SMELT_DEVICE_LOG_H
 
@@ -23,8 +23,8 @@ struct log_place {
     uint32_t thread[3];
 };
 
-/* How texts are read that are not in the host's memory: as many of the `bytes` at `address` as lie before a
- * zero, copied to `to`. Returns how many. */
+/* Reads texts outside the host's memory: copies those of the `bytes` at `address` before a zero to `to`.
+ * Returns their number. */
 typedef size_t log_text_reader(void *context, char *to, uint64_t address, size_t bytes);
 
 void launch_log_open(struct launch_log *log);
@@ -34,8 +34,8 @@ void launch_log_open(struct launch_log *log);
 void launch_log_add(struct launch_log *log, const struct log_place *place, uint32_t count,
                     const uint64_t *words, log_text_reader *read, void *context);
 
-/* Hands the lines to their receiver, as lines of `kernel`, says how many were dropped, counts them in `info`
- * (may be NULL), and closes the log. The thread's error message stays. */
+/* Passes the lines to their receiver, as lines of `kernel`, reports dropped ones, counts them in `info` (may
+ * be NULL), and closes the log. Keeps the thread's error message. */
 void launch_log_deliver(struct launch_log *log, const char *kernel, smelt_run_info *info);
 
 #endif

@@ -1,5 +1,5 @@
-/* Streams, events and recordings: the public handles, and what a device does for them. A device without these
- * functions runs everything at once. */
+/* Streams, events and recordings: the public handles, and a device's functions for them. A device without
+ * these functions runs everything immediately. */
 #ifndef SMELT_DEVICE_STREAM_H
 #define SMELT_DEVICE_STREAM_H
 
@@ -14,7 +14,7 @@ struct smelt_stream {
     bool usual; /* a handle on the device's default stream, which outlives it */
 };
 
-/* What a device's own event begins with. */
+/* The head of a device's own event. */
 struct smelt_event {
     atomic_int references;
     const struct device *device;
@@ -22,7 +22,7 @@ struct smelt_event {
     _Atomic double seconds; /* when, if the device has no events */
 };
 
-/* What a device's own recording begins with. */
+/* The head of a device's own recording. */
 struct smelt_recording {
     atomic_int references;
     const struct device *device;
@@ -44,7 +44,7 @@ struct stream_functions {
 };
 
 struct event_functions {
-    /* Zeros, but for what is the device's own. */
+    /* Zeros, except for the device's own part. */
     smelt_status (*create)(const struct device *device, smelt_event **event);
     void (*destroy)(smelt_event *event);
     smelt_status (*record)(smelt_event *event, smelt_stream *stream);

@@ -1,5 +1,5 @@
-/* What a launch of a body's kernel is given: inputs and outputs in the device's memory, shapes and strides,
- * by buffer index. */
+/* The arguments of a launch of a body's kernel: inputs and outputs in the device's memory, shapes and
+ * strides, by buffer index. */
 #ifndef SMELT_KERNEL_BOUND_H
 #define SMELT_KERNEL_BOUND_H
 
@@ -15,8 +15,8 @@ struct bound_request {
     const smelt_run_desc *desc;
 };
 
-/* Everything a launch holds until it ends, or on a GPU until it is enqueued: memory there is given back in
- * the stream's order. Not initialised as a whole: it is large. */
+/* Everything a launch holds until it ends, or on a GPU until it is enqueued: memory there is released in the
+ * stream's order. Not initialised as a whole: it is large. */
 struct bound {
     int input_count, output_count;
     smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* references: the caller's arrays or copies */
@@ -26,14 +26,15 @@ struct bound {
     struct launch_buffer buffers[SIGNATURE_MAX_ARGUMENTS];
 };
 
-/* Which buffers a device with memory of its own is to take as part of the launch (struct launch): the small
- * things on the host that would not be worth a copy. */
+/* The buffers that a device with its own memory takes as part of the launch (struct launch): small arguments
+ * on the host that are not worth a copy. */
 void bound_inlined(const struct bound_request *request, uint8_t inlined[SHAPE_MAX_INLINED]);
 
-/* Has any array 2^31 bytes or nearly (array_is_large), where the launch will use it? */
+/* Whether any array has 2^31 bytes or nearly (array_is_large) in the memory where the launch uses it. */
 bool bound_is_large(const struct bound_request *request);
 
-/* Is every input where and as the kernel wants it, so that a launch takes the arrays themselves? */
+/* Whether every input has the device and layout that the kernel needs, so that a launch uses the arrays
+ * themselves. */
 bool bound_in_place(const struct bound_request *request);
 
 /* Output `i`: `into` with one more reference after a check (NULL: a new array), filled where the request says

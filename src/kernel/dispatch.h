@@ -1,4 +1,4 @@
-/* What kernels and library functions share: checks of a launch, its buffers, and running it. */
+/* Shared by kernels and library functions: checks of a launch, its buffers, and running it. */
 #ifndef SMELT_KERNEL_DISPATCH_H
 #define SMELT_KERNEL_DISPATCH_H
 
@@ -10,8 +10,7 @@
  * group: product checked before it is clamped to the grid (`clamp`, body form only). */
 smelt_status launch_measure(struct launch *launch, const int64_t grid[3], const int64_t group[3], bool clamp);
 
-/* What can be known to be wrong before anything is compiled: the profile's name, and a time-out that is no
- * number of seconds. */
+/* Checks before anything is compiled: the profile's name, and that a time-out is a number of seconds. */
 smelt_status settings_check(const char *what, const struct device *device, const char *profile,
                             double timeout);
 
@@ -25,7 +24,7 @@ smelt_status profile_threadgroup_limit(const char *profile, const struct device 
  * nearly that code for small launches must not run? */
 bool array_is_large(smelt_dtype dtype, const smelt_shape *shape, const int64_t *strides);
 
-/* What a kernel is given for a row-contiguous array, or at least for its first element; for bytes. */
+/* The buffer for a row-contiguous array, or at least for its first element; for bytes. */
 static inline struct launch_buffer launch_buffer_of(const smelt_array *array) {
     struct memory *memory = array->memory;
     return (struct launch_buffer){.memory = memory,
@@ -38,7 +37,7 @@ static inline struct launch_buffer launch_buffer_of_bytes(const void *bytes, siz
     return (struct launch_buffer){.start = (char *)bytes, .bytes = size};
 }
 
-/* Compiles what the launch needs and what is missing, and says so in `info`. */
+/* Compiles the missing code of the launch, and records this in `info`. */
 smelt_status launch_prepare(struct launch *launch);
 
 /* Checks the threadgroup memory, and runs. */

@@ -1,4 +1,4 @@
-/* A kernel from a body, as kernel.c and prepared.c share it. */
+/* A kernel from a body, shared by kernel.c and prepared.c. */
 #ifndef SMELT_KERNEL_KERNEL_H
 #define SMELT_KERNEL_KERNEL_H
 
@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* What decides a kernel's text and code, apart from the kernel itself. Compared as bytes: always
+/* The properties that determine a kernel's text and code, except the kernel itself. Compared as bytes: always
  * zero-initialised. */
 struct variant_key {
     const struct device *device;
@@ -41,22 +41,21 @@ struct smelt_kernel {
     smelt_kernel_desc desc; /* strings in the arena */
     int input_count, output_count;
     pthread_mutex_t lock;
-    struct variant *variants; /* most recently made first; only ever added to */
+    struct variant *variants; /* newest first; only ever added to */
 };
 
-/* What running and preparing check in common, the key of the variant they mean, and the launch's device and
- * sizes. */
+/* The common checks of running and preparing, the key of their variant, and the launch's device and sizes. */
 smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc, struct variant_key *key,
                           struct launch *launch);
 
-/* The kernel's entry for a key, made if it is not there; lives as long as the kernel. */
+/* The kernel's entry for a key, created if it is missing; lives as long as the kernel. */
 smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
                             struct variant **variant);
 
 struct bound_request kernel_request(const smelt_kernel *kernel, const struct signature *signature,
                                     const struct device *device, const smelt_run_desc *desc);
 
-/* The rest of a launch, but its buffers. */
+/* The rest of a launch, except its buffers. */
 void kernel_launch(const struct variant *variant, const struct bound_request *request, struct launch *launch);
 
 /* Prepares the launch, binds its buffers and runs it. outputs (NULL: not wanted) are references. */

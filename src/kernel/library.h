@@ -1,4 +1,4 @@
-/* A library and its functions, as library.c and function.c share them. */
+/* A library and its functions, shared by library.c and function.c. */
 #ifndef SMELT_KERNEL_LIBRARY_H
 #define SMELT_KERNEL_LIBRARY_H
 
@@ -23,14 +23,14 @@ struct smelt_function {
     const struct entry *entry;
     const struct package_entry *packaged;              /* NULL: compiled from text */
     bool constants_changed;                            /* from those of the package's code */
-    atomic_flag noted;                                 /* that its code is not the best there could be */
+    atomic_flag noted;                                 /* a note that faster code is possible */
     smelt_constant constants[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE; names in `arena` */
     struct arena arena;
     pthread_mutex_t lock;
     struct loaded {
         const struct device *device;
         struct executable *executable;
-    } loaded[MOST_DEVICES]; /* one a device */
+    } loaded[MOST_DEVICES]; /* one per device */
     int loaded_count;
 };
 

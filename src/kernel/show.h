@@ -1,10 +1,10 @@
-/* What is shown of a kernel: the code of a launch that is not run, on a device that need not be there. */
+/* Showing a kernel: the code of a launch that is not run, on a device that need not be present. */
 #ifndef SMELT_KERNEL_SHOW_H
 #define SMELT_KERNEL_SHOW_H
 
 #include "kernel/dispatch.h"
 
-/* As device_find, but where "cuda" or "cuda:N" cannot be had it is a GPU that code can be made for. */
+/* As device_find, but a missing "cuda" or "cuda:N" is a GPU that code can be generated for. */
 smelt_status device_to_show(const char *name, const struct device **device);
 
 struct shape_desc {
@@ -17,7 +17,7 @@ struct shape_desc {
 };
 
 /* What the full groups of the launch, which has no sizes yet, are compiled for: options' shape and target.
- * INVALID_ARGUMENT for a stage the device has not, and for a target that is none. */
+ * INVALID_ARGUMENT for a stage that the device lacks, and for an invalid target. */
 smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *desc, smelt_stage stage,
                              struct code_options *options);
 

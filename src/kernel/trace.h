@@ -1,4 +1,4 @@
-/* What traces say of launches. */
+/* Launches in traces. */
 #ifndef SMELT_KERNEL_TRACE_H
 #define SMELT_KERNEL_TRACE_H
 
@@ -9,10 +9,10 @@
  * number launch->flow goes from here to the GPU's track. */
 void trace_launch(struct trace_span span, const struct launch *launch, smelt_status status);
 
-/* Code was missing and is there now, or could not be made. */
+/* Missing code was compiled, or could not be. */
 void trace_compile(struct trace_span span, const struct launch *launch, bool cache_hit, smelt_status status);
 
-/* The text of a kernel or file has been made what clang is given. */
+/* The text of a kernel or file was translated for clang. */
 void trace_translation(struct trace_span span, const char *name, smelt_status status);
 
 #endif

@@ -1,12 +1,11 @@
-/* Arrays that lie elsewhere than a launch's device wants them: copies there for the launch, and what it wrote
- * brought back. */
+/* Arrays in other memory than a launch's device uses: copies for the launch, and copying its results back. */
 #ifndef SMELT_KERNEL_TRANSFER_H
 #define SMELT_KERNEL_TRANSFER_H
 
 #include "array/array.h"
 #include "device/device.h"
 
-/* Does the device use the array's memory as it is? */
+/* Whether the device can use the array's memory directly. */
 static inline bool array_is_at(const smelt_array *array, const struct device *device) {
     return array->memory->space == device->space;
 }
@@ -15,8 +14,8 @@ static inline bool array_is_at(const smelt_array *array, const struct device *de
 smelt_status array_for(smelt_array *array, const struct device *device, smelt_stream *stream,
                        smelt_array **result);
 
-/* Arrays that are bound together: parts of one memory stay parts of one copy, so that a kernel that is given
- * an array twice finds it so. Begins as zeros. */
+/* Arrays that are bound together: parts of one memory stay parts of one copy, so that an array that is bound
+ * twice stays one. Begins as zeros. */
 struct transfer {
     struct moved {
         struct memory *memory; /* where it lies */
@@ -34,13 +33,13 @@ struct transfer {
 /* An array that is not on the device, row-contiguous; `written`: the kernel may write it. */
 void transfer_add(struct transfer *transfer, const smelt_array *array, bool written);
 
-/* Makes the copies of all that were added. */
+/* Copies all added arrays. */
 smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream);
 
 /* The array's elements on the device. */
 struct launch_buffer transfer_buffer(const struct transfer *transfer, const smelt_array *array);
 
-/* Brings back what was written; waits for it. */
+/* Copies written arrays back; waits for this. */
 smelt_status transfer_return(const struct transfer *transfer);
 
 void transfer_free(struct transfer *transfer);

@@ -1,4 +1,4 @@
-/* Makes packages: every entry asked for, through clang and the compiler library, several at once. */
+/* Builds packages: every requested entry, through clang and the compiler library, several at once. */
 #ifndef SMELT_PACKAGE_BUILD_H
 #define SMELT_PACKAGE_BUILD_H
 
@@ -9,7 +9,7 @@ struct package_request {
     const char *source_name;
     const struct entry *const *entries;
     int entry_count;
-    const smelt_build_desc *desc; /* the rest of what is wanted */
+    const smelt_build_desc *desc; /* the other options */
 };
 
 /* The package's bytes. Fails at the first entry, in their order, that does not compile; with desc->keep_going

@@ -11,7 +11,7 @@ void constants_of_uses(struct constant_use *uses, int count, const smelt_constan
                        struct package_constant *constants);
 
 /* The values an entry runs with: those of the package, under those `given` (ended by SMELT_NO_DTYPE). Ended
- * the same way; *changed: they differ from those the package's code was made with. */
+ * the same way; *changed: they differ from those of the package's code. */
 void package_constants(const struct package_entry *entry, const smelt_constant *given,
                        smelt_constant constants[SMELT_MAX_CONSTANTS + 1], bool *changed);
 

@@ -1,5 +1,5 @@
-/* What a .smeltlib file holds: kernel entries as clang made them, code for some machines, and everything
- * needed to run them without their source. docs/packages.md is the description for users. */
+/* The contents of a .smeltlib file: clang's output for kernel entries, code for some machines, and everything
+ * needed to run them without their source. docs/packages.md describes them for users. */
 #ifndef SMELT_PACKAGE_PACKAGE_H
 #define SMELT_PACKAGE_PACKAGE_H
 
@@ -8,10 +8,10 @@
 #include "abi/image.h"
 #include "source/program.h"
 
-/* Raise it with every change of what format.c writes. */
+/* Raise it with every change of format.c's output. */
 #define PACKAGE_FORMAT 4
 
-/* A kind of machine code is made for. Readers leave kinds they do not know alone. */
+/* A kind of target machine. Readers ignore unknown kinds. */
 enum package_target_kind {
     PACKAGE_TARGET_CPU = 1,
     PACKAGE_TARGET_CUDA = 2 /* PTX: `name` and `processor` are the target's (device/gpu_shape.h) */
@@ -19,8 +19,8 @@ enum package_target_kind {
 
 struct package_target {
     uint32_t kind;
-    const char *name;      /* as it was asked for: "cpu", "x86-64-v3" */
-    const char *processor; /* LLVM's name of what code was made for; "" for the machine it was made on */
+    const char *name;      /* as requested: "cpu", "x86-64-v3" */
+    const char *processor; /* LLVM's name of the target; "" for the machine that built it */
     const char *features;  /* what a machine must have: features.h */
 };
 
@@ -28,7 +28,7 @@ struct package_target {
 struct package_code {
     uint32_t target; /* index into the package's */
     struct code_shape shape;
-    uint32_t engine;    /* whose code it came to be: the scalar engine's where the SIMD engine refused */
+    uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
     struct bytes image; /* image_write */
 };
 
@@ -55,7 +55,7 @@ struct package_entry {
 
 struct package {
     struct arena arena;                       /* strings and lists below; blocks of bytes lie elsewhere */
-    const char *smelt_version, *llvm_version; /* what made it */
+    const char *smelt_version, *llvm_version; /* of the build that wrote it */
     const char *bitcode_interface, *code_interface; /* what its bitcode and code expect: interface_id.h */
     const char *source_name;
     smelt_math_mode math;
@@ -73,12 +73,13 @@ bool package_begins(const char *bytes, size_t size);
 smelt_status package_write(const struct package *package, struct text *bytes);
 
 /* `bytes` must outlive the package: blocks lie in them. `label` names them in messages. FORMAT with a
- * sentence for what is no package, of a newer format, cut off, damaged, or made for another smelt's prelude.
+ * sentence for bytes that are not a package, have a newer format, are truncated or damaged, or need another
+ * build's prelude.
  */
 smelt_status package_read(const char *label, const char *bytes, size_t size, struct package *package);
 void package_free(struct package *package);
 
-/* Whether its machine code was made for this build of smelt's engines. */
+/* Whether its machine code fits this build's engines. */
 bool package_code_fits(const struct package *package);
 
 #endif

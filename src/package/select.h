@@ -4,15 +4,14 @@
 
 #include "package/package.h"
 
-/* The target whose code a device runs, the one that asks for most of those it can run; -1: none, and `why`
- * says of each what is missing here. `device`: what code is made for on a GPU ("sm_90a"); NULL: this
- * machine's CPU. */
+/* The target whose code a device runs: of those it can run, the one with the highest requirements; -1: none,
+ * and `why` names what each lacks here. `device`: a GPU's target ("sm_90a"); NULL: this machine's CPU. */
 int package_target_here(const struct package *package, const char *device, struct text *why);
 
-/* Whether code of shape `made` does what a launch needs for which code of shape `wanted` was asked. */
+/* Whether code of shape `made` serves a launch that needs shape `wanted`. */
 bool shape_serves(const struct code_shape *made, const struct code_shape *wanted);
 
-/* Whether it does so as fast, or so nearly that making another is not worth the time: docs/packages.md has
+/* Whether it is as fast, or nearly so that compiling another is not worth the time: docs/packages.md has
  * figures. */
 bool shape_serves_well(const struct code_shape *made, const struct code_shape *wanted);
 

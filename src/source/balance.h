@@ -1,5 +1,4 @@
-/* Brackets, comments and literals without an end: found before clang, which would point at where the text
- * stops. */
+/* Finds unterminated brackets, comments and literals before clang, which would report the end of the text. */
 #ifndef SMELT_SOURCE_BALANCE_H
 #define SMELT_SOURCE_BALANCE_H
 
@@ -7,7 +6,7 @@
 
 struct imbalance {
     uint32_t position;   /* byte of the text */
-    const char *message; /* a sentence about what stands there */
+    const char *message; /* a sentence about the error there */
 };
 
 /* The name of lines that signature_generate wrote itself, in #line directives. */

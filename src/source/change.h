@@ -1,5 +1,5 @@
-/* What becomes of each token of a text: text put before it, and text in its place. The files that rewrite
- * fill it, the rewriter writes it out. */
+/* The changes to each token of a text: text before it, and text in its place. The files that rewrite fill it;
+ * the rewriter writes it out. */
 #ifndef SMELT_SOURCE_CHANGE_H
 #define SMELT_SOURCE_CHANGE_H
 
@@ -18,7 +18,7 @@ struct changes {
 
 void change_before(struct changes *changes, uint32_t token, const char *text);
 void change_instead(struct changes *changes, uint32_t token, const char *text);
-/* Behind the token as it was written. */
+/* After the token as it was written. */
 void change_after(struct changes *changes, uint32_t token, const char *text);
 
 #endif

@@ -1,5 +1,5 @@
 /* The arms of conditional expressions that name an object: `c ? p[i] : float4(0)`, `c ? a : table.b`. C++
- * wants both arms of class type in one address space; the rewriter has such an arm copied out of its own
+ * requires both arms of class type in one address space; the rewriter copies such an arm out of its own
  * (prelude: __smelt_arm). */
 #ifndef SMELT_SOURCE_CONDITIONAL_H
 #define SMELT_SOURCE_CONDITIONAL_H

@@ -1,5 +1,5 @@
 /* Attributes of a thread as variables of a whole text: `uint3 gid [[thread_position_in_grid]];` at namespace
- * scope. The declaration goes; each use becomes the attribute's value in the declared type. */
+ * scope. The declaration is removed; each use becomes the attribute's value in the declared type. */
 #ifndef SMELT_SOURCE_GLOBAL_H
 #define SMELT_SOURCE_GLOBAL_H
 

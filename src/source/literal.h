@@ -1,5 +1,5 @@
-/* String literals. In Metal they lie in the constant address space; in the rewritten text a run of them is
- * put there (prelude: __smelt_text), except where C++ wants the bare literal: as the initialiser of an array
+/* String literals. In Metal they are in the constant address space. The rewritten text moves a run of them
+ * there (prelude: __smelt_text), except where C++ requires the bare literal: as the initialiser of an array
  * of characters, and as an argument of the language's own (asm labels, static_assert, attributes). */
 #ifndef SMELT_SOURCE_LITERAL_H
 #define SMELT_SOURCE_LITERAL_H

@@ -1,9 +1,8 @@
-/* A Metal text made ready for clang: rewritten into the C++ dialect of prelude/, with the kernel functions
- * found.
+/* A Metal text prepared for clang: rewritten into the C++ dialect of prelude/, with its kernel functions.
  *
  * Requires: text without directives other than #line, line markers, #pragma and #include of Metal's own
- * headers (run it through the preprocessor first where it has others). Maintains: every line of the text
- * stays on its line, so that line numbers agree. */
+ * headers (preprocess it first if it has others). Maintains: every line of the text stays on its line, so
+ * that line numbers agree. */
 #ifndef SMELT_SOURCE_PROGRAM_H
 #define SMELT_SOURCE_PROGRAM_H
 
@@ -16,7 +15,7 @@ enum parameter_kind {
     PARAMETER_BUFFER,      /* [[buffer(index)]] */
     PARAMETER_THREADGROUP, /* [[threadgroup(index)]] */
     PARAMETER_ATTRIBUTE,   /* [[thread_position_in_grid]] … */
-    PARAMETER_UNSUPPORTED, /* [[texture(0)]] …: the entry is refused when it is asked for */
+    PARAMETER_UNSUPPORTED, /* [[texture(0)]] …: the entry is refused when it is requested */
     PARAMETER_RESOURCE     /* of a type that is not supported; `attribute` is the type */
 };
 
@@ -33,8 +32,8 @@ struct parameter {
 /* One kernel function that can be run. */
 struct entry {
     const char *host_name;
-    const char *scope;      /* the namespace it stands in: "" or "ns::" */
-    const char *expression; /* how C++ names the function there: "f<float, 4>" */
+    const char *scope;      /* its namespace: "" or "ns::" */
+    const char *expression; /* the function's name there in C++: "f<float, 4>" */
     const char *definition; /* the namespace of its definition, where indices and guards are looked up */
     const char *types; /* its parameters, where the expression alone may name several functions; or NULL */
     const struct parameter *parameters;
@@ -60,11 +59,11 @@ struct program {
     int constant_count;
     struct other_function *others;
     int other_count;
-    struct refusal refusal; /* what keeps every entry from being compiled */
+    struct refusal refusal; /* the reason why no entry can be compiled */
     bool air_functions;     /* it declares functions by labels "air.…" (prelude: smelt_air.h) */
 };
 
-/* COMPILE with a located message for text whose structure cannot be followed. Free with program_free, on
+/* COMPILE with a located message for text whose structure cannot be parsed. Free with program_free, on
  * success only. */
 smelt_status program_create(const char *text, size_t length, struct program *program);
 void program_free(struct program *program);
@@ -74,7 +73,7 @@ void program_free(struct program *program);
 smelt_status program_add_entry_point(const struct program *program, const struct entry *entry,
                                      struct text *text);
 
-/* Where a byte of the rewritten text comes from: a byte of the input. */
+/* The byte of the input for a byte of the rewritten text. */
 uint32_t program_origin(const struct program *program, uint32_t position);
 
 #endif

@@ -1,4 +1,4 @@
-/* Constructs of C++ that Metal does not have and clang would take: found by their words, before clang. */
+/* Constructs of C++ that Metal lacks and clang would accept: found by their keywords, before clang. */
 #ifndef SMELT_SOURCE_REFUSE_H
 #define SMELT_SOURCE_REFUSE_H
 

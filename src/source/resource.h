@@ -1,5 +1,5 @@
 /* Types of arguments that are not supported: textures, samplers, tables of functions, ray tracing. Kernels
- * that have one are left out of the text and refused when they are asked for. */
+ * with such an argument are removed from the text and refused when requested. */
 #ifndef SMELT_SOURCE_RESOURCE_H
 #define SMELT_SOURCE_RESOURCE_H
 
@@ -8,7 +8,7 @@
 /* The token of the first such type among the tokens [first, last) of an argument, or NO_PLACE. */
 uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last);
 
-/* Whether an argument's attribute is one that only other stages and resources have. */
+/* Whether an argument's attribute belongs only to other stages and resources. */
 bool resource_attribute(const struct tokens *tokens, uint32_t name);
 
 #endif

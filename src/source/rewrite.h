@@ -1,4 +1,4 @@
-/* From Metal's words to the C++ dialect of prelude/smelt_dialect.h. */
+/* Rewrites Metal's keywords to the C++ dialect of prelude/smelt_dialect.h. */
 #ifndef SMELT_SOURCE_REWRITE_H
 #define SMELT_SOURCE_REWRITE_H
 
@@ -9,8 +9,7 @@
 smelt_status rewrite(const struct tokens *tokens, const struct structure *structure, struct arena *arena,
                      struct text *out, uint32_t *positions);
 
-/* Whether every directive is one the rewriter can pass through: #line, #pragma, #include of Metal's headers.
- */
+/* Whether the rewriter can pass every directive through: #line, #pragma, #include of Metal's headers. */
 bool directives_are_plain(const struct tokens *tokens);
 
 #endif

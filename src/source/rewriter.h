@@ -1,4 +1,4 @@
-/* The rewriter's state, as the files share it that rewrite one kind of thing each. */
+/* The rewriter's state, shared by the files that each rewrite one kind of construct. */
 #ifndef SMELT_SOURCE_REWRITER_H
 #define SMELT_SOURCE_REWRITER_H
 

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "smelt/smelt.h"
 
-/* What one argument of the kernel function carries, in the order of the buffer indices. */
+/* One argument of the kernel function, in the order of the buffer indices. */
 enum argument_kind { ARGUMENT_DATA, ARGUMENT_SHAPE, ARGUMENT_STRIDES, ARGUMENT_NDIM, ARGUMENT_OUTPUT };
 
 struct argument {

@@ -1,4 +1,4 @@
-/* The structure of a C++ text as far as rewriting needs it: which braces are functions, which functions are
+/* The structure of a C++ text, as needed for rewriting: which braces are functions, which functions are
  * kernels, which statements instantiate templates.
  *
  * Requires: tokens with partners. Maintains: tokens are only read. */
@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "source/token.h"
 
-/* What the innermost braces around a token are. */
+/* The kind of the innermost braces around a token. */
 enum scope { SCOPE_NAMESPACE, SCOPE_CLASS, SCOPE_FUNCTION, SCOPE_KERNEL };
 
 /* A kernel function definition or declaration. */
@@ -22,11 +22,11 @@ struct kernel_site {
     int parameter_count;
     bool is_template;
     int least_arguments, most_arguments; /* of the template */
-    bool graphics;                       /* of another stage: not run, left out of the text */
+    bool graphics;                       /* of another stage: not run, removed from the text */
     uint32_t stage;                      /* the word that says which */
     const char *host_name;               /* from [[host_name("…")]], or NULL */
     struct parameter *parameters;        /* once read: src/source/program.c */
-    const char *scope;                   /* the namespace it stands in: "" or "ns::" */
+    const char *scope;                   /* its namespace: "" or "ns::" */
     bool overloaded;                     /* other functions have its name */
     const char *types;                   /* once rewritten: its parameters' declarations, as a list */
     const char *required_threads;        /* of required_threads_per_threadgroup: "8, 8, 1"; or NULL */
@@ -39,7 +39,7 @@ struct instantiation_site {
     const char *host_name;
     const char *expression; /* "f<float, 4>" */
     const char *name;       /* "f", qualified as written */
-    const char *scope;      /* the namespace it stands in: "" or "ns::" */
+    const char *scope;      /* its namespace: "" or "ns::" */
     int argument_count;     /* inside <> */
     int parameter_count;    /* of the list that follows, -1 where there is none */
     uint32_t open, close;   /* the parentheses of that list, 0 where there is none */
@@ -47,7 +47,7 @@ struct instantiation_site {
     uint32_t start, end;    /* `template` and `;` */
 };
 
-/* A method that gives a pointer or reference into the address space its object lies in:
+/* A method that returns a pointer or reference into its object's address space:
  * `threadgroup T &at(int i) threadgroup { … }`. */
 struct method_site {
     uint32_t first, last; /* the tokens [first, last) of what it returns */

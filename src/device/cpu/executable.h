@@ -1,4 +1,4 @@
-/* Codes of an entry on the CPU: machine code, and which of it a launch runs. */
+/* Codes of an entry on the CPU: machine code, and the selection for a launch. */
 #ifndef SMELT_DEVICE_CPU_EXECUTABLE_H
 #define SMELT_DEVICE_CPU_EXECUTABLE_H
 
@@ -7,7 +7,7 @@
 #include "device/executable.h"
 
 struct code {
-    struct code_head head; /* what the SIMD engine refused is code of the scalar engine */
+    struct code_head head; /* code of the scalar engine if the SIMD engine refused */
     struct object object;
     kernel_function *thread; /* where the image's engine is ENGINE_SCALAR */
     gang_function *gang;     /* where it is ENGINE_SIMD */
@@ -17,9 +17,9 @@ struct code {
 smelt_status cpu_make_code(struct executable *executable, struct code_head *code);
 void cpu_free_code(struct executable *executable, struct code_head *code);
 
-/* The codes of a launch: for its full groups and for those at the edge; the same for both where one serves,
- * or NULL where there is no such group. Either both are of the SIMD engine or both are one code of the scalar
- * engine. Compiles what is missing, and notes it in `preparation` (may be NULL). */
+/* The codes of a launch: for its full groups and for those at the edge; the same for both if one serves both,
+ * or NULL if there is no such group. Either both are of the SIMD engine or both are one code of the scalar
+ * engine. Compiles missing code, and records this in `preparation` (may be NULL). */
 struct launch_codes {
     const struct code *full, *edge;
 };

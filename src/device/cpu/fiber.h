@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "device/cpu/arch/arch.h"
 
-/* Room for spills and calls of the runtime, beside what a kernel keeps on the stack. */
+/* Room for spills and runtime calls, in addition to a kernel's own stack use. */
 #define FIBER_SPARE_BYTES 65536
 /* On both sides of a stack lie as many inaccessible bytes: code that runs past its arrays, by steps of a
  * whole gang's rows, must not step over them. */
@@ -29,12 +29,12 @@ struct fiber_home {
     bool left; /* AddressSanitizer: the switch under way started here */
 };
 
-/* Maps `count` stacks of `stack_bytes`, a multiple of 4096, at once; memory is had when it is touched.
+/* Maps `count` stacks of `stack_bytes`, a multiple of 4096, at once; memory is allocated when it is touched.
  * OUT_OF_MEMORY. */
 smelt_status fibers_create(struct fiber *fibers, int count, size_t stack_bytes);
 void fibers_destroy(struct fiber *fibers, int count);
 
-/* Makes the fiber start at `main(argument)` when it is next entered; whatever it was doing is forgotten.
+/* Makes the fiber start at `main(argument)` when it is next entered; drops its former work.
  * `main` must not return. `stagger` spreads the stack tops over cache sets. */
 void fiber_prepare(struct fiber *fiber, void (*main)(void *argument), void *argument, int stagger);
 
@@ -50,7 +50,7 @@ void fiber_switch(struct fiber *from, struct fiber *to, struct fiber_home *home)
 /* Called first by a fiber's main function: completes the switch that started it. */
 void fiber_started(struct fiber_home *home);
 
-/* For a signal handler on another stack: the stack that arch_return_to must go on with so that fiber_enter
+/* For a signal handler on another stack: the stack on which arch_return_to must continue so that fiber_enter
  * returns to the worker. The fiber is lost. */
 void *fiber_escape(struct fiber_home *home);
 

@@ -1,4 +1,4 @@
-/* Runs SIMD code: the threads of a group in gangs, one call of vector code a gang. */
+/* Runs SIMD code: the threads of a group in gangs, one call of vector code per gang. */
 #ifndef SMELT_DEVICE_CPU_GANG_H
 #define SMELT_DEVICE_CPU_GANG_H
 

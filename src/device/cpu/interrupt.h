@@ -1,5 +1,5 @@
-/* Ending launches from outside, at no cost to their code: workers are told by a signal, whose handler takes
- * them back from kernel code. */
+/* Ending launches from outside, at no cost to their code: a signal reaches workers, and its handler returns
+ * them from kernel code. */
 #ifndef SMELT_DEVICE_CPU_INTERRUPT_H
 #define SMELT_DEVICE_CPU_INTERRUPT_H
 
@@ -10,9 +10,9 @@
 /* Before a launch that has an interrupt. OUT_OF_MEMORY: the thread that watches could not be started. */
 smelt_status interruption_prepare(void);
 
-/* A worker of such a launch begins pieces of it, and ends them. In between it may be taken back from kernel
- * code (ENDED_BY_STOP), with launch->interrupted and launch->stop set, or find these set when it comes back
- * by itself. Behind the end no signal is on its way any more. */
+/* A worker of such a launch begins and ends pieces of it. In between, it may be returned from kernel code
+ * (ENDED_BY_STOP), with launch->interrupted and launch->stop set, or find these set when it returns by
+ * itself. After the end no signal is pending any more. */
 void interruption_begin(struct worker *worker, struct cpu_launch *launch);
 void interruption_end(struct worker *worker);
 
@@ -21,7 +21,7 @@ void interruption_allow(sigset_t *before);
 void interruption_restore(const sigset_t *before);
 extern const int interruption_signal;
 
-/* The worker of the calling thread comes and goes. */
+/* Registers and removes the worker of the calling thread. */
 void interruption_know(struct worker *worker);
 void interruption_forget(struct worker *worker);
 

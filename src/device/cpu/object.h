@@ -1,10 +1,10 @@
-/* Loads the ELF relocatable files code generation makes: no LLVM, no linker needed. */
+/* Loads the relocatable ELF files of code generation, without LLVM and without a linker. */
 #ifndef SMELT_DEVICE_CPU_OBJECT_H
 #define SMELT_DEVICE_CPU_OBJECT_H
 
 #include "base/error.h"
 
-/* A function generated code may call. */
+/* A function that generated code may call. */
 struct runtime_symbol {
     const char *name;
     const void *address;
@@ -23,12 +23,12 @@ struct object {
     size_t line_program_size;
 };
 
-/* Maps, relocates and protects. SMELT_ERROR_FORMAT names what is wrong with the file. */
+/* Maps, relocates and protects. SMELT_ERROR_FORMAT names the error in the file. */
 smelt_status object_load(const char *file, size_t size, const char *entry, struct object *object);
 void object_unload(struct object *object);
 
-/* The source position of an address in the code: false if the line table does not have it. `name` points into
- * the object. */
+/* The source position of an address in the code: false if the line table lacks it. `name` points into the
+ * object. */
 struct source_line {
     const char *file;
     int line;

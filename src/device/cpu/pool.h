@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 
-/* The pieces [first, last) of a job; they come in any order, on any thread, neighbours together. A failure is
- * kept (the first one wins) and the job goes on: the job itself decides to do nothing. */
+/* Runs the pieces [first, last) of a job; ranges come in any order, on any thread. The first failure is kept
+ * and the job continues: the job itself may decide to do nothing. */
 typedef smelt_status pool_pieces(void *job, uint64_t first, uint64_t last);
 
 /* Runs pieces 0 … count-1 on the pool and the calling thread and returns when all are done: OK or the first

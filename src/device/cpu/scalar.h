@@ -1,5 +1,5 @@
-/* The scalar engine: each thread of a threadgroup runs on a fiber when it has to wait, one group at a time a
- * worker. */
+/* The scalar engine: each thread of a threadgroup runs on a fiber if it must wait; a worker runs one group at
+ * a time. */
 #ifndef SMELT_DEVICE_CPU_SCALAR_H
 #define SMELT_DEVICE_CPU_SCALAR_H
 
@@ -7,7 +7,7 @@
 
 enum thread_state { THREAD_UNSTARTED, THREAD_READY, THREAD_AT_BARRIER, THREAD_AT_SIMD, THREAD_DONE };
 
-/* A thread of the running group. `context` is what generated code sees, and must come first. */
+/* A thread of the running group. `context` is the part for generated code, and must come first. */
 struct thread {
     struct thread_context context;
     enum thread_state state;
@@ -27,8 +27,8 @@ smelt_status scalar_run_groups(struct worker *worker, const struct cpu_launch *l
 
 void scalar_state_free(struct scalar_state *state);
 
-/* Performs one simdgroup operation for the lanes of threads [first, last) that stand at the earliest one;
- * they become ready (simdgroup.c). False if no lane waits at one. */
+/* Performs one simdgroup operation for the lanes of threads [first, last) that wait at the earliest one; they
+ * become ready (simdgroup.c). False if no lane waits at one. */
 bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites);
 
 #endif

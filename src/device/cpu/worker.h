@@ -1,5 +1,5 @@
-/* What both engines of the CPU share: a launch, the workers that run its threadgroups, and the failures of
- * kernel code in words. */
+/* Shared by both engines of the CPU: a launch, the workers that run its threadgroups, and the messages about
+ * failing kernel code. */
 #ifndef SMELT_DEVICE_CPU_WORKER_H
 #define SMELT_DEVICE_CPU_WORKER_H
 
@@ -11,9 +11,10 @@
 
 #define MAX_THREADS_PER_GROUP 1024
 
-/* What a launch shares between workers. */
+/* The part of a launch that workers share. */
 struct cpu_launch {
-    uint64_t number;  /* of the launch in the process, from 1: what a worker has prepared for is told by it */
+    uint64_t number;  /* of the launch in the process, from 1: identifies the launch that a worker is prepared
+                         for */
     const char *name; /* the kernel's */
     struct launch_codes codes;
     bool scalar; /* both are code of the scalar engine */
@@ -22,20 +23,20 @@ struct cpu_launch {
     uint64_t static_bytes; /* of threadgroup memory: the kernel's own variables */
     uint64_t threadgroup_bytes[CPU_MAX_THREADGROUP_SLOTS];
     uint64_t threadgroup_total; /* static and dynamic */
-    uint32_t stop;              /* atomic: a worker failed, or time is over; generated code polls it */
+    uint32_t stop;              /* atomic: a worker failed, or the time is over; generated code polls it */
     uint32_t timed_out;         /* atomic */
     uint32_t interrupted;       /* atomic */
     smelt_interrupt *interrupt; /* ends it when it is raised; NULL */
     struct launch_log *log;
 };
 
-/* How a worker is told to leave kernel code: device/cpu/interrupt.c. */
+/* How a worker is made to leave kernel code: src/device/cpu/interrupt.c. */
 struct interruption {
     pthread_t thread;
     struct worker *next, **link;       /* in the list of all workers */
     struct cpu_launch *_Atomic launch; /* that it works for, if it has an interrupt */
     atomic_bool watched;               /* is looked at: `launch` must stay for so long */
-    atomic_bool signalled;             /* a signal is on its way */
+    atomic_bool signalled;             /* a signal is pending */
 };
 
 /* A thread of the pool, or a caller. */
@@ -55,12 +56,12 @@ struct worker {
     enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER } ended;
     const void *fault_address, *fault_instruction;
     int fault_signal;
-    struct scalar_state *scalar; /* made by the engine that needs them */
+    struct scalar_state *scalar; /* created by the engine that needs them */
     struct gang_state *gangs;
     struct interruption interruption;
 };
 
-/* The calling thread's worker, made at its first use. */
+/* The calling thread's worker, created at its first use. */
 smelt_status worker_of_this_thread(struct worker **worker);
 
 /* The worker whose kernel code the calling thread is running, or NULL. Safe in a signal handler. */
@@ -69,14 +70,14 @@ struct worker *worker_in_kernel(void);
 /* The calling thread's, or NULL: for a signal handler that may come at any time. */
 struct worker *worker_of_signal(void);
 
-/* Fills what is the same for all groups of a launch, once a launch. */
+/* Fills the fields that are the same for all groups of a launch, once per launch. */
 smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *launch);
 
 /* The group with this number, x fastest: its position and its size. */
 void worker_place_group(struct worker *worker, uint64_t number);
 
-/* Before a group runs worker->code: 0xff in all threadgroup memory that it may read before it writes there,
- * and not what the group before it left. */
+/* Before a group runs worker->code: fills the threadgroup memory that it may read before it writes there with
+ * 0xff, over the values of the group before it. */
 void worker_fill_threadgroup_memory(struct worker *worker);
 static inline void worker_begin_group(struct worker *worker) {
     if (worker->filled_for != worker->code || worker->refills) worker_fill_threadgroup_memory(worker);
@@ -85,21 +86,21 @@ static inline void worker_begin_group(struct worker *worker) {
 /* Runs the fiber until it leaves, or a fault leaves for it. */
 void worker_enter(struct worker *worker, struct fiber *fiber);
 
-/* Where a thread stands: at a barrier, or with `file` NULL at the end of the kernel. */
+/* The position of a thread: at a barrier, or with `file` NULL at the end of the kernel. */
 struct standing {
     uint32_t thread; /* index in the threadgroup */
     uint32_t line;
     const char *file;
 };
 
-/* BARRIER: `waiting` waits at a barrier that `other` will not come to. */
+/* BARRIER: `waiting` waits at a barrier that `other` will not reach. */
 smelt_status barrier_failure(const struct worker *worker, const struct standing *waiting,
                              const struct standing *other);
 
-/* FAULT: the kernel code on worker->running ended by one. `who` is "thread 3". */
+/* FAULT: the kernel code on worker->running ended with a fault. `who` is "thread 3". */
 smelt_status fault_failure(const struct worker *worker, const char *who);
 
-/* Makes sure that the handlers which turn faults in generated code into errors stand first (fault.c). */
+/* Ensures that the handlers that turn faults in generated code into errors come first (fault.c). */
 void fault_install(void);
 /* Gives the calling thread a signal stack if it has none. */
 void fault_prepare_thread(void);

@@ -1,4 +1,4 @@
-/* The GPUs of this machine: what they are, their primary contexts, and whether they still work. */
+/* The GPUs of this machine: their properties, primary contexts and state. */
 #ifndef SMELT_DEVICE_CUDA_CONTEXT_H
 #define SMELT_DEVICE_CUDA_CONTEXT_H
 
@@ -16,7 +16,7 @@ struct cuda_use;
 
 /* One GPU. Never freed. */
 struct cuda_gpu {
-    struct device device; /* name "cuda:0", target, limits: what the table of devices holds */
+    struct device device; /* name "cuda:0", target, limits: its row in the table of devices */
     struct memory_space space;
     const struct cuda_driver *driver;
     int ordinal;
@@ -28,14 +28,14 @@ struct cuda_gpu {
     pthread_rwlock_t use; /* read from cuda_enter to cuda_leave; written by a reset */
     pthread_mutex_t opening;
     pthread_mutex_t blocks_lock;
-    struct cuda_use *blocks; /* what arrays hold of the pool */
+    struct cuda_use *blocks; /* the blocks of the pool that arrays hold */
     pthread_mutex_t lock;    /* of `loss`, the list of streams and their number */
-    atomic_bool opened;      /* context, pool and default stream are there */
+    atomic_bool opened;      /* context, pool and default stream exist */
     _Atomic uint32_t epoch;  /* counts resets: what was made in an earlier one is gone (modules, memory,
                                 streams) */
     atomic_bool lost;        /* every call fails with `loss`, until it is reset */
     char loss[768];          /* the sentence of how it was lost, written before `lost` is set */
-    bool lost_for_good;      /* a reset did not help; written while nobody uses the GPU */
+    bool lost_for_good;      /* a reset did not help; written while nothing uses the GPU */
     CUcontext context;
     CUmemoryPool pool;
     struct cuda_stream *default_stream;
@@ -60,8 +60,8 @@ static inline struct cuda_gpu *cuda_gpu_of_space(const struct memory_space *spac
 }
 
 /* Makes the GPU's context the calling thread's for the calls that follow, opening it at the first.
- * DEVICE_LOST after a fault, until it is reset; NO_DEVICE in a child of the process that opened it. The
- * thread's own context comes back with cuda_leave: callers may use CUDA, too. Pairs may be nested. Until
+ * DEVICE_LOST after a fault, until it is reset; NO_DEVICE in a child of the process that opened it.
+ * cuda_leave restores the thread's own context: callers may also use CUDA. Pairs may be nested. Until
  * cuda_leave the GPU is not reset. */
 smelt_status cuda_enter(struct cuda_gpu *gpu, CUcontext *previous);
 void cuda_leave(struct cuda_gpu *gpu, CUcontext previous);
@@ -75,17 +75,17 @@ struct cuda_entry {
 smelt_status cuda_enter_both(struct cuda_gpu *gpu, struct cuda_gpu *other, struct cuda_entry *entry);
 void cuda_leave_both(struct cuda_entry *entry);
 
-/* The same to release what was made in `epoch`: false, without touching the thread's message, if that is gone
- * by itself. */
+/* The same, to release objects of `epoch`: false, without touching the thread's message, if a reset has
+ * destroyed them. */
 bool cuda_enter_release(struct cuda_gpu *gpu, uint32_t epoch, CUcontext *previous);
 
-/* What a failed call that released something says about the GPU; the thread's message stays. */
+/* Records what a failed release means for the GPU; keeps the thread's message. */
 void cuda_note(struct cuda_gpu *gpu, CUresult result);
 
-/* The status and sentence of a driver call that failed: `what` is what it was about, as a noun ("kernel 'x'",
- * "the copy of 12 bytes"). OUT_OF_MEMORY; LIMIT for launches that need more than there is; FAULT for errors a
- * kernel made, with the names of those that were running: the GPU is then lost; INTERNAL for others. Names
- * the driver's error. */
+/* The status and sentence of a driver call that failed: `what` is its subject, as a noun ("kernel 'x'", "the
+ * copy of 12 bytes"). OUT_OF_MEMORY; LIMIT for launches that need too many resources; FAULT for errors of a
+ * kernel, with the names of those that were running: the GPU is then lost; INTERNAL for others. Names the
+ * driver's error. */
 smelt_status cuda_fail(struct cuda_gpu *gpu, CUresult result, const char *what, ...)
     __attribute__((format(printf, 3, 4)));
 

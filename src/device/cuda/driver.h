@@ -98,7 +98,7 @@ struct cuda_driver {
 #undef CUDA_DRIVER_MEMBER
 };
 
-/* Results this code tells apart. */
+/* Results that this code distinguishes. */
 enum {
     CUDA_SUCCESS = 0,
     CUDA_ERROR_INVALID_VALUE = 1,
@@ -143,12 +143,11 @@ enum {
     CUDA_STREAM_NON_BLOCKING = 1, /* does not wait for CUDA's default stream */
     CUDA_EVENT_DISABLE_TIMING = 2,
     CUDA_HOST_ALLOCATE_PORTABLE = 1, /* pinned for all contexts */
-    CUDA_CAPTURE_RELAXED = 2         /* other calls of the process are left alone */
+    CUDA_CAPTURE_RELAXED = 2         /* other calls of the process are not affected */
 };
 
 /* The driver's functions, opened at the first call: SMELT_CUDA_DRIVER names the library, "libcuda.so.1"
- * otherwise. NULL: it cannot be opened or lacks a function; *reason (a sentence without its end) then says
- * why. */
+ * otherwise. NULL: it cannot be opened or lacks a function; *reason is then a sentence without its end. */
 const struct cuda_driver *cuda_driver(const char **reason);
 
 #endif

@@ -26,8 +26,8 @@ struct cuda_code {
 smelt_status cuda_make_code(struct executable *executable, struct code_head *code);
 void cuda_free_code(struct executable *executable, struct code_head *code);
 
-/* The code for a launch, compiled where it is missing, and its module, loaded where the GPU's present epoch
- * has none yet. `preparation` may be NULL. */
+/* The code for a launch, compiled if it is missing, and its module, loaded if the GPU's current epoch has
+ * none yet. `preparation` may be NULL. */
 smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **code, struct cuda_module **module,
                            struct preparation *preparation);
 

@@ -1,4 +1,4 @@
-/* One launch under way, as launch.c (filled and enqueued) and wait.c (waited for) share it. */
+/* One launch in progress: launch.c fills and enqueues it, wait.c waits for it. */
 #ifndef SMELT_DEVICE_CUDA_FLIGHT_H
 #define SMELT_DEVICE_CUDA_FLIGHT_H
 
@@ -32,8 +32,8 @@ smelt_status flight_scratch(struct flight *flight, size_t bytes, CUdeviceptr *ad
 
 smelt_status flight_launch(struct flight *flight);
 
-/* wait.c — launches, and waits: stops the kernel where it runs longer than its time-out, measures it, and
- * reads what it logs. INVALID_ARGUMENT where the stream is recording. */
+/* wait.c — launches, and waits: stops the kernel if it runs longer than its time-out, measures it, and reads
+ * its log. INVALID_ARGUMENT if the stream is recording. */
 smelt_status flight_launch_and_wait(struct flight *flight);
 
 #endif

@@ -11,7 +11,7 @@ smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address);
 /* After the launch has ended: reads its lines into flight->log. */
 smelt_status cuda_log_read(struct flight *flight, CUdeviceptr address);
 
-/* Hands them to their receiver, which may call smelt, and counts them in the request: not between cuda_enter
+/* Passes them to their receiver, which may call smelt, and counts them in the request: not between cuda_enter
  * and cuda_leave. */
 void cuda_log_deliver(struct flight *flight);
 

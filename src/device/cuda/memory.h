@@ -1,4 +1,4 @@
-/* Memory of GPUs, from a stream-ordered pool, and the order in which streams use it. All is called between
+/* Memory of GPUs, from a stream-ordered pool, and the order in which streams use it. Call all of this between
  * cuda_enter and cuda_leave. */
 #ifndef SMELT_DEVICE_CUDA_MEMORY_H
 #define SMELT_DEVICE_CUDA_MEMORY_H
@@ -17,14 +17,14 @@ struct cuda_use {
     struct cuda_stream *writer; /* NULL: none yet. References, these and the readers'. */
     struct cuda_stream *readers[CUDA_READERS];
     int reader_count;
-    struct cuda_stream *home;      /* of borrowed memory whose owner goes on in a stream's order; or NULL */
+    struct cuda_stream *home;      /* of borrowed memory whose owner continues in a stream's order; or NULL */
     CUdeviceptr block;             /* of smelt's own pool; 0: the caller's memory */
     struct cuda_use *next, **link; /* in the list of the GPU's blocks, under its `blocks_lock` */
 };
 
-/* Before a reset: gives back what arrays still hold, which the pool, that is the device's and not the
- * context's, would keep; of a GPU that is lost nothing can be given back. With nobody inside, the GPU's
- * context current. */
+/* Before a reset: frees the blocks that arrays still hold, which the pool would keep, as it belongs to the
+ * device and not to the context. On a lost GPU nothing can be freed. Requires that no other thread uses the
+ * GPU, and its current context. */
 void cuda_memory_give_all(struct cuda_gpu *gpu);
 
 /* A new row-contiguous array on the GPU, undefined contents, allocated in the order of `stream`.
@@ -32,12 +32,12 @@ void cuda_memory_give_all(struct cuda_gpu *gpu);
 smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream, smelt_dtype dtype,
                                const smelt_shape *shape, smelt_array **array);
 
-/* Before a launch on `stream` uses memory that another stream used last: the one waits for the other, without
- * the host. And notes the use. `writes`: the launch may write it. INVALID_ARGUMENT for memory from before a
- * reset. */
+/* Before a launch on `stream` uses memory that another stream used last: the stream waits for the other,
+ * without the host. Records the use. `writes`: the launch may write it. INVALID_ARGUMENT for memory from
+ * before a reset. */
 smelt_status cuda_memory_use(struct memory *memory, struct cuda_stream *stream, bool writes);
 
-/* Has the stream that wrote it last come to its end? Need not be between cuda_enter and cuda_leave. */
+/* Whether the stream that wrote it last has ended. Need not be between cuda_enter and cuda_leave. */
 smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready);
 
 /* struct memory_space's `order`, on a stream of the memory's GPU. */
@@ -47,12 +47,12 @@ smelt_status cuda_memory_order(struct memory *memory, struct cuda_stream *stream
 smelt_status cuda_memory_adopt(const struct memory_space *space, struct memory *memory);
 void cuda_memory_release(struct memory *memory);
 
-/* A short-lived block for a launch's own data (bytes, logs), taken and given back in the stream's order.
- * While the stream records, the block belongs to the recording. */
+/* A short-lived block for a launch's own data (bytes, logs), taken and released in the stream's order. While
+ * the stream records, the block belongs to the recording. */
 smelt_status cuda_scratch_take(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
 void cuda_scratch_give(struct cuda_stream *stream, CUdeviceptr address);
 
-/* Bytes that can be allocated: what the driver has, and what the pool holds unused. */
+/* Bytes that can be allocated: the driver's free bytes, and the pool's unused ones. */
 smelt_status cuda_memory_free(struct cuda_gpu *gpu, uint64_t *free_bytes, uint64_t *total);
 
 #endif

@@ -8,19 +8,19 @@ struct cuda_module {
     CUmodule handle;
     CUfunction function;
     uint32_t epoch;              /* of the GPU it was loaded in: in a later one it is gone */
-    _Atomic uint32_t most_bytes; /* of dynamic threadgroup memory that launches may ask for so far */
+    _Atomic uint32_t most_bytes; /* of dynamic threadgroup memory allowed for launches so far */
     atomic_bool recorded;        /* a replay may launch it at any time: it stays loaded */
     struct cuda_module *before;  /* of an earlier epoch */
 };
 
 /* Loads an image's object: PTX, which is assembled first unless the cache has the result, or machine code
  * (ELF) as it is. The GPU's context must be current. UNSUPPORTED: the driver is too old for it, or it is not
- * for this GPU; COMPILE with the driver's words: it cannot be assembled. Heap memory; `kernel` is for
+ * for this GPU; COMPILE with the driver's message: it cannot be assembled. Heap memory; `kernel` is for
  * messages. */
 smelt_status cuda_module_load(struct cuda_gpu *gpu, const char *kernel, const struct image *image,
                               struct cuda_module **module);
 
-/* Unloads it when what was enqueued has ended, and those before it. The thread's message stays. */
+/* Unloads it, and those before it, when all enqueued work has ended. Keeps the thread's message. */
 void cuda_module_free(struct cuda_gpu *gpu, struct cuda_module *module);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a stream that records keeps for the replays. Between cuda_enter and cuda_leave. */
+/* Data that a recording stream keeps for the replays. Between cuda_enter and cuda_leave. */
 #ifndef SMELT_DEVICE_CUDA_RECORDING_H
 #define SMELT_DEVICE_CUDA_RECORDING_H
 
@@ -17,7 +17,7 @@ smelt_status cuda_recording_host(struct cuda_stream *stream, const void *from, s
 /* A block on the GPU that lives as long as the recording. */
 smelt_status cuda_recording_block(struct cuda_stream *stream, size_t bytes, CUdeviceptr *address);
 
-/* The stream goes while it records: what was recorded is thrown away. */
+/* The stream is released while it records: drops the recording. */
 void cuda_recording_abandon(struct cuda_stream *stream);
 
 #endif

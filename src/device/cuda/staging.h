@@ -16,7 +16,7 @@ struct cuda_stream;
 #define CUDA_STAGING_BYTES ((size_t)4 << 20)
 #define CUDA_STAGING_SLOTS 4
 
-/* One piece, made when it is first needed. */
+/* One piece, allocated when first needed. */
 struct cuda_staging_slot {
     char *host;
     CUevent done;   /* behind the copy that uses it */
@@ -35,8 +35,8 @@ void cuda_staging_open(struct cuda_staging *staging);
 /* The GPU was reset: the slots went with it. */
 void cuda_staging_forget(struct cuda_staging *staging);
 
-/* Between cuda_enter and cuda_leave. Copies in the stream's order. From the host: `from` may be changed once
- * it returns. To the host: waits; INVALID_ARGUMENT while the stream records. */
+/* Between cuda_enter and cuda_leave. Copies in the stream's order. From the host: `from` may change once it
+ * returns. To the host: waits; INVALID_ARGUMENT while the stream records. */
 smelt_status cuda_copy_in(struct cuda_stream *stream, CUdeviceptr to, const void *from, size_t bytes);
 smelt_status cuda_copy_out(struct cuda_stream *stream, void *to, CUdeviceptr from, size_t bytes);
 

@@ -1,4 +1,4 @@
-/* Streams behind their handles (device/stream.h). Events are in event.c, recordings in recording.c. */
+/* Streams behind their handles (src/device/stream.h). Events are in event.c, recordings in recording.c. */
 #ifndef SMELT_DEVICE_CUDA_STREAM_H
 #define SMELT_DEVICE_CUDA_STREAM_H
 
@@ -12,14 +12,14 @@ extern const struct recording_functions cuda_recordings;
 /* Kernels launched since the stream was last waited for: the latest of them. A fault is one of theirs. */
 #define CUDA_PENDING_NAMES 8
 
-/* Reference-counted: the public handle has one, and so has all memory that the stream used last. */
+/* Reference-counted: the public handle has a reference, and so has all memory that the stream used last. */
 struct cuda_stream {
     struct cuda_gpu *gpu;
     struct cuda_stream *next, *previous; /* gpu->streams, under the GPU's lock */
     atomic_int references;
     uint32_t epoch;
     CUstream handle;
-    bool owned;           /* made here; else the caller's native stream */
+    bool owned;           /* created here; else the caller's native stream */
     pthread_mutex_t lock; /* of what follows */
     bool closed;          /* the handle is gone; `marker` is behind the last that was enqueued */
     CUevent marker;
@@ -42,7 +42,7 @@ static inline struct cuda_stream *cuda_stream_of(const smelt_stream *handle) {
 smelt_status cuda_stream_enter(struct cuda_gpu *gpu, smelt_stream *handle, struct cuda_stream **stream,
                                CUcontext *previous);
 
-/* All that follows, but cuda_wait, is called between cuda_enter and cuda_leave. */
+/* Call the functions below, except cuda_wait, between cuda_enter and cuda_leave. */
 
 /* A new stream, or one over the caller's `native` one (owned false). */
 smelt_status cuda_stream_open(struct cuda_gpu *gpu, CUstream native, bool owned, struct cuda_stream **stream);
@@ -51,43 +51,43 @@ struct cuda_stream *cuda_stream_retain(struct cuda_stream *stream);
 /* Need not be between cuda_enter and cuda_leave. */
 void cuda_stream_release(struct cuda_stream *stream);
 
-/* Nothing more is enqueued on it; the native stream may go. */
+/* Nothing more is enqueued on it; the native stream may be destroyed. */
 void cuda_stream_close(struct cuda_stream *stream);
 
 /* The stream of a launch on the GPU: `stream` (INVALID_ARGUMENT if it is another device's, or from before a
  * reset), or the GPU's own in-order stream. Borrowed. */
 smelt_status cuda_stream_for(struct cuda_gpu *gpu, smelt_stream *stream, struct cuda_stream **out);
 
-/* Notes a kernel that was launched, for the sentence about a fault. */
+/* Records a launched kernel, for the message about a fault. */
 void cuda_stream_note(struct cuda_stream *stream, const char *kernel);
 
-/* "kernel 'a'", "one of the kernels 'a', 'b'" or "": what has been launched on the GPU and not been waited
- * for. With the GPU's lock held. The number of kernels. */
+/* "kernel 'a'", "one of the kernels 'a', 'b'" or "": the kernels launched on the GPU and not waited for. Call
+ * it with the GPU's lock held. Returns the number of kernels. */
 int cuda_stream_suspects(struct cuda_gpu *gpu, char *text, size_t size);
 
-/* What cuda_stream_note has counted; and that all it had counted then has ended. */
+/* The count of cuda_stream_note; and records that all kernels counted by then have ended. */
 uint64_t cuda_stream_pending(struct cuda_stream *stream);
 void cuda_stream_settle(struct cuda_stream *stream, uint64_t pending);
 
-/* Waits for everything on the GPU, but what records. */
+/* Waits for everything on the GPU, except recording streams. */
 smelt_status cuda_finish_all(struct cuda_gpu *gpu);
 
 /* smelt_device_wait. */
 smelt_status cuda_wait(const struct device *device);
 
-/* What is enqueued on `stream` from now on waits for what is on `other` now; the caller does not. The streams
- * may be of different GPUs. */
+/* Later work on `stream` waits for the current work on `other`; the caller does not. The streams may be of
+ * different GPUs. */
 smelt_status cuda_stream_follow(struct cuda_stream *stream, struct cuda_stream *other);
-/* The same, leaving the thread's message. */
+/* The same, keeping the thread's message. */
 CUresult cuda_stream_follow_quietly(struct cuda_stream *stream, struct cuda_stream *other);
 /* The same for a stream that its owner may be closing: nothing is enqueued on one that is closed or records,
  * and *open is false. */
 CUresult cuda_stream_follow_if_open(struct cuda_stream *stream, struct cuda_stream *other, bool *open);
 
-/* Waits until all that was enqueued has ended. FAULT names the kernel, or those it may have been.
- * INVALID_ARGUMENT while it is recording. */
+/* Waits for all enqueued work. FAULT names the kernel, or the possible ones. INVALID_ARGUMENT while it is
+ * recording. */
 smelt_status cuda_stream_finish(struct cuda_stream *stream);
-/* Has it? Does not wait; fails as that does. */
+/* Whether it has ended. Does not wait; fails like cuda_stream_wait. */
 smelt_status cuda_stream_query(struct cuda_stream *stream, bool *done);
 
 /* Is it recording? Only the thread that records may rely on the answer. */

@@ -1,5 +1,5 @@
-/* What smelt needs of a processor and its calling convention, beside code generation. The folder that is
- * named after the processor implements it; CMake takes the one of the machine that it builds for. */
+/* The properties of a processor and its calling convention, except code generation. The folder named after
+ * the processor implements them; CMake selects that of the target machine. */
 #ifndef SMELT_DEVICE_CPU_ARCH_ARCH_H
 #define SMELT_DEVICE_CPU_ARCH_ARCH_H
 
@@ -16,8 +16,8 @@ void arch_pause(void);
 
 /* ---- Stacks (context.c). */
 
-/* Puts the registers that calls preserve on the stack, keeps its pointer in *save, and goes on with the stack
- * `to`, where another call of this was left. */
+/* Puts the registers that calls preserve on the stack, keeps its pointer in *save, and continues on the stack
+ * `to`, where another call of this function stopped. */
 void arch_switch(void **save, void *to);
 
 /* The pointer of a stack that ends at `top`, at which arch_switch begins `main(argument)`, which does not
@@ -32,10 +32,10 @@ const void *const *arch_stack(const ucontext_t *context);
 /* When the handler returns, the arch_switch that left the stack `to` does. */
 void arch_return_to(ucontext_t *context, void *to);
 
-/* Is it what LLVM makes of a trap? NULL is none. */
+/* Whether this is LLVM's trap instruction; false for NULL. */
 bool arch_is_trap(const void *instruction);
 
-/* What handlers return to that the system is told of directly (rt_sigaction's restorer). */
+/* The return address of handlers that are installed by system call (rt_sigaction's restorer). */
 void arch_signal_return(void);
 
 /* ---- Objects (object.c). */
@@ -44,7 +44,7 @@ void arch_signal_return(void);
 extern const uint16_t arch_elf_machine;
 extern const char arch_name[]; /* "x86-64" */
 
-/* Room beside the code for one symbol: a jump to its address, and in the second half the address itself. */
+/* Space next to the code for one symbol: a jump to its address, and in the second half the address itself. */
 void arch_write_stub(char *stub, const void *address);
 
 struct arch_relocation {
@@ -57,10 +57,10 @@ struct arch_relocation {
     char *place;
     size_t room; /* bytes in its section from there on */
 };
-/* SMELT_ERROR_FORMAT names what is wrong. */
+/* SMELT_ERROR_FORMAT names the error. */
 smelt_status arch_relocate(const struct arch_relocation *relocation);
 
-/* ---- What the machine can do, without asking LLVM (features.c). */
+/* ---- The machine's instruction sets, without LLVM (features.c). */
 
 /* Levels of instruction sets, the highest first, ended by a NULL name. */
 struct arch_level {
@@ -71,11 +71,11 @@ struct arch_level {
 };
 extern const struct arch_level arch_levels[];
 
-/* The instruction sets that this machine has of those that code generation uses unasked, by LLVM's names with
- * blanks between; `avoided`: also those that smelt's avoids. */
+/* This machine's instruction sets among those that code generation uses by default, by LLVM's names separated
+ * by blanks; `avoided`: also those that smelt avoids. */
 void arch_add_features(bool avoided, struct text *features);
 
-/* What tells this CPU from others that need other code. */
+/* A description that distinguishes this CPU from others that need other code. */
 #define ARCH_IDENTITY_WORDS 16
 void arch_identity(uint32_t words[ARCH_IDENTITY_WORDS]);
 
