@@ -156,7 +156,7 @@ static bool shorten_casts(struct unit *unit, LLVMValueRef function) {
     return changed;
 }
 
-void move_bfloats_as_bits(struct unit *unit, LLVMValueRef function) {
+void bits_move_bfloats(struct unit *unit, LLVMValueRef function) {
     FOR_EACH_BLOCK(block, function)
     FOR_EACH_INSTRUCTION(instruction, block) move_as_bits(unit, instruction);
     FOR_EACH_BLOCK(block, function)

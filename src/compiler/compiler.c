@@ -95,8 +95,8 @@ static smelt_status lower(struct unit *unit) {
 static smelt_status optimise_all(struct unit *unit) {
     TRY(read_bitcode(unit));
     TRY(pipeline_optimise(unit));
-    unit->result->image.has_barrier = function_has_intrinsic(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
-    return verify_module(unit);
+    unit->result->image.has_barrier = intrinsic_in_function(unit->entry, INTRINSIC_THREADGROUP_BARRIER);
+    return unit_verify(unit);
 }
 
 /* Notes how long it takes, for traces; also where it fails, as when the SIMD engine refuses. */
@@ -118,7 +118,7 @@ static smelt_status run(struct unit *unit) {
     TRY(stage(unit, unit->target->stage, lower));
     if (unit->stopped) return print_module(unit);
     if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;
-    TRY(verify_module(unit));
+    TRY(unit_verify(unit));
     return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", unit->target->generate);
 }
 

@@ -222,7 +222,7 @@ static void move_phi_edges(struct unit *unit, LLVMBasicBlockRef block, LLVMBasic
     }
 }
 
-LLVMBasicBlockRef split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned successor) {
+LLVMBasicBlockRef flow_split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned successor) {
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(from);
     LLVMBasicBlockRef target = LLVMGetSuccessor(terminator, successor);
     LLVMBasicBlockRef middle =
@@ -235,7 +235,7 @@ LLVMBasicBlockRef split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned
     return middle;
 }
 
-LLVMBasicBlockRef split_block(struct unit *unit, LLVMValueRef instruction) {
+LLVMBasicBlockRef flow_split_block(struct unit *unit, LLVMValueRef instruction) {
     LLVMBasicBlockRef first = LLVMGetInstructionParent(instruction);
     LLVMBasicBlockRef second =
         LLVMAppendBasicBlockInContext(unit->context, LLVMGetBasicBlockParent(first), "rest");

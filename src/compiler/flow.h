@@ -43,10 +43,10 @@ void flow_spread(const struct flow *flow, bool *holds);
 
 /* Puts a new block, ending in a branch to the old target, on the edge from `from`'s terminator to its
  * successor number `successor`; phis follow. */
-LLVMBasicBlockRef split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned successor);
+LLVMBasicBlockRef flow_split_edge(struct unit *unit, LLVMBasicBlockRef from, unsigned successor);
 
 /* Cuts a block in two before `instruction`, which must not be a phi: the new block has it and all behind it;
  * the old one ends in a branch there; phis of the successors follow. */
-LLVMBasicBlockRef split_block(struct unit *unit, LLVMValueRef instruction);
+LLVMBasicBlockRef flow_split_block(struct unit *unit, LLVMValueRef instruction);
 
 #endif

@@ -41,19 +41,19 @@ bool intrinsic_called(LLVMValueRef value) {
     return intrinsic_of(value) != INTRINSIC_NONE;
 }
 
-bool is_simdgroup_operation(enum intrinsic intrinsic) {
+bool intrinsic_is_of_simdgroup(enum intrinsic intrinsic) {
     return table[intrinsic].kind == OF_SIMDGROUP || intrinsic == INTRINSIC_SIMDGROUP_BARRIER;
 }
 
-bool block_has_intrinsic(LLVMBasicBlockRef block, enum intrinsic intrinsic) {
+bool intrinsic_in_block(LLVMBasicBlockRef block, enum intrinsic intrinsic) {
     LLVMValueRef i = LLVMGetFirstInstruction(block);
     while (i && intrinsic_of(i) != intrinsic) i = LLVMGetNextInstruction(i);
     return i != NULL;
 }
 
-bool function_has_intrinsic(LLVMValueRef function, enum intrinsic intrinsic) {
+bool intrinsic_in_function(LLVMValueRef function, enum intrinsic intrinsic) {
     LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function);
-    while (block && !block_has_intrinsic(block, intrinsic)) block = LLVMGetNextBasicBlock(block);
+    while (block && !intrinsic_in_block(block, intrinsic)) block = LLVMGetNextBasicBlock(block);
     return block != NULL;
 }
 

@@ -23,10 +23,10 @@ enum intrinsic intrinsic_of(LLVMValueRef value);
 /* … by the function itself. */
 enum intrinsic intrinsic_of_function(LLVMValueRef function);
 
-bool intrinsic_called(LLVMValueRef value);             /* one of any kind, unknown ones included */
-bool is_simdgroup_operation(enum intrinsic intrinsic); /* of OF_SIMDGROUP, or the simdgroup's barrier */
-bool block_has_intrinsic(LLVMBasicBlockRef block, enum intrinsic intrinsic);
-bool function_has_intrinsic(LLVMValueRef function, enum intrinsic intrinsic);
+bool intrinsic_called(LLVMValueRef value);                /* one of any kind, unknown ones included */
+bool intrinsic_is_of_simdgroup(enum intrinsic intrinsic); /* of OF_SIMDGROUP, or the simdgroup's barrier */
+bool intrinsic_in_block(LLVMBasicBlockRef block, enum intrinsic intrinsic);
+bool intrinsic_in_function(LLVMValueRef function, enum intrinsic intrinsic);
 
 /* The function, NULL: the module has none; … which is declared with this type if it has none. Of families
  * neither. */

@@ -43,15 +43,15 @@ smelt_status unit_fail(struct unit *unit, smelt_status status, const char *forma
 /* The name of the function a call calls directly, or "". */
 const char *called_name(LLVMValueRef instruction);
 
-/* refuse.c — UNSUPPORTED, with the place of the user's that the instruction comes from in front. */
-smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...)
+/* named.c — UNSUPPORTED, with the place of the user's that the instruction comes from in front. */
+smelt_status unit_fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* refuse.c — a function's own name, of a variable the last name in its symbol: _ZN2ns7counterE → counter. */
-void plain_name(struct unit *unit, LLVMValueRef value, char name[200]);
+/* named.c — a function's own name, of a variable the last name in its symbol: _ZN2ns7counterE → counter. */
+void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]);
 /* … whether it calls a function of the program, and which. Those that are left in an optimised entry call
  * themselves. */
-bool calls_itself(struct unit *unit, LLVMValueRef call, char name[200]);
+bool unit_calls_itself(struct unit *unit, LLVMValueRef call, char name[200]);
 #define CALLS_ITSELF "it calls function '%s', which calls itself"
 
 bool is_constant_integer(LLVMValueRef value, uint64_t *out);
@@ -59,7 +59,7 @@ bool is_constant_integer(LLVMValueRef value, uint64_t *out);
 LLVMValueRef constant_i32(struct unit *unit, uint32_t value);
 LLVMTypeRef type_i32(struct unit *unit);
 /* A float as an integer of a type, truncated and cut to its range, NaN as 0; built at the builder's place. */
-LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed);
+LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed);
 LLVMTypeRef type_i64(struct unit *unit);
 LLVMTypeRef type_pointer(struct unit *unit);
 
@@ -77,7 +77,7 @@ LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *con
 
 /* A copy of what a code generator made, `size` bytes, into the image, or as text where that was asked for. A
  * 0 follows, which the image's object_size does not count. */
-smelt_status keep_code(struct unit *unit, const char *code, size_t size);
+smelt_status unit_keep_code(struct unit *unit, const char *code, size_t size);
 
 /* Runs LLVM passes by their textual names on the whole module. */
 smelt_status run_passes(struct unit *unit, const char *passes);
@@ -90,7 +90,7 @@ smelt_status run_plain_passes(struct unit *unit, const char *passes);
     "no-verify-fixpoint>,simplifycfg)"
 
 /* In debug builds: INTERNAL if LLVM's verifier finds the module wrong. */
-smelt_status verify_module(struct unit *unit);
+smelt_status unit_verify(struct unit *unit);
 
 /* ---- The passes, in about the order they run (pipeline.c). Each is one file. */
 
@@ -104,13 +104,13 @@ void declare_pure(struct unit *unit, LLVMValueRef function);
  * of their elements' size; for PTX nothing is done here. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
 /* … the alignment that every object of a type has, however a kernel came to its address. */
-unsigned element_alignment(struct unit *unit, LLVMTypeRef type);
+unsigned alignment_of_element(struct unit *unit, LLVMTypeRef type);
 /* … the same of the objects that a copy moves or a fill writes. */
-unsigned copied_alignment(struct unit *unit, LLVMValueRef call);
+unsigned alignment_of_copy(struct unit *unit, LLVMValueRef call);
 /* … a copy or fill (other instructions stay as they are) claims no more than that. */
-void settle_copied_alignment(struct unit *unit, LLVMValueRef call);
+void alignment_settle_copy(struct unit *unit, LLVMValueRef call);
 /* … what the code says that lies at an address; NULL: nothing. */
-LLVMTypeRef type_at_address(LLVMValueRef pointer);
+LLVMTypeRef alignment_type_at(LLVMValueRef pointer);
 /* bindings.c — reads __smelt_bindings into the image and removes it. */
 smelt_status pass_bindings(struct unit *unit);
 /* … and, once function constants have their values, marks those that are absent. */
@@ -144,19 +144,19 @@ smelt_status pass_leave(struct unit *unit);
 /* returns.c — marks of returns in functions that the kernel calls end the thread, or go. */
 smelt_status pass_returns(struct unit *unit);
 /* Is anything in the block that a thread which has ended could not do any more? */
-bool block_has_effect(LLVMBasicBlockRef block);
+bool returns_has_effect(LLVMBasicBlockRef block);
 /* part.c — ways that lead past threadgroup barriers get code of their own, in the loop that they leave. */
 smelt_status pass_part(struct unit *unit);
 /* hold.c — simdgroup functions stay in the loops that they stand in: LLVM does not see who leaves these. */
 smelt_status pass_hold(struct unit *unit);
 /* … ends that, in a function, once no pass follows that leads branches elsewhere. */
-void release_held(struct unit *unit, LLVMValueRef function);
+void hold_release(struct unit *unit, LLVMValueRef function);
 /* sink.c — loads whose values are only selected move under the condition. */
 smelt_status pass_sink(struct unit *unit);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
 smelt_status pass_bfloat(struct unit *unit);
 /* bits.c — in a function: what is left of bfloats, which is only moved, as integers. */
-void move_bfloats_as_bits(struct unit *unit, LLVMValueRef function);
+void bits_move_bfloats(struct unit *unit, LLVMValueRef function);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
 /* refuse.c — what no engine can run is refused by name, with the user's line. */
@@ -184,8 +184,8 @@ smelt_status pass_lower_scalar(struct unit *unit);
 smelt_status pass_written_first(struct unit *unit);
 /* compiler/cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context
  * *) names; image.private_bytes is measured, LIMIT if it is too much. */
-smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
-smelt_status measure_private_memory(struct unit *unit);
+smelt_status memory_place_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
+smelt_status memory_measure_private(struct unit *unit);
 /* compiler/ptx/ptx.c — the entry becomes a kernel for NVIDIA GPUs, and PTX. */
 extern const struct pass ptx_passes[];
 /* compiler/ptx/retarget.c — the module's target and data layout are NVPTX's: LLVM then optimises for a GPU,
@@ -193,16 +193,16 @@ extern const struct pass ptx_passes[];
  * pass_ptx_retarget. */
 smelt_status pass_ptx_target(struct unit *unit);
 /* compiler/ptx/code.c — LLVM passes that ask what a GPU can do. */
-smelt_status run_ptx_passes(struct unit *unit, const char *passes);
+smelt_status ptx_run_passes(struct unit *unit, const char *passes);
 /* compiler/ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own
  * approximations. */
 smelt_status pass_ptx_math(struct unit *unit);
 /* compiler/ptx/memory.c — copies of small objects become loads and stores of their parts. */
 smelt_status pass_ptx_memory(struct unit *unit);
 /* compiler/cpu/codegen.c — LLVM passes that ask what the target can do. */
-smelt_status run_target_passes(struct unit *unit, const char *passes);
+smelt_status cpu_run_passes(struct unit *unit, const char *passes);
 /* compiler/cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
-smelt_status check_outside_symbols(struct unit *unit);
+smelt_status outside_check(struct unit *unit);
 /* compiler/cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);
 

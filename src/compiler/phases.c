@@ -1,11 +1,11 @@
 #include "compiler/phases.h"
 
-bool is_never_taken(LLVMValueRef terminator, unsigned successor) {
+bool phases_is_never(LLVMValueRef terminator, unsigned successor) {
     return successor == 0 && LLVMIsABranchInst(terminator) && LLVMIsConditional(terminator) &&
            intrinsic_of(LLVMGetCondition(terminator)) == INTRINSIC_NEVER;
 }
 
-LLVMValueRef build_never(struct unit *unit) {
+LLVMValueRef phases_build_never(struct unit *unit) {
     LLVMTypeRef type = LLVMFunctionType(LLVMInt1TypeInContext(unit->context), NULL, 0, false);
     LLVMValueRef function = intrinsic_function(unit->module, INTRINSIC_NEVER);
     if (!function) {
@@ -23,7 +23,7 @@ static void find_waits(const struct flow *flow, bool *waits) {
                 int from = flow->blocks[i].predecessors[p];
                 LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
                 if (waits[from] ||
-                    (is_never_taken(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[i].block))
+                    (phases_is_never(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[i].block))
                     continue;
                 waits[from] = changed = true;
             }
@@ -76,7 +76,7 @@ bool phases_find(const struct flow *flow, struct arena *arena, struct phases *ph
     if (arena->failed) return false;
     for (int i = 0; i < flow->block_count; i++) {
         phases->waits[i] = barriers[i] =
-            block_has_intrinsic(flow->blocks[i].block, INTRINSIC_THREADGROUP_BARRIER);
+            intrinsic_in_block(flow->blocks[i].block, INTRINSIC_THREADGROUP_BARRIER);
         int loop = barriers[i] ? flow->blocks[i].loop : -1;
         for (; loop >= 0; loop = flow->loops[loop].parent) phases->holds[loop] = true;
     }
@@ -91,7 +91,7 @@ struct phase phase_left(const struct flow *flow, const struct phases *phases, in
     return (struct phase){loop, phases->level[from]};
 }
 
-void copy_lone_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef copy) {
+void phases_copy_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef copy) {
     LLVMPositionBuilderAtEnd(unit->builder, copy);
     FOR_EACH_INSTRUCTION(instruction, block) {
         LLVMInsertIntoBuilder(unit->builder, LLVMInstructionClone(instruction));

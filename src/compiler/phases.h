@@ -27,12 +27,12 @@ struct phase phase_left(const struct flow *flow, const struct phases *phases, in
 
 /* ---- Edges that nobody takes. A way out of a loop that belongs to its rounds ends in one, back to the
  * loop's header: so LLVM and the engines see a part of the loop. */
-bool is_never_taken(LLVMValueRef terminator, unsigned successor);
+bool phases_is_never(LLVMValueRef terminator, unsigned successor);
 /* The condition of such an edge, at the builder's place. */
-LLVMValueRef build_never(struct unit *unit);
+LLVMValueRef phases_build_never(struct unit *unit);
 
 /* `copy`, which is empty, becomes a copy of the block, with the same successors. Requires: no value but of
  * the function's first block is used outside of its own (reg2mem). */
-void copy_lone_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef copy);
+void phases_copy_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef copy);
 
 #endif

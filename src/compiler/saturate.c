@@ -17,7 +17,7 @@ static LLVMValueRef own_conversion(struct unit *unit, LLVMValueRef value, LLVMTy
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, &value, 1, "");
 }
 
-LLVMValueRef saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
+LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
     LLVMBuilderRef b = unit->builder;
     unsigned bits = LLVMGetIntTypeWidth(type);
     /* To 64 bits a GPU's own conversion makes other numbers of NaN. */

@@ -123,7 +123,7 @@ static bool is_uniform(const struct flow *flow, LLVMValueRef value, const struct
     return plain && has_uniform_operands(flow, value, LLVMGetNumOperands(value), assumed, depth);
 }
 
-bool splits_threads(const struct flow *flow, LLVMValueRef terminator) {
+bool uniform_splits_threads(const struct flow *flow, LLVMValueRef terminator) {
     if (LLVMGetNumSuccessors(terminator) < 2) return false;
     return !is_uniform_at(flow, decided_by(terminator), LLVMGetInstructionParent(terminator), NULL,
                           MOST_DEPTH);

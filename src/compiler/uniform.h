@@ -6,6 +6,6 @@
 #include "compiler/flow.h"
 
 /* May some threads take one way at the terminator, while others take another? */
-bool splits_threads(const struct flow *flow, LLVMValueRef terminator);
+bool uniform_splits_threads(const struct flow *flow, LLVMValueRef terminator);
 
 #endif

@@ -72,7 +72,7 @@ LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *con
     return call;
 }
 
-smelt_status keep_code(struct unit *unit, const char *code, size_t size) {
+smelt_status unit_keep_code(struct unit *unit, const char *code, size_t size) {
     char *copy = malloc(size + 1);
     if (!copy) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu bytes of code", size);
     memcpy(copy, code, size);
@@ -86,7 +86,7 @@ smelt_status keep_code(struct unit *unit, const char *code, size_t size) {
     return SMELT_OK;
 }
 
-smelt_status verify_module(struct unit *unit) {
+smelt_status unit_verify(struct unit *unit) {
 #ifndef NDEBUG
     char *message = NULL;
     if (LLVMVerifyModule(unit->module, LLVMReturnStatusAction, &message)) {

@@ -220,7 +220,7 @@ smelt_status metal_version_check(const char *what, int version) {
 
 smelt_status translation_create(const struct translation_request *given, struct translation *translation) {
     struct translation_request without_mark = *given, *request = &without_mark;
-    request->text = text_behind_mark(given->text);
+    request->text = tokens_behind_mark(given->text);
     request->length -= (size_t)(request->text - given->text);
     struct translation out = {.prelude = request->prelude,
                               .math = request->math,
@@ -231,7 +231,7 @@ smelt_status translation_create(const struct translation_request *given, struct 
         const struct named_text *text = &request->texts[i];
         if (!text->name) continue;
         out.texts[i].name = arena_copy(&out.arena, text->name, strlen(text->name));
-        const char *behind = text_behind_mark(text->text);
+        const char *behind = tokens_behind_mark(text->text);
         out.texts[i].text = arena_copy(&out.arena, behind, strlen(behind));
     }
     bool needed = false;

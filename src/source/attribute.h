@@ -3,7 +3,7 @@
 #ifndef SMELT_SOURCE_ATTRIBUTE_H
 #define SMELT_SOURCE_ATTRIBUTE_H
 
-#include "base/error.h"
+#include "source/token.h"
 
 /* name in Metal, dimensions. The value of each is __smelt_<name>() in the prelude. */
 #define ATTRIBUTE_TABLE(X)                    \
@@ -38,5 +38,20 @@ extern const struct attribute attributes[];
 
 /* The attribute spelled by `count` bytes, or NULL. */
 const struct attribute *attribute_find(const char *name, size_t count);
+
+/* If an attribute list [[…]] starts at `index`: its last token, else 0. */
+uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index);
+
+/* One attribute in a list: name tokens [name, name + 1), arguments inside the parentheses [first, last). */
+struct attribute_use {
+    uint32_t name, first, last; /* first = last where there are no arguments */
+};
+
+/* The attributes of the list starting at `index`, one at a time: *cursor starts at 0; false at the end. */
+bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor,
+                         struct attribute_use *use);
+
+/* Of the list starting at `index`, the first attribute of the table; NULL: none. */
+const struct attribute *attribute_of_thread(const struct tokens *tokens, uint32_t index);
 
 #endif

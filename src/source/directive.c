@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool is_line_directive(const struct tokens *tokens, const struct token *token) {
+bool directive_is_line(const struct tokens *tokens, const struct token *token) {
     const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;
     while (at < end && (*at == ' ' || *at == '\t')) at++;
     return at < end && ((*at >= '0' && *at <= '9') || (end - at > 4 && memcmp(at, "line", 4) == 0));
@@ -24,7 +24,7 @@ static bool is_metal_include(const struct tokens *tokens, const struct token *to
 bool directives_are_plain(const struct tokens *tokens) {
     for (uint32_t i = 0; i < tokens->count; i++) {
         const struct token *token = &tokens->items[i];
-        if (token->kind != TOKEN_DIRECTIVE || is_line_directive(tokens, token) ||
+        if (token->kind != TOKEN_DIRECTIVE || directive_is_line(tokens, token) ||
             is_metal_include(tokens, token))
             continue;
         const char *at = tokens->text + token->start + 1, *end = at + token->length - 1;

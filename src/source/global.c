@@ -3,21 +3,6 @@
 
 #include <string.h>
 
-static const struct attribute *thread_attribute(const struct tokens *t, uint32_t list) {
-    struct attribute_use use;
-    uint32_t cursor = 0;
-    while (attribute_list_end(t, list) && attribute_list_next(t, list, &cursor, &use)) {
-        const struct token *name = &t->items[use.name];
-        const struct attribute *attribute = attribute_find(t->text + name->start, name->length);
-        if (attribute) return attribute;
-    }
-    return NULL;
-}
-
-bool is_thread_attribute(const struct tokens *t, uint32_t index) {
-    return thread_attribute(t, index) != NULL;
-}
-
 struct global {
     uint32_t first, name, end; /* of the declaration; its last token is the ; */
     uint32_t type;
@@ -27,7 +12,7 @@ struct global {
 /* `[const] [static] TYPE name [[attribute]];` with the name before the list at `list`. */
 static bool read_global(const struct tokens *t, uint32_t list, struct global *global) {
     static const char *const specifiers[] = {"const", "constant", "static", "constexpr", "metal", ":", NULL};
-    global->attribute = thread_attribute(t, list);
+    global->attribute = attribute_of_thread(t, list);
     global->end = attribute_list_end(t, list) + 1;
     if (!global->attribute || list < 2 || !token_is(t, global->end, ";")) return false;
     global->name = list - 1;

@@ -10,7 +10,4 @@
  * parameters and variables of the same name, and where these hold) stay. */
 void rewrite_globals(const struct tokens *tokens, const struct structure *structure, struct changes *changes);
 
-/* Whether an attribute list that starts at `index` names an attribute of a thread. */
-bool is_thread_attribute(const struct tokens *tokens, uint32_t index);
-
 #endif

@@ -63,7 +63,7 @@ static bool is_assembly(const struct tokens *t, uint32_t i, bool in_function) {
 /* The number of #line or a line marker must be one that clang counts lines in. */
 static bool is_beyond_lines(const struct tokens *t, uint32_t i) {
     const struct token *token = &t->items[i];
-    if (token->kind != TOKEN_DIRECTIVE || !is_line_directive(t, token)) return false;
+    if (token->kind != TOKEN_DIRECTIVE || !directive_is_line(t, token)) return false;
     const char *at = t->text + token->start, *end = at + token->length;
     while (at < end && (*at < '0' || *at > '9')) at++;
     uint64_t number = 0;

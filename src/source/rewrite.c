@@ -34,7 +34,7 @@
 static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last && i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
-        if (token->kind == TOKEN_DIRECTIVE && is_line_directive(r->tokens, token)) continue;
+        if (token->kind == TOKEN_DIRECTIVE && directive_is_line(r->tokens, token)) continue;
         r->changes.items[i].instead = "";
         r->changes.items[i].before = NULL;
     }

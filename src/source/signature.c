@@ -101,7 +101,7 @@ static void add_kernel(struct signature *out, const struct signature_request *re
     text_add(&out->text, "#line 1 \"" SIGNATURE_LABEL "\"\n");
     if (request->header) {
         text_addf(&out->text, "#line 1 \"%s\"\n%s\n", request->header_label,
-                  text_behind_mark(request->header));
+                  tokens_behind_mark(request->header));
         text_add(&out->text, "#line 1 \"" SIGNATURE_LABEL "\"\n");
     }
     add_template_header(out, request);
@@ -113,7 +113,7 @@ static void add_kernel(struct signature *out, const struct signature_request *re
             text_addf(&out->text, ",\n    %s %s [[%s]]", a->dimensions == 3 ? "uint3" : "uint", a->name,
                       a->name);
     text_addf(&out->text, ") {\n#line 1 \"%s\"\n%s\n#line 1 \"" SIGNATURE_LABEL "\"\n}\n",
-              request->body_label, text_behind_mark(request->body));
+              request->body_label, tokens_behind_mark(request->body));
     if (request->template_count) add_instantiation(out, request);
 }
 

@@ -1,5 +1,4 @@
 #include "source/structure.h"
-#include "source/global.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -17,32 +16,6 @@ struct finder {
 
 /* clang refuses brackets nested deeper than 256; what lies deeper is left as it stands. */
 #define DEEPEST_SCOPE 256
-
-uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index) {
-    if (!token_pair(tokens, index, '[', '[')) return 0;
-    uint32_t outer = tokens->items[index].partner, inner = tokens->items[index + 1].partner;
-    return outer > index && inner + 1 == outer ? outer : 0;
-}
-
-bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor,
-                         struct attribute_use *use) {
-    uint32_t end = attribute_list_end(tokens, index) - 1;
-    uint32_t at = *cursor ? *cursor : index + 2;
-    while (at < end && token_is(tokens, at, ",")) at++;
-    if (at >= end) return false;
-    /* A scoped name such as clang::noinline is known by its last part. */
-    while (at + 3 < end && token_pair(tokens, at + 1, ':', ':')) at += 3;
-    *use = (struct attribute_use){.name = at, .first = at + 1, .last = at + 1};
-    at++;
-    if (token_is(tokens, at, "(") && tokens->items[at].partner > at) {
-        use->first = at + 1;
-        use->last = tokens->items[at].partner;
-        at = use->last + 1;
-    }
-    while (at < end && !token_is(tokens, at, ",")) at++;
-    *cursor = at;
-    return true;
-}
 
 char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena) {
     struct text joined = {0};
@@ -569,7 +542,7 @@ static void note_variable(struct finder *f, const struct declaration *d) {
         uint32_t angle = token_is(f->tokens, i, "<") ? tokens_angle_end(f->tokens, i, d->end) : 0;
         if (names_no_variable(f, i)) return;
         if (attribute_list_end(f->tokens, i)) {
-            if (is_thread_attribute(f->tokens, i)) return;
+            if (attribute_of_thread(f->tokens, i)) return;
             i = attribute_list_end(f->tokens, i);
         } else if (token_is(f->tokens, i, "=") || token_is(f->tokens, i, "[") ||
                    token_is(f->tokens, i, "{") || token_is(f->tokens, i, ",")) {

@@ -6,7 +6,7 @@
 #define SMELT_SOURCE_STRUCTURE_H
 
 #include "base/arena.h"
-#include "source/token.h"
+#include "source/attribute.h"
 
 /* The kind of the innermost braces around a token. */
 enum scope { SCOPE_NAMESPACE, SCOPE_CLASS, SCOPE_FUNCTION, SCOPE_KERNEL };
@@ -71,18 +71,6 @@ struct structure {
 };
 
 smelt_status structure_find(const struct tokens *tokens, struct arena *arena, struct structure *structure);
-
-/* If an attribute list [[…]] starts at `index`: its last token, else 0. */
-uint32_t attribute_list_end(const struct tokens *tokens, uint32_t index);
-
-/* One attribute in a list: name tokens [name, name + 1), arguments inside the parentheses [first, last). */
-struct attribute_use {
-    uint32_t name, first, last; /* first = last where there are no arguments */
-};
-
-/* The attributes of the list starting at `index`, one at a time: *cursor starts at 0; false at the end. */
-bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *cursor,
-                         struct attribute_use *use);
 
 /* The tokens from `first` up to and without `last` on one line, without comments and directives. NULL: no
  * memory. */

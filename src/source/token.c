@@ -227,7 +227,7 @@ bool token_pair(const struct tokens *tokens, uint32_t index, char first, char se
            tokens->text[b->start] == second && a->start + 1 == b->start;
 }
 
-const char *text_behind_mark(const char *text) {
+const char *tokens_behind_mark(const char *text) {
     static const char mark[] = "\xef\xbb\xbf";
     return strncmp(text, mark, strlen(mark)) == 0 ? text + strlen(mark) : text;
 }

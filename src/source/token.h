@@ -50,10 +50,10 @@ bool token_is_one_of(const struct tokens *tokens, uint32_t index, const char *co
 bool token_pair(const struct tokens *tokens, uint32_t index, char first, char second);
 
 /* directive.c — whether the directive says where lines come from: #line, or a line marker. */
-bool is_line_directive(const struct tokens *tokens, const struct token *token);
+bool directive_is_line(const struct tokens *tokens, const struct token *token);
 
 /* The text behind a UTF-8 byte order mark, which editors put at its start. */
-const char *text_behind_mark(const char *text);
+const char *tokens_behind_mark(const char *text);
 
 bool token_is_identifier(const struct tokens *tokens, uint32_t index);
 

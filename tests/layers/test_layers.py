@@ -5,11 +5,17 @@ Usage: test_layers.py SOURCE_FOLDER BUILD_FOLDER
 
 A row of the table names a folder, and those whose files it may include and whose symbols its objects may refer to. All
 of these stand in rows above. A file belongs to the longest folder of the table that it lies in.
+
+Within a folder: files depend on each other one way, except for the cycles that tables.py lists with a reason; external
+names begin with a word of their folder, which tables.py lists, too; and engines are told apart by src/abi/engine.h's
+table, not by name.
 """
 import pathlib
 import re
 import subprocess
 import sys
+
+from tables import CYCLES, PREFIXES
 
 ROW = re.compile(r"^\| ((?:`[\w/.]+`[ ,]*)+) \| ((?:`[\w/.]+`[ ,]*)*|nothing) \|$")
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.MULTILINE)
@@ -64,11 +70,10 @@ def check_includes(source, layers):
     return wrong, seen
 
 
-def symbols_of(folder, source, layers):
-    """Of the objects of a library whose sources are there: {symbol: where it is defined}, and (file, symbol it lacks)."""
+def symbols_of(folder, source):
+    """Of the objects of a library whose sources are there: {symbol: the file that defines it}, and (file, symbol it lacks)."""
     defined, lacked = {}, []
-    objects = [str(file) for file in sorted(folder.rglob("*.o"))
-               if folder_of(file.relative_to(folder), layers) and (source / file.relative_to(folder).with_suffix("")).is_file()]
+    objects = [str(file) for file in sorted(folder.rglob("*.o")) if (source / file.relative_to(folder).with_suffix("")).is_file()]
     if not objects:
         return defined, lacked
     listing = subprocess.run(["nm", "-A", "-P", *objects], capture_output=True, text=True, check=True).stdout
@@ -82,30 +87,109 @@ def symbols_of(folder, source, layers):
     return defined, lacked
 
 
-def check_symbols(build, source, layers):
+def check_symbols(libraries, layers):
     wrong, seen = [], 0
-    for library in ("smelt_objects", "smelt_compiler"):
-        defined, lacked = symbols_of(build / "CMakeFiles" / f"{library}.dir", source, layers)
+    for defined, lacked in libraries.values():
         for path, symbol in lacked:
             other = defined.get(symbol)
-            if other is None or folder_of(other, layers) == folder_of(path, layers):
+            user, used = folder_of(path, layers), other and folder_of(other, layers)
+            if not user or not used or user == used:
                 continue
             seen += 1
-            user, used = folder_of(path, layers), folder_of(other, layers)
             if used not in layers[user]:
                 wrong.append(f"{path} refers to {symbol} of {other}: {user} may not use {used}")
     return wrong, seen
 
 
+def components(edges):
+    """The files that can be reached from each other, as sets of two and more."""
+    reached = {}
+    for start in edges:
+        reached[start], left = set(), [start]
+        while left:
+            more = edges.get(left.pop(), set()) - reached[start]
+            reached[start] |= more
+            left += more
+    return {frozenset(other for other in reached[file] if file in reached.get(other, ())) for file in edges if file in reached[file]}
+
+
+def edges_within_folders(source, libraries):
+    """By symbols between objects, and by includes between headers: {file: the files of its folder that it needs}."""
+    by_symbol, by_include = {}, {}
+    for defined, lacked in libraries.values():
+        for path, symbol in lacked:
+            other = defined.get(symbol)
+            if other and other != path and other.parent == path.parent:
+                by_symbol.setdefault(path, set()).add(other)
+    for file in (source / "src").rglob("*.h"):
+        path = file.relative_to(source)
+        for name in INCLUDE.findall(file.read_text(encoding="utf-8")):
+            other = resolve(source, file, name)
+            if other and other.parent == path.parent:
+                by_include.setdefault(path, set()).add(other)
+    return by_symbol, by_include
+
+
+def check_cycles(source, libraries):
+    wrong, met = [], set()
+    allowed = [{pathlib.Path(folder) / f"{stem}.c" for stem in stems.split()} for folder, stems, _ in CYCLES]
+    for edges in edges_within_folders(source, libraries):
+        for cycle in components(edges):
+            rows = [row for row, files in enumerate(allowed) if cycle <= files]
+            met.update(rows)
+            if not rows:
+                wrong.append("these need each other: " + " ".join(sorted(map(str, cycle))))
+    wrong += [f"tables.py: there is no cycle in {CYCLES[row][0]} any more: {CYCLES[row][1]}" for row in range(len(allowed))
+              if row not in met]
+    return wrong, len(met)
+
+
+def check_names(libraries):
+    wrong, seen = [], 0
+    for library, (defined, _) in libraries.items():
+        owners = {}
+        for folder, beginnings in PREFIXES[library].items():
+            for beginning in beginnings.split():
+                if beginning in owners:
+                    wrong.append(f"tables.py: names of {library} that begin with {beginning} are {owners[beginning]}'s and {folder}'s")
+                owners[beginning] = folder
+        for symbol, path in sorted(defined.items()):
+            words = symbol.split("_")
+            fitting = ["_".join(words[:count]) for count in range(len(words), 0, -1)]
+            owner = next((owners[beginning] for beginning in fitting if beginning in owners), None)
+            folder = max((f for f in PREFIXES[library] if str(path).startswith(f + "/")), key=len, default=None)
+            seen += 1
+            if words[0] not in ("smelt", "pass") and owner != folder:
+                wrong.append(f"{path}: the external name {symbol} does not begin as those of {folder} do (tables.py)")
+    return wrong, seen
+
+
+def check_engines(source):
+    wrong = []
+    for file in sorted((source / "src").rglob("*.[ch]")):
+        path = file.relative_to(source)
+        # Devices load what their own engine made.
+        if path.parts[1] == "device" or path.name in ("engine.c", "engines.c"):
+            continue
+        for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
+            if re.search(r"[=!]= ENGINE_(SCALAR|SIMD|PTX)|ENGINE_(SCALAR|SIMD|PTX) [=!]=|case ENGINE_", line):
+                wrong.append(f"{path}:{number}: tests for an engine; ask its traits (src/abi/engine.h, src/compiler/engine.h)")
+    return wrong
+
+
 def main():
     source, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
     layers, wrong = read_layers(source / "docs" / "architecture.md")
+    libraries = {library: symbols_of(build / "CMakeFiles" / f"{library}.dir", source) for library in PREFIXES}
     includes, include_count = check_includes(source, layers)
-    symbols, symbol_count = check_symbols(build, source, layers)
-    wrong += includes + symbols
+    symbols, symbol_count = check_symbols(libraries, layers)
+    cycles, cycle_count = check_cycles(source, libraries)
+    names, name_count = check_names(libraries)
+    wrong += includes + symbols + cycles + names + check_engines(source)
     print("\n".join(wrong), end="\n" if wrong else "")
-    print(f"{len(layers)} layers, {include_count} includes and {symbol_count} symbols between folders, {len(wrong)} wrong")
-    if min(len(layers), include_count, symbol_count) < 10:
+    print(f"{len(layers)} layers, {include_count} includes and {symbol_count} symbols between folders, {cycle_count} cycles within, "
+          f"{name_count} names, {len(wrong)} wrong")
+    if min(len(layers), include_count, symbol_count, name_count) < 10:
         print("so few: the table of layers or the build was not read")
         return 1
     return 1 if wrong else 0

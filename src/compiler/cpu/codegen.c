@@ -68,7 +68,7 @@ static void close_target(struct target *t) {
     free(t->features);
 }
 
-smelt_status run_target_passes(struct unit *unit, const char *passes) {
+smelt_status cpu_run_passes(struct unit *unit, const char *passes) {
     struct target t = open_target(unit);
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     smelt_status status = SMELT_OK;
@@ -123,8 +123,8 @@ smelt_status pass_codegen(struct unit *unit) {
     else if (LLVMTargetMachineEmitToMemoryBuffer(t.machine, unit->module, kind, &t.message, &buffer))
         status = unit_fail(unit, SMELT_ERROR_INTERNAL, "code generation: %s", t.message);
     else
-        status = keep_code(unit, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
-    if (status == SMELT_OK && kind == LLVMObjectFile) status = check_outside_symbols(unit);
+        status = unit_keep_code(unit, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+    if (status == SMELT_OK && kind == LLVMObjectFile) status = outside_check(unit);
     /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
      * spills may be more than its arrays. */
     if (unit->result->image.stack_bytes < unit->frame_bytes)

@@ -327,7 +327,7 @@ static void poll_back_edges(struct lowering *l, const struct flow *flow) {
             LLVMBasicBlockRef to = LLVMGetSuccessor(terminator, s);
             int target = flow_index(flow, to);
             if (target < 0 || target > i) continue;
-            LLVMBasicBlockRef edge = split_edge(unit, from, s);
+            LLVMBasicBlockRef edge = flow_split_edge(unit, from, s);
             if (!stop) {
                 stop = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "stopped");
                 LLVMPositionBuilderAtEnd(b, stop);
@@ -379,8 +379,8 @@ static smelt_status lower(struct lowering *l) {
     LLVMPositionBuilder(unit->builder, LLVMGetEntryBasicBlock(unit->entry),
                         LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
     l->group = read_field(l, type_pointer(unit), l->context, offsetof(struct thread_context, group));
-    TRY(measure_private_memory(unit));
-    TRY(place_threadgroup_variables(unit, unit->entry, l->group));
+    TRY(memory_measure_private(unit));
+    TRY(memory_place_variables(unit, unit->entry, l->group));
     struct flow flow;
     TRY(flow_find(unit, unit->entry, &l->arena, &flow));
     TRY(lower_simd_operations(l, &flow));
@@ -395,7 +395,7 @@ static smelt_status lower(struct lowering *l) {
 smelt_status pass_lower_scalar(struct unit *unit) {
     /* Sites are ordered by loops: every loop needs one header that dominates it. */
     TRY(run_passes(unit, "function(fix-irreducible,loop-simplify)"));
-    release_held(unit, unit->entry);
+    hold_release(unit, unit->entry);
     struct lowering l = {.unit = unit};
     smelt_status status = lower(&l);
     arena_free(&l.arena);

@@ -124,7 +124,7 @@ static smelt_status place_some(struct placing *p, bool written_first, uint64_t *
     return SMELT_OK;
 }
 
-smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group) {
+smelt_status memory_place_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group) {
     struct placing p = {unit, function, group};
     uint64_t total = 0;
     TRY(place_some(&p, false, &total));
@@ -134,7 +134,7 @@ smelt_status place_threadgroup_variables(struct unit *unit, LLVMValueRef functio
     return SMELT_OK;
 }
 
-smelt_status measure_private_memory(struct unit *unit) {
+smelt_status memory_measure_private(struct unit *unit) {
     uint64_t total = 0;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {

@@ -26,7 +26,7 @@ static const char *unknown_symbol(const char *file, const Elf64_Shdr *sections, 
     return NULL;
 }
 
-smelt_status check_outside_symbols(struct unit *unit) {
+smelt_status outside_check(struct unit *unit) {
     const char *file = unit->result->image.object;
     const Elf64_Ehdr *header = (const Elf64_Ehdr *)file;
     const Elf64_Shdr *sections = (const Elf64_Shdr *)(file + header->e_shoff);

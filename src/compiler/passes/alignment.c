@@ -21,25 +21,25 @@ static unsigned larger(unsigned a, unsigned b) {
     return a > b ? a : b;
 }
 
-unsigned element_alignment(struct unit *unit, LLVMTypeRef type) {
+unsigned alignment_of_element(struct unit *unit, LLVMTypeRef type) {
     unsigned least = WIDEST_ELEMENT;
     switch (LLVMGetTypeKind(type)) {
     case LLVMStructTypeKind:
         for (unsigned i = 0; i < LLVMCountStructElementTypes(type); i++)
-            least = smaller(least, element_alignment(unit, LLVMStructGetTypeAtIndex(type, i)));
+            least = smaller(least, alignment_of_element(unit, LLVMStructGetTypeAtIndex(type, i)));
         return least;
     case LLVMArrayTypeKind:
     case LLVMVectorTypeKind:
-        return element_alignment(unit, LLVMGetElementType(type));
+        return alignment_of_element(unit, LLVMGetElementType(type));
     default:
         return smaller(least, LLVMABIAlignmentOfType(unit->layout, type));
     }
 }
 
-LLVMTypeRef type_at_address(LLVMValueRef pointer) {
+LLVMTypeRef alignment_type_at(LLVMValueRef pointer) {
     if (LLVMIsAAllocaInst(pointer)) return LLVMGetAllocatedType(pointer);
     if (LLVMIsAGlobalVariable(pointer)) return LLVMGlobalGetValueType(pointer);
-    if (LLVMIsAAddrSpaceCastInst(pointer)) return type_at_address(LLVMGetOperand(pointer, 0));
+    if (LLVMIsAAddrSpaceCastInst(pointer)) return alignment_type_at(LLVMGetOperand(pointer, 0));
     if (LLVMIsAGetElementPtrInst(pointer) && LLVMGetNumIndices(pointer) == 1)
         return LLVMGetGEPSourceElementType(pointer);
     return NULL;
@@ -86,7 +86,7 @@ static void settle_arguments(struct unit *unit, LLVMValueRef call) {
 
 static void settle_access(struct unit *unit, LLVMValueRef access, LLVMTypeRef type) {
     if (LLVMGetOrdering(access) != LLVMAtomicOrderingNotAtomic) return;
-    unsigned element = element_alignment(unit, type);
+    unsigned element = alignment_of_element(unit, type);
     if (LLVMGetAlignment(access) > element) LLVMSetAlignment(access, element);
 }
 
@@ -110,20 +110,20 @@ static unsigned least_element(unsigned claimed) {
 }
 
 /* Of the objects that are copied or filled, as far as a type is known on either side. */
-unsigned copied_alignment(struct unit *unit, LLVMValueRef call) {
+unsigned alignment_of_copy(struct unit *unit, LLVMValueRef call) {
     bool copy = strncmp(called_name(call), "llvm.memset.", 12) != 0;
     unsigned known = least_element(claimed_by(call, 0));
     for (unsigned i = 0; i <= copy; i++) {
-        LLVMTypeRef type = type_at_address(LLVMGetOperand(call, i));
-        if (type && LLVMTypeIsSized(type)) known = larger(known, element_alignment(unit, type));
+        LLVMTypeRef type = alignment_type_at(LLVMGetOperand(call, i));
+        if (type && LLVMTypeIsSized(type)) known = larger(known, alignment_of_element(unit, type));
     }
     return known;
 }
 
-void settle_copied_alignment(struct unit *unit, LLVMValueRef call) {
+void alignment_settle_copy(struct unit *unit, LLVMValueRef call) {
     if (!is_memory_call(call)) return;
     bool copy = strncmp(called_name(call), "llvm.memset.", 12) != 0;
-    unsigned known = copied_alignment(unit, call);
+    unsigned known = alignment_of_copy(unit, call);
     for (unsigned i = 0; i <= copy; i++) {
         bool object = LLVMIsAAllocaInst(LLVMGetOperand(call, i)) != NULL;
         if (!object && claimed_by(call, i) > known) set_claim(unit, call, i, known);
@@ -134,7 +134,7 @@ void settle_copied_alignment(struct unit *unit, LLVMValueRef call) {
 
 static void settle(struct unit *unit, LLVMValueRef instruction) {
     if (is_memory_call(instruction))
-        settle_copied_alignment(unit, instruction);
+        alignment_settle_copy(unit, instruction);
     else if (LLVMIsACallInst(instruction))
         settle_arguments(unit, instruction);
     else if (LLVMIsALoadInst(instruction))

@@ -172,7 +172,7 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
             value = operand_as_float(unit, i, 0);
         else if (LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMHalfTypeKind)
             value = LLVMBuildFPExt(b, value, float_type(unit), "");
-        return saturated(unit, value, LLVMTypeOf(i), to_signed);
+        return build_saturated(unit, value, LLVMTypeOf(i), to_signed);
     }
     default:
         return NULL;
@@ -242,7 +242,7 @@ smelt_status pass_bfloat(struct unit *unit) {
     TRY(split_vectors(unit));
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         lower_arithmetic(unit, f);
-        move_bfloats_as_bits(unit, f);
+        bits_move_bfloats(unit, f);
     }
     return SMELT_OK;
 }

@@ -312,7 +312,7 @@ smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser) {
         }
         if (!*blame) {
             char word[200];
-            plain_name(unit, target, word);
+            unit_plain_name(unit, target, word);
             snprintf(name, sizeof name, UNSET_PREFIX "%s;", word);
         }
         LLVMSetValueName2(target, name, strlen(name));

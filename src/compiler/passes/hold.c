@@ -18,7 +18,7 @@
 
 static bool brings_lanes_together(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(call, block) {
-        if (is_simdgroup_operation(intrinsic_of(call))) return true;
+        if (intrinsic_is_of_simdgroup(intrinsic_of(call))) return true;
     }
     return false;
 }
@@ -82,7 +82,7 @@ static bool add_deciding(struct deciding *d, int block) {
         }
     for (int i = 0; i < flow->block_count; i++) {
         if (i == block || !d->comes[i] || !d->passes[i] || !lies_in(flow, i, d->loop)) continue;
-        if (splits_threads(flow, LLVMGetBasicBlockTerminator(flow->blocks[i].block))) return true;
+        if (uniform_splits_threads(flow, LLVMGetBasicBlockTerminator(flow->blocks[i].block))) return true;
         add(d, i);
     }
     return false;
@@ -112,7 +112,7 @@ static bool is_exit(const struct flow *flow, int loop, LLVMValueRef end) {
     unsigned leave = 0, count = LLVMGetNumSuccessors(end);
     for (unsigned s = 0; s < count; s++)
         leave += !lies_in(flow, flow_index(flow, LLVMGetSuccessor(end, s)), loop);
-    return leave > 0 && leave < count && splits_threads(flow, end);
+    return leave > 0 && leave < count && uniform_splits_threads(flow, end);
 }
 
 static bool is_held(LLVMValueRef value) {
@@ -192,12 +192,12 @@ smelt_status pass_hold(struct unit *unit) {
 /* What LLVM knows of the condition, on a copy of the branch, it learns only now, and must not use. */
 static LLVMValueRef build_hidden(struct unit *unit, LLVMValueRef constant) {
     LLVMTypeRef type = LLVMTypeOf(constant);
-    LLVMValueRef never = build_never(unit);
+    LLVMValueRef never = phases_build_never(unit);
     if (LLVMTypeOf(never) != type) never = LLVMBuildZExt(unit->builder, never, type, "");
     return LLVMBuildXor(unit->builder, never, constant, "");
 }
 
-void release_held(struct unit *unit, LLVMValueRef function) {
+void hold_release(struct unit *unit, LLVMValueRef function) {
     FOR_EACH_BLOCK(block, function)
     FOR_EACH_INSTRUCTION(call, block) {
         if (!is_held(call)) continue;

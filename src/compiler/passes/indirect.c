@@ -48,9 +48,10 @@ static smelt_status guard_call(struct unit *unit, LLVMValueRef call) {
     LLVMSetCurrentDebugLocation2(unit->builder, LLVMInstructionGetDebugLoc(call));
     LLVMValueRef test = build_test(unit, callee, LLVMGetCalledFunctionType(call));
     if (!test)
-        return fail_at(unit, call,
-                       "a call goes through a pointer that matches no function of the program: none of that "
-                       "type has its address taken"
+        return unit_fail_at(
+            unit, call,
+            "a call goes through a pointer that matches no function of the program: none of that "
+            "type has its address taken"
 
         );
     if (!unit->target->calls_runtime) return SMELT_OK;

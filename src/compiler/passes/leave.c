@@ -405,7 +405,7 @@ static smelt_status copy_way(struct way *w, struct arena *arena, LLVMBasicBlockR
                        .to = arena_alloc(arena, count * sizeof *c.to)};
     if (!c.from || !c.to)
         return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu instructions", count);
-    LLVMBasicBlockRef edge = split_edge(unit, from, successor);
+    LLVMBasicBlockRef edge = flow_split_edge(unit, from, successor);
     for (int i = 0; i < w->count; i++) copy_block(unit, w->blocks[i], i ? w->blocks[i - 1] : edge, edge, &c);
     lead_to(edge, w->target, last, &c);
     for (int i = 0; i < c.count; i++) {
@@ -455,7 +455,7 @@ static bool is_called(struct unit *unit, enum intrinsic intrinsic) {
 
 /* A kernel that asks for its simdgroup may mean to do what its operations do by other means. */
 static bool concerns_simdgroups(enum intrinsic intrinsic) {
-    return is_simdgroup_operation(intrinsic) || intrinsic == INTRINSIC_SIMDGROUP ||
+    return intrinsic_is_of_simdgroup(intrinsic) || intrinsic == INTRINSIC_SIMDGROUP ||
            intrinsic == INTRINSIC_SIMDGROUP_COUNT;
 }
 

@@ -76,7 +76,7 @@ static bool some_come(struct parting *p, int block) {
     visit(s, block);
     for (int next = 0; next < s->count; next++) {
         const struct flow_block *at = &p->flow.blocks[s->blocks[next]];
-        if (next && splits_threads(&p->flow, LLVMGetBasicBlockTerminator(at->block)) &&
+        if (next && uniform_splits_threads(&p->flow, LLVMGetBasicBlockTerminator(at->block)) &&
             may_miss(p, s->blocks[next], block))
             return true;
         for (int n = 0; !p->phases.stands[s->blocks[next]] && n < at->predecessor_count; n++)
@@ -99,8 +99,8 @@ static smelt_status look(struct parting *p) {
         !start_search(p, &p->behind))
         return unit_fail(p->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count);
     for (size_t i = 0; i < count; i++) {
-        p->acts[i] = block_has_effect(p->flow.blocks[i].block);
-        p->ends[i] = block_has_intrinsic(p->flow.blocks[i].block, INTRINSIC_THREAD_RETURN);
+        p->acts[i] = returns_has_effect(p->flow.blocks[i].block);
+        p->ends[i] = intrinsic_in_block(p->flow.blocks[i].block, INTRINSIC_THREAD_RETURN);
     }
     flow_spread(&p->flow, p->acts);
     flow_spread(&p->flow, p->ends);
@@ -122,7 +122,7 @@ static void find_leaving(struct parting *p, bool marked) {
             int from = p->flow.blocks[to].predecessors[n];
             LLVMValueRef end = LLVMGetBasicBlockTerminator(p->flow.blocks[from].block);
             if (leaves(p, from, to) && (marked ? LLVMGetMetadata(end, mark_kind(p)) != NULL
-                                               : splits_threads(&p->flow, end) || some_come(p, from)))
+                                               : uniform_splits_threads(&p->flow, end) || some_come(p, from)))
                 p->leaving[p->leaving_count++] =
                     (struct leaving){phase_left(&p->flow, &p->phases, from), from, to};
         }
@@ -247,7 +247,7 @@ static void lead_back(const struct parting *p, LLVMBasicBlockRef block, int loop
     forget_variables(p, loop);
     LLVMBuildBr(unit->builder, header);
     LLVMPositionBuilderBefore(unit->builder, end);
-    LLVMBuildCondBr(unit->builder, build_never(unit), back, last);
+    LLVMBuildCondBr(unit->builder, phases_build_never(unit), back, last);
     LLVMInstructionEraseFromParent(end);
 }
 
@@ -266,7 +266,7 @@ static void copy_ways(struct parting *p, struct phase phase, struct ways *w) {
     for (int n = 0; n < w->count; n++) {
         LLVMBasicBlockRef *copy = &w->copies[w->blocks[n]];
         *copy = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "leave");
-        copy_lone_block(unit, p->flow.blocks[w->blocks[n]].block, *copy);
+        phases_copy_block(unit, p->flow.blocks[w->blocks[n]].block, *copy);
     }
     for (int n = 0; n < w->count; n++) redirect(w->copies[w->blocks[n]], p, w, NULL);
     for (int n = 0; phase.loop >= 0 && n < w->count; n++) lead_back(p, w->copies[w->blocks[n]], phase.loop);

@@ -4,82 +4,11 @@
 #include "abi/runtime_names.h"
 #include "compiler/pass.h"
 
-#include <ctype.h>
-#include <llvm-c/DebugInfo.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Threadgroup variables of the dialect: prelude/smelt_dialect.h. */
 #define THREADGROUP_SPACE 3
-
-static const char *file_of(LLVMMetadataRef location) {
-    unsigned length;
-    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-    return file ? LLVMDIFileGetFilename(file, &length) : NULL;
-}
-
-/* With the place of the user's that the instruction comes from in front. */
-smelt_status fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...) {
-    char text[700];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
-    /* The prelude's places have < > around their names. */
-    while (location && (!file_of(location) || strchr(file_of(location), '<')))
-        location = LLVMDILocationGetInlinedAt(location);
-    if (!location || !file_of(location)) return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
-    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", file_of(location),
-                     LLVMDILocationGetLine(location), text);
-}
-
-#define SUBPROGRAM_NAME 2 /* the operand of a DISubprogram */
-
-/* As the source has it; false where nothing says so. */
-static bool name_in_source(struct unit *unit, LLVMValueRef function, char name[200]) {
-    LLVMMetadataRef subprogram = LLVMIsAFunction(function) ? LLVMGetSubprogram(function) : NULL;
-    LLVMValueRef operands[16] = {0}, node;
-    unsigned length;
-    if (!subprogram) return false;
-    node = LLVMMetadataAsValue(unit->context, subprogram);
-    if (LLVMGetMDNodeNumOperands(node) > 16) return false;
-    LLVMGetMDNodeOperands(node, operands);
-    const char *text = operands[SUBPROGRAM_NAME] ? LLVMGetMDString(operands[SUBPROGRAM_NAME], &length) : NULL;
-    if (text) snprintf(name, 200, "%.*s", (int)length, text);
-    return text != NULL;
-}
-
-void plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
-    size_t length;
-    if (name_in_source(unit, value, name)) return;
-    const char *symbol = LLVMGetValueName2(value, &length);
-    snprintf(name, 200, "%s", symbol);
-    if (strncmp(symbol, "_Z", 2) != 0) return;
-    /* Of a variable in a function what stands behind the function's own name and arguments. */
-    const char *start = symbol + 2;
-    for (const char *at = strchr(symbol, 'E'); strstr(symbol, "ZZ") && at; at = strchr(at + 1, 'E'))
-        if (isdigit((unsigned char)at[1])) start = at + 1;
-    for (const char *at = start; *at;) {
-        if (!isdigit((unsigned char)*at)) {
-            at++;
-            continue;
-        }
-        char *text;
-        unsigned long count = strtoul(at, &text, 10);
-        if (!count || count > strlen(text)) break;
-        if (strncmp(text, "_GLOBAL__N_", 11) != 0) snprintf(name, 200, "%.*s", (int)count, text);
-        at = text + count;
-        /* A function in no namespace: its arguments follow. */
-        if (start == symbol + 2 && (*start == 'L' || isdigit((unsigned char)*start))) break;
-        /* What follows are a function's arguments, or template arguments. */
-        if (*at && !isdigit((unsigned char)*at) && *at != 'E') break;
-        if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
-        if (*at == 'E') at++;
-    }
-}
 
 /* The variable a pointer leads into, or NULL. */
 static LLVMValueRef variable_of(LLVMValueRef pointer) {
@@ -107,10 +36,10 @@ static smelt_status check_written(struct unit *unit, LLVMValueRef instruction) {
     LLVMValueRef variable = pointer ? variable_of(pointer) : NULL;
     char name[200];
     if (!variable || space_of(variable) == THREADGROUP_SPACE) return SMELT_OK;
-    plain_name(unit, variable, name);
-    return fail_at(unit, instruction,
-                   "the kernel writes to '%s', which all threads share: such a variable must be constant",
-                   name);
+    unit_plain_name(unit, variable, name);
+    return unit_fail_at(
+        unit, instruction,
+        "the kernel writes to '%s', which all threads share: such a variable must be constant", name);
 }
 
 /* What LLVM would call the C library for: it has no form of these for vectors or GPUs, and results differ
@@ -156,10 +85,11 @@ static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
         LLVMValueRef missing = missing_in(unit, LLVMGetOperand(instruction, (unsigned)i));
         if (!missing) continue;
         char name[200];
-        plain_name(unit, missing, name);
+        unit_plain_name(unit, missing, name);
         bool called = LLVMIsACallInst(instruction) && LLVMGetCalledValue(instruction) == missing;
-        return fail_at(unit, instruction, "%s '%s' is %s but not defined",
-                       LLVMIsAFunction(missing) ? "function" : "variable", name, called ? "called" : "used");
+        return unit_fail_at(unit, instruction, "%s '%s' is %s but not defined",
+                            LLVMIsAFunction(missing) ? "function" : "variable", name,
+                            called ? "called" : "used");
     }
     return SMELT_OK;
 }
@@ -198,8 +128,8 @@ static smelt_status check_builtin(struct unit *unit, LLVMValueRef call, const ch
         /* Those of its own target an engine uses itself. */
         if (own && strncmp(name, own, strlen(own)) == 0) continue;
         const char *quote = strncmp(builtin, "a ", 2) == 0 ? "" : "'";
-        return fail_at(unit, call, "%s%s%s is not supported: kernels have no access to the host", quote,
-                       builtin, quote);
+        return unit_fail_at(unit, call, "%s%s%s is not supported: kernels have no access to the host", quote,
+                            builtin, quote);
     }
     return SMELT_OK;
 }
@@ -208,20 +138,22 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     const char *name = called_name(call);
     TRY(check_builtin(unit, call, name));
-    if (LLVMIsAInlineAsm(callee)) return fail_at(unit, call, "inline assembly is not supported");
+    if (LLVMIsAInlineAsm(callee)) return unit_fail_at(unit, call, "inline assembly is not supported");
     if (intrinsic_of(call) == INTRINSIC_UNSUPPORTED) {
         char words[200];
         snprintf(words, sizeof words, "%s", name + strlen(intrinsic_traits(INTRINSIC_UNSUPPORTED)->name));
         for (char *c = words; *c; c++)
             if (*c == '_') *c = ' ';
-        return fail_at(unit, call, "%s are not supported", words);
+        return unit_fail_at(unit, call, "%s are not supported", words);
     }
     if (strncmp(name + (*name == 1), "air.", 4) == 0)
-        return fail_at(unit, call, "'%s' is an internal function of Metal's library and is not supported",
-                       name + (*name == 1));
+        return unit_fail_at(unit, call,
+                            "'%s' is an internal function of Metal's library and is not supported",
+                            name + (*name == 1));
     char function[32];
     if (is_of_c_library(name, function))
-        return fail_at(unit, call, "'%s' of the C library is not supported; use Metal's functions", function);
+        return unit_fail_at(unit, call, "'%s' of the C library is not supported; use Metal's functions",
+                            function);
     return SMELT_OK;
 }
 
@@ -234,8 +166,8 @@ static smelt_status check_outside_entry(struct unit *unit, LLVMValueRef function
     }
     if (!bound) return SMELT_OK;
     char name[200];
-    plain_name(unit, function, name);
-    return fail_at(
+    unit_plain_name(unit, function, name);
+    return unit_fail_at(
         unit, instruction,
         "function '%s' calls itself or is called through a pointer: it cannot use barriers, simdgroup "
         "functions, positions or threadgroup variables",
@@ -244,7 +176,7 @@ static smelt_status check_outside_entry(struct unit *unit, LLVMValueRef function
 
 static smelt_status check_instruction(struct unit *unit, LLVMValueRef function, LLVMValueRef instruction) {
     if (LLVMIsAAllocaInst(instruction) && !LLVMIsAConstantInt(LLVMGetOperand(instruction, 0)))
-        return fail_at(unit, instruction, "an array whose size is not constant is not supported");
+        return unit_fail_at(unit, instruction, "an array whose size is not constant is not supported");
     if (LLVMIsACallInst(instruction)) TRY(check_call(unit, instruction));
     TRY(check_defined(unit, instruction));
     TRY(check_written(unit, instruction));
@@ -263,22 +195,16 @@ static bool may_write(LLVMValueRef function) {
     return !attribute || (LLVMGetEnumAttributeValue(attribute) & MEMORY_WRITES) != 0;
 }
 
-bool calls_itself(struct unit *unit, LLVMValueRef call, char name[200]) {
-    LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
-    if (!callee || !LLVMIsAFunction(callee) || LLVMIsDeclaration(callee)) return false;
-    plain_name(unit, callee, name);
-    return true;
-}
-
 /* A call that writes nothing may stay: the engine does it once, if it is the same for all lanes. */
 static smelt_status check_for_lanes(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     char name[200];
     if (LLVMIsAInlineAsm(callee)) return SMELT_OK;
-    if (LLVMIsAFunction(callee) && !(calls_itself(unit, call, name) && may_write(callee))) return SMELT_OK;
+    if (LLVMIsAFunction(callee) && !(unit_calls_itself(unit, call, name) && may_write(callee)))
+        return SMELT_OK;
     unit->refused = true;
-    return LLVMIsAFunction(callee) ? fail_at(unit, call, CALLS_ITSELF, name)
-                                   : fail_at(unit, call, "it calls a function through a pointer");
+    return LLVMIsAFunction(callee) ? unit_fail_at(unit, call, CALLS_ITSELF, name)
+                                   : unit_fail_at(unit, call, "it calls a function through a pointer");
 }
 
 static smelt_status check_calls(struct unit *unit) {

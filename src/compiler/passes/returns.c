@@ -25,7 +25,7 @@ static bool has_effect(LLVMValueRef i) {
     return true;
 }
 
-bool block_has_effect(LLVMBasicBlockRef block) {
+bool returns_has_effect(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(i, block) {
         if (has_effect(i)) return true;
     }
@@ -36,7 +36,7 @@ bool block_has_effect(LLVMBasicBlockRef block) {
 static bool *find_effects(const struct flow *flow, struct arena *arena) {
     bool *effects = arena_alloc(arena, (size_t)flow->block_count);
     for (int i = 0; effects && i < flow->block_count; i++)
-        effects[i] = block_has_effect(flow->blocks[i].block);
+        effects[i] = returns_has_effect(flow->blocks[i].block);
     if (effects) flow_spread(flow, effects);
     return effects;
 }

@@ -230,7 +230,7 @@ static void guard_load(struct unit *unit, LLVMValueRef load, const struct demand
     LLVMPositionBuilderBefore(b, load);
     LLVMValueRef condition = any_demand(unit, demand);
     LLVMValueRef behind = LLVMGetNextInstruction(load);
-    LLVMBasicBlockRef rest = split_block(unit, behind);
+    LLVMBasicBlockRef rest = flow_split_block(unit, behind);
     LLVMBasicBlockRef taken =
         LLVMAppendBasicBlockInContext(unit->context, LLVMGetBasicBlockParent(before), "wanted");
     LLVMMoveBasicBlockAfter(taken, before);
@@ -313,7 +313,7 @@ static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
         successor = (int)s;
     }
     if (successor < 0) return false;
-    LLVMBasicBlockRef middle = split_edge(unit, block, (unsigned)successor);
+    LLVMBasicBlockRef middle = flow_split_edge(unit, block, (unsigned)successor);
     LLVMInstructionRemoveFromParent(load);
     LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(middle));
     LLVMInsertIntoBuilder(unit->builder, load);

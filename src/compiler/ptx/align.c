@@ -28,8 +28,8 @@ static bool is_access(LLVMValueRef instruction) {
 
 static bool is_open(struct unit *unit, LLVMValueRef access) {
     unsigned claimed = LLVMGetAlignment(access);
-    if (claimed <= element_alignment(unit, accessed_type(access))) return false;
-    return claimed >> 1 >> known_zeros(unit, address_of(access)) != 0;
+    if (claimed <= alignment_of_element(unit, accessed_type(access))) return false;
+    return claimed >> 1 >> ptx_known_zeros(unit, address_of(access)) != 0;
 }
 
 /* ---- The question. */
@@ -44,7 +44,7 @@ static void add_term(struct question *q, LLVMValueRef value, uint64_t step, int 
     LLVMBuilderRef b = q->unit->builder;
     LLVMTypeRef i32 = type_i32(q->unit);
     unsigned of_step = step ? (unsigned)__builtin_ctzll(step) : 63;
-    if (of_step + known_zeros(q->unit, value) >= q->zeros) return;
+    if (of_step + ptx_known_zeros(q->unit, value) >= q->zeros) return;
     LLVMOpcode opcode = LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value) : LLVMCall;
     bool sum = opcode == LLVMAdd || (opcode == LLVMOr && LLVMGetIsDisjoint(value));
     bool cast = opcode == LLVMZExt || opcode == LLVMSExt || opcode == LLVMTrunc;
@@ -78,7 +78,7 @@ static void add_element(struct question *q, LLVMValueRef gep) {
 /* i1: is the address a multiple of so many bytes? Built at the builder's place. */
 static LLVMValueRef ask(struct unit *unit, LLVMValueRef address, unsigned bytes) {
     struct question q = {.unit = unit, .zeros = (unsigned)__builtin_ctz(bytes)};
-    for (; LLVMIsAGetElementPtrInst(address) && known_zeros(unit, address) < q.zeros;
+    for (; LLVMIsAGetElementPtrInst(address) && ptx_known_zeros(unit, address) < q.zeros;
          address = LLVMGetOperand(address, 0))
         add_element(&q, address);
     add_term(&q, address, 1, 0);
@@ -135,7 +135,7 @@ static bool settle(struct unit *unit) {
             widen(unit, instruction);
             asks = true;
         } else {
-            LLVMSetAlignment(instruction, element_alignment(unit, accessed_type(instruction)));
+            LLVMSetAlignment(instruction, alignment_of_element(unit, accessed_type(instruction)));
         }
     }
     return asks;
@@ -143,9 +143,9 @@ static bool settle(struct unit *unit) {
 
 smelt_status pass_ptx_align(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
-    FOR_EACH_INSTRUCTION(instruction, block) settle_copied_alignment(unit, instruction);
+    FOR_EACH_INSTRUCTION(instruction, block) alignment_settle_copy(unit, instruction);
     if (!has_open(unit)) return SMELT_OK;
-    TRY(run_ptx_passes(unit, "function(load-store-vectorizer)"));
+    TRY(ptx_run_passes(unit, "function(load-store-vectorizer)"));
     if (!settle(unit)) return SMELT_OK;
-    return run_ptx_passes(unit, "function(early-cse,instsimplify,loop-mssa(licm),early-cse,adce)");
+    return ptx_run_passes(unit, "function(early-cse,instsimplify,loop-mssa(licm),early-cse,adce)");
 }

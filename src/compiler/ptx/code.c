@@ -25,7 +25,7 @@ static smelt_status open_machine(struct unit *unit, LLVMTargetMachineRef *machin
                     : unit_fail(unit, SMELT_ERROR_INTERNAL, "no code generator for %s", unit->request->cpu);
 }
 
-smelt_status run_ptx_passes(struct unit *unit, const char *passes) {
+smelt_status ptx_run_passes(struct unit *unit, const char *passes) {
     LLVMTargetMachineRef machine = NULL;
     TRY(open_machine(unit, &machine));
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -89,7 +89,7 @@ static smelt_status keep_ptx(struct unit *unit, const char *made) {
     /* PTX is text, whose end counts. */
     size_t size = ptx.length + (unit->request->output != COMPILE_ASM);
     smelt_status status = ptx.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for PTX")
-                                     : keep_code(unit, text_string(&ptx), size);
+                                     : unit_keep_code(unit, text_string(&ptx), size);
     text_free(&ptx);
     return status;
 }

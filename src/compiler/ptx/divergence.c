@@ -12,88 +12,7 @@
 
 #define MARK "smelt.divergent"
 
-bool has_whole_warps(const struct code_shape *shape) {
-    uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
-    return threads && threads % 32 == 0 && !shape->masked;
-}
-
-/* ---- The set of values that differ. */
-
-struct differing {
-    LLVMValueRef value;
-    uint64_t bits;
-};
-
-static struct differing *slot_of(struct differing *table, size_t capacity, LLVMValueRef value) {
-    size_t at = (size_t)((uintptr_t)value >> 4) * 0x9e3779b97f4a7c15u >> 20 & (capacity - 1);
-    while (table[at].value && table[at].value != value) at = (at + 1) & (capacity - 1);
-    return &table[at];
-}
-
-uint64_t differing_bits(const struct divergence *d, LLVMValueRef value) {
-    if (!d->value_capacity) return 0;
-    return slot_of(d->values, d->value_capacity, value)->bits;
-}
-
-static void grow(struct divergence *d) {
-    size_t capacity = d->value_capacity ? 2 * d->value_capacity : 256;
-    struct differing *table = arena_alloc(&d->arena, capacity * sizeof *table);
-    if (!table) return;
-    for (size_t i = 0; i < d->value_capacity; i++)
-        if (d->values[i].value) *slot_of(table, capacity, d->values[i].value) = d->values[i];
-    d->values = table;
-    d->value_capacity = capacity;
-}
-
-static bool add_bits(struct divergence *d, LLVMValueRef value, uint64_t bits) {
-    if ((differing_bits(d, value) & bits) == bits) return false;
-    if (2 * d->value_count >= d->value_capacity) grow(d);
-    if (d->arena.failed) return false;
-    struct differing *slot = slot_of(d->values, d->value_capacity, value);
-    d->value_count += slot->value == NULL;
-    slot->value = value;
-    slot->bits |= bits;
-    return true;
-}
-
 /* ---- Blocks. */
-
-struct place_of_block {
-    LLVMBasicBlockRef block;
-    int place;
-};
-
-static int compare_blocks(const void *a, const void *b) {
-    const struct place_of_block *p = a, *q = b;
-    return p->block < q->block ? -1 : p->block > q->block;
-}
-
-int place_of(const struct divergence *d, LLVMBasicBlockRef block) {
-    struct place_of_block key = {block, 0};
-    const struct place_of_block *found =
-        bsearch(&key, d->by_block, (size_t)d->block_count, sizeof key, compare_blocks);
-    return found ? found->place : -1;
-}
-
-static void index_blocks(struct divergence *d) {
-    d->by_block = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *d->by_block);
-    if (!d->by_block) return;
-    for (int i = 0; i < d->block_count; i++) d->by_block[i] = (struct place_of_block){d->blocks[i].block, i};
-    qsort(d->by_block, (size_t)d->block_count, sizeof *d->by_block, compare_blocks);
-}
-
-bool lies_within(const struct divergence *d, int place, int loop) {
-    return loop < 0 || (place >= d->loops[loop].header && place <= d->loops[loop].last);
-}
-
-bool is_end(LLVMBasicBlockRef block) {
-    FOR_EACH_INSTRUCTION(instruction, block) {
-        LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
-        if (opcode == LLVMRet || opcode == LLVMUnreachable) return true;
-        if (intrinsic_of(instruction) != INTRINSIC_THREAD_RETURN) return false;
-    }
-    return false;
-}
 
 static bool is_dominated(const struct divergence *d, int place, int by) {
     while (place > by) place = d->blocks[place].dominator;
@@ -123,7 +42,7 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
 
 static bool operates(const struct divergence *d, const int *way, int count) {
     for (int i = 0; i < count; i++) FOR_EACH_INSTRUCTION(instruction, d->blocks[way[i]].block) {
-            if (is_operation(instruction)) return true;
+            if (divergence_is_operation(instruction)) return true;
         }
     return false;
 }
@@ -150,7 +69,8 @@ static void find_leaves(struct divergence *d) {
     bool *idle = arena_alloc(&d->arena, count);
     if (d->arena.failed) return;
     find_idle(d, idle);
-    for (int place = 0; place < d->block_count; place++) ends[place] = is_end(d->blocks[place].block);
+    for (int place = 0; place < d->block_count; place++)
+        ends[place] = divergence_is_end(d->blocks[place].block);
     for (int place = 0; place < d->block_count; place++) {
         struct divergence_block *block = &d->blocks[place];
         block->leaf |= ends[place];
@@ -165,7 +85,7 @@ static void find_leaves(struct divergence *d) {
 
 static void find_waits(struct divergence *d) {
     for (int place = 0; place < d->block_count; place++)
-        d->blocks[place].waits = has_threadgroup_barrier(d->blocks[place].block);
+        d->blocks[place].waits = divergence_has_barrier(d->blocks[place].block);
     for (bool changed = true; changed;) {
         changed = false;
         for (int place = d->block_count - 1; place >= 0; place--) {
@@ -215,7 +135,7 @@ static void put_in_order(struct placing *p, int first, int loop) {
 
 static bool holds_barrier(const struct flow *flow, int loop) {
     for (int i = flow->loops[loop].header; i < flow->block_count; i++)
-        if (loop_lies_in(flow, flow->blocks[i].loop, loop) && has_threadgroup_barrier(flow->blocks[i].block))
+        if (loop_lies_in(flow, flow->blocks[i].loop, loop) && divergence_has_barrier(flow->blocks[i].block))
             return true;
     return false;
 }
@@ -223,7 +143,7 @@ static bool holds_barrier(const struct flow *flow, int loop) {
 /* The innermost loop with a barrier that is left by the one edge to the block, or -1. */
 static int find_waiting_loop(const struct flow *flow, int index) {
     const struct flow_block *block = &flow->blocks[index];
-    if (block->predecessor_count != 1 || is_end(block->block)) return -1;
+    if (block->predecessor_count != 1 || divergence_is_end(block->block)) return -1;
     int loop = flow->blocks[block->predecessors[0]].loop;
     while (loop >= 0 && !loop_lies_in(flow, block->loop, loop)) {
         if (holds_barrier(flow, loop)) return loop;
@@ -242,10 +162,10 @@ static int find_last_way(const struct flow *flow, int first, int *way, bool *see
     for (int next = 0; next < count && alone; next++) {
         LLVMBasicBlockRef block = flow->blocks[way[next]].block;
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
-        alone = !has_threadgroup_barrier(block);
+        alone = !divergence_has_barrier(block);
         for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
             int target = flow_index(flow, LLVMGetSuccessor(terminator, s));
-            if (seen[target] || is_end(flow->blocks[target].block)) continue;
+            if (seen[target] || divergence_is_end(flow->blocks[target].block)) continue;
             alone &= flow_dominates(flow, first, target);
             seen[target] = true;
             way[count++] = target;
@@ -277,7 +197,7 @@ static void keep_ways_in_loops(struct divergence *d, struct flow *flow) {
 
 static bool is_never(const struct flow *flow, int from, int to) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
-    return is_never_taken(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[to].block;
+    return phases_is_never(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[to].block;
 }
 
 /* By flow index: blocks to which only edges lead that nobody takes. Such edges have made ways parts of loops,
@@ -334,7 +254,7 @@ static smelt_status find_blocks(struct divergence *d) {
         for (int i = 0; i < flow.loop_count; i++) d->loops[i].parent = flow.loops[i].parent;
         put_in_order(&placing, 0, -1);
         copy_edges(d, &flow, placing.place);
-        index_blocks(d);
+        divergence_index_blocks(d);
         if (!d->arena.failed) find_waits(d);
         if (!d->arena.failed) find_leaves(d);
     }
@@ -349,13 +269,13 @@ static bool analyse_block(struct divergence *d, int place) {
     bool changed = false;
     FOR_EACH_INSTRUCTION(instruction, block->block) {
         if (LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVoidTypeKind)
-            changed |= add_bits(d, instruction, differing_in_result(d, instruction, place));
+            changed |= divergence_add_bits(d, instruction, divergence_in_result(d, instruction, place));
     }
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->block);
     if (block->divergent || block->successor_count < 2) return changed;
     LLVMValueRef condition =
         LLVMIsABranchInst(terminator) ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0);
-    if (!differing_in_operand(d, condition, place)) return changed;
+    if (!divergence_in_operand(d, condition, place)) return changed;
     divergence_part(d, place);
     return true;
 }
@@ -401,35 +321,4 @@ smelt_status divergence_find_marked(struct unit *unit, struct divergence *d) {
 
 void divergence_free(struct divergence *d) {
     arena_free(&d->arena);
-}
-
-/* ---- Questions. */
-
-bool is_reached_by_all(const struct divergence *d, int place) {
-    const struct divergence_block *block = &d->blocks[place];
-    for (int w = 0; w < d->region_words; w++)
-        if (block->regions[w]) return false;
-    for (int loop = block->loop; loop >= 0; loop = d->loops[loop].parent) {
-        if (d->loops[loop].divergent) return false;
-        const uint64_t *around = d->blocks[d->loops[loop].header].regions;
-        for (int w = 0; w < d->region_words; w++)
-            if (around[w]) return false;
-    }
-    return true;
-}
-
-bool is_reached_together(const struct divergence *d, int place) {
-    return is_reached_by_all(d, place) && !d->blocks[place].trails;
-}
-
-int place_above(const struct divergence *d, int place) {
-    int level = d->blocks[place].loop, above = d->blocks[place].dominator;
-    if (level >= 0 && d->loops[level].header == place) level = d->loops[level].parent;
-    while (d->blocks[above].loop != level) above = d->blocks[above].dominator;
-    return above;
-}
-
-bool is_reached_from(const struct divergence *d, int above, int below) {
-    return memcmp(d->blocks[above].regions, d->blocks[below].regions,
-                  (size_t)d->region_words * sizeof *d->blocks[above].regions) == 0;
 }

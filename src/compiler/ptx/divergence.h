@@ -56,41 +56,46 @@ void divergence_mark(const struct divergence *d);
 void divergence_mark_branch(struct unit *unit, LLVMValueRef branch);
 void divergence_free(struct divergence *d);
 
-/* The bits in which lanes that compute the value together may differ. */
-uint64_t differing_bits(const struct divergence *d, LLVMValueRef value);
+/* found.c — for divergence.c: lanes that compute the value may differ in these bits, too; did that change
+ * anything? */
+bool divergence_add_bits(struct divergence *d, LLVMValueRef value, uint64_t bits);
+void divergence_index_blocks(struct divergence *d);
+
+/* found.c — the bits in which lanes that compute the value together may differ. */
+uint64_t divergence_bits(const struct divergence *d, LLVMValueRef value);
 
 /* The place of a block, or -1: it is not reachable. */
-int place_of(const struct divergence *d, LLVMBasicBlockRef block);
-bool lies_within(const struct divergence *d, int place, int loop);
+int divergence_place(const struct divergence *d, LLVMBasicBlockRef block);
+bool divergence_is_within(const struct divergence *d, int place, int loop);
 /* Do all lanes come here together that have not ended, and are not on a way out of their own? */
-bool is_reached_by_all(const struct divergence *d, int place);
+bool divergence_reached_by_all(const struct divergence *d, int place);
 /* Do all come that have not ended? */
-bool is_reached_together(const struct divergence *d, int place);
+bool divergence_reached_together(const struct divergence *d, int place);
 /* `above` dominates `below`, in the same round of the same loops: does every lane that runs it, and does not
  * end, come to `below`? */
-bool is_reached_from(const struct divergence *d, int above, int below);
+bool divergence_reached_from(const struct divergence *d, int above, int below);
 /* The nearest dominator of a block in the same round of the same loops; a loop's header counts as standing
  * before the loop. The entry's is itself. */
-int place_above(const struct divergence *d, int place);
+int divergence_place_above(const struct divergence *d, int place);
 
 /* values.c — a simdgroup operation or a barrier of either kind. */
-bool is_operation(LLVMValueRef instruction);
-bool is_threadgroup_barrier(LLVMValueRef instruction);
-bool has_threadgroup_barrier(LLVMBasicBlockRef block);
+bool divergence_is_operation(LLVMValueRef instruction);
+bool divergence_is_barrier(LLVMValueRef instruction);
+bool divergence_has_barrier(LLVMBasicBlockRef block);
 /* The block is nothing but the thread's end. */
-bool is_end(LLVMBasicBlockRef block);
+bool divergence_is_end(LLVMBasicBlockRef block);
 
 /* Every warp has 32 threads. */
-bool has_whole_warps(const struct code_shape *shape);
+bool divergence_whole_warps(const struct code_shape *shape);
 
 /* paths.c — does the block send lanes to a way apart, and others to where a barrier may come? */
-bool leaves_for_good(const struct divergence *d, int from, int target);
+bool divergence_leaves_for_good(const struct divergence *d, int from, int target);
 
 /* paths.c — for divergence.c: the branch sends lanes different ways. */
 void divergence_part(struct divergence *d, int place);
 
 /* values.c — for divergence.c: the bits of an instruction's result, from those of its operands. */
-uint64_t differing_in_result(const struct divergence *d, LLVMValueRef instruction, int place);
-uint64_t differing_in_operand(const struct divergence *d, LLVMValueRef operand, int place);
+uint64_t divergence_in_result(const struct divergence *d, LLVMValueRef instruction, int place);
+uint64_t divergence_in_operand(const struct divergence *d, LLVMValueRef operand, int place);
 
 #endif

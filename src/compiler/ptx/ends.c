@@ -6,11 +6,11 @@
 
 static bool goes_on_without(const struct divergence *d, int place) {
     const struct divergence_block *block = &d->blocks[place];
-    return block->divergent || block->leaf || !is_reached_together(d, place);
+    return block->divergent || block->leaf || !divergence_reached_together(d, place);
 }
 
 static void end_here(struct unit *unit, LLVMBasicBlockRef block, unsigned successor) {
-    LLVMBasicBlockRef edge = split_edge(unit, block, successor);
+    LLVMBasicBlockRef edge = flow_split_edge(unit, block, successor);
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
     LLVMPositionBuilderAtEnd(unit->builder, edge);
     /* Not LLVM's own exit, before which it drops stores as if nobody read them. */
@@ -23,7 +23,7 @@ void ptx_end_lanes(const struct divergence *d) {
         if (!goes_on_without(d, place)) continue;
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[place].block);
         for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++)
-            if (is_end(LLVMGetSuccessor(branch, s))) end_here(d->unit, d->blocks[place].block, s);
+            if (divergence_is_end(LLVMGetSuccessor(branch, s))) end_here(d->unit, d->blocks[place].block, s);
     }
 }
 
@@ -52,13 +52,14 @@ struct parting {
 
 static bool some_wait(const struct divergence *d) {
     for (int place = 0; place < d->block_count; place++)
-        if (has_threadgroup_barrier(d->blocks[place].block) && !is_reached_together(d, place)) return true;
+        if (divergence_has_barrier(d->blocks[place].block) && !divergence_reached_together(d, place))
+            return true;
     return false;
 }
 
 static bool operates_here(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(instruction, block) {
-        if (is_operation(instruction) && !is_threadgroup_barrier(instruction)) return true;
+        if (divergence_is_operation(instruction) && !divergence_is_barrier(instruction)) return true;
     }
     return false;
 }
@@ -68,7 +69,7 @@ static void find_what_comes(struct parting *p) {
         changed = false;
         for (int place = p->d->block_count - 1; place >= 0; place--) {
             const struct divergence_block *block = &p->d->blocks[place];
-            bool waits = has_threadgroup_barrier(block->block), operates = operates_here(block->block);
+            bool waits = divergence_has_barrier(block->block), operates = operates_here(block->block);
             for (int s = 0; s < block->successor_count; s++) {
                 waits |= p->waits[block->successors[s]];
                 operates |= p->operates[block->successors[s]];
@@ -89,8 +90,9 @@ static void find_exits(struct parting *p, const struct flow *flow, const struct 
         for (int s = 0; s < d->blocks[place].successor_count; s++)
             some_go_on |= p->waits[d->blocks[place].successors[s]];
         for (unsigned s = 0; some_go_on && s < LLVMGetNumSuccessors(branch); s++) {
-            int target = place_of(d, LLVMGetSuccessor(branch, s));
-            if (p->waits[target] || is_end(d->blocks[target].block) || is_never_taken(branch, s)) continue;
+            int target = divergence_place(d, LLVMGetSuccessor(branch, s));
+            if (p->waits[target] || divergence_is_end(d->blocks[target].block) || phases_is_never(branch, s))
+                continue;
             struct phase phase = phase_left(flow, phases, flow_index(flow, d->blocks[place].block));
             p->exits[p->exit_count++] = (struct exit_edge){branch, s, target, phase, p->operates[target]};
         }
@@ -98,7 +100,7 @@ static void find_exits(struct parting *p, const struct flow *flow, const struct 
 }
 
 static void list(struct parting *p, int place) {
-    bool listed = is_end(p->d->blocks[place].block);
+    bool listed = divergence_is_end(p->d->blocks[place].block);
     for (int i = 0; i < p->count && !listed; i++) listed = p->way[i] == place;
     if (!listed) p->way[p->count++] = place;
 }
@@ -106,7 +108,7 @@ static void list(struct parting *p, int place) {
 static void lead_to_copies(const struct parting *p, LLVMBasicBlockRef copy) {
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(copy);
     for (unsigned s = 0; s < LLVMGetNumSuccessors(terminator); s++) {
-        LLVMBasicBlockRef own = p->copies[place_of(p->d, LLVMGetSuccessor(terminator, s))];
+        LLVMBasicBlockRef own = p->copies[divergence_place(p->d, LLVMGetSuccessor(terminator, s))];
         if (own) LLVMSetSuccessor(terminator, s, own);
     }
 }
@@ -128,7 +130,7 @@ static void copy_way(struct parting *p, const struct exit_edge *exit) {
         for (int s = 0; s < d->blocks[place].successor_count; s++) list(p, d->blocks[place].successors[s]);
     }
     for (int i = 0; i < p->count; i++)
-        copy_lone_block(p->unit, d->blocks[p->way[i]].block, p->copies[p->way[i]]);
+        phases_copy_block(p->unit, d->blocks[p->way[i]].block, p->copies[p->way[i]]);
     for (int i = 0; i < p->count; i++) lead_to_copies(p, p->copies[p->way[i]]);
     for (int e = 0; e < p->exit_count; e++)
         if (leave_together(exit, &p->exits[e]))
@@ -165,10 +167,10 @@ smelt_status ptx_lanes_part(struct unit *unit, struct divergence *d) {
     TRY(divergence_find(unit, d));
     if (d->irreducible || !some_wait(d)) return SMELT_OK;
     divergence_free(d);
-    TRY(run_ptx_passes(unit, "function(lower-switch,reg2mem)"));
+    TRY(ptx_run_passes(unit, "function(lower-switch,reg2mem)"));
     TRY(divergence_find(unit, d));
     TRY(part(unit, d));
     divergence_free(d);
-    TRY(run_ptx_passes(unit, "function(mem2reg)"));
+    TRY(ptx_run_passes(unit, "function(mem2reg)"));
     return divergence_find(unit, d);
 }

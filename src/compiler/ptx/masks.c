@@ -6,16 +6,16 @@ enum mask_source ptx_mask_source(const struct divergence *d, int place, int *fro
     const struct divergence_block *block = &d->blocks[place];
     bool header = block->loop >= 0 && d->loops[block->loop].header == place;
     *from = -1;
-    if (is_reached_by_all(d, place)) return MASK_FULL;
+    if (divergence_reached_by_all(d, place)) return MASK_FULL;
     if (header && d->loops[block->loop].divergent) return MASK_OF_ROUNDS;
     int level = header ? d->loops[block->loop].parent : block->loop, entries = 0, entry = -1;
-    int above = place_above(d, place);
-    if (is_reached_from(d, above, place)) {
+    int above = divergence_place_above(d, place);
+    if (divergence_reached_from(d, above, place)) {
         *from = above;
         return MASK_FROM_ABOVE;
     }
     for (int p = 0; p < block->predecessor_count; p++) {
-        if (header && lies_within(d, block->predecessors[p], block->loop)) continue;
+        if (header && divergence_is_within(d, block->predecessors[p], block->loop)) continue;
         entry = block->predecessors[p];
         entries++;
     }
@@ -80,7 +80,7 @@ static LLVMValueRef mask_of_rounds(struct ptx_masks *m, int place) {
     m->of_block[place] = phi;
     for (int p = 0; p < block->predecessor_count; p++) {
         LLVMValueRef mask = mask_of_edge(m, block->predecessors[p], place);
-        if (mask == m->full && !has_whole_warps(&m->unit->request->shape)) mask = existing_lanes(m);
+        if (mask == m->full && !divergence_whole_warps(&m->unit->request->shape)) mask = existing_lanes(m);
         LLVMAddIncoming(phi, &mask, &m->d->blocks[block->predecessors[p]].block, 1);
     }
     add_never_taken(m, place, phi);
@@ -122,7 +122,7 @@ struct ptx_lanes ptx_lanes_at(struct ptx_masks *m, int place) {
     bool full = lanes.mask == m->full;
     if (full && !block->short_of) {
         lanes.from_first = true;
-        if (!has_whole_warps(&m->unit->request->shape)) lanes.active = existing_lanes(m);
+        if (!divergence_whole_warps(&m->unit->request->shape)) lanes.active = existing_lanes(m);
     } else if (!block->short_of) {
         lanes.active = lanes.mask; /* of votes alone */
     } else {

@@ -28,22 +28,6 @@ struct plain {
     struct spread *spread;
 };
 
-LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
-                      unsigned count, bool together) {
-    LLVMTypeRef types[2];
-    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
-    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
-    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
-    if (!function) {
-        function = LLVMAddFunction(unit->module, name, type);
-        if (together)
-            LLVMAddAttributeAtIndex(
-                function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-                LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
-    }
-    return LLVMBuildCall2(unit->builder, type, function, arguments, count, "");
-}
-
 /* The warp's own instruction keeps the lane's bits outside of `fixed`, and takes the others from it: no index
  * is computed. */
 static LLVMValueRef shuffle_whole(struct unit *unit, LLVMValueRef value, unsigned kept, unsigned fixed) {
@@ -64,8 +48,8 @@ static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, 
     LLVMValueRef from = LLVMBuildOr(b, LLVMBuildAnd(b, plain->lane, constant_i32(unit, kept), ""),
                                     constant_i32(unit, fixed), "");
     LLVMValueRef arguments[2] = {bits, from};
-    LLVMValueRef moved = call_own(unit, intrinsic_traits(INTRINSIC_SIMD_SHUFFLE_I32)->name, type_i32(unit),
-                                  arguments, 2, true);
+    LLVMValueRef moved = matrix_call(unit, intrinsic_traits(INTRINSIC_SIMD_SHUFFLE_I32)->name, type_i32(unit),
+                                     arguments, 2, true);
     LLVMValueRef there =
         LLVMBuildAnd(b, LLVMBuildLShr(b, plain->present, from, ""), constant_i32(unit, 1), "");
     LLVMValueRef is_there = LLVMBuildICmp(b, LLVMIntNE, there, constant_i32(unit, 0), "");
@@ -103,9 +87,9 @@ static smelt_status make_plain(struct matrices *m, struct product_group *group, 
             if (!plain.whole && !plain.lane) {
                 LLVMValueRef yes = LLVMConstInt(LLVMInt1TypeInContext(unit->context), 1, false);
                 plain.lane =
-                    call_own(unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(unit), NULL, 0, false);
-                plain.present = call_own(unit, intrinsic_traits(INTRINSIC_SIMD_BALLOT)->name, type_i32(unit),
-                                         &yes, 1, true);
+                    matrix_call(unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(unit), NULL, 0, false);
+                plain.present = matrix_call(unit, intrinsic_traits(INTRINSIC_SIMD_BALLOT)->name,
+                                            type_i32(unit), &yes, 1, true);
             }
             LLVMValueRef factors[3] = {spread_out(&plain, k % 2 ? p->odd : p->even, true, k),
                                        spread_out(&plain, p->right, false, k), sums[i]};
@@ -144,35 +128,16 @@ static bool needs(const struct collection *c, LLVMValueRef instruction) {
 
 /* ---- What is known of lanes. */
 
-bool is_together(const struct matrices *m, LLVMBasicBlockRef block) {
-    const struct divergence *d = &m->divergence;
-    int place = place_of(d, block);
-    return place >= 0 && !d->irreducible && has_whole_warps(&m->unit->request->shape) &&
-           is_reached_by_all(d, place) && !d->blocks[place].short_of;
-}
-
-bool is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block) {
-    const struct divergence *d = &m->divergence;
-    return !d->irreducible && !differing_in_operand(d, value, place_of(d, block));
-}
-
-bool is_plain_assembly(LLVMValueRef instruction) {
-    if (!LLVMIsACallInst(instruction) || !LLVMIsAInlineAsm(LLVMGetCalledValue(instruction))) return false;
-    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
-    return !LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction)) &&
-           !LLVMGetCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-}
-
 /* May be done later in its block. */
 static bool only_computes(LLVMValueRef instruction) {
-    return is_plain_assembly(instruction) || LLVMIsABinaryOperator(instruction) ||
+    return matrix_is_assembly(instruction) || LLVMIsABinaryOperator(instruction) ||
            LLVMIsACastInst(instruction) || LLVMIsACmpInst(instruction) || LLVMIsASelectInst(instruction) ||
            LLVMGetInstructionOpcode(instruction) == LLVMFNeg;
 }
 
 /* Other lanes may be waited for there, or left behind. */
 static bool brings_lanes_together(LLVMValueRef instruction) {
-    if (!LLVMIsACallInst(instruction) || is_plain_assembly(instruction)) return false;
+    if (!LLVMIsACallInst(instruction) || matrix_is_assembly(instruction)) return false;
     LLVMValueRef callee = LLVMGetCalledValue(instruction);
     if (!LLVMIsAFunction(callee)) return true;
     unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
@@ -186,7 +151,7 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
     if (!c->group.count) return SMELT_OK;
     c->m.place = end;
     LLVMPositionBuilderBefore(b, end);
-    if (c->whole) TRY(make_tensor_products(&c->m, &c->group));
+    if (c->whole) TRY(matrix_tensor_products(&c->m, &c->group));
     TRY(make_plain(&c->m, &c->group, c->whole));
     for (int i = 0; i < c->waiting_count; i++) {
         LLVMInstructionRemoveFromParent(c->waiting[i]);
@@ -225,13 +190,13 @@ static smelt_status lower_products(struct collection *c) {
     struct matrices *m = &c->m;
     for (int i = 0; i < m->flow.block_count; i++) {
         m->block = m->flow.blocks[i].block;
-        c->whole = is_together(m, m->block);
+        c->whole = matrix_is_together(m, m->block);
         FOR_EACH_INSTRUCTION(instruction, m->block) {
             TRY(collect(c, instruction));
         }
     }
-    load_operands(m);
-    return resolve_sums(m);
+    matrix_load_operands(m);
+    return matrix_resolve_sums(m);
 }
 
 smelt_status pass_ptx_matrix(struct unit *unit) {

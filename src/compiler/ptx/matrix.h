@@ -45,35 +45,35 @@ struct matrices {
 };
 
 /* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
-LLVMValueRef call_own(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
-                      unsigned count, bool together);
+LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                         unsigned count, bool together);
 
 /* All 32 lanes run the block together. */
-bool is_together(const struct matrices *m, LLVMBasicBlockRef block);
+bool matrix_is_together(const struct matrices *m, LLVMBasicBlockRef block);
 /* What a block takes the value for is the same in all lanes. Not for values that the pass added. */
-bool is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
+bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
 /* Assembly that makes a lane's value of the lane's own, and does no more. */
-bool is_plain_assembly(LLVMValueRef instruction);
+bool matrix_is_assembly(LLVMValueRef instruction);
 
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
-smelt_status make_tensor_products(struct matrices *m, struct product_group *group);
+smelt_status matrix_tensor_products(struct matrices *m, struct product_group *group);
 
 /* … and, once all are made, loads the operands. */
-void load_operands(struct matrices *m);
+void matrix_load_operands(struct matrices *m);
 
 /* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */
-LLVMValueRef lane_number(struct matrices *m);
-LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value);
+LLVMValueRef matrix_lane(struct matrices *m);
+LLVMValueRef matrix_take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value);
 /* A call of assembly without effects that all lanes run together. `memory`: LLVM's attribute. */
 #define MEMORY_NONE 0x00
 #define MEMORY_READ 0x15
-void set_together(struct unit *unit, LLVMValueRef call, uint64_t memory);
+void matrix_set_together(struct unit *unit, LLVMValueRef call, uint64_t memory);
 
 /* matrix_sums.c — sums lie in the tensor cores' layout from product to product, through phis too; they are
  * brought to Metal's, or from it, where that cannot be. While products are made, marks stand for these
  * moves. */
-LLVMValueRef mark_to_tensor(struct matrices *m, LLVMValueRef value);
-LLVMValueRef mark_from_tensor(struct matrices *m, LLVMValueRef value);
-smelt_status resolve_sums(struct matrices *m);
+LLVMValueRef matrix_mark_to_tensor(struct matrices *m, LLVMValueRef value);
+LLVMValueRef matrix_mark_from_tensor(struct matrices *m, LLVMValueRef value);
+smelt_status matrix_resolve_sums(struct matrices *m);
 
 #endif

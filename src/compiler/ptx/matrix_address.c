@@ -96,13 +96,13 @@ static bool extend(struct address *a, unsigned from, bool sign) {
 
 /* The thread's index stands for that of its simdgroup's first lane. */
 static unsigned zeros_of_term(struct matrices *m, LLVMValueRef value) {
-    return intrinsic_of(value) == INTRINSIC_THREAD_INDEX ? 5 : known_zeros(m->unit, value);
+    return intrinsic_of(value) == INTRINSIC_THREAD_INDEX ? 5 : ptx_known_zeros(m->unit, value);
 }
 
-uint64_t alignment_of(struct matrices *m, const struct address *address, int lane) {
-    unsigned zeros = zeros_of_number((uint64_t)address->number[lane]);
+uint64_t address_alignment(struct matrices *m, const struct address *address, int lane) {
+    unsigned zeros = ptx_zeros_of((uint64_t)address->number[lane]);
     for (int t = 0; t < address->count; t++) {
-        unsigned of_times = zeros_of_number((uint64_t)address->terms[t].times[lane]);
+        unsigned of_times = ptx_zeros_of((uint64_t)address->terms[t].times[lane]);
         unsigned of_value = zeros_of_term(m, address->terms[t].value);
         if (of_times + of_value < zeros) zeros = of_times + of_value;
     }
@@ -152,7 +152,7 @@ static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) 
     for (int t = 0; t < a->count; t++)
         for (int l = 0; l < ADDRESS_LANES; l++) {
             unsigned zeros =
-                zeros_of_term(m, a->terms[t].value) + zeros_of_number((uint64_t)a->terms[t].times[l]);
+                zeros_of_term(m, a->terms[t].value) + ptx_zeros_of((uint64_t)a->terms[t].times[l]);
             if (zeros < 63 && mask >> zeros) return false;
         }
     a->count = 0;
@@ -165,7 +165,8 @@ static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) 
 static bool fits_below(struct matrices *m, const struct address *sum, const struct address *numbers) {
     if (!is_number(numbers)) return false;
     for (int l = 0; l < ADDRESS_LANES; l++)
-        if (numbers->number[l] < 0 || (uint64_t)numbers->number[l] >= alignment_of(m, sum, l)) return false;
+        if (numbers->number[l] < 0 || (uint64_t)numbers->number[l] >= address_alignment(m, sum, l))
+            return false;
     return true;
 }
 
@@ -237,7 +238,7 @@ static bool find_element(struct matrices *m, LLVMValueRef gep, int depth, struct
         struct address index;
         int64_t steps[ADDRESS_LANES];
         if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
-        uint64_t step = bytes_of_index(m->unit, i, &type);
+        uint64_t step = ptx_bytes_of_index(m->unit, i, &type);
         if (!find(m, LLVMGetOperand(gep, i), depth, &index)) return false;
         unsigned index_width = width_of(LLVMGetOperand(gep, i));
         if (index_width < width && !extend(&index, index_width, true)) return false;
@@ -293,12 +294,12 @@ static bool find(struct matrices *m, LLVMValueRef value, int depth, struct addre
         return true;
     }
     if (find_parts(m, value, depth - 1, out)) return true;
-    if (!is_same(m, value, m->reader)) return false;
+    if (!matrix_is_same(m, value, m->reader)) return false;
     set_term(out, value);
     return true;
 }
 
-bool find_address(struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef reader, struct address *address) {
+bool address_find(struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef reader, struct address *address) {
     m->reader = reader;
     return find(m, value, DEEPEST, address);
 }
@@ -317,7 +318,7 @@ bool address_distance(const struct address *a, int lane_a, const struct address 
     return true;
 }
 
-LLVMValueRef term_value(struct unit *unit, const struct term *term) {
+LLVMValueRef address_term(struct unit *unit, const struct term *term) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(term->value), i32 = type_i32(unit);
     if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) return LLVMBuildPtrToInt(b, term->value, i32, "");

@@ -27,13 +27,13 @@ struct address {
 };
 
 /* As the block takes it; false: it is no such sum. */
-bool find_address(struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef reader, struct address *address);
+bool address_find(struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef reader, struct address *address);
 /* Bytes that the lane's addresses are apart at least: they are multiples of this power of two. */
-uint64_t alignment_of(struct matrices *m, const struct address *address, int lane);
+uint64_t address_alignment(struct matrices *m, const struct address *address, int lane);
 /* b - a, if it is a number. */
 bool address_distance(const struct address *a, int lane_a, const struct address *b, int lane_b,
                       int64_t *distance);
 /* A term's value as i32, made where the builder stands. */
-LLVMValueRef term_value(struct unit *unit, const struct term *term);
+LLVMValueRef address_term(struct unit *unit, const struct term *term);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-LLVMValueRef lane_number(struct matrices *m) {
+LLVMValueRef matrix_lane(struct matrices *m) {
     if (m->lane) return m->lane;
     LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(m->unit->entry));
     while (LLVMIsAAllocaInst(first)) first = LLVMGetNextInstruction(first);
@@ -11,7 +11,7 @@ LLVMValueRef lane_number(struct matrices *m) {
     LLVMPositionBuilderBefore(b, first);
     struct unit unit = *m->unit;
     unit.builder = b;
-    m->lane = call_own(&unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(&unit), NULL, 0, false);
+    m->lane = matrix_call(&unit, intrinsic_traits(INTRINSIC_LANE)->name, type_i32(&unit), NULL, 0, false);
     LLVMDisposeBuilder(b);
     return m->lane;
 }
@@ -20,7 +20,7 @@ LLVMValueRef lane_number(struct matrices *m) {
 static LLVMValueRef source_lane(struct matrices *m, enum lane_source source) {
     if (m->sources[source]) return m->sources[source];
     struct unit *unit = m->unit;
-    LLVMValueRef lane = lane_number(m), result = NULL;
+    LLVMValueRef lane = matrix_lane(m), result = NULL;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
     LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(lane));
     /* Bits that move equally far move together. */
@@ -41,7 +41,7 @@ static LLVMValueRef source_lane(struct matrices *m, enum lane_source source) {
     return m->sources[source];
 }
 
-LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value) {
+LLVMValueRef matrix_take_lanes(struct matrices *m, enum lane_source source, LLVMValueRef value) {
     static const char name[] = "llvm.nvvm.shfl.sync.idx.i32";
     struct unit *unit = m->unit;
     if (LLVMIsConstant(value)) return value;
@@ -52,11 +52,48 @@ LLVMValueRef take_lanes(struct matrices *m, enum lane_source source, LLVMValueRe
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, 4, "");
 }
 
-void set_together(struct unit *unit, LLVMValueRef call, uint64_t memory) {
+void matrix_set_together(struct unit *unit, LLVMValueRef call, uint64_t memory) {
     static const char *const names[] = {"convergent", "willreturn", "nounwind", "memory"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         unsigned kind = LLVMGetEnumAttributeKindForName(names[i], strlen(names[i]));
         LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                  LLVMCreateEnumAttribute(unit->context, kind, i == 3 ? memory : 0));
     }
+}
+
+/* ---- What the matrix passes share. */
+
+LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                         unsigned count, bool together) {
+    LLVMTypeRef types[2];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
+    if (!function) {
+        function = LLVMAddFunction(unit->module, name, type);
+        if (together)
+            LLVMAddAttributeAtIndex(
+                function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
+    }
+    return LLVMBuildCall2(unit->builder, type, function, arguments, count, "");
+}
+
+bool matrix_is_together(const struct matrices *m, LLVMBasicBlockRef block) {
+    const struct divergence *d = &m->divergence;
+    int place = divergence_place(d, block);
+    return place >= 0 && !d->irreducible && divergence_whole_warps(&m->unit->request->shape) &&
+           divergence_reached_by_all(d, place) && !d->blocks[place].short_of;
+}
+
+bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block) {
+    const struct divergence *d = &m->divergence;
+    return !d->irreducible && !divergence_in_operand(d, value, divergence_place(d, block));
+}
+
+bool matrix_is_assembly(LLVMValueRef instruction) {
+    if (!LLVMIsACallInst(instruction) || !LLVMIsAInlineAsm(LLVMGetCalledValue(instruction))) return false;
+    unsigned kind = LLVMGetEnumAttributeKindForName("convergent", 10);
+    return !LLVMGetInlineAsmHasSideEffects(LLVMGetCalledValue(instruction)) &&
+           !LLVMGetCallSiteEnumAttribute(instruction, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
 }

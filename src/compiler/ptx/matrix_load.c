@@ -128,7 +128,7 @@ static bool find_rows(struct matrices *m, const struct address *pair, bool turne
         struct element start = element_at(pair, row, 0, turned);
         const struct address *s = start.address;
         int64_t distance;
-        if (alignment_of(m, s, start.lane) < ROW_BYTES) return false;
+        if (address_alignment(m, s, start.lane) < ROW_BYTES) return false;
         if (s->number[start.lane] != a->number[first.lane] + (int64_t)row * placed->pitch) return false;
         for (int t = 0; t < a->count; t++)
             if (s->count != a->count || s->terms[t].value != a->terms[t].value ||
@@ -150,11 +150,11 @@ static bool find_placed(struct matrices *m, struct fragment *fragment, struct pl
     struct address pair[2];
     if (!is_plain_load(even) || !is_plain_load(odd)) return false;
     LLVMValueRef behind = later_unwritten(even, odd);
-    if (!behind || !is_together(m, LLVMGetInstructionParent(behind))) return false;
+    if (!behind || !matrix_is_together(m, LLVMGetInstructionParent(behind))) return false;
     if (is_written(m, behind)) return false;
     LLVMBasicBlockRef reader = LLVMGetInstructionParent(behind);
-    if (!find_address(m, LLVMGetOperand(even, 0), reader, &pair[0])) return false;
-    if (!find_address(m, LLVMGetOperand(odd, 0), reader, &pair[1])) return false;
+    if (!address_find(m, LLVMGetOperand(even, 0), reader, &pair[0])) return false;
+    if (!address_find(m, LLVMGetOperand(odd, 0), reader, &pair[1])) return false;
     *placed = (struct placed){.fragment = fragment, .behind = behind};
     for (int turned = 0; turned < 2; turned++) {
         if (!find_rows(m, pair, turned, placed)) continue;
@@ -191,11 +191,11 @@ static LLVMValueRef times(struct unit *unit, LLVMValueRef value, int64_t number)
 static LLVMValueRef row_address(struct matrices *m, struct placed *const *set, int count) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
-    LLVMValueRef lane = lane_number(m);
+    LLVMValueRef lane = matrix_lane(m);
     LLVMValueRef row = LLVMBuildAnd(b, lane, constant_i32(unit, MATRIX_SIZE - 1), "");
     LLVMValueRef address = times(unit, row, set[0]->pitch);
     for (int t = 0; t < set[0]->first.count; t++) {
-        LLVMValueRef value = term_value(unit, &set[0]->first.terms[t]);
+        LLVMValueRef value = address_term(unit, &set[0]->first.terms[t]);
         LLVMValueRef number = times(unit, row, set[0]->pitch_times[t]);
         number = LLVMBuildAdd(b, number, constant_i32(unit, (uint32_t)set[0]->first.terms[t].times[0]), "");
         address = LLVMBuildAdd(b, address, LLVMBuildMul(b, value, number, ""), "");
@@ -224,7 +224,7 @@ static void load_set(struct matrices *m, struct placed *const *set, int count) {
     LLVMTypeRef type =
         count == 1 ? word : LLVMStructTypeInContext(unit->context, words, (unsigned)count, false);
     LLVMValueRef call = ptx_assembly(unit, text, constraints[count], type, &address, 1, false);
-    set_together(unit, call, MEMORY_READ);
+    matrix_set_together(unit, call, MEMORY_READ);
     LLVMValueRef registers[MATRICES_MOST] = {call};
     for (unsigned i = 0; count > 1 && i < (unsigned)count; i++)
         registers[i] = LLVMBuildExtractValue(unit->builder, call, i, "");
@@ -270,7 +270,7 @@ static struct placed *placed_of(struct matrices *m, const struct fragment *fragm
     return p;
 }
 
-bool load_together(struct matrices *m, struct fragment *const *fragments, int count) {
+bool matrix_load_together(struct matrices *m, struct fragment *const *fragments, int count) {
     struct placed *set[MATRICES_MOST];
     if (count != 1 && count != 2 && count != MATRICES_MOST) return false;
     for (int i = 0; i < count; i++)
@@ -308,20 +308,20 @@ static bool load_next(struct matrices *m) {
     return true;
 }
 
-void load_rest(struct matrices *m) {
+void matrix_load_rest(struct matrices *m) {
     while (load_next(m)) {
     }
 }
 
-smelt_status place_fragments(struct matrices *m, struct fragment *const *fragments, int count) {
+smelt_status matrix_place_fragments(struct matrices *m, struct fragment *const *fragments, int count) {
     /* The newest fragment stands first in the list. */
     for (int i = count - 1; i >= 0; i--) {
         struct placed *placed = arena_alloc(&m->arena, sizeof *placed);
         if (!placed) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
         if (!find_placed(m, fragments[i], placed)) continue;
         LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(placed->behind));
-        fragments[i]->registers[0] = call_own(m->unit, intrinsic_traits(INTRINSIC_MATRIX_IN_MEMORY)->name,
-                                              type_i32(m->unit), NULL, 0, true);
+        fragments[i]->registers[0] = matrix_call(m->unit, intrinsic_traits(INTRINSIC_MATRIX_IN_MEMORY)->name,
+                                                 type_i32(m->unit), NULL, 0, true);
         placed->next = m->placed;
         m->placed = placed;
     }

@@ -18,15 +18,15 @@ static LLVMValueRef mark(struct matrices *m, enum intrinsic family, LLVMValueRef
     char name[64], *type = LLVMPrintTypeToString(LLVMTypeOf(value));
     snprintf(name, sizeof name, "%s%s", intrinsic_traits(family)->name, type);
     LLVMDisposeMessage(type);
-    return call_own(m->unit, name, LLVMTypeOf(value), &value, 1, true);
+    return matrix_call(m->unit, name, LLVMTypeOf(value), &value, 1, true);
 }
 
-LLVMValueRef mark_to_tensor(struct matrices *m, LLVMValueRef value) {
+LLVMValueRef matrix_mark_to_tensor(struct matrices *m, LLVMValueRef value) {
     if (intrinsic_of(value) == INTRINSIC_FROM_TENSOR) return LLVMGetOperand(value, 0);
     return LLVMIsAConstant(value) ? value : mark(m, INTRINSIC_TO_TENSOR, value);
 }
 
-LLVMValueRef mark_from_tensor(struct matrices *m, LLVMValueRef value) {
+LLVMValueRef matrix_mark_from_tensor(struct matrices *m, LLVMValueRef value) {
     return mark(m, INTRINSIC_FROM_TENSOR, value);
 }
 
@@ -41,20 +41,20 @@ static LLVMValueRef behind_phis(LLVMBasicBlockRef block) {
 static bool turn_phi(struct matrices *m, LLVMValueRef phi) {
     LLVMBuilderRef b = m->unit->builder;
     LLVMBasicBlockRef block = LLVMGetInstructionParent(phi);
-    if (!is_together(m, block)) return false;
+    if (!matrix_is_together(m, block)) return false;
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-        if (!is_together(m, LLVMGetIncomingBlock(phi, i))) return false;
+        if (!matrix_is_together(m, LLVMGetIncomingBlock(phi, i))) return false;
     LLVMPositionBuilderBefore(b, phi);
     LLVMValueRef turned = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
         LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(from));
         LLVMValueRef value = LLVMGetIncomingValue(phi, i);
-        value = value == phi ? turned : mark_to_tensor(m, value);
+        value = value == phi ? turned : matrix_mark_to_tensor(m, value);
         LLVMAddIncoming(turned, &value, &from, 1);
     }
     LLVMPositionBuilderBefore(b, behind_phis(block));
-    LLVMReplaceAllUsesWith(phi, mark_from_tensor(m, turned));
+    LLVMReplaceAllUsesWith(phi, matrix_mark_from_tensor(m, turned));
     LLVMInstructionEraseFromParent(phi);
     return true;
 }
@@ -75,7 +75,7 @@ static bool only_converts(LLVMValueRef instruction) {
     case LLVMLShr:
         return LLVMIsAConstant(LLVMGetOperand(instruction, 1));
     case LLVMCall:
-        return is_plain_assembly(instruction) && LLVMGetNumArgOperands(instruction) == 1;
+        return matrix_is_assembly(instruction) && LLVMGetNumArgOperands(instruction) == 1;
     default:
         return false;
     }
@@ -94,10 +94,11 @@ static bool is_for_tensor(LLVMValueRef instruction) {
 }
 
 static bool turn_conversion(struct matrices *m, LLVMValueRef moved, LLVMValueRef conversion) {
-    if (!only_converts(conversion) || !is_together(m, LLVMGetInstructionParent(conversion))) return false;
+    if (!only_converts(conversion) || !matrix_is_together(m, LLVMGetInstructionParent(conversion)))
+        return false;
     if (only_user(moved) != conversion && !is_for_tensor(conversion)) return false;
     LLVMPositionBuilderBefore(m->unit->builder, LLVMGetNextInstruction(conversion));
-    LLVMValueRef back = mark_from_tensor(m, conversion);
+    LLVMValueRef back = matrix_mark_from_tensor(m, conversion);
     LLVMReplaceAllUsesWith(conversion, back);
     LLVMSetOperand(back, 0, conversion);
     LLVMSetOperand(conversion, 0, LLVMGetOperand(moved, 0));
@@ -152,8 +153,8 @@ static void sink(struct matrices *m, LLVMValueRef moved) {
         if (block < 0) block = flow_index(flow, LLVMGetInstructionParent(user));
         target = target < 0 ? block : common_dominator(flow, target, block);
     }
-    while (target != home &&
-           (!is_together(m, flow->blocks[target].block) || loop_depth(flow, target) > loop_depth(flow, home)))
+    while (target != home && (!matrix_is_together(m, flow->blocks[target].block) ||
+                              loop_depth(flow, target) > loop_depth(flow, home)))
         target = flow->blocks[target].dominator;
     if (target == home) return;
     LLVMInstructionRemoveFromParent(moved);
@@ -172,7 +173,7 @@ static void make_move(struct matrices *m, LLVMValueRef marked) {
             LLVMIntTypeInContext(m->unit->context, (unsigned)LLVMSizeOfTypeInBits(m->unit->layout, type));
         LLVMValueRef value = LLVMBuildBitCast(b, LLVMGetOperand(marked, 0), bits, "");
         value = LLVMBuildZExt(b, value, type_i32(m->unit), "");
-        value = take_lanes(m, back ? SOURCE_BACK : SOURCE_ROW, value);
+        value = matrix_take_lanes(m, back ? SOURCE_BACK : SOURCE_ROW, value);
         value = LLVMBuildBitCast(b, LLVMBuildTrunc(b, value, bits, ""), type, "");
         LLVMReplaceAllUsesWith(marked, value);
     }
@@ -201,7 +202,7 @@ static smelt_status no_memory(struct matrices *m) {
     return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
 }
 
-smelt_status resolve_sums(struct matrices *m) {
+smelt_status matrix_resolve_sums(struct matrices *m) {
     for (bool changed = true; changed;) {
         changed = false;
         LLVMValueRef *marks = find_marks(m, INTRINSIC_FROM_TENSOR);

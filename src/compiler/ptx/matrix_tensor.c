@@ -95,7 +95,7 @@ static LLVMValueRef as_tf32(struct unit *unit, LLVMValueRef value) {
 
 static LLVMValueRef lane_bit(struct matrices *m, unsigned bit) {
     LLVMBuilderRef b = m->unit->builder;
-    LLVMValueRef set = LLVMBuildAnd(b, lane_number(m), constant_i32(m->unit, 1u << bit), "");
+    LLVMValueRef set = LLVMBuildAnd(b, matrix_lane(m), constant_i32(m->unit, 1u << bit), "");
     return LLVMBuildICmp(b, LLVMIntNE, set, constant_i32(m->unit, 0), "");
 }
 
@@ -115,11 +115,11 @@ static LLVMValueRef join_halves(struct matrices *m, LLVMValueRef even_row, LLVMV
 static void make_left(struct matrices *m, struct fragment *f) {
     struct unit *unit = m->unit;
     if (f->kind == KIND_TF32) {
-        f->registers[0] = take_lanes(m, SOURCE_ROW, as_tf32(unit, f->first));
-        f->registers[1] = take_lanes(m, SOURCE_ROW, as_tf32(unit, f->second));
+        f->registers[0] = matrix_take_lanes(m, SOURCE_ROW, as_tf32(unit, f->first));
+        f->registers[1] = matrix_take_lanes(m, SOURCE_ROW, as_tf32(unit, f->second));
     } else {
         LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
-        f->registers[0] = take_lanes(m, SOURCE_ROW, both);
+        f->registers[0] = matrix_take_lanes(m, SOURCE_ROW, both);
     }
 }
 
@@ -131,14 +131,16 @@ static void make_right(struct matrices *m, struct fragment *f) {
     LLVMBuilderRef b = unit->builder;
     if (f->kind != KIND_TF32) {
         LLVMValueRef both = pack(unit, f->numbers[0], f->numbers[1]);
-        LLVMValueRef even_row = take_lanes(m, SOURCE_RIGHT_EVEN, both);
-        f->registers[0] = join_halves(m, even_row, take_lanes(m, SOURCE_RIGHT_ODD, both));
+        LLVMValueRef even_row = matrix_take_lanes(m, SOURCE_RIGHT_EVEN, both);
+        f->registers[0] = join_halves(m, even_row, matrix_take_lanes(m, SOURCE_RIGHT_ODD, both));
         return;
     }
     LLVMValueRef even = as_tf32(unit, f->first), odd = as_tf32(unit, f->second);
     LLVMValueRef of_odd_row = lane_bit(m, METAL_ROW_BIT), for_odd = lane_bit(m, RIGHT_COLUMN_BIT);
-    LLVMValueRef first = take_lanes(m, SOURCE_RIGHT_SAME, LLVMBuildSelect(b, of_odd_row, odd, even, ""));
-    LLVMValueRef second = take_lanes(m, SOURCE_RIGHT_OTHER, LLVMBuildSelect(b, of_odd_row, even, odd, ""));
+    LLVMValueRef first =
+        matrix_take_lanes(m, SOURCE_RIGHT_SAME, LLVMBuildSelect(b, of_odd_row, odd, even, ""));
+    LLVMValueRef second =
+        matrix_take_lanes(m, SOURCE_RIGHT_OTHER, LLVMBuildSelect(b, of_odd_row, even, odd, ""));
     f->registers[0] = LLVMBuildSelect(b, for_odd, second, first, "");
     f->registers[1] = LLVMBuildSelect(b, for_odd, first, second, "");
 }
@@ -170,7 +172,7 @@ static struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVM
     struct fragment *f = arena_alloc(&m->arena, sizeof *f);
     if (!f) return NULL;
     LLVMBasicBlockRef home = block_of_operands(m, first, second);
-    if (!home || !is_together(m, home)) home = m->block;
+    if (!home || !matrix_is_together(m, home)) home = m->block;
     *f = (struct fragment){
         .next = m->fragments, .first = first, .second = second, .kind = kind, .right = right, .block = home};
     for (int i = 0; i < 2 && kind != KIND_TF32; i++)
@@ -239,7 +241,7 @@ static LLVMValueRef multiply(struct matrices *m, const struct tensor_product *p,
     LLVMValueRef call =
         ptx_assembly(unit, text, depth == 2 ? "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f" : "=f,=f,=f,=f,r,r,r,f,f,f,f",
                      LLVMStructTypeInContext(unit->context, four, 4, false), arguments, 3 * depth + 4, false);
-    set_together(unit, call, MEMORY_NONE);
+    matrix_set_together(unit, call, MEMORY_NONE);
     return call;
 }
 
@@ -272,7 +274,7 @@ static void make_one(struct matrices *m, struct tensor_product *p) {
     struct tensor_product *before = product_before(m, p);
     for (int i = 0; i < 4; i++) {
         if (before) p->sums[i] = before->sums[i];
-        sums[i] = p->sums[i] ? mark_to_tensor(m, p->sums[i]) : zero;
+        sums[i] = p->sums[i] ? matrix_mark_to_tensor(m, p->sums[i]) : zero;
     }
     LLVMValueRef call = multiply(m, p, before, sums);
     p->call = call;
@@ -280,7 +282,7 @@ static void make_one(struct matrices *m, struct tensor_product *p) {
     if (before) before->replaced = true;
     for (unsigned i = 0; i < 4; i++) {
         if (!p->products[i]) continue;
-        p->results[i] = mark_from_tensor(m, LLVMBuildExtractValue(unit->builder, call, i, ""));
+        p->results[i] = matrix_mark_from_tensor(m, LLVMBuildExtractValue(unit->builder, call, i, ""));
         p->products[i]->result = p->results[i];
     }
     p->next = m->products;
@@ -338,7 +340,7 @@ static smelt_status plan_products(struct matrices *m, struct product_group *grou
     return SMELT_OK;
 }
 
-smelt_status make_tensor_products(struct matrices *m, struct product_group *group) {
+smelt_status matrix_tensor_products(struct matrices *m, struct product_group *group) {
     struct tensor_product *plans[GROUP_MOST];
     struct fragment *wanted[3 * GROUP_MOST];
     int plan_count = 0, wanted_count = 0;
@@ -346,7 +348,7 @@ smelt_status make_tensor_products(struct matrices *m, struct product_group *grou
     TRY(plan_products(m, group, plans, &plan_count));
     for (struct fragment *f = m->fragments; f != known; f = f->next)
         if (f->kind != KIND_TF32) wanted[wanted_count++] = f;
-    TRY(place_fragments(m, wanted, wanted_count));
+    TRY(matrix_place_fragments(m, wanted, wanted_count));
     LLVMPositionBuilderBefore(m->unit->builder, m->place);
     for (int i = 0; i < plan_count; i++) make_one(m, plans[i]);
     return SMELT_OK;
@@ -365,7 +367,7 @@ static void remove_replaced(struct tensor_product *p) {
 }
 
 /* What is an operand of one instruction lies in neighbouring registers: it is loaded so, where it can be. */
-void load_operands(struct matrices *m) {
+void matrix_load_operands(struct matrices *m) {
     struct tensor_product *other = NULL;
     for (struct tensor_product *p = m->products; p; p = p->next)
         if (p->replaced) remove_replaced(p);
@@ -374,20 +376,20 @@ void load_operands(struct matrices *m) {
         struct fragment *left[4] = {p->before->above, p->before->below, p->above, p->below};
         struct fragment *rows[2] = {p->before->above, p->above};
         if (p->below)
-            (void)load_together(m, left, 4);
+            (void)matrix_load_together(m, left, 4);
         else
-            (void)load_together(m, rows, 2);
+            (void)matrix_load_together(m, rows, 2);
         if (!other || other->block != p->block || other->right == p->right) {
             other = p;
             continue;
         }
         struct fragment *right[4] = {p->before->right, p->right, other->before->right, other->right};
-        if (load_together(m, right, 4)) other = NULL;
+        if (matrix_load_together(m, right, 4)) other = NULL;
     }
     for (struct tensor_product *p = m->products; p; p = p->next) {
         if (!p->before) continue;
         struct fragment *right[2] = {p->before->right, p->right};
-        (void)load_together(m, right, 2);
+        (void)matrix_load_together(m, right, 2);
     }
-    load_rest(m);
+    matrix_load_rest(m);
 }

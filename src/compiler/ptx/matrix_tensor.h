@@ -19,10 +19,10 @@ struct fragment {
 
 /* matrix_load.c — those fragments of half and bfloat that lie in threadgroup memory get a register that
  * stands for what is to be loaded from there. */
-smelt_status place_fragments(struct matrices *m, struct fragment *const *fragments, int count);
+smelt_status matrix_place_fragments(struct matrices *m, struct fragment *const *fragments, int count);
 /* Loads such fragments, 1, 2 or 4, by one instruction into registers side by side; false: that cannot be. */
-bool load_together(struct matrices *m, struct fragment *const *fragments, int count);
+bool matrix_load_together(struct matrices *m, struct fragment *const *fragments, int count);
 /* Loads those that are left. */
-void load_rest(struct matrices *m);
+void matrix_load_rest(struct matrices *m);
 
 #endif

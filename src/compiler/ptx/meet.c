@@ -5,7 +5,7 @@
 
 static bool has_operation(LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(instruction, block) {
-        if (is_operation(instruction) && !is_threadgroup_barrier(instruction)) return true;
+        if (divergence_is_operation(instruction) && !divergence_is_barrier(instruction)) return true;
     }
     return false;
 }
@@ -59,7 +59,7 @@ static int depth_of(const struct divergence *d, int place) {
  */
 static int last_before(const struct divergence *d, int from, int to) {
     int last = from;
-    for (int loop = d->blocks[from].loop; loop >= 0 && !lies_within(d, to, loop);
+    for (int loop = d->blocks[from].loop; loop >= 0 && !divergence_is_within(d, to, loop);
          loop = d->loops[loop].parent)
         last = d->loops[loop].last;
     return last;
@@ -75,7 +75,7 @@ static int *find_levels(struct divergence *d) {
             for (; from <= last; from++)
                 if (level[from] > level[place]) level[place] = level[from];
         }
-        level[place] += has_threadgroup_barrier(block->block);
+        level[place] += divergence_has_barrier(block->block);
     }
     return level;
 }
@@ -108,7 +108,7 @@ static int find_unknown_anywhere(struct divergence *d) {
 
 static bool some_lanes_operate(const struct divergence *d) {
     for (int place = 0; place < d->block_count; place++)
-        if (has_operation(d->blocks[place].block) && !is_reached_by_all(d, place)) return true;
+        if (has_operation(d->blocks[place].block) && !divergence_reached_by_all(d, place)) return true;
     return false;
 }
 
@@ -125,7 +125,7 @@ struct meeting {
 
 /* From where the block can be reached without leaving the round: back to the block above. */
 static void find_ways(const struct divergence *d, int place, bool *on_way, int *waiting) {
-    int count = 0, above = place_above(d, place);
+    int count = 0, above = divergence_place_above(d, place);
     waiting[count++] = place;
     while (count) {
         const struct divergence_block *block = &d->blocks[waiting[--count]];
@@ -148,7 +148,7 @@ static int number_of(struct meeting *m, LLVMBasicBlockRef target) {
 static void lead_here(struct meeting *m, int place, unsigned successor) {
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(m->d->blocks[place].block);
     int number = number_of(m, LLVMGetSuccessor(branch, successor));
-    LLVMBasicBlockRef edge = split_edge(m->unit, m->d->blocks[place].block, successor);
+    LLVMBasicBlockRef edge = flow_split_edge(m->unit, m->d->blocks[place].block, successor);
     LLVMValueRef on = LLVMGetBasicBlockTerminator(edge);
     LLVMPositionBuilderBefore(m->unit->builder, on);
     LLVMBuildStore(m->unit->builder, constant_i32(m->unit, (uint32_t)number), m->number);
@@ -194,8 +194,8 @@ static smelt_status meet_before(struct divergence *d, int place) {
         if (!on_way[from]) continue;
         LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[from].block);
         for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++) {
-            int target = place_of(d, LLVMGetSuccessor(branch, s));
-            bool ends = d->blocks[target].leaf || leaves_for_good(d, from, target);
+            int target = divergence_place(d, LLVMGetSuccessor(branch, s));
+            bool ends = d->blocks[target].leaf || divergence_leaves_for_good(d, from, target);
             if (target != place && (on_way[target] || ends)) continue;
             lead_here(&m, from, s);
         }
@@ -210,7 +210,7 @@ static smelt_status meet_before(struct divergence *d, int place) {
 static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
     divergence_mark(d);
     divergence_free(d);
-    TRY(run_ptx_passes(unit, "function(reg2mem)"));
+    TRY(ptx_run_passes(unit, "function(reg2mem)"));
     TRY(divergence_find_marked(unit, d));
     int most = d->block_count;
     for (int place; most-- && (place = find_unknown_anywhere(d)) >= 0;) {
@@ -222,15 +222,15 @@ static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
                              "the control flow to a simdgroup operation is too complex for GPUs");
     }
     divergence_free(d);
-    TRY(verify_module(unit));
-    TRY(run_ptx_passes(unit, "function(mem2reg)"));
+    TRY(unit_verify(unit));
+    TRY(ptx_run_passes(unit, "function(mem2reg)"));
     return divergence_find_marked(unit, d);
 }
 
 smelt_status ptx_lanes_meet(struct unit *unit, struct divergence *d) {
     if (!d->irreducible && !some_lanes_operate(d)) return SMELT_OK;
     divergence_free(d);
-    TRY(run_ptx_passes(unit, "function(lower-switch,fix-irreducible,loop-simplify)"));
+    TRY(ptx_run_passes(unit, "function(lower-switch,fix-irreducible,loop-simplify)"));
     TRY(divergence_find(unit, d));
     if (d->irreducible)
         return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "its control flow jumps into the middle of a loop");

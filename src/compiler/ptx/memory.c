@@ -75,9 +75,9 @@ static void take_apart(struct unit *unit, struct parts *parts, LLVMTypeRef type,
 
 /* The parts of what `pointer` points to, if it has `size` bytes. */
 static bool parts_of_type(struct unit *unit, LLVMValueRef pointer, uint64_t size, struct parts *parts) {
-    LLVMTypeRef type = type_at_address(pointer);
+    LLVMTypeRef type = alignment_type_at(pointer);
     if (!type || !LLVMTypeIsSized(type) || LLVMABISizeOfType(unit->layout, type) != size) return false;
-    *parts = (struct parts){.good = true, .element = element_alignment(unit, type)};
+    *parts = (struct parts){.good = true, .element = alignment_of_element(unit, type)};
     take_apart(unit, parts, type, 0);
     append_words(unit, parts, parts->element, size);
     return parts->good;
@@ -118,7 +118,7 @@ static void expand(struct unit *unit, LLVMValueRef call) {
     if (!is_constant_integer(LLVMGetOperand(call, 3), &is_volatile) || is_volatile) return;
     uint64_t to_align = alignment_of(call, 0), from_align = alignment_of(call, 1);
     if (!parts_of_type(unit, from, size, &parts) && !parts_of_type(unit, to, size, &parts) &&
-        !parts_of_words(unit, copied_alignment(unit, call), size, &parts))
+        !parts_of_words(unit, alignment_of_copy(unit, call), size, &parts))
         return;
     LLVMPositionBuilderBefore(unit->builder, call);
     for (int i = 0; i < parts.count; i++) {

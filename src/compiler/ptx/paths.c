@@ -48,7 +48,7 @@ static bool leaves_others(const struct divergence *d, int from, int target) {
     return others_wait && !d->blocks[target].waits;
 }
 
-bool leaves_for_good(const struct divergence *d, int from, int target) {
+bool divergence_leaves_for_good(const struct divergence *d, int from, int target) {
     return d->blocks[target].apart && leaves_others(d, from, target);
 }
 
@@ -79,10 +79,10 @@ static void come(struct paths *p, int from, int target, int label, bool leaving)
 
 static void reach(struct paths *p, int from, int target, int label) {
     struct divergence *d = p->d;
-    bool leaving = p->leaving[from] || leaves_for_good(d, from, target);
+    bool leaving = p->leaving[from] || divergence_leaves_for_good(d, from, target);
     if (leaving || d->blocks[target].leaf) end(p, from);
     if (d->blocks[target].leaf) return;
-    if (!lies_within(d, target, p->level)) {
+    if (!divergence_is_within(d, target, p->level)) {
         p->left = true;
     } else if (p->level >= 0 && target == d->loops[p->level].header) {
         p->repeated = true;
@@ -118,7 +118,7 @@ static bool waits_around(const struct divergence *d, int place) {
     int loop = d->blocks[place].loop, last = place;
     if (loop >= 0 && d->loops[loop].header == place) last = d->loops[loop].last;
     for (; place <= last; place++)
-        if (has_threadgroup_barrier(d->blocks[place].block)) return true;
+        if (divergence_has_barrier(d->blocks[place].block)) return true;
     return false;
 }
 
@@ -179,7 +179,7 @@ static void part_rounds(struct divergence *d, int loop) {
         const struct divergence_block *block = &d->blocks[place];
         for (int s = 0; s < block->successor_count; s++) {
             int target = block->successors[s];
-            if (lies_within(d, target, loop)) continue;
+            if (divergence_is_within(d, target, loop)) continue;
             d->blocks[target].join = true; /* the lanes come from different rounds */
             begin(&p, place, target);
         }

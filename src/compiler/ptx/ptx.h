@@ -44,12 +44,12 @@ smelt_status pass_ptx_pack(struct unit *unit);
 /* atomics.c — atomic additions of floats to neighbours become one of a vector. */
 smelt_status pass_ptx_atomics(struct unit *unit);
 /* zeros.c — how many bits at the end of a number or an address are 0 whenever it is computed. */
-unsigned known_zeros(struct unit *unit, LLVMValueRef value);
+unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
 /* … of a number; 63 of 0. */
-unsigned zeros_of_number(uint64_t number);
+unsigned ptx_zeros_of(uint64_t number);
 /* … and the bytes that the index-th index of a getelementptr counts (from 1); *type is the type it counts in,
  * from that of the one before it. Not for members of structures. */
-uint64_t bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
+uint64_t ptx_bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
 /* align.c — what accesses claim of alignment is proved, or asked when the code runs, or given up. Behind it
  * LLVM's own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);
@@ -73,7 +73,7 @@ uint64_t ptx_parameter_bytes(const struct image *image);
 /* code.c — LLVM's passes with NVPTX's machine, and PTX at the end: into result->image or result->text. */
 smelt_status pass_ptx_code(struct unit *unit);
 
-/* Calls inline assembly: `result` NULL for none. */
+/* build.c — calls inline assembly: `result` NULL for none. */
 LLVMValueRef ptx_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                           LLVMValueRef *arguments, unsigned count, bool effects);
 /* Reads a special register: ptx_register(unit, "tid.x"). */

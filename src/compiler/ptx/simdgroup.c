@@ -62,8 +62,8 @@ static smelt_status lower_block(struct ptx_masks *masks, int place) {
     struct ptx_operation o = {.unit = unit};
     FOR_EACH_INSTRUCTION(call, masks->d->blocks[place].block) {
         enum simd_kind kind;
-        if (is_threadgroup_barrier(call)) {
-            if (is_reached_together(masks->d, place)) lower_barrier(unit, call);
+        if (divergence_is_barrier(call)) {
+            if (divergence_reached_together(masks->d, place)) lower_barrier(unit, call);
             continue;
         }
         if (!simdgroup_kind(intrinsic_of(call), &kind)) continue;
@@ -94,7 +94,7 @@ static void drop_unused_votes(struct unit *unit) {
 static bool has_operations(struct unit *unit) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
-        if (is_operation(instruction)) return true;
+        if (divergence_is_operation(instruction)) return true;
     }
     return false;
 }
@@ -117,7 +117,7 @@ static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
 
 smelt_status pass_ptx_simdgroup(struct unit *unit) {
     struct divergence divergence = {0};
-    release_held(unit, unit->entry);
+    hold_release(unit, unit->entry);
     if (!has_operations(unit)) return SMELT_OK;
     smelt_status status = lower_operations(unit, &divergence);
     divergence_free(&divergence);

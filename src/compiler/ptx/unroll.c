@@ -187,6 +187,6 @@ smelt_status pass_ptx_unroll(struct unit *unit) {
     if (status == SMELT_OK && u.flow.loop_count && !u.flow.irreducible) status = unroll(&u, &any);
     arena_free(&u.arena);
     if (status != SMELT_OK || !any) return status;
-    return run_ptx_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
+    return ptx_run_passes(unit, "function(loop(loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"
                                 "instcombine<no-verify-fixpoint>,simplifycfg,gvn,adce)");
 }

@@ -34,17 +34,17 @@ static uint64_t differing_thread(const struct code_shape *shape, uint64_t dimens
 
 /* ---- Simdgroup operations. */
 
-bool is_threadgroup_barrier(LLVMValueRef instruction) {
+bool divergence_is_barrier(LLVMValueRef instruction) {
     return intrinsic_of(instruction) == INTRINSIC_THREADGROUP_BARRIER;
 }
 
-bool has_threadgroup_barrier(LLVMBasicBlockRef block) {
-    return block_has_intrinsic(block, INTRINSIC_THREADGROUP_BARRIER);
+bool divergence_has_barrier(LLVMBasicBlockRef block) {
+    return intrinsic_in_block(block, INTRINSIC_THREADGROUP_BARRIER);
 }
 
-bool is_operation(LLVMValueRef instruction) {
+bool divergence_is_operation(LLVMValueRef instruction) {
     enum intrinsic intrinsic = intrinsic_of(instruction);
-    return is_simdgroup_operation(intrinsic) || intrinsic == INTRINSIC_THREADGROUP_BARRIER;
+    return intrinsic_is_of_simdgroup(intrinsic) || intrinsic == INTRINSIC_THREADGROUP_BARRIER;
 }
 
 static bool is_one(LLVMValueRef value) {
@@ -63,11 +63,11 @@ static bool is_first_active(LLVMValueRef index, LLVMBasicBlockRef block) {
 /* From a lane that is off every lane gets its own value. */
 static uint64_t differing_shuffle(const struct divergence *d, LLVMValueRef call, int place) {
     LLVMValueRef index = LLVMGetOperand(call, 1);
-    uint64_t lane, value = differing_in_operand(d, LLVMGetOperand(call, 0), place);
+    uint64_t lane, value = divergence_in_operand(d, LLVMGetOperand(call, 0), place);
     if (value == 0) return 0;
     if (LLVMIsAInstruction(index) && is_first_active(index, d->blocks[place].block)) return 0;
     bool exists = is_constant_integer(index, &lane) && lane < SIMDGROUP_LANES;
-    bool on = has_whole_warps(&d->unit->request->shape) && is_reached_by_all(d, place) &&
+    bool on = divergence_whole_warps(&d->unit->request->shape) && divergence_reached_by_all(d, place) &&
               !d->blocks[place].short_of;
     return exists && on ? 0 : ANY;
 }
@@ -79,14 +79,14 @@ static uint64_t differing_reduction(const struct divergence *d, LLVMValueRef cal
     if (!known) return ANY;
     if (width == SIMDGROUP_LANES) return 0;
     bool repeats = operation != SIMD_SUM && operation != SIMD_PRODUCT && operation != SIMD_XOR;
-    return repeats && !differing_in_operand(d, LLVMGetOperand(call, 2), place) ? 0 : ANY;
+    return repeats && !divergence_in_operand(d, LLVMGetOperand(call, 2), place) ? 0 : ANY;
 }
 
 /* ---- Calls. */
 
 static uint64_t differing_in_operands(const struct divergence *d, LLVMValueRef instruction, int place) {
     for (int i = 0; i < LLVMGetNumOperands(instruction); i++)
-        if (differing_in_operand(d, LLVMGetOperand(instruction, (unsigned)i), place)) return ANY;
+        if (divergence_in_operand(d, LLVMGetOperand(instruction, (unsigned)i), place)) return ANY;
     return 0;
 }
 
@@ -210,13 +210,13 @@ static uint64_t differing_integer(const struct divergence *d, LLVMValueRef instr
     LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
     LLVMValueRef left = LLVMGetOperand(instruction, 0);
     if (!is_integer(instruction) || !is_integer(left)) return differing_in_operands(d, instruction, place);
-    uint64_t bits = differing_in_operand(d, left, place) & low_bits(LLVMTypeOf(left)), constant;
+    uint64_t bits = divergence_in_operand(d, left, place) & low_bits(LLVMTypeOf(left)), constant;
     uint64_t whole = low_bits(LLVMTypeOf(instruction));
     if (opcode == LLVMZExt || opcode == LLVMTrunc || opcode == LLVMFreeze) return bits & whole;
     if (opcode == LLVMSExt) return bits >> (LLVMGetIntTypeWidth(LLVMTypeOf(left)) - 1) ? ANY : bits;
     if (LLVMGetNumOperands(instruction) != 2) return differing_in_operands(d, instruction, place);
     LLVMValueRef right = LLVMGetOperand(instruction, 1);
-    uint64_t others = differing_in_operand(d, right, place);
+    uint64_t others = divergence_in_operand(d, right, place);
     if (!bits && !others) return 0;
     if (is_constant_integer(right, &constant)) return differing_with_constant(opcode, bits, constant) & whole;
     if (opcode == LLVMAnd || opcode == LLVMOr || opcode == LLVMXor) return bits | others;
@@ -226,7 +226,7 @@ static uint64_t differing_integer(const struct divergence *d, LLVMValueRef instr
 /* Private memory has one address in all lanes, and not one content: addresses there count as differing. */
 static uint64_t differing_load(const struct divergence *d, LLVMValueRef load, int place) {
     if (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return ANY;
-    return differing_in_operand(d, LLVMGetOperand(load, 0), place) ? ANY : 0;
+    return divergence_in_operand(d, LLVMGetOperand(load, 0), place) ? ANY : 0;
 }
 
 static uint64_t differing_phi(const struct divergence *d, LLVMValueRef phi, int place) {
@@ -236,25 +236,25 @@ static uint64_t differing_phi(const struct divergence *d, LLVMValueRef phi, int 
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMValueRef value = LLVMGetIncomingValue(phi, i);
         if (value == phi || LLVMIsUndef(value) || LLVMIsPoison(value)) continue;
-        bits |= differing_in_operand(d, value, place);
+        bits |= divergence_in_operand(d, value, place);
         if (!only) only = value;
         same &= only == value;
     }
     return d->blocks[place].join && !same ? ANY : bits;
 }
 
-uint64_t differing_in_operand(const struct divergence *d, LLVMValueRef operand, int place) {
+uint64_t divergence_in_operand(const struct divergence *d, LLVMValueRef operand, int place) {
     if (!LLVMIsAInstruction(operand)) return 0;
-    uint64_t bits = differing_bits(d, operand);
+    uint64_t bits = divergence_bits(d, operand);
     if (bits == ANY || !d->rounds_differ) return bits;
     /* What a loop made that lanes left in different rounds is of different rounds. */
-    int from = place_of(d, LLVMGetInstructionParent(operand));
+    int from = divergence_place(d, LLVMGetInstructionParent(operand));
     for (int loop = from < 0 ? -1 : d->blocks[from].loop; loop >= 0; loop = d->loops[loop].parent)
-        if (d->loops[loop].divergent && !lies_within(d, place, loop)) return ANY;
+        if (d->loops[loop].divergent && !divergence_is_within(d, place, loop)) return ANY;
     return bits;
 }
 
-uint64_t differing_in_result(const struct divergence *d, LLVMValueRef instruction, int place) {
+uint64_t divergence_in_result(const struct divergence *d, LLVMValueRef instruction, int place) {
     uint64_t condition;
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMAlloca:
@@ -269,12 +269,12 @@ uint64_t differing_in_result(const struct divergence *d, LLVMValueRef instructio
     case LLVMPHI:
         return differing_phi(d, instruction, place);
     case LLVMSelect:
-        condition = differing_in_operand(d, LLVMGetOperand(instruction, 0), place);
+        condition = divergence_in_operand(d, LLVMGetOperand(instruction, 0), place);
         return condition ? ANY
-                         : differing_in_operand(d, LLVMGetOperand(instruction, 1), place) |
-                               differing_in_operand(d, LLVMGetOperand(instruction, 2), place);
+                         : divergence_in_operand(d, LLVMGetOperand(instruction, 1), place) |
+                               divergence_in_operand(d, LLVMGetOperand(instruction, 2), place);
     case LLVMICmp:
-        condition = differing_in_operand(d, LLVMGetOperand(instruction, 0), place);
+        condition = divergence_in_operand(d, LLVMGetOperand(instruction, 0), place);
         if (compares_above(instruction, condition)) return 0;
         return differing_in_operands(d, instruction, place);
     default:

@@ -39,7 +39,7 @@ struct ptx_masks {
 
 enum mask_source {
     MASK_FULL,
-    MASK_FROM_ABOVE, /* that of place_above() */
+    MASK_FROM_ABOVE, /* that of divergence_place_above() */
     MASK_OF_ROUNDS,  /* a divergent loop's header */
     MASK_OF_EDGE,    /* from the one predecessor */
     MASK_UNKNOWN     /* lanes come from several blocks, and some that went another way do not */

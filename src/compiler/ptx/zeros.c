@@ -14,7 +14,7 @@ struct search {
     int steps;
 };
 
-unsigned zeros_of_number(uint64_t number) {
+unsigned ptx_zeros_of(uint64_t number) {
     return number ? (unsigned)__builtin_ctzll(number) : 63;
 }
 
@@ -22,7 +22,7 @@ static unsigned least(unsigned a, unsigned b) {
     return a < b ? a : b;
 }
 
-uint64_t bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type) {
+uint64_t ptx_bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type) {
     if (index > 1) *type = LLVMGetElementType(*type);
     return LLVMABISizeOfType(unit->layout, *type);
 }
@@ -52,11 +52,11 @@ static unsigned zeros_of_element(struct search *s, LLVMValueRef gep, int depth, 
         LLVMValueRef index = LLVMGetOperand(gep, i);
         if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
             unsigned member = (unsigned)LLVMConstIntGetZExtValue(index);
-            zeros = least(zeros, zeros_of_number(LLVMOffsetOfElement(s->unit->layout, type, member)));
+            zeros = least(zeros, ptx_zeros_of(LLVMOffsetOfElement(s->unit->layout, type, member)));
             type = LLVMStructGetTypeAtIndex(type, member);
             continue;
         }
-        unsigned step = zeros_of_number(bytes_of_index(s->unit, i, &type));
+        unsigned step = ptx_zeros_of(ptx_bytes_of_index(s->unit, i, &type));
         zeros = least(zeros, step + zeros_of(s, index, depth - 1, outer));
     }
     return zeros;
@@ -68,23 +68,23 @@ static unsigned zeros_of_loaded(struct search *s, LLVMValueRef load) {
     uint64_t align;
     if (!node || LLVMGetMDNodeNumOperands(node) != 1) return 0;
     LLVMGetMDNodeOperands(node, &number);
-    return is_constant_integer(number, &align) ? zeros_of_number(align) : 0;
+    return is_constant_integer(number, &align) ? ptx_zeros_of(align) : 0;
 }
 
 /* Objects, and what has no operands that would tell. */
 static unsigned zeros_of_object(struct search *s, LLVMValueRef value) {
     if (value == LLVMGetParam(s->unit->entry, 0)) return 4; /* code.c */
-    if (LLVMIsAAllocaInst(value)) return zeros_of_number(LLVMGetAlignment(value));
+    if (LLVMIsAAllocaInst(value)) return ptx_zeros_of(LLVMGetAlignment(value));
     if (LLVMIsALoadInst(value)) return zeros_of_loaded(s, value);
     if (!LLVMIsAGlobalVariable(value)) return 0;
-    unsigned own = LLVMGetAlignment(value) ? zeros_of_number(LLVMGetAlignment(value)) : 0;
+    unsigned own = LLVMGetAlignment(value) ? ptx_zeros_of(LLVMGetAlignment(value)) : 0;
     bool shared = LLVMGetPointerAddressSpace(LLVMTypeOf(value)) == PTX_SHARED; /* lower.c */
     return shared && own < 4 ? 4 : own;
 }
 
 static unsigned zeros_of(struct search *s, LLVMValueRef value, int depth, const struct phis *outer) {
     uint64_t number;
-    if (is_constant_integer(value, &number)) return zeros_of_number(number);
+    if (is_constant_integer(value, &number)) return ptx_zeros_of(number);
     unsigned object = zeros_of_object(s, value);
     if (object || depth == 0 || ++s->steps > MOST_STEPS) return object;
     if (!LLVMIsAInstruction(value) && !LLVMIsAConstantExpr(value)) return 0;
@@ -124,7 +124,7 @@ static unsigned zeros_of(struct search *s, LLVMValueRef value, int depth, const 
     }
 }
 
-unsigned known_zeros(struct unit *unit, LLVMValueRef value) {
+unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value) {
     struct search search = {.unit = unit};
     return zeros_of(&search, value, DEEPEST, NULL);
 }

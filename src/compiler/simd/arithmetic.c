@@ -7,39 +7,6 @@
 
 #define STRUCTURE_MEMBERS 16
 
-void copy_flags(LLVMValueRef from, LLVMValueRef to) {
-    /* The builder folds constants. */
-    if (!LLVMIsAInstruction(to) || !LLVMIsAInstruction(from)) return;
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(from);
-    if (LLVMGetInstructionOpcode(to) != opcode) return;
-    if (LLVMCanValueUseFastMathFlags(from) && LLVMCanValueUseFastMathFlags(to))
-        LLVMSetFastMathFlags(to, LLVMGetFastMathFlags(from));
-    switch (opcode) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-        LLVMSetNUW(to, LLVMGetNUW(from));
-        LLVMSetNSW(to, LLVMGetNSW(from));
-        break;
-    case LLVMUDiv:
-    case LLVMSDiv:
-    case LLVMLShr:
-    case LLVMAShr:
-        LLVMSetExact(to, LLVMGetExact(from));
-        break;
-    case LLVMZExt:
-    case LLVMUIToFP:
-        LLVMSetNNeg(to, LLVMGetNNeg(from));
-        break;
-    case LLVMOr:
-        LLVMSetIsDisjoint(to, LLVMGetIsDisjoint(from));
-        break;
-    default:
-        break;
-    }
-}
-
 static LLVMValueRef operand(struct simd *s, LLVMValueRef instruction, unsigned index, int chunk) {
     return chunk_of(s, LLVMGetOperand(instruction, index), chunk);
 }
@@ -54,7 +21,7 @@ static LLVMValueRef lane_remainder(struct simd *s, LLVMValueRef origin, LLVMValu
 static LLVMValueRef float_remainder(struct simd *s, LLVMValueRef i, int chunk) {
     LLVMValueRef mask = mask_chunk(s, chunk);
     LLVMValueRef vectors[2] = {operand(s, i, 0, chunk), operand(s, i, 1, chunk)};
-    return each_lane(s, i, mask, vectors, 2, LLVMTypeOf(i), lane_remainder);
+    return lanes_each(s, i, mask, vectors, 2, LLVMTypeOf(i), lane_remainder);
 }
 
 static LLVMValueRef select_lanes(struct simd *s, LLVMValueRef i, int chunk) {
@@ -90,7 +57,8 @@ static LLVMValueRef structure_chunk(struct simd *s, LLVMValueRef structure, int 
     LLVMValueRef scalar = scalar_of(s, structure);
     LLVMValueRef spread = LLVMGetPoison(chunk_structure(s, LLVMTypeOf(structure)));
     for (unsigned i = 0; i < LLVMCountStructElementTypes(LLVMTypeOf(structure)); i++)
-        spread = LLVMBuildInsertValue(b, spread, splat(s, LLVMBuildExtractValue(b, scalar, i, "")), i, "");
+        spread =
+            LLVMBuildInsertValue(b, spread, chunk_splat(s, LLVMBuildExtractValue(b, scalar, i, "")), i, "");
     return spread;
 }
 
@@ -182,6 +150,6 @@ bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk) {
     LLVMValueRef result = lanes_of(s, instruction, chunk);
     if (!result) return false;
     copy_flags(instruction, result);
-    set_chunk(s, instruction, chunk, result);
+    chunk_set(s, instruction, chunk, result);
     return true;
 }

@@ -9,15 +9,12 @@ bool emit_pure_call(struct simd *s, LLVMValueRef call, int chunk);
 /* division.c — udiv, sdiv, urem, srem. */
 bool emit_division(struct simd *s, LLVMValueRef division, int chunk);
 
-/* Poison-generating and fast-math flags of a scalar instruction, for what it became: poison is per lane. */
-void copy_flags(LLVMValueRef from, LLVMValueRef to);
-
 #define LANE_ARGUMENTS 3
 /* Writes the scalar code of one lane; *origin is the original instruction. */
 typedef LLVMValueRef lane_code(struct simd *s, LLVMValueRef origin, LLVMValueRef *arguments);
 /* A loop over the lanes of a chunk that are on (mask NULL: all). The elements of `vectors` and of the result
  * fill whole bytes. Lanes that are off get anything. The builder is left behind the loop. */
-LLVMValueRef each_lane(struct simd *s, LLVMValueRef origin, LLVMValueRef mask, LLVMValueRef const *vectors,
-                       int count, LLVMTypeRef result, lane_code *code);
+LLVMValueRef lanes_each(struct simd *s, LLVMValueRef origin, LLVMValueRef mask, LLVMValueRef const *vectors,
+                        int count, LLVMTypeRef result, lane_code *code);
 
 #endif

@@ -25,7 +25,7 @@ static LLVMValueRef build_copy(struct simd *s, LLVMValueRef instruction, LLVMVal
     LLVMValueRef copy = LLVMInstructionClone(instruction);
     int count = LLVMGetNumOperands(instruction);
     for (int i = 0; operands && i < count; i++) LLVMSetOperand(copy, (unsigned)i, operands[i]);
-    drop_thread_metadata(copy);
+    copy_drop_metadata(copy);
     LLVMInstructionSetDebugLoc(copy, LLVMGetCurrentDebugLocation2(b));
     LLVMInsertIntoBuilder(b, copy);
     return copy;
@@ -52,11 +52,11 @@ static LLVMValueRef word_of_masks(struct simd *s, int first, int count) {
 
 static LLVMValueRef count_lanes(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef total = const_i32(s, 0);
+    LLVMValueRef total = simd_i32(s, 0);
     for (int k = 0; k < s->chunk_count; k++) {
         LLVMValueRef bits = mask_bits(s, mask_or_ones(s, k));
         LLVMTypeRef type = LLVMTypeOf(bits);
-        bits = LLVMBuildZExtOrBitCast(b, call_intrinsic(s, "llvm.ctpop", &type, 1, &bits, 1),
+        bits = LLVMBuildZExtOrBitCast(b, simd_intrinsic(s, "llvm.ctpop", &type, 1, &bits, 1),
                                       type_i32(s->unit), "");
         total = LLVMBuildAdd(b, total, bits, "");
     }
@@ -77,11 +77,11 @@ static struct when_any begin_when_any(struct simd *s) {
         masks[k] = mask_chunk(s, k);
         if (!masks[k]) return when;
     }
-    LLVMValueRef any = any_lane(s, masks, s->chunk_count);
+    LLVMValueRef any = mask_any(s, masks, s->chunk_count);
     when.before = LLVMGetInsertBlock(b);
-    LLVMBasicBlockRef body = new_block(s, "atomic");
+    LLVMBasicBlockRef body = simd_block(s, "atomic");
     LLVMPositionBuilderAtEnd(b, body);
-    when.after = new_block(s, "atomic_done");
+    when.after = simd_block(s, "atomic_done");
     LLVMPositionBuilderAtEnd(b, when.before);
     LLVMBuildCondBr(b, any, body, when.after);
     LLVMPositionBuilderAtEnd(b, body);
@@ -107,7 +107,7 @@ static LLVMValueRef end_when_any(struct simd *s, const struct when_any *when, LL
 
 /* One element for each lane of the gang. */
 static LLVMValueRef make_lanes(struct simd *s, LLVMTypeRef element) {
-    LLVMValueRef slot = make_slot(s, LLVMArrayType2(element, (unsigned)s->lanes));
+    LLVMValueRef slot = simd_slot(s, LLVMArrayType2(element, (unsigned)s->lanes));
     LLVMSetAlignment(slot, SLOT_ALIGNMENT);
     return slot;
 }
@@ -190,17 +190,17 @@ static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMVal
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = LLVMTypeOf(word);
     LLVMValueRef zero = LLVMConstNull(type);
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = new_block(s, "atomic_lane");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), body = simd_block(s, "atomic_lane");
     LLVMPositionBuilderAtEnd(b, body);
-    LLVMBasicBlockRef after = new_block(s, "atomic_lanes_done");
+    LLVMBasicBlockRef after = simd_block(s, "atomic_lanes_done");
     LLVMPositionBuilderAtEnd(b, before);
     LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, word, zero, ""), body, after);
 
     LLVMPositionBuilderAtEnd(b, body);
     LLVMValueRef left = LLVMBuildPhi(b, type, "lanes_left");
     LLVMAddIncoming(left, &word, &before, 1);
-    LLVMValueRef arguments[2] = {left, LLVMConstInt(type_i1(s), 1, false)};
-    LLVMValueRef lane = call_intrinsic(s, "llvm.cttz", &type, 1, arguments, 2);
+    LLVMValueRef arguments[2] = {left, LLVMConstInt(simd_i1(s), 1, false)};
+    LLVMValueRef lane = simd_intrinsic(s, "llvm.cttz", &type, 1, arguments, 2);
     lane = LLVMBuildZExtOrBitCast(b, lane, type_i64(s->unit), "");
     lane = LLVMBuildAdd(b, lane, LLVMConstInt(type_i64(s->unit), (unsigned)first, false), "");
     run_lane(s, loop, lane);
@@ -230,7 +230,7 @@ static void emit_by_lane(struct simd *s, LLVMValueRef instruction) {
     run_lanes(s, &loop);
     if (!loop.results[0]) return;
     for (int k = 0; k < s->chunk_count; k++)
-        set_chunk(s, instruction, k, load_chunk(s, type, loop.result_slots[0], k));
+        chunk_set(s, instruction, k, load_chunk(s, type, loop.result_slots[0], k));
 }
 
 /* ---- Read-modify-write at one address. */
@@ -272,7 +272,7 @@ static LLVMValueRef total_of_uniform(struct simd *s, enum simd_operation operati
     if (operation != SIMD_SUM && operation != SIMD_XOR) return value;
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMValueRef count = count_lanes(s);
-    if (operation == SIMD_XOR) count = LLVMBuildAnd(b, count, const_i32(s, 1), "");
+    if (operation == SIMD_XOR) count = LLVMBuildAnd(b, count, simd_i32(s, 1), "");
     return LLVMBuildMul(b, value, LLVMBuildIntCast2(b, count, type, false, ""), "");
 }
 
@@ -283,13 +283,13 @@ static void set_old_values(struct simd *s, LLVMValueRef instruction, enum simd_o
     LLVMValueRef masks[GANG_MAX_LANES];
     for (int k = 0; k < s->chunk_count; k++) masks[k] = mask_chunk(s, k);
     struct scan scan = {.operation = operation, .exclusive = true, .width = s->lanes, .masks = masks};
-    scan_lanes(s, &scan, chunks, s->chunk_count);
+    lanes_scan(s, &scan, chunks, s->chunk_count);
     bool minus = LLVMGetAtomicRMWBinOp(instruction) == LLVMAtomicRMWBinOpSub;
     for (int k = 0; k < s->chunk_count; k++) {
-        LLVMValueRef before = splat(s, old);
+        LLVMValueRef before = chunk_splat(s, old);
         LLVMValueRef vector =
-            minus ? LLVMBuildSub(b, before, chunks[k], "") : combine_lanes(s, operation, before, chunks[k]);
-        set_chunk(s, instruction, k, vector);
+            minus ? LLVMBuildSub(b, before, chunks[k], "") : lanes_combine(s, operation, before, chunks[k]);
+        chunk_set(s, instruction, k, vector);
     }
 }
 
@@ -298,11 +298,11 @@ static void update_once(struct simd *s, LLVMValueRef instruction, enum simd_oper
     bool used = is_used(instruction), same = is_integer(value) && shape_of(s, value) == SHAPE_UNIFORM;
     if (used || !same)
         for (int k = 0; k < s->chunk_count; k++)
-            chunks[k] = keep_active(s, operation, chunk_of(s, value, k), mask_chunk(s, k));
+            chunks[k] = lanes_keep_active(s, operation, chunk_of(s, value, k), mask_chunk(s, k));
     LLVMValueRef address = scalar_of(s, LLVMGetOperand(instruction, 0));
     LLVMValueRef one = same ? scalar_of(s, value) : NULL;
     struct when_any when = begin_when_any(s);
-    total = same ? total_of_uniform(s, operation, one) : reduce_lanes(s, operation, chunks, s->chunk_count);
+    total = same ? total_of_uniform(s, operation, one) : lanes_reduce(s, operation, chunks, s->chunk_count);
     LLVMValueRef operands[2] = {address, total};
     LLVMValueRef old = build_copy(s, instruction, operands);
     old = end_when_any(s, &when, used ? old : NULL);
@@ -317,8 +317,8 @@ static void emit_update(struct simd *s, LLVMValueRef instruction) {
         update_once(s, instruction, operation);
         return;
     }
-    remark(s, instruction, "atomic: one lane at a time, %s",
-           combines ? "because the address differs by lane" : "because the operation does not combine");
+    simd_remark(s, instruction, "atomic: one lane at a time, %s",
+                combines ? "because the address differs by lane" : "because the operation does not combine");
     emit_by_lane(s, instruction);
 }
 
@@ -327,7 +327,7 @@ static void emit_update(struct simd *s, LLVMValueRef instruction) {
 static void emit_load(struct simd *s, LLVMValueRef load) {
     LLVMValueRef address = LLVMGetOperand(load, 0);
     if (shape_of(s, address) != SHAPE_UNIFORM) {
-        remark(s, load, "atomic: one lane at a time, because the address differs by lane");
+        simd_remark(s, load, "atomic: one lane at a time, because the address differs by lane");
         emit_by_lane(s, load);
         return;
     }
@@ -335,16 +335,16 @@ static void emit_load(struct simd *s, LLVMValueRef load) {
     struct when_any when = begin_when_any(s);
     LLVMValueRef result = end_when_any(s, &when, build_copy(s, load, &operand));
     if (shape_of(s, load) == SHAPE_UNIFORM)
-        set_scalar(s, load, result);
+        scalar_set(s, load, result);
     else
-        for (int k = 0; k < s->chunk_count; k++) set_chunk(s, load, k, splat(s, result));
+        for (int k = 0; k < s->chunk_count; k++) chunk_set(s, load, k, chunk_splat(s, result));
 }
 
 static void emit_store(struct simd *s, LLVMValueRef store) {
     LLVMValueRef value = LLVMGetOperand(store, 0), address = LLVMGetOperand(store, 1);
     if (shape_of(s, address) != SHAPE_UNIFORM || shape_of(s, value) != SHAPE_UNIFORM) {
-        remark(s, store, "atomic: one lane at a time, because the %s differs by lane",
-               shape_of(s, address) != SHAPE_UNIFORM ? "address" : "value");
+        simd_remark(s, store, "atomic: one lane at a time, because the %s differs by lane",
+                    shape_of(s, address) != SHAPE_UNIFORM ? "address" : "value");
         emit_by_lane(s, store);
         return;
     }
@@ -365,12 +365,12 @@ static void keep_part(struct simd *s, LLVMValueRef exchange, int place, LLVMValu
     struct value *v = value_of(s, exchange);
     if (!v->chunks) v->chunks = arena_alloc(&s->arena, 2 * (size_t)s->chunk_count * sizeof(LLVMValueRef));
     if (!v->chunks) return;
-    if (!v->chunks[place]) v->chunks[place] = make_slot(s, LLVMTypeOf(vector));
+    if (!v->chunks[place]) v->chunks[place] = simd_slot(s, LLVMTypeOf(vector));
     LLVMBuildStore(s->unit->builder, vector, v->chunks[place]);
 }
 
 static void emit_exchange(struct simd *s, LLVMValueRef exchange) {
-    remark(s, exchange, "atomic: one lane at a time, as always with a comparison");
+    simd_remark(s, exchange, "atomic: one lane at a time, as always with a comparison");
     struct lane_loop loop = {.instruction = exchange};
     LLVMTypeRef byte = LLVMInt8TypeInContext(s->unit->context);
     bool used = is_used(exchange);
@@ -395,7 +395,7 @@ static void emit_part(struct simd *s, LLVMValueRef extract) {
     struct value *v = value_of(s, exchange);
     int first = LLVMGetIndices(extract)[0] ? s->chunk_count : 0;
     for (int k = 0; v->chunks && k < s->chunk_count; k++)
-        set_chunk(s, extract, k, LLVMBuildLoad2(s->unit->builder, type, v->chunks[first + k], ""));
+        chunk_set(s, extract, k, LLVMBuildLoad2(s->unit->builder, type, v->chunks[first + k], ""));
 }
 
 /* ---- */
@@ -435,7 +435,7 @@ bool emit_atomic(struct simd *s, LLVMValueRef instruction) {
     }
     LLVMValueRef address = LLVMGetOperand(instruction, (unsigned)address_operand(instruction));
     if (private_is(s, address)) {
-        refuse(s, instruction, "an atomic operation on a private array");
+        simd_refuse(s, instruction, "an atomic operation on a private array");
         return true;
     }
     if (opcode == LLVMLoad)

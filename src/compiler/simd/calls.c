@@ -14,46 +14,41 @@ static LLVMValueRef lane_address(struct simd *s, LLVMValueRef slot, LLVMTypeRef 
     return LLVMBuildInBoundsGEP2(s->unit->builder, element, slot, &lane, 1, "");
 }
 
-LLVMValueRef lanes_on(struct simd *s, LLVMValueRef mask) {
-    if (!mask) return const_i32(s, (int64_t)((1ull << s->chunk_lanes) - 1));
-    return LLVMBuildZExtOrBitCast(s->unit->builder, mask_bits(s, mask), type_i32(s->unit), "");
-}
-
 /* Through memory: an element at a place known at run time is reached by its address. */
-LLVMValueRef each_lane(struct simd *s, LLVMValueRef origin, LLVMValueRef mask, LLVMValueRef const *vectors,
-                       int count, LLVMTypeRef result, lane_code *code) {
+LLVMValueRef lanes_each(struct simd *s, LLVMValueRef origin, LLVMValueRef mask, LLVMValueRef const *vectors,
+                        int count, LLVMTypeRef result, lane_code *code) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef slots[LANE_ARGUMENTS], lanes[LANE_ARGUMENTS];
     LLVMTypeRef elements[LANE_ARGUMENTS];
-    LLVMValueRef result_slot = make_slot(s, chunk_type(s, result));
+    LLVMValueRef result_slot = simd_slot(s, chunk_type(s, result));
     for (int i = 0; i < count; i++) {
-        slots[i] = make_slot(s, LLVMTypeOf(vectors[i]));
+        slots[i] = simd_slot(s, LLVMTypeOf(vectors[i]));
         elements[i] = LLVMGetElementType(LLVMTypeOf(vectors[i]));
         LLVMBuildStore(b, vectors[i], slots[i]);
     }
-    LLVMValueRef all = lanes_on(s, mask), zero = const_i32(s, 0);
+    LLVMValueRef all = mask_as_i32(s, mask), zero = simd_i32(s, 0);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
-    LLVMBasicBlockRef head = new_block(s, "lanes");
+    LLVMBasicBlockRef head = simd_block(s, "lanes");
     LLVMBuildBr(b, head);
     LLVMPositionBuilderAtEnd(b, head);
-    LLVMBasicBlockRef body = new_block(s, "lane");
+    LLVMBasicBlockRef body = simd_block(s, "lane");
     LLVMValueRef left = LLVMBuildPhi(b, type_i32(s->unit), "lanes_left");
     LLVMAddIncoming(left, &all, &before, 1);
     LLVMValueRef more = LLVMBuildICmp(b, LLVMIntNE, left, zero, "");
     LLVMPositionBuilderAtEnd(b, body);
-    LLVMBasicBlockRef after = new_block(s, "lanes_done");
+    LLVMBasicBlockRef after = simd_block(s, "lanes_done");
     LLVMPositionBuilderAtEnd(b, head);
     LLVMBuildCondBr(b, more, body, after);
 
     LLVMPositionBuilderAtEnd(b, body);
     LLVMTypeRef i32 = type_i32(s->unit);
-    LLVMValueRef count_arguments[2] = {left, LLVMConstInt(type_i1(s), 1, false)};
-    LLVMValueRef lane = call_intrinsic(s, "llvm.cttz", &i32, 1, count_arguments, 2);
+    LLVMValueRef count_arguments[2] = {left, LLVMConstInt(simd_i1(s), 1, false)};
+    LLVMValueRef lane = simd_intrinsic(s, "llvm.cttz", &i32, 1, count_arguments, 2);
     lane = LLVMBuildZExt(b, lane, type_i64(s->unit), "");
     for (int i = 0; i < count; i++)
         lanes[i] = LLVMBuildLoad2(b, elements[i], lane_address(s, slots[i], elements[i], lane), "");
     LLVMBuildStore(b, code(s, origin, lanes), lane_address(s, result_slot, result, lane));
-    LLVMValueRef rest = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, const_i32(s, 1), ""), "");
+    LLVMValueRef rest = LLVMBuildAnd(b, left, LLVMBuildSub(b, left, simd_i32(s, 1), ""), "");
     LLVMBasicBlockRef end = LLVMGetInsertBlock(b);
     LLVMAddIncoming(left, &rest, &end, 1);
     LLVMBuildBr(b, head);
@@ -84,7 +79,7 @@ static LLVMValueRef library_call(struct simd *s, LLVMValueRef call, int chunk) {
     if (count < 1 || count > LANE_ARGUMENTS) return NULL;
     LLVMValueRef vectors[LANE_ARGUMENTS];
     for (unsigned i = 0; i < count; i++) vectors[i] = chunk_of(s, LLVMGetOperand(call, i), chunk);
-    return each_lane(s, call, mask_chunk(s, chunk), vectors, (int)count, LLVMTypeOf(call), lane_call);
+    return lanes_each(s, call, mask_chunk(s, chunk), vectors, (int)count, LLVMTypeOf(call), lane_call);
 }
 
 /* ---- Intrinsics. */
@@ -224,6 +219,6 @@ bool emit_pure_call(struct simd *s, LLVMValueRef call, int chunk) {
                           : in_library(name)             ? library_call(s, call, chunk)
                                                          : NULL;
     if (!result) return false;
-    set_chunk(s, call, chunk, result);
+    chunk_set(s, call, chunk, result);
     return true;
 }

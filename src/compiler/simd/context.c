@@ -15,13 +15,8 @@
 
 /* ---- Fields. */
 
-static LLVMValueRef field_address(struct simd *s, LLVMValueRef base, size_t offset) {
-    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), offset, false);
-    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
-}
-
 static LLVMValueRef read_field(struct simd *s, LLVMTypeRef type, LLVMValueRef base, size_t offset) {
-    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, field_address(s, base, offset), "");
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, simd_field(s, base, offset), "");
     LLVMContextRef context = s->unit->context;
     LLVMSetMetadata(load, LLVMGetMDKindIDInContext(context, "invariant.load", 14),
                     LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, NULL, 0)));
@@ -32,22 +27,12 @@ static LLVMValueRef read_u32(struct simd *s, LLVMValueRef base, size_t offset) {
     return read_field(s, type_i32(s->unit), base, offset);
 }
 
-LLVMValueRef stop_flag(struct simd *s) {
+LLVMValueRef gang_stop_flag(struct simd *s) {
     return read_field(s, type_pointer(s->unit), s->group, GROUP_FIELD(stop));
 }
 
-LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
-                          unsigned count) {
-    LLVMTypeRef types[8];
-    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
-    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
-    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, name);
-    if (!function) function = LLVMAddFunction(s->unit->module, name, type);
-    return LLVMBuildCall2(s->unit->builder, type, function, arguments, count, "");
-}
-
-void stop_gang(struct simd *s) {
-    call_runtime(s, "smelt_runtime_gang_stop", LLVMVoidTypeInContext(s->unit->context), &s->context, 1);
+void gang_stop(struct simd *s) {
+    simd_call_runtime(s, "smelt_runtime_gang_stop", LLVMVoidTypeInContext(s->unit->context), &s->context, 1);
 }
 
 /* ---- Positions. */
@@ -95,7 +80,7 @@ static struct positions find_positions(struct simd *s) {
 
 static LLVMValueRef lane_zero_position(struct simd *s, int dimension) {
     struct positions p = find_positions(s);
-    if (p.from_zero[dimension]) return const_i32(s, 0);
+    if (p.from_zero[dimension]) return simd_i32(s, 0);
     return read_u32(s, s->context, GANG_FIELD(position) + 4 * (size_t)dimension);
 }
 
@@ -122,7 +107,7 @@ static int simdgroup_offsets(struct simd *s, bool lane) {
 
 static bool dimension_of(struct simd *s, LLVMValueRef call, uint64_t *dimension) {
     if (is_constant_integer(LLVMGetOperand(call, 0), dimension) && *dimension < 3) return true;
-    refuse(s, call, "it reads a position in a dimension that is not a constant");
+    simd_refuse(s, call, "it reads a position in a dimension that is not a constant");
     return false;
 }
 
@@ -148,7 +133,7 @@ static void emit_position(struct simd *s, LLVMValueRef call, int dimension, bool
         LLVMValueRef size = read_u32(s, s->group, GROUP_FIELD(dispatch_size) + offset);
         position = LLVMBuildAdd(b, LLVMBuildMul(b, groups, size, ""), position, "");
     }
-    set_scalar(s, call, position);
+    scalar_set(s, call, position);
 }
 
 /* ---- Positions the size tells nothing of. */
@@ -157,7 +142,7 @@ static LLVMValueRef call_number(struct simd *s, enum intrinsic intrinsic, int ar
     LLVMTypeRef i32 = type_i32(s->unit);
     LLVMTypeRef type = LLVMFunctionType(i32, &i32, argument < 0 ? 0 : 1, false);
     LLVMValueRef function = intrinsic_declare(s->unit->module, intrinsic, type);
-    LLVMValueRef value = const_i32(s, argument);
+    LLVMValueRef value = simd_i32(s, argument);
     return LLVMBuildCall2(s->unit->builder, type, function, &value, argument < 0 ? 0 : 1, "");
 }
 
@@ -171,7 +156,7 @@ static LLVMValueRef computed_position(struct simd *s, int dimension) {
     return dimension == 1 ? LLVMBuildURem(b, row, y, "") : LLVMBuildUDiv(b, row, y, "");
 }
 
-void expand_positions(struct simd *s) {
+void context_expand_positions(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(call, block) {
@@ -195,7 +180,7 @@ void expand_positions(struct simd *s) {
 static LLVMValueRef thread_index(struct simd *s) {
     const uint32_t *size = s->code->size;
     bool whole = (uint64_t)size[0] * size[1] * size[2] == (uint64_t)s->lanes;
-    return whole ? const_i32(s, 0) : read_u32(s, s->context, GANG_FIELD(first));
+    return whole ? simd_i32(s, 0) : read_u32(s, s->context, GANG_FIELD(first));
 }
 
 static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
@@ -203,11 +188,11 @@ static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
     uint64_t slot = 0;
     if (!is_constant_integer(LLVMGetOperand(call, 0), &slot) ||
         slot >= (threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS)) {
-        refuse(s, call, "the index of an argument is not a constant");
+        simd_refuse(s, call, "the index of an argument is not a constant");
         return;
     }
     LLVMValueRef table = threadgroup ? NULL : read_field(s, pointer, s->group, GROUP_FIELD(buffers));
-    set_scalar(s, call,
+    scalar_set(s, call,
                threadgroup
                    ? read_field(s, pointer, s->group, GROUP_FIELD(threadgroup_slots) + slot * sizeof(void *))
                    : read_field(s, pointer, table, slot * sizeof(void *)));
@@ -215,32 +200,13 @@ static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
 
 /* ---- Barriers and returns. */
 
-LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMTypeRef word = type_i32(s->unit);
-    LLVMValueRef slot = make_slot(s, LLVMArrayType2(word, GANG_MAX_LANES / 32));
-    int words = (s->lanes + 31) / 32;
-    for (int w = 0; w < words; w++) {
-        LLVMValueRef all = const_i32(s, 0);
-        for (int c = 0; c < s->chunk_count; c++) {
-            int first = c * s->chunk_lanes - 32 * w;
-            if (first < 0 || first >= 32) continue;
-            LLVMValueRef bits =
-                LLVMBuildZExtOrBitCast(b, mask_bits(s, masks[c] ? masks[c] : all_lanes(s)), word, "");
-            all = LLVMBuildOr(b, all, LLVMBuildShl(b, bits, const_i32(s, first), ""), "");
-        }
-        LLVMBuildStore(b, all, field_address(s, slot, 4 * (size_t)w));
-    }
-    return slot;
-}
-
 static void emit_barrier(struct simd *s, LLVMValueRef call) {
     const uint32_t *size = s->code->size;
     bool alone = !s->code->masked && (uint64_t)size[0] * size[1] * size[2] == (uint64_t)s->lanes;
     /* A gang that is the whole group has met when control comes here. */
     if (alone) return;
     LLVMValueRef arguments[3] = {s->context, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2)};
-    call_runtime(s, "smelt_runtime_gang_barrier", LLVMVoidTypeInContext(s->unit->context), arguments, 3);
+    simd_call_runtime(s, "smelt_runtime_gang_barrier", LLVMVoidTypeInContext(s->unit->context), arguments, 3);
 }
 
 /* In control flow that may differ by lane: vectorise.c has put the question in the barrier's place. */
@@ -248,18 +214,18 @@ static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
                                  lanes_in_memory(s, s->blocks[s->current].mask)};
-    LLVMValueRef passes = call_runtime(s, "smelt_runtime_gang_arrive", type_i32(s->unit), arguments, 4);
-    LLVMValueRef yes = splat(s, LLVMBuildICmp(b, LLVMIntNE, passes, const_i32(s, 0), ""));
-    for (int c = 0; c < s->chunk_count; c++) set_chunk(s, call, c, yes);
+    LLVMValueRef passes = simd_call_runtime(s, "smelt_runtime_gang_arrive", type_i32(s->unit), arguments, 4);
+    LLVMValueRef yes = chunk_splat(s, LLVMBuildICmp(b, LLVMIntNE, passes, simd_i32(s, 0), ""));
+    for (int c = 0; c < s->chunk_count; c++) chunk_set(s, call, c, yes);
 }
 
-void mark_returned(struct simd *s, LLVMValueRef const *masks) {
+void context_mark_returned(struct simd *s, LLVMValueRef const *masks) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef lanes = lanes_in_memory(s, masks);
     for (int w = 0; w < (s->lanes + 31) / 32; w++) {
-        LLVMValueRef word = field_address(s, s->context, GANG_FIELD(returned) + 4 * (size_t)w);
+        LLVMValueRef word = simd_field(s, s->context, GANG_FIELD(returned) + 4 * (size_t)w);
         LLVMValueRef before = LLVMBuildLoad2(b, type_i32(s->unit), word, "");
-        LLVMValueRef more = LLVMBuildLoad2(b, type_i32(s->unit), field_address(s, lanes, 4 * (size_t)w), "");
+        LLVMValueRef more = LLVMBuildLoad2(b, type_i32(s->unit), simd_field(s, lanes, 4 * (size_t)w), "");
         LLVMBuildStore(b, LLVMBuildOr(b, before, more, ""), word);
     }
 }
@@ -269,7 +235,7 @@ static bool emit_field(struct simd *s, LLVMValueRef call, enum intrinsic intrins
     for (size_t i = 0; i < GROUP_FIELD_COUNT; i++) {
         if (intrinsic != group_fields[i].intrinsic) continue;
         if (dimension_of(s, call, &d))
-            set_scalar(s, call, read_u32(s, s->group, group_fields[i].offset + 4 * d));
+            scalar_set(s, call, read_u32(s, s->group, group_fields[i].offset + 4 * d));
         return true;
     }
     return false;
@@ -284,16 +250,16 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     } else if (intrinsic == INTRINSIC_THREAD_POSITION) {
         if (dimension_of(s, call, &d)) emit_position(s, call, (int)d, true);
     } else if (intrinsic == INTRINSIC_THREAD_INDEX) {
-        set_scalar(s, call, thread_index(s));
+        scalar_set(s, call, thread_index(s));
     } else if (intrinsic == INTRINSIC_LANE) {
-        set_scalar(s, call,
+        scalar_set(s, call,
                    s->lanes >= SIMDGROUP_LANES
-                       ? const_i32(s, 0)
-                       : LLVMBuildAnd(b, thread_index(s), const_i32(s, SIMDGROUP_LANES - 1), ""));
+                       ? simd_i32(s, 0)
+                       : LLVMBuildAnd(b, thread_index(s), simd_i32(s, SIMDGROUP_LANES - 1), ""));
     } else if (intrinsic == INTRINSIC_SIMDGROUP) {
-        set_scalar(s, call, LLVMBuildLShr(b, thread_index(s), const_i32(s, 5), ""));
+        scalar_set(s, call, LLVMBuildLShr(b, thread_index(s), simd_i32(s, 5), ""));
     } else if (intrinsic == INTRINSIC_SIMDGROUP_COUNT) {
-        set_scalar(s, call, read_u32(s, s->group, GROUP_FIELD(simdgroup_count)));
+        scalar_set(s, call, read_u32(s, s->group, GROUP_FIELD(simdgroup_count)));
     } else if (intrinsic == INTRINSIC_BUFFER_ADDRESS) {
         emit_address(s, call, false);
     } else if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) {
@@ -303,28 +269,29 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     } else if (intrinsic == INTRINSIC_BARRIER_PASSES) {
         emit_arrival(s, call);
     } else if (intrinsic == INTRINSIC_NEVER) {
-        set_scalar(s, call, LLVMConstNull(type_i1(s)));
+        scalar_set(s, call, LLVMConstNull(simd_i1(s)));
     } else if (intrinsic == INTRINSIC_LOG) {
         emit_log(s, call);
     } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
         /* Otherwise the edge that leads here has said so. */
-        if (!s->blocks[s->current].returns || s->current == 0) mark_returned(s, s->blocks[s->current].mask);
+        if (!s->blocks[s->current].returns || s->current == 0)
+            context_mark_returned(s, s->blocks[s->current].mask);
     } else {
         return intrinsic == INTRINSIC_MAX_THREADS; /* pass_thread_limits has read it */
     }
     return true;
 }
 
-void start_gang(struct simd *s) {
+void gang_start(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     s->group = read_field(s, type_pointer(s->unit), s->context, GANG_FIELD(group));
     s->entry_mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *s->entry_mask);
     if (!s->code->masked || !s->entry_mask) return;
-    LLVMValueRef count = splat(s, read_u32(s, s->context, GANG_FIELD(count)));
+    LLVMValueRef count = chunk_splat(s, read_u32(s, s->context, GANG_FIELD(count)));
     for (int c = 0; c < s->chunk_count; c++) {
         int64_t lanes[GANG_MAX_LANES];
         for (int i = 0; i < s->chunk_lanes; i++) lanes[i] = (int64_t)c * s->chunk_lanes + i;
-        LLVMValueRef own = constant_lanes(s, type_i32(s->unit), lanes, s->chunk_lanes);
+        LLVMValueRef own = lanes_constant(s, type_i32(s->unit), lanes, s->chunk_lanes);
         s->entry_mask[c] = LLVMBuildICmp(b, LLVMIntULT, own, count, "here");
     }
 }

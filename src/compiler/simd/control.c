@@ -30,7 +30,7 @@ static bool is_header(const struct simd *s, int place) {
 static int target_item(const struct simd *s, int loop, int target) {
     for (; loop >= 0; loop = s->loops[loop].parent) {
         bool again = s->loops[loop].header == target;
-        if (!again && is_within(s, target, loop)) break;
+        if (!again && simd_is_within(s, target, loop)) break;
         if (s->loops[loop].divergent) return s->loops[loop].item;
         if (again) return BACK;
     }
@@ -86,13 +86,13 @@ static void make_phi_slots(struct simd *s, LLVMValueRef phi) {
     struct value *v = value_of(s, phi);
     if (v->slot || v->slots) return;
     if (v->shape != SHAPE_VARYING) {
-        v->slot = make_slot(s, LLVMTypeOf(phi));
+        v->slot = simd_slot(s, LLVMTypeOf(phi));
         return;
     }
     v->chunks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
     v->slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
     LLVMTypeRef type = v->piece >= 0 ? LLVMTypeOf(phi) : chunk_type(s, LLVMTypeOf(phi));
-    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = make_slot(s, type);
+    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = simd_slot(s, type);
 }
 
 struct incoming {
@@ -114,10 +114,10 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
     LLVMBuilderRef b = s->unit->builder;
     struct block *target = &s->blocks[to];
     /* Now, not when their turn comes: a barrier may stand in between. */
-    if (target->returns && !s->blocks[from].returns) mark_returned(s, masks);
+    if (target->returns && !s->blocks[from].returns) context_mark_returned(s, masks);
     if (owns_mask(s, to))
         for (int c = 0; c < s->chunk_count; c++) {
-            LLVMValueRef slot = target->mask_slots[c], on = masks[c] ? masks[c] : all_lanes(s);
+            LLVMValueRef slot = target->mask_slots[c], on = masks[c] ? masks[c] : mask_all(s);
             LLVMValueRef before = LLVMBuildLoad2(b, mask_type(s), slot, "");
             LLVMBuildStore(b, LLVMBuildOr(b, before, on, ""), slot);
         }
@@ -132,8 +132,8 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
         const struct value *v = value_of(s, phi);
         if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
         for (int c = 0; v->slots && c < s->chunk_count; c++) {
-            bool piece = is_piece(s, phi);
-            LLVMValueRef own = piece ? first_lane_of(s, value, c) : chunk_of(s, value, c);
+            bool piece = piece_is(s, phi);
+            LLVMValueRef own = piece ? piece_first_lane(s, value, c) : chunk_of(s, value, c);
             add_incoming(s, &list, v->slots[c], own, all || piece ? NULL : masks[c]);
         }
     }
@@ -151,12 +151,12 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
 static void poll(struct simd *s) {
     if (!s->code->polled) return;
     LLVMBuilderRef b = s->unit->builder;
-    LLVMBasicBlockRef go = new_block(s, "again"), stop = new_block(s, "stop");
-    LLVMValueRef flag = LLVMBuildLoad2(b, type_i32(s->unit), stop_flag(s), "");
+    LLVMBasicBlockRef go = simd_block(s, "again"), stop = simd_block(s, "stop");
+    LLVMValueRef flag = LLVMBuildLoad2(b, type_i32(s->unit), gang_stop_flag(s), "");
     LLVMSetVolatile(flag, true);
-    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, flag, const_i32(s, 0), ""), stop, go);
+    LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntNE, flag, simd_i32(s, 0), ""), stop, go);
     LLVMPositionBuilderAtEnd(b, stop);
-    stop_gang(s);
+    gang_stop(s);
     LLVMBuildUnreachable(b);
     LLVMPositionBuilderAtEnd(b, go);
 }
@@ -166,7 +166,7 @@ static void poll(struct simd *s) {
 /* A uniform branch's way to one successor. */
 static void leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef successor) {
     struct block *block = &s->blocks[place];
-    int to = place_of_block(s, successor), item = target_item(s, block->loop, to);
+    int to = simd_place(s, successor), item = target_item(s, block->loop, to);
     take_edge(s, place, to, block->mask, false);
     if (item == BACK) {
         poll(s);
@@ -192,7 +192,7 @@ static void end_uniformly(struct simd *s, int place, LLVMValueRef terminator) {
                                                                         : LLVMGetCondition(terminator));
     LLVMBasicBlockRef *ways = arena_alloc(&s->arena, count * sizeof *ways);
     if (!ways) return;
-    for (unsigned i = 0; i < count; i++) ways[i] = new_block(s, "way");
+    for (unsigned i = 0; i < count; i++) ways[i] = simd_block(s, "way");
     if (LLVMGetInstructionOpcode(terminator) == LLVMSwitch) {
         LLVMValueRef choice = LLVMBuildSwitch(b, condition, ways[0], count - 1);
         for (unsigned i = 1; i < count; i++) LLVMAddCase(choice, LLVMGetOperand(terminator, 2 * i), ways[i]);
@@ -223,12 +223,12 @@ static LLVMValueRef edge_mask(struct simd *s, LLVMValueRef terminator, unsigned 
     if (number)
         return narrow_mask(
             s, mask,
-            LLVMBuildICmp(b, LLVMIntEQ, value, splat(s, LLVMGetOperand(terminator, 2 * number)), ""));
+            LLVMBuildICmp(b, LLVMIntEQ, value, chunk_splat(s, LLVMGetOperand(terminator, 2 * number)), ""));
     LLVMValueRef others = LLVMConstNull(mask_type(s));
     for (unsigned i = 1; i < LLVMGetNumSuccessors(terminator); i++)
         others = LLVMBuildOr(
-            b, others, LLVMBuildICmp(b, LLVMIntEQ, value, splat(s, LLVMGetOperand(terminator, 2 * i)), ""),
-            "");
+            b, others,
+            LLVMBuildICmp(b, LLVMIntEQ, value, chunk_splat(s, LLVMGetOperand(terminator, 2 * i)), ""), "");
     return narrow_mask(s, mask, LLVMBuildNot(b, others, ""));
 }
 
@@ -251,7 +251,7 @@ static void end_divergently(struct simd *s, int place, LLVMValueRef terminator) 
                 if (LLVMGetSuccessor(terminator, j) == successor)
                     masks[c] = LLVMBuildOr(b, masks[c], edge_mask(s, terminator, j, c), "");
         }
-        int to = place_of_block(s, successor);
+        int to = simd_place(s, successor);
         take_edge(s, place, to, masks, true);
         items[item_count++] = target_item(s, block->loop, to);
     }
@@ -296,7 +296,7 @@ static void write_guard(struct simd *s, struct block *block) {
     if (!masks) return;
     for (int c = 0; c < s->chunk_count; c++)
         masks[c] = LLVMBuildLoad2(b, mask_type(s), block->mask_slots[c], "");
-    LLVMBuildCondBr(b, any_lane(s, masks, s->chunk_count), block->head, start_of_item(s, next));
+    LLVMBuildCondBr(b, mask_any(s, masks, s->chunk_count), block->head, start_of_item(s, next));
 }
 
 /* The mask of the round that starts: for blocks of the loop that have it, too. */
@@ -304,7 +304,7 @@ static void hold_mask(struct simd *s, struct block *header) {
     LLVMBuilderRef b = s->unit->builder;
     if (!header->held_slots) return;
     for (int c = 0; c < s->chunk_count; c++) {
-        LLVMBuildStore(b, header->mask[c] ? header->mask[c] : all_lanes(s), header->held_slots[c]);
+        LLVMBuildStore(b, header->mask[c] ? header->mask[c] : mask_all(s), header->held_slots[c]);
         LLVMBuildStore(b, LLVMConstNull(mask_type(s)), header->mask_slots[c]);
     }
 }
@@ -354,8 +354,8 @@ static void write_loop_end(struct simd *s, int number) {
     if (!live || !items) return;
     for (int c = 0; c < s->chunk_count; c++)
         live[c] = LLVMBuildLoad2(b, mask_type(s), header->mask_slots[c], "");
-    LLVMBasicBlockRef again = new_block(s, "round"), after = new_block(s, "left");
-    LLVMBuildCondBr(b, any_lane(s, live, s->chunk_count), again, after);
+    LLVMBasicBlockRef again = simd_block(s, "round"), after = simd_block(s, "left");
+    LLVMBuildCondBr(b, mask_any(s, live, s->chunk_count), again, after);
     LLVMPositionBuilderAtEnd(b, again);
     poll(s);
     LLVMBuildBr(b, header->head);
@@ -363,8 +363,8 @@ static void write_loop_end(struct simd *s, int number) {
     for (int place = loop->header; place <= loop->last; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
-            int to = place_of_block(s, LLVMGetSuccessor(terminator, i));
-            if (is_within(s, to, number)) continue;
+            int to = simd_place(s, LLVMGetSuccessor(terminator, i));
+            if (simd_is_within(s, to, number)) continue;
             int item = target_item(s, loop->parent, to);
             bool seen = false;
             for (int j = 0; j < count; j++) seen |= items[j] == item;
@@ -376,7 +376,7 @@ static void write_loop_end(struct simd *s, int number) {
 
 static LLVMValueRef *mask_slots(struct simd *s) {
     LLVMValueRef *slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *slots);
-    for (int c = 0; slots && c < s->chunk_count; c++) slots[c] = make_slot(s, mask_type(s));
+    for (int c = 0; slots && c < s->chunk_count; c++) slots[c] = simd_slot(s, mask_type(s));
     return slots;
 }
 
@@ -445,7 +445,7 @@ static bool has_full_rounds(struct simd *s, int loop) {
     for (int place = l->header; place <= l->last; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)
-            if (!is_within(s, place_of_block(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
+            if (!simd_is_within(s, simd_place(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
         if (s->blocks[place].loop != loop) return false;
     }
     return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
@@ -483,7 +483,7 @@ static void end_full_round(struct simd *s, int loop) {
     int place = s->loops[loop].last, header = s->loops[loop].header;
     LLVMIntPredicate predicate;
     LLVMValueRef condition = staying_condition(s, loop, &predicate);
-    LLVMBasicBlockRef all = new_block(s, "all"), some = new_block(s, "some");
+    LLVMBasicBlockRef all = simd_block(s, "all"), some = simd_block(s, "some");
     LLVMBuildCondBr(b, all_stay(s, condition, predicate), all, some);
     LLVMPositionBuilderAtEnd(b, all);
     take_edge(s, place, header, s->blocks[place].mask, false);
@@ -544,7 +544,7 @@ static void start_function(struct simd *s) {
     LLVMBuildBr(b, s->start);
     LLVMPositionBuilderAtEnd(b, s->start);
     LLVMSetCurrentDebugLocation2(b, NULL);
-    start_gang(s);
+    gang_start(s);
 }
 
 /* Once, or a second time in front of what was written the first time. */

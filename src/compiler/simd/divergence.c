@@ -32,7 +32,7 @@ struct paths {
 
 static void reach(struct paths *p, int from, int target, int label) {
     struct simd *s = p->s;
-    if (!is_within(s, target, p->level)) {
+    if (!simd_is_within(s, target, p->level)) {
         p->left = true;
         return;
     }
@@ -60,7 +60,7 @@ static void follow(struct paths *p, int first, int region) {
         set_bit(s->blocks[place].regions, region);
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
-            reach(p, place, place_of_block(s, LLVMGetSuccessor(terminator, i)), p->label[place]);
+            reach(p, place, simd_place(s, LLVMGetSuccessor(terminator, i)), p->label[place]);
     }
 }
 
@@ -79,7 +79,7 @@ static void mark_branch(struct simd *s, int place) {
     s->blocks[place].divergent = true;
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
     for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
-        int target = place_of_block(s, LLVMGetSuccessor(terminator, i));
+        int target = simd_place(s, LLVMGetSuccessor(terminator, i));
         reach(&p, place, target, target);
     }
     follow(&p, place + 1, place);
@@ -96,8 +96,8 @@ static void mark_loop(struct simd *s, int loop) {
     for (int place = l->header; place <= l->last; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
-            int target = place_of_block(s, LLVMGetSuccessor(terminator, i));
-            if (is_within(s, target, loop)) continue;
+            int target = simd_place(s, LLVMGetSuccessor(terminator, i));
+            if (simd_is_within(s, target, loop)) continue;
             s->blocks[target].join = true; /* the lanes come from different rounds */
             reach(&p, l->last, target, target);
         }

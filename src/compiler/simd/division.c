@@ -28,7 +28,7 @@ static LLVMTypeRef wide_type(LLVMTypeRef element, LLVMValueRef like) {
 static LLVMValueRef constant_like(struct simd *s, LLVMValueRef like, uint64_t value) {
     LLVMTypeRef type = LLVMTypeOf(like);
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind) return LLVMConstInt(type, value, false);
-    return splat_to(s, LLVMConstInt(LLVMGetElementType(type), value, false), (int)LLVMGetVectorSize(type));
+    return lanes_splat(s, LLVMConstInt(LLVMGetElementType(type), value, false), (int)LLVMGetVectorSize(type));
 }
 
 /* value ^ sign - sign, where sign is 0 or -1. */
@@ -46,8 +46,8 @@ static LLVMValueRef sign_of(struct simd *s, LLVMValueRef value) {
 /* The magnitude of the smallest number, which has no positive counterpart, is right as an unsigned number. */
 static LLVMValueRef magnitude_of(struct simd *s, LLVMValueRef value) {
     LLVMTypeRef type = LLVMTypeOf(value);
-    LLVMValueRef arguments[2] = {value, LLVMConstInt(type_i1(s), 0, false)};
-    return call_intrinsic(s, "llvm.abs", &type, 1, arguments, 2);
+    LLVMValueRef arguments[2] = {value, LLVMConstInt(simd_i1(s), 0, false)};
+    return simd_intrinsic(s, "llvm.abs", &type, 1, arguments, 2);
 }
 
 /* ---- Multipliers. Granlund and Montgomery, Division by Invariant Integers using Multiplication, 1994,
@@ -73,10 +73,10 @@ static struct multiplier make_multiplier(struct simd *s, LLVMValueRef divisor, b
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef i32 = type_i32(s->unit), i64 = type_i64(s->unit);
     LLVMTypeRef real = LLVMDoubleTypeInContext(s->unit->context);
-    LLVMValueRef arguments[2] = {LLVMBuildSub(b, divisor, const_i32(s, 1), ""),
-                                 LLVMConstInt(type_i1(s), 0, false)};
-    LLVMValueRef zeros = call_intrinsic(s, "llvm.ctlz", &i32, 1, arguments, 2);
-    LLVMValueRef l = LLVMBuildSub(b, const_i32(s, 32), zeros, "");
+    LLVMValueRef arguments[2] = {LLVMBuildSub(b, divisor, simd_i32(s, 1), ""),
+                                 LLVMConstInt(simd_i1(s), 0, false)};
+    LLVMValueRef zeros = simd_intrinsic(s, "llvm.ctlz", &i32, 1, arguments, 2);
+    LLVMValueRef l = LLVMBuildSub(b, simd_i32(s, 32), zeros, "");
     LLVMValueRef wide_l = LLVMBuildZExt(b, l, i64, "");
     unsigned bits = long_factor ? 32 : 31;
     LLVMValueRef exponent = LLVMBuildAdd(b, wide_l, LLVMConstInt(i64, 1023 + bits, false), "");
@@ -101,16 +101,16 @@ static LLVMValueRef multiply_shift(struct simd *s, LLVMValueRef a, LLVMValueRef 
     int lanes = (int)LLVMGetVectorSize(type);
     if (lanes == 1) {
         LLVMValueRef wide = LLVMBuildZExt(b, a, wide_type(i64, a), "");
-        wide = LLVMBuildMul(b, wide, splat_to(s, factor, 1), "");
-        return LLVMBuildTrunc(b, LLVMBuildLShr(b, wide, splat_to(s, shift, 1), ""), type, "");
+        wide = LLVMBuildMul(b, wide, lanes_splat(s, factor, 1), "");
+        return LLVMBuildTrunc(b, LLVMBuildLShr(b, wide, lanes_splat(s, shift, 1), ""), type, "");
     }
     a = LLVMBuildFreeze(b, a, "");
     LLVMValueRef pairs = LLVMBuildBitCast(b, a, LLVMVectorType(i64, (unsigned)lanes / 2), "");
-    LLVMValueRef shifts = splat_to(s, shift, lanes / 2);
+    LLVMValueRef shifts = lanes_splat(s, shift, lanes / 2);
     /* The mask beside the multiplication tells the code generator that 32 bits are enough: it keeps such a
      * mask there when the factor is made outside a loop. The cast keeps it from becoming a scalar's. */
     LLVMValueRef low_factor = LLVMBuildTrunc(b, factor, type_i32(s->unit), "");
-    LLVMValueRef factors = LLVMBuildBitCast(b, splat_to(s, low_factor, lanes), LLVMTypeOf(pairs), "");
+    LLVMValueRef factors = LLVMBuildBitCast(b, lanes_splat(s, low_factor, lanes), LLVMTypeOf(pairs), "");
     factors = LLVMBuildAnd(b, factors, constant_like(s, pairs, 0xffffffff), "");
     LLVMValueRef thirty_two = constant_like(s, pairs, 32);
     LLVMValueRef even = LLVMBuildAnd(b, pairs, constant_like(s, pairs, 0xffffffff), "");
@@ -133,12 +133,12 @@ static LLVMValueRef multiplied_quotient(struct simd *s, LLVMValueRef n, struct m
     /* n + high would need 33 bits: half the difference is added instead, unless l is 0. */
     int lanes = (int)LLVMGetVectorSize(LLVMTypeOf(n));
     LLVMValueRef high = multiply_shift(s, n, m.factor, LLVMConstInt(i64, 32, false));
-    LLVMValueRef zero = const_i32(s, 0);
+    LLVMValueRef zero = simd_i32(s, 0);
     LLVMValueRef some = LLVMBuildICmp(b, LLVMIntNE, m.l, zero, "");
     LLVMValueRef first = LLVMBuildZExt(b, some, type_i32(s->unit), "");
     LLVMValueRef second = LLVMBuildSub(b, m.l, first, "");
-    LLVMValueRef rest = LLVMBuildLShr(b, LLVMBuildSub(b, n, high, ""), splat_to(s, first, lanes), "");
-    return LLVMBuildLShr(b, LLVMBuildAdd(b, rest, high, ""), splat_to(s, second, lanes), "");
+    LLVMValueRef rest = LLVMBuildLShr(b, LLVMBuildSub(b, n, high, ""), lanes_splat(s, first, lanes), "");
+    return LLVMBuildLShr(b, LLVMBuildAdd(b, rest, high, ""), lanes_splat(s, second, lanes), "");
 }
 
 /* ---- Through floating point. Let a, b >= 0 be exact in the type, whose rounding has a relative error of at
@@ -162,7 +162,7 @@ static LLVMValueRef real_quotient(struct simd *s, LLVMValueRef a, LLVMValueRef b
 
 /* No lane that holds a thread has more in this operand. */
 static uint64_t highest(const struct division *d, unsigned operand) {
-    return unsigned_range(d->s, LLVMGetOperand(d->original, operand)).high;
+    return range_unsigned(d->s, LLVMGetOperand(d->original, operand)).high;
 }
 
 static LLVMValueRef to_32_bits(const struct division *d, LLVMValueRef value) {
@@ -195,7 +195,7 @@ static LLVMValueRef narrow_uniform(const struct division *d, LLVMValueRef a) {
         return multiplied_quotient(s, a, make_multiplier(s, divisor, long_factor));
     }
     struct multiplier m = make_multiplier(s, magnitude_of(s, divisor), false);
-    LLVMValueRef sign = sign_of(s, LLVMBuildXor(b, a, splat(s, divisor), ""));
+    LLVMValueRef sign = sign_of(s, LLVMBuildXor(b, a, chunk_splat(s, divisor), ""));
     return with_sign(s, multiplied_quotient(s, magnitude_of(s, a), m), sign);
 }
 
@@ -218,7 +218,7 @@ static LLVMValueRef upper_halves_empty(const struct division *d, LLVMValueRef bi
     LLVMBuilderRef b = d->s->unit->builder;
     LLVMValueRef large = LLVMBuildICmp(b, LLVMIntUGT, bits, constant_like(d->s, bits, UINT32_MAX), "");
     if (mask) large = LLVMBuildSelect(b, mask, large, LLVMConstNull(LLVMTypeOf(large)), "");
-    return LLVMBuildNot(b, any_lane(d->s, &large, 1), "");
+    return LLVMBuildNot(b, mask_any(d->s, &large, 1), "");
 }
 
 /* Unsigned 64-bit lanes whose upper halves are empty. `divisor` uniform, or NULL. */
@@ -245,18 +245,18 @@ static LLVMValueRef wide_unsigned_quotient(const struct division *d, LLVMValueRe
     LLVMValueRef mask = mask_chunk(s, d->chunk);
     LLVMValueRef is_short = upper_halves_empty(d, LLVMBuildOr(b, x, y, ""), mask);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(b);
-    LLVMBasicBlockRef fast = new_block(s, "short_division");
+    LLVMBasicBlockRef fast = simd_block(s, "short_division");
     LLVMPositionBuilderAtEnd(b, fast);
     LLVMValueRef results[2];
     LLVMBasicBlockRef ends[2];
     results[0] = short_quotient(d, x, y, divisor);
     ends[0] = LLVMGetInsertBlock(b);
-    LLVMBasicBlockRef slow = new_block(s, "long_division");
+    LLVMBasicBlockRef slow = simd_block(s, "long_division");
     LLVMPositionBuilderAtEnd(b, slow);
     LLVMValueRef operands[2] = {x, y};
-    results[1] = each_lane(s, d->original, mask, operands, 2, type_i64(s->unit), lane_quotient);
+    results[1] = lanes_each(s, d->original, mask, operands, 2, type_i64(s->unit), lane_quotient);
     ends[1] = LLVMGetInsertBlock(b);
-    LLVMBasicBlockRef join = new_block(s, "divided");
+    LLVMBasicBlockRef join = simd_block(s, "divided");
     LLVMBuildBr(b, join);
     LLVMPositionBuilderAtEnd(b, ends[0]);
     LLVMBuildBr(b, join);
@@ -325,14 +325,14 @@ static LLVMValueRef guarded_quotient(struct division *d, LLVMValueRef x, LLVMVal
     d->divisor = LLVMBuildSelect(b, LLVMBuildICmp(b, LLVMIntEQ, unguarded, zero, ""),
                                  LLVMConstInt(LLVMTypeOf(unguarded), 1, false), unguarded, "");
     LLVMValueRef replaced = LLVMBuildICmp(b, LLVMIntEQ, y, one, "");
-    return LLVMBuildSelect(b, replaced, x, quotient_of(d, x, splat(s, d->divisor)), "");
+    return LLVMBuildSelect(b, replaced, x, quotient_of(d, x, chunk_splat(s, d->divisor)), "");
 }
 
-LLVMValueRef divide_by_uniform(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder) {
+LLVMValueRef chunk_divide(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef quotient = multiplied_quotient(s, chunk, make_multiplier(s, divisor, false));
     if (!remainder) return quotient;
-    return LLVMBuildSub(b, chunk, LLVMBuildMul(b, quotient, splat(s, divisor), ""), "");
+    return LLVMBuildSub(b, chunk, LLVMBuildMul(b, quotient, chunk_splat(s, divisor), ""), "");
 }
 
 bool emit_division(struct simd *s, LLVMValueRef division, int chunk) {
@@ -360,6 +360,6 @@ bool emit_division(struct simd *s, LLVMValueRef division, int chunk) {
         result = guarded ? guarded_quotient(&d, x, y) : quotient_of(&d, x, y);
         if (d.remainder) result = LLVMBuildSub(b, x, LLVMBuildMul(b, result, y, ""), "");
     }
-    set_chunk(s, division, chunk, result);
+    chunk_set(s, division, chunk, result);
     return true;
 }

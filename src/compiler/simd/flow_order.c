@@ -11,11 +11,11 @@ static bool loop_within(const struct flow *flow, int loop, int outer) {
     return loop == outer;
 }
 
-int place_of_block(struct simd *s, LLVMBasicBlockRef original) {
+int simd_place(struct simd *s, LLVMBasicBlockRef original) {
     return value_of(s, LLVMBasicBlockAsValue(original))->block;
 }
 
-bool is_within(const struct simd *s, int place, int loop) {
+bool simd_is_within(const struct simd *s, int place, int loop) {
     return loop < 0 || (place >= s->loops[loop].header && place <= s->loops[loop].last);
 }
 
@@ -124,7 +124,7 @@ smelt_status simd_order(struct simd *s) {
     }
     int count = s->flow.block_count, loops = s->flow.loop_count;
     if (s->flow.irreducible) {
-        refuse(s, NULL, "its control flow jumps into the middle of a loop");
+        simd_refuse(s, NULL, "its control flow jumps into the middle of a loop");
         return SMELT_OK;
     }
     struct layout layout = {s, arena_alloc(&s->arena, (size_t)count)};

@@ -66,43 +66,6 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
 
 /* ---- Once. */
 
-/* What metadata says of one thread's accesses need not hold between threads. */
-void drop_thread_metadata(LLVMValueRef i) {
-    size_t count;
-    LLVMValueMetadataEntry *entries = LLVMInstructionGetAllMetadataOtherThanDebugLoc(i, &count);
-    for (unsigned n = 0; n < count; n++)
-        LLVMSetMetadata(i, LLVMValueMetadataEntriesGetKind(entries, n), NULL);
-    LLVMDisposeValueMetadataEntries(entries);
-}
-
-/* Lane 0 may be off, or hold no thread: what the flags promise of active lanes it need not keep. */
-void drop_promises(LLVMValueRef i) {
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMMul:
-    case LLVMShl:
-        LLVMSetNSW(i, false);
-        LLVMSetNUW(i, false);
-        break;
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMUDiv:
-    case LLVMSDiv:
-        LLVMSetExact(i, false);
-        break;
-    case LLVMZExt:
-    case LLVMUIToFP:
-        LLVMSetNNeg(i, false);
-        break;
-    case LLVMGetElementPtr:
-        LLVMSetIsInBounds(i, false);
-        break;
-    default:
-        break;
-    }
-}
-
 static void emit_once(struct simd *s, LLVMValueRef i) {
     if (value_of(s, i)->speculated && shape_of(s, i) != SHAPE_VARYING) {
         emit_speculated(s, i);
@@ -110,7 +73,7 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
     }
     if (value_of(s, i)->signed_index && shape_of(s, i) > SHAPE_UNIFORM) {
         LLVMValueRef index = scalar_of(s, LLVMGetOperand(i, 0));
-        set_scalar(s, i, LLVMBuildSExt(s->unit->builder, index, LLVMTypeOf(i), ""));
+        scalar_set(s, i, LLVMBuildSExt(s->unit->builder, index, LLVMTypeOf(i), ""));
         return;
     }
     LLVMValueRef copy = LLVMInstructionClone(i);
@@ -118,12 +81,12 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, scalar_of(s, operand));
     }
-    drop_thread_metadata(copy);
+    copy_drop_metadata(copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return;
-    if (shape_of(s, i) != SHAPE_UNIFORM) drop_promises(copy);
-    set_scalar(s, i, copy);
+    if (shape_of(s, i) != SHAPE_UNIFORM) copy_drop_promises(copy);
+    scalar_set(s, i, copy);
 }
 
 /* ---- All lanes, and chunks. */
@@ -132,7 +95,8 @@ static void emit_lanes(struct simd *s, LLVMValueRef i) {
     enum intrinsic intrinsic = intrinsic_of(i);
     if (emit_simdgroup(s, i, intrinsic) || emit_context(s, i, intrinsic)) return;
     if (emit_atomic(s, i)) return;
-    if (!s->refused) refuse(s, i, "it calls '%s', which the SIMD engine does not support", called_name(i));
+    if (!s->refused)
+        simd_refuse(s, i, "it calls '%s', which the SIMD engine does not support", called_name(i));
 }
 
 /* A chunk of one lane: the thread's own instruction. */
@@ -142,10 +106,10 @@ static void emit_copy(struct simd *s, LLVMValueRef i, int chunk) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
         if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, chunk_of(s, operand, chunk));
     }
-    drop_thread_metadata(copy);
+    copy_drop_metadata(copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
-    if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) set_chunk(s, i, chunk, copy);
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) chunk_set(s, i, chunk, copy);
 }
 
 static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
@@ -158,12 +122,12 @@ static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
     if (emit_private(s, i, chunk) || emit_memory(s, i, chunk) || emit_arithmetic(s, i, chunk)) return;
     if (s->refused) return;
     char name[200];
-    if (calls_itself(s->unit, i, name)) {
-        refuse(s, i, CALLS_ITSELF, name);
+    if (unit_calls_itself(s->unit, i, name)) {
+        simd_refuse(s, i, CALLS_ITSELF, name);
         return;
     }
     char *text = LLVMPrintValueToString(i);
-    refuse(s, i, "the SIMD engine has no vector form of '%s'", text);
+    simd_refuse(s, i, "the SIMD engine has no vector form of '%s'", text);
     LLVMDisposeMessage(text);
 }
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-LLVMValueRef shuffle_lanes(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count) {
+LLVMValueRef lanes_shuffle(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count) {
     LLVMTypeRef i32 = type_i32(s->unit);
     LLVMValueRef lanes[GANG_MAX_LANES];
     for (int i = 0; i < count; i++)
@@ -14,7 +14,7 @@ LLVMValueRef shuffle_lanes(struct simd *s, LLVMValueRef a, LLVMValueRef b, const
                                   LLVMConstVector(lanes, (unsigned)count), "");
 }
 
-LLVMValueRef gather_lanes(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes) {
+LLVMValueRef lanes_gather(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes) {
     int lowest = indexes[0] / s->chunk_lanes, highest = lowest, moved[GANG_MAX_LANES];
     for (int i = 1; i < s->chunk_lanes; i++) {
         int chunk = indexes[i] / s->chunk_lanes;
@@ -26,8 +26,8 @@ LLVMValueRef gather_lanes(struct simd *s, LLVMValueRef const *chunks, int count,
     lowest -= lowest % joined;
     if (lowest + joined > count) lowest = 0, joined = count;
     for (int i = 0; i < s->chunk_lanes; i++) moved[i] = indexes[i] - lowest * s->chunk_lanes;
-    if (joined == 2) return shuffle_lanes(s, chunks[lowest], chunks[lowest + 1], moved, s->chunk_lanes);
-    return shuffle_lanes(s, join_chunks(s, chunks + lowest, joined), NULL, moved, s->chunk_lanes);
+    if (joined == 2) return lanes_shuffle(s, chunks[lowest], chunks[lowest + 1], moved, s->chunk_lanes);
+    return lanes_shuffle(s, chunks_join(s, chunks + lowest, joined), NULL, moved, s->chunk_lanes);
 }
 
 /* ---- One operation. */
@@ -41,7 +41,7 @@ static bool is_floating(LLVMTypeRef element) {
     return LLVMGetTypeKind(element) != LLVMIntegerTypeKind;
 }
 
-LLVMValueRef combine_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b) {
+LLVMValueRef lanes_combine(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b) {
     return simdgroup_combine(s->unit->builder, operation, a, b);
 }
 
@@ -76,10 +76,10 @@ static LLVMValueRef identity(enum simd_operation operation, LLVMTypeRef element)
     return neutral(operation, element);
 }
 
-LLVMValueRef keep_active(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
-                         LLVMValueRef mask) {
+LLVMValueRef lanes_keep_active(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
+                               LLVMValueRef mask) {
     if (!mask) return vector;
-    LLVMValueRef nothing = splat(s, neutral(operation, element_of(vector)));
+    LLVMValueRef nothing = chunk_splat(s, neutral(operation, element_of(vector)));
     return LLVMBuildSelect(s->unit->builder, mask, vector, nothing, "");
 }
 
@@ -120,9 +120,9 @@ static void merge_pairs(struct simd *s, enum simd_operation operation, LLVMValue
     }
     for (int i = 0; i < count; i += 2) {
         LLVMValueRef a = vectors[i], b = vectors[i + 1];
-        vectors[i / 2] = lanes == 1 ? combine_lanes(s, operation, a, b)
-                                    : combine_lanes(s, operation, shuffle_lanes(s, a, b, left, lanes),
-                                                    shuffle_lanes(s, a, b, right, lanes));
+        vectors[i / 2] = lanes == 1 ? lanes_combine(s, operation, a, b)
+                                    : lanes_combine(s, operation, lanes_shuffle(s, a, b, left, lanes),
+                                                    lanes_shuffle(s, a, b, right, lanes));
     }
     for (int i = 0; i < lanes && lanes > 1; i++) tree->leaf[i] = leaf[i];
     tree->span *= 2;
@@ -137,34 +137,35 @@ static LLVMValueRef fold(struct simd *s, enum simd_operation operation, LLVMValu
     for (int i = 0; i < lanes; i++)
         if (partner[i] < 0) tree->leaf[i] = -1;
     tree->span *= 2;
-    return combine_lanes(s, operation, vector, shuffle_lanes(s, vector, NULL, partner, lanes));
+    return lanes_combine(s, operation, vector, lanes_shuffle(s, vector, NULL, partner, lanes));
 }
 
-LLVMValueRef reduce_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
+LLVMValueRef lanes_reduce(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
                           int count) {
     int part = 1;
     while (2 * part <= count) part *= 2;
     if (part < count)
-        return combine_lanes(s, operation, reduce_lanes(s, operation, chunks, part),
-                             reduce_lanes(s, operation, chunks + part, count - part));
+        return lanes_combine(s, operation, lanes_reduce(s, operation, chunks, part),
+                             lanes_reduce(s, operation, chunks + part, count - part));
     LLVMValueRef vectors[GANG_MAX_LANES] = {chunks[0]};
     struct tree tree = {.span = 1, .extent = s->chunk_lanes};
     for (int i = 0; i < count; i++) vectors[i] = chunks[i];
     for (int i = 0; i < s->chunk_lanes; i++) tree.leaf[i] = i;
     for (; count > 1; count /= 2) merge_pairs(s, operation, vectors, count, &tree);
     while (tree.span < tree.extent) vectors[0] = fold(s, operation, vectors[0], &tree);
-    return LLVMBuildExtractElement(s->unit->builder, vectors[0], const_i32(s, 0), "");
+    return LLVMBuildExtractElement(s->unit->builder, vectors[0], simd_i32(s, 0), "");
 }
 
-LLVMValueRef reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector, int width) {
+LLVMValueRef lanes_reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
+                                 int width) {
     int left[GANG_MAX_LANES], right[GANG_MAX_LANES];
     for (int distance = 1; distance < width; distance *= 2) {
         for (int i = 0; i < s->chunk_lanes; i++) {
             left[i] = i & ~distance;
             right[i] = i | distance;
         }
-        vector = combine_lanes(s, operation, shuffle_lanes(s, vector, NULL, left, s->chunk_lanes),
-                               shuffle_lanes(s, vector, NULL, right, s->chunk_lanes));
+        vector = lanes_combine(s, operation, lanes_shuffle(s, vector, NULL, left, s->chunk_lanes),
+                               lanes_shuffle(s, vector, NULL, right, s->chunk_lanes));
     }
     return vector;
 }
@@ -174,7 +175,7 @@ LLVMValueRef reduce_groups(struct simd *s, enum simd_operation operation, LLVMVa
 static LLVMValueRef lane_splat(struct simd *s, LLVMValueRef vector, int lane) {
     int indexes[GANG_MAX_LANES];
     for (int i = 0; i < s->chunk_lanes; i++) indexes[i] = lane;
-    return shuffle_lanes(s, vector, NULL, indexes, s->chunk_lanes);
+    return lanes_shuffle(s, vector, NULL, indexes, s->chunk_lanes);
 }
 
 /* The lanes one further up, from `below` into the first lane of each group of `group` lanes. */
@@ -182,20 +183,20 @@ static LLVMValueRef shift_up(struct simd *s, LLVMValueRef vector, LLVMValueRef b
                              int group) {
     int indexes[GANG_MAX_LANES], lanes = s->chunk_lanes;
     for (int i = 0; i < lanes; i++) indexes[i] = i % group >= distance ? i - distance : lanes + i;
-    return shuffle_lanes(s, vector, below, indexes, lanes);
+    return lanes_shuffle(s, vector, below, indexes, lanes);
 }
 
 /* Operations that may be regrouped: in steps of doubling distance. */
 static void scan_integers(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
     int lanes = s->chunk_lanes, group = scan->width < lanes ? scan->width : lanes;
-    LLVMValueRef nothing = splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
+    LLVMValueRef nothing = chunk_splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
     for (int k = 0; k < count; k++) {
         LLVMValueRef x = chunks[k];
         bool starts = k * lanes % scan->width == 0;
         for (int distance = 1; distance < group; distance *= 2)
-            x = combine_lanes(s, scan->operation, shift_up(s, x, nothing, distance, group), x);
+            x = lanes_combine(s, scan->operation, shift_up(s, x, nothing, distance, group), x);
         if (starts) carry = nothing;
-        if (!starts) x = combine_lanes(s, scan->operation, carry, x);
+        if (!starts) x = lanes_combine(s, scan->operation, carry, x);
         chunks[k] = scan->exclusive ? shift_up(s, x, carry, 1, group) : x;
         if (scan->width > lanes) carry = lane_splat(s, x, lanes - 1);
     }
@@ -204,27 +205,27 @@ static void scan_integers(struct simd *s, const struct scan *scan, LLVMValueRef 
 static LLVMValueRef lanes_from(struct simd *s, int first, int group) {
     int64_t on[GANG_MAX_LANES];
     for (int i = 0; i < s->chunk_lanes; i++) on[i] = i % group >= first;
-    return constant_lanes(s, type_i1(s), on, s->chunk_lanes);
+    return lanes_constant(s, simd_i1(s), on, s->chunk_lanes);
 }
 
 /* Lane after lane: each value is spread over the lanes that include it. */
 static void scan_in_order(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
     LLVMBuilderRef b = s->unit->builder;
     int lanes = s->chunk_lanes, group = scan->width < lanes ? scan->width : lanes, from[GANG_MAX_LANES];
-    LLVMValueRef nothing = splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
+    LLVMValueRef nothing = chunk_splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
     for (int k = 0; k < count; k++) {
         LLVMValueRef x = chunks[k];
         if (k * lanes % scan->width == 0) carry = nothing;
         LLVMValueRef total = carry;
         for (int lane = 0; lane < group; lane++) {
             for (int i = 0; i < lanes; i++) from[i] = i - i % group + lane;
-            LLVMValueRef value = shuffle_lanes(s, x, NULL, from, lanes);
-            LLVMValueRef next = combine_lanes(s, scan->operation, total, value);
+            LLVMValueRef value = lanes_shuffle(s, x, NULL, from, lanes);
+            LLVMValueRef next = lanes_combine(s, scan->operation, total, value);
             LLVMValueRef on = lanes_from(s, lane + scan->exclusive, group);
             total = LLVMBuildSelect(b, on, next, total, "");
         }
         chunks[k] = total;
-        LLVMValueRef all = scan->exclusive ? combine_lanes(s, scan->operation, total, x) : total;
+        LLVMValueRef all = scan->exclusive ? lanes_combine(s, scan->operation, total, x) : total;
         if (scan->width > lanes) carry = lane_splat(s, all, lanes - 1);
     }
 }
@@ -235,7 +236,7 @@ static void find_followers(struct simd *s, const struct scan *scan, LLVMValueRef
     struct scan before = {.operation = SIMD_OR, .exclusive = true, .width = scan->width};
     LLVMTypeRef type = chunk_type(s, type_i32(s->unit));
     for (int k = 0; k < count; k++) {
-        LLVMValueRef mask = scan->masks[k] ? scan->masks[k] : all_lanes(s);
+        LLVMValueRef mask = scan->masks[k] ? scan->masks[k] : mask_all(s);
         followers[k] = LLVMBuildZExt(b, mask, type, "");
     }
     scan_integers(s, &before, followers, count);
@@ -243,7 +244,7 @@ static void find_followers(struct simd *s, const struct scan *scan, LLVMValueRef
         followers[k] = LLVMBuildICmp(b, LLVMIntNE, followers[k], LLVMConstNull(type), "");
 }
 
-void scan_lanes(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
+void lanes_scan(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
     LLVMTypeRef element = element_of(chunks[0]);
     if (!is_floating(element)) {
         scan_integers(s, scan, chunks, count);
@@ -254,5 +255,5 @@ void scan_lanes(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, i
     if (!scan->exclusive || first == neutral(scan->operation, element)) return;
     find_followers(s, scan, followers, count);
     for (int k = 0; k < count; k++)
-        chunks[k] = LLVMBuildSelect(s->unit->builder, followers[k], chunks[k], splat(s, first), "");
+        chunks[k] = LLVMBuildSelect(s->unit->builder, followers[k], chunks[k], chunk_splat(s, first), "");
 }

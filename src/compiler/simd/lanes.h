@@ -14,22 +14,23 @@ struct scan {
 };
 
 /* a operation b, of scalars or vectors; b is from the later lane. */
-LLVMValueRef combine_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef lanes_combine(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b);
 /* The chunk with what changes nothing in lanes that are off; mask NULL: all are on. */
-LLVMValueRef keep_active(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
-                         LLVMValueRef mask);
+LLVMValueRef lanes_keep_active(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
+                               LLVMValueRef mask);
 /* One scalar of all lanes of `count` chunks, a power of two: a tree of neighbours. */
-LLVMValueRef reduce_lanes(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
+LLVMValueRef lanes_reduce(struct simd *s, enum simd_operation operation, LLVMValueRef const *chunks,
                           int count);
 /* In each lane the result over its group of `width` lanes of the chunk. */
-LLVMValueRef reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector, int width);
+LLVMValueRef lanes_reduce_groups(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
+                                 int width);
 /* In place. The chunks went through keep_active. Floating-point results are those of the lanes in order. */
-void scan_lanes(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count);
+void lanes_scan(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count);
 /* A shuffle of one vector, or two of the same type (b may be NULL). Index -1: anything. */
-LLVMValueRef shuffle_lanes(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count);
+LLVMValueRef lanes_shuffle(struct simd *s, LLVMValueRef a, LLVMValueRef b, const int *indexes, int count);
 /* A chunk of the lanes of `count` chunks, a power of two, that stand in `indexes`; only chunks that are
  * needed are joined. */
-LLVMValueRef gather_lanes(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes);
+LLVMValueRef lanes_gather(struct simd *s, LLVMValueRef const *chunks, int count, const int *indexes);
 
 /* known.c — the value of an integer expression in the lane of a simdgroup with this number, where that is the
  * same in every simdgroup. */

@@ -10,7 +10,7 @@ static LLVMValueRef word_address(struct simd *s, LLVMValueRef slot, uint64_t pla
 }
 
 static LLVMValueRef make_words(struct simd *s, unsigned count) {
-    return make_slot(s, LLVMArrayType2(type_i64(s->unit), count ? count : 1));
+    return simd_slot(s, LLVMArrayType2(type_i64(s->unit), count ? count : 1));
 }
 
 static void store_word(struct simd *s, LLVMValueRef value, LLVMValueRef slot, uint64_t place) {
@@ -21,10 +21,10 @@ void emit_log(struct simd *s, LLVMValueRef call) {
     unsigned count = LLVMGetNumArgOperands(call), varying = 0;
     uint64_t varies[LOG_MOST_WORDS / 64 + 1] = {0};
     if (count > LOG_MOST_WORDS) {
-        refuse(s, call, "a log call has %u words", count);
+        simd_refuse(s, call, "a log call has %u words", count);
         return;
     }
-    remark(s, call, "log: one line at a time");
+    simd_remark(s, call, "log: one line at a time");
     for (unsigned i = 0; i < count; i++) {
         if (shape_of(s, LLVMGetOperand(call, i)) == SHAPE_UNIFORM) continue;
         varies[i / 64] |= UINT64_C(1) << i % 64;
@@ -45,6 +45,6 @@ void emit_log(struct simd *s, LLVMValueRef call) {
             store_word(s, chunk_of(s, word, k), by_lane, place);
     }
     LLVMValueRef lanes = lanes_in_memory(s, s->blocks[s->current].mask);
-    LLVMValueRef arguments[6] = {s->context, lanes, const_i32(s, (int64_t)count), bits, shared, by_lane};
-    call_runtime(s, "smelt_runtime_gang_log", LLVMVoidTypeInContext(s->unit->context), arguments, 6);
+    LLVMValueRef arguments[6] = {s->context, lanes, simd_i32(s, (int64_t)count), bits, shared, by_lane};
+    simd_call_runtime(s, "smelt_runtime_gang_log", LLVMVoidTypeInContext(s->unit->context), arguments, 6);
 }

@@ -25,7 +25,7 @@ static int lane_at(int row, int pair) {
 
 /* One operand's chunks of one simdgroup. Elements of lanes that are off are 0. */
 static void load_operand(struct simd *s, LLVMValueRef operand, int first, LLVMValueRef *chunks) {
-    for (int k = 0; k < simdgroup_chunks(s); k++) {
+    for (int k = 0; k < chunks_of_simdgroup(s); k++) {
         LLVMValueRef chunk = chunk_of(s, operand, first + k), mask = mask_chunk(s, first + k);
         if (mask)
             chunk = LLVMBuildSelect(s->unit->builder, mask, chunk, LLVMConstNull(LLVMTypeOf(chunk)), "");
@@ -35,7 +35,7 @@ static void load_operand(struct simd *s, LLVMValueRef operand, int first, LLVMVa
 
 static LLVMValueRef multiply_add(struct simd *s, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c) {
     LLVMTypeRef type = LLVMTypeOf(a);
-    return call_intrinsic(s, "llvm.fma", &type, 1, (LLVMValueRef[]){a, b, c}, 3);
+    return simd_intrinsic(s, "llvm.fma", &type, 1, (LLVMValueRef[]){a, b, c}, 3);
 }
 
 /* ---- The two halves of a product are made together: they share A's columns. */
@@ -69,7 +69,7 @@ struct product {
 };
 
 static void add_products(struct simd *s, struct product *p, int k) {
-    int count = simdgroup_chunks(s);
+    int count = chunks_of_simdgroup(s);
     for (int chunk = 0; chunk < count; chunk++) {
         int column[SIMDGROUP_LANES], row[SIMDGROUP_LANES];
         for (int i = 0; i < s->chunk_lanes; i++) {
@@ -77,9 +77,9 @@ static void add_products(struct simd *s, struct product *p, int k) {
             column[i] = lane_at(row_of(lane), k / 2);
             row[i] = lane_at(k, pair_of(lane));
         }
-        LLVMValueRef left = gather_lanes(s, k % 2 ? p->odd : p->even, count, column);
+        LLVMValueRef left = lanes_gather(s, k % 2 ? p->odd : p->even, count, column);
         for (int h = 0; h < p->halves; h++) {
-            LLVMValueRef right = gather_lanes(s, p->right[h], count, row);
+            LLVMValueRef right = lanes_gather(s, p->right[h], count, row);
             p->sums[h][chunk] = multiply_add(s, left, right, p->sums[h][chunk]);
         }
     }
@@ -92,13 +92,13 @@ static void end_schedule(struct simd *s) {
     LLVMContextRef context = s->unit->context;
     LLVMMetadataRef text = LLVMMDStringInContext2(context, "product", 7);
     LLVMValueRef note = LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, &text, 1));
-    call_intrinsic(s, "llvm.codeview.annotation", NULL, 0, &note, 1);
+    simd_intrinsic(s, "llvm.codeview.annotation", NULL, 0, &note, 1);
 }
 
 void emit_matrix_product(struct simd *s, LLVMValueRef call) {
     if (is_second_half(call)) return; /* made with the first */
     LLVMValueRef calls[2] = {call, neighbour(call, true)};
-    const int halves = are_halves(calls[0], calls[1]) ? 2 : 1, count = simdgroup_chunks(s);
+    const int halves = are_halves(calls[0], calls[1]) ? 2 : 1, count = chunks_of_simdgroup(s);
     struct product p = {.halves = halves};
     for (int first = 0; first < s->chunk_count; first += count) {
         load_operand(s, LLVMGetOperand(call, 0), first, p.even);
@@ -112,6 +112,6 @@ void emit_matrix_product(struct simd *s, LLVMValueRef call) {
         end_schedule(s);
         for (int h = 0; h < halves; h++)
             for (int chunk = 0; chunk < count; chunk++)
-                set_chunk(s, calls[h], first + chunk, p.sums[h][chunk]);
+                chunk_set(s, calls[h], first + chunk, p.sums[h][chunk]);
     }
 }

@@ -26,64 +26,6 @@ static int64_t bytes_of(struct simd *s, LLVMTypeRef type) {
     return (int64_t)LLVMABISizeOfType(s->unit->layout, type);
 }
 
-/* ---- The plain accesses. */
-
-static LLVMValueRef load_plain(struct simd *s, LLVMTypeRef type, LLVMValueRef address, int align) {
-    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, address, "");
-    LLVMSetAlignment(load, (unsigned)align);
-    return load;
-}
-
-static void store_plain(struct simd *s, LLVMValueRef vector, LLVMValueRef address, int align) {
-    LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), (unsigned)align);
-}
-
-/* i1 has no memory form of its own: the front end never makes one. */
-LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
-                         int align) {
-    LLVMTypeRef type = chunk_type(s, element);
-    if (!mask) return load_plain(s, type, address, align);
-    if (!LLVMIsConstant(mask) && !has_masked(s, element)) return load_split(s, element, address, mask, align);
-    LLVMTypeRef types[2] = {type, LLVMTypeOf(address)};
-    LLVMValueRef arguments[4] = {address, const_i32(s, align), mask, LLVMConstNull(type)};
-    return call_intrinsic(s, "llvm.masked.load", types, 2, arguments, 4);
-}
-
-void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align) {
-    if (!mask) {
-        store_plain(s, vector, address, align);
-        return;
-    }
-    if (!LLVMIsConstant(mask) && !has_masked(s, LLVMGetElementType(LLVMTypeOf(vector)))) {
-        store_split(s, vector, address, mask, align);
-        return;
-    }
-    LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(address)};
-    LLVMValueRef arguments[4] = {vector, address, const_i32(s, align), mask};
-    call_intrinsic(s, "llvm.masked.store", types, 2, arguments, 4);
-}
-
-LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
-                    int align) {
-    if (gathers_words(s, element)) return gather_words(s, element, addresses, mask, align);
-    if (!has_gather(s, element)) return load_lanes(s, element, addresses, mask, align);
-    LLVMTypeRef type = chunk_type(s, element);
-    LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};
-    LLVMValueRef arguments[4] = {addresses, const_i32(s, align), mask ? mask : all_lanes(s),
-                                 LLVMConstNull(type)};
-    return call_intrinsic(s, "llvm.masked.gather", types, 2, arguments, 4);
-}
-
-void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align) {
-    if (!has_scatter(s, LLVMGetElementType(LLVMTypeOf(vector)))) {
-        store_lanes(s, vector, addresses, mask, align);
-        return;
-    }
-    LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(addresses)};
-    LLVMValueRef arguments[4] = {vector, addresses, const_i32(s, align), mask ? mask : all_lanes(s)};
-    call_intrinsic(s, "llvm.masked.scatter", types, 2, arguments, 4);
-}
-
 /* ---- Patterns of constant offsets. */
 
 struct pattern {
@@ -130,7 +72,7 @@ static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64
 static LLVMValueRef shuffle_to(struct simd *s, LLVMValueRef vector, LLVMValueRef other,
                                const int64_t *indexes, int count) {
     return LLVMBuildShuffleVector(s->unit->builder, vector, other,
-                                  constant_lanes(s, type_i32(s->unit), indexes, count), "");
+                                  lanes_constant(s, type_i32(s->unit), indexes, count), "");
 }
 
 /* Which lanes' elements of one vector of the window are wanted: the mask, or what is constant of it. */
@@ -141,7 +83,7 @@ static LLVMValueRef window_mask(struct simd *s, const struct pattern *p, int sta
         int at = p->element[i] - start;
         if (at >= 0 && at < s->chunk_lanes) lane_of[at] = i;
     }
-    return shuffle_to(s, mask ? mask : all_lanes(s), LLVMConstNull(mask_type(s)), lane_of, s->chunk_lanes);
+    return shuffle_to(s, mask ? mask : mask_all(s), LLVMConstNull(mask_type(s)), lane_of, s->chunk_lanes);
 }
 
 /* The vectors overlap at the end rather than reach beyond it. */
@@ -158,7 +100,7 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
     for (int n = 0; n < count; n++) {
         int start = window_start(s, p, n);
         LLVMValueRef wanted = mask || p->window < s->chunk_lanes ? window_mask(s, p, start, mask) : NULL;
-        pieces[n] = load_vector(s, element, byte_address(s, base, p->low + start * size), wanted,
+        pieces[n] = access_load(s, element, byte_address(s, base, p->low + start * size), wanted,
                                 align_at(p->align, start * size));
     }
     /* Each piece gives the lanes that lie in it. */
@@ -189,60 +131,8 @@ static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base
         }
         LLVMValueRef piece =
             shuffle_to(s, vector, LLVMGetPoison(LLVMTypeOf(vector)), indexes, s->chunk_lanes);
-        store_vector(s, piece, byte_address(s, base, p->low + start * size), window_mask(s, p, start, mask),
+        access_store(s, piece, byte_address(s, base, p->low + start * size), window_mask(s, p, start, mask),
                      align_at(p->align, start * size));
-    }
-}
-
-/* ---- One element for all lanes of a chunk. */
-
-/* Runs `inside` code only if a lane of the chunk is on. Returns the block before, or NULL without a branch.
- */
-static LLVMBasicBlockRef begin_if_any(struct simd *s, LLVMValueRef mask, LLVMBasicBlockRef *after) {
-    LLVMBuilderRef b = s->unit->builder;
-    if (!mask) return NULL;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), inside = new_block(s, "some");
-    *after = new_block(s, "rest");
-    LLVMBuildCondBr(b, any_lane(s, &mask, 1), inside, *after);
-    LLVMPositionBuilderAtEnd(b, inside);
-    return before;
-}
-
-LLVMValueRef load_scalar(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
-                         int align) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
-    LLVMValueRef load = LLVMBuildLoad2(b, element, address, "");
-    LLVMSetAlignment(load, (unsigned)align);
-    if (before) {
-        LLVMBasicBlockRef inside = LLVMGetInsertBlock(b);
-        LLVMBuildBr(b, after);
-        LLVMPositionBuilderAtEnd(b, after);
-        LLVMValueRef phi = LLVMBuildPhi(b, element, ""), none = LLVMConstNull(element);
-        LLVMAddIncoming(phi, &none, &before, 1);
-        LLVMAddIncoming(phi, &load, &inside, 1);
-        load = phi;
-    }
-    return load;
-}
-
-/* The last lane that is on wins, as if the threads ran one after another. */
-static void store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
-                      int align) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
-    LLVMValueRef last = const_i32(s, s->chunk_lanes - 1);
-    if (mask) {
-        LLVMTypeRef wide = type_i32(s->unit);
-        LLVMValueRef bits = LLVMBuildZExtOrBitCast(b, mask_bits(s, mask), wide, "");
-        LLVMValueRef arguments[2] = {bits, LLVMConstInt(type_i1(s), 1, false)};
-        last = LLVMBuildSub(b, const_i32(s, 31), call_intrinsic(s, "llvm.ctlz", &wide, 1, arguments, 2), "");
-    }
-    LLVMValueRef store = LLVMBuildStore(b, LLVMBuildExtractElement(b, vector, last, ""), address);
-    LLVMSetAlignment(store, (unsigned)align);
-    if (before) {
-        LLVMBuildBr(b, after);
-        LLVMPositionBuilderAtEnd(b, after);
     }
 }
 
@@ -254,11 +144,11 @@ static LLVMValueRef lanes_follow(struct simd *s, LLVMValueRef numbers, LLVMValue
     LLVMBuilderRef b = s->unit->builder;
     int64_t steps[GANG_MAX_LANES];
     for (int i = 0; i < s->chunk_lanes; i++) steps[i] = i * step;
-    LLVMValueRef expected =
-        LLVMBuildAdd(b, splat(s, first), constant_lanes(s, type_i64(s->unit), steps, s->chunk_lanes), "");
+    LLVMValueRef expected = LLVMBuildAdd(b, chunk_splat(s, first),
+                                         lanes_constant(s, type_i64(s->unit), steps, s->chunk_lanes), "");
     LLVMValueRef differs = LLVMBuildICmp(b, LLVMIntNE, numbers, expected, "");
     if (mask) differs = LLVMBuildAnd(b, differs, mask, "");
-    return LLVMBuildNot(b, any_lane(s, &differs, 1), "follow");
+    return LLVMBuildNot(b, mask_any(s, &differs, 1), "follow");
 }
 
 struct ways {
@@ -273,19 +163,19 @@ static struct ways choose_way(struct simd *s, LLVMValueRef addresses, LLVMValueR
     struct ways w;
     /* What lanes that are off have for an address must not decide. */
     LLVMValueRef numbers = LLVMBuildFreeze(b, LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), ""), "");
-    LLVMValueRef first = LLVMBuildExtractElement(b, numbers, const_i32(s, 0), "");
+    LLVMValueRef first = LLVMBuildExtractElement(b, numbers, simd_i32(s, 0), "");
     w.first_address = LLVMBuildIntToPtr(b, first, LLVMGetElementType(LLVMTypeOf(addresses)), "");
     LLVMValueRef follow = lanes_follow(s, numbers, first, mask, size);
-    w.neighbours = new_block(s, "neighbours");
-    w.others = new_block(s, "others");
-    w.same = new_block(s, "same");
-    w.apart = new_block(s, "apart");
-    w.after = new_block(s, "after");
+    w.neighbours = simd_block(s, "neighbours");
+    w.others = simd_block(s, "others");
+    w.same = simd_block(s, "same");
+    w.apart = simd_block(s, "apart");
+    w.after = simd_block(s, "after");
     LLVMBuildCondBr(b, follow, w.neighbours, w.others);
     LLVMPositionBuilderAtEnd(b, w.others);
     LLVMValueRef same = lanes_follow(s, numbers, first, mask, 0);
     if (mask) { /* lanes may follow lane 0 while there are none */
-        LLVMValueRef some = any_lane(s, &mask, 1);
+        LLVMValueRef some = mask_any(s, &mask, 1);
         same = LLVMBuildAnd(b, same, some, "");
     }
     LLVMBuildCondBr(b, same, w.same, w.apart);
@@ -299,17 +189,17 @@ static LLVMValueRef load_unknown(struct simd *s, LLVMTypeRef element, LLVMValueR
     LLVMValueRef values[3];
     LLVMBasicBlockRef ends[3];
     LLVMPositionBuilderAtEnd(b, w.neighbours);
-    values[0] = load_vector(s, element, w.first_address, mask, align_at(align, bytes_of(s, element)));
+    values[0] = access_load(s, element, w.first_address, mask, align_at(align, bytes_of(s, element)));
     ends[0] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, w.after);
     LLVMPositionBuilderAtEnd(b, w.same);
     LLVMValueRef one = LLVMBuildLoad2(b, element, w.first_address, "");
     LLVMSetAlignment(one, (unsigned)align);
-    values[1] = splat(s, one);
+    values[1] = chunk_splat(s, one);
     ends[1] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, w.after);
     LLVMPositionBuilderAtEnd(b, w.apart);
-    values[2] = gather(s, element, addresses, mask, align);
+    values[2] = access_gather(s, element, addresses, mask, align);
     ends[2] = LLVMGetInsertBlock(b);
     LLVMBuildBr(b, w.after);
     LLVMPositionBuilderAtEnd(b, w.after);
@@ -324,16 +214,16 @@ static void store_unknown(struct simd *s, LLVMValueRef vector, LLVMValueRef addr
     LLVMTypeRef i64 = type_i64(s->unit);
     int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));
     LLVMValueRef numbers = LLVMBuildFreeze(b, LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), ""), "");
-    LLVMValueRef first = LLVMBuildExtractElement(b, numbers, const_i32(s, 0), "");
-    LLVMBasicBlockRef neighbours = new_block(s, "neighbours"), apart = new_block(s, "apart"),
-                      after = new_block(s, "after");
+    LLVMValueRef first = LLVMBuildExtractElement(b, numbers, simd_i32(s, 0), "");
+    LLVMBasicBlockRef neighbours = simd_block(s, "neighbours"), apart = simd_block(s, "apart"),
+                      after = simd_block(s, "after");
     LLVMBuildCondBr(b, lanes_follow(s, numbers, first, mask, size), neighbours, apart);
     LLVMPositionBuilderAtEnd(b, neighbours);
     LLVMValueRef address = LLVMBuildIntToPtr(b, first, LLVMGetElementType(LLVMTypeOf(addresses)), "");
-    store_vector(s, vector, address, mask, align_at(align, size));
+    access_store(s, vector, address, mask, align_at(align, size));
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, apart);
-    scatter(s, vector, addresses, mask, align);
+    access_scatter(s, vector, addresses, mask, align);
     LLVMBuildBr(b, after);
     LLVMPositionBuilderAtEnd(b, after);
 }
@@ -342,7 +232,7 @@ static void store_unknown(struct simd *s, LLVMValueRef vector, LLVMValueRef addr
 
 /* Lane 0's address plus constants. */
 static LLVMValueRef spread_addresses(struct simd *s, LLVMValueRef base, const int64_t *offsets) {
-    LLVMValueRef steps = constant_lanes(s, type_i64(s->unit), offsets, s->chunk_lanes);
+    LLVMValueRef steps = lanes_constant(s, type_i64(s->unit), offsets, s->chunk_lanes);
     return LLVMBuildGEP2(s->unit->builder, i8(s), base, &steps, 1, "");
 }
 
@@ -350,9 +240,9 @@ static void explain(struct simd *s, LLVMValueRef access, int chunk, const char *
     if (chunk != 0) return;
     LLVMValueRef address = LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
     if (shape_of(s, address) == SHAPE_VARYING)
-        remark(s, access, "%s; %s", what, why_varying(s, address));
+        simd_remark(s, access, "%s; %s", what, report_varying(s, address));
     else
-        remark(s, access, "%s", what);
+        simd_remark(s, access, "%s", what);
 }
 
 /* A chunk of one lane, which is on: an access as in the thread's own code. */
@@ -369,15 +259,15 @@ static void emit_lane_access(struct simd *s, LLVMValueRef i, int chunk) {
     LLVMValueRef access = load ? LLVMBuildLoad2(b, LLVMTypeOf(i), address, "")
                                : LLVMBuildStore(b, chunk_of(s, LLVMGetOperand(i, 0), chunk), address);
     LLVMSetAlignment(access, LLVMGetAlignment(i));
-    if (load) set_chunk(s, i, chunk, access);
+    if (load) chunk_set(s, i, chunk, access);
 }
 
 /* A scalar address and the chunk's constant offsets from it; false if only the run can tell. */
 static bool known_address(struct simd *s, LLVMValueRef address, int chunk, LLVMValueRef *base,
                           const int64_t **offsets) {
     int shape = shape_of(s, address);
-    if (is_piece(s, address)) {
-        *base = first_lane_of(s, address, chunk);
+    if (piece_is(s, address)) {
+        *base = piece_first_lane(s, address, chunk);
         shape = value_of(s, address)->piece;
     } else if (shape >= 0) {
         *base = scalar_of(s, address);
@@ -395,31 +285,31 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     LLVMValueRef base;
     const int64_t *offsets;
     if (!known_address(s, address, chunk, &base, &offsets)) {
-        if (load_rows(s, load, chunk, &result)) {
+        if (rows_load(s, load, chunk, &result)) {
             explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
-            set_chunk(s, load, chunk, result);
+            chunk_set(s, load, chunk, result);
             return;
         }
         explain(s, load, chunk, "gather, unless the addresses are consecutive or equal at run time");
-        set_chunk(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
+        chunk_set(s, load, chunk, load_unknown(s, element, chunk_of(s, address, chunk), mask, align));
         return;
     }
     struct pattern p = find_pattern(s, offsets, bytes_of(s, element), align);
     if (p.same) {
-        result = splat(s, load_scalar(s, element, byte_address(s, base, p.low), mask, align));
+        result = chunk_splat(s, access_load_one(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
-        result = load_vector(s, element, byte_address(s, base, p.low), mask, p.align);
+        result = access_load(s, element, byte_address(s, base, p.low), mask, p.align);
     } else if (p.small && !(mask && p.repeats)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
-    } else if (load_rows(s, load, chunk, &result)) {
+    } else if (rows_load(s, load, chunk, &result)) {
         explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");
-        result = gather(s, element, spread_addresses(s, base, offsets), mask, align);
+        result = access_gather(s, element, spread_addresses(s, base, offsets), mask, align);
     }
-    set_chunk(s, load, chunk, result);
+    chunk_set(s, load, chunk, result);
 }
 
 static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
@@ -436,16 +326,16 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
     struct pattern p = find_pattern(s, offsets, bytes_of(s, LLVMTypeOf(value)), align);
     if (p.same) {
         explain(s, store, chunk, "store: all lanes write to one address; the last lane's value remains");
-        store_one(s, vector, byte_address(s, base, p.low), mask, align);
+        access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
-        store_vector(s, vector, byte_address(s, base, p.low), mask, p.align);
+        access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
     } else if (p.small && !p.repeats) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
         store_pattern(s, vector, base, &p, mask);
     } else {
         explain(s, store, chunk,
                 "scatter: the lanes' addresses are constant steps apart that are too far for vectors");
-        scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
+        access_scatter(s, vector, spread_addresses(s, base, offsets), mask, align);
     }
 }
 
@@ -454,7 +344,7 @@ static void emit_address(struct simd *s, LLVMValueRef gep, int chunk) {
     LLVMValueRef operands[32];
     unsigned count = (unsigned)LLVMGetNumOperands(gep);
     if (count > 32) {
-        refuse(s, gep, "an address has more than 31 indices");
+        simd_refuse(s, gep, "an address has more than 31 indices");
         return;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -462,7 +352,7 @@ static void emit_address(struct simd *s, LLVMValueRef gep, int chunk) {
         operands[i] =
             shape_of(s, operand) == SHAPE_UNIFORM ? scalar_of(s, operand) : chunk_of(s, operand, chunk);
     }
-    set_chunk(s, gep, chunk,
+    chunk_set(s, gep, chunk,
               LLVMBuildGEP2(s->unit->builder, LLVMGetGEPSourceElementType(gep), operands[0], operands + 1,
                             count - 1, ""));
 }

@@ -52,6 +52,65 @@ static bool is_copyable(LLVMValueRef i) {
     }
 }
 
+/* The rules of transfer.c, as far as they need no knowledge of lane 0. */
+static int piece_of_affine(struct simd *s, LLVMValueRef i) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    LLVMTypeRef type;
+    int a = piece_view(s, LLVMGetOperand(i, 0)), b, shape;
+    int64_t constant = 0;
+    switch (opcode) {
+    case LLVMAdd:
+    case LLVMSub:
+        b = piece_view(s, LLVMGetOperand(i, 1));
+        return shape_combine(s, a, 1, b, opcode == LLVMAdd ? 1 : -1, shape_width(i));
+    case LLVMOr:
+        b = piece_view(s, LLVMGetOperand(i, 1));
+        return LLVMGetIsDisjoint(i) ? shape_combine(s, a, 1, b, 1, shape_width(i)) : NO_PIECE;
+    case LLVMMul:
+        return shape_constant(LLVMGetOperand(i, 1), &constant)
+                   ? shape_combine(s, a, constant, 0, 0, shape_width(i))
+                   : NO_PIECE;
+    case LLVMShl:
+        if (!shape_constant(LLVMGetOperand(i, 1), &constant) || constant < 0 || constant > 62)
+            return NO_PIECE;
+        return shape_combine(s, a, (int64_t)1 << constant, 0, 0, shape_width(i));
+    case LLVMTrunc:
+        return shape_combine(s, a, 1, 0, 0, shape_width(i));
+    case LLVMSExt:
+    case LLVMZExt:
+        if (!s->code->small || shape_width(LLVMGetOperand(i, 0)) != 32 || !shape_is_near(s, a) ||
+            !shape_is_index(i))
+            return NO_PIECE;
+        value_of(s, i)->signed_index = true;
+        return a;
+    case LLVMFreeze:
+    case LLVMAddrSpaceCast:
+        return a;
+    case LLVMSelect:
+        b = piece_view(s, LLVMGetOperand(i, 1));
+        return a == SHAPE_UNIFORM && b == piece_view(s, LLVMGetOperand(i, 2)) ? b : NO_PIECE;
+    case LLVMGetElementPtr:
+        type = LLVMGetGEPSourceElementType(i);
+        shape = a;
+        for (int o = 1; o < LLVMGetNumOperands(i); o++) {
+            LLVMValueRef index = LLVMGetOperand(i, (unsigned)o);
+            if (o > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+                type = LLVMStructGetTypeAtIndex(type, (unsigned)LLVMConstIntGetZExtValue(index));
+                continue;
+            }
+            if (o > 1) type = LLVMGetElementType(type);
+            b = piece_view(s, index);
+            if (b > SHAPE_UNIFORM && shape_width(index) < 64 &&
+                !(s->code->small && shape_width(index) == 32 && shape_is_near(s, b)))
+                return NO_PIECE;
+            shape = shape_combine(s, shape, 1, b, (int64_t)LLVMABISizeOfType(s->unit->layout, type), 64);
+        }
+        return shape;
+    default:
+        return NO_PIECE;
+    }
+}
+
 int piece_transfer(struct simd *s, LLVMValueRef i) {
     if (s->chunk_lanes == 1 || s->chunk_count == 1 || !is_copyable(i)) return NO_PIECE;
     int count = LLVMIsACallInst(i) ? (int)LLVMGetNumArgOperands(i) : LLVMGetNumOperands(i);
@@ -84,12 +143,12 @@ int piece_of_phi(struct simd *s, LLVMValueRef phi) {
 
 /* ---- Emission. */
 
-bool is_piece(struct simd *s, LLVMValueRef original) {
+bool piece_is(struct simd *s, LLVMValueRef original) {
     return LLVMIsAInstruction(original) && shape_of(s, original) == SHAPE_VARYING &&
            value_of(s, original)->piece >= 0;
 }
 
-LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk) {
+LLVMValueRef piece_first_lane(struct simd *s, LLVMValueRef original, int chunk) {
     int shape = shape_of(s, original);
     if (shape == SHAPE_VARYING) return chunk_scalar(s, original, chunk);
     LLVMValueRef scalar = scalar_of(s, original);
@@ -109,37 +168,38 @@ static void make_divisor_safe(struct simd *s, LLVMValueRef division) {
     LLVMTypeRef type = LLVMTypeOf(division);
     LLVMValueRef divisor = LLVMBuildFreeze(s->unit->builder, LLVMGetOperand(division, 1), "");
     LLVMValueRef arguments[2] = {divisor, LLVMConstInt(type, 1, false)};
-    LLVMSetOperand(division, 1, call_intrinsic(s, "llvm.umax", &type, 1, arguments, 2));
+    LLVMSetOperand(division, 1, simd_intrinsic(s, "llvm.umax", &type, 1, arguments, 2));
 }
 
 /* A scalar instruction for the chunk's first lane. */
 bool emit_piece(struct simd *s, LLVMValueRef i, int chunk) {
-    if (!is_piece(s, i)) return false;
+    if (!piece_is(s, i)) return false;
     LLVMBuilderRef b = s->unit->builder;
     if (LLVMIsALoadInst(i)) {
-        LLVMValueRef address = first_lane_of(s, LLVMGetOperand(i, 0), chunk);
+        LLVMValueRef address = piece_first_lane(s, LLVMGetOperand(i, 0), chunk);
         int align = (int)LLVMGetAlignment(i);
-        set_chunk(s, i, chunk, load_scalar(s, LLVMTypeOf(i), address, mask_chunk(s, chunk), align));
+        chunk_set(s, i, chunk, access_load_one(s, LLVMTypeOf(i), address, mask_chunk(s, chunk), align));
         return true;
     }
     if (value_of(s, i)->signed_index) {
-        LLVMValueRef index = first_lane_of(s, LLVMGetOperand(i, 0), chunk);
-        set_chunk(s, i, chunk, LLVMBuildSExt(b, index, LLVMTypeOf(i), ""));
+        LLVMValueRef index = piece_first_lane(s, LLVMGetOperand(i, 0), chunk);
+        chunk_set(s, i, chunk, LLVMBuildSExt(b, index, LLVMTypeOf(i), ""));
         return true;
     }
     LLVMValueRef copy = LLVMInstructionClone(i);
     int count = LLVMIsACallInst(i) ? (int)LLVMGetNumArgOperands(i) : LLVMGetNumOperands(i);
     for (int o = 0; o < count; o++) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
-        if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, first_lane_of(s, operand, chunk));
+        if (LLVMIsAInstruction(operand))
+            LLVMSetOperand(copy, (unsigned)o, piece_first_lane(s, operand, chunk));
     }
-    drop_thread_metadata(copy);
-    drop_promises(copy);
+    copy_drop_metadata(copy);
+    copy_drop_promises(copy);
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     bool divides = opcode == LLVMUDiv || opcode == LLVMURem;
     if (divides && shape_of(s, LLVMGetOperand(i, 1)) != SHAPE_UNIFORM) make_divisor_safe(s, copy);
     LLVMInsertIntoBuilder(b, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
-    set_chunk(s, i, chunk, copy);
+    chunk_set(s, i, chunk, copy);
     return true;
 }

@@ -81,11 +81,11 @@ static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *na
     uint64_t size;
     if (!copy && !fill) return false;
     if (!is_constant_integer(LLVMGetOperand(call, 2), &size)) {
-        refuse(s, call, "it copies or fills memory of a size known only at run time");
+        simd_refuse(s, call, "it copies or fills memory of a size known only at run time");
         return false;
     }
     if (size / piece_bytes(call, size, copy) > MAX_COPY_PIECES) {
-        refuse(s, call, "it copies or fills %llu bytes at once", (unsigned long long)size);
+        simd_refuse(s, call, "it copies or fills %llu bytes at once", (unsigned long long)size);
         return false;
     }
     LLVMPositionBuilderBefore(s->unit->builder, call);
@@ -117,7 +117,7 @@ static LLVMTypeRef bits_type(struct simd *s, LLVMTypeRef type) {
 
 static LLVMValueRef element_as_bits(struct simd *s, LLVMValueRef vector, unsigned index) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef element = LLVMBuildExtractElement(b, vector, const_i32(s, index), "");
+    LLVMValueRef element = LLVMBuildExtractElement(b, vector, simd_i32(s, index), "");
     return LLVMBuildBitCast(b, element, bits_type(s, LLVMTypeOf(element)), "");
 }
 
@@ -142,8 +142,7 @@ static LLVMValueRef split_bits(struct simd *s, LLVMValueRef bits, LLVMTypeRef ty
     for (unsigned i = 0; i < (unsigned)LLVMGetVectorSize(type); i++) {
         LLVMValueRef shift = LLVMConstInt(whole, (uint64_t)i * LLVMGetIntTypeWidth(part), false);
         LLVMValueRef own = LLVMBuildTruncOrBitCast(b, LLVMBuildLShr(b, bits, shift, ""), part, "");
-        vector =
-            LLVMBuildInsertElement(b, vector, LLVMBuildBitCast(b, own, element, ""), const_i32(s, i), "");
+        vector = LLVMBuildInsertElement(b, vector, LLVMBuildBitCast(b, own, element, ""), simd_i32(s, i), "");
     }
     return vector;
 }
@@ -222,10 +221,10 @@ static void refuse_vector(struct simd *s, LLVMValueRef left) {
     char name[200];
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(call, block) {
-        if (calls_itself(s->unit, call, name)) refuse(s, call, CALLS_ITSELF, name);
+        if (unit_calls_itself(s->unit, call, name)) simd_refuse(s, call, CALLS_ITSELF, name);
     }
     char *text = LLVMPrintValueToString(left);
-    refuse(s, left, "a vector within a thread remains: '%s'", text);
+    simd_refuse(s, left, "a vector within a thread remains: '%s'", text);
     LLVMDisposeMessage(text);
 }
 
@@ -253,16 +252,16 @@ static void add_disjoint_bits(struct simd *s) {
 }
 
 static smelt_status prepare(struct simd *s) {
-    TRY(measure_private_memory(s->unit));
+    TRY(memory_measure_private(s->unit));
     expand_memory_calls(s);
     if (s->refused) return SMELT_OK;
-    split_odd_words(s);
+    words_split_odd(s);
     TRY(remove_vectors(s));
     if (s->refused) return SMELT_OK;
     TRY(run_passes(
         s->unit,
         "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));
-    release_held(s->unit, s->entry);
+    hold_release(s->unit, s->entry);
     drop_pair_freezes(s);
     add_disjoint_bits(s);
     if (!split_pair_phis_once(s)) return SMELT_OK;

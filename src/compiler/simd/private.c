@@ -88,7 +88,7 @@ static bool uses_suit(struct simd *s, LLVMValueRef address, int *bytes, int64_t 
     return true;
 }
 
-void find_private_layouts(struct simd *s) {
+void private_find_layouts(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (!LLVMIsAAllocaInst(instruction)) continue;
@@ -118,7 +118,7 @@ static LLVMValueRef memory_of(struct simd *s, LLVMValueRef alloca) {
     struct value *v = value_of(s, alloca);
     if (!v->memory) {
         LLVMTypeRef bytes = LLVMInt8TypeInContext(s->unit->context);
-        v->memory = make_slot(s, LLVMArrayType2(bytes, bytes_of(s, alloca) * (uint64_t)s->lanes));
+        v->memory = simd_slot(s, LLVMArrayType2(bytes, bytes_of(s, alloca) * (uint64_t)s->lanes));
         LLVMSetAlignment(v->memory, 64);
     }
     return v->memory;
@@ -147,7 +147,7 @@ static void offset_of(struct simd *s, LLVMValueRef address, int chunk, LLVMValue
                 *uniform = LLVMBuildAdd(b, *uniform, LLVMBuildMul(b, index, factor, ""), "");
             } else {
                 LLVMValueRef index = as_i64(s, chunk_of(s, steps[i].index, chunk), chunk_type(s, i64));
-                LLVMValueRef bytes = LLVMBuildMul(b, index, splat(s, factor), "");
+                LLVMValueRef bytes = LLVMBuildMul(b, index, chunk_splat(s, factor), "");
                 *varying = *varying ? LLVMBuildAdd(b, *varying, bytes, "") : bytes;
             }
         }
@@ -173,25 +173,25 @@ static void access_array(struct simd *s, LLVMValueRef access, LLVMValueRef addre
         LLVMValueRef place =
             at(s, row, LLVMConstInt(i64, (unsigned long long)chunk * s->chunk_lanes * element, false));
         if (load)
-            set_chunk(s, access, chunk, load_vector(s, type, place, mask, element));
+            chunk_set(s, access, chunk, access_load(s, type, place, mask, element));
         else
-            store_vector(s, chunk_of(s, LLVMGetOperand(access, 0), chunk), place, mask, element);
+            access_store(s, chunk_of(s, LLVMGetOperand(access, 0), chunk), place, mask, element);
         return;
     }
     int64_t own[GANG_MAX_LANES];
     for (int i = 0; i < s->chunk_lanes; i++) own[i] = (int64_t)(chunk * s->chunk_lanes + i) * element;
-    LLVMValueRef bytes = LLVMBuildAdd(b, LLVMBuildMul(b, varying, splat(s, lanes), ""),
-                                      constant_lanes(s, i64, own, s->chunk_lanes), "");
+    LLVMValueRef bytes = LLVMBuildAdd(b, LLVMBuildMul(b, varying, chunk_splat(s, lanes), ""),
+                                      lanes_constant(s, i64, own, s->chunk_lanes), "");
     LLVMValueRef places = at(s, row, bytes);
     if (load)
-        set_chunk(s, access, chunk, gather(s, type, places, mask, element));
+        chunk_set(s, access, chunk, access_gather(s, type, places, mask, element));
     else
-        scatter(s, chunk_of(s, LLVMGetOperand(access, 0), chunk), places, mask, element);
+        access_scatter(s, chunk_of(s, LLVMGetOperand(access, 0), chunk), places, mask, element);
 }
 
 bool emit_private(struct simd *s, LLVMValueRef i, int chunk) {
     if (LLVMIsAAllocaInst(i)) {
-        if (chunk == 0 && !value_of(s, i)->element) set_scalar(s, i, memory_of(s, i));
+        if (chunk == 0 && !value_of(s, i)->element) scalar_set(s, i, memory_of(s, i));
         return true;
     }
     if (LLVMIsAGetElementPtrInst(i)) return private_is(s, i);

@@ -249,7 +249,7 @@ static struct range range_of(struct walk *w, LLVMValueRef value, int depth) {
     }
 }
 
-struct range unsigned_range(struct simd *s, LLVMValueRef integer) {
+struct range range_unsigned(struct simd *s, LLVMValueRef integer) {
     struct walk walk = {.s = s, .budget = BUDGET};
     return range_of(&walk, integer, DEPTH);
 }
@@ -417,7 +417,7 @@ static int bits_of(struct bit_walk *w, LLVMValueRef value, int depth, const stru
     }
 }
 
-int known_zero_bits(struct simd *s, LLVMValueRef lane0) {
+int range_zero_bits(struct simd *s, LLVMValueRef lane0) {
     struct bit_walk walk = {.s = s, .budget = BUDGET};
     return bits_of(&walk, lane0, DEPTH, NULL);
 }

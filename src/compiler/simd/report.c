@@ -1,83 +1,12 @@
 /* What the engine tells the kernel's author: `smelt show --stage simd` and `--why`. */
 #include "compiler/simd/simd.h"
 
-#include <llvm-c/DebugInfo.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Places. */
-
-static bool is_generated(LLVMMetadataRef location) {
-    unsigned length;
-    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-    const char *name = file ? LLVMDIFileGetFilename(file, &length) : NULL;
-    return name && strchr(name, '<');
-}
-
-static void place_of(LLVMValueRef instruction, struct remark *remark) {
-    LLVMMetadataRef location = instruction ? LLVMInstructionGetDebugLoc(instruction) : NULL;
-    unsigned length;
-    if (!location) return;
-    /* The prelude's places, and generated text, mean nothing to the author. */
-    if (is_generated(location)) return;
-    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-    remark->file = file ? LLVMDIFileGetFilename(file, &length) : NULL;
-    remark->line = LLVMDILocationGetLine(location);
-    remark->column = LLVMDILocationGetColumn(location);
-}
-
-void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
-    char text[700];
-    struct remark place = {0};
-    va_list arguments;
-    if (s->refused) return;
-    s->refused = true;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    place_of(instruction, &place);
-    if (place.file && place.line)
-        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", place.file, place.line, text);
-    else
-        (void)unit_fail(s->unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
-}
-
-static bool same_remark(const struct remark *a, const struct remark *b) {
-    bool same_file = a->file && b->file ? strcmp(a->file, b->file) == 0 : a->file == b->file;
-    return same_file && a->line == b->line && strcmp(a->text, b->text) == 0;
-}
-
-/* In the order of the user's lines; each once. */
-void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
-    va_list arguments;
-    char text[500];
-    if (s->unit->request->output != COMPILE_WHY) return;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    struct remark *one = arena_alloc(&s->arena, sizeof *one);
-    if (!one) return;
-    *one = (struct remark){.text = arena_copy(&s->arena, text, strlen(text))};
-    place_of(instruction, one);
-    if (one->file) one->file = arena_copy(&s->arena, one->file, strlen(one->file));
-    struct remark **at = &s->remarks;
-    while (*at && ((*at)->line < one->line || ((*at)->line == one->line && (*at)->column <= one->column))) {
-        if (same_remark(*at, one)) return;
-        at = &(*at)->next;
-    }
-    one->next = *at;
-    *at = one;
-}
-
 /* ---- Why a value differs between lanes. */
-
-static unsigned line_of(LLVMValueRef instruction) {
-    struct remark place = {0};
-    place_of(instruction, &place);
-    return place.line;
-}
 
 /* What makes varying of operands that are not. */
 static const char *origin_of(LLVMValueRef i) {
@@ -122,10 +51,10 @@ static LLVMValueRef varying_origin(struct simd *s, LLVMValueRef value) {
     return value;
 }
 
-const char *why_varying(struct simd *s, LLVMValueRef value) {
+const char *report_varying(struct simd *s, LLVMValueRef value) {
     if (s->unit->request->output != COMPILE_WHY || !LLVMIsAInstruction(value)) return "";
     LLVMValueRef origin = varying_origin(s, value);
-    unsigned line = line_of(origin);
+    unsigned line = remark_line(origin);
     const char *text = line ? arena_printf(&s->arena, "it depends on %s (line %u)", origin_of(origin), line)
                             : arena_printf(&s->arena, "it depends on %s", origin_of(origin));
     return text ? text : "";
@@ -133,7 +62,7 @@ const char *why_varying(struct simd *s, LLVMValueRef value) {
 
 /* ---- Control flow. */
 
-void remark_control_flow(struct simd *s) {
+void report_control_flow(struct simd *s) {
     for (int i = 0; i < s->loop_count; i++) {
         const struct loop *loop = &s->loops[i];
         if (!loop->divergent) continue;
@@ -141,8 +70,8 @@ void remark_control_flow(struct simd *s) {
             const struct block *block = &s->blocks[place];
             LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
             if (!block->divergent || LLVMGetInstructionOpcode(branch) != LLVMBr) continue;
-            remark(s, branch, "masked loop: lanes leave it in different iterations; %s",
-                   why_varying(s, LLVMGetCondition(branch)));
+            simd_remark(s, branch, "masked loop: lanes leave it in different iterations; %s",
+                        report_varying(s, LLVMGetCondition(branch)));
             break;
         }
     }
@@ -153,9 +82,10 @@ void remark_control_flow(struct simd *s) {
         bool barrier = LLVMGetInstructionOpcode(branch) == LLVMBr && block->divergent &&
                        intrinsic_of(LLVMGetCondition(branch)) == INTRINSIC_BARRIER_PASSES;
         if (!block->divergent || in_loop || barrier) continue;
-        remark(s, branch, "masked branch: both sides run where lanes differ; %s",
-               why_varying(s, LLVMGetInstructionOpcode(branch) == LLVMBr ? LLVMGetCondition(branch)
-                                                                         : LLVMGetOperand(branch, 0)));
+        simd_remark(s, branch, "masked branch: both sides run where lanes differ; %s",
+                    report_varying(s, LLVMGetInstructionOpcode(branch) == LLVMBr
+                                          ? LLVMGetCondition(branch)
+                                          : LLVMGetOperand(branch, 0)));
     }
 }
 
@@ -192,7 +122,7 @@ static void describe_gang(struct simd *s, const char *mark) {
             missing);
 }
 
-void write_why(struct simd *s) {
+void report_why(struct simd *s) {
     describe_gang(s, "");
     for (const struct remark *r = s->remarks; r; r = r->next) {
         if (r->file && r->line)
@@ -224,7 +154,7 @@ static void describe_shape(struct simd *s, int shape) {
     if (s->lanes > 40) add(s->unit, " ...");
 }
 
-void write_shapes(struct simd *s) {
+void report_shapes(struct simd *s) {
     describe_gang(s, "; ");
     add(s->unit, "; ---- code of a thread, with the shape of each value\n");
     for (int place = 0; place < s->block_count; place++) {
@@ -247,7 +177,7 @@ void write_shapes(struct simd *s) {
     add(s->unit, "; ---- code of a gang\n");
 }
 
-void write_gang(struct unit *unit) {
+void report_gang(struct unit *unit) {
     char *text = LLVMPrintModuleToString(unit->module);
     add(unit, "%s", text);
     LLVMDisposeMessage(text);

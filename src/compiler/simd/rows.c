@@ -144,7 +144,7 @@ static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct vi
         return;
     }
     unsigned count = LLVMCountIncoming(phi);
-    int place = place_of_block(f->s, LLVMGetInstructionParent(phi));
+    int place = simd_place(f->s, LLVMGetInstructionParent(phi));
     if (f->s->blocks[place].join) { /* lanes have come by different ways */
         each_alone(f, out);
         return;
@@ -152,7 +152,7 @@ static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct vi
     bool found = false;
     for (int round = 0; round < 2; round++) { /* from outside; around the loop */
         for (unsigned n = 0; n < count; n++) {
-            bool around = place_of_block(f->s, LLVMGetIncomingBlock(phi, n)) >= place;
+            bool around = simd_place(f->s, LLVMGetIncomingBlock(phi, n)) >= place;
             if (around != (round == 1)) continue;
             struct view view;
             find_view(f, LLVMGetIncomingValue(phi, n), depth, &view);
@@ -223,7 +223,7 @@ static void view_of_instruction(struct finder *f, LLVMValueRef i, int depth, str
     case LLVMZExt:
     case LLVMSExt:
         find_view(f, LLVMGetOperand(i, 0), depth, &a);
-        if (is_index_only(i))
+        if (shape_is_index(i))
             keep_near(f, LLVMGetOperand(i, 0), &a, out);
         else
             keep_equal(f, &a, out);
@@ -282,7 +282,7 @@ static bool is_cheap(LLVMValueRef i) {
 static LLVMValueRef clone_for_lane(struct simd *s, LLVMValueRef i, int chunk, int lane, int depth) {
     LLVMBuilderRef b = s->unit->builder;
     /* The rows may count on it that an index that is used is no large number: see widen_index. */
-    if (LLVMIsAZExtInst(i) && s->code->small && width_of(LLVMGetOperand(i, 0)) == 32 && is_index_only(i))
+    if (LLVMIsAZExtInst(i) && s->code->small && width_of(LLVMGetOperand(i, 0)) == 32 && shape_is_index(i))
         return LLVMBuildSExt(b, lane_value(s, LLVMGetOperand(i, 0), chunk, lane, depth), LLVMTypeOf(i), "");
     LLVMValueRef operands[8];
     int count = LLVMGetNumOperands(i);
@@ -290,8 +290,8 @@ static LLVMValueRef clone_for_lane(struct simd *s, LLVMValueRef i, int chunk, in
         operands[o] = lane_value(s, LLVMGetOperand(i, (unsigned)o), chunk, lane, depth);
     LLVMValueRef copy = LLVMInstructionClone(i);
     for (int o = 0; o < count; o++) LLVMSetOperand(copy, (unsigned)o, operands[o]);
-    drop_thread_metadata(copy);
-    drop_promises(copy);
+    copy_drop_metadata(copy);
+    copy_drop_promises(copy);
     LLVMInsertIntoBuilder(b, copy);
     return copy;
 }
@@ -302,7 +302,7 @@ static LLVMValueRef lane_value(struct simd *s, LLVMValueRef value, int chunk, in
     int shape = shape_of(s, value), view = piece_view(s, value);
     if (shape == SHAPE_UNIFORM) return scalar_of(s, value);
     if (view >= 0) {
-        LLVMValueRef first = first_lane_of(s, value, chunk);
+        LLVMValueRef first = piece_first_lane(s, value, chunk);
         const int64_t *offsets = shape_offsets(s, view) + chunk * s->chunk_lanes;
         int64_t offset = offsets[lane] - offsets[0];
         if (!offset) return first;
@@ -314,7 +314,7 @@ static LLVMValueRef lane_value(struct simd *s, LLVMValueRef value, int chunk, in
     }
     if (depth > 0 && is_cheap(value) && LLVMGetNumOperands(value) <= 8)
         return clone_for_lane(s, value, chunk, lane, depth - 1);
-    return LLVMBuildExtractElement(b, chunk_of(s, value, chunk), const_i32(s, lane), "");
+    return LLVMBuildExtractElement(b, chunk_of(s, value, chunk), simd_i32(s, lane), "");
 }
 
 /* ---- Windows: neighbouring elements of a row that one vector takes. */
@@ -359,8 +359,8 @@ static LLVMValueRef window_mask(struct simd *s, const struct window *w, LLVMValu
     for (int e = 0; e < w->lanes; e++) lane_of[e] = s->chunk_lanes; /* from the zeros */
     for (int i = 0; i < s->chunk_lanes; i++)
         if (w->element[i] >= 0) lane_of[w->element[i]] = i;
-    LLVMValueRef which = constant_lanes(s, type_i32(s->unit), lane_of, w->lanes);
-    return LLVMBuildShuffleVector(s->unit->builder, mask ? mask : all_lanes(s), LLVMConstNull(mask_type(s)),
+    LLVMValueRef which = lanes_constant(s, type_i32(s->unit), lane_of, w->lanes);
+    return LLVMBuildShuffleVector(s->unit->builder, mask ? mask : mask_all(s), LLVMConstNull(mask_type(s)),
                                   which, "");
 }
 
@@ -395,15 +395,15 @@ static LLVMValueRef load_window(struct simd *s, LLVMValueRef load, LLVMValueRef 
         return whole;
     }
     LLVMTypeRef types[2] = {type, LLVMTypeOf(base)};
-    LLVMValueRef arguments[4] = {base, const_i32(s, align), window_mask(s, w, mask), LLVMConstNull(type)};
-    return call_intrinsic(s, "llvm.masked.load", types, 2, arguments, 4);
+    LLVMValueRef arguments[4] = {base, simd_i32(s, align), window_mask(s, w, mask), LLVMConstNull(type)};
+    return simd_intrinsic(s, "llvm.masked.load", types, 2, arguments, 4);
 }
 
 static LLVMValueRef widened(struct simd *s, LLVMValueRef vector, int from, int to) {
     int indexes[GANG_MAX_LANES];
     if (from == to) return vector;
     for (int i = 0; i < to; i++) indexes[i] = i < from ? i : -1;
-    return shuffle_lanes(s, vector, NULL, indexes, to);
+    return lanes_shuffle(s, vector, NULL, indexes, to);
 }
 
 /* Lanes of the chunk from two windows (the second may be NULL): a chunk, with anything in other lanes. */
@@ -417,10 +417,10 @@ static LLVMValueRef place_windows(struct simd *s, const struct window *a, LLVMVa
         indexes[i] = a->element[i];
         if (b && b->element[i] >= 0) indexes[i] = lanes + b->element[i];
     }
-    return shuffle_lanes(s, x, y, indexes, s->chunk_lanes);
+    return lanes_shuffle(s, x, y, indexes, s->chunk_lanes);
 }
 
-bool load_rows(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) {
+bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) {
     LLVMValueRef address = LLVMGetOperand(load, 0), mask = mask_chunk(s, chunk), result = NULL;
     LLVMTypeRef element = LLVMTypeOf(load);
     struct finder finder = {.s = s, .chunk = chunk};
@@ -428,7 +428,7 @@ bool load_rows(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) 
     struct window windows[GANG_MAX_LANES / 4];
     bool taken[GANG_MAX_LANES] = {false};
     int count = 0, lanes = s->chunk_lanes;
-    if (lanes < 16 || !has_masked(s, element)) return false;
+    if (lanes < 16 || !access_has_masked(s, element)) return false;
     find_view(&finder, address, VIEW_DEPTH, &view);
     for (;;) {
         bool all = true;
@@ -456,7 +456,7 @@ bool load_rows(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out) 
             bool here = windows[n].element[i] >= 0 || (two && windows[n + 1].element[i] >= 0);
             indexes[i] = here ? lanes + i : i;
         }
-        result = result ? shuffle_lanes(s, result, placed, indexes, lanes) : placed;
+        result = result ? lanes_shuffle(s, result, placed, indexes, lanes) : placed;
     }
     *out = result;
     return true;

@@ -42,6 +42,6 @@ smelt_status pass_simd_settle(struct unit *unit) {
             LLVMSetOperand(i, o, hide(unit, LLVMGetOperand(i, o)));
         }
     }
-    if (unit->request->output == COMPILE_SIMD) write_gang(unit);
+    if (unit->request->output == COMPILE_SIMD) report_gang(unit);
     return SMELT_OK;
 }

@@ -6,10 +6,10 @@
  * `chunk_lanes` lanes each. A block's mask says which lanes execute it; NULL means all of them.
  *
  * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
- * order they are laid out), divergence.c with shape.c and range.c (what is uniform, affine, varying; which
- * blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each family of
- * instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c), vectorise.c (all
- * of it). */
+ * order they are laid out), divergence.c with shape.c, transfer.c and range.c (what is uniform, affine,
+ * varying; which blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each
+ * family of instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c),
+ * vectorise.c (all of it). */
 #ifndef SMELT_COMPILER_SIMD_SIMD_H
 #define SMELT_COMPILER_SIMD_SIMD_H
 
@@ -114,7 +114,7 @@ struct simd {
     int current;                   /* block being emitted … */
     int serial;                    /* … and the number of this emission: some blocks are emitted twice */
     LLVMBasicBlockRef slots_block; /* where stack slots are made */
-    LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (lane_access.c), one for each type */
+    LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (access.c), one for each type */
     int shared_slot_count;
     LLVMValueRef address_slot; /* a chunk's addresses in such accesses */
     LLVMValueRef *entry_mask;  /* chunk_count; entries NULL: all lanes */
@@ -124,12 +124,12 @@ struct simd {
 
 /* ---- Types and constants (values.c). */
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element);
-LLVMTypeRef type_i1(struct simd *s);
-LLVMTypeRef mask_type(struct simd *s);                   /* of one chunk */
-LLVMValueRef splat(struct simd *s, LLVMValueRef scalar); /* to a chunk */
-LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes);
-LLVMValueRef constant_lanes(struct simd *s, LLVMTypeRef element, const int64_t *values, int count);
-LLVMValueRef all_lanes(struct simd *s); /* a chunk's mask of ones */
+LLVMTypeRef simd_i1(struct simd *s);
+LLVMTypeRef mask_type(struct simd *s);                         /* of one chunk */
+LLVMValueRef chunk_splat(struct simd *s, LLVMValueRef scalar); /* to a chunk */
+LLVMValueRef lanes_splat(struct simd *s, LLVMValueRef scalar, int lanes);
+LLVMValueRef lanes_constant(struct simd *s, LLVMTypeRef element, const int64_t *values, int count);
+LLVMValueRef mask_all(struct simd *s); /* a chunk's mask of ones */
 
 /* ---- Values during emission (values.c). The builder stands in the code of block s->current. */
 struct value *value_of(struct simd *s, LLVMValueRef original); /* finds or adds */
@@ -141,46 +141,60 @@ LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
 /* What an instruction became. Kept in stack slots where other blocks need it. */
-void set_scalar(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
-void set_chunk(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
+void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
+void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
 /* The mask of a chunk of the current block; NULL: all its lanes are on. */
 LLVMValueRef mask_chunk(struct simd *s, int chunk);
 /* The same, never NULL. */
 LLVMValueRef mask_or_ones(struct simd *s, int chunk);
 /* i1: is any lane of the chunks on? NULL entries count as on. */
-LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count);
+LLVMValueRef mask_any(struct simd *s, LLVMValueRef const *masks, int count);
 /* The mask of one chunk as an integer of chunk_lanes bits. */
 LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask);
 /* As i32; NULL: all lanes are on. */
-LLVMValueRef lanes_on(struct simd *s, LLVMValueRef mask);
+LLVMValueRef mask_as_i32(struct simd *s, LLVMValueRef mask);
 /* Chunks side by side as one vector of count × chunk_lanes lanes, and back. */
-LLVMValueRef join_chunks(struct simd *s, LLVMValueRef const *chunks, int count);
-LLVMValueRef part_of_vector(struct simd *s, LLVMValueRef vector, int first, int lanes);
+LLVMValueRef chunks_join(struct simd *s, LLVMValueRef const *chunks, int count);
+LLVMValueRef lanes_part(struct simd *s, LLVMValueRef vector, int first, int lanes);
 /* Chunks of one simdgroup: 32 / chunk_lanes, or all where the gang is smaller. */
-int simdgroup_chunks(struct simd *s);
+int chunks_of_simdgroup(struct simd *s);
 /* A slot in the function's first block. */
-LLVMValueRef make_slot(struct simd *s, LLVMTypeRef type);
+LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type);
 /* A new block behind the one the builder stands in. */
-LLVMBasicBlockRef new_block(struct simd *s, const char *name);
+LLVMBasicBlockRef simd_block(struct simd *s, const char *name);
 /* Calls an intrinsic with `count` overloaded types. */
-LLVMValueRef call_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
+LLVMValueRef simd_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
                             LLVMValueRef *arguments, unsigned count);
-LLVMValueRef const_i32(struct simd *s, int64_t value);
+LLVMValueRef simd_i32(struct simd *s, int64_t value);
+
+/* A function of the runtime; at most 8 arguments. */
+LLVMValueRef simd_call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                               unsigned count);
+/* The address of mask bits of a gang, one word for 32 lanes. */
+LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks);
+/* The address of a field, `offset` bytes from `base`. */
+LLVMValueRef simd_field(struct simd *s, LLVMValueRef base, size_t offset);
 
 /* ---- Places in the order (flow_order.c). */
-int place_of_block(struct simd *s, LLVMBasicBlockRef original);
-bool is_within(const struct simd *s, int place, int loop); /* loop -1: the function */
+int simd_place(struct simd *s, LLVMBasicBlockRef original);
+bool simd_is_within(const struct simd *s, int place, int loop); /* loop -1: the function */
 
 /* ---- Shapes (shape.c). */
 int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when there are too many */
 int shape_stride(struct simd *s, int64_t stride);
 const int64_t *shape_offsets(struct simd *s, int shape); /* of shape >= 0 */
 int shape_join(int a, int b);
-/* For piece.c: arithmetic on offsets within chunks, all operands being pieces, affine or uniform. */
-int piece_of_affine(struct simd *s, LLVMValueRef instruction);
+/* a × p + b × q; `width` of the result's type. */
+int shape_combine(struct simd *s, int a, int64_t p, int b, int64_t q, unsigned width);
+int64_t shape_wrap(uint64_t value, unsigned width);
+/* Of an integer or address; 0 of anything else. */
+unsigned shape_width(LLVMValueRef value);
+bool shape_constant(LLVMValueRef value, int64_t *out);
+/* Offsets that cannot carry an index from one end of the 32-bit numbers to another one that is used. */
+bool shape_is_near(struct simd *s, int shape);
 /* A widened integer that is an index into memory and used for nothing else. */
-bool is_index_only(LLVMValueRef widened);
-/* The shape of an instruction's result from its operands' (phis: divergence.c). */
+bool shape_is_index(LLVMValueRef widened);
+/* transfer.c — the shape of an instruction's result from its operands' (phis: divergence.c). */
 int shape_transfer(struct simd *s, LLVMValueRef instruction);
 
 /* ---- Intervals and low bits (range.c). */
@@ -189,74 +203,75 @@ struct range {
 };
 /* The integer, taken as unsigned, is in the interval in all lanes: those that hold no thread or are off, too,
  * as far as their value comes from positions and constants. Wider integers than 64 bits: nothing is known. */
-struct range unsigned_range(struct simd *s, LLVMValueRef integer);
+struct range range_unsigned(struct simd *s, LLVMValueRef integer);
 /* How many low bits of an integer are zero in lane 0 of every gang: up to its width. */
-int known_zero_bits(struct simd *s, LLVMValueRef lane0);
+int range_zero_bits(struct simd *s, LLVMValueRef lane0);
 
 /* ---- Families of instructions. Each returns false for an instruction that is none of its own; a construct
  * that cannot be done is refused with a sentence. `chunk` is the chunk to emit. */
-/* Refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is one. */
-void refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...)
+/* remark.c — refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is
+ * one. */
+void simd_refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* A line for --why; costs nothing when that is not asked for. */
-void remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
+void simd_remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The line of the user's that the instruction comes from; 0: none. */
+unsigned remark_line(LLVMValueRef instruction);
 
 /* arithmetic.c — everything without memory and without other lanes: varying results only. */
 bool emit_arithmetic(struct simd *s, LLVMValueRef instruction, int chunk);
 /* division.c — a chunk of 32-bit numbers, none above 2^31, by a scalar that is not 0, all unsigned. */
-LLVMValueRef divide_by_uniform(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder);
+LLVMValueRef chunk_divide(struct simd *s, LLVMValueRef chunk, LLVMValueRef divisor, bool remainder);
 /* piece.c — values with a scalar for each chunk. */
 int piece_view(struct simd *s, LLVMValueRef original); /* the offsets within chunks, of any value */
 int piece_transfer(struct simd *s, LLVMValueRef instruction);
 int piece_of_phi(struct simd *s, LLVMValueRef phi);
-bool is_piece(struct simd *s, LLVMValueRef original);
+bool piece_is(struct simd *s, LLVMValueRef original);
 /* The scalar of a chunk's first lane; of values that have a view. */
-LLVMValueRef first_lane_of(struct simd *s, LLVMValueRef original, int chunk);
+LLVMValueRef piece_first_lane(struct simd *s, LLVMValueRef original, int chunk);
 bool emit_piece(struct simd *s, LLVMValueRef instruction, int chunk);
-/* instructions.c — what a copy of one thread's instruction must not promise of a gang. */
-void drop_thread_metadata(LLVMValueRef copy);
-void drop_promises(LLVMValueRef copy);
+/* copies.c — what a copy of one thread's instruction must not promise of a gang. */
+void copy_drop_metadata(LLVMValueRef copy);
+void copy_drop_promises(LLVMValueRef copy);
+/* … poison-generating and fast-math flags of a scalar instruction, for what it became: poison is per lane. */
+void copy_flags(LLVMValueRef from, LLVMValueRef to);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
-int speculated_shape(struct simd *s, LLVMValueRef division);
+int speculation_shape(struct simd *s, LLVMValueRef division);
 bool speculation_pays(struct simd *s); /* after an analysis without it */
 void emit_speculated(struct simd *s, LLVMValueRef division);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
-/* Accesses of one chunk; mask NULL: all lanes; align in bytes. */
-/* One element, if a lane of the chunk is on; else zero. */
-LLVMValueRef load_scalar(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
-                         int align);
-LLVMValueRef load_vector(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
-                         int align);
-void store_vector(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
-LLVMValueRef gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
-                    int align);
-void scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask, int align);
 /* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
-bool load_rows(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
+bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* private.c — allocas: one copy for each lane. */
-void find_private_layouts(struct simd *s); /* before the analysis */
+void private_find_layouts(struct simd *s); /* before the analysis */
 int private_shape(struct simd *s, LLVMValueRef alloca);
 /* Is the address computed from an alloca whose elements are interleaved by lane? Such an address exists only
  * in the loads and stores that use it. */
 bool private_is(struct simd *s, LLVMValueRef address);
 bool emit_private(struct simd *s, LLVMValueRef instruction, int chunk);
-/* lane_access.c — what the target has instructions for, and what is done lane by lane otherwise. */
-bool has_masked(struct simd *s, LLVMTypeRef element);
-bool has_gather(struct simd *s, LLVMTypeRef element);
-bool has_scatter(struct simd *s, LLVMTypeRef element);
-bool gathers_words(struct simd *s, LLVMTypeRef element);
-LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
-                          int align);
-/* Neighbours where the target has no masked vectors. */
-LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
-                        int align);
-void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
+/* access.c — accesses of one chunk; mask NULL: all lanes; align in bytes. */
+/* One element, if a lane of the chunk is on; else zero. */
+LLVMValueRef access_load_one(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                             int align);
+LLVMValueRef access_load(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align);
+void access_store(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align);
+LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                           int align);
+void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
+                    int align);
+/* The last lane that is on wins, as if the threads ran one after another. */
+void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
+                      int align);
+/* The target has masked vectors of such elements. */
+bool access_has_masked(struct simd *s, LLVMTypeRef element);
 /* Lane by lane; mask NULL: all are on. The place: a vector of addresses, or the address of lane 0, whose
  * neighbours follow. */
-LLVMValueRef load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask, int align);
-void store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align);
+LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask,
+                               int align);
+void access_store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align);
 /* atomic.c — atomicrmw, cmpxchg, atomic loads and stores: all chunks at once. */
 bool emit_atomic(struct simd *s, LLVMValueRef instruction);
 /* simdgroup.c — __smelt_simd_*: all chunks at once. The results' shapes: simdgroup_shape. */
@@ -267,17 +282,12 @@ int simdgroup_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic)
 bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 int context_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 /* Before the analysis: positions that are not affine become arithmetic on the thread's index. */
-void expand_positions(struct simd *s);
+void context_expand_positions(struct simd *s);
 /* The gang's first code: loads what all else needs, makes the mask of the lanes that hold a thread. */
-void start_gang(struct simd *s);
-LLVMValueRef stop_flag(struct simd *s);                        /* its address */
-void mark_returned(struct simd *s, LLVMValueRef const *masks); /* they count as arrived at barriers */
-void stop_gang(struct simd *s);                                /* calls the runtime, which does not return */
-/* A function of the runtime; at most 8 arguments. */
-LLVMValueRef call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
-                          unsigned count);
-/* The address of mask bits of a gang, one word for 32 lanes. */
-LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks);
+void gang_start(struct simd *s);
+LLVMValueRef gang_stop_flag(struct simd *s);                           /* its address */
+void context_mark_returned(struct simd *s, LLVMValueRef const *masks); /* they count as arrived at barriers */
+void gang_stop(struct simd *s); /* calls the runtime, which does not return */
 /* log.c — log calls: all lanes at once. */
 void emit_log(struct simd *s, LLVMValueRef call);
 
@@ -286,18 +296,18 @@ void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
 
 /* ---- Reports (report.c). */
 /* "it depends on what is loaded from memory in line 7", or "" when --why is not asked for. */
-const char *why_varying(struct simd *s, LLVMValueRef value);
-void remark_control_flow(struct simd *s);
+const char *report_varying(struct simd *s, LLVMValueRef value);
+void report_control_flow(struct simd *s);
 /* Into the result's text: the remarks; the thread's code with shapes; the gang's code. */
-void write_why(struct simd *s);
-void write_shapes(struct simd *s);
-void write_gang(struct unit *unit);
+void report_why(struct simd *s);
+void report_shapes(struct simd *s);
+void report_gang(struct unit *unit);
 
 /* ---- Passes. */
 /* vectorise.c — does the work with a data model of its own, which ends with it. */
 smelt_status simd_run(struct unit *unit, smelt_status (*work)(struct simd *s));
 /* words.c — for prepare.c: loads and stores of integers of three, five, six or seven bytes are split. */
-void split_odd_words(struct simd *s);
+void words_split_odd(struct simd *s);
 smelt_status simd_order(struct simd *s);
 smelt_status simd_analyse(struct simd *s);
 smelt_status simd_emit(struct simd *s);

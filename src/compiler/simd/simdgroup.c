@@ -118,15 +118,15 @@ int simdgroup_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic)
 /* ---- Emission: common parts. */
 
 static void set_everywhere(struct simd *s, LLVMValueRef call, LLVMValueRef scalar, int first, int count) {
-    for (int i = first; i < first + count; i++) set_chunk(s, call, i, splat(s, scalar));
+    for (int i = first; i < first + count; i++) chunk_set(s, call, i, chunk_splat(s, scalar));
 }
 
 /* The code is thrown away, but goes on being written until the driver looks. */
 static void refuse_call(struct simd *s, LLVMValueRef call, const char *why) {
-    refuse(s, call, "%s", why);
+    simd_refuse(s, call, "%s", why);
     LLVMValueRef nothing = LLVMGetUndef(LLVMTypeOf(call));
     if (shape_of(s, call) == SHAPE_UNIFORM)
-        set_scalar(s, call, nothing);
+        scalar_set(s, call, nothing);
     else
         set_everywhere(s, call, nothing, 0, s->chunk_count);
 }
@@ -134,11 +134,11 @@ static void refuse_call(struct simd *s, LLVMValueRef call, const char *why) {
 /* Bit a lane of one simdgroup: which lanes of the masks are on. */
 static LLVMValueRef simdgroup_bits(struct simd *s, LLVMValueRef const *masks) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef all = const_i32(s, 0);
-    for (int k = 0; k < simdgroup_chunks(s); k++) {
-        LLVMValueRef bits = mask_bits(s, masks[k] ? masks[k] : all_lanes(s));
+    LLVMValueRef all = simd_i32(s, 0);
+    for (int k = 0; k < chunks_of_simdgroup(s); k++) {
+        LLVMValueRef bits = mask_bits(s, masks[k] ? masks[k] : mask_all(s));
         bits = LLVMBuildZExtOrBitCast(b, bits, type_i32(s->unit), "");
-        all = LLVMBuildOr(b, all, LLVMBuildShl(b, bits, const_i32(s, (int64_t)k * s->chunk_lanes), ""), "");
+        all = LLVMBuildOr(b, all, LLVMBuildShl(b, bits, simd_i32(s, (int64_t)k * s->chunk_lanes), ""), "");
     }
     return all;
 }
@@ -157,18 +157,18 @@ static void emit_ballot(struct simd *s, LLVMValueRef call) {
         refuse_call(s, call, "a ballot in a gang that is part of a simdgroup");
         return;
     }
-    for (int first = 0; first < s->chunk_count; first += simdgroup_chunks(s)) {
+    for (int first = 0; first < s->chunk_count; first += chunks_of_simdgroup(s)) {
         LLVMValueRef votes[SIMDGROUP_LANES];
-        for (int k = 0; k < simdgroup_chunks(s); k++) {
+        for (int k = 0; k < chunks_of_simdgroup(s); k++) {
             LLVMValueRef mask = mask_chunk(s, first + k);
             votes[k] = chunk_of(s, LLVMGetOperand(call, 0), first + k);
             if (mask) votes[k] = LLVMBuildSelect(b, mask, votes[k], LLVMConstNull(mask_type(s)), "");
         }
         LLVMValueRef bits = simdgroup_bits(s, votes);
         if (shape_of(s, call) == SHAPE_UNIFORM)
-            set_scalar(s, call, bits);
+            scalar_set(s, call, bits);
         else
-            set_everywhere(s, call, bits, first, simdgroup_chunks(s));
+            set_everywhere(s, call, bits, first, chunks_of_simdgroup(s));
     }
 }
 
@@ -176,7 +176,7 @@ static void load_active(struct simd *s, LLVMValueRef value, enum simd_operation 
                         LLVMValueRef *chunks, LLVMValueRef *masks) {
     for (int k = 0; k < s->chunk_count; k++) {
         masks[k] = mask_chunk(s, k);
-        chunks[k] = keep_active(s, operation, chunk_of(s, value, k), masks[k]);
+        chunks[k] = lanes_keep_active(s, operation, chunk_of(s, value, k), masks[k]);
     }
 }
 
@@ -184,20 +184,20 @@ static void emit_reduce(struct simd *s, LLVMValueRef call, enum simd_operation o
     LLVMValueRef value = LLVMGetOperand(call, 2), chunks[GANG_MAX_LANES], masks[GANG_MAX_LANES];
     bool uniform = shape_of(s, call) == SHAPE_UNIFORM;
     if (uniform && is_idempotent(operation) && shape_of(s, value) == SHAPE_UNIFORM) {
-        set_scalar(s, call, scalar_of(s, value));
+        scalar_set(s, call, scalar_of(s, value));
         return;
     }
     load_active(s, value, operation, chunks, masks);
     if (uniform) {
-        set_scalar(s, call, reduce_lanes(s, operation, chunks, s->chunk_count));
+        scalar_set(s, call, lanes_reduce(s, operation, chunks, s->chunk_count));
         return;
     }
     int count = width / s->chunk_lanes;
     for (int k = 0; k < s->chunk_count; k += count ? count : 1) {
         if (count)
-            set_everywhere(s, call, reduce_lanes(s, operation, chunks + k, count), k, count);
+            set_everywhere(s, call, lanes_reduce(s, operation, chunks + k, count), k, count);
         else
-            set_chunk(s, call, k, reduce_groups(s, operation, chunks[k], width));
+            chunk_set(s, call, k, lanes_reduce_groups(s, operation, chunks[k], width));
     }
 }
 
@@ -208,8 +208,8 @@ static void emit_scan(struct simd *s, LLVMValueRef call, uint64_t code, int widt
                         .width = width,
                         .masks = masks};
     load_active(s, LLVMGetOperand(call, 2), scan.operation, chunks, masks);
-    scan_lanes(s, &scan, chunks, s->chunk_count);
-    for (int k = 0; k < s->chunk_count; k++) set_chunk(s, call, k, chunks[k]);
+    lanes_scan(s, &scan, chunks, s->chunk_count);
+    for (int k = 0; k < s->chunk_count; k++) chunk_set(s, call, k, chunks[k]);
 }
 
 static void emit_collective(struct simd *s, LLVMValueRef call, enum simd_kind kind) {
@@ -234,7 +234,7 @@ struct shuffle {
 };
 
 static void start_shuffle(struct simd *s, struct shuffle *shuffle, LLVMValueRef call, int first) {
-    *shuffle = (struct shuffle){.call = call, .first = first, .count = simdgroup_chunks(s)};
+    *shuffle = (struct shuffle){.call = call, .first = first, .count = chunks_of_simdgroup(s)};
     for (int k = 0; k < shuffle->count; k++) {
         shuffle->values[k] = chunk_of(s, LLVMGetOperand(call, 0), first + k);
         shuffle->masks[k] = mask_chunk(s, first + k);
@@ -245,7 +245,7 @@ static void start_shuffle(struct simd *s, struct shuffle *shuffle, LLVMValueRef 
 static void finish_chunk(struct simd *s, const struct shuffle *shuffle, int k, LLVMValueRef active,
                          LLVMValueRef result) {
     if (active) result = LLVMBuildSelect(s->unit->builder, active, result, shuffle->values[k], "");
-    set_chunk(s, shuffle->call, shuffle->first + k, result);
+    chunk_set(s, shuffle->call, shuffle->first + k, result);
 }
 
 static void shuffle_known(struct simd *s, struct shuffle *shuffle, const int *sources) {
@@ -259,10 +259,10 @@ static void shuffle_known(struct simd *s, struct shuffle *shuffle, const int *so
         if (masked(shuffle->masks, shuffle->count)) {
             LLVMValueRef masks[SIMDGROUP_LANES];
             for (int j = 0; j < shuffle->count; j++)
-                masks[j] = shuffle->masks[j] ? shuffle->masks[j] : all_lanes(s);
-            active = gather_lanes(s, masks, shuffle->count, indexes);
+                masks[j] = shuffle->masks[j] ? shuffle->masks[j] : mask_all(s);
+            active = lanes_gather(s, masks, shuffle->count, indexes);
         }
-        finish_chunk(s, shuffle, k, active, gather_lanes(s, shuffle->values, shuffle->count, indexes));
+        finish_chunk(s, shuffle, k, active, lanes_gather(s, shuffle->values, shuffle->count, indexes));
     }
 }
 
@@ -270,23 +270,23 @@ static void shuffle_known(struct simd *s, struct shuffle *shuffle, const int *so
 static void shuffle_uniform(struct simd *s, struct shuffle *shuffle) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef index = scalar_of(s, LLVMGetOperand(shuffle->call, 1));
-    LLVMValueRef lane = LLVMBuildAnd(b, index, const_i32(s, SIMDGROUP_LANES - 1), "");
-    LLVMValueRef joined = join_chunks(s, shuffle->values, shuffle->count);
+    LLVMValueRef lane = LLVMBuildAnd(b, index, simd_i32(s, SIMDGROUP_LANES - 1), "");
+    LLVMValueRef joined = chunks_join(s, shuffle->values, shuffle->count);
     LLVMValueRef value = LLVMBuildExtractElement(b, joined, lane, "");
     if (shape_of(s, shuffle->call) == SHAPE_UNIFORM) {
-        set_scalar(s, shuffle->call, value);
+        scalar_set(s, shuffle->call, value);
         return;
     }
     LLVMValueRef bits = LLVMBuildLShr(b, simdgroup_bits(s, shuffle->masks), lane, "");
-    LLVMValueRef exists = LLVMBuildICmp(b, LLVMIntULT, index, const_i32(s, SIMDGROUP_LANES), "");
-    LLVMValueRef active = LLVMBuildAnd(b, exists, LLVMBuildTrunc(b, bits, type_i1(s), ""), "");
-    for (int k = 0; k < shuffle->count; k++) finish_chunk(s, shuffle, k, active, splat(s, value));
+    LLVMValueRef exists = LLVMBuildICmp(b, LLVMIntULT, index, simd_i32(s, SIMDGROUP_LANES), "");
+    LLVMValueRef active = LLVMBuildAnd(b, exists, LLVMBuildTrunc(b, bits, simd_i1(s), ""), "");
+    for (int k = 0; k < shuffle->count; k++) finish_chunk(s, shuffle, k, active, chunk_splat(s, value));
 }
 
 /* 32-bit lanes from two chunks of 16: one instruction. */
 static LLVMValueRef permute_two(struct simd *s, LLVMValueRef const *chunks, LLVMValueRef indexes) {
     LLVMValueRef arguments[3] = {chunks[0], indexes, chunks[1]};
-    return call_intrinsic(s, "llvm.x86.avx512.vpermi2var.d.512", NULL, 0, arguments, 3);
+    return simd_intrinsic(s, "llvm.x86.avx512.vpermi2var.d.512", NULL, 0, arguments, 3);
 }
 
 /* 32-bit lanes from four chunks of 8: each is permuted, the upper bits of the index choose one. */
@@ -295,10 +295,10 @@ static LLVMValueRef permute_four(struct simd *s, LLVMValueRef const *chunks, LLV
     LLVMValueRef parts[4], zero = LLVMConstNull(LLVMTypeOf(indexes));
     for (int k = 0; k < 4; k++) {
         LLVMValueRef arguments[2] = {chunks[k], indexes};
-        parts[k] = call_intrinsic(s, "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
+        parts[k] = simd_intrinsic(s, "llvm.x86.avx2.permd", NULL, 0, arguments, 2);
     }
-    LLVMValueRef odd = LLVMBuildAnd(b, indexes, splat(s, const_i32(s, 8)), "");
-    LLVMValueRef high = LLVMBuildAnd(b, indexes, splat(s, const_i32(s, 16)), "");
+    LLVMValueRef odd = LLVMBuildAnd(b, indexes, chunk_splat(s, simd_i32(s, 8)), "");
+    LLVMValueRef high = LLVMBuildAnd(b, indexes, chunk_splat(s, simd_i32(s, 16)), "");
     odd = LLVMBuildICmp(b, LLVMIntNE, odd, zero, "");
     high = LLVMBuildICmp(b, LLVMIntNE, high, zero, "");
     return LLVMBuildSelect(b, high, LLVMBuildSelect(b, odd, parts[3], parts[2], ""),
@@ -320,7 +320,7 @@ static LLVMValueRef permute_values(struct simd *s, permute *permute, const struc
     LLVMTypeRef type = LLVMTypeOf(shuffle->values[0]), words = chunk_type(s, type_i32(s->unit));
     if (type == words) return permute(s, shuffle->values, indexes);
     LLVMValueRef low[SIMDGROUP_LANES], high[SIMDGROUP_LANES];
-    LLVMValueRef half = splat(s, LLVMConstInt(type_i64(s->unit), 32, false));
+    LLVMValueRef half = chunk_splat(s, LLVMConstInt(type_i64(s->unit), 32, false));
     for (int k = 0; k < shuffle->count; k++) {
         low[k] = LLVMBuildTrunc(b, shuffle->values[k], words, "");
         high[k] = LLVMBuildTrunc(b, LLVMBuildLShr(b, shuffle->values[k], half, ""), words, "");
@@ -336,10 +336,10 @@ static LLVMValueRef load_values(struct simd *s, LLVMValueRef slot, LLVMTypeRef e
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
     for (int i = 0; i < s->chunk_lanes; i++) {
-        LLVMValueRef index = LLVMBuildExtractElement(b, indexes, const_i32(s, i), "");
+        LLVMValueRef index = LLVMBuildExtractElement(b, indexes, simd_i32(s, i), "");
         LLVMValueRef address = LLVMBuildInBoundsGEP2(b, element, slot, &index, 1, "");
         LLVMValueRef value = LLVMBuildLoad2(b, element, address, "");
-        result = LLVMBuildInsertElement(b, result, value, const_i32(s, i), "");
+        result = LLVMBuildInsertElement(b, result, value, simd_i32(s, i), "");
     }
     return result;
 }
@@ -347,13 +347,13 @@ static LLVMValueRef load_values(struct simd *s, LLVMValueRef slot, LLVMTypeRef e
 /* Which bits of a word, one for each lane, are on. */
 static LLVMValueRef test_bits(struct simd *s, LLVMValueRef word, LLVMValueRef indexes) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef shifted = LLVMBuildLShr(b, splat(s, word), indexes, "");
+    LLVMValueRef shifted = LLVMBuildLShr(b, chunk_splat(s, word), indexes, "");
     return LLVMBuildTrunc(b, shifted, mask_type(s), "");
 }
 
 static LLVMValueRef store_values(struct simd *s, const struct shuffle *shuffle) {
-    LLVMValueRef joined = join_chunks(s, shuffle->values, shuffle->count);
-    LLVMValueRef slot = make_slot(s, LLVMTypeOf(joined));
+    LLVMValueRef joined = chunks_join(s, shuffle->values, shuffle->count);
+    LLVMValueRef slot = simd_slot(s, LLVMTypeOf(joined));
     LLVMBuildStore(s->unit->builder, joined, slot);
     return slot;
 }
@@ -369,8 +369,8 @@ static void shuffle_varying(struct simd *s, struct shuffle *shuffle) {
         /* Lanes that are off have indexes that may be anything: memory must not be read there. */
         LLVMValueRef index = chunk_of(s, LLVMGetOperand(shuffle->call, 1), shuffle->first + k);
         index = LLVMBuildFreeze(b, index, "");
-        LLVMValueRef limit = splat(s, const_i32(s, SIMDGROUP_LANES));
-        LLVMValueRef inside = LLVMBuildAnd(b, index, splat(s, const_i32(s, SIMDGROUP_LANES - 1)), "");
+        LLVMValueRef limit = chunk_splat(s, simd_i32(s, SIMDGROUP_LANES));
+        LLVMValueRef inside = LLVMBuildAnd(b, index, chunk_splat(s, simd_i32(s, SIMDGROUP_LANES - 1)), "");
         LLVMValueRef active = LLVMBuildICmp(b, LLVMIntULT, index, limit, "");
         if (some_off) active = LLVMBuildAnd(b, active, test_bits(s, bits, inside), "");
         LLVMValueRef result =
@@ -384,7 +384,7 @@ static void emit_shuffle(struct simd *s, LLVMValueRef call) {
     int sources[GANG_MAX_LANES];
     bool uniform = shape_of(s, call) == SHAPE_UNIFORM;
     if (uniform && shape_of(s, value) == SHAPE_UNIFORM) {
-        set_scalar(s, call, scalar_of(s, value));
+        scalar_set(s, call, scalar_of(s, value));
         return;
     }
     bool known = !uniform && known_sources(s, index, sources);
@@ -392,7 +392,7 @@ static void emit_shuffle(struct simd *s, LLVMValueRef call) {
         refuse_call(s, call, "a shuffle in a gang that is part of a simdgroup");
         return;
     }
-    for (int first = 0; first < s->chunk_count; first += simdgroup_chunks(s)) {
+    for (int first = 0; first < s->chunk_count; first += chunks_of_simdgroup(s)) {
         struct shuffle shuffle;
         start_shuffle(s, &shuffle, call, first);
         if (known)

@@ -75,7 +75,7 @@ static bool suits(struct simd *s, LLVMValueRef i) {
     return shape_of(s, divisor) == SHAPE_UNIFORM && span > 0 && !hopeless && stands_early(s, i);
 }
 
-int speculated_shape(struct simd *s, LLVMValueRef i) {
+int speculation_shape(struct simd *s, LLVMValueRef i) {
     if (!s->speculating || !suits(s, i)) return SHAPE_VARYING;
     value_of(s, i)->speculated = true;
     return is_quotient(i) ? SHAPE_UNIFORM : shape_of(s, LLVMGetOperand(i, 0));
@@ -90,8 +90,8 @@ bool speculation_pays(struct simd *s) {
 
 void emit_speculated(struct simd *s, LLVMValueRef i) {
     LLVMBuilderRef b = s->unit->builder;
-    remark(s, i,
-           "speculation: gangs whose lanes share this quotient run separate code in which it is uniform");
+    simd_remark(
+        s, i, "speculation: gangs whose lanes share this quotient run separate code in which it is uniform");
     LLVMTypeRef type = LLVMTypeOf(i);
     LLVMValueRef number = scalar_of(s, LLVMGetOperand(i, 0)), divisor = divisor_of(i);
     if (LLVMIsAInstruction(divisor)) divisor = scalar_of(s, divisor);
@@ -100,8 +100,8 @@ void emit_speculated(struct simd *s, LLVMValueRef i) {
     LLVMValueRef rest = LLVMBuildSub(b, number, LLVMBuildMul(b, quotient, divisor, ""), "");
     LLVMValueRef within = LLVMBuildICmp(b, LLVMIntULT, span, LLVMBuildSub(b, divisor, rest, ""), "");
     LLVMValueRef straight = LLVMBuildICmp(b, LLVMIntULE, number, LLVMBuildAdd(b, number, span, ""), "");
-    LLVMBasicBlockRef shared = new_block(s, "shared");
+    LLVMBasicBlockRef shared = simd_block(s, "shared");
     LLVMBuildCondBr(b, LLVMBuildAnd(b, within, straight, ""), shared, s->general);
     LLVMPositionBuilderAtEnd(b, shared);
-    set_scalar(s, i, is_quotient(i) ? quotient : rest);
+    scalar_set(s, i, is_quotient(i) ? quotient : rest);
 }

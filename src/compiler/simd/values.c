@@ -13,30 +13,30 @@ LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element) {
     return LLVMVectorType(element, (unsigned)s->chunk_lanes);
 }
 
-LLVMTypeRef type_i1(struct simd *s) {
+LLVMTypeRef simd_i1(struct simd *s) {
     return LLVMInt1TypeInContext(s->unit->context);
 }
 
 LLVMTypeRef mask_type(struct simd *s) {
-    return chunk_type(s, type_i1(s));
+    return chunk_type(s, simd_i1(s));
 }
 
-LLVMValueRef const_i32(struct simd *s, int64_t value) {
+LLVMValueRef simd_i32(struct simd *s, int64_t value) {
     return LLVMConstInt(type_i32(s->unit), (unsigned long long)value, true);
 }
 
-LLVMValueRef all_lanes(struct simd *s) {
+LLVMValueRef mask_all(struct simd *s) {
     return LLVMConstAllOnes(mask_type(s));
 }
 
-LLVMValueRef constant_lanes(struct simd *s, LLVMTypeRef element, const int64_t *values, int count) {
+LLVMValueRef lanes_constant(struct simd *s, LLVMTypeRef element, const int64_t *values, int count) {
     LLVMValueRef lanes[GANG_MAX_LANES];
     if (s->chunk_lanes == 1 && count == 1) return LLVMConstInt(element, (unsigned long long)values[0], true);
     for (int i = 0; i < count; i++) lanes[i] = LLVMConstInt(element, (unsigned long long)values[i], true);
     return LLVMConstVector(lanes, (unsigned)count);
 }
 
-LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes) {
+LLVMValueRef lanes_splat(struct simd *s, LLVMValueRef scalar, int lanes) {
     LLVMBuilderRef b = s->unit->builder;
     if (s->chunk_lanes == 1 && lanes == 1) return scalar;
     LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)lanes);
@@ -52,18 +52,18 @@ LLVMValueRef splat_to(struct simd *s, LLVMValueRef scalar, int lanes) {
     return LLVMBuildShuffleVector(b, first, LLVMGetPoison(type), zeros, "");
 }
 
-LLVMValueRef splat(struct simd *s, LLVMValueRef scalar) {
-    return splat_to(s, scalar, s->chunk_lanes);
+LLVMValueRef chunk_splat(struct simd *s, LLVMValueRef scalar) {
+    return lanes_splat(s, scalar, s->chunk_lanes);
 }
 
-LLVMValueRef call_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
+LLVMValueRef simd_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
                             LLVMValueRef *arguments, unsigned count) {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
     LLVMValueRef function = LLVMGetIntrinsicDeclaration(s->unit->module, id, types, type_count);
     return LLVMBuildCall2(s->unit->builder, LLVMGlobalGetValueType(function), function, arguments, count, "");
 }
 
-int simdgroup_chunks(struct simd *s) {
+int chunks_of_simdgroup(struct simd *s) {
     int chunks = SIMDGROUP_LANES / s->chunk_lanes;
     return chunks < s->chunk_count ? chunks : s->chunk_count;
 }
@@ -97,13 +97,13 @@ int shape_of(struct simd *s, LLVMValueRef original) {
 
 /* ---- Slots. */
 
-LLVMBasicBlockRef new_block(struct simd *s, const char *name) {
+LLVMBasicBlockRef simd_block(struct simd *s, const char *name) {
     LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, name);
     LLVMMoveBasicBlockAfter(block, LLVMGetInsertBlock(s->unit->builder));
     return block;
 }
 
-LLVMValueRef make_slot(struct simd *s, LLVMTypeRef type) {
+LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
     LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->slots_block));
@@ -125,22 +125,22 @@ static bool needs_slot(struct simd *s, const struct value *v) {
     return false;
 }
 
-void set_scalar(struct simd *s, LLVMValueRef original, LLVMValueRef scalar) {
+void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar) {
     struct value *v = value_of(s, original);
     v->scalar = scalar;
     v->loaded = s->serial;
-    if (!v->slot && needs_slot(s, v)) v->slot = make_slot(s, LLVMTypeOf(scalar));
+    if (!v->slot && needs_slot(s, v)) v->slot = simd_slot(s, LLVMTypeOf(scalar));
     if (v->slot) LLVMBuildStore(s->unit->builder, scalar, v->slot);
 }
 
-void set_chunk(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector) {
+void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector) {
     struct value *v = value_of(s, original);
     size_t bytes = (size_t)s->chunk_count * sizeof(LLVMValueRef);
     if (!v->chunks) {
         v->chunks = arena_alloc(&s->arena, bytes);
         if (needs_slot(s, v)) {
             v->slots = arena_alloc(&s->arena, bytes);
-            for (int i = 0; i < s->chunk_count; i++) v->slots[i] = make_slot(s, LLVMTypeOf(vector));
+            for (int i = 0; i < s->chunk_count; i++) v->slots[i] = simd_slot(s, LLVMTypeOf(vector));
         }
     }
     v->chunks[chunk] = vector;
@@ -183,22 +183,22 @@ static LLVMValueRef spread(struct simd *s, LLVMValueRef scalar, const int64_t *o
     LLVMTypeRef type = LLVMTypeOf(scalar);
     bool same = true;
     for (int i = 0; i < s->chunk_lanes; i++) same &= own[i] == 0;
-    if (same) return splat(s, scalar);
+    if (same) return chunk_splat(s, scalar);
     if (LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
-        LLVMValueRef steps = constant_lanes(s, type_i64(s->unit), own, s->chunk_lanes);
+        LLVMValueRef steps = lanes_constant(s, type_i64(s->unit), own, s->chunk_lanes);
         return LLVMBuildGEP2(b, LLVMInt8TypeInContext(s->unit->context), scalar, &steps, 1, "");
     }
-    return LLVMBuildAdd(b, splat(s, scalar), constant_lanes(s, type, own, s->chunk_lanes), "");
+    return LLVMBuildAdd(b, chunk_splat(s, scalar), lanes_constant(s, type, own, s->chunk_lanes), "");
 }
 
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk) {
-    if (!LLVMIsAInstruction(original)) return splat(s, original);
+    if (!LLVMIsAInstruction(original)) return chunk_splat(s, original);
     struct value *v = value_of(s, original);
     load_from_slots(s, v);
     if (v->shape == SHAPE_VARYING)
         return v->piece < 0 ? v->chunks[chunk]
                             : spread(s, v->chunks[chunk], shape_offsets(s, v->piece), chunk);
-    if (v->shape <= SHAPE_UNIFORM) return splat(s, v->scalar);
+    if (v->shape <= SHAPE_UNIFORM) return chunk_splat(s, v->scalar);
     return spread(s, v->scalar, shape_offsets(s, v->shape), chunk);
 }
 
@@ -210,7 +210,7 @@ LLVMValueRef mask_chunk(struct simd *s, int chunk) {
 
 LLVMValueRef mask_or_ones(struct simd *s, int chunk) {
     LLVMValueRef mask = mask_chunk(s, chunk);
-    return mask ? mask : all_lanes(s);
+    return mask ? mask : mask_all(s);
 }
 
 LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask) {
@@ -218,11 +218,11 @@ LLVMValueRef mask_bits(struct simd *s, LLVMValueRef mask) {
     return LLVMBuildBitCast(s->unit->builder, mask, bits, "");
 }
 
-LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count) {
+LLVMValueRef mask_any(struct simd *s, LLVMValueRef const *masks, int count) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef all = NULL;
     for (int i = 0; i < count; i++) {
-        if (!masks[i]) return LLVMConstInt(type_i1(s), 1, false);
+        if (!masks[i]) return LLVMConstInt(simd_i1(s), 1, false);
         all = all ? LLVMBuildOr(b, all, masks[i], "") : masks[i];
     }
     LLVMValueRef bits = mask_bits(s, all);
@@ -231,33 +231,72 @@ LLVMValueRef any_lane(struct simd *s, LLVMValueRef const *masks, int count) {
 
 /* ---- Wide vectors. */
 
-LLVMValueRef part_of_vector(struct simd *s, LLVMValueRef vector, int first, int lanes) {
+LLVMValueRef lanes_part(struct simd *s, LLVMValueRef vector, int first, int lanes) {
     int64_t indexes[GANG_MAX_LANES];
     for (int i = 0; i < lanes; i++) indexes[i] = first + i;
     return LLVMBuildShuffleVector(s->unit->builder, vector, LLVMGetPoison(LLVMTypeOf(vector)),
-                                  constant_lanes(s, type_i32(s->unit), indexes, lanes), "");
+                                  lanes_constant(s, type_i32(s->unit), indexes, lanes), "");
 }
 
-LLVMValueRef join_chunks(struct simd *s, LLVMValueRef const *chunks, int count) {
+LLVMValueRef chunks_join(struct simd *s, LLVMValueRef const *chunks, int count) {
     if (count == 1) return chunks[0];
-    LLVMValueRef low = join_chunks(s, chunks, count / 2);
-    LLVMValueRef high = join_chunks(s, chunks + count / 2, count - count / 2);
+    LLVMValueRef low = chunks_join(s, chunks, count / 2);
+    LLVMValueRef high = chunks_join(s, chunks + count / 2, count - count / 2);
     int width = (int)LLVMGetVectorSize(LLVMTypeOf(low)), other = (int)LLVMGetVectorSize(LLVMTypeOf(high));
     if (other < width) { /* an odd number of chunks: both operands of a shuffle are of one type */
         int64_t indexes[GANG_MAX_LANES];
         for (int i = 0; i < width; i++) indexes[i] = i < other ? i : 0;
         high = LLVMBuildShuffleVector(s->unit->builder, high, LLVMGetPoison(LLVMTypeOf(high)),
-                                      constant_lanes(s, type_i32(s->unit), indexes, width), "");
+                                      lanes_constant(s, type_i32(s->unit), indexes, width), "");
     } else if (other > width) {
         int64_t indexes[GANG_MAX_LANES];
         for (int i = 0; i < other; i++) indexes[i] = i < width ? i : 0;
         low = LLVMBuildShuffleVector(s->unit->builder, low, LLVMGetPoison(LLVMTypeOf(low)),
-                                     constant_lanes(s, type_i32(s->unit), indexes, other), "");
+                                     lanes_constant(s, type_i32(s->unit), indexes, other), "");
     }
     int stride = (int)LLVMGetVectorSize(LLVMTypeOf(low));
     int64_t indexes[GANG_MAX_LANES];
     for (int i = 0; i < width; i++) indexes[i] = i;
     for (int i = 0; i < other; i++) indexes[width + i] = stride + i;
     return LLVMBuildShuffleVector(s->unit->builder, low, high,
-                                  constant_lanes(s, type_i32(s->unit), indexes, width + other), "");
+                                  lanes_constant(s, type_i32(s->unit), indexes, width + other), "");
+}
+
+LLVMValueRef mask_as_i32(struct simd *s, LLVMValueRef mask) {
+    if (!mask) return simd_i32(s, (int64_t)((1ull << s->chunk_lanes) - 1));
+    return LLVMBuildZExtOrBitCast(s->unit->builder, mask_bits(s, mask), type_i32(s->unit), "");
+}
+
+LLVMValueRef simd_call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,
+                               unsigned count) {
+    LLVMTypeRef types[8];
+    for (unsigned i = 0; i < count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef type = LLVMFunctionType(result, types, count, false);
+    LLVMValueRef function = LLVMGetNamedFunction(s->unit->module, name);
+    if (!function) function = LLVMAddFunction(s->unit->module, name, type);
+    return LLVMBuildCall2(s->unit->builder, type, function, arguments, count, "");
+}
+
+LLVMValueRef simd_field(struct simd *s, LLVMValueRef base, size_t offset) {
+    LLVMValueRef index = LLVMConstInt(type_i64(s->unit), offset, false);
+    return LLVMBuildGEP2(s->unit->builder, LLVMInt8TypeInContext(s->unit->context), base, &index, 1, "");
+}
+
+LLVMValueRef lanes_in_memory(struct simd *s, LLVMValueRef const *masks) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef word = type_i32(s->unit);
+    LLVMValueRef slot = simd_slot(s, LLVMArrayType2(word, GANG_MAX_LANES / 32));
+    int words = (s->lanes + 31) / 32;
+    for (int w = 0; w < words; w++) {
+        LLVMValueRef all = simd_i32(s, 0);
+        for (int c = 0; c < s->chunk_count; c++) {
+            int first = c * s->chunk_lanes - 32 * w;
+            if (first < 0 || first >= 32) continue;
+            LLVMValueRef bits =
+                LLVMBuildZExtOrBitCast(b, mask_bits(s, masks[c] ? masks[c] : mask_all(s)), word, "");
+            all = LLVMBuildOr(b, all, LLVMBuildShl(b, bits, simd_i32(s, first), ""), "");
+        }
+        LLVMBuildStore(b, all, simd_field(s, slot, 4 * (size_t)w));
+    }
+    return slot;
 }

@@ -53,7 +53,7 @@ static int choose_lanes(struct simd *s) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
     if (code->masked || !threads || threads % SIMDGROUP_LANES ||
-        !function_has_intrinsic(s->entry, INTRINSIC_THREADGROUP_BARRIER))
+        !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SIMDGROUP_LANES;
     int instructions = count_instructions(s->entry);
     for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
@@ -120,24 +120,24 @@ static bool question_barriers(struct simd *s) {
     }
     if (!found) return false;
     if (!end) {
-        refuse(s, found, "a barrier is in divergent control flow of a kernel that never ends");
+        simd_refuse(s, found, "a barrier is in divergent control flow of a kernel that never ends");
         return false;
     }
     /* Nothing but the return: the lanes that leave have no values for the code before it. */
     LLVMValueRef last = LLVMGetBasicBlockTerminator(end);
-    if (LLVMGetFirstInstruction(end) != last) end = split_block(s->unit, last);
+    if (LLVMGetFirstInstruction(end) != last) end = flow_split_block(s->unit, last);
     uint64_t line = 0;
     (void)is_constant_integer(LLVMGetOperand(found, 1), &line);
-    remark(s, found, "barrier (line %u): lanes may miss it; which lanes reach it is checked at run time",
-           (unsigned)line);
+    simd_remark(s, found, "barrier (line %u): lanes may miss it; which lanes reach it is checked at run time",
+                (unsigned)line);
     LLVMTypeRef types[2] = {type_i32(s->unit), LLVMTypeOf(LLVMGetOperand(found, 2))};
-    LLVMTypeRef type = LLVMFunctionType(type_i1(s), types, 2, false);
+    LLVMTypeRef type = LLVMFunctionType(simd_i1(s), types, 2, false);
     LLVMValueRef function = intrinsic_declare(s->unit->module, INTRINSIC_BARRIER_PASSES, type);
     LLVMValueRef arguments[2] = {LLVMGetOperand(found, 1), LLVMGetOperand(found, 2)};
     LLVMPositionBuilderBefore(b, found);
     LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(found));
     LLVMValueRef passes = LLVMBuildCall2(b, type, function, arguments, 2, "");
-    LLVMBasicBlockRef rest = split_block(s->unit, found);
+    LLVMBasicBlockRef rest = flow_split_block(s->unit, found);
     LLVMInstructionEraseFromParent(found);
     LLVMBasicBlockRef first = LLVMGetInstructionParent(passes);
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(first));
@@ -150,10 +150,10 @@ static bool question_barriers(struct simd *s) {
 static smelt_status analyse(struct simd *s) {
     for (;;) {
         memset(s->table, 0, s->table_size * sizeof *s->table);
-        expand_positions(s);
+        context_expand_positions(s);
         TRY(simd_order(s));
         if (s->refused) return SMELT_OK;
-        find_private_layouts(s);
+        private_find_layouts(s);
         TRY(simd_analyse(s));
         if (s->refused || !question_barriers(s)) return SMELT_OK;
         /* Edges to the end may leave loops: bring them into form again. */
@@ -170,7 +170,7 @@ static smelt_status finish(struct simd *s) {
     LLVMSetValueName2(s->gang, ENTRY_NAME, strlen(ENTRY_NAME));
     if (subprogram) LLVMSetSubprogram(s->gang, subprogram);
     unit->entry = s->gang;
-    return place_threadgroup_variables(unit, s->gang, s->group);
+    return memory_place_variables(unit, s->gang, s->group);
 }
 
 static void measure_stack(struct simd *s) {
@@ -231,7 +231,7 @@ static smelt_status try_many(struct simd *s, bool *done) {
     while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS)
         lanes /= 2;
     if (lanes <= SIMDGROUP_LANES || s->code->masked ||
-        function_has_intrinsic(s->entry, INTRINSIC_THREADGROUP_BARRIER))
+        intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SMELT_OK;
     set_lanes(s, lanes, chunk_lanes);
     TRY(analyse(s));
@@ -259,7 +259,7 @@ static smelt_status write_speculating(struct simd *s) {
     return s->refused ? SMELT_OK : simd_emit(s);
 }
 
-/* Up to here an access under a mask may branch (lane_access.c): code generators take a time that grows with
+/* Up to here an access under a mask may branch (access.c): code generators take a time that grows with
  * the square of the number of branches. */
 #define MANY_ACCESSES 512
 
@@ -274,19 +274,19 @@ static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
-    if (unit->request->output == COMPILE_SIMD) write_shapes(s);
-    if (unit->request->output == COMPILE_WHY) remark_control_flow(s);
+    if (unit->request->output == COMPILE_SIMD) report_shapes(s);
+    if (unit->request->output == COMPILE_WHY) report_control_flow(s);
     bool speculate = s->chunk_lanes > 1 && speculation_pays(s);
     s->many_accesses = count_accesses(s) * s->chunk_count > MANY_ACCESSES;
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
     TRY(finish(s));
-    TRY(verify_module(unit));
+    TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));
-    if (s->chunk_lanes == 1) TRY(run_target_passes(unit, JOIN_NEIGHBOURS));
+    if (s->chunk_lanes == 1) TRY(cpu_run_passes(unit, JOIN_NEIGHBOURS));
     measure_stack(s);
-    if (unit->request->output == COMPILE_WHY) write_why(s);
+    if (unit->request->output == COMPILE_WHY) report_why(s);
     return SMELT_OK;
 }
 

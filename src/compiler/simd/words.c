@@ -55,7 +55,7 @@ static void split_store(struct simd *s, LLVMValueRef store, unsigned bytes) {
     }
 }
 
-void split_odd_words(struct simd *s) {
+void words_split_odd(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) {
         bool load = LLVMIsALoadInst(i) != NULL;

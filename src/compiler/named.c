@@ -1,0 +1,84 @@
+/* What messages say of the program: the user's place of an instruction, the names of functions and variables.
+ */
+#include "compiler/pass.h"
+
+#include <ctype.h>
+#include <llvm-c/DebugInfo.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *file_of(LLVMMetadataRef location) {
+    unsigned length;
+    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+    return file ? LLVMDIFileGetFilename(file, &length) : NULL;
+}
+
+/* With the place of the user's that the instruction comes from in front. */
+smelt_status unit_fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...) {
+    char text[700];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
+    /* The prelude's places have < > around their names. */
+    while (location && (!file_of(location) || strchr(file_of(location), '<')))
+        location = LLVMDILocationGetInlinedAt(location);
+    if (!location || !file_of(location)) return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s:%u: %s", file_of(location),
+                     LLVMDILocationGetLine(location), text);
+}
+
+#define SUBPROGRAM_NAME 2 /* the operand of a DISubprogram */
+
+/* As the source has it; false where nothing says so. */
+static bool name_in_source(struct unit *unit, LLVMValueRef function, char name[200]) {
+    LLVMMetadataRef subprogram = LLVMIsAFunction(function) ? LLVMGetSubprogram(function) : NULL;
+    LLVMValueRef operands[16] = {0}, node;
+    unsigned length;
+    if (!subprogram) return false;
+    node = LLVMMetadataAsValue(unit->context, subprogram);
+    if (LLVMGetMDNodeNumOperands(node) > 16) return false;
+    LLVMGetMDNodeOperands(node, operands);
+    const char *text = operands[SUBPROGRAM_NAME] ? LLVMGetMDString(operands[SUBPROGRAM_NAME], &length) : NULL;
+    if (text) snprintf(name, 200, "%.*s", (int)length, text);
+    return text != NULL;
+}
+
+void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
+    size_t length;
+    if (name_in_source(unit, value, name)) return;
+    const char *symbol = LLVMGetValueName2(value, &length);
+    snprintf(name, 200, "%s", symbol);
+    if (strncmp(symbol, "_Z", 2) != 0) return;
+    /* Of a variable in a function what stands behind the function's own name and arguments. */
+    const char *start = symbol + 2;
+    for (const char *at = strchr(symbol, 'E'); strstr(symbol, "ZZ") && at; at = strchr(at + 1, 'E'))
+        if (isdigit((unsigned char)at[1])) start = at + 1;
+    for (const char *at = start; *at;) {
+        if (!isdigit((unsigned char)*at)) {
+            at++;
+            continue;
+        }
+        char *text;
+        unsigned long count = strtoul(at, &text, 10);
+        if (!count || count > strlen(text)) break;
+        if (strncmp(text, "_GLOBAL__N_", 11) != 0) snprintf(name, 200, "%.*s", (int)count, text);
+        at = text + count;
+        /* A function in no namespace: its arguments follow. */
+        if (start == symbol + 2 && (*start == 'L' || isdigit((unsigned char)*start))) break;
+        /* What follows are a function's arguments, or template arguments. */
+        if (*at && !isdigit((unsigned char)*at) && *at != 'E') break;
+        if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
+        if (*at == 'E') at++;
+    }
+}
+
+bool unit_calls_itself(struct unit *unit, LLVMValueRef call, char name[200]) {
+    LLVMValueRef callee = LLVMIsACallInst(call) ? LLVMGetCalledValue(call) : NULL;
+    if (!callee || !LLVMIsAFunction(callee) || LLVMIsDeclaration(callee)) return false;
+    unit_plain_name(unit, callee, name);
+    return true;
+}

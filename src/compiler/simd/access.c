@@ -1,0 +1,319 @@
+/* The accesses of one chunk: one element, neighbours, any addresses. Where the target lacks an instruction
+ * LLVM would make a branch for each lane, which is slow to compile and no faster. Functions of the runtime do
+ * these accesses lane by lane (abi/lane_access.h); gathers of narrow elements take the words around them.
+ *
+ *                      512 bits           256 bits           128 bits
+ *   masked vectors     all have one       below 32 bits      all
+ *   gathers            below 32: words    below 32 bits      all
+ *   scatters           below 32 bits      all                all                                      */
+#include "compiler/simd/simd.h"
+
+#include <stdio.h>
+
+static bool is_wide(struct simd *s, LLVMTypeRef element) {
+    return LLVMABISizeOfType(s->unit->layout, element) >= 4;
+}
+
+bool access_has_masked(struct simd *s, LLVMTypeRef element) {
+    return s->vector_bits == 512 || (s->vector_bits == 256 && is_wide(s, element));
+}
+
+static bool has_gather(struct simd *s, LLVMTypeRef element) {
+    return s->vector_bits >= 256 && is_wide(s, element);
+}
+
+static bool has_scatter(struct simd *s, LLVMTypeRef element) {
+    return s->vector_bits == 512 && is_wide(s, element);
+}
+
+/* A slot that every access of the function may use: it holds something only from one instruction before a
+ * call to the one behind it. */
+static LLVMValueRef shared_slot(struct simd *s, LLVMTypeRef type) {
+    for (int i = 0; i < s->shared_slot_count; i++)
+        if (LLVMGetAllocatedType(s->shared_slots[i]) == type) return s->shared_slots[i];
+    LLVMValueRef slot = simd_slot(s, type);
+    if (s->shared_slot_count < SHARED_SLOTS) s->shared_slots[s->shared_slot_count++] = slot;
+    return slot;
+}
+
+/* Calls the runtime's function for elements of this size, which keeps all registers (abi/lane_access.h).
+ * `from`: addresses, or that of a row. */
+static void access_lanes(struct simd *s, const char *access, LLVMTypeRef element, LLVMValueRef from,
+                         LLVMValueRef values, LLVMValueRef mask) {
+    char name[40];
+    snprintf(name, sizeof name, "smelt_runtime_%s_%d", access,
+             (int)LLVMABISizeOfType(s->unit->layout, element));
+    LLVMValueRef arguments[3] = {from, values, mask_as_i32(s, mask)};
+    LLVMValueRef call = simd_call_runtime(s, name, LLVMVoidTypeInContext(s->unit->context), arguments, 3);
+    LLVMSetInstructionCallConv(call, LLVMPreserveAllCallConv);
+    LLVMSetFunctionCallConv(LLVMGetCalledValue(call), LLVMPreserveAllCallConv);
+}
+
+static LLVMValueRef keep_addresses(struct simd *s, LLVMValueRef addresses) {
+    LLVMTypeRef any = LLVMPointerTypeInContext(s->unit->context, 0);
+    LLVMTypeRef vector = chunk_type(s, any);
+    if (LLVMTypeOf(addresses) != vector)
+        addresses = LLVMBuildAddrSpaceCast(s->unit->builder, addresses, vector, "");
+    /* Not a shared slot: the values may be addresses, too. */
+    if (!s->address_slot) s->address_slot = simd_slot(s, vector);
+    LLVMBuildStore(s->unit->builder, addresses, s->address_slot);
+    return s->address_slot;
+}
+
+static LLVMValueRef any_address(struct simd *s, LLVMValueRef address) {
+    LLVMTypeRef any = LLVMPointerTypeInContext(s->unit->context, 0);
+    return LLVMTypeOf(address) == any ? address : LLVMBuildAddrSpaceCast(s->unit->builder, address, any, "");
+}
+
+static bool is_row(LLVMValueRef place) {
+    return LLVMGetTypeKind(LLVMTypeOf(place)) == LLVMPointerTypeKind;
+}
+
+/* All lanes are on, and their addresses a vector: one access after another, without branches. */
+static LLVMValueRef load_each(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        LLVMValueRef at = simd_i32(s, lane);
+        LLVMValueRef load = LLVMBuildLoad2(b, element, LLVMBuildExtractElement(b, addresses, at, ""), "");
+        LLVMSetAlignment(load, (unsigned)align);
+        result = LLVMBuildInsertElement(b, result, load, at, "");
+    }
+    return result;
+}
+
+static void store_each(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        LLVMValueRef at = simd_i32(s, lane);
+        LLVMValueRef store = LLVMBuildStore(b, LLVMBuildExtractElement(b, vector, at, ""),
+                                            LLVMBuildExtractElement(b, addresses, at, ""));
+        LLVMSetAlignment(store, (unsigned)align);
+    }
+}
+
+LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask,
+                               int align) {
+    if (!mask && !is_row(from) && !s->many_accesses) return load_each(s, element, from, align);
+    LLVMValueRef place = is_row(from) ? any_address(s, from) : keep_addresses(s, from);
+    LLVMValueRef values = shared_slot(s, chunk_type(s, element));
+    access_lanes(s, is_row(from) ? "load_row" : "load_lanes", element, place, values, mask);
+    return LLVMBuildLoad2(s->unit->builder, chunk_type(s, element), values, "");
+}
+
+void access_store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align) {
+    if (!mask && !is_row(to) && !s->many_accesses) {
+        store_each(s, vector, to, align);
+        return;
+    }
+    LLVMValueRef place = is_row(to) ? any_address(s, to) : keep_addresses(s, to);
+    LLVMValueRef values = shared_slot(s, LLVMTypeOf(vector));
+    LLVMBuildStore(s->unit->builder, vector, values);
+    access_lanes(s, is_row(to) ? "store_row" : "store_lanes", LLVMGetElementType(LLVMTypeOf(vector)), place,
+                 values, mask);
+}
+
+static bool gathers_words(struct simd *s, LLVMTypeRef element) {
+    return s->vector_bits == 512 && LLVMABISizeOfType(s->unit->layout, element) < 4;
+}
+
+/* The word at four bytes' alignment around a narrow element lies in the same page. Where two bytes reach
+ * beyond it, the word that ends with them begins in it. */
+static LLVMValueRef offset_in_word(struct simd *s, LLVMTypeRef element, LLVMValueRef numbers, int align) {
+    LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
+    LLVMValueRef three = chunk_splat(s, LLVMConstInt(type_i64(s->unit), 3, false));
+    LLVMValueRef offset = LLVMBuildAnd(s->unit->builder, numbers, three, "");
+    uint64_t size = LLVMABISizeOfType(s->unit->layout, element);
+    if ((uint64_t)align >= size) return offset;
+    LLVMValueRef arguments[2] = {offset, chunk_splat(s, LLVMConstInt(type_i64(s->unit), 4 - size, false))};
+    return simd_intrinsic(s, "llvm.umin", &type, 1, arguments, 2);
+}
+
+static LLVMValueRef gather_words(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
+                                 LLVMValueRef mask, int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef i64 = type_i64(s->unit), word = type_i32(s->unit),
+                bits = LLVMIntTypeInContext(s->unit->context,
+                                            (unsigned)(8 * LLVMABISizeOfType(s->unit->layout, element)));
+    LLVMValueRef numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), "");
+    LLVMValueRef offset = offset_in_word(s, element, numbers, align);
+    LLVMValueRef starts = LLVMBuildSub(b, numbers, offset, "");
+    int word_align = (uint64_t)align >= LLVMABISizeOfType(s->unit->layout, element) ? 4 : 1;
+    LLVMValueRef from = LLVMBuildIntToPtr(b, starts, LLVMTypeOf(addresses), "");
+    LLVMValueRef words = access_gather(s, word, from, mask, word_align);
+    LLVMValueRef bytes = LLVMBuildTrunc(b, offset, chunk_type(s, word), "");
+    LLVMValueRef shift = LLVMBuildShl(b, bytes, chunk_splat(s, simd_i32(s, 3)), "");
+    LLVMValueRef found = LLVMBuildTrunc(b, LLVMBuildLShr(b, words, shift, ""), chunk_type(s, bits), "");
+    return LLVMBuildBitCast(b, found, chunk_type(s, element), "");
+}
+
+/* ---- Neighbours under a mask. */
+
+/* i1: all lanes are on. */
+static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
+    LLVMValueRef bits = mask_bits(s, mask);
+    return LLVMBuildICmp(s->unit->builder, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "all_on");
+}
+
+/* Where the target has no masked vectors: a plain one if all lanes are on, else lane by lane. The first of
+ * the two is written by the caller; the second follows in `some`, and both end at `after`. */
+struct split {
+    LLVMBasicBlockRef some, after;
+};
+
+static struct split split_by_mask(struct simd *s, LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef all = simd_block(s, "all_on");
+    struct split split = {simd_block(s, "some_on"), simd_block(s, "accessed")};
+    LLVMBuildCondBr(b, are_all_on(s, mask), all, split.some);
+    LLVMPositionBuilderAtEnd(b, all);
+    return split;
+}
+
+static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                               int align) {
+    if (s->many_accesses) return access_load_lanes(s, element, address, mask, align);
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = split_by_mask(s, mask);
+    LLVMValueRef values[2];
+    LLVMBasicBlockRef ends[2];
+    values[0] = access_load(s, element, address, NULL, align);
+    ends[0] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    values[1] = access_load_lanes(s, element, address, mask, align);
+    ends[1] = LLVMGetInsertBlock(b);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+    LLVMValueRef phi = LLVMBuildPhi(b, chunk_type(s, element), "");
+    LLVMAddIncoming(phi, values, ends, 2);
+    return phi;
+}
+
+static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
+                        int align) {
+    if (s->many_accesses) {
+        access_store_lanes(s, vector, address, mask, align);
+        return;
+    }
+    LLVMBuilderRef b = s->unit->builder;
+    struct split split = split_by_mask(s, mask);
+    access_store(s, vector, address, NULL, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.some);
+    access_store_lanes(s, vector, address, mask, align);
+    LLVMBuildBr(b, split.after);
+    LLVMPositionBuilderAtEnd(b, split.after);
+}
+
+/* ---- The plain accesses. */
+
+static LLVMValueRef load_plain(struct simd *s, LLVMTypeRef type, LLVMValueRef address, int align) {
+    LLVMValueRef load = LLVMBuildLoad2(s->unit->builder, type, address, "");
+    LLVMSetAlignment(load, (unsigned)align);
+    return load;
+}
+
+static void store_plain(struct simd *s, LLVMValueRef vector, LLVMValueRef address, int align) {
+    LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), (unsigned)align);
+}
+
+/* i1 has no memory form of its own: the front end never makes one. */
+LLVMValueRef access_load(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                         int align) {
+    LLVMTypeRef type = chunk_type(s, element);
+    if (!mask) return load_plain(s, type, address, align);
+    if (!LLVMIsConstant(mask) && !access_has_masked(s, element))
+        return load_split(s, element, address, mask, align);
+    LLVMTypeRef types[2] = {type, LLVMTypeOf(address)};
+    LLVMValueRef arguments[4] = {address, simd_i32(s, align), mask, LLVMConstNull(type)};
+    return simd_intrinsic(s, "llvm.masked.load", types, 2, arguments, 4);
+}
+
+void access_store(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask, int align) {
+    if (!mask) {
+        store_plain(s, vector, address, align);
+        return;
+    }
+    if (!LLVMIsConstant(mask) && !access_has_masked(s, LLVMGetElementType(LLVMTypeOf(vector)))) {
+        store_split(s, vector, address, mask, align);
+        return;
+    }
+    LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(address)};
+    LLVMValueRef arguments[4] = {vector, address, simd_i32(s, align), mask};
+    simd_intrinsic(s, "llvm.masked.store", types, 2, arguments, 4);
+}
+
+LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
+                           int align) {
+    if (gathers_words(s, element)) return gather_words(s, element, addresses, mask, align);
+    if (!has_gather(s, element)) return access_load_lanes(s, element, addresses, mask, align);
+    LLVMTypeRef type = chunk_type(s, element);
+    LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};
+    LLVMValueRef arguments[4] = {addresses, simd_i32(s, align), mask ? mask : mask_all(s),
+                                 LLVMConstNull(type)};
+    return simd_intrinsic(s, "llvm.masked.gather", types, 2, arguments, 4);
+}
+
+void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
+                    int align) {
+    if (!has_scatter(s, LLVMGetElementType(LLVMTypeOf(vector)))) {
+        access_store_lanes(s, vector, addresses, mask, align);
+        return;
+    }
+    LLVMTypeRef types[2] = {LLVMTypeOf(vector), LLVMTypeOf(addresses)};
+    LLVMValueRef arguments[4] = {vector, addresses, simd_i32(s, align), mask ? mask : mask_all(s)};
+    simd_intrinsic(s, "llvm.masked.scatter", types, 2, arguments, 4);
+}
+
+/* ---- One element for all lanes of a chunk. */
+
+/* Runs `inside` code only if a lane of the chunk is on. Returns the block before, or NULL without a branch.
+ */
+static LLVMBasicBlockRef begin_if_any(struct simd *s, LLVMValueRef mask, LLVMBasicBlockRef *after) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (!mask) return NULL;
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(b), inside = simd_block(s, "some");
+    *after = simd_block(s, "rest");
+    LLVMBuildCondBr(b, mask_any(s, &mask, 1), inside, *after);
+    LLVMPositionBuilderAtEnd(b, inside);
+    return before;
+}
+
+LLVMValueRef access_load_one(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
+                             int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
+    LLVMValueRef load = LLVMBuildLoad2(b, element, address, "");
+    LLVMSetAlignment(load, (unsigned)align);
+    if (before) {
+        LLVMBasicBlockRef inside = LLVMGetInsertBlock(b);
+        LLVMBuildBr(b, after);
+        LLVMPositionBuilderAtEnd(b, after);
+        LLVMValueRef phi = LLVMBuildPhi(b, element, ""), none = LLVMConstNull(element);
+        LLVMAddIncoming(phi, &none, &before, 1);
+        LLVMAddIncoming(phi, &load, &inside, 1);
+        load = phi;
+    }
+    return load;
+}
+
+/* The last lane that is on wins, as if the threads ran one after another. */
+void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
+                      int align) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef after = NULL, before = begin_if_any(s, mask, &after);
+    LLVMValueRef last = simd_i32(s, s->chunk_lanes - 1);
+    if (mask) {
+        LLVMTypeRef wide = type_i32(s->unit);
+        LLVMValueRef bits = LLVMBuildZExtOrBitCast(b, mask_bits(s, mask), wide, "");
+        LLVMValueRef arguments[2] = {bits, LLVMConstInt(simd_i1(s), 1, false)};
+        last = LLVMBuildSub(b, simd_i32(s, 31), simd_intrinsic(s, "llvm.ctlz", &wide, 1, arguments, 2), "");
+    }
+    LLVMValueRef store = LLVMBuildStore(b, LLVMBuildExtractElement(b, vector, last, ""), address);
+    LLVMSetAlignment(store, (unsigned)align);
+    if (before) {
+        LLVMBuildBr(b, after);
+        LLVMPositionBuilderAtEnd(b, after);
+    }
+}

@@ -1,0 +1,50 @@
+"""What test_layers.py allows within a folder: cycles of files, and the words that external names begin with."""
+
+# Files of a folder that need each other, and why that stays.
+CYCLES = [
+    ("src/array", "copy space", "a copy to another memory space is made of copies on the host, and the other way round"),
+    ("src/device/cpu", "fault gang interrupt scalar worker",
+     "a worker runs code, and what code runs into (a fault, an interrupt) takes the worker out of it"),
+    ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
+     "a context ends its streams, memory and modules, which all work within a context"),
+    ("src/kernel", "function library", "a library gives functions, and a function keeps its library"),
+    ("src/ops", "composite expression operation", "compositions are operations made of operations"),
+]
+
+# How the external names of a folder's objects begin: in whole words. A name belongs to the folder with the longest
+# beginning that fits; names in full say that theirs is another folder's word. Names of the public API (smelt_) and
+# passes (pass_) may stand anywhere.
+PREFIXES = {
+    "smelt_objects": {
+        "kernels": "kernel_text shipped",
+        "prelude": "bitcode_interface build_id code_interface prelude_macros prelude_texts",
+        "src/abi": "engine image",
+        "src/array": "array dtype element memory shape space store_reals walk",
+        "src/autodiff": "node rule sweep tape vjp",
+        "src/base": "alarm arena error fail file format hash hasher in interrupt json log pipe process reserved string text"
+                    " thread trace",
+        "src/device": "code_list device gpu launch preparation",
+        "src/device/cpu": "barrier cpu executable fault fiber fibers gang interruption leave object pool runtime scalar"
+                          " simdgroup worker",
+        "src/device/cuda": "cuda flight",
+        "src/frontend": "cache clang code compile compiler diagnostics gpu_target includes metal overlay prelude target"
+                        " translation",
+        "src/kernel": "array_for array_is_large bound device_to_show kernel launch_measure launch_prepare launch_run profile"
+                      " settings shape_for_stage stream trace_compile trace_launch trace_translation transfer",
+        "src/ops": "accumulate call compose elementwise evaluate expr host indexed map operation program",
+        "src/package": "constants describe features package read shape_any shape_serves shapes write",
+        "src/source": "attribute attributes casts change conditional directive directives imbalance literal"
+                      " program_add_entry_point program_create program_free program_origin refusal resource rewrite"
+                      " signature structure token tokens",
+    },
+    "smelt_compiler": {
+        "src/base": "arena string text",
+        "src/compiler": "bits build called_name constant engine escape flow fold intrinsic is_constant_integer phase phases"
+                        " pipeline run simdgroup type uniform unit",
+        "src/compiler/cpu": "cpu memory outside",
+        "src/compiler/passes": "alignment constants declare hold initialiser returns",
+        "src/compiler/ptx": "address divergence matrix ptx wide",
+        "src/compiler/simd": "access chunk chunks context copy emit gang known lanes mask piece private range remark report"
+                             " rows scalar shape simd simdgroup_shape speculation value words",
+    },
+}
