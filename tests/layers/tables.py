@@ -8,6 +8,10 @@ CYCLES = [
     ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("src/kernel", "function library", "a library gives functions, and a function keeps its library"),
+    ("cli", "completion main", "completion is a command, and completes the names of all commands"),
+    ("python/extension", "apply array dlpack exchange index interop numpy operators tape text torch values",
+     "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
+    ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
     ("src/ops", "composite expression operation", "compositions are operations made of operations"),
 ]
 
