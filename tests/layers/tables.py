@@ -27,8 +27,8 @@ PREFIXES = {
         "src/autodiff": "node rule sweep tape vjp",
         "src/base": "alarm arena error fail file format hash hasher in interrupt json log pipe process reserved string text"
                     " thread trace",
-        "src/device": "code_list device gpu launch preparation",
-        "src/device/cpu": "barrier cpu executable fault fiber fibers gang interruption leave object pool runtime scalar"
+        "src/device": "code_list device executable gpu launch preparation",
+        "src/device/cpu": "arch barrier cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
                           " simdgroup worker",
         "src/device/cuda": "cuda flight",
         "src/frontend": "cache clang code compile compiler diagnostics gpu_target includes metal overlay prelude target"
