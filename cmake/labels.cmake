@@ -2,7 +2,7 @@
 # take more than about a second of a processor, and `make quick` leaves them out.
 set(SMELT_LABEL_unit "^(unit|cpp|env|error|pass)_|^(abi|layers)$")
 set(SMELT_LABEL_kernel "^(kernel|library|prelude|ptx|ml|seeds|example|gpu|accuracy)_|^(accuracy|demo)$")
-set(SMELT_LABEL_lint "^(long_)?lint_")
+set(SMELT_LABEL_lint "^lint_")
 set(SMELT_LABEL_python "^python_")
 set(SMELT_LABEL_fuzz "^(long_)?(fuzz|csmith)_?")
 set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|demo|prelude_library|gpu_ptx|gpu_suite.*|ptx_(matrix|simdgroup))$"

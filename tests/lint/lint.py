@@ -88,7 +88,7 @@ def clang_tidy(build, name="clang_tidy", checks="-clang-analyzer-*"):
 
 
 def clang_tidy_analyzer(build):
-    """With clang's static analyzer, which takes minutes."""
+    """With clang's static analyzer, which takes many minutes (make analyze)."""
     return clang_tidy(build, "clang_tidy_analyzer", "")
 
 
