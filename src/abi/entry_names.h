@@ -1,9 +1,15 @@
-/* The symbols that the text of an entry point (src/source/program.c) defines in its module. */
+/* The symbols that the text of an entry point (src/source/program.c) and function constants (rewrite.c)
+ * define in their module. */
 #ifndef SMELT_ABI_ENTRY_NAMES_H
 #define SMELT_ABI_ENTRY_NAMES_H
 
 #define ENTRY_NAME "__smelt_entry"       /* the function: of one thread, on GPUs the kernel */
 #define BINDINGS_NAME "__smelt_bindings" /* the table of its parameters */
 #define GUARDS_NAME "__smelt_guards"     /* which of them function constants guard */
+
+/* Function constants: src/compiler/passes/constants.c says what follows. */
+#define CONSTANT_NAME "smelt_constant_"
+#define CONSTANT_INDEX_NAME CONSTANT_NAME "index_"
+#define CONSTANT_TYPE_NAME CONSTANT_NAME "type_"
 
 #endif

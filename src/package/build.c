@@ -1,4 +1,5 @@
 #include "package/build.h"
+#include "abi/entry_names.h"
 #include "base/clock.h"
 #include "base/thread.h"
 #include "frontend/gpu_target.h"
@@ -152,8 +153,8 @@ static smelt_status make_codes(const struct work *work, struct slot *slot,
 
 /* Names of symbols stand in bitcode as they are. */
 static bool mentions_constants(const struct entry_bitcode *bitcode) {
-    static const char name[] = "smelt_constant_";
-    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, name, sizeof name - 1) != NULL;
+    return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, CONSTANT_NAME,
+                  sizeof CONSTANT_NAME - 1) != NULL;
 }
 
 /* Lists what the entry names; those with values go to `values`. *missing says which must have one and have

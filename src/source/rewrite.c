@@ -15,6 +15,7 @@
  *   "text" as a value                        → __smelt_text("text"), in the constant address space
  *   coherent(device), coherent               → removed: the CPU's memory always is
  */
+#include "abi/entry_names.h"
 #include "source/cast.h"
 #include "source/change.h"
 #include "source/conditional.h"
@@ -200,8 +201,9 @@ static void add_constant_type(struct rewriter *r, uint32_t list, const char *ind
     if (!token_is(r->tokens, end, ";") || !index) return;
     put_after(r, end,
               arena_printf(r->arena,
-                           " extern \"C\" __attribute__((used)) const int smelt_constant_type_%u "
-                           "__asm__(\"smelt_constant_type_%s_%u\") = __smelt::constant_code<decltype(%s)>();",
+                           " extern \"C\" __attribute__((used)) const int " CONSTANT_TYPE_NAME "%u "
+                           "__asm__(\"" CONSTANT_TYPE_NAME
+                           "%s_%u\") = __smelt::constant_code<decltype(%s)>();",
                            list, index, list, name));
 }
 
@@ -236,16 +238,16 @@ static void rewrite_function_constant(struct rewriter *r, uint32_t list, const s
     if (r->last_constant != first + 1) put_before(r, first, "extern ");
     r->last_constant = first + 1;
     if (is_digits(index)) {
-        put_instead(r, list, arena_printf(r->arena, " __asm__(\"smelt_constant_%s %s\")", index, name));
+        put_instead(r, list, arena_printf(r->arena, " __asm__(\"" CONSTANT_NAME "%s %s\")", index, name));
         check_constant_index(r, first, index, name);
         return;
     }
-    put_instead(r, list, arena_printf(r->arena, " __asm__(\"smelt_constant_#%u %s\")", list, name));
-    put_before(
-        r, first,
-        arena_printf(r->arena,
-                     "extern \"C\" __attribute__((used)) const int smelt_constant_index_%u = (int)(%s); ",
-                     list, index));
+    put_instead(r, list, arena_printf(r->arena, " __asm__(\"" CONSTANT_NAME "#%u %s\")", list, name));
+    put_before(r, first,
+               arena_printf(r->arena,
+                            "extern \"C\" __attribute__((used)) const int " CONSTANT_INDEX_NAME
+                            "%u = (int)(%s); ",
+                            list, index));
     check_constant_index(r, first, index, name);
 }
 

@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PREFIX "smelt_constant_"
-#define INDEX_PREFIX "smelt_constant_index_"
-#define TYPE_PREFIX "smelt_constant_type_"
 #define UNSET_PREFIX "smelt_unset_"
 
 static const smelt_constant *find(const struct compile_request *request, long index, const char *name) {
@@ -161,7 +158,8 @@ static bool has_prefix(const char *name, const char *prefix) {
 
 static bool is_function_constant(LLVMValueRef global) {
     const char *name = symbol_name(global);
-    return has_prefix(name, PREFIX) && !has_prefix(name, INDEX_PREFIX) && !has_prefix(name, TYPE_PREFIX);
+    return has_prefix(name, CONSTANT_NAME) && !has_prefix(name, CONSTANT_INDEX_NAME) &&
+           !has_prefix(name, CONSTANT_TYPE_NAME);
 }
 
 static smelt_status read_index(struct unit *unit, const char *text, long *index) {
@@ -170,7 +168,7 @@ static smelt_status read_index(struct unit *unit, const char *text, long *index)
         *index = strtol(text, &end, 10);
         return SMELT_OK;
     }
-    snprintf(name, sizeof name, INDEX_PREFIX "%ld", strtol(text + 1, &end, 10));
+    snprintf(name, sizeof name, CONSTANT_INDEX_NAME "%ld", strtol(text + 1, &end, 10));
     LLVMValueRef global = LLVMGetNamedGlobal(unit->module, name);
     LLVMValueRef value = global ? LLVMGetInitializer(global) : NULL;
     if (!value || !LLVMIsAConstantInt(value))
@@ -184,7 +182,7 @@ static smelt_status read_index(struct unit *unit, const char *text, long *index)
 /* What smelt_constant_type_<index>_<k> says; `name` begins with the index. */
 static struct constant_type read_type(struct unit *unit, const char *name) {
     char prefix[64];
-    snprintf(prefix, sizeof prefix, TYPE_PREFIX "%.*s_", (int)strcspn(name, " "), name);
+    snprintf(prefix, sizeof prefix, CONSTANT_TYPE_NAME "%.*s_", (int)strcspn(name, " "), name);
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
         LLVMValueRef code = has_prefix(symbol_name(g), prefix) ? LLVMGetInitializer(g) : NULL;
         if (!code || !LLVMIsAConstantInt(code)) continue;
@@ -211,7 +209,7 @@ static smelt_status fail_value(struct unit *unit, long index, const char *name, 
 
 static smelt_status set_value(struct unit *unit, LLVMValueRef global) {
     long index = 0;
-    const char *name = symbol_name(global) + strlen(PREFIX);
+    const char *name = symbol_name(global) + strlen(CONSTANT_NAME);
     TRY(read_index(unit, name, &index));
     const char *space = strchr(name, ' '), *word = space ? space + 1 : "";
     struct constant_type type = read_type(unit, name);
@@ -221,7 +219,7 @@ static smelt_status set_value(struct unit *unit, LLVMValueRef global) {
     if (!constant) {
         /* Under the evaluated index, for messages. */
         char renamed[512];
-        snprintf(renamed, sizeof renamed, PREFIX "%ld %s", index, word);
+        snprintf(renamed, sizeof renamed, CONSTANT_NAME "%ld %s", index, word);
         LLVMSetValueName2(global, renamed, strlen(renamed));
         return SMELT_OK;
     }
@@ -239,7 +237,7 @@ smelt_status pass_constants(struct unit *unit) {
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
         if (is_function_constant(g) && LLVMIsDeclaration(g)) TRY(set_value(unit, g));
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g))
-        if (has_prefix(symbol_name(g), INDEX_PREFIX) || has_prefix(symbol_name(g), TYPE_PREFIX))
+        if (has_prefix(symbol_name(g), CONSTANT_INDEX_NAME) || has_prefix(symbol_name(g), CONSTANT_TYPE_NAME))
             LLVMSetLinkage(g, LLVMInternalLinkage);
     return SMELT_OK;
 }
@@ -289,7 +287,7 @@ smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser) {
     for (int i = 0; i < LLVMGetNumOperands(instruction); i++) {
         LLVMValueRef operand = LLVMGetOperand(instruction, (unsigned)i);
         if (!LLVMIsAGlobalVariable(operand) || !LLVMIsDeclaration(operand)) continue;
-        if (is_function_constant(operand)) add_blame(blame, symbol_name(operand) + strlen(PREFIX));
+        if (is_function_constant(operand)) add_blame(blame, symbol_name(operand) + strlen(CONSTANT_NAME));
         if (has_prefix(symbol_name(operand), UNSET_PREFIX))
             add_blame(blame, symbol_name(operand) + strlen(UNSET_PREFIX));
     }
@@ -328,7 +326,7 @@ smelt_status pass_constants_used(struct unit *unit) {
         const char *name = symbol_name(g);
         bool unset = has_prefix(name, UNSET_PREFIX);
         if (!LLVMIsDeclaration(g) || !LLVMGetFirstUse(g) || (!unset && !is_function_constant(g))) continue;
-        TRY(refuse_unset(unit, name + strlen(unset ? UNSET_PREFIX : PREFIX)));
+        TRY(refuse_unset(unit, name + strlen(unset ? UNSET_PREFIX : CONSTANT_NAME)));
     }
     return SMELT_OK;
 }
