@@ -61,6 +61,11 @@ static CUresult keep_launch(const struct fake_launch *launch, void *context) {
     return CUDA_SUCCESS;
 }
 
+static CUresult keep_slot(const struct fake_launch *launch, void *context) {
+    see(context, launch, 1);
+    return CUDA_SUCCESS;
+}
+
 static void test_machine_code_is_loaded_as_it_is(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -139,7 +144,7 @@ static void test_views_that_begin_anywhere_have_code_of_their_own(void **state) 
     struct entry entry = {.object = "\177ELF .entry __smelt_entry(.param [64])",
                           .image = {.engine = ENGINE_PTX, .bindings = &binding, .binding_count = 1}};
     smelt_array *array = floats("cuda", 16, 0, 0);
-    fake->launch(keep_launch, &seen);
+    fake->launch(keep_slot, &seen);
     OK(launch_at(&entry, array, 16));
     assert_int_equal(entry.compiles, 1);
     assert_int_equal(entry.asked.aligned, 1);
