@@ -748,7 +748,7 @@ SMELT_API smelt_status smelt_library_describe(const smelt_library *library, cons
  * both with smelt_free; either may be NULL. NO_COMPILER names what was searched for and what to install. */
 SMELT_API smelt_status smelt_clang_find(char **path, char **version);
 
-/* The compiler library, and the version of the LLVM it uses ("19.1.7"), as above. */
+/* What uses LLVM (smelt-cc1, or the compiler library), and the version of that LLVM ("19.1.7"), as above. */
 SMELT_API smelt_status smelt_llvm_find(char **path, char **version);
 
 /* ---- The disk cache ------------------------------------------------------------------------- */

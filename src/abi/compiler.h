@@ -1,4 +1,5 @@
-/* The interface of libsmelt_compiler.so: from clang's bitcode to a compiled entry. The only door to LLVM. */
+/* From clang's bitcode to a compiled entry: the only door to LLVM. It is behind a process, smelt-cc1, or else
+ * in libsmelt_compiler.so. */
 #ifndef SMELT_ABI_COMPILER_H
 #define SMELT_ABI_COMPILER_H
 
@@ -67,8 +68,10 @@ struct compile_result {
 };
 
 struct compiler {
-    int interface;            /* COMPILER_INTERFACE */
-    const char *llvm_version; /* "19.1.7" */
+    int interface;              /* COMPILER_INTERFACE */
+    const char *llvm_version;   /* "19.1.7" */
+    bool in_process_of_its_own; /* compile() keeps the limits on time and memory itself, and can be
+                                   interrupted */
     /* Of the vector registers that the SIMD engine uses on `cpu` (as in a request): 512, 256 or 128. */
     int (*vector_bits)(const char *cpu);
     /* The caller frees the contents of `result`, also after a failure. */

@@ -2,6 +2,7 @@
 #include "base/interrupt.h"
 #include "base/trace.h"
 #include "frontend/cache.h"
+#include "frontend/companion.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -49,8 +50,8 @@ static long limit_of(const char *variable, long usual) {
 long clang_limit_seconds(void) {
     return limit_of("SMELT_CLANG_SECONDS", CLANG_SECONDS);
 }
-static long limit_mib(void) {
-    return limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB);
+size_t clang_limit_bytes(void) {
+    return (size_t)limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB) << 20;
 }
 
 /* What the program says to --version, its first line; "" if it cannot be run. */
@@ -59,7 +60,7 @@ static void ask_version(const char *path, char line[256]) {
     long seconds = clang_limit_seconds();
     struct process_request request = {.arguments = arguments,
                                       .seconds = seconds < 10 ? (double)seconds : 10,
-                                      .memory_bytes = (size_t)limit_mib() << 20};
+                                      .memory_bytes = clang_limit_bytes()};
     struct process_result result;
     line[0] = 0;
     /* It is short, and an interruption must not look like a program that cannot be run. */
@@ -104,36 +105,46 @@ static void identify(struct clang *clang) {
     clang->identity = hasher_finish(hasher);
 }
 
-static smelt_status look_for(struct clang *clang) {
+static smelt_status look_for_named(const char *named, struct clang *clang) {
     char line[256];
-    const char *named = getenv("SMELT_CLANG");
-    if (named && *named) {
-        if (!find_program(named, clang->path))
-            return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which is not an executable program",
-                        named);
+    if (!find_program(named, clang->path))
+        return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which is not an executable program",
+                    named);
+    identify(clang);
+    if (major_version(clang, line) == REQUIRED_MAJOR) return SMELT_OK;
+    return fail(SMELT_ERROR_NO_COMPILER, "SMELT_CLANG is '%s', which reports '%s'; expected clang version %d",
+                named, line, REQUIRED_MAJOR);
+}
+
+static smelt_status look_in_path(struct clang *clang) {
+    char line[256];
+    if (find_program("clang-19", clang->path)) {
         identify(clang);
-        int major = major_version(clang, line);
-        if (major != REQUIRED_MAJOR)
-            return fail(SMELT_ERROR_NO_COMPILER,
-                        "SMELT_CLANG is '%s', which reports '%s'; expected clang version %d", named, line,
-                        REQUIRED_MAJOR);
-    } else if (!find_program("clang-19", clang->path)) {
-        if (!find_program("clang", clang->path))
-            return fail(SMELT_ERROR_NO_COMPILER,
-                        "no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package "
-                        "clang-19, or name "
-                        "a clang %d in SMELT_CLANG",
-                        REQUIRED_MAJOR);
-        identify(clang);
-        int major = major_version(clang, line);
-        if (major != REQUIRED_MAJOR)
-            return fail(SMELT_ERROR_NO_COMPILER,
-                        "'%s' reports '%s'; expected clang version %d: install the Debian package clang-19",
-                        clang->path, line, REQUIRED_MAJOR);
-    } else {
-        identify(clang);
+        return SMELT_OK;
     }
-    return SMELT_OK;
+    if (!find_program("clang", clang->path))
+        return fail(SMELT_ERROR_NO_COMPILER,
+                    "no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package "
+                    "clang-19, or name a clang %d in SMELT_CLANG",
+                    REQUIRED_MAJOR);
+    identify(clang);
+    if (major_version(clang, line) == REQUIRED_MAJOR) return SMELT_OK;
+    return fail(SMELT_ERROR_NO_COMPILER,
+                "'%s' reports '%s'; expected clang version %d: install the Debian package clang-19",
+                clang->path, line, REQUIRED_MAJOR);
+}
+
+/* smelt's own clang, where this build has it. */
+static bool find_own(struct clang *clang) {
+    if (!companion_find(COMPANION_CC1, clang->path) || !is_program(clang->path)) return false;
+    identify(clang);
+    return true;
+}
+
+static smelt_status look_for(struct clang *clang) {
+    const char *named = getenv("SMELT_CLANG");
+    if (named && *named) return look_for_named(named, clang);
+    return find_own(clang) ? SMELT_OK : look_in_path(clang);
 }
 
 /* The last find, kept while SMELT_CLANG, PATH and the program's file stay the same. */
@@ -190,6 +201,15 @@ smelt_status clang_find_or_recall(struct clang *clang) {
     if (status != SMELT_ERROR_NO_COMPILER) return status;
     *clang = (struct clang){.path = ""};
     return recall_last(&clang->identity) ? SMELT_OK : clang_find(clang);
+}
+
+bool clang_find_maker(const struct clang *clang, struct clang *maker) {
+    char wanted[256], line[256];
+    if (!find_own(maker)) return false;
+    if (same(maker->identity, clang->identity)) return true;
+    clang_version(clang, wanted);
+    clang_version(maker, line);
+    return *line && strcmp(line, wanted) == 0;
 }
 
 void clang_note_use(const struct clang *clang) {
@@ -269,8 +289,8 @@ static void list_arguments(const struct clang *clang, const struct clang_request
     arguments[count] = NULL;
 }
 
-/* What clang, or the system's loader before it, says where an allocation failed. */
-static bool lacked_memory(const struct process_result *result, const char *messages) {
+bool clang_lacked_memory(const struct process_result *result) {
+    const char *messages = text_string(&result->messages);
     static const char *const words[] = {"out of memory", "bad_alloc", "Cannot allocate memory",
                                         "failed to map segment"};
     /* A source's own messages may have these words; the prelude's image is ours. */
@@ -282,7 +302,7 @@ static bool lacked_memory(const struct process_result *result, const char *messa
 }
 
 static smelt_status fail_of_memory(void) {
-    size_t allowed = (size_t)limit_mib() << 20, limit = process_memory_limit(allowed);
+    size_t allowed = clang_limit_bytes(), limit = process_memory_limit(allowed);
     return fail(SMELT_ERROR_LIMIT,
                 "clang needed more than %zu MiB of memory%s for the source and was stopped", limit >> 20,
                 limit < allowed ? ", the limit of this process (ulimit -v)," : "");
@@ -305,7 +325,7 @@ static smelt_status judge(const struct process_result *result) {
     if (result->timed_out)
         return fail(SMELT_ERROR_TIMEOUT, "clang took more than %ld seconds on the source and was stopped",
                     clang_limit_seconds());
-    if (lacked_memory(result, messages)) return fail_of_memory();
+    if (clang_lacked_memory(result)) return fail_of_memory();
     if (result->signal == SIGXFSZ)
         return fail(SMELT_ERROR_LIMIT, "clang wrote more than %d MiB of messages and was stopped",
                     CLANG_OUTPUT_MIB);
@@ -338,7 +358,7 @@ smelt_status clang_run(const struct clang *clang, const struct clang_request *re
                                       .extra_size =
                                           request->header_overlay ? strlen(request->header_overlay) : 0,
                                       .seconds = (double)clang_limit_seconds(),
-                                      .memory_bytes = (size_t)limit_mib() << 20,
+                                      .memory_bytes = clang_limit_bytes(),
                                       .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};
     struct process_result result;
     struct trace_span span = trace_begin();

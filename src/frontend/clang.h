@@ -11,8 +11,9 @@ struct clang {
     struct hash identity; /* of path, size and modification time */
 };
 
-/* $SMELT_CLANG, else clang-19, else clang if its major version is 19. NO_COMPILER names what was searched
- * for, or the version found. Searched once per process and environment. */
+/* $SMELT_CLANG, else smelt-cc1 (src/cc1) near libsmelt, else clang-19, else clang if its major version is 19.
+ * NO_COMPILER names what was searched for, or the version found. Searched once per process and environment.
+ */
 smelt_status clang_find(struct clang *clang);
 
 /* The clang whose results to look up in the cache: clang_find's, or else the one that compiled into this
@@ -22,6 +23,10 @@ smelt_status clang_find_or_recall(struct clang *clang);
 
 /* The first line of its version: "Debian clang version 19.1.7"; "" if it cannot be run. */
 void clang_version(const struct clang *clang, char line[256]);
+
+/* smelt-cc1, if it is there and of exactly the same version: the prelude that it precompiles is read faster,
+ * and `clang` can read it. */
+bool clang_find_maker(const struct clang *clang, struct clang *maker);
 
 /* Records that it has compiled something. */
 void clang_note_use(const struct clang *clang);
@@ -46,8 +51,12 @@ struct clang_request {
 smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
                        struct text *messages, bool *ok);
 
-/* The time limit of the compiler, clang and then LLVM, for one source. */
+/* The limits of the compiler, clang and then LLVM, for one source: processor time, and address space. */
 long clang_limit_seconds(void);
+size_t clang_limit_bytes(void);
+
+/* Whether the process ended because an allocation of clang's, LLVM's or the system's loader failed. */
+bool clang_lacked_memory(const struct process_result *result);
 
 /* The arguments that determine the output, as one string for cache keys. */
 void clang_add_flags(smelt_math_mode math, struct text *flags);

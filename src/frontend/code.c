@@ -83,7 +83,9 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
                                       .shape = options->shape,
                                       .output = output};
     struct trace_span span = trace_begin();
-    smelt_status status = compile_on_thread(compiler, &request, clang_limit_seconds(), result);
+    smelt_status status = compiler->in_process_of_its_own
+                              ? compiler->compile(&request, result)
+                              : compile_on_thread(compiler, &request, clang_limit_seconds(), result);
     if (span.capture) trace_stages(span, result);
     if (status == SMELT_OK) return SMELT_OK;
     image_free(&result->image);

@@ -1,4 +1,4 @@
-/* libsmelt_compiler.so, opened at the first compile. */
+/* The compiler: smelt-cc1, or else libsmelt_compiler.so, found at the first compile. */
 #ifndef SMELT_FRONTEND_COMPILER_LIBRARY_H
 #define SMELT_FRONTEND_COMPILER_LIBRARY_H
 
@@ -6,8 +6,5 @@
 
 /* NO_COMPILER names the Debian package if the library, or its LLVM, is missing. */
 smelt_status compiler_open(const struct compiler **compiler);
-
-/* Where it is searched for. */
-void compiler_library_path(char path[4096]);
 
 #endif

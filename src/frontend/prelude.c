@@ -111,11 +111,13 @@ smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude
     const char *folder = cache_folder();
     if (!folder) return SMELT_OK;
     struct text flags = {0};
+    struct clang own;
+    const struct clang *maker = clang_find_maker(clang, &own) ? &own : clang;
     struct hash text_hash = prelude_hash(prelude);
     clang_add_flags(math, &flags);
     struct hasher *hasher = hasher_create();
     hasher_add(hasher, &text_hash, sizeof text_hash);
-    hasher_add(hasher, &clang->identity, sizeof clang->identity);
+    hasher_add(hasher, &maker->identity, sizeof maker->identity);
     hasher_add_string(hasher, text_string(&flags));
     text_free(&flags);
     char hex[HASH_HEX_LENGTH + 1];
@@ -123,7 +125,7 @@ smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude
     snprintf(path, 4096, "%s/%s.pch", folder, hex);
     if (is_good(path, prelude, math, suspected)) return SMELT_OK;
     bool kept = true;
-    TRY(precompile(clang, prelude, math, path, &kept));
+    TRY(precompile(maker, prelude, math, path, &kept));
     if (!kept) {
         /* Nowhere to keep it: the text goes in front of each kernel instead. */
         cache_warn_unwritable();

@@ -1,6 +1,7 @@
 /* What kernels are compiled with and run on here, for programs that tell people. */
 #include "device/device.h"
 #include "frontend/clang.h"
+#include "frontend/companion.h"
 #include "frontend/compiler_library.h"
 #include "frontend/target.h"
 
@@ -37,7 +38,7 @@ smelt_status smelt_llvm_find(char **path, char **version) {
     const struct compiler *compiler;
     char place[4096];
     TRY(compiler_open(&compiler));
-    compiler_library_path(place);
+    companion_find(compiler->in_process_of_its_own ? COMPANION_CC1 : COMPANION_COMPILER_LIBRARY, place);
     return hand_out(place, compiler->llvm_version, path, version);
 }
 

@@ -91,6 +91,26 @@ def copy_libsmelt(folder):
     return shutil.copy(os.path.join(os.path.dirname(os.path.dirname(SMELT)), "lib", SONAME), folder)
 
 
+CC1 = os.path.join(os.path.dirname(SMELT), "..", "lib", "smelt-cc1")  # as libsmelt names it
+HAS_CC1 = os.path.exists(CC1)
+COMPILER = "smelt-cc1" if HAS_CC1 else "libsmelt_compiler.so"
+
+
+def installed_without_cc1(scratch, library=b"", folder="."):
+    """The command, libsmelt and the compiler library in a folder of the scratch folder, as a build without smelt-cc1 has
+    them. `library`: other bytes for the compiler library; None: there is none."""
+    build, place = os.path.dirname(os.path.dirname(SMELT)), os.path.normpath(os.path.join(scratch.path, folder))
+    for name in ("bin", "lib"):
+        os.makedirs(os.path.join(place, name))
+    command = shutil.copy(SMELT, os.path.join(place, "bin"))
+    copy_libsmelt(os.path.join(place, "lib"))
+    if library == b"":
+        os.symlink(os.path.join(build, "lib", "libsmelt_compiler.so"), os.path.join(place, "lib", "libsmelt_compiler.so"))
+    elif library is not None:
+        scratch.file(os.path.join(folder, "lib", "libsmelt_compiler.so"), library)
+    return command
+
+
 def read_floats(path):
     with open(path, "rb") as file:
         data = file.read()

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""What is said when clang or the compiler library is not there, or is another version: exit status 3."""
+"""What is said when clang or the compiler library is not there, or is another version: exit status 3. Where smelt-cc1 is built, it
+is both, so that most of this is about a copy without it."""
 import os
 import shutil
 
-from support import EXP_BODY, SMELT, copy_libsmelt, entries, expect, expect_equal, expect_exp, expect_failure, run_tests, was_cached
+from support import (EXP_BODY, HAS_CC1, SMELT, entries, expect, expect_equal, expect_exp, expect_failure, installed_without_cc1, run_tests,
+                     was_cached)
 
 NO_CLANG = ("smelt: no clang: neither 'clang-19' nor 'clang' is in PATH; install the Debian package clang-19, or name a clang "
             "19 in SMELT_CLANG")
@@ -21,8 +23,12 @@ def expect_message(scratch, message, **changes):
 def test_no_clang_in_path(scratch):
     empty = os.path.join(scratch.path, "bin")
     os.mkdir(empty)
-    expect_message(scratch, NO_CLANG, PATH=empty)
-    expect_message(scratch, NO_CLANG, PATH=None)
+    command = installed_without_cc1(scratch, folder="plain")
+    expect_message(scratch, NO_CLANG, smelt=command, PATH=empty)
+    expect_message(scratch, NO_CLANG, smelt=command, PATH=None)
+    if HAS_CC1:
+        done, output = scratch.run_exp(PATH=empty)
+        expect_exp(done, output)
 
 
 def test_smelt_clang_is_no_program(scratch):
@@ -46,7 +52,7 @@ def test_smelt_clang_is_another_version(scratch):
 def test_clang_in_path_is_another_version(scratch):
     found = scratch.file("bin/clang", say("clang version 14.0.6"), 0o755)
     expect_message(scratch, f"smelt: '{found}' reports 'clang version 14.0.6'; expected clang version 19: install the Debian "
-                            "package clang-19", PATH=os.path.dirname(found) + ":/bin-of-nobody")
+                            "package clang-19", PATH=os.path.dirname(found) + ":/bin-of-nobody", smelt=installed_without_cc1(scratch, folder="plain"))
 
 
 def test_clang_in_path_of_version_19(scratch):
@@ -55,7 +61,7 @@ def test_clang_in_path_of_version_19(scratch):
     os.mkdir(folder)
     assert real, "no clang is in PATH"
     os.symlink(os.path.realpath(real), os.path.join(folder, "clang"))
-    done, output = scratch.run_exp(PATH=folder)
+    done, output = scratch.run_exp(PATH=folder, smelt=installed_without_cc1(scratch, folder="plain"))
     expect_exp(done, output)
     done, output = scratch.run_exp(SMELT_CLANG=os.path.join(folder, "clang"))
     expect_exp(done, output)
@@ -65,54 +71,44 @@ def test_what_is_in_the_cache_runs_without_clang(scratch):
     """In the text's own form and preprocessed; another launch's code is not there, nor is another text's."""
     empty = os.path.join(scratch.path, "bin")
     os.mkdir(empty)
+    plain = installed_without_cc1(scratch, folder="plain")
     preprocessed = "#define HALF 2\n" + EXP_BODY.replace("T(inp[i])", "HALF * T(inp[i]) / 2")
     for name, body in (("plain", EXP_BODY), ("preprocessed", preprocessed)):
-        done, output = scratch.run_exp(name, body)
+        done, output = scratch.run_exp(name, body, smelt=plain)
         expect_exp(done, output)
         for changes in ({"PATH": empty}, {"PATH": None}, {"SMELT_CLANG": "/no/such/clang"},
                         {"PATH": empty, "SMELT_COMPILE": "0"}):
-            done, output = scratch.run_exp(name, body, extra=("--verbose",), **changes)
+            done, output = scratch.run_exp(name, body, smelt=plain, extra=("--verbose",), **changes)
             expect_exp(done, output, f"the {name} kernel with {changes}")
             expect(was_cached(done), f"the {name} kernel in the cache was not used with {changes}")
-        done, _ = scratch.run_exp(name, body, extra=("--timeout", "0"), PATH=empty)
+        done, _ = scratch.run_exp(name, body, smelt=plain, extra=("--timeout", "0"), PATH=empty)
         expect_failure(done, 3, NO_CLANG)
-    expect_message(scratch, NO_CLANG, name="other", body=EXP_BODY + "// not the same\nout[i] += 0;\n", PATH=empty)
+    expect_message(scratch, NO_CLANG, smelt=plain, name="other", body=EXP_BODY + "// not the same\nout[i] += 0;\n", PATH=empty)
     # The compiler that made what is there is the last; what another made is not found for it.
     script = scratch.file("clang-19", '#!/bin/sh\nexec clang-19 "$@"\n', 0o755)
-    done, output = scratch.run_exp("third", EXP_BODY + "// the third\n", SMELT_CLANG=script)
+    done, output = scratch.run_exp("third", EXP_BODY + "// the third\n", smelt=plain, SMELT_CLANG=script)
     expect_exp(done, output)
-    done, output = scratch.run_exp("third", EXP_BODY + "// the third\n", PATH=empty)
+    done, output = scratch.run_exp("third", EXP_BODY + "// the third\n", smelt=plain, PATH=empty)
     expect_exp(done, output)
-    expect_message(scratch, NO_CLANG, name="plain", PATH=empty)
+    expect_message(scratch, NO_CLANG, smelt=plain, name="plain", PATH=empty)
     # What says who was last may be damaged or gone.
     for path in entries(scratch, "clang"):
         with open(path, "r+b") as file:
             file.write(b"?")
-    expect_message(scratch, NO_CLANG, name="third", body=EXP_BODY + "// the third\n", PATH=empty)
-
-
-def installed_without(scratch, library):
-    """The command and libsmelt in a place of their own, with `library` (bytes, or None) as the compiler library."""
-    for folder in ("bin", "lib"):
-        os.mkdir(os.path.join(scratch.path, folder))
-    command = shutil.copy(SMELT, os.path.join(scratch.path, "bin"))
-    copy_libsmelt(os.path.join(scratch.path, "lib"))
-    if library is not None:
-        scratch.file("lib/libsmelt_compiler.so", library)
-    return command
+    expect_message(scratch, NO_CLANG, smelt=plain, name="third", body=EXP_BODY + "// the third\n", PATH=empty)
 
 
 NEEDS = "it needs LLVM 19: install the Debian package libllvm19"
 
 
 def test_no_compiler_library(scratch):
-    command = installed_without(scratch, None)
+    command = installed_without_cc1(scratch, None)
     done, _ = scratch.run_exp(smelt=command)
     place = f"{scratch.path}/bin/../lib/libsmelt_compiler.so"
     expect_failure(done, 3, f"smelt: the compiler library cannot be opened: {place}: cannot open shared object file: No such "
                             f"file or directory; {NEEDS}")
     # What is compiled already runs without it.
-    done, output = scratch.run_exp()
+    done, output = scratch.run_exp(smelt=installed_without_cc1(scratch, folder="whole"))
     expect_exp(done, output)
     done, output = scratch.run_exp(smelt=command, extra=("--verbose",))
     expect_exp(done, output)
@@ -123,7 +119,7 @@ def test_a_gpu_s_code_in_the_cache_needs_neither(scratch):
     """On a driver that is none: it takes all calls, and kernels do nothing."""
     driver = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "tests", "libfakecuda.so")
     expect(os.path.exists(driver), f"{driver} is missing: build the tests")
-    command = installed_without(scratch, None)
+    command = installed_without_cc1(scratch, None)
     empty = os.path.join(scratch.path, "empty")
     os.mkdir(empty)
     gpu = {"SMELT_CUDA_DRIVER": driver}
@@ -144,7 +140,7 @@ def test_a_gpu_s_code_in_the_cache_needs_neither(scratch):
 
 
 def test_damaged_compiler_library(scratch):
-    command = installed_without(scratch, b"no library")
+    command = installed_without_cc1(scratch, b"no library")
     done, _ = scratch.run_exp(smelt=command)
     expect_failure(done, 3, f"smelt: the compiler library cannot be opened: {scratch.path}/bin/../lib/libsmelt_compiler.so: "
                             f"file too short; {NEEDS}")
@@ -157,7 +153,7 @@ def test_no_llvm(scratch):
         library = file.read()
     name = b"libLLVM.so.19.1" if b"libLLVM.so.19.1" in library else b"libLLVM-19.so.1"
     expect(name in library, "the compiler library does not name LLVM 19")
-    command = installed_without(scratch, library.replace(name, b"libNONE.so.99.9"))
+    command = installed_without_cc1(scratch, library.replace(name, b"libNONE.so.99.9"))
     done, _ = scratch.run_exp(smelt=command)
     expect_failure(done, 3, "smelt: the compiler library cannot be opened: libNONE.so.99.9: cannot open shared object file: "
                             f"No such file or directory; {NEEDS}")

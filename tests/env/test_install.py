@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from elf import dynamic, elf_files, search_paths
-from support import EXP_BODY, SMELT, SONAME, expect, expect_equal, expect_exp, run_tests
+from support import COMPILER, EXP_BODY, SMELT, SONAME, expect, expect_equal, expect_exp, run_tests
 
 BUILD = os.path.dirname(os.path.dirname(SMELT))
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -15,7 +15,7 @@ HOST = os.path.join(HERE, "install")
 CACHE = os.environ.get("SMELT_CACHE_DIR")
 
 TREE = {
-    "bin/smelt", "lib/libsmelt.so", f"lib/{SONAME}", "lib/libsmelt.so.VERSION", "lib/smelt/libsmelt_compiler.so",
+    "bin/smelt", "lib/libsmelt.so", f"lib/{SONAME}", "lib/libsmelt.so.VERSION", f"lib/smelt/{COMPILER}",
     "lib/pkgconfig/smelt.pc", "lib/cmake/smelt/smeltConfig.cmake", "lib/cmake/smelt/smeltConfigVersion.cmake",
     "lib/cmake/smelt/smeltTargets.cmake", "lib/cmake/smelt/smeltTargets-CONFIGURATION.cmake", "share/man/man1/smelt.1",
     "share/bash-completion/completions/smelt", "share/zsh/site-functions/_smelt", "share/fish/vendor_completions.d/smelt.fish",

@@ -4,7 +4,8 @@
 #     tests/gpu/bundle.sh BUILD_FOLDER FOLDER
 #
 # The programs and libraries are stripped; beside libsmelt lie the shared libraries they need that a plain machine may
-# lack. The sources (tests/, include/) travel on their own, as do clang and LLVM's library. There:
+# lack. The sources (tests/, include/) travel on their own, as do clang and LLVM's library where the build has no
+# smelt-cc1. There:
 #
 #     python3 tests/gpu/run_suite.py FOLDER
 set -eu
@@ -21,6 +22,7 @@ copy() { # FILE FOLDER
 copy "$build/bin/smelt" bin
 copy "$build/lib/libsmelt.so.1" lib
 copy "$build/lib/libsmelt_compiler.so" lib
+[ ! -x "$build/lib/smelt-cc1" ] || copy "$build/lib/smelt-cc1" lib
 copy "$build/fuzz/fuzz_kernels" fuzz
 for program in "$build"/tests/ml_* "$build"/tests/seeds_* "$build"/tests/prelude_library "$build"/tests/measure_accuracy; do
     copy "$program" tests

@@ -22,7 +22,7 @@ PREFIXES = {
     "smelt_objects": {
         "kernels": "kernel_text shipped",
         "prelude": "bitcode_interface build_id code_interface prelude_macros prelude_texts",
-        "src/abi": "engine image",
+        "src/abi": "compile_request compile_result engine image",
         "src/array": "array dtype element memory shape space store_reals walk",
         "src/autodiff": "node rule sweep tape vjp",
         "src/base": "alarm arena error fail file format hash hasher in interrupt json log pipe process reserved string text"
@@ -31,7 +31,7 @@ PREFIXES = {
         "src/device/cpu": "arch barrier cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
                           " simdgroup worker",
         "src/device/cuda": "cuda flight",
-        "src/frontend": "cache clang code compile compiler diagnostics gpu_target includes metal overlay prelude target"
+        "src/frontend": "cache clang code companion compile compiler diagnostics gpu_target includes metal overlay prelude target"
                         " translation",
         "src/kernel": "array_for array_is_large bound device_to_show kernel launch_measure launch_prepare launch_run profile"
                       " settings shape_for_stage stream trace_compile trace_launch trace_translation transfer",
@@ -41,7 +41,7 @@ PREFIXES = {
                       " program_add_entry_point program_create program_free program_origin refusal resource rewrite"
                       " signature structure token tokens",
     },
-    "smelt_compiler": {
+    "smelt_compiler_objects": {
         "src/base": "arena string text",
         "src/compiler": "bits build called_name constant engine escape flow fold intrinsic is_constant_integer phase phases"
                         " pipeline run simdgroup type uniform unit",

@@ -55,6 +55,7 @@ def try_library(build, library, tests, options):
         folder = pathlib.Path(name)
         copy_build(build, folder / "build")
         shutil.copy2(library, folder / "build/lib/libsmelt_compiler.so")
+        (folder / "build/lib/smelt-cc1").unlink(missing_ok=True)  # which would compile in its place
         for only in (named(tests), WIDER):
             # A cache of its own: its code is this library's.
             status, output = run_suite(folder / "build", only, options, folder / "cache", 2)

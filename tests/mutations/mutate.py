@@ -78,7 +78,7 @@ class Tree:
         copy_sources(self.sources)
         if not (self.build / "build.ninja").exists():
             # A mistake may leave something unused: no warnings.
-            self.command(["cmake", "--preset", "release", "-B", str(self.build), "-DCMAKE_C_FLAGS=-w"], cwd=self.sources)
+            self.command(["cmake", "--preset", "release", "-B", str(self.build), "-DCMAKE_C_FLAGS=-w", "-DSMELT_CC1=OFF"], cwd=self.sources)
 
     def command(self, command, timeout=None, **arguments):
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

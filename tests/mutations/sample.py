@@ -9,7 +9,8 @@ constant, a condition. Each folder gets its share of the mutants by its lines. T
 mutants. One that does not compile, or whose object file has the bytes of the unchanged one, makes way for the next.
 
 FOLDER gets list.tsv (number, place, change, line) and for each mutant a folder NN with what takes the place of the build's
-files: lib/ and, where unit tests contain the mutant's object, tests/.
+files: lib/ and, where unit tests contain the mutant's object, tests/. The build must have no lib/smelt-cc1, which would
+compile in place of the mutant: -DSMELT_CC1=OFF.
 """
 import argparse
 import json

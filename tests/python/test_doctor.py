@@ -1,6 +1,8 @@
 """`python -m smelt.doctor` says what is there, what is wrong, and what to do about it."""
 import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -28,6 +30,15 @@ def remedies(found):
     return [problem["remedy"] for problem in found["problems"]]
 
 
+@pytest.fixture
+def without_cc1(tmp_path):
+    """A folder for LD_LIBRARY_PATH with libsmelt and the compiler library, as a build without smelt-cc1 has them."""
+    build = pathlib.Path(os.environ["SMELT_BUILD"])
+    shutil.copy(build / "lib" / "libsmelt.so.1", tmp_path)
+    (tmp_path / "libsmelt_compiler.so").symlink_to(build / "lib" / "libsmelt_compiler.so")
+    return str(tmp_path)
+
+
 @pytest.fixture(scope="module")
 def healthy():
     return doctor.report()
@@ -46,7 +57,7 @@ def test_it_names_clang_and_llvm(healthy):
     assert os.access(healthy["clang"]["path"], os.X_OK)
     assert "clang version 19." in healthy["clang"]["version"]
     assert healthy["llvm"]["version"].startswith("19.")
-    assert os.path.basename(healthy["llvm"]["path"]) == "libsmelt_compiler.so"
+    assert os.path.basename(healthy["llvm"]["path"]) in ("smelt-cc1", "libsmelt_compiler.so")
 
 
 def test_it_names_the_cache_in_use(healthy):
@@ -96,10 +107,10 @@ def test_without_the_named_clang_the_remedy_names_the_variable():
 
 
 @pytest.mark.parametrize("path", ["", "/no/such/folder", None])
-def test_without_clang_in_path_the_remedy_names_the_package(path):
-    found = ask_for_report(1, PATH=path, SMELT_CLANG=None)
+def test_without_clang_in_path_the_remedy_names_the_package(path, without_cc1):
+    found = ask_for_report(1, PATH=path, SMELT_CLANG=None, LD_LIBRARY_PATH=without_cc1)
     assert remedies(found) == ["apt-get install clang-19; or name one in SMELT_CLANG"]
-    text = ask(PATH=path, SMELT_CLANG=None)
+    text = ask(PATH=path, SMELT_CLANG=None, LD_LIBRARY_PATH=without_cc1)
     assert text.returncode == 1
     assert "  Remedy: apt-get install clang-19" in text.stdout
     assert text.stdout.splitlines()[-1] == "Kernels do not run on every device: see above."

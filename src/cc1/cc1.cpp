@@ -1,0 +1,169 @@
+// smelt-cc1: clang's compiler proper as a program of smelt's own, linked statically with only what Metal
+// needs.
+//
+// It is called as `clang -cc1` is, with the arguments that src/frontend/clang.c passes, and does what clang
+// does with them: preprocess, precompile the prelude, or emit bitcode. The bitcode is the same to the byte. A
+// static program with a fifth of clang's code starts in a tenth of the time. Called with -compile, it is the
+// second half of the way, from bitcode to code (compile.h). This is smelt's only C++ file: LLVM's C interface
+// has no clang.
+#include "cc1/compile.h"
+
+#include <clang/AST/ASTConsumer.h>
+#include <clang/Basic/DiagnosticFrontend.h>
+#include <clang/Basic/Stack.h>
+#include <clang/Basic/Version.h>
+#include <clang/CodeGen/ModuleBuilder.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/FrontendActions.h>
+#include <clang/Frontend/MultiplexConsumer.h>
+#include <clang/Frontend/TextDiagnosticBuffer.h>
+#include <clang/Sema/Sema.h>
+#include <llvm/Bitcode/BitcodeWriter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/Process.h>
+#include <llvm/Support/VirtualFileSystem.h>
+#include <unistd.h>
+
+using namespace clang;
+
+// ---- A slimmer precompiled prelude.
+//
+// In SYCL's device mode, clang records each of the prelude's functions as one whose deferred diagnostics must
+// be looked at again, and every compile that uses the image deserialises all of them. The prelude has no such
+// diagnostics. The list is private; an explicit instantiation of a template may name it.
+template <typename Tag, typename Tag::type Member> struct access_to {
+    friend typename Tag::type member_of(Tag) { return Member; }
+};
+struct deferred_declarations {
+    using type = llvm::SmallSetVector<Decl *, 4> Sema::*;
+    friend type member_of(deferred_declarations);
+};
+template struct access_to<deferred_declarations, &Sema::DeclsToCheckForDeferredDiags>;
+
+namespace {
+
+class forget_deferred : public ASTConsumer {
+    CompilerInstance &compiler;
+
+  public:
+    explicit forget_deferred(CompilerInstance &instance) : compiler(instance) {}
+    void HandleTranslationUnit(ASTContext &) override {
+        (compiler.getSema().*member_of(deferred_declarations())).clear();
+    }
+};
+
+class precompile : public GeneratePCHAction {
+    std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, StringRef file) override {
+        auto writer = GeneratePCHAction::CreateASTConsumer(compiler, file);
+        if (!writer) return nullptr;
+        std::vector<std::unique_ptr<ASTConsumer>> consumers;
+        consumers.push_back(std::make_unique<forget_deferred>(compiler));
+        consumers.push_back(std::move(writer));
+        return std::make_unique<MultiplexConsumer>(std::move(consumers));
+    }
+};
+
+// ---- Bitcode. clang's own action for it would link LLVM's code generation.
+
+class write_bitcode : public ASTConsumer {
+    CompilerInstance &compiler;
+    CodeGenerator &generator;
+    std::unique_ptr<raw_pwrite_stream> output;
+
+  public:
+    write_bitcode(CompilerInstance &instance, CodeGenerator &from, std::unique_ptr<raw_pwrite_stream> to)
+        : compiler(instance), generator(from), output(std::move(to)) {}
+    void HandleTranslationUnit(ASTContext &) override {
+        llvm::Module *module = generator.GetModule();
+        if (!module || compiler.getDiagnostics().hasErrorOccurred()) return;
+        if (compiler.getCodeGenOpts().VerifyModule && llvm::verifyModule(*module, &llvm::errs()))
+            llvm::report_fatal_error("Broken module found, compilation aborted!");
+        llvm::WriteBitcodeToFile(*module, *output, compiler.getCodeGenOpts().EmitLLVMUseLists);
+    }
+};
+
+class emit_bitcode : public ASTFrontendAction {
+    llvm::LLVMContext context; // lives as long as the module in the generator
+
+    std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, StringRef file) override {
+        auto output = compiler.createDefaultOutputFile(true, file, "bc");
+        if (!output) return nullptr;
+        context.setDiscardValueNames(compiler.getCodeGenOpts().DiscardValueNames);
+        CodeGenerator *generator = CreateLLVMCodeGen(
+            compiler.getDiagnostics(), file, &compiler.getVirtualFileSystem(), compiler.getHeaderSearchOpts(),
+            compiler.getPreprocessorOpts(), compiler.getCodeGenOpts(), context);
+        std::vector<std::unique_ptr<ASTConsumer>> consumers;
+        consumers.emplace_back(generator);
+        consumers.push_back(std::make_unique<write_bitcode>(compiler, *generator, std::move(output)));
+        return std::make_unique<MultiplexConsumer>(std::move(consumers));
+    }
+};
+
+std::unique_ptr<FrontendAction> action_of(const FrontendOptions &options) {
+    switch (options.ProgramAction) {
+    case frontend::EmitBC:
+        return std::make_unique<emit_bitcode>();
+    case frontend::GeneratePCH:
+        return std::make_unique<precompile>();
+    case frontend::PrintPreprocessedInput:
+        return std::make_unique<PrintPreprocessedAction>();
+    default:
+        return nullptr;
+    }
+}
+
+// What LLVM cannot go on from, in clang's words; the exit status is clang's, too.
+void report_fatal(void *diagnostics, const char *message, bool) {
+    static_cast<DiagnosticsEngine *>(diagnostics)->Report(diag::err_fe_error_backend) << message;
+    llvm::errs().flush();
+    llvm::sys::Process::Exit(70);
+}
+
+bool run(CompilerInstance &compiler, ArrayRef<const char *> arguments, const char *program) {
+    // Diagnostics about the arguments come before there is anything that prints them.
+    auto *buffer = new TextDiagnosticBuffer;
+    DiagnosticsEngine early(new DiagnosticIDs(), new DiagnosticOptions(), buffer);
+    bool sound = CompilerInvocation::CreateFromArgs(compiler.getInvocation(), arguments, early, program);
+    compiler.createDiagnostics();
+    if (!compiler.hasDiagnostics()) return false;
+    llvm::install_fatal_error_handler(report_fatal, &compiler.getDiagnostics());
+    buffer->FlushDiagnostics(compiler.getDiagnostics());
+    if (!sound) {
+        compiler.getDiagnosticClient().finish();
+        return false;
+    }
+    auto action = action_of(compiler.getFrontendOpts());
+    if (!action) {
+        llvm::errs() << "error: smelt-cc1 preprocesses (-E), precompiles (-emit-pch) and emits bitcode "
+                        "(-emit-llvm-bc); expected one of these\n";
+        return false;
+    }
+    compiler.getFrontendOpts().DisableFree = true;
+    return compiler.ExecuteAction(*action);
+}
+
+} // namespace
+
+int main(int count, const char **arguments) {
+    noteBottomOfStack();
+    cc1_tune_memory();
+    if (count == 2 && StringRef(arguments[1]) == "--version") {
+        llvm::outs() << getClangFullVersion() << "\n";
+        return 0;
+    }
+    if (count == 2 && StringRef(arguments[1]) == "-compile") return cc1_compile();
+    if (count == 3 && StringRef(arguments[1]) == "-vector-bits") return cc1_print_vector_bits(arguments[2]);
+    if (count < 2 || StringRef(arguments[1]) != "-cc1") {
+        llvm::errs() << "usage: smelt-cc1 --version | -cc1 ARGUMENT... | -compile | -vector-bits CPU\n"
+                        "smelt starts this program itself, to compile Metal source.\n";
+        return 2;
+    }
+    auto *compiler = new CompilerInstance; // never freed: the process ends
+    bool well = run(*compiler, ArrayRef(arguments + 2, count - 2), arguments[0]);
+    llvm::outs().flush();
+    llvm::errs().flush();
+    _exit(well ? 0 : 1);
+}

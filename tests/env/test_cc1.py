@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""smelt-cc1, which compiles in processes of its own: the same code as with clang-19 and the compiler library, and an error whatever
+becomes of it."""
+import os
+import resource
+import shutil
+import subprocess
+
+from support import (CC1, EXP_BODY, HAS_CC1, SMELT, copy_libsmelt, expect, expect_equal, expect_exp, expect_failure, installed_without_cc1,
+                     run_tests)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+FILES = ["return_before_barrier", "type_bfloat_loops"]
+TARGETS = ["--target", "cpu", "--target", "sm_80"]
+
+
+def build(scratch, source, name, **changes):
+    package = os.path.join(scratch.out, name + ".smeltlib")
+    done = scratch.run(["build", source, "-o", package, *TARGETS], **changes)
+    expect(done.returncode == 0, f"smelt build of {source} ended with status {done.returncode}: {done.stderr}")
+    with open(package, "rb") as file:
+        return file.read()
+
+
+def test_packages_do_not_depend_on_the_compiler(scratch):
+    """Neither on who runs clang, nor on where LLVM runs."""
+    plain = installed_without_cc1(scratch, folder="plain")
+    for name in FILES:
+        source = os.path.join(HERE, "..", "kernels", name + ".metal")
+        own = build(scratch, source, name)
+        expect(build(scratch, source, name, SMELT_CLANG="clang-19") == own, f"{name}: clang-19 gives another package")
+        expect(build(scratch, source, name, smelt=plain) == own, f"{name}: the compiler library gives another package")
+
+
+def test_messages_are_clang_s(scratch):
+    for number, text in enumerate(("out[i] = inp[i] +;", "int x = undeclared;", "#error no", "out[0] = float4(1, 2);", "#include <none>")):
+        own, _ = scratch.run_exp(f"k{number}", text)
+        stock, _ = scratch.run_exp(f"k{number}", text, SMELT_CLANG="clang-19")
+        expect(own.returncode == 1, f"{text} compiles")
+        expect_equal((own.returncode, own.stderr), (stock.returncode, stock.stderr), f"status and message of {text}")
+
+
+def in_place_of_cc1(scratch, script):
+    """The command in a place of its own, with a script as smelt-cc1 that may pass its arguments on to the real one."""
+    for folder in ("bin", "lib"):
+        os.mkdir(os.path.join(scratch.path, folder))
+    copy_libsmelt(os.path.join(scratch.path, "lib"))
+    scratch.file("lib/smelt-cc1", f'#!/bin/sh\nreal() {{ exec {CC1} "$@"; }}\n{script}\nreal "$@"\n', 0o755)
+    return shutil.copy(SMELT, os.path.join(scratch.path, "bin"))
+
+
+def expect_compile_failure(scratch, script, status, message):
+    done, _ = scratch.run_exp(smelt=in_place_of_cc1(scratch, f'if [ "$1" = -compile ]; then {script}; fi'), SMELT_CLANG_SECONDS=2)
+    expect_failure(done, status, "smelt: kernel 'probe': " + message)
+
+
+def test_killed(scratch):
+    expect_compile_failure(scratch, "kill -KILL $$", 1, "LLVM cannot generate code for it: it crashed (signal 9)")
+
+
+def test_endless(scratch):
+    expect_compile_failure(scratch, "while :; do :; done", 1, "LLVM took longer than 2 seconds")
+
+
+def test_silent(scratch):
+    expect_compile_failure(scratch, "exit 0", 3, "smelt-cc1 broke down: exit status 0, \"\"")
+
+
+def test_another_version_s(scratch):
+    expect_compile_failure(scratch, "(printf x; cat) | real -compile; exit", 3,
+                           'smelt-cc1 broke down: exit status 2, "error: standard input is not a compile request of this version of smelt"')
+
+
+def test_cut_off(scratch):
+    expect_compile_failure(scratch, f"{CC1} -compile | head -c 2000; exit 0", 3, "smelt-cc1 broke down: exit status 0, \"\"")
+
+
+def test_without_memory_it_is_an_error(scratch):
+    """Whoever lacks it, down to a limit where libsmelt itself does not start."""
+    done, output = scratch.run_exp()
+    expect_exp(done, output)
+    outcomes = set()
+    for mebibytes in range(40, 320, 20):
+        body = scratch.file(f"m{mebibytes}.body", EXP_BODY + f"// {mebibytes}\n")
+        limit = mebibytes << 20
+        done = subprocess.run([SMELT, *scratch.command(body, os.path.join(scratch.out, "m.npy"))], capture_output=True, text=True,
+                              check=False, env=scratch.environment(), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        expect(0 <= done.returncode <= 3 or done.returncode == 127, f"with {mebibytes} MiB: status {done.returncode}: {done.stderr}")
+        expect(done.returncode == 0 or done.stderr.strip(), f"with {mebibytes} MiB: status {done.returncode} and no message")
+        outcomes.add(done.returncode)
+    expect(0 in outcomes and len(outcomes) > 1, f"the limits make no difference: {outcomes}")
+
+
+def test_usage(scratch):
+    for arguments in ([], ["-compile", "more"], ["--help"]):
+        done = subprocess.run([CC1, *arguments], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        expect(done.returncode == 2 and done.stderr.startswith("usage: smelt-cc1"), f"{arguments}: {done.returncode} {done.stderr}")
+    done = subprocess.run([CC1, "-cc1", "-fsyntax-only", "-"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    expect(done.returncode == 1 and "expected one of these" in done.stderr, f"{done.returncode} {done.stderr}")
+
+
+if HAS_CC1:
+    run_tests(globals())
+else:
+    print("skipped: this build has no smelt-cc1")
