@@ -113,7 +113,7 @@ static smelt_status measure_exp(struct gpu *gpu, const char *name, struct exp_jo
                                                  .anchor = FLOOR,
                                                  .bar = {BENCH_SPEED_AT_LEAST, 0.9}});
         contest_compare(&contest, "smelt, float4", PYTORCH, NO_BAR);
-        contest_enter(&contest, (struct variant){.name = "smelt, one a thread",
+        contest_enter(&contest, (struct variant){.name = "smelt, one per thread",
                                                  .run = launches_run,
                                                  .context = &plain,
                                                  .anchor = FLOOR});

@@ -238,7 +238,7 @@ static int get_buffer(PyObject *self, Py_buffer *view, int flags) {
     if (flags & (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES) {
         bool row = flags & ~PyBUF_STRIDES & (PyBUF_C_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS);
         bool good = smelt_array_is_contiguous(array) && (row || shape.ndim < 2);
-        if (!good) return refuse_buffer(view, "smelt.array: it is not contiguous in the order asked for");
+        if (!good) return refuse_buffer(view, "smelt.array: it is not contiguous in the requested order");
     }
     Py_ssize_t *sizes = malloc(2 * sizeof *sizes * (size_t)(shape.ndim + 1));
     if (!sizes) {
@@ -478,37 +478,38 @@ static PyMemberDef members[] = {
 
 static PyMethodDef methods[160];
 
-static PyType_Slot own_slots[] = {{Py_tp_doc,
-                                   "array(data, dtype=None)\n--\n\nAn array in memory of its own, of the "
-                                   "host; to(device) brings it to a GPU.\n\n"
-                                   "data: a number, numbers in nested lists or tuples, or any array: "
-                                   "NumPy's, torch's, JAX's, CuPy's, MLX's, what "
-                                   "has\n__dlpack__ or a buffer. dtype: any dtype; by default that of data, "
-                                   "but float32 instead of float64, and "
-                                   "for\nPython's numbers bool, int32, float32 or complex64. TypeError for "
-                                   "what is no array; ValueError for lists "
-                                   "of\ndifferent lengths and integers that do not fit.\n\nThe elements are "
-                                   "shared, not copied, with views (a[1:]), "
-                                   "NumPy (np.asarray) and DLPack: what is written there\nis seen here."},
-                                  {Py_tp_new, new},
-                                  {Py_tp_dealloc, deallocate},
-                                  {Py_tp_traverse, traverse},
-                                  {Py_tp_repr, array_repr},
-                                  {Py_tp_hash, hash},
-                                  {Py_tp_getset, properties},
-                                  {Py_tp_members, members},
-                                  {Py_tp_methods, methods},
-                                  {Py_bf_getbuffer, get_buffer},
-                                  {Py_bf_releasebuffer, release_buffer},
-                                  {Py_mp_length, length},
-                                  {Py_mp_subscript, array_subscript},
-                                  {Py_sq_length, length},
-                                  {Py_sq_item, array_sequence_item},
-                                  {Py_nb_bool, is_true},
-                                  {Py_nb_float, as_float},
-                                  {Py_nb_int, as_int},
-                                  {Py_nb_index, as_index},
-                                  {0}};
+static PyType_Slot own_slots[] = {
+    {Py_tp_doc,
+     "array(data, dtype=None)\n--\n\nAn array in its own memory on the host; to(device) copies it to a GPU."
+     "\n\n"
+     "data: a number, numbers in nested lists or tuples, or any array: "
+     "NumPy's, torch's, JAX's, CuPy's, MLX's, an object with\n__dlpack__ or a buffer. dtype:"
+     " any dtype; by default that of data, "
+     "but float32 instead of float64, and "
+     "for\nPython's numbers bool, int32, float32 or complex64. TypeError for anything else;"
+     " ValueError for lists "
+     "of\ndifferent lengths and integers that do not fit.\n\nThe elements are "
+     "shared, not copied, with views (a[1:]), "
+     "NumPy (np.asarray) and DLPack: writes there\nare visible here."},
+    {Py_tp_new, new},
+    {Py_tp_dealloc, deallocate},
+    {Py_tp_traverse, traverse},
+    {Py_tp_repr, array_repr},
+    {Py_tp_hash, hash},
+    {Py_tp_getset, properties},
+    {Py_tp_members, members},
+    {Py_tp_methods, methods},
+    {Py_bf_getbuffer, get_buffer},
+    {Py_bf_releasebuffer, release_buffer},
+    {Py_mp_length, length},
+    {Py_mp_subscript, array_subscript},
+    {Py_sq_length, length},
+    {Py_sq_item, array_sequence_item},
+    {Py_nb_bool, is_true},
+    {Py_nb_float, as_float},
+    {Py_nb_int, as_int},
+    {Py_nb_index, as_index},
+    {0}};
 
 /* Appends the entries of `from` to `to`; replaces existing ones. */
 static void add_slots(PyType_Slot *to, int *count, const PyType_Slot *from) {

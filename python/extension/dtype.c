@@ -194,8 +194,8 @@ static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, NULL}, {0}};
 
 static PyType_Slot slots[] = {{Py_tp_doc,
                                "Dtype(dtype)\n--\n\nAn element type: smelt.float32 and its like, one object "
-                               "each. dtype: whatever names "
-                               "one, as NumPy's,\ntorch's, JAX's or MLX's dtypes, float, int, bool, complex, "
+                               "each. dtype: an object that names one: NumPy's,\n"
+                               "torch's, JAX's or MLX's dtypes, float, int, bool, complex, "
                                "'float32'. Equal to what names "
                                "the same type;\nits hash is its name's. TypeError for what names none."},
                               {Py_tp_new, new},

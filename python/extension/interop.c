@@ -101,9 +101,10 @@ static bool refuse(PyObject *o, const char *what) {
     if (!name) return false;
     bool list = PyList_Check(o) || PyTuple_Check(o);
     PyErr_Format(PyExc_TypeError,
-                 "%s: expected an array (NumPy's, torch's, JAX's, CuPy's, MLX's, smelt.array, or what has "
-                 "__dlpack__ or "
-                 "a buffer) or a number, got %U%s",
+                 "%s: expected an array (NumPy's, torch's, JAX's, CuPy's, MLX's, smelt.array, or an object "
+                 "with __dlpack__ or a buffer) or a number"
+
+                 ", got %U%s",
                  what, name, list ? "; smelt.array() converts it" : "");
     Py_DECREF(name);
     return false;
@@ -297,7 +298,7 @@ static PyMethodDef functions[] = {
      "the memory of x, which has __dlpack__; as "
      "asarray. device: where it is wanted, 'cpu', 'cuda:0'."},
     {"_round_trip", round_trip, METH_O,
-     "_round_trip(x, /)\n--\n\nFor tests: what x becomes that a kernel takes and returns."},
+     "_round_trip(x, /)\n--\n\nFor tests: x after a kernel takes and returns it."},
     {0}};
 
 int interop_init(PyObject *module) {

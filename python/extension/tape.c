@@ -171,7 +171,7 @@ static PyMethodDef tape_methods[] = {
     {0}};
 
 static PyType_Slot tape_slots[] = {
-    {Py_tp_doc, "Tape()\n--\n\nRemembers what operations compute on this thread from here to its end."},
+    {Py_tp_doc, "Tape()\n--\n\nRecords the operations of this thread until its end."},
     {Py_tp_new, tape_new},
     {Py_tp_dealloc, tape_deallocate},
     {Py_tp_methods, tape_methods},

@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Becomes the command, a program of its own that lies in the package.
+    """Replaces itself with the command, a separate program in the package.
 
     Exit status 3 if it cannot be run."""
     command = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "smelt")

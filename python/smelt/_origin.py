@@ -1,6 +1,6 @@
-"""Where in the caller's own file, or notebook cell, the text of a kernel stands: compile errors name its lines.
+"""The place of a kernel's text in the caller's own file or notebook cell: compile errors name its lines.
 
-When a kernel is made only the callers' places are noted; their files are read when there is an error to tell about."""
+Creating a kernel only records the callers' places; their files are read when there is an error to report."""
 from __future__ import annotations
 
 import ast
@@ -15,7 +15,7 @@ _MOST_NOTES = 10
 
 
 class Origin:
-    """Where a kernel or library was made, and its texts by the names that messages have for them."""
+    """Where a kernel or library was created, and its texts by their names in messages."""
 
     __slots__ = ("places", "texts")
 
@@ -38,7 +38,7 @@ def origin_of(texts: dict[str, str]) -> Origin:
 
 def locate(origin: Origin, error: BaseException) -> None:
     """Adds to the message of `error` where the lines are that it names, if a caller's file holds the text as a
-    literal. It never fails: what cannot be found is left out."""
+    literal. It never fails: missing places are left out."""
     try:
         message = str(error.args[0])
         notes = list(_notes(origin, message))
@@ -69,8 +69,8 @@ class _Literal:
     def __init__(self, file: str, first: int, shifts: list[int | None], single: bool):
         self.file = file
         self.first = first  # the file's line that has the text's first line
-        self.shifts = shifts  # what to add to a column, for each line of the text; None: not known
-        self.single = single  # the whole literal stands on one line of the file
+        self.shifts = shifts  # the offset of columns, for each line of the text; None: unknown
+        self.single = single  # the whole literal is on one line of the file
 
     def place_of(self, line: int, column: int) -> str | None:
         """The place of a line and column (0: not known) of the text, as a message writes it."""

@@ -1,4 +1,4 @@
-"""The types of what the extension module has; what each does is in its docstring at run time.
+"""The types of the extension module; docstrings at run time describe its contents.
 
 `python -m mypy.stubtest smelt` compares this with the module, and a test runs it."""
 

@@ -1,4 +1,4 @@
-"""What smelt finds on this machine, what is wrong, and how to put it right: `python -m smelt.doctor`.
+"""What smelt finds on this machine, its problems and their remedies: `python -m smelt.doctor`.
 
 `report()` is the same as a dictionary. A problem is what keeps kernels from running, or makes them slower than they
 could be; each comes with its remedy. That there is no GPU, or no PyTorch, is none."""
@@ -17,7 +17,7 @@ from typing import Any
 from smelt import _smelt
 from smelt.kernel import metal_kernel
 
-# What arrays may come from: the distributions that bring it, and what it is good for.
+# Sources of arrays: the distributions that provide them, and their use.
 PACKAGES = {
     "numpy": (["numpy"], "arrays on the host: pip install numpy"),
     "ml_dtypes": (["ml_dtypes"], "bfloat16 in NumPy's arrays: pip install ml_dtypes"),
@@ -51,7 +51,7 @@ def _first_line(path: str, pattern: str) -> str | None:
 
 
 def _found(find: Any) -> dict[str, str | None]:
-    """Path and version of what compiles, or the reason why it is not there."""
+    """Path and version of the compiler, or the reason why it is missing."""
     try:
         path, version = find()
     except (RuntimeError, OSError) as error:
@@ -68,7 +68,7 @@ def _cache() -> dict[str, Any]:
 
 
 def _packages() -> dict[str, str | None]:
-    """Versions as pip knows them: nothing is imported."""
+    """Versions from pip's metadata: nothing is imported."""
     versions: dict[str, str | None] = {}
     for name, (distributions, _) in PACKAGES.items():
         versions[name] = None
@@ -153,7 +153,7 @@ def _device_problems(device: dict[str, Any], known: list[str]) -> list[dict[str,
 
 
 def _problems(found: dict[str, Any]) -> list[dict[str, str]]:
-    """What is wrong, the cause before what follows from it."""
+    """The problems, each cause before its consequences."""
     problems = []
     clang, llvm, cache = found["clang"], found["llvm"], found["cache"]
     if clang["reason"]:

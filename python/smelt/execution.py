@@ -14,7 +14,7 @@ def default_device() -> str:
 
 
 def set_default_device(device: str) -> None:
-    """'cpu' or 'cuda:0': where arrays are made from now on. ValueError for a device that is not here."""
+    """Sets the device of new arrays: 'cpu' or 'cuda:0'. ValueError for an unknown device."""
     global _default
     name = "cuda:0" if device == "cuda" else device
     if name not in devices():
@@ -31,6 +31,6 @@ def eval(*arrays: Any) -> None:
 
 
 def synchronize(device: str | None = None) -> None:
-    """Waits for all that is under way on a device, the default one if none is named; raises what went wrong there."""
+    """Waits for all work on a device, by default the default one; raises late errors."""
     from smelt._smelt import wait
     wait(device or _default)

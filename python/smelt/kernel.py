@@ -14,7 +14,7 @@ from smelt._smelt import BoundKernel
 
 _MATH_MODES = ("safe", "relaxed", "fast")
 
-# Kernels are often made inside the function that calls them. Those of one description share what was compiled.
+# Kernels are often created inside the function that calls them. Those of one description share compiled code.
 _RECENT_COUNT = 256
 _recent: OrderedDict[tuple, "Kernel"] = OrderedDict()
 _recent_lock = threading.Lock()
@@ -38,7 +38,7 @@ class Launch(NamedTuple):
 
 
 class Kernel(_smelt.Kernel):
-    """A kernel made of the body of a Metal function, from `smelt.metal_kernel`.
+    """A kernel from the body of a Metal function, from `smelt.metal_kernel`.
 
     Call it with keyword arguments to run it; the call returns a list of arrays, one for each output name:
 
@@ -79,7 +79,7 @@ class Kernel(_smelt.Kernel):
     def show(self, stage: str = "source", **arguments: Any) -> str:
         """The text of one stage on the way from the body to code, for the call with these arguments (grid and
         threadgroup may be left out): "source" (the function that is made of the body), "rewritten" (what clang is
-        given), "ir", "simd" and "why" (the SIMD engine's code, and what kept it from being plain), "asm", "ptx"."""
+        given), "ir", "simd" and "why" (the SIMD engine's code, and why it is not plain), "asm", "ptx"."""
         return self._show(stage, **arguments)
 
     @property

@@ -135,7 +135,7 @@ def library(
 
 def _make(path: str | None, source: str | None, package: bytes | None, math: int, version: int,
           paths: tuple[str, ...]) -> Library:
-    """A library that knows where in its caller's file its text stands."""
+    """A library with the place of its text in the caller's file."""
     origin = None if source is None else _origin.origin_of({"library.metal": source})
     try:
         made = Library(path, source, package, math, version, paths)

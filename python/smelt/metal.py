@@ -1,4 +1,4 @@
-"""Traces of what ran, under the names that MLX has for captures of Metal's commands."""
+"""Traces, under MLX's names for captures of Metal's commands."""
 import atexit
 import os
 from collections.abc import Iterator

@@ -22,7 +22,7 @@ __all__ = ["Installation", "MetalKernel", "install", "installed", "uninstall"]
 _DEVICES = ("cpu", "cpu-scalar")
 _STREAMS = tuple(getattr(mx, name) for name in ("Stream", "Device", "DeviceType", "ThreadLocalStream")
                  if hasattr(mx, name))
-_TRACED = "during function transformations"  # in what MLX says of arrays that only stand for values
+_TRACED = "during function transformations"  # in MLX's messages about arrays without values
 
 # Outputs of the kernel that runs now, on their way through the function that ties them to its inputs.
 _passing = threading.local()
@@ -165,7 +165,7 @@ def _blank(name: str, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[mx.Dty
 
 
 def _compute(name: str, arrays: list[mx.array]) -> None:
-    """Computes what is still pending; RuntimeError for arrays that stand for values to come."""
+    """Computes pending arrays; RuntimeError for arrays without values."""
     try:
         mx.eval(arrays)
     except ValueError as error:
@@ -205,8 +205,8 @@ class Installation:
 
 
 _lock = threading.RLock()
-_options: dict[str, Any] | None = None  # what install was given; None: not installed
-_replaced: list[tuple[Any, str, Any]] = []  # module, name, what was there before
+_options: dict[str, Any] | None = None  # install's arguments; None: not installed
+_replaced: list[tuple[Any, str, Any]] = []  # module, name, former value
 _compile_was_on = False
 
 
@@ -250,7 +250,7 @@ def install(*, pretend_metal: bool = False, disable_compile: bool = True, device
 
 
 def uninstall() -> None:
-    """Undoes `install`; nothing where it was not called. Kernels made in between go on working."""
+    """Undoes `install`, if it was called. Kernels created in between keep working."""
     global _options, _compile_was_on
     with _lock:
         while _replaced:
@@ -327,8 +327,8 @@ def _pretended() -> list[tuple[Any, str, Any]]:
     """What takes the place of MLX's functions that tell or take a device: the GPU is said to be there, and the CPU is
     what they mean by it."""
     real = {name: getattr(mx, name) for name in dir(mx)}
-    default = {"gpu": True}  # what set_default_device chose
-    chosen = threading.local()  # what `with mx.stream(...)` chose
+    default = {"gpu": True}  # from set_default_device
+    chosen = threading.local()  # from `with mx.stream(...)`
 
     def as_cpu(device: Any) -> Any:
         return mx.cpu if _is_gpu(device) else device

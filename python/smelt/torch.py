@@ -2,7 +2,7 @@
 autograd, torch.compile, torch.export and torch.func know; `from_kernel` does so for one kernel; `autograd_function`
 makes a torch.autograd.Function, without registering anything.
 
-Kernels run where the tensors lie: on the CPU, or on their GPU, on torch's current stream."""
+Kernels run on the tensors' device: on the CPU, or on their GPU, on torch's current stream."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def op(name: str) -> Callable[[Callable], Op]:
 
 
 class Op:
-    """An operation of PyTorch, made by `op` or `from_kernel`. Call it with tensors, as the function it was made of."""
+    """An operation of PyTorch, from `op` or `from_kernel`. Call it with tensors, like the function it wraps."""
 
     def __init__(self, name: str, function: Any):
         given_vjp = None
@@ -75,7 +75,7 @@ class Op:
         definition.register_autograd(self._backward, setup_context=self._keep)
         library, _, operation = name.partition("::")
         self.overload = getattr(getattr(torch.ops, library), operation).default
-        """torch's object for the operation: what torch.library.opcheck takes."""
+        """torch's object for the operation, which torch.library.opcheck takes."""
         definition.register_vmap(functools.partial(_mapped, self.overload))
         self._functional = self._make_functional()
         if given_vjp is not None:
@@ -395,7 +395,7 @@ def _storage(tensor: Any) -> int | None:
 # ---- Gradients.
 
 def _keep(ctx: Any, inputs: Sequence, output: Any) -> None:
-    """Keeps what the VJP is given."""
+    """Keeps the VJP's arguments."""
     outputs = output if isinstance(output, (tuple, list)) else (output,)
     ctx.plain = [None if isinstance(each, torch.Tensor) else each for each in inputs]
     ctx.places = [i for i, each in enumerate(inputs) if isinstance(each, torch.Tensor)]
@@ -415,7 +415,7 @@ def _kept(ctx: Any) -> tuple[list, list]:
 
 
 def _cotangents(cotangents: Sequence, outputs: Sequence) -> list:
-    """The cotangents, zeros for results that nothing was made of."""
+    """The cotangents, zeros for unused results."""
     return [torch.zeros_like(out) if each is None else each for each, out in zip(cotangents, outputs)]
 
 
@@ -538,5 +538,5 @@ def _traced_call(kernel: Any, arguments: Mapping[str, Any]) -> list | None:
 
 
 def _torch_dtype(dtype: Any) -> Any:
-    """torch's dtype of what names one."""
+    """torch's dtype for an object that names one."""
     return dtype if isinstance(dtype, torch.dtype) else getattr(torch, smelt.Dtype(dtype).name.rstrip("_"))

@@ -55,8 +55,7 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     const int64_t *group = desc->group[0] ? desc->group : usual;
     bool vectors = stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY;
     if (desc->after && stage != SMELT_STAGE_IR)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': after names a pass; only stage ir has one",
-                    what);
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': after requires stage ir", what);
     TRY(check_target(what, desc->target));
     TRY(launch_measure(launch, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual));
     struct code_shape *shape = &options->shape;

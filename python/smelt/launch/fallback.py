@@ -33,7 +33,7 @@ class WithFallback:
     """What with_fallback returns: called like the kernel function it wraps.
 
     calls, fallbacks: how often it was called, and how often the reference had to step in.
-    last_error: what the kernel failed with most recently, or None. kernel, reference: the two functions."""
+    last_error: the kernel's latest failure, or None. kernel, reference: the two functions."""
 
     def __init__(self, kernel_fn: Callable[..., Any], reference_fn: Callable[..., Any], check_finite: bool,
                  failures: tuple[type[Exception], ...]) -> None:

@@ -1,4 +1,4 @@
-"""Debug flags: sixteen floats in which a kernel says how far it came and what went wrong.
+"""Debug flags: sixteen floats in which a kernel reports its progress and errors.
 
 A kernel that may meet input it cannot handle writes them to an extra output instead of failing silently. The slots:
 

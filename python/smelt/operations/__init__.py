@@ -1,4 +1,4 @@
-"""Operations on arrays, by family; smelt has them all under their own names. docs/operations.md has what they compute."""
+"""Operations on arrays, by family; smelt exports them all by name. docs/operations.md describes them."""
 from smelt.operations.creation import (
     arange, eye, full, full_like, identity, linspace, ones, ones_like, tri, zeros, zeros_like,
 )

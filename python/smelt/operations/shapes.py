@@ -12,7 +12,7 @@ __all__ = [
 
 
 def reshape(a: Array, /, shape: Sequence[int], *, stream: Stream = None) -> array:
-    """The elements in row-major order in another shape; one size may be -1, what is left."""
+    """The elements in row-major order in another shape; one size may be -1: the remaining one."""
     return apply("reshape", (a,), shape=shape)
 
 
@@ -182,7 +182,7 @@ def diag(a: array, /, k: int = 0, *, stream: Stream = None) -> array:
 
 
 def contiguous(a: array, allow_col_major: bool = False, *, stream: Stream = None) -> array:
-    """The array with its elements in row-major order, without gaps: itself if they lie so."""
+    """The array with its elements in row-major order, without gaps: itself if it has them."""
     steps = [math.prod(a.shape[d + 1:]) * a.itemsize for d in range(a.ndim)]
     dense = all(size < 2 or stride == step for size, stride, step in zip(a.shape, a.strides, steps))
     return a if dense else apply("where", (True, a, a))
