@@ -5,7 +5,7 @@
 #include "compiler/pass.h"
 #include "abi/simdgroup.h"
 
-/* What the intrinsic does; false: it is no simdgroup operation. */
+/* The intrinsic's operation; false: it is not a simdgroup operation. */
 bool simdgroup_kind(enum intrinsic intrinsic, enum simd_kind *kind);
 
 /* Of a reduction or scan: the operation, with SIMD_EXCLUSIVE where it is, and the width, a power of two up

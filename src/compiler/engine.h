@@ -1,5 +1,5 @@
-/* What an engine is to the pipeline and the passes before it: its own passes, how its code is lowered and
- * generated, what it can do. */
+/* An engine, for the pipeline and the passes before it: its own passes, its lowering and code generation, its
+ * capabilities. */
 #ifndef SMELT_COMPILER_ENGINE_H
 #define SMELT_COMPILER_ENGINE_H
 
@@ -10,7 +10,7 @@ typedef smelt_status engine_pass(struct unit *unit);
 
 /* A step of the pipeline; a list ends with one of zeros. */
 struct pass {
-    const char *name; /* for `smelt show --after`; NULL: a step that has none */
+    const char *name; /* for `smelt show --after`; NULL: a step without a name */
     engine_pass *run;
     const char *llvm; /* instead of `run`: LLVM's passes, by name */
 };
@@ -18,7 +18,7 @@ struct pass {
 #define LLVM_PASSES(names) {.llvm = (names)}
 
 struct engine_target {
-    const char *stage;            /* what lowering is called in traces */
+    const char *stage;            /* the name of lowering in traces */
     const struct pass *begin;     /* (optional) before all other passes */
     const struct pass *uninlined; /* (optional) on functions that are not inlined yet */
     const struct pass *lower; /* from code of one thread to the engine's; without `generate`, to the end */
@@ -26,9 +26,9 @@ struct engine_target {
     smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */
 
     bool may_refuse;        /* kernels that the scalar engine then runs; functions may not call themselves */
-    bool specialises;       /* the code is made for a code shape's sizes */
+    bool specialises;       /* the code is compiled for a code shape's sizes */
     bool fills_memory;      /* threadgroup memory has contents when a group begins */
-    bool claims_alignment;  /* lower settles what accesses claim; else passes/alignment.c does */
+    bool claims_alignment;  /* lowering settles the alignment of accesses; else passes/alignment.c does */
     bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */
     bool converts_bfloat;   /* by an instruction, */
     bool saturates;         /* and floats to 32-bit integers with saturation */

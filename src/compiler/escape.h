@@ -1,7 +1,6 @@
-/* The way out of LLVM where it would end the process. LLVM meets what it cannot go on with by ending, and a
- * few of its passes crash on code that is right; neither may take the host with it. A compile is left from
- * within then, and what LLVM held is lost: memory, at worst a lock, which the compiler's time limit answers
- * for. */
+/* The way out of LLVM when it would end the process. LLVM ends the process on fatal errors, and a few of its
+ * passes crash on code that is right; neither may take the host with it. A compile is left from within then,
+ * and LLVM's resources are lost: memory, at worst a lock, which the compiler's time limit covers. */
 #ifndef SMELT_COMPILER_ESCAPE_H
 #define SMELT_COMPILER_ESCAPE_H
 

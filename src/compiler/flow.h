@@ -1,5 +1,5 @@
 /* The control flow graph of one function: reverse post-order, dominators, natural loops; splitting of edges.
- * A snapshot: it must be made again after blocks change. */
+ * A snapshot: compute it again after blocks change. */
 #ifndef SMELT_COMPILER_FLOW_H
 #define SMELT_COMPILER_FLOW_H
 
@@ -38,7 +38,7 @@ int flow_index(const struct flow *flow, LLVMBasicBlockRef block);
 
 bool flow_dominates(const struct flow *flow, int above, int below);
 
-/* Backwards: what holds of a block holds of all from where control can come to it. */
+/* Backwards: a property of a block also holds for all blocks from which control can reach it. */
 void flow_spread(const struct flow *flow, bool *holds);
 
 /* Puts a new block, ending in a branch to the old target, on the edge from `from`'s terminator to its

@@ -1,4 +1,4 @@
-/* What integer instructions give when their operands are known numbers. */
+/* The results of integer instructions with known operands. */
 #ifndef SMELT_COMPILER_FOLD_H
 #define SMELT_COMPILER_FOLD_H
 
@@ -10,8 +10,8 @@
 /* The lowest bits of a number, as many as the integer type has (all, if it has 64 or more). */
 uint64_t fold_cut(LLVMTypeRef type, uint64_t bits);
 
-/* The value of a binary operation or comparison of two integers of at most 64 bits, given without bits beyond
- * their type's; false: it has none for these operands, or the instruction is another. */
+/* The value of a binary operation or comparison of two integers of at most 64 bits, without bits beyond their
+ * type's; false: undefined for these operands, or another instruction. */
 bool fold_integers(LLVMValueRef instruction, uint64_t a, uint64_t b, uint64_t *out);
 
 #endif

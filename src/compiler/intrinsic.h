@@ -1,4 +1,4 @@
-/* Intrinsics in LLVM's terms: which one a call calls, what the table (abi/intrinsics.h) says of it. */
+/* Intrinsics in LLVM's terms: the one that a call calls, and its row in the table (src/abi/intrinsics.h). */
 #ifndef SMELT_COMPILER_INTRINSIC_H
 #define SMELT_COMPILER_INTRINSIC_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct intrinsic_traits {
-    const char *name; /* whole; of a family what all begin with */
+    const char *name; /* whole; of a family, the common prefix */
     enum intrinsic_purity purity;
     enum intrinsic_convergence convergence;
     enum intrinsic_kind kind;

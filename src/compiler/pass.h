@@ -1,4 +1,4 @@
-/* What the passes share: the module at work, failure, and small helpers over the LLVM-C API. */
+/* Shared by the passes: the current module, failure, and small helpers over the LLVM-C API. */
 #ifndef SMELT_COMPILER_PASS_H
 #define SMELT_COMPILER_PASS_H
 
@@ -23,8 +23,7 @@ struct unit {
     bool stopped;                       /* after the pass that the request names */
     bool refused;                       /* by the SIMD engine: the scalar engine will do it */
     smelt_status diagnosed;             /* an error LLVM reported by itself; the message is in the result */
-    uint64_t
-        frame_bytes; /* what the functions of the machine code keep on the stack, summed by pass_codegen */
+    uint64_t frame_bytes; /* stack use of the machine code's functions, summed by pass_codegen */
 };
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
@@ -70,13 +69,13 @@ LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef ty
 /* Calls an intrinsic that is not overloaded, by its whole name. */
 LLVMValueRef build_function(struct unit *unit, const char *name, LLVMValueRef *arguments, unsigned count);
 
-/* Calls inline assembly: `result` NULL for none; `effects`: it does more than give a value. */
+/* Calls inline assembly: `result` NULL for none; `effects`: it has side effects. */
 #define ASSEMBLY_MAX_OPERANDS 16
 LLVMValueRef build_assembly(struct unit *unit, const char *text, const char *constraints, LLVMTypeRef result,
                             LLVMValueRef *arguments, unsigned count, bool effects);
 
-/* A copy of what a code generator made, `size` bytes, into the image, or as text where that was asked for. A
- * 0 follows, which the image's object_size does not count. */
+/* Copies a code generator's output, `size` bytes, to the image, or as text if requested. A 0 follows, which
+ * the image's object_size does not count. */
 smelt_status unit_keep_code(struct unit *unit, const char *code, size_t size);
 
 /* Runs LLVM passes by their textual names on the whole module. */
@@ -84,7 +83,7 @@ smelt_status run_passes(struct unit *unit, const char *passes);
 /* … for engines whose target does not matter to them. */
 smelt_status run_plain_passes(struct unit *unit, const char *passes);
 
-/* What makes a function fit to be looked at once others went into it. */
+/* The passes that clean up a function after inlining. */
 #define CLEAN_FUNCTIONS                                                                         \
     "function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-address-spaces,instcombine<" \
     "no-verify-fixpoint>,simplifycfg)"
@@ -94,14 +93,15 @@ smelt_status unit_verify(struct unit *unit);
 
 /* ---- The passes, in about the order they run (pipeline.c). Each is one file. */
 
-/* declare.c — gives intrinsics their attributes, makes all but the entry internal and inlined. */
+/* declare.c — gives intrinsics their attributes, makes all functions except the entry internal and inlined.
+ */
 smelt_status pass_declare(struct unit *unit);
 /* … of a function that a pass adds: it brings lanes together and does not touch the kernel's memory. */
 void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* … it only computes its value from its arguments. */
 void declare_pure(struct unit *unit, LLVMValueRef function);
-/* alignment.c — what is claimed of alignment becomes what is true of vectors, which may lie at any multiple
- * of their elements' size; for PTX nothing is done here. Requires: memory calls as clang wrote them. */
+/* alignment.c — claimed alignments become the true ones of vectors, which may be at any multiple of their
+ * elements' size; does nothing for PTX. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
 /* … the alignment that every object of a type has, however a kernel came to its address. */
 unsigned alignment_of_element(struct unit *unit, LLVMTypeRef type);
@@ -109,7 +109,7 @@ unsigned alignment_of_element(struct unit *unit, LLVMTypeRef type);
 unsigned alignment_of_copy(struct unit *unit, LLVMValueRef call);
 /* … a copy or fill (other instructions stay as they are) claims no more than that. */
 void alignment_settle_copy(struct unit *unit, LLVMValueRef call);
-/* … what the code says that lies at an address; NULL: nothing. */
+/* … the type that the code declares at an address; NULL: unknown. */
 LLVMTypeRef alignment_type_at(LLVMValueRef pointer);
 /* bindings.c — reads __smelt_bindings into the image and removes it. */
 smelt_status pass_bindings(struct unit *unit);
@@ -117,18 +117,18 @@ smelt_status pass_bindings(struct unit *unit);
 smelt_status pass_guarded_bindings(struct unit *unit);
 /* … and, once the code is optimised, those it does not use. */
 smelt_status pass_used_bindings(struct unit *unit);
-/* … and reads what required_threads_per_threadgroup and max_total_threads_per_threadgroup say, once template
- * arguments are folded. */
+/* … and reads the values of required_threads_per_threadgroup and max_total_threads_per_threadgroup, once
+ * template arguments are folded. */
 smelt_status pass_thread_limits(struct unit *unit);
-/* constants.c — gives function constants their values; once the optimiser evaluated what is computed from
- * them, the rest is marked; at the end those that are read without having a value are refused. */
+/* constants.c — gives function constants their values; once the optimiser has evaluated expressions of them,
+ * the rest is marked; at the end those that are read without having a value are refused. */
 smelt_status pass_constants(struct unit *unit);
 /* initialisers.c — takes the initialiser functions of constants apart, and evaluates them when they are
  * inlined. */
 smelt_status pass_initialisers_listed(struct unit *unit);
 smelt_status pass_initialisers_evaluated(struct unit *unit);
-/* constants.c — what the initialiser, which cannot be evaluated, would have stored to has no value: it names
- * the function constants to blame. */
+/* constants.c — variables stored to by an initialiser that cannot be evaluated have no value: names the
+ * function constants to blame. */
 smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser);
 smelt_status pass_constants_used(struct unit *unit);
 /* initialiser.c — whether the function only stored constants; then the variables have them from the start. */
@@ -137,9 +137,10 @@ bool initialiser_apply(struct unit *unit, LLVMValueRef function);
  * reach addresses get the promise back. */
 smelt_status pass_wrap(struct unit *unit);
 smelt_status pass_indexes(struct unit *unit);
-/* guard.c — integer division, shifts: defined results where C++ has none; contraction fixed as fma. */
+/* guard.c — integer division, shifts: defined results where C++ leaves them undefined; contraction fixed as
+ * fma. */
 smelt_status pass_guard(struct unit *unit);
-/* leave.c — who leaves a loop, or returns, by way of blocks that only ask where to go does so at once. */
+/* leave.c — threads that leave a loop, or return, through blocks that only branch do so directly. */
 smelt_status pass_leave(struct unit *unit);
 /* returns.c — marks of returns in functions that the kernel calls end the thread, or go. */
 smelt_status pass_returns(struct unit *unit);
@@ -147,7 +148,7 @@ smelt_status pass_returns(struct unit *unit);
 bool returns_has_effect(LLVMBasicBlockRef block);
 /* part.c — ways that lead past threadgroup barriers get code of their own, in the loop that they leave. */
 smelt_status pass_part(struct unit *unit);
-/* hold.c — simdgroup functions stay in the loops that they stand in: LLVM does not see who leaves these. */
+/* hold.c — simdgroup functions stay in their loops: LLVM does not know which lanes leave these. */
 smelt_status pass_hold(struct unit *unit);
 /* … ends that, in a function, once no pass follows that leads branches elsewhere. */
 void hold_release(struct unit *unit, LLVMValueRef function);
@@ -155,22 +156,22 @@ void hold_release(struct unit *unit, LLVMValueRef function);
 smelt_status pass_sink(struct unit *unit);
 /* bfloat.c — bfloat arithmetic through float with exact rounding, in instructions every target has. */
 smelt_status pass_bfloat(struct unit *unit);
-/* bits.c — in a function: what is left of bfloats, which is only moved, as integers. */
+/* bits.c — in a function: remaining bfloats, which are only moved, become integers. */
 void bits_move_bfloats(struct unit *unit, LLVMValueRef function);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
-/* refuse.c — what no engine can run is refused by name, with the user's line. */
+/* refuse.c — refuses constructs that no engine can run, by name, with the user's line. */
 smelt_status pass_refuse(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */
 smelt_status pass_indirect(struct unit *unit);
-/* specialise.c — what the code shape says about sizes becomes constants. */
+/* specialise.c — sizes in the code shape become constants. */
 smelt_status pass_specialise(struct unit *unit);
 /* compiler/simd/vectorise.c — bits of the vector registers that code uses, by LLVM's names of CPU and
  * features; NULL: this machine's. */
 int simd_vector_bits(const char *cpu, const char *features);
 
 /* compiler/simd/prepare.c, vectorise.c, settle.c — the entry gets the form that the vectoriser understands;
- * becomes code of a gang; is made safe from LLVM's code generator. They set unit->refused, with a message,
+ * becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with a message,
  * where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
@@ -182,8 +183,8 @@ smelt_status pass_lower_scalar(struct unit *unit);
  * them go into this section. */
 #define WRITTEN_FIRST_SECTION "written first"
 smelt_status pass_written_first(struct unit *unit);
-/* compiler/cpu/memory_layout.c — threadgroup variables become offsets from what `group` (struct group_context
- * *) names; image.private_bytes is measured, LIMIT if it is too much. */
+/* compiler/cpu/memory_layout.c — threadgroup variables become offsets from the pointer that `group` (struct
+ * group_context *) names; image.private_bytes is measured, LIMIT if it is too much. */
 smelt_status memory_place_variables(struct unit *unit, LLVMValueRef function, LLVMValueRef group);
 smelt_status memory_measure_private(struct unit *unit);
 /* compiler/ptx/ptx.c — the entry becomes a kernel for NVIDIA GPUs, and PTX. */
@@ -192,14 +193,14 @@ extern const struct pass ptx_passes[];
  * where lanes go different ways and 64 bits cost twice as much as 32. Its address spaces stay clang's until
  * pass_ptx_retarget. */
 smelt_status pass_ptx_target(struct unit *unit);
-/* compiler/ptx/code.c — LLVM passes that ask what a GPU can do. */
+/* compiler/ptx/code.c — LLVM passes that depend on the GPU's capabilities. */
 smelt_status ptx_run_passes(struct unit *unit, const char *passes);
 /* compiler/ptx/math.c — before anything is inlined: fast forms of functions become the GPU's own
  * approximations. */
 smelt_status pass_ptx_math(struct unit *unit);
 /* compiler/ptx/memory.c — copies of small objects become loads and stores of their parts. */
 smelt_status pass_ptx_memory(struct unit *unit);
-/* compiler/cpu/codegen.c — LLVM passes that ask what the target can do. */
+/* compiler/cpu/codegen.c — LLVM passes that depend on the target's capabilities. */
 smelt_status cpu_run_passes(struct unit *unit, const char *passes);
 /* compiler/cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
 smelt_status outside_check(struct unit *unit);

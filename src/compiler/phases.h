@@ -1,5 +1,5 @@
-/* Threadgroup barriers cut what a group does into phases: all that a thread does before it waits at a
- * barrier, or ends, is done before any thread goes on from there. What the passes ask of a function's control
+/* Threadgroup barriers divide the work of a group into phases: a thread's work before it waits at a barrier,
+ * or ends, is done before any thread continues from there. Queries of the passes about a function's control
  * flow. */
 #ifndef SMELT_COMPILER_PHASES_H
 #define SMELT_COMPILER_PHASES_H
@@ -7,11 +7,10 @@
 #include "compiler/flow.h"
 
 struct phases {
-    bool *stands; /* by block: a barrier stands there, */
+    bool *stands; /* by block: contains a barrier, */
     bool *waits;  /* or may come later, too */
-    bool *holds;  /* by loop: a barrier stands in it */
-    int *
-        level; /* by block: the most barriers that lie before its end on the ways there, rounds not counted */
+    bool *holds;  /* by loop: contains a barrier */
+    int *level;   /* by block: the most barriers before its end on the paths there, without iterations */
 };
 
 /* False: no memory. The arrays live in `arena`. */

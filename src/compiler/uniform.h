@@ -1,5 +1,5 @@
-/* Which branches all threads take alike that come there in the same round of the loops around them: a look at
- * operands, before LLVM's optimiser. */
+/* The branches that all threads take alike that reach them in the same iteration of the loops around them: a
+ * look at operands, before LLVM's optimiser. */
 #ifndef SMELT_COMPILER_UNIFORM_H
 #define SMELT_COMPILER_UNIFORM_H
 

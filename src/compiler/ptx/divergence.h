@@ -14,13 +14,13 @@ struct divergence_block {
     int loop; /* the innermost around it, or -1 */
     int successor_count, predecessor_count;
     int *successors, *predecessors;
-    bool leaf;      /* nothing but the thread's end, or a way there on which nobody is met: who goes there is
+    bool leaf;      /* only the thread's end, or a path there without meeting others: lanes that go there are
                        not waited for */
     bool divergent; /* its branch sends lanes different ways */
     bool join;      /* lanes meet that came different ways, or left a loop in different rounds */
     bool short_of;  /* lanes may have ended before, while others went on, */
     bool trails;    /* or may be about to, by operations that they perform without the others */
-    bool waits;     /* a threadgroup barrier stands there, or may come later */
+    bool waits;     /* contains a threadgroup barrier, or one may follow */
     bool apart; /* no operation comes from here to the thread's end; or no barrier, and lanes come from one
                    block, in the same round, and are alone as long as operations may come */
     /* A set: branches (by place) and loops (block_count + loop) whose lanes have not all met again. */
@@ -82,7 +82,7 @@ int divergence_place_above(const struct divergence *d, int place);
 bool divergence_is_operation(LLVMValueRef instruction);
 bool divergence_is_barrier(LLVMValueRef instruction);
 bool divergence_has_barrier(LLVMBasicBlockRef block);
-/* The block is nothing but the thread's end. */
+/* The block is only the thread's end. */
 bool divergence_is_end(LLVMBasicBlockRef block);
 
 /* Every warp has 32 threads. */

@@ -1,4 +1,4 @@
-/* What the files that make products of simdgroup matrices share.
+/* Shared by the files that generate products of simdgroup matrices.
  *
  * A product, here, is one call of __smelt_simd_matrix_product: a whole left matrix (two values of a lane, its
  * even and its odd column) times the even or the odd columns of a right one, plus sums that lie as the result
@@ -12,7 +12,7 @@
 
 struct product {
     LLVMValueRef call, even, odd, right, sum;
-    LLVMValueRef result; /* once it is made */
+    LLVMValueRef result; /* once it is generated */
 };
 
 /* Products of one block that do not need each other, in their order; all are made at one place, the
@@ -27,21 +27,21 @@ struct fragment;
 struct placed;
 struct tensor_product;
 
-/* What lasts through the pass. */
+/* State of the pass. */
 struct matrices {
     struct unit *unit;
     struct divergence divergence;
     struct flow flow;
     struct arena arena;
-    struct fragment *fragments;               /* operands that lie as the tensor cores take them */
+    struct fragment *fragments;               /* operands in the tensor cores' layout */
     struct placed *placed;                    /* those of them that are to be loaded, the newest first */
     struct tensor_product *products;          /* the newest first */
-    LLVMValueRef sources[SOURCE_COUNT], lane; /* made in the entry block when first needed */
+    LLVMValueRef sources[SOURCE_COUNT], lane; /* created in the entry block when first needed */
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
     bool *
         written; /* by block of the flow: threadgroup memory may have changed since the last barrier before */
     LLVMBasicBlockRef reader; /* of the address that is being looked at */
-    LLVMValueRef place;       /* in it, where products are made: before this instruction */
+    LLVMValueRef place;       /* in it, the place of products: before this instruction */
 };
 
 /* An intrinsic of ours: those of the prelude, which the passes behind lower, and marks. */
@@ -50,7 +50,7 @@ LLVMValueRef matrix_call(struct unit *unit, const char *name, LLVMTypeRef result
 
 /* All 32 lanes run the block together. */
 bool matrix_is_together(const struct matrices *m, LLVMBasicBlockRef block);
-/* What a block takes the value for is the same in all lanes. Not for values that the pass added. */
+/* Whether the value is the same in all lanes at a block. Not for values that the pass added. */
 bool matrix_is_same(const struct matrices *m, LLVMValueRef value, LLVMBasicBlockRef block);
 /* Assembly that makes a lane's value of the lane's own, and does no more. */
 bool matrix_is_assembly(LLVMValueRef instruction);
@@ -58,7 +58,7 @@ bool matrix_is_assembly(LLVMValueRef instruction);
 /* matrix_tensor.c — makes those products of a group that tensor cores do, where all lanes come together. */
 smelt_status matrix_tensor_products(struct matrices *m, struct product_group *group);
 
-/* … and, once all are made, loads the operands. */
+/* … and, once all are generated, loads the operands. */
 void matrix_load_operands(struct matrices *m);
 
 /* matrix_lanes.c — values of other lanes, where all lanes come together; i32. */

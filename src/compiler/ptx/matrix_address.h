@@ -33,7 +33,7 @@ uint64_t address_alignment(struct matrices *m, const struct address *address, in
 /* b - a, if it is a number. */
 bool address_distance(const struct address *a, int lane_a, const struct address *b, int lane_b,
                       int64_t *distance);
-/* A term's value as i32, made where the builder stands. */
+/* A term's value as i32, built at the builder's position. */
 LLVMValueRef address_term(struct unit *unit, const struct term *term);
 
 #endif

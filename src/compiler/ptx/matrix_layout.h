@@ -1,5 +1,5 @@
-/* Where the elements of 8×8 matrices lie among the lanes of a simdgroup: as Metal's kernels see them, and as
- * the tensor cores take them.
+/* The layout of 8×8 matrices over the lanes of a simdgroup: as Metal's kernels see them, and as the tensor
+ * cores take them.
  *
  * A lane holds two neighbours of a row, an even and an odd column: `pair` is the even one's number halved. */
 #ifndef SMELT_COMPILER_PTX_MATRIX_LAYOUT_H
@@ -18,18 +18,18 @@ static inline unsigned metal_lane(unsigned row, unsigned pair) {
  * ones, 4 3 2 are the column, and 1 and 0 the pair of *rows*. (PTX ISA, "Matrix fragments for mma.m16n8k8";
  * a left matrix of 16 rows is two of these in two registers, and so on.) */
 
-/* A lane's number made of the bits of another's, the lowest first; some flipped in the end. */
+/* A lane's number from the bits of another's, the lowest first; some flipped at the end. */
 #define BIT_OFF -1
 struct lane_map {
     int bit[5];
     unsigned flipped;
 };
 
-/* Where in Metal's layout lies what a lane needs: */
+/* The place in Metal's layout of the element that a lane needs: */
 enum lane_source {
     SOURCE_ROW,         /* both elements, of a left matrix or of sums */
     SOURCE_RIGHT_EVEN,  /* the element of the even row of the pair, of a right matrix, … */
-    SOURCE_RIGHT_ODD,   /* … of the odd row; which of the two elements there says the column */
+    SOURCE_RIGHT_ODD,   /* … of the odd row; the column selects one of the two elements there */
     SOURCE_RIGHT_SAME,  /* the row of the pair that is odd if the column is … */
     SOURCE_RIGHT_OTHER, /* … and the other one */
     SOURCE_BACK,        /* from sums of the tensor cores to Metal's layout */

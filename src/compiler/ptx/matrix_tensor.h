@@ -13,7 +13,7 @@ struct fragment {
     enum kind kind;
     bool right;
     LLVMValueRef numbers[2]; /* the same, not TF32: as half, or as the bits of bfloat */
-    LLVMBasicBlockRef block; /* where it was made */
+    LLVMBasicBlockRef block; /* where it was generated */
     LLVMValueRef registers[2];
 };
 

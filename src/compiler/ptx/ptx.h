@@ -1,5 +1,5 @@
-/* What the passes that make PTX share. They take the optimised code of one thread; a simdgroup is a warp, a
- * threadgroup a block of one dimension. In order (ptx.c): inline, retarget, matrix, simdgroup, lower, code.
+/* Shared by the passes that generate PTX. They take the optimised code of one thread; a simdgroup is a warp,
+ * a threadgroup a block of one dimension. In order (ptx.c): inline, retarget, matrix, simdgroup, lower, code.
  */
 #ifndef SMELT_COMPILER_PTX_PTX_H
 #define SMELT_COMPILER_PTX_PTX_H
@@ -31,11 +31,11 @@ smelt_status pass_ptx_addresses(struct unit *unit);
 /* simdgroup.c — simdgroup operations become warp instructions over the lanes that are active there. */
 smelt_status pass_ptx_simdgroup(struct unit *unit);
 
-/* lower.c — what is left of intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
- * fences; loops poll the stop flag where the shape says so. */
+/* lower.c — the remaining intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
+ * fences; loops poll the stop flag if the shape requires it. */
 smelt_status pass_ptx_lower(struct unit *unit);
 
-/* unroll.c — loops over private arrays go, so that the arrays lie in registers. */
+/* unroll.c — unrolls loops over private arrays, so that the arrays are in registers. */
 smelt_status pass_ptx_unroll(struct unit *unit);
 
 /* pack.c — pairs of floats rounded to 16 bits in one conversion. */
@@ -50,20 +50,20 @@ unsigned ptx_zeros_of(uint64_t number);
 /* … and the bytes that the index-th index of a getelementptr counts (from 1); *type is the type it counts in,
  * from that of the one before it. Not for members of structures. */
 uint64_t ptx_bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
-/* align.c — what accesses claim of alignment is proved, or asked when the code runs, or given up. Behind it
- * LLVM's own passes join nothing that it did not see. */
+/* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's
+ * own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);
 /* convert.c — floats become 32-bit integers by the GPU's own instruction. */
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
-/* narrow.c — adds the PTX to `out`; what the assembler gets wrong of 16-bit integers is done in 32 bits. */
+/* narrow.c — adds the PTX to `out`; 16-bit operations that the assembler gets wrong become 32-bit ones. */
 struct text;
 void ptx_widen_narrow(struct text *out, const char *ptx);
 
 /* parameters.c — for lower.c: loads from the kernel's parameter, built at the builder's place. */
 LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset);
-/* … says of the load of a buffer's address that the buffer is aligned (BUFFER_ALIGNMENT). */
+/* … marks the load of a buffer's address as aligned (BUFFER_ALIGNMENT). */
 void ptx_mark_aligned(struct unit *unit, LLVMValueRef load);
 /* The slot of a binding, and the place of an inlined one's contents; -1: the image has no such binding. */
 int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index);

@@ -1,4 +1,4 @@
-/* Simdgroup operations on warps: what the files that lower them share. */
+/* Simdgroup operations on warps: shared by the files that lower them. */
 #ifndef SMELT_COMPILER_PTX_WARP_H
 #define SMELT_COMPILER_PTX_WARP_H
 
@@ -31,9 +31,9 @@ struct ptx_masks {
     struct unit *unit;
     const struct divergence *d;
     LLVMValueRef full;      /* the constant */
-    bool unknown;           /* a mask was asked for that cannot be known */
-    LLVMValueRef existing;  /* the lanes the warp began with; NULL: not asked for yet */
-    LLVMValueRef *of_block; /* by place; NULL: not made yet */
+    bool unknown;           /* a requested mask is not known */
+    LLVMValueRef existing;  /* the lanes the warp began with; NULL: not requested yet */
+    LLVMValueRef *of_block; /* by place; NULL: not created yet */
     LLVMValueRef *of_edge;  /* two for each place: of its branch's successors */
 };
 
@@ -47,7 +47,7 @@ enum mask_source {
 /* *from: for MASK_FROM_ABOVE and MASK_OF_EDGE, the block it comes from. */
 enum mask_source ptx_mask_source(const struct divergence *d, int place, int *from);
 
-/* Requires: no block that is asked for, or that its mask comes from, is MASK_UNKNOWN (meet.c). */
+/* Requires: no requested block, and no source of its mask, is MASK_UNKNOWN (meet.c). */
 void ptx_masks_start(struct ptx_masks *m, struct divergence *d);
 struct ptx_lanes ptx_lanes_at(struct ptx_masks *m, int place);
 

@@ -1,10 +1,10 @@
-/* What arithmetic.c, calls.c and division.c share. */
+/* Shared by arithmetic.c, calls.c and division.c. */
 #ifndef SMELT_COMPILER_SIMD_ARITHMETIC_H
 #define SMELT_COMPILER_SIMD_ARITHMETIC_H
 
 #include "compiler/simd/simd.h"
 
-/* calls.c — calls of functions that depend on nothing but their arguments. */
+/* calls.c — calls of functions that depend only on their arguments. */
 bool emit_pure_call(struct simd *s, LLVMValueRef call, int chunk);
 /* division.c — udiv, sdiv, urem, srem. */
 bool emit_division(struct simd *s, LLVMValueRef division, int chunk);

@@ -5,7 +5,7 @@
 
 #include "compiler/simd/simd.h"
 
-/* What scan_lanes is made for: chunks of `width` lanes, a power of two, are one group. */
+/* The layout for scan_lanes: chunks of `width` lanes, a power of two, are one group. */
 struct scan {
     enum simd_operation operation; /* without SIMD_EXCLUSIVE */
     bool exclusive;
@@ -15,7 +15,7 @@ struct scan {
 
 /* a operation b, of scalars or vectors; b is from the later lane. */
 LLVMValueRef lanes_combine(struct simd *s, enum simd_operation operation, LLVMValueRef a, LLVMValueRef b);
-/* The chunk with what changes nothing in lanes that are off; mask NULL: all are on. */
+/* The chunk with the neutral value in inactive lanes; mask NULL: all are active. */
 LLVMValueRef lanes_keep_active(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
                                LLVMValueRef mask);
 /* One scalar of all lanes of `count` chunks, a power of two: a tree of neighbours. */

@@ -6,9 +6,9 @@
  * `chunk_lanes` lanes each. A block's mask says which lanes execute it; NULL means all of them.
  *
  * Passes, in order: prepare.c (the entry becomes a form the others understand), flow_order.c (blocks in the
- * order they are laid out), divergence.c with shape.c, transfer.c and range.c (what is uniform, affine,
- * varying; which blocks run for some lanes only), control.c (blocks, edges, masks, with one file for each
- * family of instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c),
+ * order they are laid out), divergence.c with shape.c, transfer.c and range.c (which values are uniform,
+ * affine, varying; which blocks run for some lanes only), control.c (blocks, edges, masks, with one file for
+ * each family of instructions: arithmetic.c, memory.c, private.c, atomic.c, simdgroup.c, context.c, log.c),
  * vectorise.c (all of it). */
 #ifndef SMELT_COMPILER_SIMD_SIMD_H
 #define SMELT_COMPILER_SIMD_SIMD_H
@@ -21,7 +21,7 @@
 enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
 enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
 
-/* What is known and made of one value of the original entry. */
+/* The properties and the code of one value of the original entry. */
 struct value {
     LLVMValueRef original;
     int shape;
@@ -46,7 +46,7 @@ struct block {
     int loop;          /* index of the innermost loop, or -1 */
     int dominator;     /* place of the immediate dominator */
     int item;          /* its place in the layout */
-    bool divergent;    /* its branch goes different ways for different lanes */
+    bool divergent;    /* its branch takes different paths for different lanes */
     bool join;         /* lanes meet here that went different ways, or left a loop at different times */
     bool returns;      /* all ways from here lead to an explicit return, and to no barrier */
     uint64_t *regions; /* bit set: the divergent branches and loops between whose paths it lies */
@@ -113,13 +113,13 @@ struct simd {
     bool many_accesses;            /* they must not branch one by one */
     int current;                   /* block being emitted … */
     int serial;                    /* … and the number of this emission: some blocks are emitted twice */
-    LLVMBasicBlockRef slots_block; /* where stack slots are made */
+    LLVMBasicBlockRef slots_block; /* where stack slots are created */
     LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (access.c), one for each type */
     int shared_slot_count;
     LLVMValueRef address_slot; /* a chunk's addresses in such accesses */
     LLVMValueRef *entry_mask;  /* chunk_count; entries NULL: all lanes */
     struct remark *remarks;    /* by line */
-    bool refused;              /* the message in the unit's result says why */
+    bool refused;              /* the message in the unit's result has the reason */
 };
 
 /* ---- Types and constants (values.c). */
@@ -131,7 +131,7 @@ LLVMValueRef lanes_splat(struct simd *s, LLVMValueRef scalar, int lanes);
 LLVMValueRef lanes_constant(struct simd *s, LLVMTypeRef element, const int64_t *values, int count);
 LLVMValueRef mask_all(struct simd *s); /* a chunk's mask of ones */
 
-/* ---- Values during emission (values.c). The builder stands in the code of block s->current. */
+/* ---- Values during emission (values.c). The builder is in the code of block s->current. */
 struct value *value_of(struct simd *s, LLVMValueRef original); /* finds or adds */
 int shape_of(struct simd *s, LLVMValueRef original);           /* constants are uniform */
 /* Lane 0's value; only of uniform and affine values. */
@@ -140,7 +140,7 @@ LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
 LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
-/* What an instruction became. Kept in stack slots where other blocks need it. */
+/* The code of an instruction. Kept in stack slots if other blocks need it. */
 void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
 void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
 /* The mask of a chunk of the current block; NULL: all its lanes are on. */
@@ -160,7 +160,7 @@ LLVMValueRef lanes_part(struct simd *s, LLVMValueRef vector, int first, int lane
 int chunks_of_simdgroup(struct simd *s);
 /* A slot in the function's first block. */
 LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type);
-/* A new block behind the one the builder stands in. */
+/* A new block after the builder's. */
 LLVMBasicBlockRef simd_block(struct simd *s, const char *name);
 /* Calls an intrinsic with `count` overloaded types. */
 LLVMValueRef simd_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
@@ -207,13 +207,13 @@ struct range range_unsigned(struct simd *s, LLVMValueRef integer);
 /* How many low bits of an integer are zero in lane 0 of every gang: up to its width. */
 int range_zero_bits(struct simd *s, LLVMValueRef lane0);
 
-/* ---- Families of instructions. Each returns false for an instruction that is none of its own; a construct
+/* ---- Families of instructions. Each returns false for an instruction of another family; a construct
  * that cannot be done is refused with a sentence. `chunk` is the chunk to emit. */
 /* remark.c — refuses: the scalar engine will run the kernel. The line is that of the instruction, if there is
  * one. */
 void simd_refuse(struct simd *s, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A line for --why; costs nothing when that is not asked for. */
+/* A line for --why; costs nothing without it. */
 void simd_remark(struct simd *s, LLVMValueRef instruction, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The line of the user's that the instruction comes from; 0: none. */
@@ -231,10 +231,11 @@ bool piece_is(struct simd *s, LLVMValueRef original);
 /* The scalar of a chunk's first lane; of values that have a view. */
 LLVMValueRef piece_first_lane(struct simd *s, LLVMValueRef original, int chunk);
 bool emit_piece(struct simd *s, LLVMValueRef instruction, int chunk);
-/* copies.c — what a copy of one thread's instruction must not promise of a gang. */
+/* copies.c — removes promises of one thread's instruction that do not hold for a gang. */
 void copy_drop_metadata(LLVMValueRef copy);
 void copy_drop_promises(LLVMValueRef copy);
-/* … poison-generating and fast-math flags of a scalar instruction, for what it became: poison is per lane. */
+/* … poison-generating and fast-math flags of a scalar instruction, for its vector form: poison is per lane.
+ */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
@@ -283,7 +284,7 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 int context_shape(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic);
 /* Before the analysis: positions that are not affine become arithmetic on the thread's index. */
 void context_expand_positions(struct simd *s);
-/* The gang's first code: loads what all else needs, makes the mask of the lanes that hold a thread. */
+/* The gang's first code: loads common values, and computes the mask of the lanes that hold a thread. */
 void gang_start(struct simd *s);
 LLVMValueRef gang_stop_flag(struct simd *s);                           /* its address */
 void context_mark_returned(struct simd *s, LLVMValueRef const *masks); /* they count as arrived at barriers */
@@ -295,7 +296,7 @@ void emit_log(struct simd *s, LLVMValueRef call);
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);
 
 /* ---- Reports (report.c). */
-/* "it depends on what is loaded from memory in line 7", or "" when --why is not asked for. */
+/* "it depends on what is loaded from memory in line 7", or "" without --why. */
 const char *report_varying(struct simd *s, LLVMValueRef value);
 void report_control_flow(struct simd *s);
 /* Into the result's text: the remarks; the thread's code with shapes; the gang's code. */
