@@ -265,7 +265,7 @@ smelt_status smelt_array_view(smelt_array *base, smelt_shape shape, const int64_
     return SMELT_OK;
 }
 
-/* The shape and strides of `base` in elements of `to` bytes instead of `from`; false where there are none. */
+/* The shape and strides of `base` in elements of `to` bytes instead of `from`; false if there are none. */
 static bool rescale(const smelt_array *base, int64_t from, int64_t to, smelt_shape *shape, int64_t *strides) {
     int last = base->shape.ndim - 1;
     *shape = base->shape;

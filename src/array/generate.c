@@ -31,7 +31,7 @@ static double unit_rounded_down(uint32_t bits, smelt_dtype dtype) {
     return value;
 }
 
-/* ---- Floats: made as doubles, a chunk at a time, and rounded with the loops of array copies. */
+/* ---- Floats: generated as doubles, chunk by chunk, and rounded with the loops of array copies. */
 
 #define CHUNK 1024 /* elements; a multiple of BLOCK that stays in the first-level cache */
 

@@ -20,7 +20,7 @@ static smelt_shape span_shape(const smelt_array *array) {
     return (smelt_shape){1, {(int64_t)(array_span(array, &low) / smelt_dtype_bytes(array->dtype))}};
 }
 
-/* Waits for what writes it. */
+/* Waits for the work that writes it. */
 static smelt_status download(const smelt_array *array, smelt_stream *stream, smelt_array **image) {
     smelt_array *base;
     char *low;
@@ -110,7 +110,7 @@ smelt_status space_fill(smelt_array *array, smelt_stream *stream, const void *pa
     size_t bytes = array_span(array, &low);
     if (array_is_dense(array))
         return bytes ? space->fill(array->memory, stream, low, pattern, width, bytes / width) : SMELT_OK;
-    /* What lies between its elements stays, so it is read first. */
+    /* Bytes between its elements must stay, so it is read first. */
     smelt_array *image;
     TRY(download(array, stream, &image));
     for (struct walk w = walk_begin(&image->shape, image->strides); w.left > 0; walk_next(&w))
@@ -122,7 +122,7 @@ smelt_status space_fill(smelt_array *array, smelt_stream *stream, const void *pa
 
 /* ---- Copies. */
 
-/* Two dense arrays whose elements lie in the same order. */
+/* Two dense arrays with their elements in the same order. */
 static bool same_layout(const smelt_array *a, const smelt_array *b) {
     if (a->dtype != b->dtype || !array_is_dense(a) || !array_is_dense(b)) return false;
     for (int d = 0; d < a->shape.ndim; d++)

@@ -1,4 +1,4 @@
-/* Derivatives of what moves elements: they move back. And of the product of matrices. */
+/* Derivatives of operations that move elements (they move back), and of the product of matrices. */
 #include "autodiff/rules.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ smelt_array *vjp_transpose(struct expression *e, const struct node *node, int in
     return ndim ? expr_transpose(e, g, back) : g;
 }
 
-/* What was broadcast is summed for every operation. */
+/* Broadcast inputs are summed for every operation. */
 smelt_array *vjp_broadcast_to(struct expression *e, const struct node *node, int input, smelt_array *g) {
     (void)e;
     (void)node;

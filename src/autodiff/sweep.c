@@ -1,5 +1,5 @@
-/* What the two sweeps over a tape share. What a sweep knows of an array lies at the array's slot in the
- * tape's table of handles, which does not change while the tape is busy. */
+/* Shared by the two sweeps over a tape. A sweep's data about an array is at the array's slot in the tape's
+ * table of handles, which does not change while the tape is busy. */
 #include "array/dtype.h"
 #include "autodiff/sweep.h"
 
@@ -116,7 +116,7 @@ smelt_status sweep_add(smelt_array **sum, smelt_array *more) {
     return SMELT_OK;
 }
 
-/* What a caller gives for an array: of its shape; NULL: ones. */
+/* A caller's value for an array: of its shape; NULL: ones. */
 static smelt_status seed_of(const char *what, int index, smelt_array *array, smelt_array *given,
                             smelt_array **out) {
     if (!given)

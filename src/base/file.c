@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The open file that a path like /dev/stdout or /dev/fd/3 stands for, or -1. */
+/* The open file that a path like /dev/stdout or /dev/fd/3 names, or -1. */
 static int descriptor_named(const char *path) {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "/dev/stdin") == 0) return STDIN_FILENO;
@@ -129,7 +129,7 @@ static int write_in_place(const char *path, const struct bytes *pieces, int coun
     return reason;
 }
 
-/* A name beside `path` that no other write of this or another process uses. Heap memory. */
+/* A name next to `path` that no other write of this or another process uses. Heap memory. */
 static char *temporary_name(const char *path) {
     static atomic_uint serial;
     size_t size = strlen(path) + 48;
@@ -194,7 +194,7 @@ static int write_named(const char *path, const struct stat *old, const struct by
     return reason;
 }
 
-/* `old`: what stands there, a regular file, or NULL. */
+/* `old`: the existing regular file, or NULL. */
 static int replace(const char *path, const struct stat *old, const struct bytes *pieces, int count) {
     if (old && access(path, W_OK) != 0) return errno;
     int fd = open_nameless(path);
@@ -219,7 +219,7 @@ smelt_status file_write(const char *path, const struct bytes *pieces, int count)
     } else if (exists && !S_ISREG(status.st_mode)) {
         reason = write_in_place(path, pieces, count);
     } else {
-        /* Through symbolic links: what they name is replaced, not they. */
+        /* Follows symbolic links: replaces their targets. */
         char *target = exists ? realpath(path, NULL) : NULL;
         reason = replace(target ? target : path, exists ? &status : NULL, pieces, count);
         free(target);

@@ -111,7 +111,7 @@ static void spell(const struct conversion *conversion, const char *without, cons
     snprintf(at, 16, "%s%c", length, letter);
 }
 
-/* `spelled` is made by spell() alone: flags, sizes within bounds, and a type that is the value's. */
+/* Only spell() writes `spelled`: flags, sizes within bounds, and a type that is the value's. */
 #define PRINT(line, spelled, ...)                                         \
     do {                                                                  \
         char field[2 * WIDEST_FIELD + 128];                               \
@@ -132,7 +132,7 @@ static uint64_t low_bytes(uint64_t word, int bytes) {
 static void print_integer(struct line *line, const struct conversion *conversion, char letter, uint64_t word,
                           int bytes) {
     char spelled[64];
-    /* As in C, what is smaller than an int is passed as one. */
+    /* As in C, types smaller than int are passed as int. */
     bytes = bytes < 4 ? 4 : bytes;
     if (conversion->bytes) bytes = conversion->bytes;
     word = low_bytes(word, bytes);

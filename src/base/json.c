@@ -30,7 +30,7 @@ void json_add_string(struct text *text, const char *string, size_t most) {
             at += length;
             continue;
         }
-        /* What came before, as it is. */
+        /* The bytes before, unchanged. */
         text_append(text, (const char *)plain, (size_t)(at - plain));
         if (cut)
             text_add(text, "…");

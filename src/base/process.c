@@ -123,7 +123,7 @@ static void limit_child(pid_t child, const struct process_request *request) {
     (void)prlimit(child, RLIMIT_CORE, &core, NULL);
 }
 
-/* How often a child is looked at that may wait for a pipe. */
+/* How often to check a child that may wait for a pipe. */
 #define PIPE_LOOK_SECONDS 0.2
 
 /* Waits until the child has ended; false: the deadline passed, the call was interrupted, or the child waits

@@ -14,7 +14,7 @@
 #define USUAL_EVENTS 500000
 #define MOST_EVENTS 10000000
 #define EVENT_BYTES ((size_t)1024)
-/* Names of tracks are apart from that: what a process with endless short-lived threads may have. */
+/* The limit on names of tracks, for processes with endless short-lived threads. */
 #define MOST_NAMES 10000
 
 #define CHUNK_BYTES ((size_t)1 << 20)
@@ -105,7 +105,7 @@ static void write_slice(const struct trace_slice *slice, int64_t origin, struct 
     text_addf(line, ",\"args\":{%s}},\n", text_string(&slice->arguments));
 }
 
-/* ---- What is kept. Under the lock. */
+/* ---- The kept lines. Under the lock. */
 
 static bool is_open(uint32_t number) {
     return number && capture.number == number;
@@ -242,7 +242,7 @@ static void free_capture(struct capture *done) {
     *done = (struct capture){0};
 }
 
-/* A child that is forked off has a copy of what was recorded, which is its parent's to write. */
+/* A forked child has a copy of the recording, which only its parent writes. */
 static void before_fork(void) {
     pthread_mutex_lock(&lock);
 }

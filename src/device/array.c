@@ -24,7 +24,7 @@ smelt_status smelt_array_from_device_memory(const char *name, smelt_dtype dtype,
     TRY(array_borrow("array from device memory", dtype, &shape, strides, data, release, context, &made));
     smelt_status status = device->space ? device->space->adopt(device->space, made->memory) : SMELT_OK;
     if (status != SMELT_OK) {
-        /* The caller keeps what he gave. */
+        /* The caller keeps its memory. */
         made->memory->release = NULL;
         smelt_array_release(made);
         return status;

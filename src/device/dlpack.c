@@ -157,12 +157,12 @@ smelt_status smelt_array_from_dlpack_unversioned(struct DLManagedTensor *tensor,
 
 /* ---- To a tensor. */
 
-/* What a tensor of ours consists of, in one piece. */
+/* The parts of a tensor of ours, in one block. */
 struct exported {
     union {
         struct DLManagedTensorVersioned versioned;
         struct DLManagedTensor unversioned;
-    } tensor; /* first: the deleter is given its address */
+    } tensor; /* first: the deleter receives its address */
     smelt_array *array;
     int64_t sizes[]; /* the shape, and the strides */
 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A call as it was made, with copies of its texts: these may lie in memory that changes. */
+/* A call, with copies of its texts, whose memory may change. */
 struct log_record {
     struct log_record *before;
     struct log_place place;

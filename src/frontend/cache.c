@@ -22,10 +22,10 @@
 /* Its time is that of the last look; the name is no entry's. */
 #define TIDY_MARK ".tidied"
 
-/* A folder that was looked at, good or not; kept for good: callers hold the pointers. */
+/* A checked folder, usable or not; never freed: callers hold the pointers. */
 struct place {
     struct place *next;
-    char *wish;  /* what the environment asked for */
+    char *wish;  /* from the environment */
     char *error; /* why it cannot be used; NULL: it can */
 };
 
@@ -129,7 +129,7 @@ static void mark_path(const char *path, char mark[4352]) {
     snprintf(mark, 4352, "%s/" TIDY_MARK, path);
 }
 
-/* Removes what was left behind, and the entries longest out of use when there are too many. */
+/* Removes leftovers, and the least recently used entries if there are too many. */
 static void tidy(const char *path) {
     struct listing listing = {0};
     uint64_t limit = limit_bytes();
@@ -166,7 +166,7 @@ static struct place *find_place(const char *wish) {
     return NULL;
 }
 
-/* Looks at the folder; says once what is wrong with it. NULL when memory is out. */
+/* Checks the folder; warns once about a problem. NULL: out of memory. */
 static struct place *add_place(const char *wish) {
     struct place *place = calloc(1, sizeof *place);
     char *copy = strdup(wish);
@@ -211,7 +211,7 @@ static bool entry_path(struct hash key, const char *kind, char path[4352]) {
     return snprintf(path, 4352, "%s/%s.%s", where, hex, kind) < 4352;
 }
 
-/* What stands before an entry's contents. */
+/* The header of an entry's contents. */
 struct entry_header {
     char magic[16];
     struct hash hash; /* of key, kind and contents */
@@ -227,7 +227,7 @@ static struct hash entry_hash(struct hash key, const char *kind, const struct by
     return hasher_finish(hasher);
 }
 
-/* Takes the header off; false if the entry is not what was written. */
+/* Removes the header; false if the entry differs from what was written. */
 static bool take_header(struct hash key, const char *kind, struct text *contents) {
     struct entry_header header;
     if (contents->length < sizeof header) return false;

@@ -54,7 +54,7 @@ size_t clang_limit_bytes(void) {
     return (size_t)limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB) << 20;
 }
 
-/* What the program says to --version, its first line; "" if it cannot be run. */
+/* The first line of the program's --version; "" if it cannot be run. */
 static void ask_version(const char *path, char line[256]) {
     const char *const arguments[] = {path, "--version", NULL};
     long seconds = clang_limit_seconds();
@@ -73,7 +73,7 @@ static void ask_version(const char *path, char line[256]) {
     process_result_free(&result);
 }
 
-/* Asking costs a process: the cache keeps the answer with the program's size and time. */
+/* A query costs a process: the cache keeps the answer with the program's size and time. */
 void clang_version(const struct clang *clang, char line[256]) {
     struct text kept = {0};
     if (cache_read(clang->identity, "version", &kept)) {
@@ -248,7 +248,7 @@ void clang_add_flags(smelt_math_mode math, struct text *flags) {
 /* dialect, math, two an include path, and those of the action. */
 #define MAX_FLAGS 128
 
-/* Where the folder of Metal's headers stands for clang: nowhere on disk, see overlay.h. */
+/* The folder of Metal's headers for clang, which is not on disk: see overlay.h. */
 #define OVERLAY_DESCRIPTOR "/dev/fd/3"
 
 static void list_arguments(const struct clang *clang, const struct clang_request *request,
@@ -276,7 +276,7 @@ static void list_arguments(const struct clang *clang, const struct clang_request
     arguments[count++] = "-x";
     arguments[count++] = request->action == CLANG_PRECOMPILE ? "c++-header" : "c++";
     if (request->action == CLANG_PRECOMPILE) {
-        /* Templates that the prelude itself uses are made here once, not in every kernel. */
+        /* Templates that the prelude itself uses are instantiated here once, not in every kernel. */
         arguments[count++] = "-fno-pch-timestamp";
         arguments[count++] = "-fpch-instantiate-templates";
     }
@@ -315,7 +315,7 @@ static const char *overflow_hint(void) {
                   : "; expressions or types nested many thousand levels deep overflow its stack";
 }
 
-/* clang ends with 0 or 1 when it has had its say; with anything else it was stopped or broke down. */
+/* clang ends with 0 or 1 normally; with anything else it was stopped or crashed. */
 static smelt_status judge(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
     if (result->pipe)

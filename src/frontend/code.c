@@ -26,7 +26,7 @@ static void add_constants(struct hasher *hasher, const struct code_options *opti
     }
 }
 
-/* Everything that decides what code comes of bitcode. */
+/* Everything that determines the code of a bitcode. */
 static struct hash image_key(struct hash bitcode, const struct code_options *options, const char *cpu) {
     struct hasher *hasher = hasher_create();
     hasher_add_string(hasher, build_id);

@@ -38,7 +38,7 @@ static smelt_status check_parameters(const struct translation *translation, cons
     return SMELT_OK;
 }
 
-/* The text clang is given: rewritten program and entry point. */
+/* The text passed to clang: rewritten program and entry point. */
 static smelt_status complete_text(const struct translation *translation, const struct entry *entry,
                                   struct text *text) {
     const struct refusal *refusal = &translation->program.refusal;
@@ -57,7 +57,7 @@ bool compile_has_barrier(const struct translation *translation) {
     return strstr(text_string(&translation->program.text), "threadgroup_barrier") != NULL;
 }
 
-/* Everything that decides what clang makes of the text. */
+/* Everything that determines clang's output for the text. */
 static struct hash bitcode_key(const struct translation *translation, const struct text *text,
                                const struct clang *clang) {
     struct hasher *hasher = hasher_create();
@@ -156,7 +156,7 @@ void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status stat
     if (bitcode->cached && status == SMELT_ERROR_INTERNAL) cache_remove(bitcode->key, "bitcode");
 }
 
-/* What is in the cache for it needs neither clang nor the compiler library. */
+/* Cached code needs neither clang nor the compiler library. */
 static bool recall_image(const struct translation *translation, const struct text *text,
                          const struct code_options *options, const char *cpu, struct image *image) {
     struct clang clang;

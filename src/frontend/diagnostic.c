@@ -285,7 +285,7 @@ static bool is_own_assertion(const char *text, size_t length) {
     return length > strlen(start) && memcmp(text, start, strlen(start)) == 0;
 }
 
-/* What a static_assert of ours says is behind the condition. */
+/* The message of our static_assert follows the condition. */
 static const char *said(const char *text, size_t length) {
     static const char start[] = "static assertion failed";
     const char *end = length > strlen(start) && memcmp(text, start, strlen(start)) == 0
@@ -360,7 +360,7 @@ static bool describe_once(const struct translation *t, const struct message *m, 
     return fresh;
 }
 
-/* The name that a message says is not declared, or 0: where it lies in the text, and *length. */
+/* The undeclared name of a message, or 0: its position in the text, and *length. */
 static const char *undeclared_name(const struct message *m, size_t *length) {
     static const char *const starts[] = {"unknown type name '", "use of undeclared identifier '"};
     for (int i = 0; i < 2; i++) {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Sources include some dozen files; who includes more than this is left to clang. */
+/* Sources include some dozen files; larger numbers are left to clang. */
 #define MAX_FILES 1000
 
 struct walk {

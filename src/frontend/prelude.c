@@ -52,8 +52,8 @@ bool prelude_is_whole(const char *path) {
     return whole;
 }
 
-/* The images this process has found whole, one a prelude and math mode: checked again when the file is
- * another. */
+/* The images that this process has found intact, one per prelude and math mode: checked again when the file
+ * is another. */
 static struct checked {
     dev_t device;
     ino_t inode;

@@ -164,7 +164,7 @@ static bool may_hide_directives(const char *text) {
     return false;
 }
 
-/* Directives clang must see, or a macro that stands for what the rewriter must see. */
+/* Directives that clang must see, or a macro for text that the rewriter must see. */
 static smelt_status needs_preprocessor(const struct translation_request *request, bool *needed) {
     struct tokens tokens;
     TRY(tokens_read(request->text, request->length, &tokens));
@@ -178,7 +178,7 @@ static smelt_status needs_preprocessor(const struct translation_request *request
     return SMELT_OK;
 }
 
-/* #include "…" looks beside the file it stands in first (the texts are files when their names are paths),
+/* #include "…" searches the folder of its own file first (the texts are files when their names are paths),
  * then in the folders given. */
 static void find_search_paths(const struct translation_request *request, struct translation *out) {
     int given = 0, count = 0;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* ---- What travels with the launch. */
+/* ---- Arguments that travel with the launch. */
 
 /* Scalars, and the arrays that the signature puts into constant memory: whatever their size, one class for
  * each dtype, so that they share code. */
@@ -59,7 +59,7 @@ bool bound_is_large(const struct bound_request *request) {
 
 /* ---- Inputs and outputs. */
 
-/* An input where and how the kernel wants it. */
+/* An input on the device and in the layout that the kernel needs. */
 static smelt_status place_input(const struct bound_request *request, smelt_array *input, smelt_array **out) {
     const struct device *device = request->device;
     bool strided = request->kernel->strided;
@@ -67,7 +67,7 @@ static smelt_status place_input(const struct bound_request *request, smelt_array
     if (strided || array_is_at(input, device))
         return strided ? array_for(input, device, request->desc->stream, out)
                        : smelt_array_contiguous(input, out);
-    /* Rows are made on the host, before or after. */
+    /* Rows are made contiguous on the host, before or after. */
     smelt_array *between;
     TRY(device->space ? smelt_array_contiguous(input, &between) : array_for(input, device, NULL, &between));
     smelt_status status = device->space ? array_for(between, device, request->desc->stream, out)

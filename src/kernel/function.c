@@ -74,10 +74,10 @@ static smelt_status get_executable(smelt_function *function, const struct device
     return status;
 }
 
-/* What is bound to each buffer the function has. */
+/* The binding of each buffer of the function. */
 struct arguments {
     struct launch_buffer buffers[SMELT_MAX_BUFFERS];
-    uint32_t elsewhere; /* bit a buffer: its array is not where the device wants it */
+    uint32_t elsewhere; /* one bit per buffer: its array is not in the device's memory */
     struct transfer transfer;
 };
 
@@ -206,7 +206,7 @@ static smelt_status check_reserved(const smelt_dispatch_desc *desc) {
     return reserved_check(smelt_dispatch_desc, desc);
 }
 
-/* A launch that is checked and compiled, but for its arguments. */
+/* A launch that is checked and compiled, except its arguments. */
 static smelt_status prepare(smelt_function *function, const smelt_dispatch_desc *desc,
                             struct launch *launch) {
     const char *name = function->entry->host_name;

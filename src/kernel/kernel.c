@@ -57,7 +57,7 @@ static const char *keep(struct arena *arena, const char *string) {
     return string ? arena_copy(arena, string, strlen(string)) : NULL;
 }
 
-/* Labels stand in #line directives. */
+/* Labels are used in #line directives. */
 static const char *keep_label(struct arena *arena, const char *label) {
     char *copy = arena_copy(arena, label, strlen(label));
     for (char *c = copy; c && *c; c++)
@@ -297,7 +297,7 @@ static smelt_status compile_variant(void *context, const char *target, const str
     return compile_entry(&variant->translation, variant->entry, &options, image, cache_hit);
 }
 
-/* Ready to be compiled for what launches need. */
+/* Ready to be compiled for launches. */
 static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_desc *desc,
                                   const struct variant_key *key, struct variant **out) {
     struct variant *variant = calloc(1, sizeof *variant);

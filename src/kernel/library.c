@@ -1,4 +1,4 @@
-/* Whole .metal files, and packages made of them: what functions there are; packages written. */
+/* Whole .metal files, and packages of them: their functions; building packages. */
 #include "array/array.h"
 #include "base/file.h"
 #include "base/reserved.h"
@@ -41,7 +41,7 @@ static bool has_suffix(const char *path, const char *suffix) {
     return length > end && strcmp(path + length - end, suffix) == 0;
 }
 
-/* From where the descriptor says, as text or package. */
+/* Reads the descriptor's source, as text or package. */
 static smelt_status read_source(smelt_library *library, const smelt_library_desc *desc) {
     if (desc->source)
         text_add(&library->source, desc->source);

@@ -1,4 +1,4 @@
-/* What kernels are compiled with and run on here, for programs that tell people. */
+/* The compiler and devices of this machine, for programs that display them. */
 #include "device/device.h"
 #include "frontend/clang.h"
 #include "frontend/companion.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Copies for the caller, of those he wants: both or none. */
+/* Copies for the caller, of those requested: both or none. */
 static smelt_status hand_out(const char *path, const char *version, char **path_out, char **version_out) {
     char *path_copy = string_copy(path, strlen(path)), *version_copy = string_copy(version, strlen(version));
     if (!path_copy || !version_copy) {

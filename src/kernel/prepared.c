@@ -40,7 +40,7 @@ void smelt_launch_release(smelt_launch *launch) {
 
 /* ---- Preparing. */
 
-/* The descriptor with what it points to. */
+/* The descriptor with copies of its strings and arrays. */
 static smelt_status keep_desc(smelt_launch *launch, const smelt_run_desc *desc, const struct device *device) {
     int inputs = launch->kernel->input_count, outputs = launch->kernel->output_count;
     launch->desc = *desc;
@@ -183,7 +183,7 @@ static smelt_status check_replaced(const smelt_launch *launch, smelt_array *cons
     return SMELT_OK;
 }
 
-/* With inputs that are others, or must be copied to where the kernel wants them. */
+/* With other inputs, or inputs that must be copied for the kernel. */
 static smelt_status run_replaced(smelt_launch *launch, const smelt_launch_desc *desc, smelt_array **outputs) {
     smelt_run_desc run = launch->desc;
     struct bound_request request = launch->request;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* What PTX is shown for where no GPU says otherwise. */
+/* The target of shown PTX if there is no GPU. */
 #define USUAL_CUDA_TARGET "sm_90a"
 
 /* Its code can be shown, and nothing done on it. */

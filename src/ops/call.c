@@ -1,4 +1,4 @@
-/* What operations read from a call: the common dtype and shape of its inputs, its axes. */
+/* The arguments of a call: the common dtype and shape of its inputs, its axes. */
 #include "array/dtype.h"
 #include "ops/operation.h"
 #include "ops/program.h"

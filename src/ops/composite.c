@@ -1,4 +1,4 @@
-/* Operations made of others: tapes see what they are made of. */
+/* Operations composed of others: tapes record the parts. */
 #include "array/dtype.h"
 #include "ops/expression.h"
 
@@ -40,7 +40,7 @@ static smelt_array *is_close(struct expression *e, const struct call *call) {
                   numbers[1]);
     smelt_array *near =
         expr_binary(e, SMELT_OPERATION_LESS_EQUAL, expr_unary(e, SMELT_OPERATION_ABS, difference), allowed);
-    /* Infinities are close to themselves, and to nothing else however large they make what is allowed. */
+    /* Infinities are close only to themselves, however large the tolerance they imply. */
     near =
         expr_binary(e, SMELT_OPERATION_LOGICAL_AND, near, expr_unary(e, SMELT_OPERATION_ISFINITE, allowed));
     near = expr_binary(e, SMELT_OPERATION_LOGICAL_OR, near, expr_binary(e, SMELT_OPERATION_EQUAL, x, y));
@@ -79,7 +79,7 @@ smelt_status compose_array_equal(const struct call *call, smelt_array **result) 
         &e, expr_reduce(&e, SMELT_OPERATION_ALL, equal, (UINT32_C(1) << x->shape.ndim) - 1, false), result);
 }
 
-/* ---- Over axes. Integers become float32; sums of halfs are made in float32, and rounded at the end. */
+/* ---- Over axes. Integers become float32; sums of halfs are computed in float32, and rounded at the end. */
 
 struct reduction {
     struct expression e;
@@ -102,7 +102,7 @@ static struct reduction open_reduction(const struct call *call) {
     return r;
 }
 
-/* The result of a reduction with dimensions kept as the caller wants it. */
+/* The result of a reduction with kept dimensions, in the caller's shape. */
 static smelt_array *drop_kept(struct expression *e, const struct call *call, smelt_array *x, uint32_t axes) {
     if (!x || call->desc->keepdims) return x;
     smelt_shape shape = {.ndim = 0};

@@ -1,4 +1,4 @@
-/* Arrays made from numbers. Filled on the host, except where one number fills them. */
+/* Arrays from numbers. Filled on the host, unless one number fills them. */
 #include "array/dtype.h"
 #include "ops/operation.h"
 #include "ops/program.h"

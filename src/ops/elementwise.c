@@ -13,7 +13,7 @@ static const char *expression_of(smelt_operation operation, smelt_dtype computed
     return !dtype_is_inexact(computed) && row->integer[0] ? row->integer : row->real;
 }
 
-/* What follows from the operands' dtypes is not in the key but `computed` is, in its form. */
+/* The key omits properties that follow from the operands' dtypes, but its form holds `computed`. */
 static smelt_dtype computed_of(const struct map *map) {
     return (smelt_dtype)(map->key.form & 0xff);
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- What the indices are. */
+/* ---- The indices. */
 
 static smelt_status read_axes(const struct call *call, struct indexed *out) {
     int axes[2 * SMELT_MAX_DIMENSIONS], ndim = out->shape.ndim, given = call->desc->axis_count;

@@ -1,5 +1,5 @@
 /* Operations on float64 arrays, which no kernel has: plain loops on the host, in double, element by element.
- * They are what the kernels' operations should equal, too. */
+ * They are also the reference for the kernels' operations. */
 #include "array/dtype.h"
 #include "ops/accumulate.h"
 #include "ops/elementwise.h"

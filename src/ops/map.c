@@ -1,7 +1,7 @@
-/* Index spaces are simplified before a kernel is chosen: dimensions that all operands walk as one are joined.
- * What is left is either one row that every operand holds densely or by one element (no index arithmetic), or
- * any number of dimensions with strides for each operand, of which a thread's position gives the inner two.
- */
+/* Index spaces are simplified before a kernel is chosen: dimensions that all operands traverse as one are
+ * joined. The rest is either one row that every operand holds densely or by one element (no index
+ * arithmetic), or any number of dimensions with strides for each operand, of which a thread's position gives
+ * the inner two. */
 #include "ops/map.h"
 
 #include <stdio.h>

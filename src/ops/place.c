@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Hands over `made`, or releases it. */
+/* Returns `made`, or releases it. */
 static smelt_status finish(smelt_status status, smelt_array *made, smelt_array **result) {
     if (status == SMELT_OK)
         *result = made;

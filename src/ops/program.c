@@ -52,7 +52,7 @@ static smelt_function *look_up(const struct program_key *key) {
     return function;
 }
 
-/* The function that is kept: `made`, or the one another thread was first with. */
+/* The function that is kept: `made`, or another thread's earlier one. */
 static smelt_status keep(const struct program_key *key, smelt_function *made, smelt_function **function) {
     struct program *program = calloc(1, sizeof *program);
     pthread_mutex_lock(&table.lock);

@@ -1,7 +1,7 @@
 /* Reductions. A reduction over several axes goes in stages, each over one run of elements a fixed stride
  * apart; long runs are cut in chunks, whose results a further stage reduces: so that there is work for all
  * threads, and sums are added in groups of groups, not one after the other. A run whose elements are
- * neighbours is taken by the 32 lanes of a simdgroup, any other by one thread beside threads for its
+ * neighbours is taken by the 32 lanes of a simdgroup, any other by one thread, next to threads for its
  * neighbours. The order is fixed: same bits every time. */
 #include "array/dtype.h"
 #include "ops/accumulate.h"
@@ -17,7 +17,7 @@
 /* Shorter runs would leave most of a simdgroup idle. */
 #define SHORTEST_ROW 32
 
-/* What is still to be reduced: an array with dimensions in any order. */
+/* The part still to be reduced: an array with dimensions in any order. */
 struct pending {
     smelt_array *array; /* a reference */
     int64_t offset;
@@ -154,7 +154,7 @@ static smelt_status run_stage(const struct call *call, const struct pending *pen
     return map_run(&map);
 }
 
-/* The array between two stages becomes what is pending. */
+/* The array between two stages becomes the pending one. */
 static smelt_status continue_with(const struct call *call, struct pending *pending, const struct run *run,
                                   smelt_dtype sum) {
     smelt_shape shape = {.ndim = 1, .size = {run->chunks}};

@@ -1,5 +1,5 @@
-/* Writing where integer arrays say. Nothing is written in place: scatter first finds the last update to each
- * place, then every element of the result is either that or the old one; sums are added to zeros. */
+/* Writing at indices from integer arrays. Nothing is written in place: scatter first finds the last update to
+ * each place, then every element of the result is either that or the old one; sums are added to zeros. */
 #include "array/dtype.h"
 #include "ops/index.h"
 
@@ -147,7 +147,7 @@ static void write_sum_type(struct text *text, const struct map *map) {
     program_typedef(text, "A", map->operands[map->operand_count - 1].array->dtype);
 }
 
-/* What there are atomic sums of; the others are summed on the host. */
+/* The dtypes with atomic sums; the others are summed on the host. */
 static smelt_dtype atomic_dtype(smelt_dtype dtype) {
     if (dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16 || dtype == SMELT_FLOAT32) return SMELT_FLOAT32;
     if (dtype == SMELT_BOOL || (dtype_is_integer(dtype) && smelt_dtype_bytes(dtype) <= 4))

@@ -1,4 +1,4 @@
-/* What is known of each operation before it is computed: name, kind, inputs, and of elementwise ones the
+/* The properties of each operation before it is computed: name, kind, inputs, and of elementwise ones the
  * dtypes. */
 #include "array/dtype.h"
 #include "ops/elementwise.h"

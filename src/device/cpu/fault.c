@@ -69,7 +69,7 @@ static bool is_installed(int signal) {
 }
 
 void fault_install(void) {
-    /* Others may put theirs in front at any time: looked at before each launch (about 0.2 µs). */
+    /* Others may install handlers at any time: checked before each launch (about 0.2 µs). */
     if (is_installed(SIGSEGV)) return;
     struct sigaction action;
     memset(&action, 0, sizeof action);

@@ -65,7 +65,7 @@ void fibers_destroy(struct fiber *fibers, int count) {
 void fiber_prepare(struct fiber *fiber, void (*main)(void *), void *argument, int stagger) {
     char *top = fiber->stack + fiber->stack_bytes - 64 * (size_t)(stagger & 31);
 #if WITH_ASAN
-    /* What it was doing may have left the edges of its variables forbidden. */
+    /* Its former work may have left the edges of its variables poisoned. */
     __asan_unpoison_memory_region(fiber->stack, fiber->stack_bytes);
 #endif
     fiber->stack_pointer = arch_prepare_stack(top, main, argument);

@@ -13,14 +13,14 @@
 
 #define LANE_WORDS (GANG_MAX_LANES / 32)
 
-/* `context` is what generated code sees, and must come first. */
+/* `context` is the part for generated code, and must come first. */
 struct gang {
     struct gang_context context;
     struct gang_state *state;
     /* Where gangs take turns. A switch is a chain of loads: from here to the next one's stack there are two.
      */
     struct fiber fiber;
-    struct gang *next; /* that has not ended; NULL behind the last */
+    struct gang *next; /* that has not ended; NULL after the last */
     bool ended;
     /* Where its lanes wait together, while it has not ended. */
     uint32_t line;
@@ -29,24 +29,24 @@ struct gang {
     uint32_t in_vain[LANE_WORDS];
 };
 
-/* What a worker keeps for this engine. */
+/* A worker's data for this engine. */
 struct gang_state {
     struct worker *worker;
     struct gang gangs[MAX_THREADS_PER_GROUP];
     struct standing in_vain[MAX_THREADS_PER_GROUP]; /* by thread: where it waits in vain */
-    struct fiber *fibers;                           /* as they were made; the first gangs have copies */
+    struct fiber *fibers;                           /* as they were created; the first gangs have copies */
     int fiber_count;
     /* The stretch: groups of one size that are left, the running one included. */
     uint64_t groups_left;
     int gang_count; /* of a group */
     bool in_turns;
-    /* What `gangs` is laid out for. */
+    /* The shape that `gangs` is laid out for. */
     uint32_t laid_out_size[3], laid_out_lanes;
     /* The running group. */
     struct gang *running;
     struct gang *first;        /* that has not ended */
     struct gang *last_waiting; /* of this round; NULL: none waits yet */
-    bool uneven;               /* they do not stand at one barrier */
+    bool uneven;               /* they do not wait at one barrier */
     bool left_over;            /* a thread reached the end of the kernel without a return */
     bool vain;                 /* a thread waits in vain */
 };
@@ -209,7 +209,7 @@ static struct gang *next_round(struct gang_state *state) {
     return state->first;
 }
 
-/* The gang at hand has nothing more to do until it has the turn again. */
+/* The current gang has nothing more to do until its next turn. */
 static NOT_COUNTED void pass_turn(struct gang_state *state, struct gang *gang) {
     struct worker *worker = state->worker;
     struct gang *next = gang->next ? gang->next : next_round(state);
@@ -296,7 +296,7 @@ void smelt_runtime_gang_stop(struct gang_context *context) {
 
 /* ---- Failures. */
 
-/* Where a thread stands when the group cannot go on; false: it has returned. */
+/* The position of a thread when the group cannot continue; false: it has returned. */
 static bool standing_of(const struct gang_state *state, uint32_t thread, struct standing *standing) {
     uint32_t lanes = state->worker->code->head.image.lanes, lane = thread % lanes;
     const struct gang *gang = &state->gangs[thread / lanes];

@@ -27,7 +27,7 @@
 /* Ignored where nobody handles it, let through by debuggers, used by hardly anyone. */
 const int interruption_signal = SIGURG;
 
-/* A signal that has not come by then was eaten by somebody. */
+/* A signal that has not arrived by then was consumed by other code. */
 #define SIGNAL_SECONDS 0.2
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

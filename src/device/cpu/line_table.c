@@ -149,7 +149,7 @@ static bool search(struct reader program, const struct header *h, uint64_t wante
             *out = (struct source_line){file_name(*h, last.file), (int)last.line};
             found = true;
         }
-        /* Line 0 marks code of no line: the one before it stands. */
+        /* Line 0 marks code without a line: the previous line applies. */
         uint64_t address = row.address;
         if (row.line != 0 || !started)
             last = row;

@@ -18,7 +18,7 @@ struct loader {
     size_t names_size;
     size_t *offset; /* of each section in memory; SIZE_MAX: not placed */
     char *memory;
-    size_t stubs; /* offset of the stubs; one a symbol, the GOT entry in its second half */
+    size_t stubs; /* offset of the stubs; one per symbol, the GOT entry in its second half */
 };
 
 static smelt_status bad(const char *what) {
@@ -35,7 +35,7 @@ static const char *section_name(const struct loader *l, unsigned index) {
     return at < names->sh_size ? l->file + names->sh_offset + at : "";
 }
 
-/* Sections without bytes in the file are not looked at. */
+/* Ignores sections without bytes in the file. */
 static bool lies_inside(const struct loader *l, const Elf64_Shdr *s) {
     return s->sh_type == SHT_NOBITS || s->sh_type == SHT_NULL || inside(l, s->sh_offset, s->sh_size);
 }

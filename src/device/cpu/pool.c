@@ -25,7 +25,7 @@ struct pool {
     pthread_cond_t work;
     atomic_uint generation; /* grows with each job */
     atomic_int sleeping;
-    int threads; /* beside the caller */
+    int threads; /* in addition to the caller */
     bool started;
     /* The job. */
     pool_pieces *pieces;

@@ -1,4 +1,4 @@
-/* What generated code may call: the engine's runtime and the compiler's helper functions. */
+/* The functions that generated code may call: the engine's runtime and the compiler's helpers. */
 #include "abi/cpu_context.h"
 #include "abi/lane_access.h"
 #include "device/cpu/object.h"

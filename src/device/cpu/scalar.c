@@ -8,7 +8,7 @@
 /* A thread's private arrays: 64 KiB at the most. */
 #define STACK_BYTES (65536 + FIBER_SPARE_BYTES)
 
-/* What a worker keeps for this engine. */
+/* A worker's data for this engine. */
 struct scalar_state {
     struct worker *worker;
     struct thread threads[MAX_THREADS_PER_GROUP];

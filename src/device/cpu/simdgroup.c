@@ -1,4 +1,4 @@
-/* Simdgroup operations of the scalar engine: which lanes perform one together, and what comes out.
+/* Simdgroup operations of the scalar engine: which lanes perform one together, and its result.
  *
  * When every lane of a simdgroup waits or is done, the lanes that stand earliest in the program form the
  * active set: positions are compared from the outermost loop inwards, and within one loop its iteration

@@ -379,7 +379,7 @@ static smelt_status reset(const struct device *device) {
         cuda_memory_give_all(gpu);
         gpu->driver->context_set(previous == gpu->context ? NULL : previous);
         CUresult result = gpu->driver->context_reset(gpu->handle);
-        /* Our claim on the context outlives what it was on. */
+        /* Our reference to the context outlives it. */
         CUresult released = gpu->driver->context_release(gpu->handle);
         if (result != CUDA_SUCCESS) {
             char failure[200];

@@ -15,7 +15,7 @@ static uint8_t element_bytes(const struct binding *binding) {
     return dtype == SMELT_COMPLEX64 ? sizeof(float) : (uint8_t)smelt_dtype_bytes(dtype);
 }
 
-/* Where the contents of inlined buffers lie, behind all slots: as src/compiler/ptx/parameters.c counts. */
+/* The offsets of inlined buffers, after all slots, as in src/compiler/ptx/parameters.c. */
 static smelt_status lay_out(const char *name, struct cuda_code *code) {
     const struct image *image = &code->head.image;
     uint32_t count = 0;

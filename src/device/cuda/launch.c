@@ -110,7 +110,7 @@ static smelt_status fill_slots(struct flight *f) {
     return absent ? send_bytes(f) : SMELT_OK;
 }
 
-/* Under the executable's lock: what is allowed never gets less. */
+/* Under the executable's lock: the allowed amount never decreases. */
 static CUresult raise_limit(struct flight *f) {
     struct cuda_module *module = f->module;
     const struct cuda_driver *driver = f->gpu->driver;
@@ -120,7 +120,7 @@ static CUresult raise_limit(struct flight *f) {
     return result;
 }
 
-/* More than the usual amount must be asked for, once for each module. */
+/* More than the default amount must be requested, once per module. */
 static smelt_status allow_shared(struct flight *f) {
     struct executable *executable = f->executable;
     struct cuda_gpu *gpu = f->gpu;
@@ -182,8 +182,8 @@ static smelt_status enqueue(struct flight *f) {
 
 /* ---- Where buffers begin. */
 
-/* Code is made for buffers that begin as arrays do. Views may begin anywhere: there is other code for them.
- */
+/* Code is compiled for buffers that begin like arrays. Views may begin anywhere: there is other code for
+ * them. */
 static bool begins_anywhere(const struct flight *f) {
     uint64_t all = 0;
     for (uint32_t i = 0; i < f->code->slot_count; i++) {
@@ -224,7 +224,7 @@ static smelt_status find_code(struct flight *f, struct launch *anywhere) {
 
 static smelt_status run(const struct launch *request) {
     struct executable *executable = request->executable;
-    /* Not initialised: it is large, and what is read of it is written before. */
+    /* Not initialised: it is large, and each field is written before it is read. */
     struct flight f;
     CUcontext previous;
     f.executable = executable;

@@ -19,7 +19,7 @@ smelt_status cuda_log_open(struct flight *flight, CUdeviceptr *address) {
     return cuda_copy_in(flight->stream, *address, &head, sizeof head);
 }
 
-/* ---- Texts. Most lines share theirs: what was read is kept by its address. */
+/* ---- Texts. Most lines share theirs: texts are kept by address. */
 
 #define KEPT_TEXTS 64
 #define LONGEST_TEXT 1024
@@ -87,7 +87,7 @@ static void read_records(struct flight *flight, const uint64_t *words, uint64_t 
     uint64_t all_groups = (uint64_t)groups[0] * groups[1] * groups[2];
     for (uint64_t at = 0; at + CUDA_LOG_HEADER <= count;) {
         uint64_t n = words[at], group = words[at + 1], index = words[at + 2];
-        /* Zeros are where the first record that did not fit would lie. */
+        /* The first record that did not fit would begin with zeros. */
         if (!n || n > count - at - CUDA_LOG_HEADER || group >= all_groups || index >= flight->threads) break;
         struct log_place place = place_of(flight->request, groups, group, (uint32_t)index);
         launch_log_add(log, &place, (uint32_t)n, words + at + CUDA_LOG_HEADER, read_text, reader);

@@ -106,7 +106,7 @@ smelt_status cuda_array_create(struct cuda_gpu *gpu, struct cuda_stream *stream,
     bool full;
     TRY(shape_check("array", dtype, shape, &size));
     size_t bytes = (size_t)size * smelt_dtype_bytes(dtype);
-    /* What a recording allocates is there before its first replay. */
+    /* A recording's allocations exist before its first replay. */
     if (cuda_stream_records(stream)) stream = gpu->default_stream;
     /* An empty array still gets an address. */
     TRY(allocate(stream, bytes ? bytes : 1, &address, &full));
@@ -174,7 +174,7 @@ static smelt_status note_read(struct cuda_use *use, struct cuda_stream *stream) 
         if (use->readers[i] == stream) return SMELT_OK;
     if (use->writer) TRY(cuda_stream_follow(stream, use->writer));
     if (use->reader_count == CUDA_READERS) {
-        /* This one comes after them all, and so stands for them. */
+        /* This one comes after all of them, and so represents them. */
         TRY(follow_readers(use, stream));
         forget_readers(use);
     }
@@ -207,7 +207,7 @@ smelt_status cuda_memory_is_ready(struct memory *memory, bool *ready) {
         status = fail(SMELT_ERROR_INVALID_ARGUMENT,
                       "array: it was created before device '%s' was reset, and can only be released",
                       use->gpu->name);
-    /* What one that records was to write is written by its replays, on other streams. */
+    /* The replays of a recording stream write this, on other streams. */
     else if (writer && writer->epoch == use->epoch && !cuda_stream_records(writer))
         status = cuda_stream_query(writer, ready);
     else
@@ -247,7 +247,7 @@ static void wait_for_users(struct cuda_use *use) {
     for (int i = 0; i < use->reader_count; i++) wait_for_user(use->readers[i]);
 }
 
-/* The owner's stream goes on after them. */
+/* The owner's stream continues after them. */
 static void hand_over(struct cuda_use *use) {
     struct cuda_stream *home = use->home;
     bool open = true;

@@ -23,7 +23,7 @@ enum {
 
 /* ---- Assembly. */
 
-/* What the driver says of code it does not take; its first line is the one that helps. */
+/* The driver's message about rejected code; only its first line helps. */
 struct jit_log {
     char errors[4096], notes[512];
 };

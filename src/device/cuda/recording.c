@@ -164,7 +164,7 @@ static smelt_status begin(struct cuda_stream *stream) {
     pthread_mutex_init(&recording->lock, NULL);
     CUresult result = driver->event_create(&recording->done, CUDA_EVENT_DISABLE_TIMING);
     if (result == CUDA_SUCCESS) {
-        /* From now on who waits for the stream waits for what was enqueued until here. */
+        /* From now on waits for the stream cover the work enqueued so far. */
         pthread_mutex_lock(&stream->lock);
         result = driver->event_record(stream->marker, stream->handle);
         if (result == CUDA_SUCCESS) result = driver->capture_begin(stream->handle, CUDA_CAPTURE_RELAXED);

@@ -19,7 +19,7 @@ static smelt_status create(const struct memory_space *space, smelt_stream *asked
     return status;
 }
 
-/* What the host did for it: a copy to the host waits, others are enqueued. */
+/* The host's part: a copy to the host waits, others are enqueued. */
 static void trace(struct trace_span span, const char *what, const struct memory_space *space, size_t bytes,
                   smelt_status status) {
     char name[80];

@@ -174,7 +174,7 @@ smelt_status cuda_copy_out(struct cuda_stream *stream, void *to, CUdeviceptr fro
     }
     /* Not all was enqueued. */
     cuda_mark_end_bytes(stream, &mark, "copy to host", bytes);
-    /* After a failure: what is still on its way is waited for by whoever takes the slot next. */
+    /* After a failure: the next user of the slot waits for pending copies. */
     for (int i = 0; i < arrivals.count; i++)
         give(&gpu->staging, arrivals.pieces[(arrivals.first + i) % CUDA_STAGING_SLOTS].slot);
     if (status == SMELT_OK && bytes) cuda_stream_settle(stream, before);

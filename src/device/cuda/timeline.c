@@ -150,7 +150,7 @@ static void drop_piece(struct piece *piece) {
     free(piece);
 }
 
-/* `there`: the GPU is entered, and what was made on it still exists. */
+/* `there`: the GPU is entered, and its objects still exist. */
 static void close_timeline(struct timeline *t, bool there) {
     const struct cuda_driver *driver = t->gpu->driver;
     trace_lose(t->capture, (uint64_t)t->count);
@@ -328,7 +328,7 @@ void cuda_mark_end_bytes(struct cuda_stream *stream, const struct cuda_mark *mar
     cuda_mark_end(stream, mark, &slice);
 }
 
-/* The GPU is entered before the lock is taken, as it is where marks are made. */
+/* Enters the GPU before taking the lock, in the same order as marks do. */
 static void finish(struct timeline *t, uint32_t capture, uint32_t epoch) {
     CUcontext previous;
     bool entered = cuda_enter_release(t->gpu, epoch, &previous);

@@ -69,7 +69,7 @@ static smelt_status watch_open(struct watch *watch, struct flight *flight) {
     TRY(flight_scratch(flight, sizeof(uint32_t), &watch->flag));
     CUDA_TRY(gpu, gpu->driver->fill_32(watch->flag, 0, 1, flight->stream->handle),
              "the time-out of kernel '%s'", name);
-    /* What is enqueued before does not count, and the flag is cleared before it may be set. */
+    /* Excludes earlier work, and clears the flag before it may be set. */
     TRY(wait_for_earlier(flight->stream));
     CUDA_TRY(gpu, gpu->driver->stream_create(&watch->beside, CUDA_STREAM_NON_BLOCKING),
              "the time-out of kernel '%s'", name);
@@ -86,7 +86,7 @@ static smelt_status watch_close(struct watch *watch, smelt_status status) {
     alarm_disarm(watch->alarm);
     interrupt_watch_close(watch->interrupt);
     bool expired = atomic_load(&watch->expired), interrupted = atomic_load(&watch->interrupted);
-    /* The copy must have come before its target is given back. */
+    /* The copy must have ended before its target is released. */
     if (expired || interrupted) (void)driver->stream_wait(watch->beside);
     (void)driver->stream_destroy(watch->beside);
     if (status != SMELT_OK) return status;
@@ -157,7 +157,7 @@ smelt_status flight_launch_and_wait(struct flight *flight) {
     if (request->timeout > 0) TRY(watch_open(&watch, flight));
     smelt_status status = request->info ? measure(flight) : launch_and_finish(flight);
     if (watch.flight) status = watch_close(&watch, status);
-    /* What was logged before a failure helps to understand it; of a GPU that is lost nothing can be read. */
+    /* Lines logged before a failure help to understand it; nothing can be read from a lost GPU. */
     bool readable = status == SMELT_OK || status == SMELT_ERROR_TIMEOUT || status == SMELT_ERROR_INTERRUPTED;
     if (logs && readable) {
         smelt_status read = cuda_log_read(flight, log);

@@ -5,7 +5,7 @@
 
 enum cpu_register { EAX, EBX, ECX, EDX };
 
-/* What the system must save of a thread's registers, as bits of XCR0. */
+/* The registers that the system must save for a thread, as bits of XCR0. */
 #define STATE_AVX 0x06u
 #define STATE_AVX512 0xe6u
 
@@ -73,7 +73,7 @@ static const struct feature {
 };
 #define FEATURE_COUNT (sizeof features / sizeof *features)
 
-/* The register states the system saves: 0 where it cannot be asked. */
+/* The register states the system saves: 0 if it cannot be queried. */
 static uint32_t saved_states(void) {
     uint32_t registers[4];
     if (!__get_cpuid(1, &registers[EAX], &registers[EBX], &registers[ECX], &registers[EDX])) return 0;
