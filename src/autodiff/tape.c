@@ -92,7 +92,7 @@ static smelt_status add_node(smelt_tape *tape, const smelt_apply_desc *desc, str
                           .output_count = output_count,
                           .inputs = arrays,
                           .outputs = arrays + input_count};
-    /* The caller's string, which may be gone when derivatives are requested. */
+    /* Both belong to the caller and may be gone when derivatives are requested. */
     node->desc.device = NULL;
     node->desc.stream = NULL;
     return SMELT_OK;
