@@ -276,7 +276,7 @@ static void show_needs_a_stage(void **state) {
     refused(smelt_kernel_show(f->kernel, &f->desc, SMELT_STAGE_IR, NULL), wrong, "kernel show: text is NULL");
     f->desc.after = "sink";
     refused(smelt_kernel_show(f->kernel, &f->desc, SMELT_STAGE_ASM, &text), wrong,
-            "kernel 'k': after names a pass; only stage ir has one");
+            "kernel 'k': after requires stage ir");
     f->desc.after = NULL;
     assert_null(text);
     smelt_free(NULL);
