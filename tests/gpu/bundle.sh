@@ -21,8 +21,11 @@ copy() { # FILE FOLDER
 }
 copy "$build/bin/smelt" bin
 copy "$build/lib/libsmelt.so.1" lib
-copy "$build/lib/libsmelt_compiler.so" lib
-[ ! -x "$build/lib/smelt-cc1" ] || copy "$build/lib/smelt-cc1" lib
+if [ -x "$build/lib/smelt-cc1" ]; then
+    copy "$build/lib/smelt-cc1" lib
+else
+    copy "$build/lib/libsmelt_compiler.so" lib
+fi
 copy "$build/fuzz/fuzz_kernels" fuzz
 for program in "$build"/tests/ml_* "$build"/tests/seeds_* "$build"/tests/prelude_library "$build"/tests/measure_accuracy; do
     copy "$program" tests
