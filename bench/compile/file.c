@@ -121,8 +121,8 @@ static smelt_status read_file(void *context, double *seconds) {
     return status;
 }
 
-/* The entry's first launch; then, with clang's work in the cache, another code of it: what that takes is code
- * generation. */
+/* The entry's first launch; then another code of it, with clang's work in the cache. What the second takes is
+ * code generation, in the host's process or in one of its own. */
 static smelt_status time_entry(struct job *job, smelt_library *library, double *seconds) {
     smelt_function *function;
     double start = bench_now(), children = time_of(RUSAGE_CHILDREN), own = time_of(RUSAGE_SELF);
@@ -131,11 +131,12 @@ static smelt_status time_entry(struct job *job, smelt_library *library, double *
     if (status != SMELT_OK) return status;
     status = run_entry(job, function, 0);
     *seconds = bench_now() - start;
-    double between = time_of(RUSAGE_SELF);
-    job->clang = time_of(RUSAGE_CHILDREN) - children;
+    double own_between = time_of(RUSAGE_SELF), children_between = time_of(RUSAGE_CHILDREN);
     if (status == SMELT_OK) status = run_entry(job, function, 100);
-    double code = time_of(RUSAGE_SELF) - between;
-    job->rest = between - own > code ? between - own - code : 0;
+    double own_code = time_of(RUSAGE_SELF) - own_between;
+    double children_code = time_of(RUSAGE_CHILDREN) - children_between;
+    job->clang = children_between - children - children_code;
+    job->rest = own_between - own > own_code ? own_between - own - own_code : 0;
     smelt_function_release(function);
     return status;
 }
