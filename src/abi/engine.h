@@ -1,5 +1,5 @@
-/* The engines, and what launches, packages and traces must know of one. What passes must know is in
- * compiler/engine.h. */
+/* The engines, and the properties of each that devices, packages and traces depend on. Those that passes
+ * depend on are in compiler/engine.h. */
 #ifndef SMELT_ABI_ENGINE_H
 #define SMELT_ABI_ENGINE_H
 
@@ -11,13 +11,13 @@ enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX, ENGINE_COUNT };
 
 struct engine_traits {
     const char *name; /* in traces */
-    bool serves_all;  /* its code runs every launch, whatever shape it was made for */
+    bool serves_all;  /* its code runs every launch, whatever shape it was compiled for */
     bool is_vector;   /* one call runs a gang: image.lanes threads; there are vectors and reasons to show */
     bool is_gpu;      /* for GPUs: their rules say which code serves a launch */
-    bool may_be_text; /* an object that is no ELF file is text, ended by 0 */
+    bool may_be_text; /* an object that is not an ELF file is text, ended by 0 */
 };
 
-/* Of a number that is no engine's: nothing is true. */
+/* For a number that is not an engine's, nothing is true. */
 const struct engine_traits *engine_traits(uint32_t engine);
 
 #endif

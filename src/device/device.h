@@ -60,11 +60,10 @@ struct launch {
     const struct launch_buffer *buffers; /* by index */
     const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index; NULL: none */
     smelt_stream *stream;             /* of the device; NULL: its default */
-    const char
-        *profile; /* the profile the profile the profile the profile whose limits apply; NULL: the device's */
-    const struct image *image; /* set by `prepare`: the entry's properties */
-    const struct entry *entry; /* (optional) its parameters have names, for traces */
-    uint64_t flow;             /* in a trace, the arrow from here to the device's work; 0: none */
+    const char *profile;              /* the profile whose limits apply; NULL: the device's */
+    const struct image *image;        /* set by `prepare`: the entry's properties */
+    const struct entry *entry;        /* (optional) its parameters have names, for traces */
+    uint64_t flow;                    /* in a trace, the arrow from here to the device's work; 0: none */
     /* (optional) The device sets the numbers of lines, and `seconds` where it has a clock of its own: the
      * launch is then waited for. */
     smelt_run_info *info;

@@ -85,7 +85,7 @@ static smelt_status run(const struct launch *request) {
     find_buffers(&launch, buffers);
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
-    launch.scalar = launch.codes.full && launch.codes.full->head.image.engine == ENGINE_SCALAR;
+    launch.scalar = launch.codes.full && cpu_code_serves_all(launch.codes.full);
     uint64_t groups = (uint64_t)counts[0] * counts[1] * counts[2];
     struct alarm *alarm = NULL;
     sigset_t signals;

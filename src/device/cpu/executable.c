@@ -8,7 +8,7 @@ smelt_status cpu_make_code(struct executable *executable, struct code_head *head
     struct code *code = (struct code *)head;
     const struct image *image = &head->image;
     const char *name = executable->name;
-    if (image->engine == ENGINE_SIMD && (!image->lanes || image->lanes > GANG_MAX_LANES))
+    if (engine_traits(image->engine)->is_vector && (!image->lanes || image->lanes > GANG_MAX_LANES))
         return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' has gangs of %u threads", name,
                     image->lanes);
     smelt_status status = object_load(image->object, image->object_size, ENTRY_NAME, &code->object);
@@ -39,14 +39,14 @@ smelt_status executable_codes(const struct launch *launch, struct launch_codes *
                               struct preparation *preparation) {
     struct executable *executable = launch->executable;
     struct launch_shapes shapes = {.has_full = true};
-    if (executable->device->engine == ENGINE_SIMD)
+    if (!engine_traits(executable->device->engine)->serves_all)
         launch_shapes(launch, executable->source.barrier_hint, &shapes);
     *codes = (struct launch_codes){NULL, NULL};
     if (shapes.has_full) TRY(get_code(executable, &shapes.full, &codes->full, preparation));
-    bool scalar = codes->full && codes->full->head.image.engine == ENGINE_SCALAR;
+    bool scalar = codes->full && cpu_code_serves_all(codes->full);
     if (shapes.has_edge && !scalar) {
         TRY(get_code(executable, &shapes.edge, &codes->edge, preparation));
-        scalar = codes->edge->head.image.engine == ENGINE_SCALAR;
+        scalar = cpu_code_serves_all(codes->edge);
         if (scalar) codes->full = NULL;
     }
     if (scalar && !codes->full) codes->full = codes->edge;

@@ -9,9 +9,14 @@
 struct code {
     struct code_head head; /* code of the scalar engine if the SIMD engine refused */
     struct object object;
-    kernel_function *thread; /* where the image's engine is ENGINE_SCALAR */
-    gang_function *gang;     /* where it is ENGINE_SIMD */
+    kernel_function *thread; /* the entry point, if one call runs a thread */
+    gang_function *gang;     /* and if one call runs a gang */
 };
+
+/* The code is the scalar engine's, which runs all groups of any launch. */
+static inline bool cpu_code_serves_all(const struct code *code) {
+    return engine_traits(code->head.image.engine)->serves_all;
+}
 
 /* Of struct device. */
 smelt_status cpu_make_code(struct executable *executable, struct code_head *code);

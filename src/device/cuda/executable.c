@@ -48,7 +48,7 @@ static smelt_status lay_out(const char *name, struct cuda_code *code) {
 }
 
 smelt_status cuda_make_code(struct executable *executable, struct code_head *code) {
-    if (code->image.engine == ENGINE_PTX) return lay_out(executable->name, (struct cuda_code *)code);
+    if (engine_traits(code->image.engine)->is_gpu) return lay_out(executable->name, (struct cuda_code *)code);
     return fail(SMELT_ERROR_FORMAT, "the compiled entry '%s' is not for a GPU", executable->name);
 }
 
