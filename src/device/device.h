@@ -12,6 +12,7 @@ struct memory_space;
 struct stream_functions;
 struct event_functions;
 struct recording_functions;
+struct queue_functions;
 
 #define LAUNCH_MAX_BUFFERS 400
 
@@ -81,6 +82,7 @@ struct device {
     const struct stream_functions *streams;
     const struct event_functions *events;
     const struct recording_functions *recordings;
+    const struct queue_functions *queues; /* (optional) device/queue.h */
     size_t code_bytes; /* of its own code, which begins with a struct code_head (device/executable.h) */
     /* Makes a code ready to run, whose head is set and whose rest is zero; frees its resources except the
      * image, also after a failure. */

@@ -4,6 +4,7 @@
 #include "device/cpu/gang.h"
 #include "device/cpu/interrupt.h"
 #include "device/cpu/pool.h"
+#include "device/cpu/queue.h"
 #include "device/cpu/scalar.h"
 #include "device/cpu_shape.h"
 #include "device/log.h"
@@ -119,6 +120,7 @@ static const struct device cpu_device = {
     .shape = shape_simd,
     .threads = pool_size,
     .run = run,
+    .queues = &cpu_queues,
 };
 
 static const struct device cpu_scalar_device = {
@@ -134,6 +136,7 @@ static const struct device cpu_scalar_device = {
     .shape = shape_scalar,
     .threads = pool_size,
     .run = run,
+    .queues = &cpu_queues,
 };
 
 static const struct device *cpu_at(int index, const char **reason) {

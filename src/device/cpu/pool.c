@@ -155,15 +155,17 @@ static void pin(pthread_t thread, int index) {
     }
 }
 
-/* Signals that are left to the pool's threads: their own faults, the profiler's, the interrupts of launches.
- * The host's others are for the host's threads. */
-static void block_signals(sigset_t *before) {
+int pool_start_thread(pthread_t *thread, void *(*work)(void *), void *argument) {
+    /* A kernel's faults, the profiler's signal, the interrupts of launches. */
     static const int let_through[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF};
-    sigset_t most;
+    sigset_t most, before;
     sigfillset(&most);
     for (size_t i = 0; i < sizeof let_through / sizeof *let_through; i++) sigdelset(&most, let_through[i]);
     sigdelset(&most, interruption_signal);
-    pthread_sigmask(SIG_SETMASK, &most, before);
+    pthread_sigmask(SIG_SETMASK, &most, &before);
+    int error = thread_start(thread, work, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 /* For debuggers and traces. */
@@ -178,11 +180,9 @@ static void start_threads(void) {
     pool.started = true;
     int wanted = pool_size() - 1;
     uintptr_t generation = atomic_load(&pool.generation);
-    sigset_t before;
-    block_signals(&before);
     for (int i = 0; i < wanted; i++) {
         pthread_t thread;
-        int error = thread_start(&thread, pool_thread, (void *)generation);
+        int error = pool_start_thread(&thread, pool_thread, (void *)generation);
         if (error) {
             log_line(SMELT_LOG_WARNING, "only %d of %d threads could be started: %s", i + 1, wanted + 1,
                      thread_reason(error));
@@ -193,7 +193,6 @@ static void start_threads(void) {
         pthread_detach(thread);
         pool.threads++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Until the jobs of others are done. INTERRUPTED. */

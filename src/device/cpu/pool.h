@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 
+#include <pthread.h>
+
 /* Runs the pieces [first, last) of a job; ranges come in any order, on any thread. The first failure is kept
  * and the job continues: the job itself may decide to do nothing. */
 typedef smelt_status pool_pieces(void *job, uint64_t first, uint64_t last);
@@ -15,5 +17,9 @@ smelt_status pool_run(pool_pieces *pieces, void *job, uint64_t count, const char
 
 /* Threads that work on a job, the caller included. */
 int pool_size(void);
+
+/* Starts a thread that may run kernels: signals meant for the host's threads are blocked there. 0 or an
+ * error. */
+int pool_start_thread(pthread_t *thread, void *(*work)(void *), void *argument);
 
 #endif
