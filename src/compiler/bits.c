@@ -1,9 +1,8 @@
-/* bfloats that are only moved are moved as their bits. Registers for the numbers are wider, on CPUs without
- * instructions of their own for them: the code generator would keep each as a float and call a library to
- * come back.
+/* Moves, loads and stores bfloats as their bits. On CPUs without instructions for bfloat, the code generator
+ * would otherwise keep each one as a float and call a library function to convert it back.
  *
- * Requires: bfloat arithmetic lowered. Establishes: bfloats, and vectors of them, are the type of arguments,
- * of what calls give and of parts of structures only, and of casts of these. */
+ * Requires: bfloat arithmetic lowered. Establishes: only arguments, results of calls, parts of structures,
+ * and casts of these have bfloat types or vectors of them. */
 #include "compiler/pass.h"
 
 static bool is_number(LLVMTypeRef type) {
@@ -20,7 +19,7 @@ static LLVMTypeRef type_of_bits(struct unit *unit, LLVMTypeRef type) {
     return LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMVectorType(i16, LLVMGetVectorSize(type)) : i16;
 }
 
-/* What a cast from bits has cast, or the value itself. */
+/* The operand of a cast from bits; other values themselves. */
 static LLVMValueRef origin_of(LLVMValueRef value) {
     while (LLVMIsABitCastInst(value) && holds_number(value)) value = LLVMGetOperand(value, 0);
     return value;
@@ -74,7 +73,7 @@ static LLVMValueRef shuffle_bits(struct unit *unit, LLVMValueRef shuffle) {
                                   operand_bits(unit, shuffle, 1), LLVMConstVector(mask, count), "");
 }
 
-/* The bits of what an instruction gives; of a store, the new store; NULL: it does more than move. */
+/* The bits of an instruction's result; for a store, the new store. NULL: the instruction computes. */
 static LLVMValueRef moved_bits(struct unit *unit, LLVMValueRef i) {
     LLVMBuilderRef b = unit->builder;
     switch (LLVMGetInstructionOpcode(i)) {
@@ -132,7 +131,7 @@ static void lower_phi(struct unit *unit, LLVMValueRef phi) {
     LLVMInstructionEraseFromParent(phi);
 }
 
-/* ---- Casts: from bits to the number and back is where it started. */
+/* ---- Casts: a cast from bits to bfloat and back is the original value. */
 
 static bool shorten_cast(struct unit *unit, LLVMValueRef cast) {
     if (!LLVMIsABitCastInst(cast)) return false;

@@ -1,4 +1,5 @@
-/* One compile: LLVM and its errors, the stages from clang's bitcode to machine code, the library's door. */
+/* One compile: LLVM and its errors, the stages from clang's bitcode to machine code, the entry point of the
+ * library. */
 #include "base/clock.h"
 #include "compiler/escape.h"
 #include "compiler/pipeline.h"
@@ -14,8 +15,8 @@
 
 static pthread_once_t llvm_once = PTHREAD_ONCE_INIT;
 
-/* A warning that says what a function keeps on the stack, spilled registers included: pass_codegen asks for
- * them. */
+/* Reads the stack size of a function, spilled registers included, from a warning that pass_codegen requests.
+ */
 static void count_frame(struct unit *unit, LLVMDiagnosticInfoRef info) {
     char *text = LLVMGetDiagInfoDescription(info);
     const char *at = strstr(text, "stack frame size (");
@@ -23,7 +24,7 @@ static void count_frame(struct unit *unit, LLVMDiagnosticInfoRef info) {
     LLVMDisposeMessage(text);
 }
 
-/* Without a handler an error reported to the context ends the process, too. */
+/* Without a handler, LLVM ends the process after an error reported to the context. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *context) {
     struct unit *unit = context;
     if (LLVMGetDiagInfoSeverity(info) == LLVMDSWarning) count_frame(unit, info);
@@ -45,14 +46,15 @@ static void start_llvm(void) {
     LLVMInitializeNVPTXAsmPrinter();
     const char *arguments[] = {
         "smelt",
-        /* On x86 the default address space holds all others; else infer-address-spaces does not know. */
+        /* On x86 the default address space contains all others; infer-address-spaces does not assume this by
+         * itself. */
         "-assume-default-is-flat-addrspace",
         /* Addresses in threadgroup memory are computed in 32 bits (compiler/ptx/retarget.c has the same
            layout). */
         "-nvptx-short-ptr",
-        /* default<O3> turns the vectorisers on whatever the pass builder's options say. */
+        /* default<O3> enables the vectorisers regardless of the pass builder's options. */
         "-vectorize-loops=false", "-scalarize-load-store", "-unroll-full-max-count=16",
-        /* Vector code has work enough in a round; unrolled, it takes long to compile. */
+        /* A round of vector code has enough work; unrolled, it takes long to compile. */
     };
     LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }
@@ -61,7 +63,7 @@ static smelt_status read_bitcode(struct unit *unit) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
         unit->request->bitcode, unit->request->bitcode_size, "kernel");
     char *message = NULL;
-    /* Which takes the buffer, and reads text, too. */
+    /* Takes ownership of the buffer; reads LLVM text as well. */
     if (LLVMParseIRInContext(unit->context, buffer, &unit->module, &message)) {
         smelt_status status =
             unit_fail(unit, SMELT_ERROR_INTERNAL, "clang's output is not bitcode that LLVM 19 can read: %.*s",
@@ -86,7 +88,7 @@ static smelt_status print_module(struct unit *unit) {
                               : unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the module's text");
 }
 
-/* From IR of one thread to the engine's. */
+/* From one thread's IR to the engine's IR. */
 static smelt_status lower(struct unit *unit) {
     unit->result->image.engine = unit->engine;
     return pipeline_lower(unit);
@@ -99,7 +101,7 @@ static smelt_status optimise_all(struct unit *unit) {
     return unit_verify(unit);
 }
 
-/* Notes how long it takes, for traces; also where it fails, as when the SIMD engine refuses. */
+/* Records the duration for traces, also after a failure such as a refusal of the SIMD engine. */
 static smelt_status stage(struct unit *unit, const char *name, smelt_status (*work)(struct unit *unit)) {
     struct compile_result *result = unit->result;
     int64_t start = clock_nanoseconds();
@@ -122,8 +124,8 @@ static smelt_status run(struct unit *unit) {
     return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", unit->target->generate);
 }
 
-/* *whole: LLVM's objects may still be touched. Where LLVM gives up on vector code, the scalar engine's may
- * do. */
+/* *whole: LLVM's objects may still be used. If LLVM crashes on vector code, the scalar engine's code may
+ * compile. */
 static smelt_status run_guarded(struct unit *unit, bool *whole) {
     struct escape escape;
     *whole = sigsetjmp(escape.place, 1) == 0;
@@ -136,7 +138,8 @@ static smelt_status run_guarded(struct unit *unit, bool *whole) {
     return status;
 }
 
-/* With an LLVM context of its own. *refused: the SIMD engine cannot do it; the message says why. */
+/* Uses a new LLVM context. *refused: the SIMD engine does not support the kernel; the message has the reason.
+ */
 static smelt_status compile_for(enum engine engine, const struct compile_request *request,
                                 struct compile_result *result, bool *refused) {
     struct unit unit = {.request = request,
@@ -156,7 +159,7 @@ static smelt_status compile_for(enum engine engine, const struct compile_request
     return status != SMELT_OK ? status : unit.diagnosed;
 }
 
-/* What the SIMD engine refuses the scalar engine runs; the image says so. */
+/* Compiles what the SIMD engine refuses for the scalar engine; the image has the reason. */
 static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
     char *refusal = strdup(result->message);
     free(result->image.bindings);

@@ -28,7 +28,7 @@ static void call_previous(int signal, siginfo_t *info, void *context) {
         if (previous[i].sa_flags & SA_SIGINFO)
             previous[i].sa_sigaction(signal, info, context);
         else if (previous[i].sa_handler == SIG_DFL || previous[i].sa_handler == SIG_IGN)
-            (void)sigaction(signal, &previous[i], NULL); /* it happens again */
+            (void)sigaction(signal, &previous[i], NULL); /* the instruction raises it again */
         else
             previous[i].sa_handler(signal);
     }
@@ -36,7 +36,7 @@ static void call_previous(int signal, siginfo_t *info, void *context) {
 
 static void on_crash(int signal, siginfo_t *info, void *context) {
     struct escape *escape = current;
-    bool sent = info->si_code <= 0; /* by somebody's kill */
+    bool sent = info->si_code <= 0; /* sent by a process (kill) */
     if (!escape || sent) {
         call_previous(signal, info, context);
         return;
@@ -57,7 +57,7 @@ void escape_install(void) {
     pthread_once(&installed, install);
 }
 
-/* A stack that has overflowed cannot take a signal: they have their own. */
+/* An overflowed stack cannot take a signal, so the handlers have a stack of their own. */
 void escape_begin(struct escape *escape) {
     escape->stack = malloc(SIGNAL_STACK_BYTES);
     stack_t stack = {.ss_sp = escape->stack, .ss_size = SIGNAL_STACK_BYTES};

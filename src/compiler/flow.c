@@ -26,7 +26,7 @@ static int find(const struct lookup *table, int count, LLVMBasicBlockRef block) 
     return hit ? hit->index : -1;
 }
 
-/* Depth-first without recursion; post-order numbers by block number in the function. */
+/* Depth-first without recursion; returns the number of blocks in `order`. */
 static int post_order(LLVMValueRef function, const struct lookup *table, int count, struct arena *arena,
                       LLVMBasicBlockRef *order) {
     struct frame {

@@ -1,5 +1,4 @@
-/* What messages say of the program: the user's place of an instruction, the names of functions and variables.
- */
+/* Names for messages: the user's place of an instruction, the names of functions and variables. */
 #include "compiler/pass.h"
 
 #include <ctype.h>
@@ -15,7 +14,7 @@ static const char *file_of(LLVMMetadataRef location) {
     return file ? LLVMDIFileGetFilename(file, &length) : NULL;
 }
 
-/* With the place of the user's that the instruction comes from in front. */
+/* With the user's line of the instruction in front. */
 smelt_status unit_fail_at(struct unit *unit, LLVMValueRef instruction, const char *format, ...) {
     char text[700];
     va_list arguments;
@@ -23,7 +22,7 @@ smelt_status unit_fail_at(struct unit *unit, LLVMValueRef instruction, const cha
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
-    /* The prelude's places have < > around their names. */
+    /* Files of the prelude have < > around their names. */
     while (location && (!file_of(location) || strchr(file_of(location), '<')))
         location = LLVMDILocationGetInlinedAt(location);
     if (!location || !file_of(location)) return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "%s", text);
@@ -33,7 +32,7 @@ smelt_status unit_fail_at(struct unit *unit, LLVMValueRef instruction, const cha
 
 #define SUBPROGRAM_NAME 2 /* the operand of a DISubprogram */
 
-/* As the source has it; false where nothing says so. */
+/* The name in the source; false if there is no debug information. */
 static bool name_in_source(struct unit *unit, LLVMValueRef function, char name[200]) {
     LLVMMetadataRef subprogram = LLVMIsAFunction(function) ? LLVMGetSubprogram(function) : NULL;
     LLVMValueRef operands[16] = {0}, node;
@@ -53,7 +52,7 @@ void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
     const char *symbol = LLVMGetValueName2(value, &length);
     snprintf(name, 200, "%s", symbol);
     if (strncmp(symbol, "_Z", 2) != 0) return;
-    /* Of a variable in a function what stands behind the function's own name and arguments. */
+    /* For a variable in a function, the part after the function's name and arguments. */
     const char *start = symbol + 2;
     for (const char *at = strchr(symbol, 'E'); strstr(symbol, "ZZ") && at; at = strchr(at + 1, 'E'))
         if (isdigit((unsigned char)at[1])) start = at + 1;
@@ -67,9 +66,9 @@ void unit_plain_name(struct unit *unit, LLVMValueRef value, char name[200]) {
         if (!count || count > strlen(text)) break;
         if (strncmp(text, "_GLOBAL__N_", 11) != 0) snprintf(name, 200, "%.*s", (int)count, text);
         at = text + count;
-        /* A function in no namespace: its arguments follow. */
+        /* A function outside any namespace: its arguments follow. */
         if (start == symbol + 2 && (*start == 'L' || isdigit((unsigned char)*start))) break;
-        /* What follows are a function's arguments, or template arguments. */
+        /* A function's arguments or template arguments follow. */
         if (*at && !isdigit((unsigned char)*at) && *at != 'E') break;
         if (*at == 'E' && !isdigit((unsigned char)at[1])) break;
         if (*at == 'E') at++;

@@ -35,7 +35,7 @@ static bool lies_in(const struct flow *flow, int loop, int outer) {
     return loop == outer;
 }
 
-/* The level at the end of a block, or of the loops that are left by the edge from it. */
+/* The level at the end of a block, or after the loops that the edge from it leaves. */
 static int level_behind(const struct flow *flow, const int *level, const int *behind, int from, int to) {
     int loop = flow->blocks[from].loop, most = level[from];
     for (; loop >= 0 && !lies_in(flow, flow->blocks[to].loop, loop); loop = flow->loops[loop].parent)
@@ -43,7 +43,7 @@ static int level_behind(const struct flow *flow, const int *level, const int *be
     return most;
 }
 
-/* behind: by loop, the most at the end of any of its blocks. */
+/* behind: by loop, the highest level at the end of any of its blocks. */
 static void find_levels(const struct flow *flow, const bool *barriers, int *level, int *behind) {
     for (bool changed = true; changed;) {
         changed = false;

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* LLVM joins neighbouring scalars of a thread to vectors in default<O3>, whatever the pass builder's options
- * say, but not in functions that must not use floating-point registers on their own account. */
+/* In default<O3>, LLVM joins neighbouring scalars of a thread to vectors regardless of the pass builder's
+ * options, but not in functions with the attribute noimplicitfloat. */
 static void set_joining(struct unit *unit, bool allowed) {
     unsigned kind = LLVMGetEnumAttributeKindForName("noimplicitfloat", 15);
     LLVMAttributeIndex function = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
@@ -35,10 +35,10 @@ static const struct pass of_thread[] = {
     PASS("constants", pass_constants),
     PASS("wrap", pass_wrap),
     PASS("guard", pass_guard),
-    /* Leave first: thrown-away loads are seen best before the optimiser rearranges them. And small
-     * functions before they are inlined: one of a single block goes in without cutting its caller's, which in
-     * long kernels is the most of the work (a quarter to a third of the whole compile of an attention
-     * kernel). */
+    /* Leave comes first: thrown-away loads are easiest to recognise before the optimiser rearranges them.
+     * Small functions are simplified before they are inlined: inlining a single block does not split the
+     * caller's block. In long kernels those splits are a quarter to a third of the whole compile (of an
+     * attention kernel). */
     LLVM_PASSES("function(sroa<modify-cfg>,early-cse)"),
     PASS("leave", pass_leave),
     LLVM_PASSES("function(simplifycfg),always-inline,globaldce"),
@@ -79,7 +79,7 @@ static bool is_end(const struct pass *pass) {
     return !pass->run && !pass->llvm;
 }
 
-/* Whether `name` is one of the words of a list with commas. */
+/* Whether `name` is in a list separated by commas. */
 static bool is_in_list(const char *name, const char *list) {
     size_t length = strlen(name);
     for (; list; list = strchr(list, ',') ? strchr(list, ',') + 1 : NULL)

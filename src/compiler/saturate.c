@@ -1,5 +1,5 @@
-/* A float as an integer, cut to the integer's range, NaN as 0, in comparisons and selections that every
- * engine does on vectors. LLVM 19 takes its own llvm.fptosi.sat apart into scalars. */
+/* Conversion of a float to an integer, clamped to the integer's range, with NaN as 0: comparisons and selects
+ * that every engine runs on vectors. LLVM 19 splits its own llvm.fptosi.sat into scalars. */
 #include "compiler/pass.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static LLVMValueRef number(LLVMValueRef like, double value) {
     return LLVMConstReal(LLVMTypeOf(like), value);
 }
 
-/* A GPU's own, which compiler/ptx/convert.c puts in. */
+/* A GPU's own instruction (compiler/ptx/convert.c). */
 static LLVMValueRef own_conversion(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
     LLVMTypeRef types[2] = {type, LLVMTypeOf(value)};
     const char *name = is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat";
@@ -20,7 +20,7 @@ static LLVMValueRef own_conversion(struct unit *unit, LLVMValueRef value, LLVMTy
 LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
     LLVMBuilderRef b = unit->builder;
     unsigned bits = LLVMGetIntTypeWidth(type);
-    /* To 64 bits a GPU's own conversion makes other numbers of NaN. */
+    /* For 64 bits, a GPU's own conversion does not turn NaN into 0. */
     if (unit->target->saturates && bits == 32 && LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMFloatTypeKind)
         return own_conversion(unit, value, type, is_signed);
     LLVMValueRef zero = number(value, 0);
@@ -30,7 +30,7 @@ LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef 
     double least = is_signed ? -past : 0;
     LLVMTypeRef wide = bits < 32 ? type_i32(unit) : type;
     if (bits < 32) {
-        /* The ends are floats themselves: cut, then convert as 32 bits. */
+        /* The limits are exact as floats: clamp, then convert to 32 bits. */
         LLVMValueRef low = number(value, least), high = number(value, past - 1);
         LLVMValueRef is_number = LLVMBuildFCmp(b, LLVMRealORD, value, zero, "");
         value = LLVMBuildSelect(b, is_number, value, zero, "");
@@ -38,7 +38,8 @@ LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef 
         value = LLVMBuildSelect(b, LLVMBuildFCmp(b, LLVMRealOLT, value, high, ""), value, high, "");
         return LLVMBuildTrunc(b, LLVMBuildFPToSI(b, value, wide, ""), type, "");
     }
-    /* Beyond the range, and of NaN, 0 is converted, and the end of the range chosen afterwards. */
+    /* Values outside the range, and NaN, are replaced by 0 before the conversion; the limit is selected
+     * afterwards. */
     LLVMValueRef above = LLVMBuildFCmp(b, LLVMRealOGE, value, number(value, past), "");
     LLVMValueRef below = LLVMBuildFCmp(b, LLVMRealOLT, value, number(value, least), "");
     LLVMValueRef inside = LLVMBuildAnd(b, LLVMBuildFCmp(b, LLVMRealOGE, value, number(value, least), ""),

@@ -4,7 +4,7 @@
 
 #define MOST_DEPTH 16
 
-/* Phis of loops around which a value goes that is being looked at. */
+/* Phis assumed to be uniform while their incoming values are examined. */
 struct assumed {
     LLVMValueRef phi;
     const struct assumed *next;
@@ -12,7 +12,7 @@ struct assumed {
 
 static bool is_uniform(const struct flow *flow, LLVMValueRef value, const struct assumed *assumed, int depth);
 
-/* The operand of a branch or switch that says where it goes. */
+/* The condition of a branch or switch. */
 static LLVMValueRef decided_by(LLVMValueRef terminator) {
     return LLVMGetOperand(terminator, 0);
 }
@@ -23,7 +23,7 @@ static bool lies_in(const struct flow *flow, int block, int outer) {
     return loop == outer;
 }
 
-/* Do all threads that enter the loop leave it in the same round? */
+/* Whether all threads that enter the loop leave it in the same round. */
 static bool is_left_together(const struct flow *flow, int loop, const struct assumed *assumed, int depth) {
     for (int to = 0; to < flow->block_count; to++)
         for (int p = 0; p < flow->blocks[to].predecessor_count; p++) {
@@ -35,7 +35,7 @@ static bool is_left_together(const struct flow *flow, int loop, const struct ass
     return true;
 }
 
-/* Behind a loop, threads have its values of the rounds in which they left it. */
+/* After a loop, a thread has the loop's values of the round in which it left. */
 static bool is_uniform_at(const struct flow *flow, LLVMValueRef value, LLVMBasicBlockRef place,
                           const struct assumed *assumed, int depth) {
     if (!is_uniform(flow, value, assumed, depth)) return false;
@@ -81,7 +81,7 @@ static bool is_uniform_call(const struct flow *flow, LLVMValueRef call, const st
     return is && has_uniform_operands(flow, call, (int)LLVMGetNumArgOperands(call), assumed, depth);
 }
 
-/* From within the loop, or from before it: the one value that comes, or NULL. */
+/* The only value that comes from inside the loop, or from before it; NULL: there are several. */
 static LLVMValueRef one_incoming(const struct flow *flow, LLVMValueRef phi, int loop, bool inside) {
     LLVMValueRef one = NULL;
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
@@ -94,7 +94,7 @@ static LLVMValueRef one_incoming(const struct flow *flow, LLVMValueRef phi, int 
     return one;
 }
 
-/* A loop's counter: it is the same in all threads if that follows for each round from the one before. */
+/* A loop's counter is uniform if it starts uniform and each round's value follows from the one before. */
 static bool is_uniform_phi(const struct flow *flow, LLVMValueRef phi, const struct assumed *assumed,
                            int depth) {
     struct assumed more = {phi, assumed};

@@ -106,7 +106,7 @@ smelt_status run_passes(struct unit *unit, const char *passes) {
 
 smelt_status run_plain_passes(struct unit *unit, const char *passes) {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    /* A thread is scalar; vector code comes from the lanes of a simdgroup. */
+    /* A thread's code stays scalar; vectors come from the lanes of a simdgroup. */
     LLVMPassBuilderOptionsSetLoopVectorization(options, false);
     LLVMPassBuilderOptionsSetSLPVectorization(options, false);
     LLVMPassBuilderOptionsSetLoopInterleaving(options, false);

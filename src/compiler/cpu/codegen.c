@@ -9,37 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Instructions LLVM may choose unasked and had better not. SSE4A (insertq, extrq, movntsd) has no VEX form:
- * among 256-bit code one such instruction costs an AMD CPU some 110 ns. The others that x86 has only in their
- * old form (MMX, SHA, AES before AVX) code generation takes by name alone; XOP, FMA4 and TBM have forms of
- * their own that clear the upper halves. */
+/* Instructions that LLVM must not choose. SSE4A (insertq, extrq, movntsd) has no VEX form: among 256-bit
+ * code, one such instruction costs an AMD CPU about 110 ns. Of the other instructions without a VEX form,
+ * MMX, SHA and early AES are used only by name; XOP, FMA4 and TBM have forms that clear the upper halves. */
 #define AVOIDED_FEATURES "-sse4a"
 
 static void set_function_target(struct unit *unit, const char *cpu, const char *features) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMIsDeclaration(f)) continue;
-        /* What clang put there names the baseline it was run for, and would win over the target machine's. */
+        /* clang set it to the baseline that it compiled for; it would override the target machine's. */
         LLVMAddTargetDependentFunctionAttr(f, "target-cpu", cpu);
         LLVMAddTargetDependentFunctionAttr(f, "target-features", features);
         LLVMRemoveStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                          "min-legal-vector-width", 22);
-        /* Else fast division is an estimate in vectors and exact in scalars. */
+        /* Otherwise fast division is an estimate in vectors and exact in scalars. */
         LLVMAddTargetDependentFunctionAttr(f, "reciprocal-estimates", "none");
         if (!unit->target->wants_vectors) continue;
         LLVMAddTargetDependentFunctionAttr(f, "warn-stack-size", "0"); /* counted in unit->frame_bytes */
-        /* Left to itself LLVM prefers half registers on many CPUs. */
+        /* By default, LLVM uses half the register width on many CPUs. */
         LLVMAddTargetDependentFunctionAttr(f, "prefer-vector-width", "512");
         LLVMAddTargetDependentFunctionAttr(f, "min-legal-vector-width", "512");
     }
 }
 
-/* The machine code is made for: what the request names, or this one. */
+/* The CPU that machine code is generated for: that of the request, or this machine's. */
 struct target {
     LLVMTargetMachineRef machine; /* NULL: `message` says why */
     char *message, *host_cpu, *features;
 };
 
-/* What is asked for, or what this machine has, without what code had better not use. */
+/* The requested features, or this machine's, without those to avoid. */
 static char *choose_features(const struct compile_request *request) {
     char *host = request->features || request->cpu ? NULL : LLVMGetHostCPUFeatures();
     const char *given = request->features ? request->features : host ? host : "";
@@ -83,8 +82,8 @@ smelt_status cpu_run_passes(struct unit *unit, const char *passes) {
     return status;
 }
 
-/* LLVM 19 may swap the operands of a masked vcmpph and keep its condition (llvm-project issue 159723):
- * vectors of half are compared as vectors of float, which is the same. */
+/* LLVM 19 may swap the operands of a masked vcmpph and keep its condition (llvm-project issue 159723), so
+ * vectors of half are compared as vectors of float, with the same result. */
 static void widen_half_comparison(struct unit *unit, LLVMValueRef compare) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(LLVMGetOperand(compare, 0));
@@ -125,8 +124,8 @@ smelt_status pass_codegen(struct unit *unit) {
     else
         status = unit_keep_code(unit, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
     if (status == SMELT_OK && kind == LLVMObjectFile) status = outside_check(unit);
-    /* No call of the code needs more than all its functions' frames. Registers that a gang of many lanes
-     * spills may be more than its arrays. */
+    /* No call needs more stack than the frames of all functions together. The registers that a large gang
+     * spills may exceed its arrays. */
     if (unit->result->image.stack_bytes < unit->frame_bytes)
         unit->result->image.stack_bytes = unit->frame_bytes;
     if (buffer) LLVMDisposeMemoryBuffer(buffer);

@@ -25,7 +25,7 @@ static LLVMValueRef field_address(struct lowering *l, LLVMValueRef base, size_t 
     return LLVMBuildGEP2(l->unit->builder, LLVMInt8TypeInContext(l->unit->context), base, &index, 1, "");
 }
 
-/* Fields generated code only reads: loads may move and merge freely. */
+/* Generated code only reads these fields: loads may move and merge freely. */
 static LLVMValueRef read_field(struct lowering *l, LLVMTypeRef type, LLVMValueRef base, size_t offset) {
     LLVMValueRef load = LLVMBuildLoad2(l->unit->builder, type, field_address(l, base, offset), "");
     unsigned kind = LLVMGetMDKindIDInContext(l->unit->context, "invariant.load", 14);
@@ -80,7 +80,7 @@ static smelt_status lower_context_field(struct lowering *l, LLVMValueRef call, e
     return SMELT_OK;
 }
 
-/* In the grid: groups before this one are full. */
+/* Position in the grid; all groups before this one are full. */
 static smelt_status lower_thread_position(struct lowering *l, LLVMValueRef call) {
     uint64_t dimension;
     TRY(constant_argument(l, call, 0, 3, &dimension));
@@ -186,7 +186,7 @@ static LLVMValueRef from_bits(struct lowering *l, LLVMValueRef bits, LLVMTypeRef
     return LLVMBuildTruncOrBitCast(b, bits, type, "");
 }
 
-/* Four floats are too many for the call: they lie on the thread's stack, which stays while it waits. */
+/* Four floats are passed on the thread's stack, which stays valid while the thread waits. */
 static LLVMValueRef store_operands(struct lowering *l, LLVMValueRef call) {
     LLVMBuilderRef b = l->unit->builder;
     LLVMTypeRef element = LLVMTypeOf(call);
@@ -242,9 +242,9 @@ static int loops_around(const struct flow *flow, int loop) {
     return count;
 }
 
-/* A path for one operation: its own position last, before it the loops it stands in with theirs, which are
- * marked. Positions count blocks and operations in reverse post-order, which orders any two blocks of one
- * loop as control flow does; a loop stands where its header starts. */
+/* The path of an operation: the loops around it with their positions, which are marked, then its own
+ * position. Positions count blocks and operations in reverse post-order, which orders any two blocks of a
+ * loop as control flow does; a loop has the position of its header. */
 static smelt_status fill_site(struct lowering *l, const struct flow *flow, int block,
                               const int *block_positions, int position, bool *counted, struct site *site) {
     int loop = flow->blocks[block].loop, depth = loops_around(flow, loop);
@@ -365,7 +365,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
     } else if (intrinsic == INTRINSIC_LOG) {
         lower_log(l, call);
     } else if (intrinsic == INTRINSIC_MAX_THREADS) {
-        LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read it */
+        LLVMInstructionEraseFromParent(call); /* after pass_thread_limits has read it */
     } else if (intrinsic != INTRINSIC_NONE) {
         return unit_fail(l->unit, SMELT_ERROR_INTERNAL, "the scalar engine does not support the intrinsic %s",
                          called_name(call));
@@ -393,7 +393,7 @@ static smelt_status lower(struct lowering *l) {
 }
 
 smelt_status pass_lower_scalar(struct unit *unit) {
-    /* Sites are ordered by loops: every loop needs one header that dominates it. */
+    /* Sites are ordered by loops, so every loop needs one header that dominates it. */
     TRY(run_passes(unit, "function(fix-irreducible,loop-simplify)"));
     hold_release(unit, unit->entry);
     struct lowering l = {.unit = unit};

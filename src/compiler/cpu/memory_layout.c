@@ -1,7 +1,7 @@
-/* Threadgroup variables become offsets into the group's memory, for both engines.
+/* Threadgroup variables become offsets into the group's memory, for both CPU engines.
  *
- * Requires: `group` (struct group_context *) is available in all of the function. Establishes: no instruction
- * uses a variable of the threadgroup's address space; image.threadgroup_bytes, threadgroup_filled. */
+ * Requires: `group` (struct group_context *) is available in the whole function. Establishes: no instruction
+ * uses a variable of the threadgroup address space; image.threadgroup_bytes, threadgroup_filled. */
 #include "abi/cpu_context.h"
 #include "compiler/pass.h"
 
@@ -20,7 +20,7 @@ static LLVMValueRef byte_address(struct placing *p, LLVMValueRef base, uint64_t 
     return LLVMBuildGEP2(p->unit->builder, LLVMInt8TypeInContext(p->unit->context), base, &index, 1, "");
 }
 
-/* The same in all of a group: loads may move and merge freely. */
+/* Constant within a group: loads may move and merge freely. */
 static LLVMValueRef read_base(struct placing *p) {
     LLVMContextRef context = p->unit->context;
     LLVMValueRef address = byte_address(p, p->group, offsetof(struct group_context, threadgroup_memory));
@@ -57,8 +57,8 @@ static LLVMValueRef vector_as_instructions(const struct replacing *r, LLVMValueR
     return vector;
 }
 
-/* Users of a constant over a global become users of instructions, so that the global can be replaced. NULL:
- * it is of a kind that is not known. */
+/* Constants over a global become instructions, so that the global can be replaced. NULL: an unknown kind of
+ * constant. */
 static LLVMValueRef constant_as_instruction(const struct replacing *r, LLVMValueRef constant) {
     LLVMBuilderRef b = r->builder;
     if (constant == r->global) return r->replacement;
@@ -109,7 +109,7 @@ static bool is_written_first(LLVMValueRef global) {
     return section && strcmp(section, WRITTEN_FIRST_SECTION) == 0;
 }
 
-/* Those that are (not) written first, behind the `total` bytes of the others. */
+/* Places the variables that are (or are not) written first after the `total` bytes placed so far. */
 static smelt_status place_some(struct placing *p, bool written_first, uint64_t *total) {
     struct unit *unit = p->unit;
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {

@@ -1,4 +1,4 @@
-/* What an object refers to and does not define: all of it must be in the runtime's list, so that code which
+/* Every symbol that an object refers to and does not define must be in the runtime's list, so that code that
  * compiles can be loaded, here and from a package elsewhere.
  *
  * Requires: result->image.object, as LLVM wrote it. Maintains: everything. */
@@ -15,7 +15,7 @@ static bool is_in_runtime(const char *name) {
     return false;
 }
 
-/* In a symbol table: the first name that nothing will resolve; NULL: there is none. */
+/* The first name in a symbol table that cannot be resolved, or NULL. */
 static const char *unknown_symbol(const char *file, const Elf64_Shdr *sections, const Elf64_Shdr *table) {
     const Elf64_Sym *symbols = (const Elf64_Sym *)(file + table->sh_offset);
     const char *names = file + sections[table->sh_link].sh_offset;
@@ -34,7 +34,7 @@ smelt_status outside_check(struct unit *unit) {
         const char *name =
             sections[i].sh_type == SHT_SYMTAB ? unknown_symbol(file, sections, &sections[i]) : NULL;
         if (!name) continue;
-        /* The scalar engine's code may do without. */
+        /* The scalar engine's code may not need it. */
         unit->refused = unit->target->may_refuse;
         return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "generated code needs '%s', which the runtime lacks",
                          name);

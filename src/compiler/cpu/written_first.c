@@ -1,10 +1,10 @@
-/* Which threadgroup variables need not be filled before each group: those that all threads together write
- * before any of them reads. Where the code goes straight from its beginning to a barrier, the places its
- * stores write are computed for each thread of the group. What they leave out is what it was if nothing else
- * writes it.
+/* Finds threadgroup variables that need not be filled before each group, because all threads together write
+ * them before any thread reads them. If the code reaches a barrier without a divergent branch, the addresses
+ * of the stores before it are computed for each thread of the group. A part that no store covers keeps its
+ * value if nothing else writes it.
  *
- * Requires: the entry of one thread, optimised, for full groups of a known size. Maintains: the code; a
- * variable that was found is put into WRITTEN_FIRST_SECTION, which memory_layout.c looks at. */
+ * Requires: the optimised entry of one thread, for full groups of known size. Maintains: the code. Each
+ * variable found gets the section WRITTEN_FIRST_SECTION, which memory_layout.c reads. */
 #include "compiler/fold.h"
 #include "compiler/pass.h"
 
@@ -23,14 +23,14 @@ struct thread_place {
 struct variable {
     struct unit *unit;
     LLVMValueRef global;
-    LLVMValueRef barrier; /* the first, which all threads come to from the beginning */
+    LLVMValueRef barrier; /* the first one, which all threads reach */
     uint64_t bytes;
     char *written;               /* by byte: before the barrier, by some thread */
-    LLVMValueRef late[MAX_USES]; /* stores that not all threads make before it */
+    LLVMValueRef late[MAX_USES]; /* stores that not all threads execute before the barrier */
     int late_count, early_count;
 };
 
-/* ---- What an index is for one thread. */
+/* ---- The value of an index in one thread. */
 
 static bool position_of(LLVMValueRef call, const struct thread_place *thread, uint64_t *value) {
     enum intrinsic intrinsic = intrinsic_of(call);
@@ -69,7 +69,7 @@ static bool evaluate(LLVMValueRef index, const struct thread_place *thread, int 
     return true;
 }
 
-/* ---- Where an address leads in the variable. */
+/* ---- The offset of an address within the variable. */
 
 static bool is_address(LLVMValueRef value) {
     return LLVMIsAGetElementPtrInst(value) ||
@@ -91,7 +91,7 @@ static bool step_into(struct variable *v, LLVMTypeRef *type, uint64_t index, uin
     }
 }
 
-/* A negative index comes as a large one and fails the check at the end, or wraps to where it leads. */
+/* A negative index is a large unsigned one: it fails the check at the end, or wraps to the right offset. */
 static bool offset_of(struct variable *v, LLVMValueRef address, const struct thread_place *thread,
                       uint64_t *offset) {
     if (address == v->global) return true;
@@ -110,7 +110,7 @@ static bool offset_of(struct variable *v, LLVMValueRef address, const struct thr
     return offset_of(v, LLVMGetOperand(address, 0), thread, offset);
 }
 
-/* Marks what the group's threads write, or (`mark` not set) tells whether all of it is marked. */
+/* Marks the bytes that the group's threads write; without `mark`, tells whether all of them are marked. */
 static bool for_all_threads(struct variable *v, LLVMValueRef store, bool mark) {
     const uint32_t *size = v->unit->request->shape.size;
     uint64_t bytes = LLVMStoreSizeOfType(v->unit->layout, LLVMTypeOf(LLVMGetOperand(store, 0)));
@@ -127,7 +127,7 @@ static bool for_all_threads(struct variable *v, LLVMValueRef store, bool mark) {
     return true;
 }
 
-/* ---- The way from the beginning to the first barrier. */
+/* ---- The path from the entry to the first barrier. */
 
 static LLVMBasicBlockRef only_successor(LLVMBasicBlockRef block) {
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
@@ -135,8 +135,8 @@ static LLVMBasicBlockRef only_successor(LLVMBasicBlockRef block) {
     return plain ? LLVMGetSuccessor(terminator, 0) : NULL;
 }
 
-/* Where all threads go next: behind a branch whose ways meet at once, where they meet, with the blocks
- * between in `sides`. NULL: they may part, or end. */
+/* The block that all threads reach next: the target of a branch, or the block where both sides of one meet,
+ * with the blocks between in `sides`. NULL: threads may diverge further, or end. */
 static LLVMBasicBlockRef next_for_all(LLVMBasicBlockRef block, LLVMBasicBlockRef sides[2]) {
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block);
     sides[0] = sides[1] = NULL;
@@ -163,8 +163,8 @@ static bool is_in(LLVMBasicBlockRef block, LLVMValueRef instruction) {
     return block && LLVMGetInstructionParent(instruction) == block;
 }
 
-/* Where an instruction stands: on the way to the barrier, where all threads come to it; beside it, where only
- * some may; or nowhere before it. */
+/* Where an instruction is: on the path to the barrier, where all threads execute it; on one side of it, where
+ * some may; or elsewhere. */
 enum standing { BY_ALL, BY_SOME, LATE };
 
 static enum standing standing_of(const struct variable *v, LLVMValueRef wanted) {
@@ -190,8 +190,8 @@ static bool take_store(struct variable *v, LLVMValueRef store, LLVMValueRef addr
     return true;
 }
 
-/* Whether an address, and all that is computed from it, is loaded from behind the barrier and stored to only.
- */
+/* Whether an address, and all that is computed from it, is loaded from only after the barrier and otherwise
+ * only stored to. */
 static bool take_uses(struct variable *v, LLVMValueRef address, int depth) {
     for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
