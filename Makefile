@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all abi analyze quick compile torch mlx-packages demo check check-long check-gpu deb docs packages configure clean format lint sanitize
+.PHONY: all abi analyze quick compile torch mlx-packages demo check check-long check-gpu deb wheel docs packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -59,6 +59,10 @@ deb: packages
 	@cmake --build build-deb
 	@cd build-deb && rm -f smelt_*.deb && cpack > cpack.log 2>&1 || { cat cpack.log; exit 1; }
 	@ls build-deb/smelt_*.deb
+
+# The wheel that needs nothing installed: build-wheel/smelt-*.whl. cmake/manylinux.Containerfile builds it for older systems.
+wheel: packages
+	@python3 -B cmake/wheel.py build-wheel
 
 # The API reference: build/docs/c by Doxygen, build/docs/python by pdoc.
 docs: all

@@ -61,8 +61,10 @@ static bool summarise(const smelt_array *array, struct summary *s) {
     for (; s->count < smelt_array_size(values); s->count++) {
         struct number n = read_number(values, s->count);
         if (s->count < FIRST_VALUES) s->first[s->first_count++] = n;
+        /* hypot would tie wheels to glibc 2.35; the parts are floats, and their squares do not overflow. */
         if (n.kind == NUMBER_COMPLEX)
-            n = (struct number){.kind = NUMBER_REAL, .real = hypot(n.real, n.imaginary)};
+            n = (struct number){.kind = NUMBER_REAL,
+                                .real = sqrt(n.real * n.real + n.imaginary * n.imaginary)};
         if (isnan(n.real)) {
             s->not_numbers++;
             continue;

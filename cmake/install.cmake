@@ -2,12 +2,13 @@
 # the libraries, headers with a pkg-config file and a CMake package, the manual page, completions, documents. Wheels have their own
 # rules, in python/.
 
-# The libraries: libsmelt.so.1 by its SONAME; libsmelt finds the compiler (smelt-cc1, or the
-# compiler library where that was not built) in its own folder's `smelt`.
+# The libraries: libsmelt.so.1 by its SONAME; libsmelt finds the compiler (smelt-cc1 with the
+# precompiled preludes, or the compiler library where that was not built) in its own folder's `smelt`.
 install(TARGETS smelt EXPORT smeltTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET smelt_cc1)
   install(TARGETS smelt_cc1 RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt)
+  install(FILES ${SMELT_PRELUDE_IMAGES} DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt)
 else()
   install(TARGETS smelt_compiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/smelt)
 endif()

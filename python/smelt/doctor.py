@@ -27,6 +27,12 @@ PACKAGES = {
     "cupy": (["cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy"], "CuPy's arrays"),
 }
 VECTORS = {512: "AVX-512", 256: "AVX2", 128: "SSE2"}
+COMPILERS = {
+    "smelt-cc1": "smelt-cc1, which is part of this package; the system's clang and LLVM are not used",
+    "clang and smelt-cc1": "the clang that SMELT_CLANG names, and smelt-cc1",
+    "clang and LLVM": "the system's clang and LLVM; this package was built without smelt-cc1",
+    None: "none",
+}
 NVIDIA = "0x10de"  # as PCI numbers vendors
 
 PROBE_SECONDS = 120
@@ -57,6 +63,14 @@ def _found(find: Any) -> dict[str, str | None]:
     except (RuntimeError, OSError) as error:
         return {"path": None, "version": None, "reason": str(error)}
     return {"path": os.path.normpath(path), "version": version, "reason": None}
+
+
+def _compiler(clang: dict[str, str | None], llvm: dict[str, str | None]) -> str | None:
+    """Which compiler is used, by the files that were found."""
+    if clang["path"] is None or llvm["path"] is None:
+        return None
+    own = [os.path.basename(path) == "smelt-cc1" for path in (clang["path"], llvm["path"])]
+    return "smelt-cc1" if all(own) else "clang and smelt-cc1" if any(own) else "clang and LLVM"
 
 
 def _cache() -> dict[str, Any]:
@@ -176,7 +190,9 @@ def _problems(found: dict[str, Any]) -> list[dict[str, str]]:
 def report() -> dict[str, Any]:
     """What there is, as a dictionary of plain values (json.dumps takes it).
 
-    smelt, python: version and path. clang, llvm: path, version, reason (why it is not there, or None). cache: path,
+    smelt, python: version and path. clang, llvm: path, version, reason (why it is not there, or None). compiler: which of
+    the two ways of compiling is used, "smelt-cc1" (smelt's own program is both), or "clang and LLVM" of the system; with its
+    own clang replaced by SMELT_CLANG, "clang and smelt-cc1"; None where nothing can be compiled. cache: path,
     entries, bytes, reason. cpu: the processor's name. driver: the version of NVIDIA's driver, or None. devices: one
     dictionary each, as _smelt.device_table gives it, with `kernel`: what came of a kernel that was compiled and run on
     it (ok, compile_seconds, seconds, message), None on devices that cannot be used. packages: versions or None.
@@ -194,6 +210,7 @@ def report() -> dict[str, Any]:
         "devices": _smelt.device_table(),
         "packages": _packages(),
     }
+    found["compiler"] = _compiler(found["clang"], found["llvm"])
     for device in found["devices"]:
         device["kernel"] = None if device["reason"] else _probe(device["name"])
     found["problems"] = _problems(found)
@@ -234,6 +251,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     sections: list[tuple[str, list[tuple[str, str]]]] = []
     tools = [(name, f"{found[key]['version']} ({found[key]['path']})" if not found[key]["reason"] else
               f"missing: {found[key]['reason']}") for name, key in (("clang", "clang"), ("LLVM", "llvm"))]
+    tools.insert(0, ("compiler", COMPILERS[found["compiler"]]))
     cache = found["cache"]
     tools.append(("cache", f"none: {cache['reason']}" if cache["reason"] else
                   f"{cache['path']}: {cache['entries']} entries, {_bytes(cache['bytes'])}"))

@@ -134,8 +134,7 @@ static smelt_status look_in_path(struct clang *clang) {
                 clang->path, line, REQUIRED_MAJOR);
 }
 
-/* smelt's own clang, where this build has it. */
-static bool find_own(struct clang *clang) {
+bool clang_find_own(struct clang *clang) {
     if (!companion_find(COMPANION_CC1, clang->path) || !is_program(clang->path)) return false;
     identify(clang);
     return true;
@@ -144,7 +143,7 @@ static bool find_own(struct clang *clang) {
 static smelt_status look_for(struct clang *clang) {
     const char *named = getenv("SMELT_CLANG");
     if (named && *named) return look_for_named(named, clang);
-    return find_own(clang) ? SMELT_OK : look_in_path(clang);
+    return clang_find_own(clang) ? SMELT_OK : look_in_path(clang);
 }
 
 /* The last find, kept while SMELT_CLANG, PATH and the program's file stay the same. */
@@ -205,7 +204,7 @@ smelt_status clang_find_or_recall(struct clang *clang) {
 
 bool clang_find_maker(const struct clang *clang, struct clang *maker) {
     char wanted[256], line[256];
-    if (!find_own(maker)) return false;
+    if (!clang_find_own(maker)) return false;
     if (same(maker->identity, clang->identity)) return true;
     clang_version(clang, wanted);
     clang_version(maker, line);

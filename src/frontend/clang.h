@@ -24,6 +24,9 @@ smelt_status clang_find_or_recall(struct clang *clang);
 /* The first line of its version: "Debian clang version 19.1.7"; "" if it cannot be run. */
 void clang_version(const struct clang *clang, char line[256]);
 
+/* smelt-cc1, where this build has it; otherwise `path` is where it would be. */
+bool clang_find_own(struct clang *clang);
+
 /* smelt-cc1, if it is there and of exactly the same version: the prelude that it precompiles is read faster,
  * and `clang` can read it. */
 bool clang_find_maker(const struct clang *clang, struct clang *maker);

@@ -17,13 +17,20 @@ extern const char prelude_macros[];
 /* A hash of a prelude's text. */
 struct hash prelude_hash(enum prelude prelude);
 
-/* The path of the precompiled prelude for this clang and mode, compiled if it is missing or damaged in the
- * cache; "" without a cache. Its contents are checked once per process, or now if `suspected`: after clang
- * failed. */
+/* The path of the precompiled prelude for this clang and mode: installed with smelt-cc1, or in the cache,
+ * where it is compiled if it is missing or damaged; "" without either. Its contents are checked once per
+ * process, or now if `suspected`: after clang failed. */
 smelt_status prelude_precompiled(const struct clang *clang, enum prelude prelude, smelt_math_mode math,
                                  bool suspected, char path[4096]);
 
 /* True if the image exists and is intact. */
 bool prelude_is_whole(const char *path);
+
+/* The name, near libsmelt, of the image that an installation of smelt-cc1 has of the prelude; NULL: of this
+ * mode there is none. */
+const char *prelude_installed_name(enum prelude prelude, smelt_math_mode math);
+
+/* Writes such an image: a step of the build (precompile/). */
+smelt_status prelude_write_installed(enum prelude prelude, smelt_math_mode math, const char *path);
 
 #endif

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from elf import dynamic, elf_files, search_paths
-from support import COMPILER, EXP_BODY, SMELT, SONAME, expect, expect_equal, expect_exp, run_tests
+from support import COMPILER, EXP_BODY, HAS_CC1, SMELT, SONAME, entries, expect, expect_equal, expect_exp, run_tests
 
 BUILD = os.path.dirname(os.path.dirname(SMELT))
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -20,8 +20,9 @@ TREE = {
     "lib/cmake/smelt/smeltTargets.cmake", "lib/cmake/smelt/smeltTargets-CONFIGURATION.cmake", "share/man/man1/smelt.1",
     "share/bash-completion/completions/smelt", "share/zsh/site-functions/_smelt", "share/fish/vendor_completions.d/smelt.fish",
     "share/doc/smelt/CHANGELOG.md", "share/doc/smelt/CONTRIBUTING.md", "share/doc/smelt/LICENSE",
-    "share/doc/smelt/README.md", "share/doc/smelt/licenses/xxHash.txt",
+    "share/doc/smelt/README.md",
 }
+PRELUDES = {"metal-safe.pch", "mlx-safe.pch"} if HAS_CC1 else set()
 
 
 def setting(name):
@@ -65,6 +66,8 @@ def test_everything_lies_in_the_gnu_directories(scratch):
     found = files_below(install(scratch.path + "/tree"))
     configuration = setting("CMAKE_BUILD_TYPE").lower()
     wanted = {name.replace("VERSION", version()).replace("CONFIGURATION", configuration) for name in TREE}
+    wanted |= {"lib/smelt/" + name for name in PRELUDES}
+    wanted |= {"share/doc/smelt/licenses/" + name for name in os.listdir(os.path.join(SOURCES, "licenses"))}
     wanted |= {os.path.join("include", name) for name in names_in("include", "smelt")}
     wanted |= {os.path.join("share/doc/smelt/docs", name) for name in os.listdir(os.path.join(SOURCES, "docs"))}
     expect_equal(sorted(wanted - found), [], "what is missing")
@@ -106,6 +109,62 @@ def test_a_linked_library_finds_the_compiler(scratch):
     os.symlink(os.path.join(tree, "lib", SONAME), os.path.join(scratch.path, "own/lib", SONAME))
     done, output = scratch.run_exp(smelt=command, SMELT_CACHE_DIR=CACHE or scratch.cache, body=EXP_BODY + f"// {scratch.path}\n")
     expect_exp(done, output)
+
+
+def preludes_compiled(scratch, tree, what, *options):
+    """How many preludes the first kernel compiles, with an installed tree and an empty cache."""
+    scratch.cache = os.path.join(scratch.path, what.replace(" ", "-"))
+    done, output = scratch.run_exp(smelt=os.path.join(tree, "bin/smelt"), extra=options)
+    expect_exp(done, output, what)
+    return len(entries(scratch, "pch"))
+
+
+def test_the_installed_prelude_is_used(scratch):
+    if not PRELUDES:
+        return "skipped: this build has no smelt-cc1"
+    tree = installed(scratch)
+    expect_equal(preludes_compiled(scratch, tree, "the default mode"), 0, "the number of preludes compiled with it in place")
+    expect_equal(preludes_compiled(scratch, tree, "fast math", "--math", "fast"), 1, "the number of preludes compiled for fast math")
+
+
+def test_an_installed_prelude_that_does_not_fit_is_not_used(scratch):
+    if not PRELUDES:
+        return "skipped: this build has no smelt-cc1"
+    tree = installed(scratch)
+    mlx, metal = (os.path.join(tree, "lib/smelt", name) for name in ("mlx-safe.pch", "metal-safe.pch"))
+    kept = shutil.copy(mlx, scratch.out)
+    for what, damage in (("another prelude's image", lambda: shutil.copy(metal, mlx)),
+                         ("a flipped bit", lambda: flip(mlx, 5000)),
+                         ("a cut", lambda: os.truncate(mlx, 1 << 20)),
+                         ("an empty file", lambda: os.truncate(mlx, 0)),
+                         ("no file", lambda: os.unlink(mlx))):
+        shutil.copy(kept, mlx)
+        damage()
+        expect_equal(preludes_compiled(scratch, tree, what), 1, f"the number of preludes compiled after {what}")
+
+
+def flip(path, position):
+    with open(path, "r+b") as file:
+        file.seek(position)
+        byte = file.read(1)[0]
+        file.seek(position)
+        file.write(bytes([byte ^ 16]))
+
+
+def test_the_installed_prelude_is_the_same_from_every_build(scratch):
+    """It depends neither on folders nor on who builds it."""
+    if not PRELUDES:
+        return "skipped: this build has no smelt-cc1"
+    for name in ("here/prelude", "here/lib", "out/images"):
+        os.makedirs(os.path.join(scratch.path, name))
+    program = shutil.copy(os.path.join(BUILD, "prelude/smelt_precompile"), os.path.join(scratch.path, "here/prelude"))
+    shutil.copy(os.path.join(BUILD, "lib/smelt-cc1"), os.path.join(scratch.path, "here/lib"))
+    images = os.path.join(scratch.out, "images")
+    done = subprocess.run([program, images], cwd=scratch.out, env={"HOME": "/nowhere"}, capture_output=True, text=True, check=False)
+    expect_equal((done.returncode, done.stderr), (0, ""), "status and messages of smelt_precompile")
+    for name in sorted(PRELUDES):
+        with open(os.path.join(images, name), "rb") as first, open(os.path.join(BUILD, "prelude/images", name), "rb") as second:
+            expect(first.read() == second.read(), f"{name} differs from the build's")
 
 
 def sanitizer():

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Tries a clone of this checkout on fresh Debian systems: its suite, and the Debian package it makes.
+"""Tries a clone of this checkout on fresh Debian systems: its suite, the Debian package it makes, and the wheel.
 
-    tests/long/bare_systems.py [--release bookworm|trixie]… [--part suite|package]… [--only REGEX] [--folder FOLDER] [--jobs N]
+    tests/long/bare_systems.py [--release bookworm|trixie]… [--part suite|package|wheel]… [--only REGEX] [--folder FOLDER]
+                               [--jobs N] [--wheel FILE]
 
 Needs root, debootstrap and a network. Each system is bootstrapped with nothing but apt. `suite` clones the last commit
 there, with nothing next to it, and runs `make check` (with --only: the tests whose names fit). `package` runs `make deb`,
-installs the result on another fresh system with what it depends on and nothing else, and tries it there. The mirror, the
-name servers and pip's settings are this machine's. Systems are kept in FOLDER for the next run, where one is given, with
+installs the result on another fresh system with what it depends on and nothing else, and tries it there. `wheel` installs
+the wheel (FILE, or what `make wheel` gives on the older release) with pip on a system with nothing but python3 and
+python3-venv, and runs the README's first kernel. The mirror, the name servers and pip's settings are this machine's. Systems are kept in FOLDER for the next run, where one is given, with
 the log of each step. Mounts live in a namespace of their own and go with the last process.
 Exit status: 0 all is well, 1 something failed, 77 it cannot be tried here.
 """
@@ -44,6 +46,28 @@ apt-get purge -y smelt
 left=$(find /usr/include /usr/lib /usr/bin /usr/share -name '*smelt*')
 test -z "$left" || { echo "left behind: $left"; exit 1; }
 echo 'the package works'
+"""
+
+WHEEL_SMOKE = r"""set -eu
+for tool in cc gcc clang clang-19 ld; do
+    ! command -v $tool || { echo "$tool is there: the system is not bare"; exit 1; }
+done
+cd /tmp
+python3 -m venv environment
+environment/bin/pip install --quiet --disable-pip-version-check ./smelt-*.whl numpy
+environment/bin/python first.py > found.txt
+diff found.txt wanted.txt
+environment/bin/python -m smelt.doctor > doctor.txt || { cat doctor.txt; exit 1; }
+grep -F smelt-cc1 doctor.txt
+left=$(find /root/.cache/smelt -name '*.pch')
+test -z "$left" || { echo "the prelude was compiled: $left"; exit 1; }
+printf 'kernel void twice(device float *x [[buffer(0)]], uint i [[thread_position_in_grid]]) { x[i] *= 2; }\n' > twice.metal
+environment/bin/smelt run twice.metal -b 0:out:float32:4 --grid 4 | grep -F '[0, 0, 0, 0]'
+environment/bin/smelt build twice.metal -o twice.smeltlib --target cpu,sm_80
+environment/bin/pip uninstall --quiet --yes smelt
+left=$(find environment -name '*smelt*')
+test -z "$left" || { echo "left behind: $left"; exit 1; }
+echo 'the wheel works'
 """
 
 
@@ -176,7 +200,37 @@ def try_package(folder, release, _):
     return [package.name]
 
 
-PARTS = {"suite": try_suite, "package": try_package}
+def build_wheel(folder):
+    """The wheel, built once, on the older release."""
+    kept = folder / "wheel"
+    if not list(kept.glob("*.whl")):
+        builder = fresh(folder, RELEASES[0], "wheel-build")
+        clone(builder)
+        enter(builder, folder / "wheel-build.log", apt("git make") + "cd /smelt && make wheel")
+        built, = (builder / "smelt/build-wheel").glob("*.whl")
+        kept.mkdir(exist_ok=True)
+        shutil.copy(built, kept)
+    wheel, = kept.glob("*.whl")
+    return wheel
+
+
+def first_kernel():
+    """The README's first program, and what the README says it prints."""
+    text = (SOURCES / "README.md").read_text(encoding="utf-8")
+    return re.search(r"```python\n(.*?)```\n```text\n(.*?)```", text, flags=re.DOTALL).groups()
+
+
+def try_wheel(folder, release, options):
+    wheel = options.wheel or build_wheel(folder)
+    root = fresh(folder, release, "wheel")
+    shutil.copy(wheel, root / "tmp")
+    for name, text in zip(("first.py", "wanted.txt"), first_kernel()):
+        (root / "tmp" / name).write_text(text, encoding="utf-8")
+    enter(root, folder / f"{release}.wheel.log", apt("python3 python3-venv") + WHEEL_SMOKE)
+    return [wheel.name]
+
+
+PARTS = {"suite": try_suite, "package": try_package, "wheel": try_wheel}
 
 
 def parse():
@@ -186,6 +240,7 @@ def parse():
     parser.add_argument("--only", default="", metavar="REGEX")
     parser.add_argument("--folder", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--wheel", type=pathlib.Path, metavar="FILE")
     return parser.parse_args()
 
 

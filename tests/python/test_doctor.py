@@ -60,6 +60,17 @@ def test_it_names_clang_and_llvm(healthy):
     assert os.path.basename(healthy["llvm"]["path"]) in ("smelt-cc1", "libsmelt_compiler.so")
 
 
+def test_it_says_which_compiler_is_used(without_cc1):
+    own = (pathlib.Path(os.environ["SMELT_BUILD"]) / "lib" / "smelt-cc1").exists()
+    for changes, wanted in (({"SMELT_CLANG": None}, "smelt-cc1" if own else "clang and LLVM"),
+                            ({"SMELT_CLANG": "clang-19"}, "clang and smelt-cc1" if own else "clang and LLVM"),
+                            ({"SMELT_CLANG": None, "LD_LIBRARY_PATH": without_cc1}, "clang and LLVM")):
+        assert ask_for_report(0, **changes)["compiler"] == wanted
+    assert ask_for_report(1, SMELT_CLANG="/no/such/clang")["compiler"] is None
+    line = next(line for line in ask(SMELT_CLANG="clang-19").stdout.splitlines() if line.startswith("  compiler "))
+    assert line.startswith("  compiler   the clang that SMELT_CLANG names, and smelt-cc1" if own else "  compiler   the system's clang and LLVM")
+
+
 def test_it_names_the_cache_in_use(healthy):
     cache = healthy["cache"]
     if "SMELT_CACHE_DIR" in os.environ:

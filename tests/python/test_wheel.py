@@ -15,6 +15,7 @@ import zipfile
 
 import pytest
 
+PRELUDES = {"smelt/lib/metal-safe.pch", "smelt/lib/mlx-safe.pch"}
 SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
 
 
@@ -76,7 +77,11 @@ def test_names_and_version_are_of_the_header(wheel, source_folder):
     metadata = email.message_from_bytes(wheel.read(f"smelt-{version}.dist-info/METADATA"))
     assert (metadata["Name"], metadata["Version"], metadata["Requires-Python"]) == ("smelt", version, ">=3.11")
     assert metadata["License-Expression"] == "MIT"
-    assert {"LICENSE", "licenses/xxHash.txt"} <= set(metadata.get_all("License-File"))
+    texts = {f"licenses/{path.name}" for path in (pathlib.Path(source_folder) / "licenses").iterdir()}
+    assert "licenses/LLVM.txt" in texts
+    assert set(metadata.get_all("License-File")) == {"LICENSE", *texts}
+    below = f"smelt-{version}.dist-info/licenses/"
+    assert {below + name for name in ("LICENSE", *texts)} <= set(wheel.namelist())
 
 
 def test_the_wheel_holds_the_package_and_its_libraries(wheel, source_folder):
@@ -89,6 +94,8 @@ def test_the_wheel_holds_the_package_and_its_libraries(wheel, source_folder):
     compilers = {"smelt/lib/smelt-cc1", "smelt/lib/libsmelt_compiler.so"}
     wanted |= compilers & set(wheel.namelist())
     assert len(wanted & compilers) == 1
+    if "smelt/lib/smelt-cc1" in wanted:
+        wanted |= PRELUDES
     assert {name for name in wheel.namelist() if ".dist-info/" not in name} == wanted
     assert "smelt/py.typed" in wanted
     scripts = configparser.ConfigParser()
@@ -148,6 +155,17 @@ def test_the_installed_package_s_doctor_runs_kernels(installed, tmp_path):
     found = json.loads(done.stdout)
     assert found["llvm"]["path"].endswith(("/smelt/lib/smelt-cc1", "/smelt/lib/libsmelt_compiler.so"))
     assert set(found["packages"].values()) == {None}
+
+
+def test_the_first_kernel_compiles_no_prelude(installed, wheel, tmp_path):
+    if "smelt/lib/smelt-cc1" not in wheel.namelist():
+        pytest.skip("the wheel has no smelt-cc1")
+    body = tmp_path / "one.body"
+    body.write_text("out[0] = 1;\n", encoding="utf-8")
+    done = run_away([installed / "bin" / "smelt", "run", "--body", body, "-o", "out:float32:1", "--grid", "1", "--threadgroup", "1"],
+                    tmp_path, SMELT_CACHE_DIR=str(tmp_path / "cache"), SMELT_CLANG="")
+    assert done.returncode == 0, done.stderr
+    assert [path.suffix for path in (tmp_path / "cache").iterdir() if path.suffix == ".pch"] == []
 
 
 def test_a_build_without_llvm_names_the_debian_package(source_folder, tmp_path):
