@@ -69,6 +69,10 @@ template <class V, class A> inline constexpr bool fits = shape<A>::size == 0 ? s
 template <class V, class... A> struct whole_vector : metal::enable_if<shape<V>::size != 0 && shape<V>::mask == 8 && (fits<V, A> && ...), metal::vec<typename shape<V>::element, shape<V>::size ? shape<V>::size : 2>> {};
 template <class... A> using integers_t = typename whole_vector<typename first_vector<A...>::type, A...>::type;
 
+// bfloat, where B is bfloat. Metal has no functions of bfloat alone that a program could define a second time, as MLX does
+// in namespace metal: here they are templates, which rank before a program's own templates and behind its functions.
+template <class B> using bfloat_t = metal::enable_if_t<__is_same(B, bfloat), bfloat>;
+
 // The floating vector type of a call: absent for scalars and for vectors of integers.
 template <class... A> using vector_t = metal::enable_if_t<shape<real_t<A...>>::size != 0, real_t<A...>>;
 
@@ -115,7 +119,9 @@ METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec
 #define __SMELT_MATH_1(name, F, type)                                                                        \
   METAL_FUNC float name(float x) { return F(x); }                                                            \
   METAL_FUNC half name(half x) { return (half)F((float)x); }                                                 \
-  METAL_FUNC bfloat name(bfloat x) { return (bfloat)F((float)x); }                                           \
+  template <class B> METAL_FUNC __smelt_rank __smelt_float::bfloat_t<B> name(B x) {                          \
+    return (bfloat)F((float)x);                                                                              \
+  }                                                                                                          \
   template <class A, class... Z> METAL_FUNC __smelt_float::type<A> name(A x, __smelt_float::none_t<Z>...) {  \
     return __smelt_float::apply<F, __smelt_float::type<A>>((__smelt_float::type<A>)x);                       \
   }                                                                                                          \
@@ -125,7 +131,9 @@ METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec
 #define __SMELT_MATH_2(name, F, type)                                                                        \
   METAL_FUNC float name(float x, float y) { return F(x, y); }                                                \
   METAL_FUNC half name(half x, half y) { return (half)F((float)x, (float)y); }                               \
-  METAL_FUNC bfloat name(bfloat x, bfloat y) { return (bfloat)F((float)x, (float)y); }                       \
+  template <class B> METAL_FUNC __smelt_rank __smelt_float::bfloat_t<B> name(B x, B y) {                     \
+    return (bfloat)F((float)x, (float)y);                                                                    \
+  }                                                                                                          \
   template <class A, class B, class... Z>                                                                    \
   METAL_FUNC __smelt_float::type<A, B> name(A x, B y, __smelt_float::none_t<Z>...) {                         \
     using R = __smelt_float::type<A, B>;                                                                     \
@@ -138,7 +146,9 @@ METAL_FUNC metal::vec<T, N> each_with(F f, const metal::vec<T, N> &a, metal::vec
 #define __SMELT_MATH_3(name, F, type)                                                                        \
   METAL_FUNC float name(float x, float y, float z) { return F(x, y, z); }                                    \
   METAL_FUNC half name(half x, half y, half z) { return (half)F((float)x, (float)y, (float)z); }             \
-  METAL_FUNC bfloat name(bfloat x, bfloat y, bfloat z) { return (bfloat)F((float)x, (float)y, (float)z); }   \
+  template <class B> METAL_FUNC __smelt_rank __smelt_float::bfloat_t<B> name(B x, B y, B z) {                \
+    return (bfloat)F((float)x, (float)y, (float)z);                                                          \
+  }                                                                                                          \
   template <class A, class B, class C, class... Z>                                                           \
   METAL_FUNC __smelt_float::type<A, B, C> name(A x, B y, C z, __smelt_float::none_t<Z>...) {                 \
     using R = __smelt_float::type<A, B, C>;                                                                  \

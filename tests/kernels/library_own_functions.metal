@@ -1,6 +1,6 @@
 // Functions of a program with the names of Metal's: on integers, on its own types, in a namespace of its own.
-// run: own_functions -b 0:out:int32:24 --grid 1
-// expect buffer 0: 1, 2, -3, 32, 14, 77, 27, 1, -1, 5, 6, 7, 40, 41, 9, 1, 3, 12, 4, 21, 2, 5, 1, 8
+// run: own_functions -b 0:out:int32:29 --grid 1
+// expect buffer 0: 1, 2, -3, 32, 14, 77, 27, 1, -1, 5, 6, 7, 40, 41, 9, 1, 3, 12, 4, 21, 2, 5, 1, 8, 41, 3, 41, 5, 2
 #include <metal_stdlib>
 using namespace metal;
 
@@ -32,6 +32,15 @@ static int of_vectors(float2 v) { return (int)(abs(v).x + saturate(v).y); }
 static int normal(float3 v) { return (int)normalize(v).x; }
 }
 
+// As MLX does: Metal has no function of bfloat alone that this could be a second definition of.
+namespace metal {
+METAL_FUNC bfloat abs(bfloat x) { return bfloat(41.0f); }
+METAL_FUNC bfloat max(bfloat x, bfloat y) { return bfloat(3.0f); }
+namespace precise {
+METAL_FUNC bfloat fract(bfloat x) { return bfloat(5.0f); }
+}
+}
+
 kernel void own_functions(device int *out [[buffer(0)]]) {
   short3 c = cross(short3(2, 1, 0), short3(0, 1, 0) + short3(1, 0, 1));
   int3 v(1, 2, 3);
@@ -51,4 +60,7 @@ kernel void own_functions(device int *out [[buffer(0)]]) {
   out[i++] = floor(1); out[i++] = (int)floor(5.75f);
   out[i++] = (int)fma(uint4(1), uint4(2), uint4(3)).x - 4;
   out[i++] = own::of_vectors(float2(3, 1)) + own::normal(float3(2));
+  bfloat b16 = bfloat(-2.5f);
+  out[i++] = (int)(float)abs(b16); out[i++] = (int)(float)max(b16, b16); out[i++] = (int)(float)metal::abs(b16);
+  out[i++] = (int)(float)precise::fract(b16); out[i++] = -(int)(float)(floor(b16) + bfloat(1.0f));
 }
