@@ -1,10 +1,10 @@
-/* Vectors may lie less aligned than their types say, down to the alignment of their elements: kernels cast
- * pointers to elements into pointers to vectors, and Metal's hardware takes them.
+/* Vectors may be less aligned than their types claim, down to the alignment of their elements: kernels cast
+ * pointers to elements into pointers to vectors, which Metal's hardware accepts.
  *
- * Vectors of the prelude are structs, so that an access moves one element, and a copy several. What clang
- * claims of their alignment becomes what is true: that of the elements. Where an address is known LLVM finds
- * out the rest (infer-alignment). CPUs take any address, in instructions of 16 bytes too when they are told.
- * On GPUs claims stay until compiler/ptx/align.c settles them.
+ * Vectors of the prelude are structs, so an access moves one element and a copy moves several. Their
+ * alignment, as clang claims it, is reduced to that of the elements. Where an address is known, LLVM infers
+ * the actual alignment (infer-alignment). CPUs accept any address, also in 16-byte instructions if the code
+ * says so. On GPUs the claims stay until compiler/ptx/align.c resolves them.
  *
  * Maintains: what the code does. */
 #include "compiler/pass.h"
@@ -51,13 +51,14 @@ static bool is_memory_call(LLVMValueRef instruction) {
            strncmp(name, "llvm.memset.", 12) == 0;
 }
 
-/* ---- What references and `this` promise. That words can be loaded there is of use; more is not true. */
+/* ---- Attributes of references and `this`. That words can be loaded from there is useful; the rest is not
+ * true. */
 
 static LLVMAttributeRef align_of(struct unit *unit, unsigned bytes) {
     return LLVMCreateEnumAttribute(unit->context, LLVMGetEnumAttributeKindForName("align", 5), bytes);
 }
 
-/* Objects that are passed by value lie where the caller put them. */
+/* Objects passed by value lie where the caller put them. */
 static bool promises_too_much(LLVMAttributeRef (*get)(LLVMValueRef, LLVMAttributeIndex, unsigned),
                               LLVMValueRef of, unsigned index) {
     LLVMAttributeRef align = get(of, index, LLVMGetEnumAttributeKindForName("align", 5));
@@ -104,12 +105,13 @@ static void set_claim(struct unit *unit, LLVMValueRef call, unsigned argument, u
     LLVMAddCallSiteAttribute(call, argument + 1, align_of(unit, bytes));
 }
 
-/* What a vector that claims so much has for elements at least: four of them, or two of eight bytes. */
+/* The least alignment of the elements of a vector that claims this much: it has at least four elements, or
+ * two of eight bytes. */
 static unsigned least_element(unsigned claimed) {
     return claimed >= 16 ? 4 : claimed >= 8 ? 2 : 1;
 }
 
-/* Of the objects that are copied or filled, as far as a type is known on either side. */
+/* The alignment of the copied or filled objects, as far as a type is known on either side. */
 unsigned alignment_of_copy(struct unit *unit, LLVMValueRef call) {
     bool copy = strncmp(called_name(call), "llvm.memset.", 12) != 0;
     unsigned known = least_element(claimed_by(call, 0));

@@ -1,9 +1,11 @@
-/* bfloat arithmetic as float arithmetic with exact rounding back, in integer instructions every target has:
- * the native conversions differ between CPUs (some flush subnormals) and others call a library. Floats become
- * integers as saturate.c says, half by way of float. What is only moved is moved as bits (bits.c).
+/* bfloat arithmetic becomes float arithmetic with exact rounding back, in integer instructions that every
+ * target has: native conversions differ between CPUs (some flush subnormals), and others call a library.
+ * Floats become integers as described in saturate.c; half goes through float. Values that are only moved are
+ * moved as bits (bits.c).
  *
- * Requires: the entry optimised. Establishes: no instruction computes with bfloats, and none but arguments,
- * results of calls and parts of structures has the type: what follows cannot make any of it anew. */
+ * Requires: the optimised entry. Establishes: no instruction computes with bfloats, and only arguments,
+ * results of calls and parts of structures have the type, so that later passes cannot create bfloat
+ * arithmetic. */
 #include "compiler/pass.h"
 
 #include <string.h>
@@ -27,11 +29,11 @@ static LLVMValueRef widen(struct unit *unit, LLVMValueRef value) {
     return LLVMBuildBitCast(b, high, float_type(unit), "");
 }
 
-/* Round to nearest even: add half a unit, minus one where the kept part is even; a NaN stays one, quiet. */
+/* Rounds to nearest even: adds half a unit, minus one if the kept part is even. A NaN stays a NaN, quiet. */
 static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     LLVMBuilderRef b = unit->builder;
-    /* GPUs do it in one instruction, exactly. LLVM 19 has it as an intrinsic, too, and then cannot take its
-     * result for another type of 16 bits. */
+    /* GPUs have one exact instruction for it. LLVM 19 also has an intrinsic, but then cannot reuse its result
+     * as another 16-bit type. */
     if (unit->target->converts_bfloat) {
         LLVMTypeRef half = LLVMInt16TypeInContext(unit->context);
         LLVMValueRef own = build_assembly(unit, "cvt.rn.bf16.f32 $0, $1;", "=h,f", half, &value, 1, false);
@@ -49,9 +51,8 @@ static LLVMValueRef narrow(struct unit *unit, LLVMValueRef value) {
     return LLVMBuildBitCast(b, high, bfloat_type(unit), "");
 }
 
-/* An integer as a float from which narrow() rounds as if from the integer itself. Up to 24 bits the float is
- * exact. Wider ones pass through double, and are rounded to odd on the way: what is lost leaves its mark in
- * the last bit. */
+/* An integer as a float that narrow() rounds as if from the integer itself. Up to 24 bits, the float is
+ * exact. Wider integers pass through double and are rounded to odd first: the lost bits set the last bit. */
 static LLVMValueRef integer_as_float(struct unit *unit, LLVMValueRef value, bool is_signed) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(value), real = LLVMDoubleTypeInContext(unit->context);
@@ -60,8 +61,7 @@ static LLVMValueRef integer_as_float(struct unit *unit, LLVMValueRef value, bool
         return is_signed ? LLVMBuildSIToFP(b, value, float_type(unit), "")
                          : LLVMBuildUIToFP(b, value, float_type(unit), "");
     if (width > 32) {
-        /* Twelve bits fewer fit in a double's 53; whether any of them was set goes into the lowest that
-         * stays. */
+        /* Twelve bits fewer fit in a double's 53; the lowest bit kept records whether any of them was set. */
         LLVMValueRef zero = LLVMConstNull(type);
         LLVMValueRef low = LLVMBuildAnd(b, value, LLVMConstInt(type, 0xfff, false), "");
         LLVMValueRef high = LLVMBuildAnd(b, value, LLVMConstInt(type, ~0xfffull, true), "");
@@ -93,7 +93,7 @@ static LLVMValueRef operand_as_float(struct unit *unit, LLVMValueRef instruction
 }
 
 static LLVMValueRef lower_call(struct unit *unit, LLVMValueRef call) {
-    /* Intrinsics on bfloat such as llvm.fabs.bf16: the float one, rounded. */
+    /* Intrinsics on bfloat, such as llvm.fabs.bf16: the float intrinsic, rounded. */
     const char *name = called_name(call);
     const char *suffix = strstr(name, ".bf16");
     if (strncmp(name, "llvm.", 5) != 0 || !suffix) return NULL;
@@ -112,7 +112,7 @@ static LLVMValueRef lower_call(struct unit *unit, LLVMValueRef call) {
     return narrow(unit, build_intrinsic(unit, base, float_type(unit), arguments, count));
 }
 
-/* double → bfloat in one rounding: by way of float rounded to odd would be needed; kernels have no double. */
+/* double to bfloat would need rounding to odd in float first; kernels have no double. */
 static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
     LLVMBuilderRef b = unit->builder;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
@@ -154,8 +154,7 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
         return narrow(unit, integer_as_float(unit, LLVMGetOperand(i, 0), opcode == LLVMSIToFP));
     case LLVMCall: {
         if (result) return lower_call(unit, i);
-        /* Of the same class as float: exponents, subnormal numbers and the quiet bit stand where float's do.
-         */
+        /* The class is the same in float: exponent, subnormals and the quiet bit have the same positions. */
         if (operand && strncmp(called_name(i), "llvm.is.fpclass.", 16) == 0) {
             LLVMTypeRef type = float_type(unit);
             unsigned id = LLVMLookupIntrinsicID("llvm.is.fpclass", 15);
@@ -163,7 +162,7 @@ static LLVMValueRef lower(struct unit *unit, LLVMValueRef i) {
             LLVMValueRef arguments[2] = {widen(unit, LLVMGetOperand(i, 0)), LLVMGetOperand(i, 1)};
             return LLVMBuildCall2(b, LLVMGlobalGetValueType(function), function, arguments, 2, "");
         }
-        /* llvm.fptosi.sat.i32.bf16 and the like, of half and float too. */
+        /* llvm.fptosi.sat.i32.bf16 and similar, also of half and float. */
         const char *name = called_name(i);
         bool to_signed = strncmp(name, "llvm.fptosi.sat.", 16) == 0;
         if (!to_signed && strncmp(name, "llvm.fptoui.sat.", 16) != 0) return NULL;
@@ -219,7 +218,7 @@ static bool has_vector_arithmetic(LLVMValueRef function) {
     return false;
 }
 
-/* The optimiser joins a structure's members, and sums them two at a time. */
+/* The optimiser joins the members of a structure into vectors and adds two at a time. */
 static smelt_status split_vectors(struct unit *unit) {
     bool found = false;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))

@@ -1,6 +1,6 @@
-/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image and removes it. Once
- * function constants are folded, __smelt_guards says which of them are there; and in the end what the code
- * does not use need not be bound. */
+/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image, and removes it. Once
+ * function constants are folded, __smelt_guards tells which parameters exist. Finally, parameters that the
+ * code does not use need not be bound. */
 #include "compiler/pass.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ smelt_status pass_bindings(struct unit *unit) {
         if (binding.kind == 0) break;
         image->bindings[image->binding_count++] = binding;
     }
-    /* llvm.compiler.used holds it and the entry: neither needs holding from here on. */
+    /* llvm.compiler.used keeps it and the entry; neither needs this any longer. */
     LLVMValueRef used = LLVMGetNamedGlobal(unit->module, "llvm.compiler.used");
     if (used) LLVMDeleteGlobal(used);
     LLVMSetLinkage(table, LLVMInternalLinkage);
@@ -48,7 +48,7 @@ smelt_status pass_guarded_bindings(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* Does the code take the address of this binding? */
+/* Whether the code takes the address of this binding. */
 static bool is_addressed(struct unit *unit, const struct binding *binding) {
     enum intrinsic address =
         binding->kind == BINDING_BUFFER ? INTRINSIC_BUFFER_ADDRESS : INTRINSIC_THREADGROUP_ADDRESS;
@@ -85,7 +85,7 @@ static smelt_status read_required(struct unit *unit, LLVMValueRef call) {
     return SMELT_OK;
 }
 
-/* The call stays until the engine lowers the code: what it counts of instructions decides a gang's size. */
+/* The call stays until the engine lowers the code: the number of instructions determines a gang's size. */
 static smelt_status read_most(struct unit *unit, LLVMValueRef call) {
     uint64_t count;
     if (!is_constant_integer(LLVMGetOperand(call, 0), &count) || count > UINT32_MAX)

@@ -46,7 +46,8 @@ static const char *type_name(smelt_dtype dtype) {
     return "none";
 }
 
-/* Whether a whole number, `negative` or with the bits of an unsigned one, is a value of an integer type. */
+/* Whether a whole number (negative, or given by the bits of an unsigned one) is a value of an integer type.
+ */
 static bool holds(smelt_dtype dtype, bool negative, uint64_t bits) {
     bool is_signed = dtype >= SMELT_INT8 && dtype <= SMELT_INT64;
     unsigned width = 8u << (unsigned)(dtype - (is_signed ? SMELT_INT8 : SMELT_UINT8));
@@ -55,8 +56,7 @@ static bool holds(smelt_dtype dtype, bool negative, uint64_t bits) {
     return is_signed ? bits < half : bits <= half - 1 + half;
 }
 
-/* Component `i` of what was given, as an element of LLVM's type `type`; NULL: it is none of dtype's values.
- */
+/* Component `i` of the given value, as an element of LLVM's type `type`; NULL: not a value of dtype. */
 static LLVMValueRef component_as(LLVMTypeRef type, smelt_dtype dtype, const smelt_constant *given, int i) {
     bool vector = given->count > 1, real = is_real(given->dtype);
     double number = vector ? given->value.reals[i] : given->value.real;
@@ -76,8 +76,8 @@ static LLVMValueRef component_as(LLVMTypeRef type, smelt_dtype dtype, const smel
     return holds(dtype, negative, (uint64_t)integer) ? LLVMConstInt(type, (uint64_t)integer, true) : NULL;
 }
 
-/* The components one after another in a type that holds them: a scalar, or a structure or array of them. NULL
- * if one does not fit. */
+/* The components as a value of a type that holds them: a scalar, or a structure or array of scalars. NULL if
+ * one does not fit. */
 static LLVMValueRef value_as(LLVMTypeRef type, struct constant_type wanted, const smelt_constant *given,
                              int *next) {
     LLVMTypeKind kind = LLVMGetTypeKind(type);
@@ -103,7 +103,7 @@ static struct constant_use *listed(struct unit *unit, long index) {
     return NULL;
 }
 
-/* Once an index. */
+/* Lists each index once. */
 static smelt_status list_constant(struct unit *unit, long index, const char *name, smelt_dtype dtype) {
     struct compile_result *result = unit->result;
     if (listed(unit, index)) return SMELT_OK;
@@ -117,7 +117,7 @@ static smelt_status list_constant(struct unit *unit, long index, const char *nam
     return SMELT_OK;
 }
 
-/* `blamed`: "<index> <name>", several with ; between. */
+/* `blamed`: "<index> <name>"; several are separated by semicolons. */
 static void mark_required(struct unit *unit, const char *blamed) {
     for (; blamed; blamed = strchr(blamed, ';')) {
         char *end;
@@ -128,7 +128,7 @@ static void mark_required(struct unit *unit, const char *blamed) {
     }
 }
 
-/* is_function_constant_defined(x) → whether a value was given. */
+/* is_function_constant_defined(x): whether a value was given. */
 static void fold_defined(struct unit *unit, LLVMValueRef global, bool defined) {
     LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_CONSTANT_DEFINED);
     if (!query) return;
@@ -145,7 +145,7 @@ static void fold_defined(struct unit *unit, LLVMValueRef global, bool defined) {
     }
 }
 
-/* The name without clang's \1, which says that an asm label is not mangled. */
+/* The name without clang's \1, which marks an asm label as not mangled. */
 static const char *symbol_name(LLVMValueRef global) {
     size_t length;
     const char *name = LLVMGetValueName2(global, &length);
@@ -179,7 +179,7 @@ static smelt_status read_index(struct unit *unit, const char *text, long *index)
     return SMELT_OK;
 }
 
-/* What smelt_constant_type_<index>_<k> says; `name` begins with the index. */
+/* The type from smelt_constant_type_<index>_<k>; `name` begins with the index. */
 static struct constant_type read_type(struct unit *unit, const char *name) {
     char prefix[64];
     snprintf(prefix, sizeof prefix, CONSTANT_TYPE_NAME "%.*s_", (int)strcspn(name, " "), name);
@@ -217,7 +217,7 @@ static smelt_status set_value(struct unit *unit, LLVMValueRef global) {
     TRY(list_constant(unit, index, word, type.dtype));
     fold_defined(unit, global, constant != NULL);
     if (!constant) {
-        /* Under the evaluated index, for messages. */
+        /* With the evaluated index, for messages. */
         char renamed[512];
         snprintf(renamed, sizeof renamed, CONSTANT_NAME "%ld %s", index, word);
         LLVMSetValueName2(global, renamed, strlen(renamed));
@@ -244,7 +244,7 @@ smelt_status pass_constants(struct unit *unit) {
 
 #define BLAME_BYTES 1024
 
-/* Adds to "<index> <name>;…" what still fits. */
+/* Adds as many of "<index> <name>;…" as fit. */
 static void add_blame(char blame[BLAME_BYTES], const char *blamed) {
     const char *last = strrchr(blamed, ';');
     size_t length = strlen(blame), count = last ? (size_t)(last - blamed) : strlen(blamed);
@@ -252,8 +252,8 @@ static void add_blame(char blame[BLAME_BYTES], const char *blamed) {
     snprintf(blame + length, BLAME_BYTES - length, "%s%.*s", length ? ";" : "", (int)count, blamed);
 }
 
-/* `blamed`: "<index> <name>", several with ; between, or the constant's own name where it is no function
- * constant's fault. */
+/* `blamed`: "<index> <name>", several separated by semicolons, or the constant's own name if no function
+ * constant is the cause. */
 static smelt_status refuse_unset(struct unit *unit, const char *blamed) {
     char *word;
     long index = strtol(blamed, &word, 10);
@@ -270,9 +270,9 @@ static smelt_status refuse_unset(struct unit *unit, const char *blamed) {
                      (int)strcspn(word, ";"), word);
 }
 
-/* What an initialiser that could not be evaluated would have stored to becomes a declaration that names the
- * function constants to blame. */
-/* Whether the instruction may write through its operand: a store's target, and what calls are given. */
+/* The targets of an initialiser that could not be evaluated become declarations whose names list the function
+ * constants that caused it. */
+/* Whether the instruction may write through its operand: the target of a store, or an argument of a call. */
 static bool is_written(LLVMValueRef instruction, int operand) {
     if (LLVMIsAStoreInst(instruction)) return operand == 1;
     if (!LLVMIsACallInst(instruction)) return false;
@@ -291,7 +291,7 @@ smelt_status constants_forget(struct unit *unit, LLVMValueRef initialiser) {
         if (has_prefix(symbol_name(operand), UNSET_PREFIX))
             add_blame(blame, symbol_name(operand) + strlen(UNSET_PREFIX));
     }
-    /* The ; keeps off what LLVM adds to a name that is taken. */
+    /* The semicolon separates the suffix that LLVM adds to a name in use. */
     char name[BLAME_BYTES + sizeof UNSET_PREFIX + 1];
     snprintf(name, sizeof name, UNSET_PREFIX "%s;", blame);
     FOR_EACH_BLOCK(block, initialiser)

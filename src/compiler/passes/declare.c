@@ -1,6 +1,7 @@
-/* Gives intrinsics their attributes, makes every function but the entry internal and inlined, and the first
- * contents of threadgroup variables open.
- * Requires: the module as clang wrote it. Establishes: after always-inline only intrinsics and library
+/* Gives intrinsics their attributes, makes every function except the entry internal and always inlined, and
+ * makes the initial contents of threadgroup variables undefined.
+ *
+ * Requires: the module as clang wrote it. Establishes: after always-inline, only intrinsics and library
  * functions are called. */
 #include "compiler/pass.h"
 
@@ -22,7 +23,7 @@ static void drop(LLVMValueRef function, const char *name) {
                                    LLVMGetEnumAttributeKindForName(name, strlen(name)));
 }
 
-/* LLVM's encoding of the memory attribute: two bits a location (read 1, write 2): arguments, inaccessible,
+/* LLVM's encoding of the memory attribute: two bits (read 1, write 2) per location: arguments, inaccessible,
  * other. */
 #define MEMORY_INACCESSIBLE (3u << 2)
 
@@ -40,8 +41,8 @@ static void declare_intrinsic(struct unit *unit, LLVMValueRef function, enum int
         drop(function, "convergent");
         add(unit, function, "willreturn");
         add(unit, function, "speculatable");
-        /* Their arguments are constants to the engines: two calls behind a branch must not become one with a
-         * choice of arguments. */
+        /* Engines need their arguments to be constants: two calls after a branch must not be merged into one
+         * with a selected argument. */
         add(unit, function, "nomerge");
     } else if (traits->purity != ORDERED) {
         LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -62,7 +63,7 @@ void declare_pure(struct unit *unit, LLVMValueRef function) {
     for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
 }
 
-/* What a kernel declares as __asm("air.…") is a function of prelude/smelt_air.h, if that has it. */
+/* A function that a kernel declares as __asm("air.…") is one of prelude/smelt_air.h, if that has it. */
 static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
     size_t length;
     const char *name = LLVMGetValueName2(declaration, &length);
@@ -88,11 +89,11 @@ static void clean_calls(LLVMValueRef function) {
     }
 }
 
-/* The dialect's threadgroup variables: prelude/smelt_dialect.h. */
+/* The address space of threadgroup variables: prelude/smelt_dialect.h. */
 #define THREADGROUP_SPACE 3
 
-/* They hold 0xff when a group begins, not the zeros of clang's initialiser: it may not count. GPUs leave open
- * what they hold. */
+/* They contain 0xff at the start of a group, not the zeros of clang's initialiser, which must have no effect.
+ * On GPUs the contents are undefined. */
 static void forget_initial_zeros(struct unit *unit) {
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
         if (LLVMGetPointerAddressSpace(LLVMTypeOf(g)) != THREADGROUP_SPACE || LLVMIsDeclaration(g)) continue;

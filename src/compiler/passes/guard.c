@@ -1,6 +1,6 @@
-/* Defines what C++ leaves undefined, before the optimiser may use it (DESIGN section 2):
- *   x / 0 = 0, x % 0 = x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; shift counts are taken modulo the width.
- * And fixes contraction: what clang allows to be fused within a statement becomes fma on every engine. */
+/* Defines what C++ leaves undefined, before the optimiser may use it (docs/semantics.md): x / 0 = 0, x % 0 =
+ * x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; shift counts are taken modulo the width. Also fixes
+ * contraction: what clang allows to be fused within a statement becomes fma on every engine. */
 #include "compiler/pass.h"
 
 #include <string.h>
@@ -60,8 +60,8 @@ static void fix_contraction(struct unit *unit, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* clang folds what C++ leaves undefined of literals (`1 << 40`) to poison, of which anything could come: both
- * engines take it for 0. Vectors under construction start as poison, and stay. */
+/* clang folds undefined operations on literals (`1 << 40`) to poison, which could become anything: both
+ * engines use 0. Vectors under construction start as poison, and stay. */
 static void drop_poison(LLVMValueRef instruction) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
     if (opcode == LLVMInsertElement || opcode == LLVMInsertValue || opcode == LLVMShuffleVector) return;

@@ -1,12 +1,11 @@
-/* Which lanes perform a simdgroup function together depends on the loops that it stands in: once leave.c and
- * part.c have said which these are, it stays so. In `if (c) s = simd_sum(x); if (c) return;` the sum belongs
- * to the rounds of the loop around it. LLVM, on CPUs more often than on GPUs, sees that those who come by the
- * sum return: it would lead them there at once, and the sum would stand behind the loop, for all who ever
- * leave.
+/* Which lanes perform a simdgroup function together depends on the loops around it. leave.c and part.c have
+ * determined these loops, and they must not change. In `if (c) s = simd_sum(x); if (c) return;` the sum
+ * belongs to the rounds of the loop around it. LLVM, on CPUs more often than on GPUs, sees that threads that
+ * execute the sum then return: it would move the sum behind the loop, for all threads that ever leave.
  *
- * Therefore LLVM does not learn by which condition such a loop is left: the condition goes through a function
- * that it knows nothing of, until no pass follows that could lead branches elsewhere. That costs something
- * only where some lanes perform a simdgroup function in some rounds, and some leave before others.
+ * Therefore the condition of such an exit is hidden from LLVM: it passes through a function with no known
+ * properties, until no remaining pass can redirect branches. This has a cost only if some lanes perform a
+ * simdgroup function in some rounds and some lanes leave before others.
  *
  * Requires: functions inlined. Maintains: all else. */
 #include "compiler/pass.h"
@@ -29,15 +28,15 @@ static bool lies_in(const struct flow *flow, int block, int outer) {
     return loop == outer;
 }
 
-/* ---- Do some lanes of a round perform what others do not? */
+/* ---- Whether some lanes of a round perform what others do not. */
 
-/* Per block of the loop: */
+/* By block of the loop: */
 struct deciding {
     const struct flow *flow;
     int loop;
-    bool *listed; /* who comes there decides who performs a simdgroup function */
-    bool *misses; /* from there a round may end without coming by a block */
-    bool *comes;  /* one of its ways must come by that block, */
+    bool *listed; /* branching here decides which threads perform a simdgroup function */
+    bool *misses; /* from here a round may end without reaching a certain block */
+    bool *comes;  /* one of its successors must lead to that block, */
     bool *passes; /* and one may miss it */
     int *blocks, count;
 };
@@ -51,7 +50,7 @@ static bool is_back_edge(const struct deciding *d, int from, int to) {
     return to == d->flow->loops[d->loop].header && lies_in(d->flow, from, d->loop);
 }
 
-/* Marks the blocks of the loop from which its header can be reached without coming by `block`. */
+/* Marks the blocks from which the loop's header can be reached without passing `block`. */
 static void find_misses(struct deciding *d, int block) {
     const struct flow *flow = d->flow;
     const struct flow_loop *l = &flow->loops[d->loop];
@@ -68,7 +67,8 @@ static void find_misses(struct deciding *d, int block) {
     }
 }
 
-/* Adds the blocks behind which it is decided whether a thread comes by `block`. True: threads part there. */
+/* Adds the blocks whose branches decide whether a thread reaches `block`. True: threads diverge at one of
+ * them. */
 static bool add_deciding(struct deciding *d, int block) {
     const struct flow *flow = d->flow;
     find_misses(d, block);
@@ -97,7 +97,7 @@ static bool list_functions(struct deciding *d) {
     return d->count > 0;
 }
 
-/* Only then can it matter that others who leave the loop perform it at another time. Requires:
+/* Only then does it matter that other threads that leave the loop perform it at another time. Requires:
  * list_functions. */
 static bool may_lose_functions(struct deciding *d) {
     for (int next = 0; next < d->count; next++)
@@ -107,7 +107,7 @@ static bool may_lose_functions(struct deciding *d) {
 
 /* ---- Exits. */
 
-/* Do some threads leave the loop there, while others stay? */
+/* Whether some threads leave the loop there while others stay. */
 static bool is_exit(const struct flow *flow, int loop, LLVMValueRef end) {
     unsigned leave = 0, count = LLVMGetNumSuccessors(end);
     for (unsigned s = 0; s < count; s++)
@@ -119,7 +119,7 @@ static bool is_held(LLVMValueRef value) {
     return intrinsic_of(value) == INTRINSIC_HELD;
 }
 
-/* No two calls are equal: LLVM keeps them apart by their number. */
+/* Every call has its own number, so that LLVM does not merge two of them. */
 static LLVMValueRef build_held(struct unit *unit, LLVMValueRef value, uint32_t number) {
     LLVMTypeRef type = LLVMTypeOf(value), parameters[2] = {type, type_i32(unit)};
     LLVMTypeRef function_type = LLVMFunctionType(type, parameters, 2, false);
@@ -135,7 +135,7 @@ static LLVMValueRef build_held(struct unit *unit, LLVMValueRef value, uint32_t n
 }
 
 static void hold_exit(struct unit *unit, LLVMValueRef end, uint32_t number) {
-    LLVMValueRef condition = LLVMGetOperand(end, 0); /* of branches and switches alike */
+    LLVMValueRef condition = LLVMGetOperand(end, 0); /* the condition of branches and switches alike */
     if (is_held(condition)) return;
     LLVMPositionBuilderBefore(unit->builder, end);
     LLVMSetOperand(end, 0, build_held(unit, condition, number));
@@ -189,7 +189,7 @@ smelt_status pass_hold(struct unit *unit) {
     return status;
 }
 
-/* What LLVM knows of the condition, on a copy of the branch, it learns only now, and must not use. */
+/* On a copy of the branch, LLVM could derive the condition's value only now; it must not. */
 static LLVMValueRef build_hidden(struct unit *unit, LLVMValueRef constant) {
     LLVMTypeRef type = LLVMTypeOf(constant);
     LLVMValueRef never = phases_build_never(unit);

@@ -1,9 +1,9 @@
-/* Calls through pointers go to functions of the program, or nowhere: a number that was cast to a function
- * pointer must not reach the host's code. A call that no function of the program suits is refused; before any
- * other the pointer is compared with those that suit, and where it is none of them the call goes to an
- * address at which nothing is (context.h), which the launch reports.
+/* Calls through pointers reach only functions of the program: an integer cast to a function pointer must not
+ * reach the host's code. A call that matches no function of the program is refused. Before any other, the
+ * pointer is compared with the functions that match; if it is none of them, the call goes to an address
+ * without code (context.h), which the launch reports.
  *
- * Requires: the module optimised, pass_refuse. Maintains: everything else. */
+ * Requires: the optimised module, pass_refuse. Maintains: everything else. */
 #include "abi/cpu_context.h"
 #include "compiler/pass.h"
 
@@ -15,7 +15,7 @@ static bool is_indirect(LLVMValueRef instruction) {
     return !LLVMIsAFunction(callee) && !LLVMIsAInlineAsm(callee);
 }
 
-/* More than a direct call of it: its address may get anywhere. */
+/* Other uses than direct calls, through which its address may get anywhere. */
 static bool takes_address(LLVMValueRef user, LLVMValueRef function) {
     if (!LLVMIsACallInst(user) || LLVMGetCalledValue(user) != function) return true;
     for (unsigned i = 0; i < LLVMGetNumArgOperands(user); i++)
@@ -31,7 +31,7 @@ static bool is_target(struct unit *unit, LLVMValueRef function, LLVMTypeRef type
     return false;
 }
 
-/* Whether `callee` is one of the targets; NULL: there is none. */
+/* Whether `callee` is one of the targets; NULL: there are none. */
 static LLVMValueRef build_test(struct unit *unit, LLVMValueRef callee, LLVMTypeRef type) {
     LLVMValueRef any = NULL;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {

@@ -1,5 +1,5 @@
-/* Initialisers that globalopt cannot evaluate though all they do is store constants: it writes no value into
- * a structure that has another type than the structure's parts, and vectors are stored whole.
+/* Evaluates initialisers that only store constants but that globalopt cannot evaluate: it does not store into
+ * a structure whose type differs from the type of the store, such as a vector stored as a whole.
  *
  * Requires: an optimised initialiser. Maintains: what the variables hold when the kernel starts. */
 #include "base/arena.h"
@@ -73,7 +73,7 @@ static bool take_store(struct unit *unit, struct arena *arena, LLVMValueRef stor
     return true;
 }
 
-/* The bytes of a constant; what is undefined is left as it is. */
+/* The bytes of a constant; undefined ones are unchanged. */
 static bool bytes_of(struct unit *unit, LLVMValueRef value, unsigned char *bytes, uint64_t room) {
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMTypeKind kind = LLVMGetTypeKind(type);
@@ -98,7 +98,7 @@ static bool bytes_of(struct unit *unit, LLVMValueRef value, unsigned char *bytes
     return true;
 }
 
-/* A copy of a variable that has its value, or of a part of it. */
+/* A copy of a variable with a known value, or of a part of one. */
 static bool take_copy(struct unit *unit, struct arena *arena, LLVMValueRef call,
                       struct contents *list[MOST_VARIABLES], int *count) {
     unsigned char bytes[MOST_BYTES] = {0};
@@ -116,7 +116,7 @@ static bool take_copy(struct unit *unit, struct arena *arena, LLVMValueRef call,
     return true;
 }
 
-/* A constant of `type` made of bytes, or NULL. */
+/* A constant of `type` with these bytes, or NULL. */
 static LLVMValueRef constant_of(struct unit *unit, LLVMTypeRef type, const unsigned char *bytes) {
     uint64_t bits = 0, size = LLVMStoreSizeOfType(unit->layout, type);
     LLVMTypeKind kind = LLVMGetTypeKind(type);

@@ -1,6 +1,6 @@
-/* Constants at namespace scope that are computed from function constants have initialiser functions. Each is
- * evaluated when those whose variables it reads have been: by globalopt, or, where all that is left are
- * stores of constants, by initialiser.c. Of one that cannot be evaluated the variables stay without a value.
+/* Constants at namespace scope that are computed from function constants have initialiser functions. Each one
+ * is evaluated after those whose variables it reads: by globalopt, or, if only stores of constants remain, by
+ * initialiser.c. If one cannot be evaluated, its variables have no value.
  *
  * pass_initialisers_listed requires: the module as clang wrote it. pass_initialisers_evaluated requires:
  * functions inlined. Establishes: no initialisers are left. */
@@ -32,12 +32,12 @@ static bool keep(struct listing *listing, LLVMValueRef function) {
         listing->room = room;
     }
     listing->functions[listing->count++] = function;
-    /* Nothing calls it any more: it stays for its name. */
+    /* Nothing calls it any longer; it is kept for its name. */
     LLVMSetLinkage(function, LLVMExternalLinkage);
     return true;
 }
 
-/* The flag that says whether a template's variable has had its value: each initialiser runs once. */
+/* The flag that records whether a template's variable is initialised: here each initialiser runs once. */
 static void drop_flag(LLVMValueRef flag) {
     for (LLVMUseRef use = LLVMGetFirstUse(flag), next; use; use = next) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -47,7 +47,7 @@ static void drop_flag(LLVMValueRef flag) {
     }
 }
 
-/* clang calls those of a file one after another in a function of its own. */
+/* clang calls the initialisers of a file one after another from one function. */
 static bool keep_called(struct listing *listing, LLVMValueRef caller) {
     FOR_EACH_BLOCK(block, caller)
     FOR_EACH_INSTRUCTION(instruction, block) {
@@ -59,7 +59,7 @@ static bool keep_called(struct listing *listing, LLVMValueRef caller) {
     return true;
 }
 
-/* What an item of the table calls. */
+/* The functions that an item of the table calls. */
 static bool keep_item(struct listing *listing, LLVMValueRef function) {
     size_t length;
     if (!LLVMIsAFunction(function)) return true;
@@ -85,7 +85,7 @@ static bool keep_table(struct listing *listing, LLVMValueRef table) {
     return kept;
 }
 
-/* Whether something outside `function` uses the value, be it through constants. */
+/* Whether anything outside `function` uses the value, also through constants. */
 static bool used_outside(LLVMValueRef value, LLVMValueRef function) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -97,7 +97,7 @@ static bool used_outside(LLVMValueRef value, LLVMValueRef function) {
     return false;
 }
 
-/* Which arguments are absent: the kernel does not name the table, pass_guarded_bindings reads it. */
+/* The table of absent arguments: the kernel does not name it, but pass_guarded_bindings reads it. */
 static bool is_guards(LLVMValueRef global) {
     size_t length;
     return strcmp(LLVMGetValueName2(global, &length), GUARDS_NAME) == 0;
@@ -112,7 +112,7 @@ static bool reaches_outside(LLVMValueRef value, LLVMValueRef function) {
     return false;
 }
 
-/* Whether the function names a variable that others name, too. */
+/* Whether the function uses a variable that others use as well. */
 static bool initialises_what_is_used(LLVMValueRef function) {
     FOR_EACH_BLOCK(block, function)
     FOR_EACH_INSTRUCTION(instruction, block)
@@ -121,8 +121,8 @@ static bool initialises_what_is_used(LLVMValueRef function) {
     return false;
 }
 
-/* Variables that only their initialisers know are another entry's: they go, and with them the function
- * constants that they would be computed from. */
+/* Variables used only by their initialisers belong to another entry: they are removed, and with them the
+ * function constants that they depend on. */
 static smelt_status drop_unused(struct unit *unit, struct listing *listing) {
     for (bool dropped = true; dropped;) {
         unsigned kept = 0;
@@ -138,7 +138,7 @@ static smelt_status drop_unused(struct unit *unit, struct listing *listing) {
     return SMELT_OK;
 }
 
-/* Variables of templates may be defined in several files, as far as clang knows. */
+/* clang assumes that variables of templates may be defined in several files. */
 static void own_variables(struct unit *unit) {
     for (LLVMValueRef g = LLVMGetFirstGlobal(unit->module); g; g = LLVMGetNextGlobal(g)) {
         LLVMLinkage linkage = LLVMGetLinkage(g);
@@ -176,10 +176,10 @@ smelt_status pass_initialisers_listed(struct unit *unit) {
 
 struct initialiser {
     LLVMValueRef function;
-    LLVMValueRef variables[MOST_VARIABLES]; /* that it touches, other than constants */
-    bool own[MOST_VARIABLES];               /* it gives the variable its value */
+    LLVMValueRef variables[MOST_VARIABLES]; /* that it uses, other than constants */
+    bool own[MOST_VARIABLES];               /* it initialises the variable */
     int count;
-    bool all; /* it touches more */
+    bool all; /* it uses more */
     bool ready, done;
 };
 
@@ -204,14 +204,14 @@ static void read_touched(struct initialiser *one) {
     FOR_EACH_BLOCK(block, one->function)
     FOR_EACH_INSTRUCTION(instruction, block)
     for (int i = 0; i < LLVMGetNumOperands(instruction); i++) {
-        /* clang says behind its value that a variable does not change any more. */
+        /* clang marks the end of a variable's initialisation in this way. */
         bool own = strncmp(called_name(instruction), "llvm.invariant.start", 20) == 0 ||
                    (LLVMIsAStoreInst(instruction) && i == 1);
         touch(one, LLVMGetOperand(instruction, (unsigned)i), own);
     }
 }
 
-/* Whether `reader` touches what `writer` gives its value. */
+/* Whether `reader` uses a variable that `writer` initialises. */
 static bool reads_from(const struct initialiser *reader, const struct initialiser *writer) {
     if (reader->all || writer->all) return true;
     for (int i = 0; i < reader->count; i++)
@@ -244,7 +244,7 @@ static bool is_left(LLVMValueRef values, LLVMValueRef function) {
     return false;
 }
 
-/* What has its value now is constant. */
+/* A variable with a value is constant from now on. */
 static void settle(struct initialiser *one) {
     for (int i = 0; i < one->count; i++)
         if (LLVMGetPointerAddressSpace(LLVMTypeOf(one->variables[i])) == CONSTANT_SPACE &&
@@ -278,7 +278,7 @@ static smelt_status finish_round(struct unit *unit, struct initialiser *list, in
     return SMELT_OK;
 }
 
-/* Those that read nothing that is still to get its value; where they wait for each other, the first. */
+/* Initialisers that read only initialised variables; if all wait for each other, the first one. */
 static bool choose_ready(struct initialiser *list, int count) {
     int first = -1;
     bool any = false;

@@ -1,5 +1,5 @@
-/* Every instruction's debug location becomes a line of the user's: of the calls that were inlined on the way,
- * the innermost one that stands outside the prelude. So faults and messages name lines the user wrote. */
+/* The debug location of every instruction becomes a line of the user's source: of the calls that were
+ * inlined, the innermost one outside the prelude. Faults and messages then name lines that the user wrote. */
 #include "compiler/pass.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -9,8 +9,8 @@ static bool is_prelude(LLVMMetadataRef location) {
     if (!file) return true;
     unsigned length;
     const char *name = LLVMDIFileGetFilename(file, &length);
-    /* The prelude's own places, and generated text, have names in angle brackets; out of a precompiled
-     * prelude they come with clang's working directory before them. */
+    /* Names of the prelude and of generated text are in angle brackets; with a precompiled prelude, clang's
+     * working directory precedes them. */
     unsigned base = length;
     while (base > 0 && name[base - 1] != '/') base--;
     return length == 0 || (base < length && name[base] == '<' && name[length - 1] == '>');

@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-/* Notes, as metadata: clang promised that it does not overflow; whether it only reaches addresses. */
+/* Metadata of operations: clang promised that this one does not overflow; whether it only reaches addresses.
+ */
 struct notes {
     unsigned promised, index;
     LLVMValueRef mark;
@@ -43,7 +44,7 @@ static void wrap_sum(const struct notes *notes, LLVMValueRef sum) {
     LLVMSetNUW(sum, false);
 }
 
-/* The last argument says that of INT_MIN nothing is promised. */
+/* The last argument makes the result for INT_MIN poison. */
 static void define_absolute(struct unit *unit, LLVMValueRef call) {
     if (strncmp(called_name(call), "llvm.abs.", 9) == 0)
         LLVMSetOperand(call, 1, LLVMConstInt(LLVMInt1TypeInContext(unit->context), 0, false));
@@ -64,7 +65,7 @@ smelt_status pass_wrap(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* ---- What reaches addresses only. */
+/* ---- Values that only reach addresses. */
 
 static bool may_reach_addresses(const struct notes *notes, LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
@@ -79,7 +80,7 @@ static bool may_reach_addresses(const struct notes *notes, LLVMValueRef instruct
     }
 }
 
-/* What a number is at most, taken as unsigned; UINT64_MAX if nothing is known. */
+/* An upper bound of an unsigned value; UINT64_MAX if none is known. */
 static uint64_t most_of(LLVMValueRef value, int depth) {
     enum intrinsic intrinsic = intrinsic_of(value);
     uint64_t number;
@@ -117,7 +118,7 @@ static int direction_of(const struct notes *notes, LLVMValueRef phi, LLVMValueRe
     return opcode == LLVMAdd ? sign : -sign;
 }
 
-/* Of a loop's counter, or of its next value. */
+/* The direction of a loop's counter, or of its next value. */
 static int direction(const struct notes *notes, LLVMValueRef value) {
     LLVMValueRef phi = LLVMIsAPHINode(value) ? value : LLVMGetOperand(value, 0);
     if (!LLVMIsAPHINode(phi) || LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind) return 0;
@@ -132,7 +133,7 @@ static int direction(const struct notes *notes, LLVMValueRef value) {
     return sign;
 }
 
-/* i < n of a counter that goes up, i > n of one that goes down: only there an overflow could matter. */
+/* i < n for a counter that goes up, i > n for one that goes down: only there could an overflow matter. */
 static bool ends_a_loop(const struct notes *notes, LLVMValueRef comparison, LLVMValueRef counter) {
     LLVMIntPredicate predicate = LLVMGetICmpPredicate(comparison);
     bool first = LLVMGetOperand(comparison, 0) == counter;
@@ -142,7 +143,7 @@ static bool ends_a_loop(const struct notes *notes, LLVMValueRef comparison, LLVM
     return direction(notes, counter) == (below ? 1 : -1);
 }
 
-/* Is it only an address, or a part of one, there? */
+/* Whether this use is only an address or a part of one. */
 static bool is_address_in(const struct notes *notes, LLVMValueRef value, LLVMValueRef user) {
     switch (LLVMGetInstructionOpcode(user)) {
     case LLVMLoad:
@@ -173,7 +174,7 @@ static bool reaches_addresses(const struct notes *notes, LLVMValueRef value) {
     return true;
 }
 
-/* Supposes it of all that may, and takes it back where a use shows otherwise, users first. */
+/* Assumes it of all candidates, and withdraws it where a use contradicts, users first. */
 static bool take_back(const struct notes *notes, LLVMValueRef function) {
     bool changed = false;
     for (LLVMBasicBlockRef block = LLVMGetLastBasicBlock(function); block;
@@ -186,7 +187,7 @@ static bool take_back(const struct notes *notes, LLVMValueRef function) {
     return changed;
 }
 
-/* The bytes between two addresses are a number: how they came about promises nothing of it. */
+/* The number of bytes between two addresses: promises about the addresses do not apply to it. */
 static void wrap_difference(LLVMValueRef number) {
     for (LLVMValueRef from = LLVMGetOperand(number, 0); LLVMIsAGetElementPtrInst(from);
          from = LLVMGetOperand(from, 0))

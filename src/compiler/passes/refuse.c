@@ -1,6 +1,6 @@
-/* What the optimised kernel still has and no engine can run, refused by name with the user's line.
+/* Refuses by name, with the user's line, what the optimised kernel still contains and no engine can run.
  *
- * Requires: the entry optimised, with lines of the user's. Maintains: the module is only read. */
+ * Requires: the optimised entry, with the user's lines. Maintains: the module is only read. */
 #include "abi/runtime_names.h"
 #include "compiler/pass.h"
 
@@ -10,7 +10,7 @@
 /* Threadgroup variables of the dialect: prelude/smelt_dialect.h. */
 #define THREADGROUP_SPACE 3
 
-/* The variable a pointer leads into, or NULL. */
+/* The variable that a pointer refers to, or NULL. */
 static LLVMValueRef variable_of(LLVMValueRef pointer) {
     for (int steps = 0; steps < 16; steps++) {
         if (LLVMIsAGlobalVariable(pointer)) return pointer;
@@ -42,8 +42,8 @@ static smelt_status check_written(struct unit *unit, LLVMValueRef instruction) {
         "the kernel writes to '%s', which all threads share: such a variable must be constant", name);
 }
 
-/* What LLVM would call the C library for: it has no form of these for vectors or GPUs, and results differ
- * from machine to machine. Builtins of clang's lead here; Metal's own functions do not. */
+/* Operations for which LLVM would call the C library: it has no vector or GPU form of these, and results
+ * differ between machines. Builtins of clang lead here; Metal's own functions do not. */
 static bool is_of_c_library(const char *name, char function[32]) {
     static const char *const functions[] = {
         "sin",   "cos", "tan",  "asin",  "acos", "atan", "sinh",  "cosh",   "tanh",    "exp",   "exp2",
@@ -55,7 +55,7 @@ static bool is_of_c_library(const char *name, char function[32]) {
     return false;
 }
 
-/* Declared, and nothing that LLVM, an engine or the runtime defines. */
+/* A declaration that LLVM, the engine and the runtime do not define. */
 static bool is_missing(struct unit *unit, LLVMValueRef value) {
     static const char *const offered[] = {RUNTIME_OF_MEMORY(RUNTIME_NAME) RUNTIME_OF_NUMBERS(RUNTIME_NAME)};
     bool function = LLVMIsAFunction(value), variable = LLVMIsAGlobalVariable(value);
@@ -70,7 +70,7 @@ static bool is_missing(struct unit *unit, LLVMValueRef value) {
     return true;
 }
 
-/* Of what a value is made of; NULL: nothing is missing. */
+/* A missing function or variable in a value; NULL: nothing is missing. */
 static LLVMValueRef missing_in(struct unit *unit, LLVMValueRef value) {
     if (is_missing(unit, value)) return value;
     LLVMValueRef missing = NULL;
@@ -94,8 +94,8 @@ static smelt_status check_defined(struct unit *unit, LLVMValueRef instruction) {
     return SMELT_OK;
 }
 
-/* Builtins of clang's that reach the host's stack, threads, registers or floating-point environment, by how
- * their intrinsics begin. */
+/* clang builtins that access the host's stack, threads, registers or floating-point environment, by the
+ * prefix of their intrinsics. */
 static const struct {
     const char *intrinsic, *builtin;
 } host_builtins[] = {
@@ -125,7 +125,7 @@ static smelt_status check_builtin(struct unit *unit, LLVMValueRef call, const ch
         const char *builtin = host_builtins[i].builtin;
         size_t length = strlen(host_builtins[i].intrinsic);
         if (strncmp(name, host_builtins[i].intrinsic, length) != 0) continue;
-        /* Those of its own target an engine uses itself. */
+        /* An engine may use the intrinsics of its own target. */
         if (own && strncmp(name, own, strlen(own)) == 0) continue;
         const char *quote = strncmp(builtin, "a ", 2) == 0 ? "" : "'";
         return unit_fail_at(unit, call, "%s%s%s is not supported: kernels have no access to the host", quote,
@@ -157,7 +157,7 @@ static smelt_status check_call(struct unit *unit, LLVMValueRef call) {
     return SMELT_OK;
 }
 
-/* Engines replace intrinsics in the entry only. */
+/* Engines replace intrinsics only in the entry. */
 static smelt_status check_outside_entry(struct unit *unit, LLVMValueRef function, LLVMValueRef instruction) {
     bool bound = intrinsic_called(instruction);
     for (int i = 0; i < LLVMGetNumOperands(instruction) && !bound; i++) {
@@ -183,9 +183,9 @@ static smelt_status check_instruction(struct unit *unit, LLVMValueRef function, 
     return function == unit->entry ? SMELT_OK : check_outside_entry(unit, function, instruction);
 }
 
-/* ---- What the SIMD engine leaves to the scalar engine. */
+/* ---- Refusals of the SIMD engine; the scalar engine runs these. */
 
-/* Two bits for each kind of memory, the upper one for writes, as LLVM encodes the attribute. */
+/* Two bits per kind of memory, the upper one for writes, as in LLVM's encoding of the attribute. */
 #define MEMORY_WRITES UINT64_C(0xaaaaaaaaaaaaaaaa)
 
 static bool may_write(LLVMValueRef function) {
@@ -195,7 +195,7 @@ static bool may_write(LLVMValueRef function) {
     return !attribute || (LLVMGetEnumAttributeValue(attribute) & MEMORY_WRITES) != 0;
 }
 
-/* A call that writes nothing may stay: the engine does it once, if it is the same for all lanes. */
+/* A call that writes nothing may stay: the engine executes it once if it is uniform. */
 static smelt_status check_for_lanes(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     char name[200];

@@ -1,18 +1,18 @@
-/* A `return` in a function that the kernel calls ends the thread where nothing but the kernel's end follows:
- * kernels are often a few lines around such a function. The rewriter marks the returns of functions without a
- * value by __smelt_function_return; here each mark becomes __smelt_thread_return, or nothing.
+/* A `return` in a function called by the kernel ends the thread if only the kernel's end follows: kernels are
+ * often a few lines around such a function. The rewriter marks returns of void functions by
+ * __smelt_function_return; this pass replaces each mark by __smelt_thread_return, or removes it.
  *
- * Where the kernel goes on, even without a barrier, a thread that missed one stays an error: what it then
- * does would stand in no order with the others.
+ * If the kernel goes on, even without a barrier, a thread that misses a barrier remains an error: its later
+ * work would have no order relative to the others' work.
  *
- * Requires: functions inlined, so that marks stand in the entry; function constants folded. Establishes: no
+ * Requires: functions inlined, so that marks are in the entry; function constants folded. Establishes: no
  * marks. */
 #include "compiler/flow.h"
 #include "compiler/pass.h"
 
 #include <string.h>
 
-/* What a thread that has ended could not do any more. */
+/* An effect that a thread could no longer have after it has ended. */
 static bool has_effect(LLVMValueRef i) {
     static const char *const harmless[] = {"llvm.dbg.", "llvm.lifetime.", "llvm.assume"};
     if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i))
@@ -32,7 +32,7 @@ bool returns_has_effect(LLVMBasicBlockRef block) {
     return false;
 }
 
-/* By block: does anything of that kind come, in it or later? */
+/* By block: whether the block, or one after it, has such an effect. */
 static bool *find_effects(const struct flow *flow, struct arena *arena) {
     bool *effects = arena_alloc(arena, (size_t)flow->block_count);
     for (int i = 0; effects && i < flow->block_count; i++)

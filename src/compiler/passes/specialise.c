@@ -1,10 +1,10 @@
-/* What the code shape says about sizes becomes constants, before the optimiser runs: loops over them are then
- * unrolled, and positions in a row of known length are known.
+/* Sizes that the code shape fixes become constants before the optimiser runs: loops over them are unrolled,
+ * and positions in a row of known length are known.
  *
  * Requires: the module as declared. Maintains: what the code does in launches of that shape. */
 #include "compiler/pass.h"
 
-/* The constant a call has in launches of this shape, or NULL. */
+/* The constant result of a call in launches of this shape, or NULL. */
 static LLVMValueRef known(struct unit *unit, LLVMValueRef call) {
     const struct code_shape *shape = &unit->request->shape;
     /* Codes for known sizes run full groups only, unless they are masked. */
@@ -25,11 +25,11 @@ static LLVMValueRef known(struct unit *unit, LLVMValueRef call) {
     return constant_i32(unit, shape->size[d]);
 }
 
-/* What an intrinsic's result lies below, in launches of this shape; 0: nothing is known. */
+/* An exclusive upper limit of an intrinsic's result in launches of this shape; 0: none is known. */
 static uint64_t limit_of(struct unit *unit, enum intrinsic intrinsic) {
     static const struct {
         enum intrinsic intrinsic;
-        uint32_t limit; /* 0: small grids' */
+        uint32_t limit; /* 0: the limit for small grids */
     } limits[] = {
         {INTRINSIC_POSITION_IN_THREADGROUP, 1024},
         {INTRINSIC_THREAD_INDEX, 1024},
@@ -49,7 +49,8 @@ static uint64_t limit_of(struct unit *unit, enum intrinsic intrinsic) {
     return 0;
 }
 
-/* Tells the optimiser: signed divisions of positions become unsigned ones, and widened indexes plain ones. */
+/* With it the optimiser turns signed divisions of positions into unsigned ones and simplifies widened
+ * indexes. */
 static void limit_result(struct unit *unit, LLVMValueRef call) {
     uint64_t limit = limit_of(unit, intrinsic_of(call));
     if (!limit) return;
