@@ -1,4 +1,5 @@
 #include "compiler/ptx/matrix_address.h"
+#include "compiler/zeros.h"
 
 #define DEEPEST 40 /* operations of an address that are looked at, one inside the other */
 
@@ -100,9 +101,9 @@ static unsigned zeros_of_term(struct matrices *m, LLVMValueRef value) {
 }
 
 uint64_t address_alignment(struct matrices *m, const struct address *address, int lane) {
-    unsigned zeros = ptx_zeros_of((uint64_t)address->number[lane]);
+    unsigned zeros = zeros_of_number((uint64_t)address->number[lane]);
     for (int t = 0; t < address->count; t++) {
-        unsigned of_times = ptx_zeros_of((uint64_t)address->terms[t].times[lane]);
+        unsigned of_times = zeros_of_number((uint64_t)address->terms[t].times[lane]);
         unsigned of_value = zeros_of_term(m, address->terms[t].value);
         if (of_times + of_value < zeros) zeros = of_times + of_value;
     }
@@ -152,7 +153,7 @@ static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) 
     for (int t = 0; t < a->count; t++)
         for (int l = 0; l < ADDRESS_LANES; l++) {
             unsigned zeros =
-                zeros_of_term(m, a->terms[t].value) + ptx_zeros_of((uint64_t)a->terms[t].times[l]);
+                zeros_of_term(m, a->terms[t].value) + zeros_of_number((uint64_t)a->terms[t].times[l]);
             if (zeros < 63 && mask >> zeros) return false;
         }
     a->count = 0;
@@ -238,7 +239,8 @@ static bool find_element(struct matrices *m, LLVMValueRef gep, int depth, struct
         struct address index;
         int64_t steps[ADDRESS_LANES];
         if (i > 1 && LLVMGetTypeKind(type) != LLVMArrayTypeKind) return false;
-        uint64_t step = ptx_bytes_of_index(m->unit, i, &type);
+        if (i > 1) type = LLVMGetElementType(type);
+        uint64_t step = LLVMABISizeOfType(m->unit->layout, type);
         if (!find(m, LLVMGetOperand(gep, i), depth, &index)) return false;
         unsigned index_width = width_of(LLVMGetOperand(gep, i));
         if (index_width < width && !extend(&index, index_width, true)) return false;

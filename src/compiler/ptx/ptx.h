@@ -43,13 +43,8 @@ smelt_status pass_ptx_pack(struct unit *unit);
 
 /* atomics.c — atomic additions of floats to neighbours become one of a vector. */
 smelt_status pass_ptx_atomics(struct unit *unit);
-/* zeros.c — how many bits at the end of a number or an address are 0 whenever it is computed. */
+/* zeros.c — how many low bits of a number or an address are zero (compiler/zeros.h). */
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
-/* … of a number; 63 of 0. */
-unsigned ptx_zeros_of(uint64_t number);
-/* … and the bytes that the index-th index of a getelementptr counts (from 1); *type is the type it counts in,
- * from that of the one before it. Not for members of structures. */
-uint64_t ptx_bytes_of_index(struct unit *unit, unsigned index, LLVMTypeRef *type);
 /* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's
  * own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);

@@ -5,10 +5,11 @@
  * attributes of calls, divisors that are never 0. A result must hold in lanes that are off, too, as far as
  * they compute what they compute from positions and constants. */
 #include "compiler/simd/simd.h"
+#include "compiler/zeros.h"
 
 #include <string.h>
 
-enum { DEPTH = 12, BUDGET = 200, PHI_ROUNDS = 64 };
+enum { DEPTH = 12, BUDGET = 200 };
 
 /* A grid is called small (struct code_shape) if no dimension is above this: positions of lanes that hold no
  * thread are then below 2^31, too. */
@@ -256,168 +257,46 @@ struct range range_unsigned(struct simd *s, LLVMValueRef integer) {
 
 /* ---- Low bits that are zero, in lane 0 of every gang. */
 
-/* Phis whose bits are supposed while their incoming values are looked at. */
-struct supposition {
-    const struct supposition *outer;
-    LLVMValueRef phi;
-    int bits;
-};
-
-struct bit_walk {
-    struct simd *s;
-    int budget;
-};
-
-static int bits_of(struct bit_walk *w, LLVMValueRef value, int depth, const struct supposition *supposed);
-
-static int trailing_zeros(uint64_t value, int width) {
-    return value == 0 || __builtin_ctzll(value) > width ? width : __builtin_ctzll(value);
-}
-
-static int fewer(int a, int b) {
-    return a < b ? a : b;
-}
-
 /* Lane 0's index in the threadgroup is a multiple of the gang's lanes. In a group of one dimension it is the
  * position; otherwise the first dimension's position is that index modulo the group's size, the second's the
  * index divided by the first size, modulo the second. */
-static int bits_of_position(struct simd *s, int dimension, int width) {
+static unsigned zeros_of_position(struct simd *s, int dimension) {
     const uint32_t *size = s->code->size;
     uint64_t step = (uint64_t)s->lanes;
-    if (size[dimension] == 1) return width;
-    if (dimension == 0 && size[1] == 1 && size[2] == 1) return trailing_zeros(step, width);
+    if (size[dimension] == 1) return 63;
+    if (dimension == 0 && size[1] == 1 && size[2] == 1) return zeros_of_number(step);
     for (int d = 0; d < dimension; d++) {
         if (size[d] == 0 || step % size[d] != 0) return 0;
         step /= size[d];
     }
-    if (size[dimension]) return trailing_zeros(step | size[dimension], width);
-    return dimension == 0 && s->code->rows ? trailing_zeros(step | SIMDGROUP_LANES, width) : 0;
+    if (size[dimension]) return zeros_of_number(step | size[dimension]);
+    return dimension == 0 && s->code->rows ? zeros_of_number(step | SIMDGROUP_LANES) : 0;
 }
 
-static int bits_of_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic, int width) {
+static unsigned zeros_of_source(void *context, LLVMValueRef call) {
+    struct simd *s = context;
+    enum intrinsic intrinsic = intrinsic_of(call);
     uint64_t lanes = (uint64_t)s->lanes, dimension = 3;
-    if (intrinsic == INTRINSIC_THREAD_INDEX) return trailing_zeros(lanes, width);
-    if (intrinsic == INTRINSIC_LANE)
-        return lanes % SIMDGROUP_LANES == 0 ? width : trailing_zeros(lanes, width);
+    if (intrinsic == INTRINSIC_NONE) return 0;
+    if (intrinsic == INTRINSIC_THREAD_INDEX) return zeros_of_number(lanes);
+    if (intrinsic == INTRINSIC_LANE) return zeros_of_number(lanes % SIMDGROUP_LANES);
     if (intrinsic == INTRINSIC_SIMDGROUP)
-        return lanes % SIMDGROUP_LANES == 0 ? trailing_zeros(lanes / SIMDGROUP_LANES, width) : 0;
+        return lanes % SIMDGROUP_LANES == 0 ? zeros_of_number(lanes / SIMDGROUP_LANES) : 0;
     if (LLVMGetNumArgOperands(call) != 1 || !is_constant_integer(LLVMGetOperand(call, 0), &dimension) ||
         dimension > 2)
         return 0;
     uint32_t size = s->code->size[dimension];
-    int of_position = bits_of_position(s, (int)dimension, width);
+    unsigned of_position = zeros_of_position(s, (int)dimension);
     if (intrinsic == INTRINSIC_POSITION_IN_THREADGROUP) return of_position;
     if (size == 0) return 0;
     if (intrinsic == INTRINSIC_THREADGROUP_SIZE || intrinsic == INTRINSIC_DISPATCH_THREADGROUP_SIZE)
-        return trailing_zeros(size, width);
-    if (intrinsic == INTRINSIC_THREAD_POSITION) return fewer(of_position, trailing_zeros(size, width));
+        return zeros_of_number(size);
+    if (intrinsic == INTRINSIC_THREAD_POSITION)
+        return of_position < zeros_of_number(size) ? of_position : zeros_of_number(size);
     return 0;
 }
 
-static int bits_of_call(struct bit_walk *w, LLVMValueRef call, int depth,
-                        const struct supposition *supposed) {
-    static const char *const choices[] = {"llvm.umin", "llvm.umax", "llvm.smin", "llvm.smax"};
-    const char *name = called_name(call);
-    int width = (int)width_of(call);
-    enum intrinsic intrinsic = intrinsic_of(call);
-    if (intrinsic != INTRINSIC_NONE) return bits_of_context(w->s, call, intrinsic, width);
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (is_intrinsic(name, choices[i]))
-            return fewer(bits_of(w, LLVMGetOperand(call, 0), depth, supposed),
-                         bits_of(w, LLVMGetOperand(call, 1), depth, supposed));
-    return 0;
-}
-
-static int bits_of_binary(struct bit_walk *w, LLVMValueRef value, LLVMOpcode opcode, int depth,
-                          const struct supposition *supposed) {
-    int width = (int)width_of(value);
-    int a = bits_of(w, LLVMGetOperand(value, 0), depth, supposed);
-    uint64_t constant;
-    bool known = is_constant_integer(LLVMGetOperand(value, 1), &constant);
-    switch (opcode) {
-    case LLVMShl: /* whatever the count */
-        return known ? fewer(width, a + (int)smaller(constant, (uint64_t)width)) : a;
-    case LLVMLShr:
-    case LLVMAShr:
-        if (!known || constant >= (uint64_t)width || a == width) return a == width ? width : 0;
-        return a > (int)constant ? a - (int)constant : 0;
-    case LLVMUDiv:
-        if (!known || constant == 0 || (constant & (constant - 1)) != 0) return 0;
-        return a == width ? width : a > __builtin_ctzll(constant) ? a - __builtin_ctzll(constant) : 0;
-    case LLVMURem: /* a multiple of both's common power of two */
-        return known ? fewer(a, trailing_zeros(constant, width)) : 0;
-    default:
-        break;
-    }
-    int b = bits_of(w, LLVMGetOperand(value, 1), depth, supposed);
-    switch (opcode) {
-    case LLVMMul:
-        return fewer(width, a + b);
-    case LLVMAnd:
-        return a > b ? a : b;
-    default: /* add, sub, or, xor */
-        return fewer(a, b);
-    }
-}
-
-/* The most bits for which "the phi has them" follows from itself: start with all, and go down until what
- * comes in has as many as were supposed. */
-static int bits_of_phi(struct bit_walk *w, LLVMValueRef phi, int depth, const struct supposition *supposed) {
-    for (const struct supposition *p = supposed; p; p = p->outer)
-        if (p->phi == phi) return p->bits;
-    struct supposition own = {.outer = supposed, .phi = phi, .bits = (int)width_of(phi)};
-    for (int round = 0; round < PHI_ROUNDS && own.bits > 0; round++) {
-        int found = own.bits;
-        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
-            found = fewer(found, bits_of(w, LLVMGetIncomingValue(phi, i), depth, &own));
-        if (found == own.bits) return found;
-        own.bits = found;
-    }
-    return 0;
-}
-
-static int bits_of(struct bit_walk *w, LLVMValueRef value, int depth, const struct supposition *supposed) {
-    if (LLVMGetTypeKind(LLVMTypeOf(value)) != LLVMIntegerTypeKind || width_of(value) > 64) return 0;
-    int width = (int)width_of(value);
-    uint64_t constant;
-    if (is_constant_integer(value, &constant)) return trailing_zeros(constant, width);
-    if (!LLVMIsAInstruction(value) || depth == 0 || w->budget-- <= 0) return 0;
-    LLVMOpcode opcode = LLVMGetInstructionOpcode(value);
-    switch (opcode) {
-    case LLVMAdd:
-    case LLVMSub:
-    case LLVMOr:
-    case LLVMXor:
-    case LLVMAnd:
-    case LLVMMul:
-    case LLVMShl:
-    case LLVMLShr:
-    case LLVMAShr:
-    case LLVMUDiv:
-    case LLVMURem:
-        return bits_of_binary(w, value, opcode, depth - 1, supposed);
-    case LLVMZExt:
-    case LLVMSExt: {
-        int inner = (int)width_of(LLVMGetOperand(value, 0));
-        int bits = bits_of(w, LLVMGetOperand(value, 0), depth - 1, supposed);
-        return bits == inner ? width : bits;
-    }
-    case LLVMTrunc:
-    case LLVMFreeze:
-        return fewer(width, bits_of(w, LLVMGetOperand(value, 0), depth - 1, supposed));
-    case LLVMSelect:
-        return fewer(bits_of(w, LLVMGetOperand(value, 1), depth - 1, supposed),
-                     bits_of(w, LLVMGetOperand(value, 2), depth - 1, supposed));
-    case LLVMPHI:
-        return bits_of_phi(w, value, depth - 1, supposed);
-    case LLVMCall:
-        return bits_of_call(w, value, depth - 1, supposed);
-    default:
-        return 0;
-    }
-}
-
-int range_zero_bits(struct simd *s, LLVMValueRef lane0) {
-    struct bit_walk walk = {.s = s, .budget = BUDGET};
-    return bits_of(&walk, lane0, DEPTH, NULL);
+unsigned range_zero_bits(struct simd *s, LLVMValueRef lane0) {
+    struct zeros_rules rules = {.of_source = zeros_of_source, .context = s};
+    return zeros_of_value(&rules, lane0);
 }

@@ -204,8 +204,8 @@ struct range {
 /* The integer, taken as unsigned, is in the interval in all lanes: those that hold no thread or are off, too,
  * as far as their value comes from positions and constants. Wider integers than 64 bits: nothing is known. */
 struct range range_unsigned(struct simd *s, LLVMValueRef integer);
-/* How many low bits of an integer are zero in lane 0 of every gang: up to its width. */
-int range_zero_bits(struct simd *s, LLVMValueRef lane0);
+/* How many low bits of an integer are zero in lane 0 of every gang (compiler/zeros.h). */
+unsigned range_zero_bits(struct simd *s, LLVMValueRef lane0);
 
 /* ---- Families of instructions. Each returns false for an instruction of another family; a construct
  * that cannot be done is refused with a sentence. `chunk` is the chunk to emit. */

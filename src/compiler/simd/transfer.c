@@ -4,7 +4,7 @@
 /* Bit operations with a constant act on the offsets alone where these do not reach the bits of lane 0. */
 static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int shape, int64_t constant) {
     int64_t offsets[GANG_MAX_LANES];
-    int free_bits = range_zero_bits(s, LLVMGetOperand(i, 0));
+    unsigned free_bits = range_zero_bits(s, LLVMGetOperand(i, 0));
     unsigned width = shape_width(i);
     const int64_t *x = shape_offsets(s, shape);
     if (free_bits > 62) free_bits = 62;
@@ -17,7 +17,7 @@ static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int 
             break;
         case LLVMLShr:
         case LLVMAShr:
-            if (c > 62 || (opcode == LLVMAShr && width == (unsigned)free_bits)) return SHAPE_VARYING;
+            if (c > 62 || (opcode == LLVMAShr && width == free_bits)) return SHAPE_VARYING;
             value >>= c;
             break;
         case LLVMOr:
