@@ -91,6 +91,11 @@ bool flow_dominates(const struct flow *flow, int above, int below) {
     return below == above;
 }
 
+bool flow_loop_within(const struct flow *flow, int loop, int outer) {
+    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
+    return loop == outer;
+}
+
 /* Headers in reverse post-order come before the headers inside their loops, so outer loops come first and an
  * inner loop simply overwrites the membership of its blocks. */
 static bool find_loops(struct flow *flow, struct arena *arena) {

@@ -38,6 +38,9 @@ int flow_index(const struct flow *flow, LLVMBasicBlockRef block);
 
 bool flow_dominates(const struct flow *flow, int above, int below);
 
+/* Whether `loop` is `outer` or lies in it; -1 is the function. */
+bool flow_loop_within(const struct flow *flow, int loop, int outer);
+
 /* Backwards: a property of a block also holds for all blocks from which control can reach it. */
 void flow_spread(const struct flow *flow, bool *holds);
 

@@ -15,7 +15,7 @@
 /* ---- Blocks. */
 
 static bool is_dominated(const struct divergence *d, int place, int by) {
-    while (place > by) place = d->blocks[place].dominator;
+    while (place > by) place = d->graph.blocks[place].dominator;
     return place == by;
 }
 
@@ -23,11 +23,11 @@ static bool is_dominated(const struct divergence *d, int place, int by) {
  * into them is through it. 0: it is not so. */
 static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen, const bool *ends) {
     int count = 0;
-    bool alone = d->blocks[place].predecessor_count == 1;
+    bool alone = d->graph.blocks[place].predecessor_count == 1;
     way[count++] = place;
     seen[place] = true;
     for (int next = 0; next < count && alone; next++) {
-        const struct divergence_block *block = &d->blocks[way[next]];
+        const struct path_block *block = &d->graph.blocks[way[next]];
         for (int s = 0; s < block->successor_count; s++) {
             int target = block->successors[s];
             if (seen[target] || ends[target]) continue;
@@ -41,7 +41,7 @@ static int find_way_to_end(const struct divergence *d, int place, int *way, bool
 }
 
 static bool operates(const struct divergence *d, const int *way, int count) {
-    for (int i = 0; i < count; i++) FOR_EACH_INSTRUCTION(instruction, d->blocks[way[i]].block) {
+    for (int i = 0; i < count; i++) FOR_EACH_INSTRUCTION(instruction, d->graph.blocks[way[i]].block) {
             if (divergence_is_operation(instruction)) return true;
         }
     return false;
@@ -49,13 +49,13 @@ static bool operates(const struct divergence *d, const int *way, int count) {
 
 /* By place: no operation stands there, or may come later. */
 static void find_idle(const struct divergence *d, bool *idle) {
-    for (int place = 0; place < d->block_count; place++) idle[place] = !operates(d, &place, 1);
+    for (int place = 0; place < d->graph.block_count; place++) idle[place] = !operates(d, &place, 1);
     for (bool changed = true; changed;) {
         changed = false;
-        for (int place = d->block_count - 1; place >= 0; place--) {
+        for (int place = d->graph.block_count - 1; place >= 0; place--) {
             bool before = idle[place];
-            for (int s = 0; s < d->blocks[place].successor_count; s++)
-                idle[place] &= idle[d->blocks[place].successors[s]];
+            for (int s = 0; s < d->graph.blocks[place].successor_count; s++)
+                idle[place] &= idle[d->graph.blocks[place].successors[s]];
             changed |= idle[place] != before;
         }
     }
@@ -63,69 +63,40 @@ static void find_idle(const struct divergence *d, bool *idle) {
 
 /* Requires: find_waits. */
 static void find_leaves(struct divergence *d) {
-    size_t count = (size_t)d->block_count;
+    size_t count = (size_t)d->graph.block_count;
     int *way = arena_alloc(&d->arena, count * sizeof *way);
     bool *seen = arena_alloc(&d->arena, count), *ends = arena_alloc(&d->arena, count);
     bool *idle = arena_alloc(&d->arena, count);
     if (d->arena.failed) return;
     find_idle(d, idle);
-    for (int place = 0; place < d->block_count; place++)
-        ends[place] = divergence_is_end(d->blocks[place].block);
-    for (int place = 0; place < d->block_count; place++) {
-        struct divergence_block *block = &d->blocks[place];
+    for (int place = 0; place < d->graph.block_count; place++)
+        ends[place] = divergence_is_end(d->graph.blocks[place].block);
+    for (int place = 0; place < d->graph.block_count; place++) {
+        struct path_block *block = &d->graph.blocks[place];
         block->leaf |= ends[place];
         bool alone = !block->waits && !idle[place] && find_way_to_end(d, place, way, seen, idle) &&
-                     d->blocks[block->predecessors[0]].loop == block->loop;
+                     d->graph.blocks[block->predecessors[0]].loop == block->loop;
         block->apart = idle[place] || alone;
         if (block->leaf) continue;
         int blocks = find_way_to_end(d, place, way, seen, ends);
-        for (int i = 0; !operates(d, way, blocks) && i < blocks; i++) d->blocks[way[i]].leaf = true;
+        for (int i = 0; !operates(d, way, blocks) && i < blocks; i++) d->graph.blocks[way[i]].leaf = true;
     }
 }
 
 static void find_waits(struct divergence *d) {
-    for (int place = 0; place < d->block_count; place++)
-        d->blocks[place].waits = divergence_has_barrier(d->blocks[place].block);
+    for (int place = 0; place < d->graph.block_count; place++) {
+        struct path_block *block = &d->graph.blocks[place];
+        block->barrier = block->waits = divergence_has_barrier(block->block);
+    }
     for (bool changed = true; changed;) {
         changed = false;
-        for (int place = d->block_count - 1; place >= 0; place--) {
-            struct divergence_block *block = &d->blocks[place];
+        for (int place = d->graph.block_count - 1; place >= 0; place--) {
+            struct path_block *block = &d->graph.blocks[place];
             bool before = block->waits;
             for (int s = 0; s < block->successor_count; s++)
-                block->waits |= d->blocks[block->successors[s]].waits;
+                block->waits |= d->graph.blocks[block->successors[s]].waits;
             changed |= block->waits != before;
         }
-    }
-}
-
-struct placing {
-    struct divergence *d;
-    const struct flow *flow;
-    int *place; /* by flow index, -1: none yet */
-};
-
-static bool loop_lies_in(const struct flow *flow, int loop, int outer) {
-    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
-/* The blocks of `loop` (-1: all), from the flow index `first` on: headers come first in reverse post-order.
- */
-static void put_in_order(struct placing *p, int first, int loop) {
-    const struct flow *flow = p->flow;
-    for (int i = first; i < flow->block_count; i++) {
-        int own = flow->blocks[i].loop;
-        if (p->place[i] >= 0 || !loop_lies_in(flow, own, loop)) continue;
-        if (own != loop) {
-            while (flow->loops[own].parent != loop) own = flow->loops[own].parent;
-            p->d->loops[own].header = p->d->block_count;
-            put_in_order(p, i, own);
-            p->d->loops[own].last = p->d->block_count - 1;
-            continue;
-        }
-        p->place[i] = p->d->block_count;
-        p->d->blocks[p->d->block_count++] =
-            (struct divergence_block){.block = flow->blocks[i].block, .loop = own};
     }
 }
 
@@ -135,7 +106,8 @@ static void put_in_order(struct placing *p, int first, int loop) {
 
 static bool holds_barrier(const struct flow *flow, int loop) {
     for (int i = flow->loops[loop].header; i < flow->block_count; i++)
-        if (loop_lies_in(flow, flow->blocks[i].loop, loop) && divergence_has_barrier(flow->blocks[i].block))
+        if (flow_loop_within(flow, flow->blocks[i].loop, loop) &&
+            divergence_has_barrier(flow->blocks[i].block))
             return true;
     return false;
 }
@@ -145,7 +117,7 @@ static int find_waiting_loop(const struct flow *flow, int index) {
     const struct flow_block *block = &flow->blocks[index];
     if (block->predecessor_count != 1 || divergence_is_end(block->block)) return -1;
     int loop = flow->blocks[block->predecessors[0]].loop;
-    while (loop >= 0 && !loop_lies_in(flow, block->loop, loop)) {
+    while (loop >= 0 && !flow_loop_within(flow, block->loop, loop)) {
         if (holds_barrier(flow, loop)) return loop;
         loop = flow->loops[loop].parent;
     }
@@ -195,77 +167,25 @@ static void keep_ways_in_loops(struct divergence *d, struct flow *flow) {
     }
 }
 
-static bool is_never(const struct flow *flow, int from, int to) {
-    LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
-    return phases_is_never(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[to].block;
-}
-
-/* By flow index: blocks to which only edges lead that nobody takes. Such edges have made ways parts of loops,
- * and are no ways. */
-static bool *find_nobody(struct divergence *d, const struct flow *flow) {
-    bool *nobody = arena_alloc(&d->arena, (size_t)flow->block_count);
-    for (int i = 1; nobody && i < flow->block_count; i++) {
-        nobody[i] = true;
-        for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
-            int from = flow->blocks[i].predecessors[p];
-            nobody[i] &= from >= i || nobody[from] || is_never(flow, from, i);
-        }
-    }
-    return nobody;
-}
-
-static void copy_edges(struct divergence *d, const struct flow *flow, const int *places) {
-    const bool *nobody = find_nobody(d, flow);
-    for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
-        struct divergence_block *block = &d->blocks[places[i]];
-        block->dominator = places[flow->blocks[i].dominator];
-        block->regions = arena_alloc(&d->arena, (size_t)d->region_words * sizeof *block->regions);
-        block->predecessors =
-            arena_alloc(&d->arena, (size_t)(flow->blocks[i].predecessor_count + 1) * sizeof(int));
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->block);
-        block->successors = arena_alloc(&d->arena, (LLVMGetNumSuccessors(terminator) + 1) * sizeof(int));
-    }
-    /* Flow lists an edge once for each successor of its block. */
-    for (int i = 0; i < flow->block_count && !d->arena.failed; i++) {
-        for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
-            int from = places[flow->blocks[i].predecessors[p]], to = places[i];
-            if (nobody[flow->blocks[i].predecessors[p]] || is_never(flow, flow->blocks[i].predecessors[p], i))
-                continue;
-            d->blocks[to].predecessors[d->blocks[to].predecessor_count++] = from;
-            d->blocks[from].successors[d->blocks[from].successor_count++] = to;
-        }
-    }
-}
-
 static smelt_status find_blocks(struct divergence *d) {
     struct flow flow;
     TRY(flow_find(d->unit, d->unit->entry, &d->arena, &flow));
     d->irreducible = flow.irreducible;
     if (flow.irreducible) return SMELT_OK;
     keep_ways_in_loops(d, &flow);
-    size_t count = (size_t)flow.block_count;
-    struct placing placing = {.d = d, .flow = &flow, .place = arena_alloc(&d->arena, count * sizeof(int))};
-    d->blocks = arena_alloc(&d->arena, count * sizeof *d->blocks);
-    d->loops = arena_alloc(&d->arena, (size_t)(flow.loop_count + 1) * sizeof *d->loops);
-    if (!d->arena.failed) {
-        d->loop_count = flow.loop_count;
-        d->region_words = (flow.block_count + flow.loop_count + 63) / 64;
-        for (size_t i = 0; i < count; i++) placing.place[i] = -1;
-        for (int i = 0; i < flow.loop_count; i++) d->loops[i].parent = flow.loops[i].parent;
-        put_in_order(&placing, 0, -1);
-        copy_edges(d, &flow, placing.place);
-        divergence_index_blocks(d);
-        if (!d->arena.failed) find_waits(d);
-        if (!d->arena.failed) find_leaves(d);
-    }
-    return d->arena.failed ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %zu blocks", count)
-                           : SMELT_OK;
+    TRY(paths_open(d->unit, &flow, false, &d->arena, &d->graph));
+    divergence_index_blocks(d);
+    if (!d->arena.failed) find_waits(d);
+    if (!d->arena.failed) find_leaves(d);
+    return d->arena.failed
+               ? unit_fail(d->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", flow.block_count)
+               : SMELT_OK;
 }
 
 /* ---- The fixpoint. */
 
 static bool analyse_block(struct divergence *d, int place) {
-    struct divergence_block *block = &d->blocks[place];
+    struct path_block *block = &d->graph.blocks[place];
     bool changed = false;
     FOR_EACH_INSTRUCTION(instruction, block->block) {
         if (LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVoidTypeKind)
@@ -276,7 +196,7 @@ static bool analyse_block(struct divergence *d, int place) {
     LLVMValueRef condition =
         LLVMIsABranchInst(terminator) ? LLVMGetCondition(terminator) : LLVMGetOperand(terminator, 0);
     if (!divergence_in_operand(d, condition, place)) return changed;
-    divergence_part(d, place);
+    paths_part(&d->graph, place);
     return true;
 }
 
@@ -285,7 +205,7 @@ smelt_status divergence_find(struct unit *unit, struct divergence *d) {
     TRY(find_blocks(d));
     for (bool changed = !d->irreducible; changed && !d->arena.failed;) {
         changed = false;
-        for (int place = 0; place < d->block_count; place++) changed |= analyse_block(d, place);
+        for (int place = 0; place < d->graph.block_count; place++) changed |= analyse_block(d, place);
     }
     return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
                            : SMELT_OK;
@@ -303,17 +223,17 @@ void divergence_mark_branch(struct unit *unit, LLVMValueRef branch) {
 }
 
 void divergence_mark(const struct divergence *d) {
-    for (int place = 0; place < d->block_count; place++)
-        if (d->blocks[place].divergent)
-            divergence_mark_branch(d->unit, LLVMGetBasicBlockTerminator(d->blocks[place].block));
+    for (int place = 0; place < d->graph.block_count; place++)
+        if (d->graph.blocks[place].divergent)
+            divergence_mark_branch(d->unit, LLVMGetBasicBlockTerminator(d->graph.blocks[place].block));
 }
 
 smelt_status divergence_find_marked(struct unit *unit, struct divergence *d) {
     *d = (struct divergence){.unit = unit};
     TRY(find_blocks(d));
-    for (int place = 0; place < d->block_count; place++) {
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(d->blocks[place].block);
-        if (LLVMGetMetadata(terminator, mark_kind(unit))) divergence_part(d, place);
+    for (int place = 0; place < d->graph.block_count; place++) {
+        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(d->graph.blocks[place].block);
+        if (LLVMGetMetadata(terminator, mark_kind(unit))) paths_part(&d->graph, place);
     }
     return d->arena.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis")
                            : SMELT_OK;

@@ -4,43 +4,13 @@
 #define SMELT_COMPILER_PTX_DIVERGENCE_H
 
 #include "base/arena.h"
-#include "compiler/flow.h"
-#include "compiler/pass.h"
-
-/* By place: in topological order of forward edges, each loop in one piece. */
-struct divergence_block {
-    LLVMBasicBlockRef block;
-    int dominator;
-    int loop; /* the innermost around it, or -1 */
-    int successor_count, predecessor_count;
-    int *successors, *predecessors;
-    bool leaf;      /* only the thread's end, or a path there without meeting others: lanes that go there are
-                       not waited for */
-    bool divergent; /* its branch sends lanes different ways */
-    bool join;      /* lanes meet that came different ways, or left a loop in different rounds */
-    bool short_of;  /* lanes may have ended before, while others went on, */
-    bool trails;    /* or may be about to, by operations that they perform without the others */
-    bool waits;     /* contains a threadgroup barrier, or one may follow */
-    bool apart; /* no operation comes from here to the thread's end; or no barrier, and lanes come from one
-                   block, in the same round, and are alone as long as operations may come */
-    /* A set: branches (by place) and loops (block_count + loop) whose lanes have not all met again. */
-    uint64_t *regions;
-};
-
-/* Blocks header … last are the loop's. */
-struct divergence_loop {
-    int header, last, parent;
-    bool divergent; /* lanes leave it in different rounds */
-};
+#include "compiler/paths.h"
 
 struct divergence {
     struct unit *unit;
     struct arena arena;
-    struct divergence_block *blocks;
-    struct divergence_loop *loops;
-    int block_count, loop_count, region_words;
-    bool rounds_differ; /* some loop is divergent */
-    bool irreducible;   /* some loop is entered in several places: nothing else was found */
+    struct path_graph graph;
+    bool irreducible; /* some loop is entered in several places: nothing else was found */
     struct place_of_block *by_block;
     struct differing *values;
     size_t value_capacity, value_count;
@@ -66,7 +36,6 @@ uint64_t divergence_bits(const struct divergence *d, LLVMValueRef value);
 
 /* The place of a block, or -1: it is not reachable. */
 int divergence_place(const struct divergence *d, LLVMBasicBlockRef block);
-bool divergence_is_within(const struct divergence *d, int place, int loop);
 /* Do all lanes come here together that have not ended, and are not on a way out of their own? */
 bool divergence_reached_by_all(const struct divergence *d, int place);
 /* Do all come that have not ended? */
@@ -87,12 +56,6 @@ bool divergence_is_end(LLVMBasicBlockRef block);
 
 /* Every warp has 32 threads. */
 bool divergence_whole_warps(const struct code_shape *shape);
-
-/* paths.c — does the block send lanes to a way apart, and others to where a barrier may come? */
-bool divergence_leaves_for_good(const struct divergence *d, int from, int target);
-
-/* paths.c — for divergence.c: the branch sends lanes different ways. */
-void divergence_part(struct divergence *d, int place);
 
 /* values.c — for divergence.c: the bits of an instruction's result, from those of its operands. */
 uint64_t divergence_in_result(const struct divergence *d, LLVMValueRef instruction, int place);

@@ -5,7 +5,7 @@
 #include "compiler/ptx/warp.h"
 
 static bool goes_on_without(const struct divergence *d, int place) {
-    const struct divergence_block *block = &d->blocks[place];
+    const struct path_block *block = &d->graph.blocks[place];
     return block->divergent || block->leaf || !divergence_reached_together(d, place);
 }
 
@@ -19,11 +19,12 @@ static void end_here(struct unit *unit, LLVMBasicBlockRef block, unsigned succes
 }
 
 void ptx_end_lanes(const struct divergence *d) {
-    for (int place = 0; place < d->block_count; place++) {
+    for (int place = 0; place < d->graph.block_count; place++) {
         if (!goes_on_without(d, place)) continue;
-        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[place].block);
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->graph.blocks[place].block);
         for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++)
-            if (divergence_is_end(LLVMGetSuccessor(branch, s))) end_here(d->unit, d->blocks[place].block, s);
+            if (divergence_is_end(LLVMGetSuccessor(branch, s)))
+                end_here(d->unit, d->graph.blocks[place].block, s);
     }
 }
 
@@ -51,8 +52,8 @@ struct parting {
 };
 
 static bool some_wait(const struct divergence *d) {
-    for (int place = 0; place < d->block_count; place++)
-        if (divergence_has_barrier(d->blocks[place].block) && !divergence_reached_together(d, place))
+    for (int place = 0; place < d->graph.block_count; place++)
+        if (divergence_has_barrier(d->graph.blocks[place].block) && !divergence_reached_together(d, place))
             return true;
     return false;
 }
@@ -67,8 +68,8 @@ static bool operates_here(LLVMBasicBlockRef block) {
 static void find_what_comes(struct parting *p) {
     for (bool changed = true; changed;) {
         changed = false;
-        for (int place = p->d->block_count - 1; place >= 0; place--) {
-            const struct divergence_block *block = &p->d->blocks[place];
+        for (int place = p->d->graph.block_count - 1; place >= 0; place--) {
+            const struct path_block *block = &p->d->graph.blocks[place];
             bool waits = divergence_has_barrier(block->block), operates = operates_here(block->block);
             for (int s = 0; s < block->successor_count; s++) {
                 waits |= p->waits[block->successors[s]];
@@ -84,23 +85,24 @@ static void find_what_comes(struct parting *p) {
 /* Behind the last barrier nobody waits any more: ways that part there meet again. */
 static void find_exits(struct parting *p, const struct flow *flow, const struct phases *phases) {
     const struct divergence *d = p->d;
-    for (int place = 0; place < d->block_count; place++) {
-        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[place].block);
+    for (int place = 0; place < d->graph.block_count; place++) {
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->graph.blocks[place].block);
         bool some_go_on = false;
-        for (int s = 0; s < d->blocks[place].successor_count; s++)
-            some_go_on |= p->waits[d->blocks[place].successors[s]];
+        for (int s = 0; s < d->graph.blocks[place].successor_count; s++)
+            some_go_on |= p->waits[d->graph.blocks[place].successors[s]];
         for (unsigned s = 0; some_go_on && s < LLVMGetNumSuccessors(branch); s++) {
             int target = divergence_place(d, LLVMGetSuccessor(branch, s));
-            if (p->waits[target] || divergence_is_end(d->blocks[target].block) || phases_is_never(branch, s))
+            if (p->waits[target] || divergence_is_end(d->graph.blocks[target].block) ||
+                phases_is_never(branch, s))
                 continue;
-            struct phase phase = phase_left(flow, phases, flow_index(flow, d->blocks[place].block));
+            struct phase phase = phase_left(flow, phases, flow_index(flow, d->graph.blocks[place].block));
             p->exits[p->exit_count++] = (struct exit_edge){branch, s, target, phase, p->operates[target]};
         }
     }
 }
 
 static void list(struct parting *p, int place) {
-    bool listed = divergence_is_end(p->d->blocks[place].block);
+    bool listed = divergence_is_end(p->d->graph.blocks[place].block);
     for (int i = 0; i < p->count && !listed; i++) listed = p->way[i] == place;
     if (!listed) p->way[p->count++] = place;
 }
@@ -127,10 +129,11 @@ static void copy_way(struct parting *p, const struct exit_edge *exit) {
     for (int next = 0; next < p->count; next++) {
         int place = p->way[next];
         p->copies[place] = LLVMAppendBasicBlockInContext(p->unit->context, p->unit->entry, "end");
-        for (int s = 0; s < d->blocks[place].successor_count; s++) list(p, d->blocks[place].successors[s]);
+        for (int s = 0; s < d->graph.blocks[place].successor_count; s++)
+            list(p, d->graph.blocks[place].successors[s]);
     }
     for (int i = 0; i < p->count; i++)
-        phases_copy_block(p->unit, d->blocks[p->way[i]].block, p->copies[p->way[i]]);
+        phases_copy_block(p->unit, d->graph.blocks[p->way[i]].block, p->copies[p->way[i]]);
     for (int i = 0; i < p->count; i++) lead_to_copies(p, p->copies[p->way[i]]);
     for (int e = 0; e < p->exit_count; e++)
         if (leave_together(exit, &p->exits[e]))
@@ -141,11 +144,12 @@ static void copy_way(struct parting *p, const struct exit_edge *exit) {
 /* Each way out of what waits gets a copy of all that follows, with values between blocks in memory meanwhile;
  * ways on which lanes do something together get one for all that leave in the same phase. */
 static smelt_status part(struct unit *unit, struct divergence *d) {
-    size_t count = (size_t)d->block_count, edges = 1;
+    size_t count = (size_t)d->graph.block_count, edges = 1;
     struct flow flow;
     struct phases phases;
     TRY(flow_find(unit, unit->entry, &d->arena, &flow));
-    for (int place = 0; place < d->block_count; place++) edges += (size_t)d->blocks[place].successor_count;
+    for (int place = 0; place < d->graph.block_count; place++)
+        edges += (size_t)d->graph.blocks[place].successor_count;
     struct parting p = {.unit = unit, .d = d, .waits = arena_alloc(&d->arena, count)};
     p.operates = arena_alloc(&d->arena, count);
     p.way = arena_alloc(&d->arena, count * sizeof *p.way);

@@ -64,19 +64,16 @@ static int compare_blocks(const void *a, const void *b) {
 int divergence_place(const struct divergence *d, LLVMBasicBlockRef block) {
     struct place_of_block key = {block, 0};
     const struct place_of_block *found =
-        bsearch(&key, d->by_block, (size_t)d->block_count, sizeof key, compare_blocks);
+        bsearch(&key, d->by_block, (size_t)d->graph.block_count, sizeof key, compare_blocks);
     return found ? found->place : -1;
 }
 
 void divergence_index_blocks(struct divergence *d) {
-    d->by_block = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *d->by_block);
+    d->by_block = arena_alloc(&d->arena, (size_t)d->graph.block_count * sizeof *d->by_block);
     if (!d->by_block) return;
-    for (int i = 0; i < d->block_count; i++) d->by_block[i] = (struct place_of_block){d->blocks[i].block, i};
-    qsort(d->by_block, (size_t)d->block_count, sizeof *d->by_block, compare_blocks);
-}
-
-bool divergence_is_within(const struct divergence *d, int place, int loop) {
-    return loop < 0 || (place >= d->loops[loop].header && place <= d->loops[loop].last);
+    for (int i = 0; i < d->graph.block_count; i++)
+        d->by_block[i] = (struct place_of_block){d->graph.blocks[i].block, i};
+    qsort(d->by_block, (size_t)d->graph.block_count, sizeof *d->by_block, compare_blocks);
 }
 
 bool divergence_is_end(LLVMBasicBlockRef block) {
@@ -91,30 +88,30 @@ bool divergence_is_end(LLVMBasicBlockRef block) {
 /* ---- Questions. */
 
 bool divergence_reached_by_all(const struct divergence *d, int place) {
-    const struct divergence_block *block = &d->blocks[place];
-    for (int w = 0; w < d->region_words; w++)
+    const struct path_block *block = &d->graph.blocks[place];
+    for (int w = 0; w < d->graph.region_words; w++)
         if (block->regions[w]) return false;
-    for (int loop = block->loop; loop >= 0; loop = d->loops[loop].parent) {
-        if (d->loops[loop].divergent) return false;
-        const uint64_t *around = d->blocks[d->loops[loop].header].regions;
-        for (int w = 0; w < d->region_words; w++)
+    for (int loop = block->loop; loop >= 0; loop = d->graph.loops[loop].parent) {
+        if (d->graph.loops[loop].divergent) return false;
+        const uint64_t *around = d->graph.blocks[d->graph.loops[loop].header].regions;
+        for (int w = 0; w < d->graph.region_words; w++)
             if (around[w]) return false;
     }
     return true;
 }
 
 bool divergence_reached_together(const struct divergence *d, int place) {
-    return divergence_reached_by_all(d, place) && !d->blocks[place].trails;
+    return divergence_reached_by_all(d, place) && !d->graph.blocks[place].trails;
 }
 
 int divergence_place_above(const struct divergence *d, int place) {
-    int level = d->blocks[place].loop, above = d->blocks[place].dominator;
-    if (level >= 0 && d->loops[level].header == place) level = d->loops[level].parent;
-    while (d->blocks[above].loop != level) above = d->blocks[above].dominator;
+    int level = d->graph.blocks[place].loop, above = d->graph.blocks[place].dominator;
+    if (level >= 0 && d->graph.loops[level].header == place) level = d->graph.loops[level].parent;
+    while (d->graph.blocks[above].loop != level) above = d->graph.blocks[above].dominator;
     return above;
 }
 
 bool divergence_reached_from(const struct divergence *d, int above, int below) {
-    return memcmp(d->blocks[above].regions, d->blocks[below].regions,
-                  (size_t)d->region_words * sizeof *d->blocks[above].regions) == 0;
+    return memcmp(d->graph.blocks[above].regions, d->graph.blocks[below].regions,
+                  (size_t)d->graph.region_words * sizeof *d->graph.blocks[above].regions) == 0;
 }

@@ -3,31 +3,31 @@
 #include "compiler/ptx/warp.h"
 
 enum mask_source ptx_mask_source(const struct divergence *d, int place, int *from) {
-    const struct divergence_block *block = &d->blocks[place];
-    bool header = block->loop >= 0 && d->loops[block->loop].header == place;
+    const struct path_block *block = &d->graph.blocks[place];
+    bool header = block->loop >= 0 && d->graph.loops[block->loop].header == place;
     *from = -1;
     if (divergence_reached_by_all(d, place)) return MASK_FULL;
-    if (header && d->loops[block->loop].divergent) return MASK_OF_ROUNDS;
-    int level = header ? d->loops[block->loop].parent : block->loop, entries = 0, entry = -1;
+    if (header && d->graph.loops[block->loop].divergent) return MASK_OF_ROUNDS;
+    int level = header ? d->graph.loops[block->loop].parent : block->loop, entries = 0, entry = -1;
     int above = divergence_place_above(d, place);
     if (divergence_reached_from(d, above, place)) {
         *from = above;
         return MASK_FROM_ABOVE;
     }
     for (int p = 0; p < block->predecessor_count; p++) {
-        if (header && divergence_is_within(d, block->predecessors[p], block->loop)) continue;
+        if (header && paths_within(&d->graph, block->predecessors[p], block->loop)) continue;
         entry = block->predecessors[p];
         entries++;
     }
-    if (entries != 1 || d->blocks[entry].loop != level) return MASK_UNKNOWN;
+    if (entries != 1 || d->graph.blocks[entry].loop != level) return MASK_UNKNOWN;
     *from = entry;
     return MASK_OF_EDGE;
 }
 
 void ptx_masks_start(struct ptx_masks *m, struct divergence *d) {
     *m = (struct ptx_masks){.unit = d->unit, .d = d, .full = constant_i32(d->unit, 0xffffffffu)};
-    m->of_block = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *m->of_block);
-    m->of_edge = arena_alloc(&d->arena, 2 * (size_t)d->block_count * sizeof *m->of_edge);
+    m->of_block = arena_alloc(&d->arena, (size_t)d->graph.block_count * sizeof *m->of_block);
+    m->of_edge = arena_alloc(&d->arena, 2 * (size_t)d->graph.block_count * sizeof *m->of_edge);
 }
 
 static LLVMValueRef vote(struct ptx_masks *m, LLVMValueRef mask, LLVMValueRef condition) {
@@ -44,11 +44,11 @@ static LLVMValueRef mask_of_block(struct ptx_masks *m, int place);
 /* Of the lanes that go from one block to another. */
 static LLVMValueRef mask_of_edge(struct ptx_masks *m, int from, int to) {
     const struct divergence *d = m->d;
-    LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[from].block);
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->graph.blocks[from].block);
     LLVMBuilderRef b = m->unit->builder;
     LLVMValueRef mask = mask_of_block(m, from);
-    if (!d->blocks[from].divergent) return mask;
-    unsigned successor = LLVMGetSuccessor(branch, 0) == d->blocks[to].block ? 0 : 1;
+    if (!d->graph.blocks[from].divergent) return mask;
+    unsigned successor = LLVMGetSuccessor(branch, 0) == d->graph.blocks[to].block ? 0 : 1;
     LLVMValueRef *known = &m->of_edge[2 * from + (int)successor], made = *known;
     if (made) return made;
     LLVMPositionBuilderBefore(b, branch);
@@ -61,9 +61,9 @@ static LLVMValueRef existing_lanes(struct ptx_masks *m);
 
 /* Edges that nobody takes are not among the predecessors. */
 static void add_never_taken(struct ptx_masks *m, int place, LLVMValueRef phi) {
-    const struct divergence_block *block = &m->d->blocks[place];
-    for (int from = 0; from < m->d->block_count; from++) {
-        LLVMBasicBlockRef before = m->d->blocks[from].block;
+    const struct path_block *block = &m->d->graph.blocks[place];
+    for (int from = 0; from < m->d->graph.block_count; from++) {
+        LLVMBasicBlockRef before = m->d->graph.blocks[from].block;
         LLVMValueRef end = LLVMGetBasicBlockTerminator(before), none = LLVMGetPoison(type_i32(m->unit));
         bool known = false;
         for (int p = 0; p < block->predecessor_count; p++) known |= block->predecessors[p] == from;
@@ -74,14 +74,14 @@ static void add_never_taken(struct ptx_masks *m, int place, LLVMValueRef phi) {
 
 /* A round's mask names no lane that never was: its lanes may be counted from it. */
 static LLVMValueRef mask_of_rounds(struct ptx_masks *m, int place) {
-    const struct divergence_block *block = &m->d->blocks[place];
+    const struct path_block *block = &m->d->graph.blocks[place];
     LLVMPositionBuilderBefore(m->unit->builder, LLVMGetFirstInstruction(block->block));
     LLVMValueRef phi = LLVMBuildPhi(m->unit->builder, type_i32(m->unit), "");
     m->of_block[place] = phi;
     for (int p = 0; p < block->predecessor_count; p++) {
         LLVMValueRef mask = mask_of_edge(m, block->predecessors[p], place);
         if (mask == m->full && !divergence_whole_warps(&m->unit->request->shape)) mask = existing_lanes(m);
-        LLVMAddIncoming(phi, &mask, &m->d->blocks[block->predecessors[p]].block, 1);
+        LLVMAddIncoming(phi, &mask, &m->d->graph.blocks[block->predecessors[p]].block, 1);
     }
     add_never_taken(m, place, phi);
     return phi;
@@ -117,7 +117,7 @@ static LLVMValueRef existing_lanes(struct ptx_masks *m) {
 }
 
 struct ptx_lanes ptx_lanes_at(struct ptx_masks *m, int place) {
-    const struct divergence_block *block = &m->d->blocks[place];
+    const struct path_block *block = &m->d->graph.blocks[place];
     struct ptx_lanes lanes = {.mask = mask_of_block(m, place)};
     bool full = lanes.mask == m->full;
     if (full && !block->short_of) {

@@ -12,7 +12,7 @@ static bool has_operation(LLVMBasicBlockRef block) {
 
 /* The first place on which the mask of `place` depends and whose own is unknown, or -1. */
 static int find_unknown(const struct divergence *d, int place, bool *seen) {
-    const struct divergence_block *block = &d->blocks[place];
+    const struct path_block *block = &d->graph.blocks[place];
     int from, unknown = -1;
     if (seen[place]) return -1;
     seen[place] = true;
@@ -33,16 +33,16 @@ static int find_unknown(const struct divergence *d, int place, bool *seen) {
 }
 
 static bool others_wait(const struct divergence *d, int from) {
-    for (int s = 0; s < d->blocks[from].successor_count; s++)
-        if (d->blocks[d->blocks[from].successors[s]].waits) return true;
+    for (int s = 0; s < d->graph.blocks[from].successor_count; s++)
+        if (d->graph.blocks[d->graph.blocks[from].successors[s]].waits) return true;
     return false;
 }
 
 /* By place: lanes come here that left while others may go on to a barrier. */
 static bool *find_ways_out(struct divergence *d) {
-    bool *out = arena_alloc(&d->arena, (size_t)d->block_count);
-    for (int place = 0; out && place < d->block_count; place++) {
-        const struct divergence_block *block = &d->blocks[place];
+    bool *out = arena_alloc(&d->arena, (size_t)d->graph.block_count);
+    for (int place = 0; out && place < d->graph.block_count; place++) {
+        const struct path_block *block = &d->graph.blocks[place];
         for (int p = 0; p < block->predecessor_count && !block->waits; p++)
             out[place] |= out[block->predecessors[p]] || others_wait(d, block->predecessors[p]);
     }
@@ -51,7 +51,7 @@ static bool *find_ways_out(struct divergence *d) {
 
 static int depth_of(const struct divergence *d, int place) {
     int depth = 0;
-    for (int loop = d->blocks[place].loop; loop >= 0; loop = d->loops[loop].parent) depth++;
+    for (int loop = d->graph.blocks[place].loop; loop >= 0; loop = d->graph.loops[loop].parent) depth++;
     return depth;
 }
 
@@ -59,17 +59,17 @@ static int depth_of(const struct divergence *d, int place) {
  */
 static int last_before(const struct divergence *d, int from, int to) {
     int last = from;
-    for (int loop = d->blocks[from].loop; loop >= 0 && !divergence_is_within(d, to, loop);
-         loop = d->loops[loop].parent)
-        last = d->loops[loop].last;
+    for (int loop = d->graph.blocks[from].loop; loop >= 0 && !paths_within(&d->graph, to, loop);
+         loop = d->graph.loops[loop].parent)
+        last = d->graph.loops[loop].last;
     return last;
 }
 
 /* By place: the most barriers on the ways to its end, rounds not counted. */
 static int *find_levels(struct divergence *d) {
-    int *level = arena_alloc(&d->arena, (size_t)d->block_count * sizeof *level);
-    for (int place = 0; level && place < d->block_count; place++) {
-        const struct divergence_block *block = &d->blocks[place];
+    int *level = arena_alloc(&d->arena, (size_t)d->graph.block_count * sizeof *level);
+    for (int place = 0; level && place < d->graph.block_count; place++) {
+        const struct path_block *block = &d->graph.blocks[place];
         for (int p = 0; p < block->predecessor_count; p++) {
             int from = block->predecessors[p], last = from < place ? last_before(d, from, place) : -1;
             for (; from <= last; from++)
@@ -86,9 +86,9 @@ static int find_unknown_way_out(struct divergence *d) {
     const bool *out = find_ways_out(d);
     const int *level = find_levels(d);
     int best = -1;
-    for (int place = 0; out && level && place < d->block_count; place++) {
-        bool *seen = has_operation(d->blocks[place].block) && !d->blocks[place].waits
-                         ? arena_alloc(&d->arena, (size_t)d->block_count)
+    for (int place = 0; out && level && place < d->graph.block_count; place++) {
+        bool *seen = has_operation(d->graph.blocks[place].block) && !d->graph.blocks[place].waits
+                         ? arena_alloc(&d->arena, (size_t)d->graph.block_count)
                          : NULL;
         int unknown = seen ? find_unknown(d, place, seen) : -1;
         if (unknown < 0 || !out[unknown]) continue;
@@ -99,16 +99,16 @@ static int find_unknown_way_out(struct divergence *d) {
 }
 
 static int find_unknown_anywhere(struct divergence *d) {
-    bool *seen = arena_alloc(&d->arena, (size_t)d->block_count);
+    bool *seen = arena_alloc(&d->arena, (size_t)d->graph.block_count);
     int unknown = find_unknown_way_out(d);
-    for (int place = 0; seen && place < d->block_count && unknown < 0; place++)
-        if (has_operation(d->blocks[place].block)) unknown = find_unknown(d, place, seen);
+    for (int place = 0; seen && place < d->graph.block_count && unknown < 0; place++)
+        if (has_operation(d->graph.blocks[place].block)) unknown = find_unknown(d, place, seen);
     return unknown;
 }
 
 static bool some_lanes_operate(const struct divergence *d) {
-    for (int place = 0; place < d->block_count; place++)
-        if (has_operation(d->blocks[place].block) && !divergence_reached_by_all(d, place)) return true;
+    for (int place = 0; place < d->graph.block_count; place++)
+        if (has_operation(d->graph.blocks[place].block) && !divergence_reached_by_all(d, place)) return true;
     return false;
 }
 
@@ -128,7 +128,7 @@ static void find_ways(const struct divergence *d, int place, bool *on_way, int *
     int count = 0, above = divergence_place_above(d, place);
     waiting[count++] = place;
     while (count) {
-        const struct divergence_block *block = &d->blocks[waiting[--count]];
+        const struct path_block *block = &d->graph.blocks[waiting[--count]];
         for (int p = 0; p < block->predecessor_count; p++) {
             int from = block->predecessors[p];
             if (on_way[from]) continue;
@@ -146,9 +146,9 @@ static int number_of(struct meeting *m, LLVMBasicBlockRef target) {
 }
 
 static void lead_here(struct meeting *m, int place, unsigned successor) {
-    LLVMValueRef branch = LLVMGetBasicBlockTerminator(m->d->blocks[place].block);
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(m->d->graph.blocks[place].block);
     int number = number_of(m, LLVMGetSuccessor(branch, successor));
-    LLVMBasicBlockRef edge = flow_split_edge(m->unit, m->d->blocks[place].block, successor);
+    LLVMBasicBlockRef edge = flow_split_edge(m->unit, m->d->graph.blocks[place].block, successor);
     LLVMValueRef on = LLVMGetBasicBlockTerminator(edge);
     LLVMPositionBuilderBefore(m->unit->builder, on);
     LLVMBuildStore(m->unit->builder, constant_i32(m->unit, (uint32_t)number), m->number);
@@ -177,7 +177,7 @@ static void part_again(struct meeting *m) {
 
 static smelt_status meet_before(struct divergence *d, int place) {
     struct unit *unit = d->unit;
-    size_t count = (size_t)d->block_count;
+    size_t count = (size_t)d->graph.block_count;
     bool *on_way = arena_alloc(&d->arena, count);
     int *waiting = arena_alloc(&d->arena, (count + 1) * sizeof *waiting);
     struct meeting m = {
@@ -188,14 +188,14 @@ static smelt_status meet_before(struct divergence *d, int place) {
     LLVMPositionBuilderBefore(unit->builder, LLVMGetFirstInstruction(entry));
     m.number = LLVMBuildAlloca(unit->builder, type_i32(unit), "");
     m.block = LLVMAppendBasicBlockInContext(unit->context, unit->entry, "meet");
-    LLVMMoveBasicBlockBefore(m.block, d->blocks[place].block);
-    (void)number_of(&m, d->blocks[place].block);
-    for (int from = 0; from < d->block_count; from++) {
+    LLVMMoveBasicBlockBefore(m.block, d->graph.blocks[place].block);
+    (void)number_of(&m, d->graph.blocks[place].block);
+    for (int from = 0; from < d->graph.block_count; from++) {
         if (!on_way[from]) continue;
-        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->blocks[from].block);
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->graph.blocks[from].block);
         for (unsigned s = 0; s < LLVMGetNumSuccessors(branch); s++) {
             int target = divergence_place(d, LLVMGetSuccessor(branch, s));
-            bool ends = d->blocks[target].leaf || divergence_leaves_for_good(d, from, target);
+            bool ends = d->graph.blocks[target].leaf || paths_leave_for_good(&d->graph, from, target);
             if (target != place && (on_way[target] || ends)) continue;
             lead_here(&m, from, s);
         }
@@ -212,7 +212,7 @@ static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
     divergence_free(d);
     TRY(ptx_run_passes(unit, "function(reg2mem)"));
     TRY(divergence_find_marked(unit, d));
-    int most = d->block_count;
+    int most = d->graph.block_count;
     for (int place; most-- && (place = find_unknown_anywhere(d)) >= 0;) {
         TRY(meet_before(d, place));
         divergence_free(d);

@@ -60,7 +60,7 @@ static void lower_barrier(struct unit *unit, LLVMValueRef call) {
 static smelt_status lower_block(struct ptx_masks *masks, int place) {
     struct unit *unit = masks->unit;
     struct ptx_operation o = {.unit = unit};
-    FOR_EACH_INSTRUCTION(call, masks->d->blocks[place].block) {
+    FOR_EACH_INSTRUCTION(call, masks->d->graph.blocks[place].block) {
         enum simd_kind kind;
         if (divergence_is_barrier(call)) {
             if (divergence_reached_together(masks->d, place)) lower_barrier(unit, call);
@@ -104,7 +104,8 @@ static smelt_status lower_operations(struct unit *unit, struct divergence *d) {
     TRY(ptx_lanes_part(unit, d));
     TRY(ptx_lanes_meet(unit, d));
     ptx_masks_start(&masks, d);
-    for (int place = 0; place < d->block_count && !d->arena.failed; place++) TRY(lower_block(&masks, place));
+    for (int place = 0; place < d->graph.block_count && !d->arena.failed; place++)
+        TRY(lower_block(&masks, place));
     if (d->arena.failed) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for masks");
     if (masks.unknown)
         return unit_fail(unit, SMELT_ERROR_UNSUPPORTED,

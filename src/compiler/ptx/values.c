@@ -65,10 +65,10 @@ static uint64_t differing_shuffle(const struct divergence *d, LLVMValueRef call,
     LLVMValueRef index = LLVMGetOperand(call, 1);
     uint64_t lane, value = divergence_in_operand(d, LLVMGetOperand(call, 0), place);
     if (value == 0) return 0;
-    if (LLVMIsAInstruction(index) && is_first_active(index, d->blocks[place].block)) return 0;
+    if (LLVMIsAInstruction(index) && is_first_active(index, d->graph.blocks[place].block)) return 0;
     bool exists = is_constant_integer(index, &lane) && lane < SIMDGROUP_LANES;
     bool on = divergence_whole_warps(&d->unit->request->shape) && divergence_reached_by_all(d, place) &&
-              !d->blocks[place].short_of;
+              !d->graph.blocks[place].short_of;
     return exists && on ? 0 : ANY;
 }
 
@@ -240,17 +240,17 @@ static uint64_t differing_phi(const struct divergence *d, LLVMValueRef phi, int 
         if (!only) only = value;
         same &= only == value;
     }
-    return d->blocks[place].join && !same ? ANY : bits;
+    return d->graph.blocks[place].join && !same ? ANY : bits;
 }
 
 uint64_t divergence_in_operand(const struct divergence *d, LLVMValueRef operand, int place) {
     if (!LLVMIsAInstruction(operand)) return 0;
     uint64_t bits = divergence_bits(d, operand);
-    if (bits == ANY || !d->rounds_differ) return bits;
+    if (bits == ANY || !d->graph.rounds_differ) return bits;
     /* What a loop made that lanes left in different rounds is of different rounds. */
     int from = divergence_place(d, LLVMGetInstructionParent(operand));
-    for (int loop = from < 0 ? -1 : d->blocks[from].loop; loop >= 0; loop = d->loops[loop].parent)
-        if (d->loops[loop].divergent && !divergence_is_within(d, place, loop)) return ANY;
+    for (int loop = from < 0 ? -1 : d->graph.blocks[from].loop; loop >= 0; loop = d->graph.loops[loop].parent)
+        if (d->graph.loops[loop].divergent && !paths_within(&d->graph, place, loop)) return ANY;
     return bits;
 }
 

@@ -17,8 +17,8 @@ static bool owns_mask(const struct simd *s, int place) {
 }
 
 static bool is_header(const struct simd *s, int place) {
-    int loop = s->blocks[place].loop;
-    return loop >= 0 && s->loops[loop].header == place;
+    int loop = s->paths.blocks[place].loop;
+    return loop >= 0 && s->paths.loops[loop].header == place;
 }
 
 /* ---- Where edges lead in the layout. */
@@ -28,10 +28,10 @@ static bool is_header(const struct simd *s, int place) {
 /* From inside `loop` (and the loops around it) to a block: divergent loops are left and repeated at their end
  * only. */
 static int target_item(const struct simd *s, int loop, int target) {
-    for (; loop >= 0; loop = s->loops[loop].parent) {
-        bool again = s->loops[loop].header == target;
-        if (!again && simd_is_within(s, target, loop)) break;
-        if (s->loops[loop].divergent) return s->loops[loop].item;
+    for (; loop >= 0; loop = s->paths.loops[loop].parent) {
+        bool again = s->paths.loops[loop].header == target;
+        if (!again && paths_within(&s->paths, target, loop)) break;
+        if (s->paths.loops[loop].divergent) return s->loops[loop].item;
         if (again) return BACK;
     }
     return s->blocks[target].item;
@@ -166,7 +166,7 @@ static void poll(struct simd *s) {
 /* A uniform branch's way to one successor. */
 static void leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef successor) {
     struct block *block = &s->blocks[place];
-    int to = simd_place(s, successor), item = target_item(s, block->loop, to);
+    int to = simd_place(s, successor), item = target_item(s, s->paths.blocks[place].loop, to);
     take_edge(s, place, to, block->mask, false);
     if (item == BACK) {
         poll(s);
@@ -253,7 +253,7 @@ static void end_divergently(struct simd *s, int place, LLVMValueRef terminator) 
         }
         int to = simd_place(s, successor);
         take_edge(s, place, to, masks, true);
-        items[item_count++] = target_item(s, block->loop, to);
+        items[item_count++] = target_item(s, s->paths.blocks[place].loop, to);
     }
     go_on(s, block->item, items, item_count);
 }
@@ -262,8 +262,9 @@ static void end_divergently(struct simd *s, int place, LLVMValueRef terminator) 
 
 /* Masks of blocks directly in a loop (-1: the function) are empty when its round starts. */
 static void clear_masks(struct simd *s, int loop) {
-    for (int place = 1; place < s->block_count; place++) {
-        int level = is_header(s, place) ? s->loops[s->blocks[place].loop].parent : s->blocks[place].loop;
+    for (int place = 1; place < s->paths.block_count; place++) {
+        int level = is_header(s, place) ? s->paths.loops[s->paths.blocks[place].loop].parent
+                                        : s->paths.blocks[place].loop;
         if (!owns_mask(s, place) || level != loop) continue;
         for (int c = 0; c < s->chunk_count; c++)
             LLVMBuildStore(s->unit->builder, LLVMConstNull(mask_type(s)), s->blocks[place].mask_slots[c]);
@@ -316,7 +317,7 @@ static void write_head(struct simd *s, int place) {
     load_mask(s, block);
     if (is_header(s, place)) {
         hold_mask(s, block);
-        clear_masks(s, block->loop);
+        clear_masks(s, s->paths.blocks[place].loop);
     }
     LLVMBuildBr(b, block->body);
 }
@@ -334,10 +335,10 @@ static void write_block(struct simd *s, int place) {
     emit_instructions(s, block->original);
     LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(terminator));
     if (s->refused) return;
-    int loop = block->loop;
-    if (loop >= 0 && s->loops[loop].full_rounds && s->loops[loop].last == place)
+    int loop = s->paths.blocks[place].loop;
+    if (loop >= 0 && s->loops[loop].full_rounds && s->paths.loops[loop].last == place)
         end_full_round(s, loop);
-    else if (block->divergent)
+    else if (s->paths.blocks[place].divergent)
         end_divergently(s, place, terminator);
     else
         end_uniformly(s, place, terminator);
@@ -346,9 +347,9 @@ static void write_block(struct simd *s, int place) {
 /* The end of a divergent loop's round: another one if any lane wants it. */
 static void write_loop_end(struct simd *s, int number) {
     LLVMBuilderRef b = s->unit->builder;
-    struct loop *loop = &s->loops[number];
+    const struct path_loop *loop = &s->paths.loops[number];
     struct block *header = &s->blocks[loop->header];
-    LLVMPositionBuilderAtEnd(b, loop->end);
+    LLVMPositionBuilderAtEnd(b, s->loops[number].end);
     LLVMValueRef *live = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *live);
     int *items = arena_alloc(&s->arena, (size_t)s->item_count * sizeof *items), count = 0;
     if (!live || !items) return;
@@ -364,14 +365,14 @@ static void write_loop_end(struct simd *s, int number) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
             int to = simd_place(s, LLVMGetSuccessor(terminator, i));
-            if (simd_is_within(s, to, number)) continue;
+            if (paths_within(&s->paths, to, number)) continue;
             int item = target_item(s, loop->parent, to);
             bool seen = false;
             for (int j = 0; j < count; j++) seen |= items[j] == item;
             if (!seen) items[count++] = item;
         }
     }
-    go_on(s, loop->item, items, count);
+    go_on(s, s->loops[number].item, items, count);
 }
 
 static LLVMValueRef *mask_slots(struct simd *s) {
@@ -391,7 +392,7 @@ static void make_new_blocks(struct simd *s, struct block *block) {
 }
 
 static void make_blocks(struct simd *s) {
-    for (int place = 0; place < s->block_count; place++) {
+    for (int place = 0; place < s->paths.block_count; place++) {
         struct block *block = &s->blocks[place];
         block->mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *block->mask);
         if (owns_mask(s, place)) {
@@ -400,8 +401,8 @@ static void make_blocks(struct simd *s) {
         }
         make_new_blocks(s, block);
     }
-    for (int i = 0; i < s->loop_count; i++)
-        if (s->loops[i].divergent) s->loops[i].end = append_block(s, "end");
+    for (int i = 0; i < s->paths.loop_count; i++)
+        if (s->paths.loops[i].divergent) s->loops[i].end = append_block(s, "end");
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(phi, block) {
         if (!LLVMIsAPHINode(phi)) break;
@@ -421,7 +422,8 @@ static bool is_monotone(LLVMIntPredicate predicate) {
 
 /* The comparison that decides whether the latch goes on, and the predicate that says yes; NULL: another. */
 static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate *predicate) {
-    struct block *latch = &s->blocks[s->loops[loop].last], *header = &s->blocks[s->loops[loop].header];
+    struct block *latch = &s->blocks[s->paths.loops[loop].last],
+                 *header = &s->blocks[s->paths.loops[loop].header];
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch->original);
     if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return NULL;
     LLVMValueRef condition = LLVMGetCondition(branch);
@@ -439,14 +441,14 @@ static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate
 }
 
 static bool has_full_rounds(struct simd *s, int loop) {
-    const struct loop *l = &s->loops[loop];
+    const struct path_loop *l = &s->paths.loops[loop];
     LLVMIntPredicate predicate;
     if (!l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS) return false;
     for (int place = l->header; place <= l->last; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)
-            if (!simd_is_within(s, simd_place(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
-        if (s->blocks[place].loop != loop) return false;
+            if (!paths_within(&s->paths, simd_place(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
+        if (s->paths.blocks[place].loop != loop) return false;
     }
     return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
 }
@@ -480,7 +482,7 @@ static LLVMValueRef all_stay(struct simd *s, LLVMValueRef condition, LLVMIntPred
 /* The latch of a full round: another full one, or the masked ones. */
 static void end_full_round(struct simd *s, int loop) {
     LLVMBuilderRef b = s->unit->builder;
-    int place = s->loops[loop].last, header = s->loops[loop].header;
+    int place = s->paths.loops[loop].last, header = s->paths.loops[loop].header;
     LLVMIntPredicate predicate;
     LLVMValueRef condition = staying_condition(s, loop, &predicate);
     LLVMBasicBlockRef all = simd_block(s, "all"), some = simd_block(s, "some");
@@ -497,18 +499,19 @@ static void end_full_round(struct simd *s, int loop) {
 }
 
 static void write_full_rounds(struct simd *s, int loop) {
-    struct loop *l = &s->loops[loop];
+    const struct path_loop *l = &s->paths.loops[loop];
     size_t words = (size_t)(s->item_count + 63) / 64;
-    int entered = s->blocks[s->blocks[l->header].dominator].mask_of;
+    int entered = s->blocks[s->paths.blocks[l->header].dominator].mask_of;
     int first = s->blocks[l->header].item;
     uint64_t *pending = arena_alloc(&s->arena, words * 8);
     if (!pending) return;
     memcpy(pending, s->items[first].pending, words * 8);
     for (int place = l->header; place <= l->last; place++)
         if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = entered;
-    l->full_rounds = true;
-    for (int item = first; item < l->item && !s->refused; item++) write_block(s, s->items[item].block);
-    l->full_rounds = false;
+    s->loops[loop].full_rounds = true;
+    for (int item = first; item < s->loops[loop].item && !s->refused; item++)
+        write_block(s, s->items[item].block);
+    s->loops[loop].full_rounds = false;
     /* The masked rounds are written next, with blocks of their own. */
     for (int place = l->header; place <= l->last; place++) {
         struct block *block = &s->blocks[place];
@@ -522,11 +525,11 @@ static void write_full_rounds(struct simd *s, int loop) {
 static void write_item(struct simd *s, int number) {
     const struct item *item = &s->items[number];
     if (item->block < 0) {
-        if (s->loops[item->loop].divergent) write_loop_end(s, item->loop);
+        if (s->paths.loops[item->loop].divergent) write_loop_end(s, item->loop);
         return;
     }
-    int loop = s->blocks[item->block].loop;
-    bool header = loop >= 0 && s->loops[loop].header == item->block;
+    int loop = s->paths.blocks[item->block].loop;
+    bool header = loop >= 0 && s->paths.loops[loop].header == item->block;
     if (header && has_full_rounds(s, loop)) write_full_rounds(s, loop);
     if (!s->refused) write_block(s, item->block);
 }

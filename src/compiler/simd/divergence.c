@@ -13,102 +13,9 @@
 
 #include <string.h>
 
-static void set_bit(uint64_t *set, int bit) {
-    set[bit / 64] |= UINT64_C(1) << (bit % 64);
-}
-
-/* ---- Following the paths of one divergent branch or loop. */
-
-#define NO_LABEL (-1)
-
-struct paths {
-    struct simd *s;
-    int level;     /* the loop they run in, -1: the function */
-    int *label;    /* by place: which path comes here; its own place where several do */
-    int waiting;   /* labelled places not yet visited */
-    bool left;     /* a path left the loop, */
-    bool repeated; /* or went back to its header */
-};
-
-static void reach(struct paths *p, int from, int target, int label) {
-    struct simd *s = p->s;
-    if (!simd_is_within(s, target, p->level)) {
-        p->left = true;
-        return;
-    }
-    if (p->level >= 0 && target == s->loops[p->level].header) {
-        p->repeated = true;
-        return;
-    }
-    if (target <= from) return; /* an inner loop's next round: its header has its label */
-    if (p->label[target] == NO_LABEL) {
-        p->label[target] = label;
-        p->waiting++;
-    } else if (p->label[target] != label) {
-        p->label[target] = target;
-        s->blocks[target].join = true;
-    }
-}
-
-static void follow(struct paths *p, int first, int region) {
-    struct simd *s = p->s;
-    int last = p->level < 0 ? s->block_count - 1 : s->loops[p->level].last;
-    for (int place = first; place <= last && p->waiting; place++) {
-        if (p->label[place] == NO_LABEL) continue;
-        if (p->waiting == 1 && !p->left && !p->repeated) return; /* all have met */
-        p->waiting--;
-        set_bit(s->blocks[place].regions, region);
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
-        for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++)
-            reach(p, place, simd_place(s, LLVMGetSuccessor(terminator, i)), p->label[place]);
-    }
-}
-
-static void mark_loop(struct simd *s, int loop);
-
-static void start_paths(struct simd *s, struct paths *p, int level) {
-    *p = (struct paths){.s = s, .level = level};
-    p->label = arena_alloc(&s->arena, (size_t)s->block_count * sizeof *p->label);
-    for (int i = 0; p->label && i < s->block_count; i++) p->label[i] = NO_LABEL;
-}
-
-static void mark_branch(struct simd *s, int place) {
-    struct paths p;
-    start_paths(s, &p, s->blocks[place].loop);
-    if (!p.label) return;
-    s->blocks[place].divergent = true;
-    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
-    for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
-        int target = simd_place(s, LLVMGetSuccessor(terminator, i));
-        reach(&p, place, target, target);
-    }
-    follow(&p, place + 1, place);
-    if (p.left && p.level >= 0) mark_loop(s, p.level);
-}
-
-static void mark_loop(struct simd *s, int loop) {
-    struct loop *l = &s->loops[loop];
-    if (l->divergent) return;
-    l->divergent = true;
-    struct paths p;
-    start_paths(s, &p, l->parent);
-    if (!p.label) return;
-    for (int place = l->header; place <= l->last; place++) {
-        LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
-        for (unsigned i = 0; i < LLVMGetNumSuccessors(terminator); i++) {
-            int target = simd_place(s, LLVMGetSuccessor(terminator, i));
-            if (simd_is_within(s, target, loop)) continue;
-            s->blocks[target].join = true; /* the lanes come from different rounds */
-            reach(&p, l->last, target, target);
-        }
-    }
-    follow(&p, l->last + 1, s->block_count + loop);
-    if (p.left && p.level >= 0) mark_loop(s, p.level);
-}
-
 /* ---- Shapes. */
 
-static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct block *block) {
+static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct path_block *block) {
     int shape = SHAPE_UNKNOWN;
     LLVMValueRef only = NULL;
     bool same = true;
@@ -123,8 +30,8 @@ static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct block *bl
     /* A value that leaves a loop some lanes left earlier is another one for each lane. */
     bool constant = same && !LLVMIsAInstruction(only);
     if (block->join && !constant && shape != SHAPE_UNKNOWN) {
-        bool of_this_round =
-            same && value_of(s, only)->block >= 0 && s->blocks[value_of(s, only)->block].loop == block->loop;
+        bool of_this_round = same && value_of(s, only)->block >= 0 &&
+                             s->paths.blocks[value_of(s, only)->block].loop == block->loop;
         if (!of_this_round) return SHAPE_VARYING;
     }
     return shape;
@@ -134,9 +41,9 @@ static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct block *bl
 static bool update_piece(struct simd *s, struct value *v, LLVMValueRef instruction, int place) {
     if (v->piece == NO_PIECE) return false;
     bool phi = LLVMIsAPHINode(instruction) != NULL;
-    int piece = phi && s->blocks[place].join ? NO_PIECE
-                : phi                        ? piece_of_phi(s, instruction)
-                                             : piece_transfer(s, instruction);
+    int piece = phi && s->paths.blocks[place].join ? NO_PIECE
+                : phi                              ? piece_of_phi(s, instruction)
+                                                   : piece_transfer(s, instruction);
     if (v->piece != PIECE_UNKNOWN && piece != v->piece) piece = NO_PIECE;
     if (piece == v->piece) return false;
     v->piece = piece;
@@ -146,7 +53,7 @@ static bool update_piece(struct simd *s, struct value *v, LLVMValueRef instructi
 static bool update_shape(struct simd *s, LLVMValueRef instruction, int place) {
     struct value *v = value_of(s, instruction);
     if (v->shape == SHAPE_VARYING) return update_piece(s, v, instruction, place);
-    int shape = LLVMIsAPHINode(instruction) ? shape_of_phi(s, instruction, &s->blocks[place])
+    int shape = LLVMIsAPHINode(instruction) ? shape_of_phi(s, instruction, &s->paths.blocks[place])
                                             : shape_transfer(s, instruction);
     shape = shape_join(v->shape, shape);
     if (shape == v->shape) return false;
@@ -168,17 +75,17 @@ static LLVMValueRef condition_of(LLVMValueRef terminator) {
 }
 
 static bool analyse_block(struct simd *s, int place) {
-    struct block *block = &s->blocks[place];
+    struct path_block *block = &s->paths.blocks[place];
     bool changed = false;
-    FOR_EACH_INSTRUCTION(instruction, block->original) {
+    FOR_EACH_INSTRUCTION(instruction, block->block) {
         if (LLVMGetTypeKind(LLVMTypeOf(instruction)) != LLVMVoidTypeKind)
             changed |= update_shape(s, instruction, place);
     }
-    LLVMValueRef condition = condition_of(LLVMGetBasicBlockTerminator(block->original));
+    LLVMValueRef condition = condition_of(LLVMGetBasicBlockTerminator(block->block));
     if (condition && !block->divergent) {
         int shape = shape_of(s, condition);
         if (shape == SHAPE_VARYING || shape > SHAPE_UNIFORM) {
-            mark_branch(s, place);
+            paths_part(&s->paths, place);
             changed = true;
         }
     }
@@ -188,44 +95,37 @@ static bool analyse_block(struct simd *s, int place) {
 /* ---- Masks. */
 
 static bool regions_equal(const struct simd *s, int a, int b) {
-    return memcmp(s->blocks[a].regions, s->blocks[b].regions, (size_t)s->region_words * 8) == 0;
+    return memcmp(s->paths.blocks[a].regions, s->paths.blocks[b].regions,
+                  (size_t)s->paths.region_words * 8) == 0;
 }
 
 /* All blocks between a block and one it dominates must be dominated, too: then nothing comes in between. */
 static bool is_compact(const struct simd *s, int above, int below) {
     for (int place = above + 1; place < below; place++) {
         int at = place;
-        while (at > above) at = s->blocks[at].dominator;
+        while (at > above) at = s->paths.blocks[at].dominator;
         if (at != above) return false;
     }
     return true;
 }
 
 static int find_mask(const struct simd *s, int place) {
-    const struct block *block = &s->blocks[place];
+    const struct path_block *block = &s->paths.blocks[place];
     if (place == 0) return 0;
     int loop = block->loop;
-    bool header = loop >= 0 && s->loops[loop].header == place;
-    if (header && s->loops[loop].divergent) return place;
-    int level = header ? s->loops[loop].parent : loop;
+    bool header = loop >= 0 && s->paths.loops[loop].header == place;
+    if (header && s->paths.loops[loop].divergent) return place;
+    int level = header ? s->paths.loops[loop].parent : loop;
     int above = block->dominator;
-    while (s->blocks[above].loop != level) above = s->blocks[above].dominator;
+    while (s->paths.blocks[above].loop != level) above = s->paths.blocks[above].dominator;
     return regions_equal(s, place, above) && is_compact(s, above, place) ? s->blocks[above].mask_of : place;
-}
-
-static void forget_divergence(struct simd *s) {
-    for (int i = 0; i < s->block_count; i++) {
-        s->blocks[i].divergent = s->blocks[i].join = false;
-        memset(s->blocks[i].regions, 0, (size_t)s->region_words * 8);
-    }
-    for (int i = 0; i < s->loop_count; i++) s->loops[i].divergent = false;
 }
 
 /* A phi whose values all come from itself and from nothing (a variable that is not initialised before a loop)
  * is still unknown in the end: it may be taken to be uniform, until what is computed from it says otherwise.
  */
 static bool settle_unknown(struct simd *s) {
-    for (int place = 0; place < s->block_count; place++)
+    for (int place = 0; place < s->paths.block_count; place++)
         FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {
             if (!LLVMIsAPHINode(phi)) break;
             if (value_of(s, phi)->shape != SHAPE_UNKNOWN) continue;
@@ -236,7 +136,7 @@ static bool settle_unknown(struct simd *s) {
 }
 
 smelt_status simd_analyse(struct simd *s) {
-    for (int place = 0; place < s->block_count; place++) {
+    for (int place = 0; place < s->paths.block_count; place++) {
         struct block *block = &s->blocks[place];
         value_of(s, LLVMBasicBlockAsValue(block->original))->block = place;
         FOR_EACH_INSTRUCTION(instruction, block->original) {
@@ -246,13 +146,13 @@ smelt_status simd_analyse(struct simd *s) {
             v->block = place;
         }
     }
-    forget_divergence(s);
+    paths_forget(&s->paths);
     for (bool changed = true; changed && !s->arena.failed;) {
         changed = false;
-        for (int place = 0; place < s->block_count; place++) changed |= analyse_block(s, place);
+        for (int place = 0; place < s->paths.block_count; place++) changed |= analyse_block(s, place);
         if (!changed) changed = settle_unknown(s);
     }
-    for (int place = 0; place < s->block_count; place++) s->blocks[place].mask_of = find_mask(s, place);
+    for (int place = 0; place < s->paths.block_count; place++) s->blocks[place].mask_of = find_mask(s, place);
     if (s->arena.failed) return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the analysis");
     return SMELT_OK;
 }

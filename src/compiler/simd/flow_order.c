@@ -5,18 +5,8 @@
  * Requires: reducible control flow, loops with preheaders and one latch. */
 #include "compiler/simd/simd.h"
 
-/* Innermost first: does `loop` lie in `outer`? -1 is the function. */
-static bool loop_within(const struct flow *flow, int loop, int outer) {
-    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
 int simd_place(struct simd *s, LLVMBasicBlockRef original) {
     return value_of(s, LLVMBasicBlockAsValue(original))->block;
-}
-
-bool simd_is_within(const struct simd *s, int place, int loop) {
-    return loop < 0 || (place >= s->loops[loop].header && place <= s->loops[loop].last);
 }
 
 /* ---- Ways that only return. */
@@ -77,11 +67,6 @@ static void put_returns_first(struct simd *s, const bool *returns, bool *changed
 
 /* ---- The layout. */
 
-struct layout {
-    struct simd *s;
-    bool *placed; /* by flow index */
-};
-
 static void add_item(struct simd *s, int block, int loop) {
     s->items[s->item_count] = (struct item){.block = block, .loop = loop};
     if (block >= 0)
@@ -91,26 +76,16 @@ static void add_item(struct simd *s, int block, int loop) {
     s->item_count++;
 }
 
-/* Places the blocks of `loop` (-1: all), from the flow index `first` on. */
-static void place(struct layout *l, int first, int loop) {
-    struct simd *s = l->s;
-    const struct flow *flow = &s->flow;
-    for (int i = first; i < flow->block_count; i++) {
-        int own = flow->blocks[i].loop;
-        if (l->placed[i] || !loop_within(flow, own, loop)) continue;
-        if (own != loop) { /* the header of an inner loop: headers come first */
-            int inner = own;
-            while (flow->loops[inner].parent != loop) inner = flow->loops[inner].parent;
-            s->loops[inner].header = s->block_count;
-            place(l, i, inner);
-            s->loops[inner].last = s->block_count - 1;
-            add_item(s, -1, inner);
-            continue;
-        }
-        l->placed[i] = true;
-        struct block *block = &s->blocks[s->block_count];
-        *block = (struct block){.original = flow->blocks[i].block, .flow = i, .loop = own};
-        add_item(s, s->block_count++, -1);
+/* Each block, and after its last block the end of each loop. */
+static void lay_out(struct simd *s, const bool *returns) {
+    s->item_count = 0;
+    for (int place = 0; place < s->paths.block_count; place++) {
+        const struct path_block *path = &s->paths.blocks[place];
+        s->blocks[place] = (struct block){.original = path->block, .returns = returns[path->flow]};
+        add_item(s, place, -1);
+        for (int loop = path->loop; loop >= 0 && s->paths.loops[loop].last == place;
+             loop = s->paths.loops[loop].parent)
+            add_item(s, -1, loop);
     }
 }
 
@@ -127,29 +102,13 @@ smelt_status simd_order(struct simd *s) {
         simd_refuse(s, NULL, "its control flow jumps into the middle of a loop");
         return SMELT_OK;
     }
-    struct layout layout = {s, arena_alloc(&s->arena, (size_t)count)};
+    TRY(paths_open(s->unit, &s->flow, true, &s->arena, &s->paths));
     s->blocks = arena_alloc(&s->arena, (size_t)count * sizeof *s->blocks);
     s->loops = arena_alloc(&s->arena, (size_t)(loops + 1) * sizeof *s->loops);
     s->items = arena_alloc(&s->arena, (size_t)(count + loops) * sizeof *s->items);
-    int *place_of = arena_alloc(&s->arena, (size_t)count * sizeof *place_of);
-    if (s->arena.failed)
-        return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
-    s->block_count = s->item_count = 0;
-    s->loop_count = loops;
-    for (int i = 0; i < loops; i++) s->loops[i] = (struct loop){.parent = s->flow.loops[i].parent};
-    place(&layout, 0, -1);
-    for (int i = 0; i < s->block_count; i++) {
-        place_of[s->blocks[i].flow] = i;
-        s->blocks[i].returns = returns[s->blocks[i].flow];
-    }
-    for (int i = 0; i < s->block_count; i++)
-        s->blocks[i].dominator = place_of[s->flow.blocks[s->blocks[i].flow].dominator];
+    if (!s->arena.failed) lay_out(s, returns);
     size_t words = (size_t)(s->item_count + 63) / 64;
     for (int i = 0; i < s->item_count; i++) s->items[i].pending = arena_alloc(&s->arena, words * 8);
-    /* One region for each branch and each loop. */
-    s->region_words = (s->block_count + s->loop_count + 63) / 64;
-    for (int i = 0; i < s->block_count; i++)
-        s->blocks[i].regions = arena_alloc(&s->arena, (size_t)s->region_words * 8);
     if (s->arena.failed)
         return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
     return SMELT_OK;

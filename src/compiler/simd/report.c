@@ -63,22 +63,22 @@ const char *report_varying(struct simd *s, LLVMValueRef value) {
 /* ---- Control flow. */
 
 void report_control_flow(struct simd *s) {
-    for (int i = 0; i < s->loop_count; i++) {
-        const struct loop *loop = &s->loops[i];
+    for (int i = 0; i < s->paths.loop_count; i++) {
+        const struct path_loop *loop = &s->paths.loops[i];
         if (!loop->divergent) continue;
         for (int place = loop->header; place <= loop->last; place++) {
-            const struct block *block = &s->blocks[place];
-            LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
+            const struct path_block *block = &s->paths.blocks[place];
+            LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->block);
             if (!block->divergent || LLVMGetInstructionOpcode(branch) != LLVMBr) continue;
             simd_remark(s, branch, "masked loop: lanes leave it in different iterations; %s",
                         report_varying(s, LLVMGetCondition(branch)));
             break;
         }
     }
-    for (int place = 0; place < s->block_count; place++) {
-        const struct block *block = &s->blocks[place];
-        LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->original);
-        bool in_loop = block->loop >= 0 && s->loops[block->loop].divergent;
+    for (int place = 0; place < s->paths.block_count; place++) {
+        const struct path_block *block = &s->paths.blocks[place];
+        LLVMValueRef branch = LLVMGetBasicBlockTerminator(block->block);
+        bool in_loop = block->loop >= 0 && s->paths.loops[block->loop].divergent;
         bool barrier = LLVMGetInstructionOpcode(branch) == LLVMBr && block->divergent &&
                        intrinsic_of(LLVMGetCondition(branch)) == INTRINSIC_BARRIER_PASSES;
         if (!block->divergent || in_loop || barrier) continue;
@@ -157,13 +157,14 @@ static void describe_shape(struct simd *s, int shape) {
 void report_shapes(struct simd *s) {
     describe_gang(s, "; ");
     add(s->unit, "; ---- code of a thread, with the shape of each value\n");
-    for (int place = 0; place < s->block_count; place++) {
-        const struct block *block = &s->blocks[place];
-        bool header = block->loop >= 0 && s->loops[block->loop].header == place;
-        add(s->unit, "; %s:%s%s%s\n", LLVMGetBasicBlockName(block->original),
-            header ? s->loops[block->loop].divergent ? " (masked loop)" : " (loop)" : "",
-            block->mask_of == 0 ? "" : " (some lanes)", block->divergent ? " (divergent branch)" : "");
-        FOR_EACH_INSTRUCTION(i, block->original) {
+    for (int place = 0; place < s->paths.block_count; place++) {
+        const struct path_block *block = &s->paths.blocks[place];
+        bool header = block->loop >= 0 && s->paths.loops[block->loop].header == place;
+        add(s->unit, "; %s:%s%s%s\n", LLVMGetBasicBlockName(block->block),
+            header ? s->paths.loops[block->loop].divergent ? " (masked loop)" : " (loop)" : "",
+            s->blocks[place].mask_of == 0 ? "" : " (some lanes)",
+            block->divergent ? " (divergent branch)" : "");
+        FOR_EACH_INSTRUCTION(i, block->block) {
             char *text = LLVMPrintValueToString(i);
             add(s->unit, "; %s", text);
             if (LLVMGetTypeKind(LLVMTypeOf(i)) != LLVMVoidTypeKind) {

@@ -145,7 +145,7 @@ static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct vi
     }
     unsigned count = LLVMCountIncoming(phi);
     int place = simd_place(f->s, LLVMGetInstructionParent(phi));
-    if (f->s->blocks[place].join) { /* lanes have come by different ways */
+    if (f->s->paths.blocks[place].join) { /* lanes have come by different ways */
         each_alone(f, out);
         return;
     }

@@ -15,8 +15,7 @@
 
 #include "base/arena.h"
 #include "abi/cpu_context.h"
-#include "compiler/flow.h"
-#include "compiler/pass.h"
+#include "compiler/paths.h"
 
 enum { SHAPE_UNKNOWN = -2, SHAPE_VARYING = -1, SHAPE_UNIFORM = 0 /* others: affine, by number */ };
 enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
@@ -39,18 +38,12 @@ struct value {
     struct value *next;   /* in the table */
 };
 
-/* One block of the entry, in the order of emission. */
+/* One block of the entry, by place; simd->paths has its loop and its divergence. */
 struct block {
     LLVMBasicBlockRef original;
-    int flow;          /* its index in simd->flow */
-    int loop;          /* index of the innermost loop, or -1 */
-    int dominator;     /* place of the immediate dominator */
-    int item;          /* its place in the layout */
-    bool divergent;    /* its branch takes different paths for different lanes */
-    bool join;         /* lanes meet here that went different ways, or left a loop at different times */
-    bool returns;      /* all ways from here lead to an explicit return, and to no barrier */
-    uint64_t *regions; /* bit set: the divergent branches and loops between whose paths it lies */
-    int mask_of;       /* the block whose mask this one has, too; itself: it keeps one */
+    int item;     /* its place in the layout */
+    bool returns; /* all ways from here lead to an explicit return, and to no barrier */
+    int mask_of;  /* the block whose mask this one has, too; itself: it keeps one */
     /* Emission. */
     LLVMBasicBlockRef guard, head, body; /* new: skips the block (or NULL), loads from slots, code */
     LLVMValueRef *mask_slots;            /* own mask: what arrives, one for each chunk */
@@ -59,10 +52,7 @@ struct block {
 };
 
 struct loop {
-    int header, last; /* places of its first and last block in the order: all between are in it */
-    int parent;
     int item;              /* the place in the layout where its rounds end */
-    bool divergent;        /* lanes leave it at different times or by different ways */
     bool full_rounds;      /* being emitted for the rounds in which all lanes stay */
     LLVMBasicBlockRef end; /* divergent: where the next round is decided */
 };
@@ -102,13 +92,11 @@ struct simd {
     const int64_t **shapes; /* by number: lanes offsets, the first 0 */
     int shape_count, shape_capacity;
     struct flow flow;
+    struct path_graph paths;
     struct block *blocks;
-    int block_count;
     struct loop *loops;
-    int loop_count;
     struct item *items;
     int item_count;
-    int region_words, region_count;
     /* Emission. */
     bool many_accesses;            /* they must not branch one by one */
     int current;                   /* block being emitted … */
@@ -177,7 +165,6 @@ LLVMValueRef simd_field(struct simd *s, LLVMValueRef base, size_t offset);
 
 /* ---- Places in the order (flow_order.c). */
 int simd_place(struct simd *s, LLVMBasicBlockRef original);
-bool simd_is_within(const struct simd *s, int place, int loop); /* loop -1: the function */
 
 /* ---- Shapes (shape.c). */
 int shape_intern(struct simd *s, const int64_t *offsets); /* SHAPE_VARYING when there are too many */

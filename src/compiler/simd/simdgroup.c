@@ -66,10 +66,10 @@ static bool is_first_active(struct simd *s, LLVMValueRef index, LLVMBasicBlockRe
 
 static bool all_lanes_run(struct simd *s, LLVMBasicBlockRef original) {
     if (s->code->masked) return false;
-    const struct block *block = &s->blocks[value_of(s, LLVMBasicBlockAsValue(original))->block];
-    for (int loop = block->loop; loop >= 0; loop = s->loops[loop].parent)
-        if (s->loops[loop].divergent) return false;
-    for (int i = 0; i < s->region_words; i++)
+    const struct path_block *block = &s->paths.blocks[simd_place(s, original)];
+    for (int loop = block->loop; loop >= 0; loop = s->paths.loops[loop].parent)
+        if (s->paths.loops[loop].divergent) return false;
+    for (int i = 0; i < s->paths.region_words; i++)
         if (block->regions[i]) return false;
     return true;
 }

@@ -114,13 +114,13 @@ LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
 
 /* A value defined where nothing is skipped is there in all code behind it. */
 static bool needs_slot(struct simd *s, const struct value *v) {
-    const struct block *block = &s->blocks[v->block];
+    const struct path_block *block = &s->paths.blocks[v->block];
     bool skipped = false;
-    for (int i = 0; i < s->region_words; i++) skipped |= block->regions[i] != 0;
+    for (int i = 0; i < s->paths.region_words; i++) skipped |= block->regions[i] != 0;
     if (!skipped) return false;
     for (LLVMUseRef use = LLVMGetFirstUse(v->original); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
-        if (LLVMIsAPHINode(user) || LLVMGetInstructionParent(user) != block->original) return true;
+        if (LLVMIsAPHINode(user) || LLVMGetInstructionParent(user) != block->block) return true;
     }
     return false;
 }

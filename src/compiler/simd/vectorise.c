@@ -109,7 +109,7 @@ static bool question_barriers(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef end = NULL;
     LLVMValueRef found = NULL;
-    for (int place = 0; place < s->block_count; place++) {
+    for (int place = 0; place < s->paths.block_count; place++) {
         struct block *block = &s->blocks[place];
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
         if (LLVMIsAReturnInst(terminator)) end = block->original;
@@ -202,8 +202,8 @@ static void set_lanes(struct simd *s, int lanes, int chunk_lanes) {
 }
 
 static bool all_lanes_run_all(const struct simd *s) {
-    for (int place = 0; place < s->block_count; place++)
-        if (s->blocks[place].mask_of != 0 || s->blocks[place].divergent) return false;
+    for (int place = 0; place < s->paths.block_count; place++)
+        if (s->blocks[place].mask_of != 0 || s->paths.blocks[place].divergent) return false;
     return true;
 }
 
