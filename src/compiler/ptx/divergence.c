@@ -1,8 +1,8 @@
 /* A fixpoint: at first all values are equal in all lanes. When a branch turns out to depend on one that
- * differs, its paths are followed to where all lanes have met again (paths.c); the blocks on the way run for
- * some lanes only, and where paths meet values differ. A loop that lanes leave in different rounds counts as
- * a branch to its exits. The SIMD engine's compiler/simd/divergence.c is the same analysis over shapes of
- * values. */
+ * differs, its paths are followed to where all lanes have met again (compiler/paths.c); the blocks on the way
+ * run for some lanes only, and where paths meet values differ. A loop that lanes leave in different rounds
+ * counts as a branch to its exits. The SIMD engine's compiler/simd/divergence.c is the same analysis over
+ * shapes of values. */
 #include "compiler/ptx/divergence.h"
 
 #include "compiler/phases.h"
