@@ -2,10 +2,11 @@
 #include "interop.h"
 
 static void drop_buffer(void *context) {
-    if (!Py_IsInitialized()) return;
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyBuffer_Release(context);
-    PyGILState_Release(state);
+    if (Py_IsInitialized()) {
+        PyGILState_STATE state = PyGILState_Ensure();
+        PyBuffer_Release(context);
+        PyGILState_Release(state);
+    }
     free(context);
 }
 

@@ -235,7 +235,7 @@ static bool place(smelt_array *array, PyObject *wanted, PyObject *copy, smelt_ar
 PyObject *array_to_capsule(PyObject *self, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"stream", "max_version", "dl_device", "copy", NULL};
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
-    smelt_array *array;
+    smelt_array *array = NULL;
     smelt_stream *consumer;
     bool copied;
     int major = 0, minor = 0;

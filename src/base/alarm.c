@@ -41,16 +41,13 @@ static void *watch(void *unused) {
 static int start_thread(void) {
     if (thread_runs) return 0;
     pthread_condattr_t attributes;
-    pthread_t thread;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&changed, &attributes);
     pthread_condattr_destroy(&attributes);
-    int error = thread_start(&thread, watch, NULL);
-    if (error) return error;
-    pthread_detach(thread);
-    thread_runs = true;
-    return 0;
+    int error = thread_start_background(watch);
+    thread_runs = error == 0;
+    return error;
 }
 
 smelt_status alarm_arm(double seconds, void (*expire)(void *), void *context, struct alarm **out) {

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 
-/* Calls `expire(context)` once `seconds` have passed, unless disarmed before; the handle goes to pool_disarm.
- */
+/* Calls `expire(context)` once `seconds` have passed, unless disarmed before; the handle goes to
+ * alarm_disarm. OUT_OF_MEMORY. */
 struct alarm;
 smelt_status alarm_arm(double seconds, void (*expire)(void *context), void *context, struct alarm **alarm);
 void alarm_disarm(struct alarm *alarm);

@@ -1,6 +1,7 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -14,6 +15,17 @@ int thread_start(pthread_t *thread, void *(*work)(void *), void *argument) {
     if (usual < LEAST_STACK_BYTES) (void)pthread_attr_setstacksize(&attributes, LEAST_STACK_BYTES);
     int error = pthread_create(thread, &attributes, work, argument);
     pthread_attr_destroy(&attributes);
+    return error;
+}
+
+int thread_start_background(void *(*work)(void *)) {
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int error = thread_start(&thread, work, NULL);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!error) pthread_detach(thread);
     return error;
 }
 

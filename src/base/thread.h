@@ -8,6 +8,10 @@
  * thread. */
 int thread_start(pthread_t *thread, void *(*work)(void *), void *argument);
 
+/* Starts a thread that works for the whole process and never ends. The host's signals are blocked there. 0 or
+ * an error. */
+int thread_start_background(void *(*work)(void *));
+
 /* Why a thread could not be started, for a message. */
 const char *thread_reason(int error);
 

@@ -3,7 +3,6 @@
 #include "base/thread.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
@@ -63,22 +62,10 @@ __attribute__((constructor)) static void register_fork(void) {
     (void)pthread_atfork(NULL, NULL, after_fork);
 }
 
-/* With the lock held; 0 or the reason. The host's signals are not for it. */
-static int start_watcher(void) {
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    int error = thread_start(&thread, watch_interrupts, NULL);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0) pthread_detach(thread);
-    return error;
-}
-
 static smelt_status have_watcher(void) {
     if (atomic_load_explicit(&watching, memory_order_acquire)) return SMELT_OK;
     pthread_mutex_lock(&lock);
-    int error = atomic_load(&watching) ? 0 : start_watcher();
+    int error = atomic_load(&watching) ? 0 : thread_start_background(watch_interrupts);
     atomic_store(&watching, error == 0);
     pthread_mutex_unlock(&lock);
     if (!error) return SMELT_OK;

@@ -4,6 +4,7 @@
 #include "device/dlpack_layout.h"
 #include "array/dtype.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -244,15 +245,25 @@ void smelt_dlpack_tensor_device(const struct DLManagedTensorVersioned *tensor, i
     *number = tensor->dl_tensor.device.device_id;
 }
 
+/* "cuda" and "cuda:N". */
+static bool is_cuda(const char *device, int32_t *number) {
+    char *end;
+    *number = 0;
+    if (strncmp(device, "cuda", 4) != 0 || !device[4]) return strcmp(device, "cuda") == 0;
+    if (device[4] != ':' || !isdigit((unsigned char)device[5])) return false;
+    long ordinal = strtol(device + 5, &end, 10);
+    *number = (int32_t)ordinal;
+    return !*end && ordinal <= INT32_MAX;
+}
+
 smelt_status smelt_dlpack_device(const char *device, int32_t *type, int32_t *number) {
-    int ordinal = 0, end = 0;
+    int32_t ordinal;
     if (!device || !type || !number)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "DLPack device: %s is NULL",
                     !device ? "device"
                     : !type ? "type"
                             : "number");
-    bool cuda =
-        strcmp(device, "cuda") == 0 || (sscanf(device, "cuda:%d%n", &ordinal, &end) == 1 && !device[end]);
+    bool cuda = is_cuda(device, &ordinal);
     if (!cuda && strcmp(device, "cpu") != 0 && strcmp(device, "cpu-scalar") != 0)
         return fail(SMELT_ERROR_NO_DEVICE,
                     "DLPack device: '%s' is not a device; expected 'cpu', 'cuda' or 'cuda:N'", device);

@@ -24,7 +24,7 @@ const char *target_cpu(void) {
     if (!setting || !*setting) return NULL;
     for (const struct arch_level *level = arch_levels; level->name; level++) {
         if (strcmp(level->name, setting) != 0) continue;
-        if (level->runs_here()) return level->cpu;
+        if (arch_runs_level(level)) return level->cpu;
         warn_once(setting, true);
         return NULL;
     }

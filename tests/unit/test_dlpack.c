@@ -275,8 +275,13 @@ static void devices_have_numbers(void **state) {
     assert_true(type == 2 && number == 0);
     ok(smelt_dlpack_device("cuda:3", &type, &number));
     assert_true(type == 2 && number == 3);
-    refused(smelt_dlpack_device("cuda:x", &type, &number), SMELT_ERROR_NO_DEVICE,
-            "DLPack device: 'cuda:x' is not a device; expected 'cpu', 'cuda' or 'cuda:N'");
+    static const char *const wrong[] = {"cuda:x", "cuda:", "cuda:-1", "cuda: 1", "cuda:4294967296", "cuda1"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char message[128];
+        snprintf(message, sizeof message,
+                 "DLPack device: '%s' is not a device; expected 'cpu', 'cuda' or 'cuda:N'", wrong[i]);
+        refused(smelt_dlpack_device(wrong[i], &type, &number), SMELT_ERROR_NO_DEVICE, message);
+    }
 }
 
 int main(void) {

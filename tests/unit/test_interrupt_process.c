@@ -2,6 +2,8 @@
  * children. On both engines of the CPU. */
 #include "interrupts.h"
 
+#include "base/alarm.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -40,6 +42,40 @@ static void hosts_keep_their_signals(void **state) {
     assert_int_equal(urgent, 1);
     urgent = 0;
     sigaction(SIGURG, &before, NULL);
+}
+
+static atomic_int handled;
+
+static void on_signal(int signal) {
+    (void)signal;
+    handled++;
+}
+
+static void ignore(void *context) {
+    (void)context;
+}
+
+/* The thread that watches time-outs, too, is started where the signal is not blocked. */
+static void background_threads_take_no_signals(void **state) {
+    struct sigaction action = {.sa_handler = on_signal}, before;
+    sigset_t users, mask, pending;
+    struct alarm *alarm;
+    (void)state;
+    OK(alarm_arm(60, ignore, NULL, &alarm));
+    sigaction(SIGUSR1, &action, &before);
+    sigemptyset(&users);
+    sigaddset(&users, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &users, &mask);
+    kill(getpid(), SIGUSR1);
+    pause_for(0.05);
+    sigpending(&pending);
+    assert_true(sigismember(&pending, SIGUSR1));
+    assert_int_equal(handled, 0);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    assert_int_equal(handled, 1);
+    handled = 0;
+    sigaction(SIGUSR1, &before, NULL);
+    alarm_disarm(alarm);
 }
 
 /* ---- Compiling. */
@@ -146,6 +182,7 @@ int main(void) {
     smelt_set_kernel_log(drop_line, NULL);
     smelt_set_log(drop_log, NULL);
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(background_threads_take_no_signals),
         BOTH(hosts_keep_their_signals),
         BOTH(compilers_are_interrupted),
         BOTH(forked_children_launch),

@@ -67,9 +67,11 @@ struct arch_level {
     const char *name;     /* as SMELT_CPU has it: "avx2" */
     const char *cpu;      /* as LLVM has it: "x86-64-v3" */
     const char *features; /* as below; what code for it may need */
-    bool (*runs_here)(void);
 };
 extern const struct arch_level arch_levels[];
+
+/* Whether this machine has the level's instruction sets. */
+bool arch_runs_level(const struct arch_level *level);
 
 /* This machine's instruction sets among those that code generation uses by default, by LLVM's names separated
  * by blanks; `avoided`: also those that smelt avoids. */

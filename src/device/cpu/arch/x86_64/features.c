@@ -104,34 +104,28 @@ void arch_add_features(bool avoided, struct text *out) {
 
 /* ---- Levels. */
 
-static bool has_level_3(void) {
-    unsigned ignored, basic = 0, extended = 0;
-    (void)__get_cpuid(1, &ignored, &ignored, &basic, &ignored);
-    (void)__get_cpuid(0x80000001u, &ignored, &ignored, &extended, &ignored);
-    /* The built-in knows whether the system saves the wide registers; these three are not among its names. */
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma") && (basic & bit_MOVBE) &&
-           (basic & bit_F16C) && (extended & bit_LZCNT);
-}
-
-static bool has_level_4(void) {
-    return has_level_3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl");
-}
-
-static bool has_baseline(void) {
-    return true;
-}
-
 /* The psABI's, of which code generation for x86-64 needs no more than the baseline. */
 #define LEVEL_3 "sse3 ssse3 fma cx16 sse4.1 sse4.2 movbe popcnt avx f16c bmi avx2 bmi2 "
 const struct arch_level arch_levels[] = {
-    {"avx512", "x86-64-v4", LEVEL_3 "avx512f avx512dq avx512cd avx512bw avx512vl sahf lzcnt", has_level_4},
-    {"avx2", "x86-64-v3", LEVEL_3 "sahf lzcnt", has_level_3},
-    {"sse2", "x86-64", "", has_baseline},
-    {NULL, NULL, NULL, NULL},
+    {"avx512", "x86-64-v4", LEVEL_3 "avx512f avx512dq avx512cd avx512bw avx512vl sahf lzcnt"},
+    {"avx2", "x86-64-v3", LEVEL_3 "sahf lzcnt"},
+    {"sse2", "x86-64", ""},
+    {NULL, NULL, NULL},
 };
+
+static bool is_listed(const char *list, const char *name) {
+    size_t length = strlen(name);
+    for (; *list; list += strcspn(list, " "), list += *list == ' ')
+        if (strcspn(list, " ") == length && strncmp(list, name, length) == 0) return true;
+    return false;
+}
+
+bool arch_runs_level(const struct arch_level *level) {
+    uint32_t states = saved_states();
+    for (size_t i = 0; i < FEATURE_COUNT; i++)
+        if (is_listed(level->features, features[i].name) && !machine_has(&features[i], states)) return false;
+    return true;
+}
 
 /* Leaf 1's ecx carries OSXSAVE, which the running system decides; ebx the CPU number: left out. */
 void arch_identity(uint32_t words[ARCH_IDENTITY_WORDS]) {
