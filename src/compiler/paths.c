@@ -1,19 +1,18 @@
 /* The paths of one divergent branch or loop, followed to where all lanes have met again.
  *
- * Masks rest on this: of the lanes that an operation names, each comes to it or ends, and none waits for
- * another before. So a lane that will wait at a barrier for the others must be together with them, or in no
- * mask of theirs. In a kernel that is allowed, lanes that stand at a barrier are all that have not ended and
- * are not on their way out. Hence three kinds of paths:
+ * Masks of warps rest on this invariant: of the lanes that an operation names, each reaches it or ends, and
+ * none waits for another one before. A lane that will wait for the others at a barrier must therefore be
+ * together with them, or in none of their masks. In a valid kernel, the lanes at a barrier are all lanes that
+ * have not ended and are not on their way out. Hence three kinds of paths:
  *
- * - A path to the thread's end is none: the hardware waits for no lane that has ended.
- * - Nor is one that leaves for good: from where a barrier may still come, to a way apart. Its lanes perform
- *   what they do there with each other alone, under masks of the branch where they left, and end. Those who
- *   go on meet without them, perhaps behind a barrier, and may name them. Lanes that leave in one phase by
- *   several branches, or in several rounds, first meet with all others (meet.c) and leave from there.
- * - Paths that go on, with barriers or without, meet where they join. But where a path ended that had
- *   barriers, and never joined another, its lanes may be waiting for those of the path that is left: these
- *   must not wait for them. Nor must those that left a path for a way they share with others, while the rest
- *   of it went on to a barrier and never came there. */
+ * - A path to the thread's end is not followed: the hardware does not wait for lanes that have ended.
+ * - Nor is a path that leaves for good, from where a barrier may follow to code *apart*. Its lanes perform
+ *   that code with each other alone, under masks of the branch where they left, and end. The other lanes meet
+ *   without them, perhaps after a barrier, and may name them. Lanes that leave in one phase by several
+ *   branches, or in several rounds, first meet with all others (ptx/meet.c) and leave from there.
+ * - All other paths meet where they join. If a path with barriers ended and never joined another one, its
+ *   lanes may be waiting for those of the remaining path, which must not wait for them. Nor must lanes that
+ *   left a path for code that they share with others, while the rest of the path went on to a barrier. */
 #include "compiler/paths.h"
 #include "compiler/phases.h"
 
@@ -59,8 +58,8 @@ static bool is_never(const struct flow *flow, int from, int to) {
     return phases_is_never(end, 0) && LLVMGetSuccessor(end, 0) == flow->blocks[to].block;
 }
 
-/* By flow index: blocks to which only edges lead that no thread takes. Such edges have made paths parts of
- * loops, and are no paths. */
+/* By flow index: blocks that are reached only by edges that no thread takes. Such edges made paths parts of
+ * loops, and are not paths themselves. */
 static bool *find_nobody(struct arena *arena, const struct flow *flow) {
     bool *nobody = arena_alloc(arena, (size_t)flow->block_count);
     for (int i = 1; nobody && i < flow->block_count; i++) {
@@ -83,7 +82,7 @@ static void copy_edges(struct path_graph *g, const struct flow *flow, const int 
             arena_alloc(g->arena, (size_t)(flow->blocks[i].predecessor_count + 1) * sizeof(int));
         block->successors = arena_alloc(g->arena, (size_t)(successors_of(flow, i) + 1) * sizeof(int));
     }
-    /* Flow lists an edge once for each successor of its block. */
+    /* Flow lists one edge per successor of its block. */
     for (int i = 0; i < flow->block_count && !g->arena->failed; i++) {
         for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
             int before = flow->blocks[i].predecessors[p], from = places[before], to = places[i];
@@ -131,14 +130,14 @@ bool paths_within(const struct path_graph *g, int place, int loop) {
 struct paths {
     struct path_graph *g;
     int level;      /* the loop they run in, -1: the function */
-    int *label;     /* by place: which path comes here; its own place where several do */
-    bool *leaving;  /* by place: nobody comes here but who leaves for good */
-    bool *waited;   /* by place: at a barrier, on some path to here */
-    uint64_t *from; /* by place: a set, the beginnings of the paths that come here */
-    uint64_t *gone; /* and of those, by which lanes come here that left others to a barrier */
-    uint64_t lost;  /* the beginnings of paths that ended behind a barrier */
+    int *label;     /* by place: the path that reaches it; its own place if several do */
+    bool *leaving;  /* by place: only lanes that leave for good reach it */
+    bool *waited;   /* by place: some path to it contains a barrier */
+    uint64_t *from; /* by place: a set, the beginnings of the paths that reach it */
+    uint64_t *gone; /* and those of them whose lanes left others behind at a barrier */
+    uint64_t lost;  /* the beginnings of paths that ended after a barrier */
     int waiting;    /* labelled places not yet visited, */
-    int meeting;    /* and those of them that nobody leaves by */
+    int meeting;    /* and those of them that are not on a path that leaves for good */
     int starts;
     bool left;     /* a path left the loop, */
     bool repeated; /* went back to its header, */
@@ -149,7 +148,7 @@ static void set_bit(uint64_t *set, int bit) {
     set[bit / 64] |= UINT64_C(1) << (bit % 64);
 }
 
-/* To where no barrier can come, while others may go on to one? */
+/* Whether the edge leads to where no barrier can follow, while other lanes may go on to one. */
 static bool leaves_others(const struct path_graph *g, int from, int target) {
     const struct path_block *block = &g->blocks[from];
     bool others_wait = false;
@@ -197,12 +196,12 @@ static void reach(struct paths *p, int from, int target, int label) {
         p->repeated = true;
         if (p->label[target] == NO_LABEL) p->label[target] = label;
         if (p->label[target] != label) g->blocks[target].join = true;
-    } else if (target > from) { /* else an inner loop's next round: its header has its label */
+    } else if (target > from) { /* otherwise the next round of an inner loop, whose header has its label */
         come(p, from, target, label, leaving);
     }
 }
 
-/* A path's first block: of which nobody has been anywhere else. */
+/* The first block of a path, whose lanes have been nowhere else. */
 static void begin(struct paths *p, int from, int target) {
     p->from[from] = UINT64_C(1) << (p->starts < MOST_STARTS ? p->starts : MOST_STARTS - 1);
     p->starts++;
@@ -215,14 +214,15 @@ static bool have_met(const struct paths *p, int place) {
     return p->meeting == 1 && !p->leaving[place] && !p->left && !p->repeated && !(p->lost & ~here);
 }
 
-/* Who has met goes on, and may come to a barrier, also in the next round, before those have ended who left.
- */
+/* Lanes that have met go on and may reach a barrier, also in the next round, before the lanes that left have
+ * ended. */
 static void trail(struct path_graph *g, int place, int level) {
     int last = level < 0 ? g->block_count - 1 : g->loops[level].last;
     for (int i = level < 0 ? place : g->loops[level].header; i <= last; i++) g->blocks[i].trails = true;
 }
 
-/* A barrier stands here, or in a loop that begins here: a lane in it may have waited in an earlier round. */
+/* Whether the block, or a loop that begins there, contains a barrier: a lane in it may have waited in an
+ * earlier round. */
 static bool waits_around(const struct path_graph *g, int place) {
     int loop = g->blocks[place].loop, last = place;
     if (loop >= 0 && g->loops[loop].header == place) last = g->loops[loop].last;
@@ -263,7 +263,7 @@ static bool start(struct path_graph *g, struct paths *p, int level) {
     return !g->arena->failed;
 }
 
-/* Lanes may have ended in all that can come after these blocks. */
+/* In all code that may follow, lanes may have ended. */
 static void lose_lanes(struct path_graph *g, int place) {
     int *waiting = arena_alloc(g->arena, (size_t)(g->block_count + 1) * sizeof *waiting), count = 0;
     if (!waiting) return;

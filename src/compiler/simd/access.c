@@ -26,8 +26,8 @@ static bool has_scatter(struct simd *s, LLVMTypeRef element) {
     return s->vector_bits == 512 && is_wide(s, element);
 }
 
-/* A slot that every access of the function may use: it holds something only from one instruction before a
- * call to the one behind it. */
+/* A slot shared by all accesses in the function: it is in use only from the instruction before a call to the
+ * one after it. */
 static LLVMValueRef shared_slot(struct simd *s, LLVMTypeRef type) {
     for (int i = 0; i < s->shared_slot_count; i++)
         if (LLVMGetAllocatedType(s->shared_slots[i]) == type) return s->shared_slots[i];
@@ -36,8 +36,8 @@ static LLVMValueRef shared_slot(struct simd *s, LLVMTypeRef type) {
     return slot;
 }
 
-/* Calls the runtime's function for elements of this size, which keeps all registers (abi/lane_access.h).
- * `from`: addresses, or that of a row. */
+/* Calls the runtime's function for elements of this size, which preserves all registers (abi/lane_access.h).
+ * `from`: the addresses, or the address of a row. */
 static void access_lanes(struct simd *s, const char *access, LLVMTypeRef element, LLVMValueRef from,
                          LLVMValueRef values, LLVMValueRef mask) {
     char name[40];
@@ -54,7 +54,7 @@ static LLVMValueRef keep_addresses(struct simd *s, LLVMValueRef addresses) {
     LLVMTypeRef vector = chunk_type(s, any);
     if (LLVMTypeOf(addresses) != vector)
         addresses = LLVMBuildAddrSpaceCast(s->unit->builder, addresses, vector, "");
-    /* Not a shared slot: the values may be addresses, too. */
+    /* A slot of its own: the values may be addresses, too. */
     if (!s->address_slot) s->address_slot = simd_slot(s, vector);
     LLVMBuildStore(s->unit->builder, addresses, s->address_slot);
     return s->address_slot;
@@ -69,7 +69,7 @@ static bool is_row(LLVMValueRef place) {
     return LLVMGetTypeKind(LLVMTypeOf(place)) == LLVMPointerTypeKind;
 }
 
-/* All lanes are on, and their addresses a vector: one access after another, without branches. */
+/* All lanes are on and their addresses are a vector: one access after another, without branches. */
 static LLVMValueRef load_each(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, int align) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
@@ -117,8 +117,8 @@ static bool gathers_words(struct simd *s, LLVMTypeRef element) {
     return s->vector_bits == 512 && LLVMABISizeOfType(s->unit->layout, element) < 4;
 }
 
-/* The word at four bytes' alignment around a narrow element lies in the same page. Where two bytes reach
- * beyond it, the word that ends with them begins in it. */
+/* The aligned word around a narrow element is in the same page. If an element of two bytes extends beyond it,
+ * the word that ends with the element begins in it. */
 static LLVMValueRef offset_in_word(struct simd *s, LLVMTypeRef element, LLVMValueRef numbers, int align) {
     LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
     LLVMValueRef three = chunk_splat(s, LLVMConstInt(type_i64(s->unit), 3, false));
@@ -155,8 +155,8 @@ static LLVMValueRef are_all_on(struct simd *s, LLVMValueRef mask) {
     return LLVMBuildICmp(s->unit->builder, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "all_on");
 }
 
-/* Where the target has no masked vectors: a plain one if all lanes are on, else lane by lane. The first of
- * the two is written by the caller; the second follows in `some`, and both end at `after`. */
+/* Without masked vectors in the target: a plain access if all lanes are on, otherwise lane by lane. The
+ * caller writes the first; the second follows in `some`, and both end at `after`. */
 struct split {
     LLVMBasicBlockRef some, after;
 };
@@ -218,7 +218,7 @@ static void store_plain(struct simd *s, LLVMValueRef vector, LLVMValueRef addres
     LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, address), (unsigned)align);
 }
 
-/* i1 has no memory form of its own: the front end never makes one. */
+/* i1 is never in memory: the front end does not generate it. */
 LLVMValueRef access_load(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                          int align) {
     LLVMTypeRef type = chunk_type(s, element);
@@ -268,8 +268,8 @@ void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses,
 
 /* ---- One element for all lanes of a chunk. */
 
-/* Runs `inside` code only if a lane of the chunk is on. Returns the block before, or NULL without a branch.
- */
+/* Runs the code in `inside` only if a lane of the chunk is on. Returns the block before, or NULL if there is
+ * no branch. */
 static LLVMBasicBlockRef begin_if_any(struct simd *s, LLVMValueRef mask, LLVMBasicBlockRef *after) {
     LLVMBuilderRef b = s->unit->builder;
     if (!mask) return NULL;
@@ -298,7 +298,7 @@ LLVMValueRef access_load_one(struct simd *s, LLVMTypeRef element, LLVMValueRef a
     return load;
 }
 
-/* The last lane that is on wins, as if the threads ran one after another. */
+/* The last active lane wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align) {
     LLVMBuilderRef b = s->unit->builder;

@@ -11,7 +11,7 @@ static LLVMValueRef operand(struct simd *s, LLVMValueRef instruction, unsigned i
     return chunk_of(s, LLVMGetOperand(instruction, index), chunk);
 }
 
-/* LLVM would call the library for every lane; that is done here, for those that are on. */
+/* LLVM would call the library for every lane; this calls it for active lanes only. */
 static LLVMValueRef lane_remainder(struct simd *s, LLVMValueRef origin, LLVMValueRef *arguments) {
     LLVMValueRef remainder = LLVMBuildFRem(s->unit->builder, arguments[0], arguments[1], "");
     copy_flags(origin, remainder);
@@ -50,7 +50,7 @@ static bool is_flat_structure(LLVMTypeRef type) {
     return true;
 }
 
-/* Constants and uniform structures are spread member by member. */
+/* Constants and uniform structures are splatted member by member. */
 static LLVMValueRef structure_chunk(struct simd *s, LLVMValueRef structure, int chunk) {
     if (shape_of(s, structure) == SHAPE_VARYING) return chunk_of(s, structure, chunk);
     LLVMBuilderRef b = s->unit->builder;
@@ -62,7 +62,7 @@ static LLVMValueRef structure_chunk(struct simd *s, LLVMValueRef structure, int 
     return spread;
 }
 
-/* Both leave to others what atomic instructions return. */
+/* Results of atomic instructions are handled elsewhere. */
 static LLVMValueRef extract_member(struct simd *s, LLVMValueRef i, int chunk) {
     LLVMValueRef structure = LLVMGetOperand(i, 0);
     if (LLVMGetNumIndices(i) != 1 || !is_flat_structure(LLVMTypeOf(structure))) return NULL;

@@ -1,11 +1,11 @@
-/* Atomic operations: lane after lane from lane 0 on, as the scalar engine would run them; where all lanes
- * have one address their values are combined first and memory is asked once.
+/* Atomic operations: lane by lane from lane 0 on, as the scalar engine runs them. If all lanes have one
+ * address, their values are combined first, and memory is accessed once.
  *
- * Each operation is a copy of the original instruction with other operands: ordering, scope, alignment and
- * volatile stay. A compare-exchange returns a pair, which is no lane value: its parts lie in stack slots,
- * 2 × chunk_count of them (old values, then i1 successes) in `chunks` of the compare-exchange's value, and
- * emit_atomic turns each extractvalue of it into loads of these. Neither chunk_of nor set_chunk is ever used
- * for the pair itself; both its parts are varying. */
+ * Each operation is a copy of the original instruction with other operands; ordering, scope, alignment and
+ * volatile stay. A compare-exchange returns a pair, which is not a value of a lane: its parts are in 2 ×
+ * chunk_count stack slots (old values, then i1 successes), kept in `chunks` of the compare-exchange's value.
+ * emit_atomic turns each extractvalue of it into loads of these. chunk_of and chunk_set are never used for
+ * the pair itself; both its parts are varying. */
 #include "compiler/simd/lanes.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -19,7 +19,7 @@ static int address_operand(LLVMValueRef instruction) {
     return LLVMGetInstructionOpcode(instruction) == LLVMStore ? 1 : 0;
 }
 
-/* `operands` as many as the instruction has; NULL of one that has none. */
+/* `operands` has as many entries as the instruction has operands; NULL for an instruction without. */
 static LLVMValueRef build_copy(struct simd *s, LLVMValueRef instruction, LLVMValueRef const *operands) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef copy = LLVMInstructionClone(instruction);
@@ -37,7 +37,7 @@ static bool is_used(LLVMValueRef instruction) {
 
 /* ---- Masks. */
 
-/* The masks of some chunks as one integer, bit a lane. */
+/* The masks of some chunks as one integer, one bit per lane. */
 static LLVMValueRef word_of_masks(struct simd *s, int first, int count) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = LLVMIntTypeInContext(s->unit->context, (unsigned)(count * s->chunk_lanes));
@@ -88,7 +88,7 @@ static struct when_any begin_when_any(struct simd *s) {
     return when;
 }
 
-/* Returns the value as it is behind; result may be NULL. */
+/* The value after the guarded block; result may be NULL. */
 static LLVMValueRef end_when_any(struct simd *s, const struct when_any *when, LLVMValueRef result) {
     LLVMBuilderRef b = s->unit->builder;
     if (!when->after) return result;
@@ -105,7 +105,7 @@ static LLVMValueRef end_when_any(struct simd *s, const struct when_any *when, LL
 
 /* ---- Lane by lane: a loop over the bits of the mask; operands and results lie in memory. */
 
-/* One element for each lane of the gang. */
+/* One element per lane of the gang. */
 static LLVMValueRef make_lanes(struct simd *s, LLVMTypeRef element) {
     LLVMValueRef slot = simd_slot(s, LLVMArrayType2(element, (unsigned)s->lanes));
     LLVMSetAlignment(slot, SLOT_ALIGNMENT);
@@ -144,9 +144,9 @@ static LLVMValueRef load_chunk(struct simd *s, LLVMTypeRef element, LLVMValueRef
 struct lane_loop {
     LLVMValueRef instruction;
     int count;                          /* operands */
-    LLVMValueRef scalars[MAX_OPERANDS]; /* uniform ones, or NULL: */
-    LLVMValueRef slots[MAX_OPERANDS];   /* the others by lane */
-    LLVMTypeRef results[2];             /* of one lane; NULL: not wanted */
+    LLVMValueRef scalars[MAX_OPERANDS]; /* uniform operands, or NULL: */
+    LLVMValueRef slots[MAX_OPERANDS];   /* all others, by lane */
+    LLVMTypeRef results[2];             /* of one lane; NULL: not used */
     LLVMValueRef result_slots[2];
 };
 
@@ -185,7 +185,7 @@ static void run_lane(struct simd *s, const struct lane_loop *loop, LLVMValueRef 
     }
 }
 
-/* Runs the lanes of the bits of `word`, of which bit 0 is lane `first` of the gang. */
+/* Runs the lanes whose bits are set in `word`; bit 0 is lane `first` of the gang. */
 static void loop_over_word(struct simd *s, const struct lane_loop *loop, LLVMValueRef word, int first) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = LLVMTypeOf(word);
@@ -222,7 +222,7 @@ static void run_lanes(struct simd *s, struct lane_loop *loop) {
     }
 }
 
-/* The general way, of instructions with one result or none. */
+/* The general case, for instructions with at most one result. */
 static void emit_by_lane(struct simd *s, LLVMValueRef instruction) {
     struct lane_loop loop = {.instruction = instruction};
     LLVMTypeRef type = LLVMTypeOf(instruction);
@@ -235,7 +235,7 @@ static void emit_by_lane(struct simd *s, LLVMValueRef instruction) {
 
 /* ---- Read-modify-write at one address. */
 
-/* The operation that several operands become one by; SIMD_EXCLUSIVE: there is none. */
+/* The operation that combines several operands into one; SIMD_EXCLUSIVE: there is none. */
 static enum simd_operation combined_by(LLVMAtomicRMWBinOp operation) {
     switch (operation) {
     case LLVMAtomicRMWBinOpAdd:
@@ -266,7 +266,7 @@ static bool is_integer(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
 }
 
-/* All active lanes have the same integer: how many they are is enough. */
+/* All active lanes have the same integer: their number suffices. */
 static LLVMValueRef total_of_uniform(struct simd *s, enum simd_operation operation, LLVMValueRef value) {
     LLVMBuilderRef b = s->unit->builder;
     if (operation != SIMD_SUM && operation != SIMD_XOR) return value;
@@ -276,7 +276,7 @@ static LLVMValueRef total_of_uniform(struct simd *s, enum simd_operation operati
     return LLVMBuildMul(b, value, LLVMBuildIntCast2(b, count, type, false, ""), "");
 }
 
-/* What lane by lane would have read: the old value combined with the operands of the lanes before. */
+/* What each lane would have read: the old value combined with the operands of the lanes before it. */
 static void set_old_values(struct simd *s, LLVMValueRef instruction, enum simd_operation operation,
                            LLVMValueRef old, LLVMValueRef *chunks) {
     LLVMBuilderRef b = s->unit->builder;
@@ -360,7 +360,7 @@ static LLVMTypeRef part_type(LLVMValueRef exchange, unsigned part) {
     return LLVMStructGetTypeAtIndex(LLVMTypeOf(exchange), part);
 }
 
-/* A block may be emitted more than once: all its codes share the slots. */
+/* A block may be emitted more than once; all copies share the slots. */
 static void keep_part(struct simd *s, LLVMValueRef exchange, int place, LLVMValueRef vector) {
     struct value *v = value_of(s, exchange);
     if (!v->chunks) v->chunks = arena_alloc(&s->arena, 2 * (size_t)s->chunk_count * sizeof(LLVMValueRef));

@@ -1,8 +1,9 @@
-/* Calls of functions that depend on nothing but their arguments: LLVM's intrinsics have a form for vectors;
- * functions of the C library run lane by lane.
+/* Calls of functions that depend only on their arguments: LLVM's intrinsics have vector forms; functions of
+ * the C library run lane by lane.
  *
- * The vector forms give the scalar ones' bits: IEEE operations, integer operations, and what LLVM expands
- * into those. Intrinsics that approximate (exp, sin, …) are not in the table: the prelude has its own. */
+ * The vector forms give the same bits as the scalar ones: IEEE operations, integer operations, and what LLVM
+ * expands into these. Intrinsics that approximate (exp, sin, …) are not in the table; the prelude has its
+ * own. */
 #include "abi/runtime_names.h"
 #include "compiler/simd/arithmetic.h"
 
@@ -14,7 +15,7 @@ static LLVMValueRef lane_address(struct simd *s, LLVMValueRef slot, LLVMTypeRef 
     return LLVMBuildInBoundsGEP2(s->unit->builder, element, slot, &lane, 1, "");
 }
 
-/* Through memory: an element at a place known at run time is reached by its address. */
+/* Through memory: an element at an index known at run time is accessed by its address. */
 LLVMValueRef lanes_each(struct simd *s, LLVMValueRef origin, LLVMValueRef mask, LLVMValueRef const *vectors,
                         int count, LLVMTypeRef result, lane_code *code) {
     LLVMBuilderRef b = s->unit->builder;
@@ -84,7 +85,7 @@ static LLVMValueRef library_call(struct simd *s, LLVMValueRef call, int chunk) {
 
 /* ---- Intrinsics. */
 
-/* Which types the name of an intrinsic's vector form is made from. */
+/* The types from which the name of an intrinsic's vector form is built. */
 enum overload { BY_RESULT, BY_OPERAND, BY_RESULT_AND_FIRST, BY_RESULT_AND_SECOND };
 
 static const struct {
@@ -138,13 +139,13 @@ static const struct {
     {"llvm.smul.with.overflow", BY_OPERAND},
 };
 
-/* The name without the types it is overloaded for. */
+/* The name without its overloaded types. */
 static bool is_intrinsic(const char *name, const char *base) {
     size_t length = strlen(base);
     return strncmp(name, base, length) == 0 && name[length] == '.';
 }
 
-/* Arguments that are no vectors in the vector form (of llvm.ctlz, llvm.is.fpclass, …) are constants. */
+/* Arguments that are scalars in the vector form (of llvm.ctlz, llvm.is.fpclass, …) are constants. */
 static unsigned vector_arguments(struct simd *s, LLVMValueRef call, LLVMTypeRef vector_type, int chunk,
                                  LLVMValueRef *arguments) {
     unsigned count = LLVMGetNumArgOperands(call);
@@ -172,7 +173,7 @@ static LLVMValueRef vector_form(struct simd *s, LLVMValueRef call, LLVMTypeRef *
     return result;
 }
 
-/* LLVM 19 loses NaNs beside zeros in vectors of half where the CPU has no arithmetic on half. */
+/* LLVM 19 loses NaNs next to zeros in vectors of half on CPUs without half arithmetic. */
 static LLVMValueRef keep_nan(struct simd *s, LLVMValueRef call, LLVMValueRef extreme, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef x = chunk_of(s, LLVMGetOperand(call, 0), chunk),
@@ -200,7 +201,7 @@ static LLVMValueRef intrinsic_call(struct simd *s, LLVMValueRef call, const char
     return NULL;
 }
 
-/* Calls that say something to the optimiser or the debugger only. */
+/* Calls that only inform the optimiser or the debugger. */
 static bool is_ignorable(const char *name) {
     static const char *const prefixes[] = {
         "llvm.dbg.",       "llvm.lifetime.",  "llvm.assume",      "llvm.experimental.noalias.scope.decl",

@@ -98,7 +98,7 @@ static const struct {
 };
 #define GROUP_FIELD_COUNT (sizeof group_fields / sizeof *group_fields)
 
-/* Every lane's number divided by 32, or what is left. */
+/* Every lane's number divided by 32, or its remainder. */
 static int simdgroup_offsets(struct simd *s, bool lane) {
     int64_t offsets[GANG_MAX_LANES];
     for (int i = 0; i < s->lanes; i++) offsets[i] = lane ? i % SIMDGROUP_LANES : i / SIMDGROUP_LANES;
@@ -203,13 +203,13 @@ static void emit_address(struct simd *s, LLVMValueRef call, bool threadgroup) {
 static void emit_barrier(struct simd *s, LLVMValueRef call) {
     const uint32_t *size = s->code->size;
     bool alone = !s->code->masked && (uint64_t)size[0] * size[1] * size[2] == (uint64_t)s->lanes;
-    /* A gang that is the whole group has met when control comes here. */
+    /* A gang that is the whole group has met when control arrives here. */
     if (alone) return;
     LLVMValueRef arguments[3] = {s->context, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2)};
     simd_call_runtime(s, "smelt_runtime_gang_barrier", LLVMVoidTypeInContext(s->unit->context), arguments, 3);
 }
 
-/* In control flow that may differ by lane: vectorise.c has put the question in the barrier's place. */
+/* In control flow that may differ between lanes: vectorise.c has replaced the barrier by this question. */
 static void emit_arrival(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef arguments[4] = {s->context, LLVMGetOperand(call, 0), LLVMGetOperand(call, 1),
@@ -273,11 +273,11 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
     } else if (intrinsic == INTRINSIC_LOG) {
         emit_log(s, call);
     } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
-        /* Otherwise the edge that leads here has said so. */
+        /* Otherwise the edge that leads here has marked it. */
         if (!s->blocks[s->current].returns || s->current == 0)
             context_mark_returned(s, s->blocks[s->current].mask);
     } else {
-        return intrinsic == INTRINSIC_MAX_THREADS; /* pass_thread_limits has read it */
+        return intrinsic == INTRINSIC_MAX_THREADS; /* after pass_thread_limits has read it */
     }
     return true;
 }

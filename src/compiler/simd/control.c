@@ -1,10 +1,11 @@
-/* Control flow of a gang. Uniform branches stay branches. After a divergent branch the blocks of all its
- * paths run one after another, each under the mask of the lanes that want it and skipped when there are none;
- * so do the rounds of a loop until no lane wants another. (After Moll and Hack, "Partial control-flow
- * linearization", PLDI 2018: each item of the layout knows which later items must still be visited.)
+/* Control flow of a gang. Uniform branches stay branches. After a divergent branch, the blocks of all its
+ * paths run one after another, each under the mask of the lanes that take it, and skipped if there are none.
+ * In the same way, a loop's rounds run until no lane needs another. (After Moll and Hack, "Partial
+ * control-flow linearization", PLDI 2018: each item of the layout knows which later items must still be
+ * visited.)
  *
- * What flows along an edge of the original is written to stack slots when the edge is taken: the lanes that
- * arrive, to the mask of the target, and the values of its phis, for those lanes.
+ * Taking an edge of the original writes to stack slots: the lanes that arrive, in the mask of the target, and
+ * the values of its phis for those lanes.
  *
  * Requires: simd_analyse. Establishes: the function s->gang. */
 #include "compiler/simd/simd.h"
@@ -23,10 +24,10 @@ static bool is_header(const struct simd *s, int place) {
 
 /* ---- Where edges lead in the layout. */
 
-#define BACK (-1) /* straight to the header of a loop that is not divergent */
+#define BACK (-1) /* directly to the header of a uniform loop */
 
-/* From inside `loop` (and the loops around it) to a block: divergent loops are left and repeated at their end
- * only. */
+/* From inside `loop` (and the loops around it) to a block: divergent loops are left, and repeated, only at
+ * their end. */
 static int target_item(const struct simd *s, int loop, int target) {
     for (; loop >= 0; loop = s->paths.loops[loop].parent) {
         bool again = s->paths.loops[loop].header == target;
@@ -41,8 +42,8 @@ static void add_pending(struct simd *s, int item, int target) {
     s->items[item].pending[target / 64] |= UINT64_C(1) << (target % 64);
 }
 
-/* Behind `from`, with these targets still to be visited: the first of them and of those that were pending,
- * which takes the others over; -1: nothing is left. */
+/* The next item after `from` if these targets must still be visited: the first of them and of those pending.
+ * It takes over the others. -1: none is left. */
 static int next_item(struct simd *s, int from, const int *targets, int count) {
     int words = (s->item_count + 63) / 64, next = -1;
     for (int w = 0; w < words && next < 0; w++)
@@ -109,11 +110,11 @@ static void add_incoming(struct simd *s, struct incoming **list, LLVMValueRef sl
 }
 
 /* Lanes `masks` of block `from` (NULL entries: all) go on to block `to`. All values are read before any is
- * written: phis may exchange theirs. */
+ * written, since phis may exchange values. */
 static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *masks, bool divergent) {
     LLVMBuilderRef b = s->unit->builder;
     struct block *target = &s->blocks[to];
-    /* Now, not when their turn comes: a barrier may stand in between. */
+    /* Immediately, not when their block runs: a barrier may come first. */
     if (target->returns && !s->blocks[from].returns) context_mark_returned(s, masks);
     if (owns_mask(s, to))
         for (int c = 0; c < s->chunk_count; c++) {
@@ -121,7 +122,7 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
             LLVMValueRef before = LLVMBuildLoad2(b, mask_type(s), slot, "");
             LLVMBuildStore(b, LLVMBuildOr(b, before, on, ""), slot);
         }
-    /* All lanes of the target come along this edge: at loop headers, and where the masks are the same. */
+    /* All lanes of the target arrive along this edge: at loop headers, and if the masks are the same. */
     bool all = is_header(s, to) || (!divergent && s->blocks[from].mask_of == target->mask_of);
     struct incoming *list = NULL;
     FOR_EACH_INSTRUCTION(phi, target->original) {
@@ -163,7 +164,7 @@ static void poll(struct simd *s) {
 
 /* ---- Ends of blocks. */
 
-/* A uniform branch's way to one successor. */
+/* A uniform branch to one successor. */
 static void leave_uniformly(struct simd *s, int place, LLVMBasicBlockRef successor) {
     struct block *block = &s->blocks[place];
     int to = simd_place(s, successor), item = target_item(s, s->paths.blocks[place].loop, to);
@@ -205,7 +206,7 @@ static void end_uniformly(struct simd *s, int place, LLVMValueRef terminator) {
     }
 }
 
-/* x & y for masks: what y says of lanes that are off does not count. */
+/* x & y for masks; the bits of y are ignored for inactive lanes. */
 static LLVMValueRef narrow_mask(struct simd *s, LLVMValueRef mask, LLVMValueRef condition) {
     if (!mask) return condition;
     return LLVMBuildSelect(s->unit->builder, mask, condition, LLVMConstNull(mask_type(s)), "");

@@ -1,14 +1,15 @@
-/* Which values differ between lanes, which branches do, and which blocks therefore run for some lanes only.
+/* Which values differ between lanes, which branches diverge, and which blocks therefore run for some lanes
+ * only.
  *
- * A fixpoint: shapes only move from unknown over uniform or affine to varying. When a branch turns out to be
- * divergent, its paths are followed to where all of them have met again. Blocks on the way run for some lanes
- * only; blocks where different paths meet take each lane's value from its own path. A loop some lanes leave
- * earlier than others counts as a branch to its exits. (After Karrenberg and Hack, "Whole-function
- * vectorization", CGO 2011, and Rosemann, Moll and Hack, "An abstract interpretation for SPMD divergence on
- * reducible control flow graphs", POPL 2021.)
+ * A fixpoint: shapes only move from unknown through uniform or affine to varying. When a branch becomes
+ * divergent, its paths are followed to where they all have met again (compiler/paths.c). Blocks on the way
+ * run for some lanes only; in blocks where different paths meet, each lane has the value from its own path. A
+ * loop that some lanes leave earlier than others counts as a branch to its exits. (After Karrenberg and Hack,
+ * "Whole-function vectorization", CGO 2011, and Rosemann, Moll and Hack, "An abstract interpretation for SPMD
+ * divergence on reducible control flow graphs", POPL 2021.)
  *
- * Requires: simd_order; loops with LCSSA phis at their exits. Establishes: value shapes; block divergent,
- * join, regions, mask_of; loop divergent. */
+ * Requires: simd_order; loops with LCSSA phis at their exits. Establishes: shapes of values; what s->paths
+ * finds; mask_of of blocks. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -27,7 +28,7 @@ static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct path_bloc
         same &= only == value;
     }
     if (!only) return SHAPE_UNIFORM;
-    /* A value that leaves a loop some lanes left earlier is another one for each lane. */
+    /* After a loop that lanes left in different rounds, its values differ between lanes. */
     bool constant = same && !LLVMIsAInstruction(only);
     if (block->join && !constant && shape != SHAPE_UNKNOWN) {
         bool of_this_round = same && value_of(s, only)->block >= 0 &&
@@ -37,7 +38,7 @@ static int shape_of_phi(struct simd *s, LLVMValueRef phi, const struct path_bloc
     return shape;
 }
 
-/* Of a value known to be varying. Moves from unknown over a shape to none. */
+/* The piece of a varying value moves from unknown through a shape to none. */
 static bool update_piece(struct simd *s, struct value *v, LLVMValueRef instruction, int place) {
     if (v->piece == NO_PIECE) return false;
     bool phi = LLVMIsAPHINode(instruction) != NULL;
@@ -62,7 +63,7 @@ static bool update_shape(struct simd *s, LLVMValueRef instruction, int place) {
     return true;
 }
 
-/* The value a branch depends on, or NULL. */
+/* The condition of a branch, or NULL. */
 static LLVMValueRef condition_of(LLVMValueRef terminator) {
     switch (LLVMGetInstructionOpcode(terminator)) {
     case LLVMBr:
@@ -99,7 +100,8 @@ static bool regions_equal(const struct simd *s, int a, int b) {
                   (size_t)s->paths.region_words * 8) == 0;
 }
 
-/* All blocks between a block and one it dominates must be dominated, too: then nothing comes in between. */
+/* Whether all blocks between a block and one that it dominates are dominated by it, too, so that nothing else
+ * comes in between. */
 static bool is_compact(const struct simd *s, int above, int below) {
     for (int place = above + 1; place < below; place++) {
         int at = place;
@@ -121,9 +123,9 @@ static int find_mask(const struct simd *s, int place) {
     return regions_equal(s, place, above) && is_compact(s, above, place) ? s->blocks[above].mask_of : place;
 }
 
-/* A phi whose values all come from itself and from nothing (a variable that is not initialised before a loop)
- * is still unknown in the end: it may be taken to be uniform, until what is computed from it says otherwise.
- */
+/* A phi whose values come only from itself and from undefined values (a variable that is not initialised
+ * before a loop) is still unknown in the end. It is assumed to be uniform, until a value computed from it
+ * shows otherwise. */
 static bool settle_unknown(struct simd *s) {
     for (int place = 0; place < s->paths.block_count; place++)
         FOR_EACH_INSTRUCTION(phi, s->blocks[place].original) {

@@ -1,13 +1,13 @@
 /* Integer division of lanes. No CPU has it for vectors, and LLVM would divide lane by lane.
  *
  * - By a constant: LLVM multiplies.
- * - By a uniform value: a multiplier is computed once, in scalar code without anything that traps, so that it
- *   may be hoisted out of loops; a chunk costs multiplications and shifts.
- * - By a varying one: through float or double, whose quotients are exact enough (see real_quotient).
- * - 64 bits: as 32 bits where the values allow, which is looked up at run time; else lane by lane.
+ * - By a uniform value: a multiplier is computed once, in scalar code that cannot trap and so may be hoisted
+ *   out of loops; a chunk costs multiplications and shifts.
+ * - By a varying value: through float or double, whose quotients are exact enough (see real_quotient).
+ * - 64 bits: as 32 bits if the values allow, which is tested at run time; otherwise lane by lane.
  *
- * Requires: compiler/passes/guard.c made divisors of active lanes safe. Those of others may be 0: no
- * instruction here traps for them, and their results are anything. */
+ * Requires: compiler/passes/guard.c made divisors of active lanes safe. Those of inactive lanes may be 0: no
+ * instruction here traps for them, and their results are arbitrary. */
 #include "compiler/simd/arithmetic.h"
 
 struct division {
@@ -17,7 +17,7 @@ struct division {
     unsigned width;
     bool is_signed, remainder;
     int chunk;
-    LLVMValueRef divisor; /* uniform, where uniform_divisor() found one */
+    LLVMValueRef divisor; /* uniform, if uniform_divisor() found one */
 };
 
 static LLVMTypeRef wide_type(LLVMTypeRef element, LLVMValueRef like) {
@@ -43,7 +43,7 @@ static LLVMValueRef sign_of(struct simd *s, LLVMValueRef value) {
     return LLVMBuildAShr(s->unit->builder, value, constant_like(s, value, LLVMGetIntTypeWidth(type) - 1), "");
 }
 
-/* The magnitude of the smallest number, which has no positive counterpart, is right as an unsigned number. */
+/* The magnitude of the smallest number has no positive counterpart, but is right as an unsigned number. */
 static LLVMValueRef magnitude_of(struct simd *s, LLVMValueRef value) {
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMValueRef arguments[2] = {value, LLVMConstInt(simd_i1(s), 0, false)};
@@ -58,7 +58,7 @@ static LLVMValueRef magnitude_of(struct simd *s, LLVMValueRef value) {
  * n / d + (e / d) (n / 2^(31+l)), where the last term is below 1 / d if e < 2^l, and e = d = 2^l cannot be.
  * With N = 32 m has 33 bits: the upper one is 1 and is added apart. */
 
-#define SHORT_LIMIT (1ull << 31) /* the largest n the short factor is right for */
+#define SHORT_LIMIT (1ull << 31) /* the largest n for which the short factor is right */
 
 struct multiplier {
     LLVMValueRef factor; /* i64: m, or m - 2^32 */
@@ -67,8 +67,8 @@ struct multiplier {
 };
 
 /* Only through double: divisions of integers would not be hoisted. X = 2^(N+l) and d are exact in double, the
- * quotient is below 2^33 and its error below 2^-20: rounded down it is floor(X / d) or, if X / d lies that
- * close below it, ceil(X / d). What k d is in modulo 2^64 tells which: |k d - X| < d. */
+ * quotient is below 2^33 and its error below 2^-20: rounded down, it is floor(X / d), or ceil(X / d) if X / d
+ * is that close below it. k d modulo 2^64 tells which: |k d - X| < d. */
 static struct multiplier make_multiplier(struct simd *s, LLVMValueRef divisor, bool long_factor) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef i32 = type_i32(s->unit), i64 = type_i64(s->unit);
@@ -93,8 +93,8 @@ static struct multiplier make_multiplier(struct simd *s, LLVMValueRef divisor, b
     return (struct multiplier){.factor = factor, .l = l, .long_factor = long_factor};
 }
 
-/* (a m) >> shift of every lane: the product has 64 bits, the result 32. Even and odd lanes apart, as the
- * multiplication of x86 takes them: frozen, as poison in one lane of a pair would be poison in both. */
+/* (a m) >> shift of every lane: the product has 64 bits, the result 32. Even and odd lanes are multiplied
+ * separately, as x86 does, and are frozen, since poison in one lane of a pair would be poison in both. */
 static LLVMValueRef multiply_shift(struct simd *s, LLVMValueRef a, LLVMValueRef factor, LLVMValueRef shift) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef i64 = type_i64(s->unit), type = LLVMTypeOf(a);
@@ -107,8 +107,8 @@ static LLVMValueRef multiply_shift(struct simd *s, LLVMValueRef a, LLVMValueRef 
     a = LLVMBuildFreeze(b, a, "");
     LLVMValueRef pairs = LLVMBuildBitCast(b, a, LLVMVectorType(i64, (unsigned)lanes / 2), "");
     LLVMValueRef shifts = lanes_splat(s, shift, lanes / 2);
-    /* The mask beside the multiplication tells the code generator that 32 bits are enough: it keeps such a
-     * mask there when the factor is made outside a loop. The cast keeps it from becoming a scalar's. */
+    /* The mask next to the multiplication tells the code generator that 32 bits suffice: it keeps the mask
+     * there even if the factor is computed outside a loop. The cast prevents a scalar mask. */
     LLVMValueRef low_factor = LLVMBuildTrunc(b, factor, type_i32(s->unit), "");
     LLVMValueRef factors = LLVMBuildBitCast(b, lanes_splat(s, low_factor, lanes), LLVMTypeOf(pairs), "");
     factors = LLVMBuildAnd(b, factors, constant_like(s, pairs, 0xffffffff), "");
@@ -160,7 +160,7 @@ static LLVMValueRef real_quotient(struct simd *s, LLVMValueRef a, LLVMValueRef b
 
 /* ---- 32 bits and fewer. */
 
-/* No lane that holds a thread has more in this operand. */
+/* An upper bound of this operand in lanes that hold a thread. */
 static uint64_t highest(const struct division *d, unsigned operand) {
     return range_unsigned(d->s, LLVMGetOperand(d->original, operand)).high;
 }
@@ -172,7 +172,7 @@ static LLVMValueRef to_32_bits(const struct division *d, LLVMValueRef value) {
     return LLVMBuildCast(d->s->unit->builder, d->is_signed ? LLVMSExt : LLVMZExt, value, type, "");
 }
 
-/* As signed numbers where they are not negative: conversions of those are the cheaper ones. */
+/* As signed numbers if they are not negative: those conversions are cheaper. */
 static LLVMValueRef narrow_varying(const struct division *d, LLVMValueRef a, LLVMValueRef b) {
     uint64_t half = 1ull << 31, sum = UINT64_MAX;
     bool is_signed = d->is_signed;
@@ -213,7 +213,7 @@ static LLVMValueRef lane_quotient(struct simd *s, LLVMValueRef origin, LLVMValue
     return LLVMBuildUDiv(s->unit->builder, arguments[0], arguments[1], "");
 }
 
-/* i1: no active lane's `bits` has any in its upper half. */
+/* i1: whether `bits` has an empty upper half in every active lane. */
 static LLVMValueRef upper_halves_empty(const struct division *d, LLVMValueRef bits, LLVMValueRef mask) {
     LLVMBuilderRef b = d->s->unit->builder;
     LLVMValueRef large = LLVMBuildICmp(b, LLVMIntUGT, bits, constant_like(d->s, bits, UINT32_MAX), "");
@@ -293,9 +293,8 @@ static LLVMValueRef wide_quotient(const struct division *d, LLVMValueRef x, LLVM
 
 /* ---- */
 
-/* The guard of compiler/passes/guard.c makes select(unsafe, 1, y) of a divisor y, which for signed division
- * varies though y does not. Finds y. The select stands in the division's block, so that what it takes may be
- * used here. */
+/* guard.c replaces a divisor y by select(unsafe, 1, y), which for signed division varies even if y does not.
+ * Returns y. The select is in the division's block, so its operands may be used here. */
 static LLVMValueRef guarded_divisor(struct simd *s, LLVMValueRef division) {
     LLVMValueRef y = LLVMGetOperand(division, 1), one = LLVMConstInt(LLVMTypeOf(y), 1, false);
     LLVMBasicBlockRef block = LLVMGetInstructionParent(division);
@@ -316,7 +315,7 @@ static LLVMValueRef quotient_of(struct division *d, LLVMValueRef x, LLVMValueRef
     return d->width <= 32 ? narrow_quotient(d, x, y) : wide_quotient(d, x, y);
 }
 
-/* Where the guard put 1 in y's place, y's quotient is wrong, or that of a division by 0. */
+/* Where the guard replaced y by 1, the quotient by y is wrong, or divides by 0. */
 static LLVMValueRef guarded_quotient(struct division *d, LLVMValueRef x, LLVMValueRef y) {
     struct simd *s = d->s;
     LLVMBuilderRef b = s->unit->builder;

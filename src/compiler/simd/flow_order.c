@@ -1,6 +1,6 @@
-/* The order blocks are laid out in: reverse post-order with each loop in one piece, and the layout of the new
- * function, which has an item for each block and one for the end of each loop. Ways that only return come
- * before what stands beside them: what a lane does on such a way is done when others come to a barrier.
+/* The order of blocks (compiler/paths.h) and the layout of the new function, which has one item per block and
+ * one for the end of each loop. Paths that only return come before the blocks next to them: a lane's work on
+ * such a path must be done when other lanes reach a barrier.
  *
  * Requires: reducible control flow, loops with preheaders and one latch. */
 #include "compiler/simd/simd.h"
@@ -22,7 +22,8 @@ static enum mark find_mark(LLVMBasicBlockRef block) {
     return NO_MARK;
 }
 
-/* By flow index: do all ways from the block lead to an explicit return, or nowhere, and to no barrier? */
+/* By flow index: whether all paths from the block lead to an explicit return, or nowhere, and to no barrier.
+ */
 static bool *find_returns(struct simd *s) {
     const struct flow *flow = &s->flow;
     bool *returns = arena_alloc(&s->arena, (size_t)flow->block_count);
@@ -47,8 +48,8 @@ static bool *find_returns(struct simd *s) {
     return returns;
 }
 
-/* Of two successors, the one visited last comes first in reverse post-order. *changed: flow must be found
- * anew. */
+/* Of two successors, the one visited last comes first in reverse post-order. *changed: flow must be computed
+ * again. */
 static void put_returns_first(struct simd *s, const bool *returns, bool *changed) {
     LLVMBuilderRef b = s->unit->builder;
     *changed = false;
@@ -76,7 +77,7 @@ static void add_item(struct simd *s, int block, int loop) {
     s->item_count++;
 }
 
-/* Each block, and after its last block the end of each loop. */
+/* An item per block, and after a loop's last block one for its end. */
 static void lay_out(struct simd *s, const bool *returns) {
     s->item_count = 0;
     for (int place = 0; place < s->paths.block_count; place++) {

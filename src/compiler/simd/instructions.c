@@ -1,18 +1,18 @@
-/* The instructions of one block. Those with a uniform or affine result are done once, for lane 0; those that
- * need all lanes at once are done once; the others chunk by chunk, a run of them for one chunk before the
- * next, which keeps few values alive at a time.
+/* The instructions of one block. Those with a uniform or affine result are emitted once, for lane 0. Those
+ * that need all lanes at once are emitted once, too. All others are emitted chunk by chunk, a run of them for
+ * one chunk before the next, which keeps few values live at a time.
  *
- * The order of accesses to memory is that of each thread; between threads only barriers and operations of the
- * simdgroup order anything, and these end a run. */
+ * Accesses to memory stay in the order of each thread. Between threads, only barriers and simdgroup
+ * operations order anything, and these end a run. */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 enum kind {
-    KIND_ONCE,   /* a scalar does for all lanes */
+    KIND_ONCE,   /* one scalar serves all lanes */
     KIND_LANES,  /* all lanes at once */
-    KIND_CHUNK,  /* each chunk by itself */
+    KIND_CHUNK,  /* chunk by chunk */
     KIND_NOTHING /* nothing to do */
 };
 
@@ -161,7 +161,7 @@ void emit_instructions(struct simd *s, LLVMBasicBlockRef block) {
         case KIND_NOTHING:
             continue;
         case KIND_CHUNK:
-            if (LLVMIsAAllocaInst(i)) { /* addresses in it are made once, and ahead of the run */
+            if (LLVMIsAAllocaInst(i)) { /* addresses in it are computed once, before the run */
                 flush(s, &(struct run){.instructions = &i, .count = 1});
                 continue;
             }

@@ -1,4 +1,4 @@
-/* Integers known for each lane of a simdgroup before the code runs: what is computed from the lane's number
+/* Integers of each lane of a simdgroup that are known at compile time: those computed from the lane's number
  * and constants. */
 #include "compiler/simd/lanes.h"
 #include "compiler/fold.h"

@@ -1,5 +1,5 @@
 /* Reductions and scans over the lanes of chunks: shuffles and vector operations, in the order in which
- * device/cpu/simdgroup.c combines lanes, so that floating-point results are the same bits. */
+ * device/cpu/simdgroup.c combines lanes, so that floating-point results have the same bits. */
 #include "compiler/simd/lanes.h"
 #include "compiler/combine.h"
 
@@ -45,7 +45,7 @@ LLVMValueRef lanes_combine(struct simd *s, enum simd_operation operation, LLVMVa
     return simdgroup_combine(s->unit->builder, operation, a, b);
 }
 
-/* Combined with a value from either side it leaves the value as it is. */
+/* Combining it with any value, on either side, gives that value. */
 static LLVMValueRef neutral(enum simd_operation operation, LLVMTypeRef element) {
     switch (operation) {
     case SIMD_SUM:
@@ -68,7 +68,7 @@ static LLVMValueRef neutral(enum simd_operation operation, LLVMTypeRef element) 
     }
 }
 
-/* What an exclusive scan gives the first lane. */
+/* The first lane's result of an exclusive scan. */
 static LLVMValueRef identity(enum simd_operation operation, LLVMTypeRef element) {
     if (operation == SIMD_MIN_FLOAT) return LLVMConstReal(element, INFINITY);
     if (operation == SIMD_MAX_FLOAT) return LLVMConstReal(element, -INFINITY);
@@ -85,14 +85,14 @@ LLVMValueRef lanes_keep_active(struct simd *s, enum simd_operation operation, LL
 
 /* ---- Reductions. */
 
-/* Where the nodes of the tree are: lane i of a vector holds that of the leaves leaf[i] … leaf[i] + span - 1,
- * leaves counted from the first lane of the chunks the vector was made from; -1: none. */
+/* The position of the tree's nodes: lane i of a vector has the node of leaves leaf[i] … leaf[i] + span - 1,
+ * counted from the first lane of the chunks from which the vector was computed; -1: none. */
 struct tree {
     int leaf[GANG_MAX_LANES];
     int span, extent; /* extent: leaves of one vector */
 };
 
-/* The lane with the right neighbour of the node in lane i, if that is a left one; or -1. */
+/* The lane of the right neighbour of the node in lane i, if that node is a left one; otherwise -1. */
 static int partner_of(const struct simd *s, const struct tree *tree, int i) {
     int leaf = tree->leaf[i];
     if (leaf < 0 || leaf % (2 * tree->span) != 0) return -1;
@@ -101,8 +101,8 @@ static int partner_of(const struct simd *s, const struct tree *tree, int i) {
     return -1;
 }
 
-/* Pairs of vectors become one each, all alike: neighbours combined. Both vectors' results alternate within
- * blocks of four lanes, so that the first two steps need no shuffle that leaves its 128 bits. */
+/* Combines neighbours: each pair of vectors becomes one. The results of both alternate within blocks of four
+ * lanes, so that the first two steps need no shuffle across 128 bits. */
 static void merge_pairs(struct simd *s, enum simd_operation operation, LLVMValueRef *vectors, int count,
                         struct tree *tree) {
     int lanes = s->chunk_lanes, half = lanes < 4 ? lanes / 2 : 2, pairs = 0;
@@ -129,7 +129,7 @@ static void merge_pairs(struct simd *s, enum simd_operation operation, LLVMValue
     tree->extent *= 2;
 }
 
-/* Neighbouring nodes of one vector, wherever they are, come together in the lane of the first. */
+/* Combines neighbouring nodes of one vector, wherever they are, in the lane of the first. */
 static LLVMValueRef fold(struct simd *s, enum simd_operation operation, LLVMValueRef vector,
                          struct tree *tree) {
     int lanes = s->chunk_lanes, partner[GANG_MAX_LANES];
@@ -178,7 +178,7 @@ static LLVMValueRef lane_splat(struct simd *s, LLVMValueRef vector, int lane) {
     return lanes_shuffle(s, vector, NULL, indexes, s->chunk_lanes);
 }
 
-/* The lanes one further up, from `below` into the first lane of each group of `group` lanes. */
+/* Shifts lanes up by one, with `below` in the first lane of each group of `group` lanes. */
 static LLVMValueRef shift_up(struct simd *s, LLVMValueRef vector, LLVMValueRef below, int distance,
                              int group) {
     int indexes[GANG_MAX_LANES], lanes = s->chunk_lanes;
@@ -186,7 +186,7 @@ static LLVMValueRef shift_up(struct simd *s, LLVMValueRef vector, LLVMValueRef b
     return lanes_shuffle(s, vector, below, indexes, lanes);
 }
 
-/* Operations that may be regrouped: in steps of doubling distance. */
+/* Operations that may be regrouped, in steps of doubling distance. */
 static void scan_integers(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
     int lanes = s->chunk_lanes, group = scan->width < lanes ? scan->width : lanes;
     LLVMValueRef nothing = chunk_splat(s, neutral(scan->operation, element_of(chunks[0]))), carry = nothing;
@@ -208,7 +208,7 @@ static LLVMValueRef lanes_from(struct simd *s, int first, int group) {
     return lanes_constant(s, simd_i1(s), on, s->chunk_lanes);
 }
 
-/* Lane after lane: each value is spread over the lanes that include it. */
+/* Lane by lane: each value is splatted over the lanes that include it. */
 static void scan_in_order(struct simd *s, const struct scan *scan, LLVMValueRef *chunks, int count) {
     LLVMBuilderRef b = s->unit->builder;
     int lanes = s->chunk_lanes, group = scan->width < lanes ? scan->width : lanes, from[GANG_MAX_LANES];
@@ -230,7 +230,7 @@ static void scan_in_order(struct simd *s, const struct scan *scan, LLVMValueRef 
     }
 }
 
-/* i1 vectors: is there an active lane before this one in its group? */
+/* i1 vectors: whether there is an active lane before this one in its group. */
 static void find_followers(struct simd *s, const struct scan *scan, LLVMValueRef *followers, int count) {
     LLVMBuilderRef b = s->unit->builder;
     struct scan before = {.operation = SIMD_OR, .exclusive = true, .width = scan->width};

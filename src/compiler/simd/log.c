@@ -1,5 +1,5 @@
-/* Log calls: the words of all lanes go to memory, those that lanes share once, and one call of the runtime
- * (device/cpu/log.c) takes the lines of the lanes that are on, in their order. */
+/* Log calls: the words of all lanes go to memory, shared ones once, and one call of the runtime
+ * (device/cpu/log.c) delivers the lines of the active lanes in order. */
 #include "abi/log_words.h"
 #include "compiler/simd/simd.h"
 

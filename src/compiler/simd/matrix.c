@@ -1,10 +1,10 @@
-/* The product of 8×8 matrices that lie in the lanes of a simdgroup.
+/* The product of 8×8 matrices in the lanes of a simdgroup.
  *
- * A lane holds two neighbouring elements of a row, an even and an odd column (prelude:
- * metal_simdgroup_matrix). One call makes one of them for every lane: the accumulator stays where it is, and
- * for each column k of A, in order, a chunk of A's column k spread along the rows meets a chunk of B's row k
- * spread down the columns in a fused multiply-add. The spread columns and rows are the same for all products
- * that share a matrix; the clean-up after this pass merges them, so that a tile of matrices is mostly
+ * A lane holds two neighbouring elements of a row, in an even and an odd column (prelude:
+ * metal_simdgroup_matrix). One call computes one of them for every lane. The accumulator stays in place; for
+ * each column k of A, in order, a chunk of column k of A, broadcast along the rows, is multiplied with a
+ * chunk of row k of B, broadcast down the columns, in a fused multiply-add. Products that share a matrix have
+ * the same broadcasts, and the clean-up after this pass merges them, so that a tile of matrices is mostly
  * multiply-adds. */
 #include "compiler/simd/lanes.h"
 
@@ -12,7 +12,7 @@
 
 #define MATRIX_SIZE 8
 
-/* Where elements lie: lane bits 4 2 1 are the row, 3 and 0 the pair of columns. */
+/* The position of elements: lane bits 4, 2 and 1 are the row, bits 3 and 0 the pair of columns. */
 static int row_of(int lane) {
     return (lane >> 2 & 4) | (lane >> 1 & 3);
 }
@@ -23,7 +23,7 @@ static int lane_at(int row, int pair) {
     return (row & 4) << 2 | (row & 3) << 1 | (pair & 2) << 2 | (pair & 1);
 }
 
-/* One operand's chunks of one simdgroup. Elements of lanes that are off are 0. */
+/* One operand's chunks of one simdgroup. Elements of inactive lanes are 0. */
 static void load_operand(struct simd *s, LLVMValueRef operand, int first, LLVMValueRef *chunks) {
     for (int k = 0; k < chunks_of_simdgroup(s); k++) {
         LLVMValueRef chunk = chunk_of(s, operand, first + k), mask = mask_chunk(s, first + k);
@@ -47,7 +47,7 @@ static LLVMValueRef neighbour(LLVMValueRef call, bool next) {
     return i;
 }
 
-/* One after the other, of one A; what they need is there before the first. */
+/* Both halves have the same A, and their operands are available before the first. */
 static bool are_halves(LLVMValueRef first, LLVMValueRef second) {
     return first && second && strcmp(called_name(first), called_name(second)) == 0 &&
            LLVMGetCalledValue(first) == LLVMGetCalledValue(second) &&
@@ -85,9 +85,9 @@ static void add_products(struct simd *s, struct product *p, int k) {
     }
 }
 
-/* A label in the code, at which LLVM's scheduler begins anew. It does not count registers well over hundreds
- * of independent multiply-adds: it would go on with all sums of a tile in turn, and load and store each of
- * them every time. */
+/* A label in the code, at which LLVM's scheduler starts anew. Over hundreds of independent multiply-adds, it
+ * does not count registers well: it would process all sums of a tile in turn, and load and store each of them
+ * every time. */
 static void end_schedule(struct simd *s) {
     LLVMContextRef context = s->unit->context;
     LLVMMetadataRef text = LLVMMDStringInContext2(context, "product", 7);
@@ -96,7 +96,7 @@ static void end_schedule(struct simd *s) {
 }
 
 void emit_matrix_product(struct simd *s, LLVMValueRef call) {
-    if (is_second_half(call)) return; /* made with the first */
+    if (is_second_half(call)) return; /* emitted with the first */
     LLVMValueRef calls[2] = {call, neighbour(call, true)};
     const int halves = are_halves(calls[0], calls[1]) ? 2 : 1, count = chunks_of_simdgroup(s);
     struct product p = {.halves = halves};

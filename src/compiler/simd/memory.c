@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#define MAX_WINDOW 8 /* vectors that cover a pattern: beyond, a gather is as good */
+#define MAX_WINDOW 8 /* vectors that cover a pattern; beyond this a gather is as fast */
 
 static LLVMTypeRef i8(struct simd *s) {
     return LLVMInt8TypeInContext(s->unit->context);
@@ -30,7 +30,7 @@ static int64_t bytes_of(struct simd *s, LLVMTypeRef type) {
 
 struct pattern {
     int64_t low;     /* offset of the first element, bytes */
-    int align;       /* of the first element, from what the thread's access says of its own */
+    int align;       /* of the first element, as far as the thread's access tells */
     int window;      /* elements from the first to the last */
     int *element;    /* of each lane, counted from the first */
     bool neighbours; /* lane i has element i */
@@ -39,7 +39,7 @@ struct pattern {
     bool small;      /* a few vectors cover it */
 };
 
-/* Of an address so many bytes away from one that is aligned to `align`. */
+/* The alignment of an address at this distance from one aligned to `align`. */
 static int align_at(int align, int64_t bytes) {
     while (bytes % align) align /= 2;
     return align;
@@ -75,7 +75,7 @@ static LLVMValueRef shuffle_to(struct simd *s, LLVMValueRef vector, LLVMValueRef
                                   lanes_constant(s, type_i32(s->unit), indexes, count), "");
 }
 
-/* Which lanes' elements of one vector of the window are wanted: the mask, or what is constant of it. */
+/* The mask of the lanes whose elements are in one vector of the window, or its constant part. */
 static LLVMValueRef window_mask(struct simd *s, const struct pattern *p, int start, LLVMValueRef mask) {
     int64_t lane_of[GANG_MAX_LANES];
     for (int i = 0; i < s->chunk_lanes; i++) lane_of[i] = s->chunk_lanes; /* from the zeros */
@@ -86,7 +86,7 @@ static LLVMValueRef window_mask(struct simd *s, const struct pattern *p, int sta
     return shuffle_to(s, mask ? mask : mask_all(s), LLVMConstNull(mask_type(s)), lane_of, s->chunk_lanes);
 }
 
-/* The vectors overlap at the end rather than reach beyond it. */
+/* The last vector overlaps the one before rather than extend beyond the window. */
 static int window_start(const struct simd *s, const struct pattern *p, int number) {
     int start = number * s->chunk_lanes, last = p->window - s->chunk_lanes;
     return start <= last || last < 0 ? start : last;
@@ -103,7 +103,7 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
         pieces[n] = access_load(s, element, byte_address(s, base, p->low + start * size), wanted,
                                 align_at(p->align, start * size));
     }
-    /* Each piece gives the lanes that lie in it. */
+    /* Each piece provides the lanes in it. */
     for (int n = 0; n < count; n++) {
         int64_t indexes[GANG_MAX_LANES];
         int start = window_start(s, p, n), wide = s->chunk_lanes;
@@ -138,7 +138,7 @@ static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base
 
 /* ---- Addresses only the run can tell. */
 
-/* i1: do all lanes that are on have the address of lane 0 plus lane × step? */
+/* i1: whether all active lanes have the address of lane 0 plus lane × step. */
 static LLVMValueRef lanes_follow(struct simd *s, LLVMValueRef numbers, LLVMValueRef first, LLVMValueRef mask,
                                  int64_t step) {
     LLVMBuilderRef b = s->unit->builder;
@@ -152,16 +152,16 @@ static LLVMValueRef lanes_follow(struct simd *s, LLVMValueRef numbers, LLVMValue
 }
 
 struct ways {
-    LLVMValueRef first_address; /* of lane 0, even if it is off: then lanes that follow it are as good */
+    LLVMValueRef first_address; /* of lane 0, even if it is off: lanes that follow it are as good */
     LLVMBasicBlockRef neighbours, others, same, apart, after;
 };
 
-/* Leaves the builder nowhere: each way must be filled and end at `after`. */
+/* Leaves the builder unpositioned: each case must be filled and end at `after`. */
 static struct ways choose_way(struct simd *s, LLVMValueRef addresses, LLVMValueRef mask, int64_t size) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef i64 = type_i64(s->unit);
     struct ways w;
-    /* What lanes that are off have for an address must not decide. */
+    /* Addresses of inactive lanes must not decide. */
     LLVMValueRef numbers = LLVMBuildFreeze(b, LLVMBuildPtrToInt(b, addresses, chunk_type(s, i64), ""), "");
     LLVMValueRef first = LLVMBuildExtractElement(b, numbers, simd_i32(s, 0), "");
     w.first_address = LLVMBuildIntToPtr(b, first, LLVMGetElementType(LLVMTypeOf(addresses)), "");
@@ -174,7 +174,7 @@ static struct ways choose_way(struct simd *s, LLVMValueRef addresses, LLVMValueR
     LLVMBuildCondBr(b, follow, w.neighbours, w.others);
     LLVMPositionBuilderAtEnd(b, w.others);
     LLVMValueRef same = lanes_follow(s, numbers, first, mask, 0);
-    if (mask) { /* lanes may follow lane 0 while there are none */
+    if (mask) { /* with no active lane, all lanes follow lane 0 */
         LLVMValueRef some = mask_any(s, &mask, 1);
         same = LLVMBuildAnd(b, same, some, "");
     }
@@ -262,7 +262,7 @@ static void emit_lane_access(struct simd *s, LLVMValueRef i, int chunk) {
     if (load) chunk_set(s, i, chunk, access);
 }
 
-/* A scalar address and the chunk's constant offsets from it; false if only the run can tell. */
+/* A scalar address and the chunk's constant offsets from it; false if they are known only at run time. */
 static bool known_address(struct simd *s, LLVMValueRef address, int chunk, LLVMValueRef *base,
                           const int64_t **offsets) {
     int shape = shape_of(s, address);

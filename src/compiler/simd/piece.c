@@ -1,15 +1,15 @@
-/* Values that are uniform or affine within each chunk, though not over the gang: a row's address where a gang
- * spans several rows of unknown length. They are varying to all who do not look closer; here, and in
- * memory.c, each chunk has one scalar, that of its first lane, and constant offsets from it.
+/* Values that are uniform or affine within each chunk, but not over the gang: a row's address if a gang spans
+ * several rows of unknown length. Elsewhere they count as varying; here, and in memory.c, each chunk has one
+ * scalar, that of its first lane, and constant offsets from it.
  *
- * `piece` of a value is the shape that holds the offsets within chunks (0 at the first lane of each), or
- * NO_PIECE. */
+ * `piece` of a value is the shape with the offsets within chunks (0 at the first lane of each), or NO_PIECE.
+ */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
-/* The shape's offsets, counted from the first lane of each chunk. */
+/* The shape's offsets, relative to the first lane of each chunk. */
 static int within_chunks(struct simd *s, int shape) {
     int64_t offsets[GANG_MAX_LANES];
     const int64_t *whole = shape_offsets(s, shape);
@@ -52,7 +52,7 @@ static bool is_copyable(LLVMValueRef i) {
     }
 }
 
-/* The rules of transfer.c, as far as they need no knowledge of lane 0. */
+/* The rules of transfer.c that do not depend on lane 0. */
 static int piece_of_affine(struct simd *s, LLVMValueRef i) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     LLVMTypeRef type;

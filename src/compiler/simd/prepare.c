@@ -1,5 +1,5 @@
-/* Brings the optimised entry into the form the vectoriser understands: one return, reducible loops with
- * preheaders, one latch, exits of their own and LCSSA phis; no vectors within a thread; no calls that copy
+/* Brings the optimised entry into the form that the vectoriser requires: one return, reducible loops with
+ * preheaders, one latch, dedicated exits and LCSSA phis; no vectors within a thread; no calls that copy
  * memory.
  *
  * Requires: everything inlined. Maintains: what a thread does. */
@@ -27,8 +27,8 @@ static bool is_private(LLVMValueRef address) {
     return LLVMIsAAllocaInst(address) != NULL;
 }
 
-/* Of the words that a copy or fill is made in. A CPU takes them at any address, but private arrays lie
- * interleaved only where they are aligned. */
+/* The size of the words that a copy or fill moves. A CPU accepts them at any address, but private arrays are
+ * interleaved only if they are aligned. */
 static uint64_t piece_bytes(LLVMValueRef call, uint64_t size, bool copy) {
     uint64_t piece = 8;
     for (unsigned i = 0; i <= copy; i++)
@@ -47,7 +47,7 @@ static LLVMTypeRef piece_type(struct simd *s, uint64_t bytes) {
     return LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * bytes));
 }
 
-/* Loads all before storing any: good for memmove, too. */
+/* Loads everything before storing anything, as memmove requires. */
 static void expand_copy(struct simd *s, LLVMValueRef call, uint64_t size) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef to = LLVMGetOperand(call, 0), from = LLVMGetOperand(call, 1), pieces[MAX_COPY_PIECES];
@@ -105,7 +105,7 @@ static void expand_memory_calls(struct simd *s) {
     }
 }
 
-/* ---- Vectors within a thread. LLVM's scalarizer leaves casts between vectors and numbers. */
+/* ---- Vectors within a thread. LLVM's scalarizer leaves casts between vectors and integers. */
 
 static bool is_vector(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMVectorTypeKind;
@@ -121,7 +121,7 @@ static LLVMValueRef element_as_bits(struct simd *s, LLVMValueRef vector, unsigne
     return LLVMBuildBitCast(b, element, bits_type(s, LLVMTypeOf(element)), "");
 }
 
-/* Vector → number, and vector → vector of other elements by way of a number. */
+/* A vector as an integer; casts between vectors of different elements go through one. */
 static LLVMValueRef join_bits(struct simd *s, LLVMValueRef vector) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef whole = bits_type(s, LLVMTypeOf(vector));
@@ -165,7 +165,7 @@ static void expand_vector_casts(struct simd *s) {
     }
 }
 
-/* What cmpxchg gives is never poison: its users are to see it itself. */
+/* The results of cmpxchg are never poison; without freezes, their users see the instruction itself. */
 static void drop_pair_freezes(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(freeze, block) {
@@ -176,7 +176,7 @@ static void drop_pair_freezes(struct simd *s) {
     }
 }
 
-/* A phi of pairs becomes a phi of what is taken from them. */
+/* A phi of pairs becomes a phi of the extracted members. */
 static void split_pair_phi(struct simd *s, LLVMValueRef phi, LLVMValueRef extract) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMPositionBuilderBefore(b, phi);
@@ -206,7 +206,7 @@ static bool split_pair_phis_once(struct simd *s) {
     return found;
 }
 
-/* The first instruction that makes, or stores, a vector; NULL: there is none. */
+/* The first instruction that creates or stores a vector; NULL: there is none. */
 static LLVMValueRef find_vector(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
@@ -216,7 +216,7 @@ static LLVMValueRef find_vector(struct simd *s) {
     return NULL;
 }
 
-/* A vector that is left is mostly an argument or a result of a call. */
+/* A remaining vector is usually an argument or a result of a call. */
 static void refuse_vector(struct simd *s, LLVMValueRef left) {
     char name[200];
     FOR_EACH_BLOCK(block, s->entry)
@@ -238,8 +238,8 @@ static smelt_status remove_vectors(struct simd *s) {
     return SMELT_OK;
 }
 
-/* `x | 2` where x is known to have none of these bits is x + 2, and is said to be: an affine value is
- * computed from lane 0's, of which that need not be known where lane 0 does not come. */
+/* `x | 2` becomes x + 2 if x has none of these bits. An affine value is computed from lane 0's, which may
+ * have them if lane 0 does not execute the instruction. */
 static void add_disjoint_bits(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) {

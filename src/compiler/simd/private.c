@@ -1,8 +1,8 @@
 /* Private arrays: each lane has its own copy of an alloca.
  *
- * Where all accesses are of elements of one size, the copies are interleaved: element e of lane l lies at
- * (e × lanes + l) × size, so that lanes that read the same index read neighbours. Otherwise, and where an
- * address is used for anything but loads and stores, the copies lie one behind the other. */
+ * If all accesses have elements of one size, the copies are interleaved: element e of lane l is at (e × lanes
+ * + l) × size, so that lanes that read the same index read neighbours. Otherwise, or if an address is used
+ * for anything except loads and stores, the copies follow one another. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ bool private_is(struct simd *s, LLVMValueRef address) {
 
 /* ---- Layout. */
 
-/* The bytes an access moves, if it is one an interleaved array can have; else 0. */
+/* The size of an access that an interleaved array supports; otherwise 0. */
 static int access_bytes(struct simd *s, LLVMValueRef user, LLVMValueRef address) {
     bool load = LLVMIsALoadInst(user) != NULL;
     if (!load && !(LLVMIsAStoreInst(user) && LLVMGetOperand(user, 1) == address)) return 0;
@@ -35,10 +35,11 @@ static int access_bytes(struct simd *s, LLVMValueRef user, LLVMValueRef address)
 
 struct step {
     LLVMValueRef index; /* NULL: a constant number of bytes */
-    int64_t bytes;      /* for each step of the index, or in all */
+    int64_t bytes;      /* per step of the index, or in total */
 };
 
-/* What a getelementptr adds to its address. Returns the number of steps, at most `limit`; -1: too many. */
+/* What a getelementptr adds to its address. Returns the number of steps, at most `limit`; -1: there are more.
+ */
 static int steps_of(struct simd *s, LLVMValueRef gep, struct step *steps, int limit) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(gep);
     int count = 0;
@@ -68,7 +69,7 @@ static bool is_ignored(LLVMValueRef user) {
     return strncmp(name, "llvm.lifetime.", 14) == 0 || strncmp(name, "llvm.dbg.", 9) == 0;
 }
 
-/* Do all uses of the address suit interleaved elements of *bytes (0: not known yet)? */
+/* Whether all uses of the address suit interleaved elements of *bytes (0: not known yet). */
 static bool uses_suit(struct simd *s, LLVMValueRef address, int *bytes, int64_t *step_bits) {
     for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -94,7 +95,7 @@ void private_find_layouts(struct simd *s) {
         if (!LLVMIsAAllocaInst(instruction)) continue;
         int bytes = 0;
         int64_t step_bits = 0;
-        /* Within a thread neighbours of one array are to stay neighbours. */
+        /* In a gang of one lane per chunk, neighbours of one array stay neighbours. */
         bool suits = s->chunk_lanes > 1 && uses_suit(s, instruction, &bytes, &step_bits) && bytes;
         value_of(s, instruction)->element = suits && step_bits % bytes == 0 ? bytes : 0;
     }
@@ -113,7 +114,7 @@ int private_shape(struct simd *s, LLVMValueRef alloca) {
 
 /* ---- Emission. */
 
-/* The memory of all lanes, made once. */
+/* The memory of all lanes, allocated once. */
 static LLVMValueRef memory_of(struct simd *s, LLVMValueRef alloca) {
     struct value *v = value_of(s, alloca);
     if (!v->memory) {
@@ -128,7 +129,8 @@ static LLVMValueRef as_i64(struct simd *s, LLVMValueRef index, LLVMTypeRef type)
     return LLVMTypeOf(index) == type ? index : LLVMBuildSExtOrBitCast(s->unit->builder, index, type, "");
 }
 
-/* Bytes from the alloca's start in a thread's own terms: a scalar part and, if indexes vary, a chunk. */
+/* The offset from the alloca's start, in bytes as the thread computes them: a scalar part and, if indexes
+ * vary, a chunk. */
 static void offset_of(struct simd *s, LLVMValueRef address, int chunk, LLVMValueRef *uniform,
                       LLVMValueRef *varying) {
     LLVMBuilderRef b = s->unit->builder;

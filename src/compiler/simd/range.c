@@ -1,9 +1,9 @@
-/* What is known of integers in all lanes at once: intervals, and low bits of lane 0 that are zero. Both look
- * at expressions as they stand in the original entry, a few operations deep.
+/* Facts about integers in all lanes: intervals, and low bits of lane 0 that are zero. Both examine
+ * expressions of the original entry, a few operations deep.
  *
- * What holds for active lanes only must not be believed here: flags (nsw, nuw, nneg, disjoint), metadata,
- * attributes of calls, divisors that are never 0. A result must hold in lanes that are off, too, as far as
- * they compute what they compute from positions and constants. */
+ * Facts that hold for active lanes only must not be used here: flags (nsw, nuw, nneg, disjoint), metadata,
+ * attributes of calls, divisors that are never 0. A result must also hold in inactive lanes, as far as they
+ * compute it from positions and constants. */
 #include "compiler/simd/simd.h"
 #include "compiler/zeros.h"
 
@@ -11,7 +11,7 @@
 
 enum { DEPTH = 12, BUDGET = 200 };
 
-/* A grid is called small (struct code_shape) if no dimension is above this: positions of lanes that hold no
+/* A grid is called small (struct code_shape) if no dimension exceeds this: positions of lanes without a
  * thread are then below 2^31, too. */
 #define SMALL_GRID ((1ull << 31) - 1024)
 #define GROUP_THREADS 1024
@@ -64,7 +64,7 @@ static struct range range_product(struct range a, struct range b, unsigned width
     return (struct range){a.low * b.low, a.high * b.high};
 }
 
-/* A count that reaches the width gives poison. */
+/* A shift by the width or more is poison. */
 static struct range range_shift(LLVMOpcode opcode, struct range a, struct range count, unsigned width) {
     if (count.high >= width) return full(width);
     if (opcode == LLVMShl) {
@@ -118,7 +118,7 @@ static struct range range_binary(struct walk *w, LLVMValueRef value, LLVMOpcode 
     }
 }
 
-/* Lanes that hold no thread go on counting behind the last one. */
+/* Lanes without a thread continue the numbers of the last one. */
 static uint64_t surplus(struct simd *s) {
     return s->code->masked ? GANG_MAX_LANES - 1 : 0;
 }
@@ -257,9 +257,9 @@ struct range range_unsigned(struct simd *s, LLVMValueRef integer) {
 
 /* ---- Low bits that are zero, in lane 0 of every gang. */
 
-/* Lane 0's index in the threadgroup is a multiple of the gang's lanes. In a group of one dimension it is the
- * position; otherwise the first dimension's position is that index modulo the group's size, the second's the
- * index divided by the first size, modulo the second. */
+/* Lane 0's index in the threadgroup is a multiple of the gang's lanes. In a group of one dimension, it is the
+ * position. Otherwise the first dimension's position is that index modulo the group's size; the second's is
+ * the index divided by the first size, modulo the second. */
 static unsigned zeros_of_position(struct simd *s, int dimension) {
     const uint32_t *size = s->code->size;
     uint64_t step = (uint64_t)s->lanes;

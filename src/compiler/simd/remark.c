@@ -1,4 +1,4 @@
-/* Refusals and remarks, each with the line of the user's that it is about. */
+/* Refusals and remarks, each with the user's line. */
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -17,7 +17,7 @@ static void place_of(LLVMValueRef instruction, struct remark *remark) {
     LLVMMetadataRef location = instruction ? LLVMInstructionGetDebugLoc(instruction) : NULL;
     unsigned length;
     if (!location) return;
-    /* The prelude's places, and generated text, mean nothing to the author. */
+    /* Places in the prelude and in generated text mean nothing to the author. */
     if (is_generated(location)) return;
     LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
     remark->file = file ? LLVMDIFileGetFilename(file, &length) : NULL;
@@ -46,7 +46,7 @@ static bool same_remark(const struct remark *a, const struct remark *b) {
     return same_file && a->line == b->line && strcmp(a->text, b->text) == 0;
 }
 
-/* In the order of the user's lines; each once. */
+/* In the order of the user's lines, without repetition. */
 void simd_remark(struct simd *s, LLVMValueRef instruction, const char *format, ...) {
     va_list arguments;
     char text[500];

@@ -1,4 +1,4 @@
-/* What the engine tells the kernel's author: `smelt show --stage simd` and `--why`. */
+/* Reports to the kernel's author: `smelt show --stage simd` and `--why`. */
 #include "compiler/simd/simd.h"
 
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 
 /* ---- Why a value differs between lanes. */
 
-/* What makes varying of operands that are not. */
+/* The reason why an instruction with uniform operands varies. */
 static const char *origin_of(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMLoad:
@@ -36,7 +36,7 @@ static const char *origin_of(LLVMValueRef i) {
     }
 }
 
-/* Follows varying operands to where the variation starts. */
+/* Follows varying operands to the origin of the variation. */
 static LLVMValueRef varying_origin(struct simd *s, LLVMValueRef value) {
     for (int steps = 0; steps < 64; steps++) {
         if (LLVMIsALoadInst(value) || LLVMIsAPHINode(value)) return value;

@@ -1,16 +1,15 @@
-/* Loads whose lanes fall into rows: the addresses within a row lie constants apart, from row to row they do
- * not (base + row × n + column, where n is known to the run only). Tiles and matrices are read so. Each row
- * is a vector of its own, from the address its first lane computes, and shuffles bring the lanes to their
- * places.
+/* Loads whose lanes fall into rows: addresses are constants apart within a row, but not between rows (base +
+ * row × n + column, with n known only at run time), as in tiles and matrices. Each row is a vector of its
+ * own, loaded from its first lane's address, and shuffles bring the elements to their lanes.
  *
- * Which lanes are in one row is read off the address expression when a load is emitted: for each value, which
+ * Which lanes share a row follows from the address expression when a load is emitted: for each value, which
  * lanes of the chunk have the value of an earlier lane (their leader) plus a constant. */
 #include "compiler/simd/lanes.h"
 
 #include <string.h>
 
 #define VIEW_DEPTH 16
-#define MAX_STEPS 100 /* values looked at for one load: expressions share parts, and are walked as trees */
+#define MAX_STEPS 100 /* values examined per load: shared parts of expressions are walked repeatedly */
 #define MAX_ASSUMED 8
 
 struct view {
@@ -18,7 +17,7 @@ struct view {
     int64_t offset[GANG_MAX_LANES];
 };
 
-/* Phis whose view is being found: what is assumed of them within their loops. */
+/* Phis whose view is being computed: what is assumed of them within their loops. */
 struct finder {
     struct simd *s;
     int chunk;
@@ -55,7 +54,7 @@ static void from_shape(const struct finder *f, int shape, struct view *view) {
     }
 }
 
-/* Lanes stay together that are so in both; a p + b q counts from the first of them. */
+/* Lanes stay together if they are together in both; a p + b q is relative to the first of them. */
 static void combine(const struct finder *f, const struct view *a, uint64_t p, const struct view *b,
                     uint64_t q, unsigned width, struct view *out) {
     struct view result = {.leader = {0}};
@@ -70,7 +69,7 @@ static void combine(const struct finder *f, const struct view *a, uint64_t p, co
     *out = result;
 }
 
-/* Lanes stay together that are so in both by the same offset. */
+/* Lanes stay together if both have them together at the same offset. */
 static void intersect(const struct finder *f, const struct view *a, const struct view *b, struct view *out) {
     struct view result = {.leader = {0}};
     for (int i = 0; i < f->s->chunk_lanes; i++) {
@@ -84,7 +83,7 @@ static void intersect(const struct finder *f, const struct view *a, const struct
     *out = result;
 }
 
-/* Lanes stay together that have one value. */
+/* Lanes stay together if they have the same value. */
 static void keep_equal(const struct finder *f, const struct view *a, struct view *out) {
     struct view none = {.leader = {0}};
     intersect(f, a, &none, out);
@@ -96,7 +95,7 @@ static bool is_same(const struct finder *f, const struct view *a, const struct v
            memcmp(a->offset, b->offset, lanes * sizeof *a->offset) == 0;
 }
 
-/* An index of 32 bits may wrap between two lanes, unless the launch is small: see widen_index in shape.c. */
+/* A 32-bit index may wrap between two lanes, unless the launch is small: see widen_index in transfer.c. */
 static void keep_near(const struct finder *f, LLVMValueRef index, const struct view *a, struct view *out) {
     bool near = f->s->code->small && width_of(index) == 32;
     for (int i = 0; i < f->s->chunk_lanes; i++)
@@ -132,7 +131,8 @@ static void view_of_address(struct finder *f, LLVMValueRef gep, int depth, struc
     }
 }
 
-/* What comes from outside the loop is assumed within it; if that does not come around, each lane is alone. */
+/* The view of the value from outside the loop is assumed within it; if the value from the loop contradicts
+ * it, each lane is alone. */
 static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct view *out) {
     for (int n = 0; n < f->assumed_count; n++) {
         if (f->assumed[n] != phi) continue;
@@ -145,12 +145,12 @@ static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct vi
     }
     unsigned count = LLVMCountIncoming(phi);
     int place = simd_place(f->s, LLVMGetInstructionParent(phi));
-    if (f->s->paths.blocks[place].join) { /* lanes have come by different ways */
+    if (f->s->paths.blocks[place].join) { /* the lanes came by different paths */
         each_alone(f, out);
         return;
     }
     bool found = false;
-    for (int round = 0; round < 2; round++) { /* from outside; around the loop */
+    for (int round = 0; round < 2; round++) { /* from outside, then around the loop */
         for (unsigned n = 0; n < count; n++) {
             bool around = simd_place(f->s, LLVMGetIncomingBlock(phi, n)) >= place;
             if (around != (round == 1)) continue;
@@ -174,7 +174,7 @@ static void view_of_phi(struct finder *f, LLVMValueRef phi, int depth, struct vi
     }
 }
 
-/* Arithmetic without an own rule: lanes with the same operands have the same result. */
+/* Arithmetic without a rule of its own: lanes with the same operands have the same result. */
 static bool is_plain(LLVMValueRef i) {
     switch (LLVMGetInstructionOpcode(i)) {
     case LLVMMul:
@@ -281,7 +281,7 @@ static bool is_cheap(LLVMValueRef i) {
 
 static LLVMValueRef clone_for_lane(struct simd *s, LLVMValueRef i, int chunk, int lane, int depth) {
     LLVMBuilderRef b = s->unit->builder;
-    /* The rows may count on it that an index that is used is no large number: see widen_index. */
+    /* Rows may rely on used indexes not being large: see widen_index in transfer.c. */
     if (LLVMIsAZExtInst(i) && s->code->small && width_of(LLVMGetOperand(i, 0)) == 32 && shape_is_index(i))
         return LLVMBuildSExt(b, lane_value(s, LLVMGetOperand(i, 0), chunk, lane, depth), LLVMTypeOf(i), "");
     LLVMValueRef operands[8];
@@ -317,7 +317,7 @@ static LLVMValueRef lane_value(struct simd *s, LLVMValueRef value, int chunk, in
     return LLVMBuildExtractElement(b, chunk_of(s, value, chunk), simd_i32(s, lane), "");
 }
 
-/* ---- Windows: neighbouring elements of a row that one vector takes. */
+/* ---- Windows: neighbouring elements of a row, loaded by one vector. */
 
 struct window {
     int leader, lanes;           /* elements: a power of two */
@@ -331,7 +331,7 @@ static int round_up(int elements) {
     return lanes;
 }
 
-/* From the lowest element that no window has yet. Elements are whole sizes apart. */
+/* From the lowest element that is in no window yet. Elements are multiples of their size apart. */
 static bool take_window(struct simd *s, const struct view *view, int64_t size, bool *taken,
                         struct window *w) {
     int first = 0, span = 0;
@@ -371,7 +371,7 @@ static bool repeats(const struct simd *s, const struct window *w) {
     return false;
 }
 
-/* Does the window want all its elements? */
+/* Whether the window uses all its elements. */
 static bool is_dense(const struct simd *s, const struct window *w) {
     int wanted = 0;
     for (int e = 0; e < w->lanes; e++) {
@@ -406,7 +406,8 @@ static LLVMValueRef widened(struct simd *s, LLVMValueRef vector, int from, int t
     return lanes_shuffle(s, vector, NULL, indexes, to);
 }
 
-/* Lanes of the chunk from two windows (the second may be NULL): a chunk, with anything in other lanes. */
+/* Lanes of the chunk from two windows (the second may be NULL): a chunk, with arbitrary values in other
+ * lanes. */
 static LLVMValueRef place_windows(struct simd *s, const struct window *a, LLVMValueRef x,
                                   const struct window *b, LLVMValueRef y) {
     int indexes[GANG_MAX_LANES];

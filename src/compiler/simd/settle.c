@@ -1,9 +1,9 @@
-/* What LLVM 19's code generator gets wrong of vectors, avoided in the finished code.
+/* Avoids an error of LLVM 19's code generator in the finished code.
  *
- * Where a constant decides some lanes of a result alone (x & 0, x * 0, x | -1), it takes the other operand's
- * lanes for undefined, and when a shuffle takes just these lanes of the result, it takes the shuffle for
- * undefined. Such constants are hidden from it: it loads them, as it does with most constants of a vector's
- * size anyway, from a place whose contents it does not look at. */
+ * If a constant alone determines some lanes of a result (x & 0, x * 0, x | -1), the code generator treats the
+ * other operand's lanes as undefined; if a shuffle then uses only these lanes of the result, it treats the
+ * shuffle as undefined. Such constants are hidden: the code loads them, as it does with most vector constants
+ * anyway, from memory whose contents the code generator does not examine. */
 #include "compiler/simd/simd.h"
 
 static bool decides_some_lanes(LLVMOpcode opcode, LLVMValueRef constant) {

@@ -1,5 +1,5 @@
 /* Shapes: how the lanes' values differ from lane 0's. Offsets are numbers modulo the width of the value's
- * type, kept as signed ones; addresses count bytes. */
+ * type, kept as signed numbers; offsets of addresses are in bytes. */
 #include "compiler/simd/simd.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ bool shape_constant(LLVMValueRef value, int64_t *out) {
     return true;
 }
 
-/* Indexes of several paths that meet are one. */
+/* Indexes from several paths that meet count as one. */
 static bool reaches_indexes_only(LLVMValueRef value, int depth) {
     for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);

@@ -1,8 +1,8 @@
 /* Simdgroup operations: what device/cpu/simdgroup.c does to 32 threads, as vector code over the chunks of
  * each simdgroup of the gang. The active lanes are those of the block's mask.
  *
- * A gang of fewer than 32 lanes has a part of a simdgroup: what can be shown to stay within it is done, the
- * rest is refused. */
+ * A gang of fewer than 32 lanes has a part of a simdgroup: operations that provably stay within it are
+ * supported, others are refused. */
 #include "compiler/simd/lanes.h"
 #include "compiler/combine.h"
 
@@ -16,8 +16,8 @@ static bool is_idempotent(uint64_t operation) {
 
 #define OWN_VALUE (-1)
 
-/* For each lane of the gang the lane of the gang its value comes from, or OWN_VALUE. A small gang may be any
- * part of its simdgroup: the answer must be the same for all of them. */
+/* For each lane of the gang, the lane that its value comes from, or OWN_VALUE. A small gang may be any part
+ * of its simdgroup: the result must be the same for all parts. */
 static bool known_sources(struct simd *s, LLVMValueRef index, int *sources) {
     int parts = s->lanes < SIMDGROUP_LANES ? SIMDGROUP_LANES / s->lanes : 1;
     for (int part = 0; part < parts; part++) {
@@ -38,7 +38,7 @@ static bool known_sources(struct simd *s, LLVMValueRef index, int *sources) {
 
 /* ---- Shapes. */
 
-/* Is the value nothing but 0 in every lane? */
+/* Whether the value is 0 in every lane. */
 static bool is_zero(struct simd *s, LLVMValueRef value) {
     for (int lane = 0; lane < SIMDGROUP_LANES; lane++) {
         uint64_t known;
@@ -47,7 +47,7 @@ static bool is_zero(struct simd *s, LLVMValueRef value) {
     return true;
 }
 
-/* Is it the first active lane, as simd_broadcast_first computes it in this block? */
+/* Whether it is the first active lane, as simd_broadcast_first computes it in this block. */
 static bool is_first_active(struct simd *s, LLVMValueRef index, LLVMBasicBlockRef block) {
     if (!LLVMIsAInstruction(index)) return false;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(index);
@@ -80,7 +80,7 @@ static int shuffle_shape(struct simd *s, LLVMValueRef call) {
     if (value == SHAPE_UNKNOWN || by == SHAPE_UNKNOWN) return SHAPE_UNKNOWN;
     if (value == SHAPE_UNIFORM) return SHAPE_UNIFORM;
     if (s->lanes != SIMDGROUP_LANES || by != SHAPE_UNIFORM) return SHAPE_VARYING;
-    /* From a lane that is off every lane would get its own value. */
+    /* If the source lane is off, every lane gets its own value. */
     LLVMBasicBlockRef block = LLVMGetInstructionParent(call);
     uint64_t lane;
     bool exists = known_in_lane(s, index, 0, &lane) && lane < SIMDGROUP_LANES;
@@ -121,7 +121,7 @@ static void set_everywhere(struct simd *s, LLVMValueRef call, LLVMValueRef scala
     for (int i = first; i < first + count; i++) chunk_set(s, call, i, chunk_splat(s, scalar));
 }
 
-/* The code is thrown away, but goes on being written until the driver looks. */
+/* The code is discarded, but is emitted until vectorise.c checks s->refused. */
 static void refuse_call(struct simd *s, LLVMValueRef call, const char *why) {
     simd_refuse(s, call, "%s", why);
     LLVMValueRef nothing = LLVMGetUndef(LLVMTypeOf(call));
@@ -131,7 +131,7 @@ static void refuse_call(struct simd *s, LLVMValueRef call, const char *why) {
         set_everywhere(s, call, nothing, 0, s->chunk_count);
 }
 
-/* Bit a lane of one simdgroup: which lanes of the masks are on. */
+/* The active lanes of one simdgroup, one bit per lane. */
 static LLVMValueRef simdgroup_bits(struct simd *s, LLVMValueRef const *masks) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef all = simd_i32(s, 0);
@@ -224,7 +224,7 @@ static void emit_collective(struct simd *s, LLVMValueRef call, enum simd_kind ki
         emit_scan(s, call, operation, (int)width);
 }
 
-/* ---- Shuffles. A simdgroup's values are joined, or read lane by lane where the target has no permute. */
+/* ---- Shuffles. The values of a simdgroup are joined, or read lane by lane if the target has no permute. */
 
 /* One simdgroup at a time. */
 struct shuffle {
@@ -241,7 +241,7 @@ static void start_shuffle(struct simd *s, struct shuffle *shuffle, LLVMValueRef 
     }
 }
 
-/* Takes `result` where the source is active, the own value elsewhere. */
+/* Uses `result` where the source is active, and the lane's own value elsewhere. */
 static void finish_chunk(struct simd *s, const struct shuffle *shuffle, int k, LLVMValueRef active,
                          LLVMValueRef result) {
     if (active) result = LLVMBuildSelect(s->unit->builder, active, result, shuffle->values[k], "");
@@ -266,7 +266,7 @@ static void shuffle_known(struct simd *s, struct shuffle *shuffle, const int *so
     }
 }
 
-/* One lane for all: of several simdgroups each has its own. */
+/* One source lane for all; each of several simdgroups has its own. */
 static void shuffle_uniform(struct simd *s, struct shuffle *shuffle) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef index = scalar_of(s, LLVMGetOperand(shuffle->call, 1));
@@ -289,7 +289,7 @@ static LLVMValueRef permute_two(struct simd *s, LLVMValueRef const *chunks, LLVM
     return simd_intrinsic(s, "llvm.x86.avx512.vpermi2var.d.512", NULL, 0, arguments, 3);
 }
 
-/* 32-bit lanes from four chunks of 8: each is permuted, the upper bits of the index choose one. */
+/* 32-bit lanes from four chunks of 8: each is permuted, and the upper bits of the index select one. */
 static LLVMValueRef permute_four(struct simd *s, LLVMValueRef const *chunks, LLVMValueRef indexes) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef parts[4], zero = LLVMConstNull(LLVMTypeOf(indexes));
@@ -330,7 +330,7 @@ static LLVMValueRef permute_values(struct simd *s, permute *permute, const struc
     return LLVMBuildOr(b, lower, LLVMBuildShl(b, upper, half, ""), "");
 }
 
-/* Through memory. `slot` holds the values of the simdgroup; the indexes are below 32. */
+/* Through memory: `slot` holds the values of the simdgroup; indexes are below 32. */
 static LLVMValueRef load_values(struct simd *s, LLVMValueRef slot, LLVMTypeRef element,
                                 LLVMValueRef indexes) {
     LLVMBuilderRef b = s->unit->builder;
@@ -344,7 +344,7 @@ static LLVMValueRef load_values(struct simd *s, LLVMValueRef slot, LLVMTypeRef e
     return result;
 }
 
-/* Which bits of a word, one for each lane, are on. */
+/* Whether the bit of each lane's index is set in a word. */
 static LLVMValueRef test_bits(struct simd *s, LLVMValueRef word, LLVMValueRef indexes) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef shifted = LLVMBuildLShr(b, chunk_splat(s, word), indexes, "");
@@ -366,7 +366,7 @@ static void shuffle_varying(struct simd *s, struct shuffle *shuffle) {
     LLVMValueRef slot = permute ? NULL : store_values(s, shuffle);
     LLVMValueRef bits = some_off ? simdgroup_bits(s, shuffle->masks) : NULL;
     for (int k = 0; k < shuffle->count; k++) {
-        /* Lanes that are off have indexes that may be anything: memory must not be read there. */
+        /* Indexes of inactive lanes are arbitrary: memory must not be read there. */
         LLVMValueRef index = chunk_of(s, LLVMGetOperand(shuffle->call, 1), shuffle->first + k);
         index = LLVMBuildFreeze(b, index, "");
         LLVMValueRef limit = chunk_splat(s, simd_i32(s, SIMDGROUP_LANES));

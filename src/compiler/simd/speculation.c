@@ -1,16 +1,15 @@
 /* Neighbouring threads mostly share the quotient when their number is divided by a size: threads of one
- * pixel, one row, one head. Code is then written twice: first for gangs whose lanes do share it, in which the
- * quotient is uniform and all that is computed from it is, too; each division checks that it is so. A gang
- * that fails the check is run from the start by the other code, which makes no such assumption: the check
- * stands before anything the kernel does to memory.
+ * pixel, one row, one head. The code is then written twice. The first version treats the quotient, and all
+ * that is computed from it, as uniform, and each division checks this. A gang that fails a check runs the
+ * other version from the start, which makes no such assumption: the check precedes all effects on memory.
  *
- *   q = (base + lane) / d      q = base / d       if base % d + last lane < d
- *   r = (base + lane) % d      r = base % d + lane                               */
+ * q = (base + lane) / d is base / d, and r = (base + lane) % d is base % d + lane, if base % d + last lane <
+ * d */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
 
-/* Does the instruction leave traces, so that a gang cannot start again behind it? */
+/* Whether the instruction has effects, so that a gang cannot start again after it. */
 static bool has_effects(LLVMValueRef i) {
     if (LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i) || LLVMIsAFenceInst(i))
         return true;
@@ -29,8 +28,8 @@ static bool stands_early(struct simd *s, LLVMValueRef i) {
     return true;
 }
 
-/* The divisor of a division, or of the shift or mask that stands for one; NULL: it is none. Adds an
- * instruction for none of these. */
+/* The divisor of a division, or of the shift or mask that represents one; NULL: it is neither. Adds no
+ * instruction for those. */
 static LLVMValueRef divisor_of(LLVMValueRef i) {
     LLVMValueRef operand = LLVMGetNumOperands(i) == 2 ? LLVMGetOperand(i, 1) : NULL;
     uint64_t c;
@@ -53,7 +52,7 @@ static bool is_quotient(LLVMValueRef i) {
     return LLVMGetInstructionOpcode(i) == LLVMUDiv || LLVMGetInstructionOpcode(i) == LLVMLShr;
 }
 
-/* The offset of the last lane, if lane 0 has the smallest number; else 0. */
+/* The offset of the last lane if lane 0 has the smallest number; otherwise 0. */
 static int64_t span_of(struct simd *s, int shape) {
     const int64_t *offsets = shape_offsets(s, shape);
     int64_t span = 0;

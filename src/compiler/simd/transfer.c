@@ -1,7 +1,7 @@
-/* The shape of what an instruction computes, from the shapes of its operands. */
+/* The shape of an instruction's result, from the shapes of its operands. */
 #include "compiler/simd/simd.h"
 
-/* Bit operations with a constant act on the offsets alone where these do not reach the bits of lane 0. */
+/* Bit operations with a constant act on the offsets alone if these do not reach the bits of lane 0. */
 static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int shape, int64_t constant) {
     int64_t offsets[GANG_MAX_LANES];
     unsigned free_bits = range_zero_bits(s, LLVMGetOperand(i, 0));
@@ -21,10 +21,10 @@ static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int 
             value >>= c;
             break;
         case LLVMOr:
-            value = (value | c) - c; /* (base | x | c) - (base | c) where base and c may overlap above */
+            value = (value | c) - c; /* (base | x | c) - (base | c), as base and c may overlap in higher bits */
             break;
         case LLVMXor:
-            c &= (UINT64_C(1) << free_bits) - 1; /* the other bits change lane 0 and all lanes alike */
+            c &= (UINT64_C(1) << free_bits) - 1; /* the other bits change all lanes alike */
             value = (value ^ c) - c;
             break;
         case LLVMUDiv:
@@ -57,9 +57,9 @@ static int widen(struct simd *s, LLVMValueRef operand, int shape, bool is_signed
     return fits ? shape : SHAPE_VARYING;
 }
 
-/* Widening an index. In small launches (struct code_shape) an index that is used lies below
- * 2^31 - SMALL_REACH, of whatever lane. If lane 0's is not, lane 0 is off, and lanes whose indexes are used
- * have wrapped around from it: its index, taken as a signed number, is the one their offsets count from. */
+/* Widening an index. In small launches (struct code_shape), every index in use is below 2^31 - SMALL_REACH.
+ * If lane 0's is not, lane 0 is off, and lanes whose indexes are in use have wrapped around from it: their
+ * offsets are relative to its index as a signed number. */
 static int widen_index(struct simd *s, LLVMValueRef i, int shape, bool is_signed) {
     int proven = widen(s, LLVMGetOperand(i, 0), shape, is_signed);
     if (proven != SHAPE_VARYING) return proven;
@@ -82,7 +82,7 @@ static int element_shape(struct simd *s, LLVMValueRef gep) {
             continue;
         }
         if (i > 1) type = LLVMGetElementType(type);
-        /* Indexes are signed numbers: one of 32 bits may wrap between lanes. */
+        /* Indexes are signed: one of 32 bits may wrap between lanes. */
         if (own > 0 && shape_width(index) < 64 &&
             !(s->code->small && shape_width(index) == 32 && shape_is_near(s, own)))
             own = widen(s, index, own, true);

@@ -1,13 +1,13 @@
 /* Values while the gang's code is written: scalars, chunks, masks, and the stack slots that carry them
- * between blocks. Slots become registers again when LLVM's mem2reg has seen the function: that is what makes
- * the values of skipped blocks legal. */
+ * between blocks. LLVM's mem2reg turns slots into registers again, which makes values of skipped blocks
+ * well-formed. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
 
 /* ---- Types and constants. */
 
-/* Chunks of one lane are scalars: see vectorise.c, "In the thread". */
+/* Chunks of one lane are scalars: see try_in_thread in vectorise.c. */
 LLVMTypeRef chunk_type(struct simd *s, LLVMTypeRef element) {
     if (s->chunk_lanes == 1) return element;
     return LLVMVectorType(element, (unsigned)s->chunk_lanes);
@@ -112,7 +112,7 @@ LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
     return slot;
 }
 
-/* A value defined where nothing is skipped is there in all code behind it. */
+/* A value defined where nothing is skipped is available in all code after it. */
 static bool needs_slot(struct simd *s, const struct value *v) {
     const struct path_block *block = &s->paths.blocks[v->block];
     bool skipped = false;
@@ -148,7 +148,7 @@ void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef ve
     if (v->slots) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
 }
 
-/* Loads stand in the head of the current block, so that all its code may use them. */
+/* The loads are in the head of the current block, so that all its code may use them. */
 static void load_from_slots(struct simd *s, struct value *v) {
     if (v->loaded == s->serial || (!v->slot && !v->slots)) return;
     LLVMBuilderRef b = s->unit->builder;
@@ -243,7 +243,7 @@ LLVMValueRef chunks_join(struct simd *s, LLVMValueRef const *chunks, int count) 
     LLVMValueRef low = chunks_join(s, chunks, count / 2);
     LLVMValueRef high = chunks_join(s, chunks + count / 2, count - count / 2);
     int width = (int)LLVMGetVectorSize(LLVMTypeOf(low)), other = (int)LLVMGetVectorSize(LLVMTypeOf(high));
-    if (other < width) { /* an odd number of chunks: both operands of a shuffle are of one type */
+    if (other < width) { /* an odd number of chunks: both operands of a shuffle need the same type */
         int64_t indexes[GANG_MAX_LANES];
         for (int i = 0; i < width; i++) indexes[i] = i < other ? i : 0;
         high = LLVMBuildShuffleVector(s->unit->builder, high, LLVMGetPoison(LLVMTypeOf(high)),

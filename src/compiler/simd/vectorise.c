@@ -37,7 +37,7 @@ int simd_vector_bits(const char *cpu, const char *features) {
     return bits;
 }
 
-/* Operations of the simdgroup become a dozen instructions and more. */
+/* Simdgroup operations become a dozen instructions or more. */
 static int count_instructions(LLVMValueRef entry) {
     int count = 0;
     FOR_EACH_BLOCK(block, entry)
@@ -45,10 +45,12 @@ static int count_instructions(LLVMValueRef entry) {
     return count;
 }
 
-/* Chosen so that code generation stays below 60 ms: instructions of the thread times chunks of the gang. */
+/* Chosen so that code generation takes less than 60 ms: instructions of the thread times chunks of the gang.
+ */
 #define MAX_GANG_INSTRUCTIONS 2400
 
-/* One simdgroup; with barriers in a group of known size as many as divide it and are not too many. */
+/* One simdgroup. With barriers and a known group size: as many simdgroups as divide the group and keep the
+ * code small. */
 static int choose_lanes(struct simd *s) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
@@ -65,7 +67,7 @@ static int choose_lanes(struct simd *s) {
     return SIMDGROUP_LANES;
 }
 
-/* Values a thread carries around its fullest loop. */
+/* Values that a thread carries around the loop that has most of them. */
 static int carried_values(LLVMValueRef entry) {
     int most = 0;
     FOR_EACH_BLOCK(block, entry) {
@@ -89,9 +91,9 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
     return false;
 }
 
-#define TILE_VALUES 24 /* of 32 lanes: 48 registers of 512 bits, of 32 there are */
+#define TILE_VALUES 24 /* for 32 lanes: 48 registers of 512 bits, of which there are 32 */
 
-/* For vectors within the thread: as many lanes as fill half of the registers with what they carry; 0: use
+/* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
  * vectors across lanes. */
 static int lanes_in_thread(struct simd *s) {
     int carried = carried_values(s->entry), registers = s->vector_bits == 512 ? 32 : 16;
@@ -101,10 +103,10 @@ static int lanes_in_thread(struct simd *s) {
     return lanes;
 }
 
-/* ---- Barriers some lanes may miss. */
+/* ---- Barriers that some lanes may miss. */
 
 /* A barrier in a block that runs for some lanes only becomes a question: lanes that must wait in vain leave
- * for the end. The analysis has to be made again. */
+ * for the end. The analysis must then be repeated. */
 static bool question_barriers(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMBasicBlockRef end = NULL;
@@ -123,7 +125,7 @@ static bool question_barriers(struct simd *s) {
         simd_refuse(s, found, "a barrier is in divergent control flow of a kernel that never ends");
         return false;
     }
-    /* Nothing but the return: the lanes that leave have no values for the code before it. */
+    /* Only the return: lanes that leave have no values for the code before it. */
     LLVMValueRef last = LLVMGetBasicBlockTerminator(end);
     if (LLVMGetFirstInstruction(end) != last) end = flow_split_block(s->unit, last);
     uint64_t line = 0;
@@ -156,7 +158,7 @@ static smelt_status analyse(struct simd *s) {
         private_find_layouts(s);
         TRY(simd_analyse(s));
         if (s->refused || !question_barriers(s)) return SMELT_OK;
-        /* Edges to the end may leave loops: bring them into form again. */
+        /* Edges to the end may leave loops: restores their form. */
         TRY(run_passes(s->unit, "function(loop-simplify,lcssa)"));
     }
 }
@@ -183,7 +185,8 @@ static void measure_stack(struct simd *s) {
     s->unit->result->image.lanes = (uint32_t)s->lanes;
 }
 
-/* Slots become registers; what chunks have in common is done once. The thread's code was optimised before. */
+/* Slots become registers, and what chunks have in common is computed once. The thread's code was optimised
+ * before. */
 #define CLEAN_UP "globaldce,function(mem2reg,early-cse<memssa>,simplifycfg)"
 /* After a gang's lanes became scalars side by side: neighbours become vectors. */
 #define JOIN_NEIGHBOURS                                                                                   \
@@ -207,9 +210,9 @@ static bool all_lanes_run_all(const struct simd *s) {
     return true;
 }
 
-/* In the thread: a few threads side by side, each lane's values scalars of their own, which LLVM joins to
- * vectors along the thread's own rows. For threads that keep so much that 32 lanes of it would not fit the
- * registers; only where no lane ever waits for another. */
+/* In the thread: a few threads side by side, each lane's values as scalars, which LLVM joins to vectors along
+ * the thread's own rows. For threads that keep so many values that 32 lanes of them would not fit the
+ * registers; only if no lane ever waits for another. */
 static smelt_status try_in_thread(struct simd *s, bool *done) {
     int lanes = lanes_in_thread(s);
     *done = false;
@@ -220,8 +223,8 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
     return SMELT_OK;
 }
 
-/* Without barriers one simdgroup is enough; where all lanes run everything a few of them share what is done
- * once for each gang. */
+/* Without barriers, one simdgroup suffices. If all lanes run everything, several simdgroups share what is
+ * computed once per gang. */
 #define MAX_SHARED_INSTRUCTIONS 600
 
 static smelt_status try_many(struct simd *s, bool *done) {
@@ -251,7 +254,7 @@ static smelt_status configure(struct simd *s) {
     return analyse(s);
 }
 
-/* The general code has been written; now, in front of it, the one that speculates. */
+/* Writes the speculating code before the general code, which is there already. */
 static smelt_status write_speculating(struct simd *s) {
     s->general = s->blocks[0].head;
     s->speculating = true;
@@ -259,8 +262,8 @@ static smelt_status write_speculating(struct simd *s) {
     return s->refused ? SMELT_OK : simd_emit(s);
 }
 
-/* Up to here an access under a mask may branch (access.c): code generators take a time that grows with
- * the square of the number of branches. */
+/* Below this number, an access under a mask may branch (access.c): the time of code generation grows with the
+ * square of the number of branches. */
 #define MANY_ACCESSES 512
 
 static int count_accesses(struct simd *s) {

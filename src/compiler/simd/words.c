@@ -1,7 +1,7 @@
-/* Integers that are no words (of three, five, six or seven bytes: clang moves small structs as such) are
- * loaded and stored as the words they consist of. A vector of them would lie in memory without gaps.
+/* Integers of three, five, six or seven bytes (clang moves small structs as such) are loaded and stored as
+ * several words: a vector of them would have no padding in memory.
  *
- * Requires: nothing. Establishes: what is loaded and stored has the size of a word. */
+ * Requires: nothing. Establishes: every integer loaded or stored has the size of a word. */
 #include "compiler/simd/simd.h"
 
 static LLVMValueRef part_address(struct simd *s, LLVMValueRef base, uint64_t bytes) {
