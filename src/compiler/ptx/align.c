@@ -1,17 +1,17 @@
-/* Vectors that may be less aligned than their types say (compiler/passes/alignment.c), where it matters: an
- * access of more than one element at a time must be aligned to its size, or the device is lost.
+/* Vectors may be less aligned than their types claim (compiler/passes/alignment.c). On a GPU, an access of
+ * more than one element must be aligned to its size, or the device is lost.
  *
- * What an access claims beyond its element's size is proved (zeros.c), or else LLVM's joining of neighbours
- * is done here, and what it joined asks when it runs: one wide access where the address lets it, else one for
- * each element, by predicates. What the question depends on is only the part of the address that is not known
- * to be a multiple, which loops often do not change.
+ * A claim beyond the element's size is proved (zeros.c). If it cannot be, LLVM's joining of neighbours is
+ * done here, and the joined access is checked at run time: one wide access if the address allows it,
+ * otherwise one per element, by predicates. The check depends only on the part of the address that is not
+ * known to be a multiple, which loops often do not change.
  *
- * Requires: the module lowered and cleaned. Establishes: no access claims what is not true. */
+ * Requires: the module lowered and cleaned. Establishes: no access claims an alignment that it may lack. */
 #include "compiler/ptx/align.h"
 
 #include <string.h>
 
-#define MOST_TERMS 6 /* sums within sums of an address that are looked into */
+#define MOST_TERMS 6 /* sums within sums of an address that are examined */
 
 static LLVMValueRef address_of(LLVMValueRef access) {
     return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
@@ -32,12 +32,12 @@ static bool is_open(struct unit *unit, LLVMValueRef access) {
     return claimed >> 1 >> ptx_known_zeros(unit, address_of(access)) != 0;
 }
 
-/* ---- The question. */
+/* ---- The check. */
 
 struct question {
     struct unit *unit;
-    unsigned zeros;     /* wanted at the end of the address */
-    LLVMValueRef terms; /* i32: the sum of what may have less; NULL: nothing */
+    unsigned zeros;     /* required of the address */
+    LLVMValueRef terms; /* i32: the sum of the terms that may have fewer; NULL: there are none */
 };
 
 static void add_term(struct question *q, LLVMValueRef value, uint64_t step, int depth) {
@@ -75,7 +75,7 @@ static void add_element(struct question *q, LLVMValueRef gep) {
     }
 }
 
-/* i1: is the address a multiple of so many bytes? Built at the builder's place. */
+/* i1: whether the address is a multiple of this many bytes. Built at the builder's place. */
 static LLVMValueRef ask(struct unit *unit, LLVMValueRef address, unsigned bytes) {
     struct question q = {.unit = unit, .zeros = (unsigned)__builtin_ctz(bytes)};
     for (; LLVMIsAGetElementPtrInst(address) && ptx_known_zeros(unit, address) < q.zeros;
@@ -89,7 +89,7 @@ static LLVMValueRef ask(struct unit *unit, LLVMValueRef address, unsigned bytes)
 
 /* ---- Wide accesses. */
 
-/* The kernel's parameter is reached by its own instruction, which LLVM writes. */
+/* The kernel's parameter is accessed by its own instruction, which LLVM emits. */
 static bool is_parameter(struct unit *unit, LLVMValueRef address) {
     while (LLVMIsAGetElementPtrInst(address) || LLVMIsAAddrSpaceCastInst(address))
         address = LLVMGetOperand(address, 0);
@@ -125,7 +125,7 @@ static bool has_open(struct unit *unit) {
     return false;
 }
 
-/* Whether something asks now. */
+/* Returns whether any access is now checked. */
 static bool settle(struct unit *unit) {
     bool asks = false;
     FOR_EACH_BLOCK(block, unit->entry)

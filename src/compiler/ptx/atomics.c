@@ -1,6 +1,6 @@
-/* Four atomic additions of floats to neighbours in device memory, none of whose old values is used, become
- * one addition of a vector where the address is a multiple of 16: compute capability 9.0's memory adds four
- * at once. Each element is still added to atomically, and relaxed order does not hold between elements.
+/* Four atomic additions of floats to neighbours in device memory, whose old values are not used, become one
+ * addition of a vector if the address is a multiple of 16: memory of compute capability 9.0 adds four at
+ * once. Each element is still added atomically, and relaxed order does not apply between elements.
  *
  * Requires: the module lowered and cleaned. Maintains: what the code does. */
 #include "compiler/ptx/ptx.h"
@@ -68,7 +68,7 @@ static void join(struct unit *unit, const struct addition *additions) {
     for (int i = 0; i < WIDTH; i++) LLVMInstructionEraseFromParent(additions[i].instruction);
 }
 
-/* Additions that follow one another, with nothing between that touches memory, and upwards in it. */
+/* Additions in sequence, at increasing addresses, without other memory accesses between them. */
 static void join_in(struct unit *unit, LLVMBasicBlockRef block) {
     struct addition run[WIDTH];
     int count = 0;

@@ -1,4 +1,4 @@
-/* What passes build: instructions of PTX, special registers. */
+/* Builders for passes: PTX instructions, special registers. */
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* NVPTX's machine: LLVM's passes that ask what it can do, and PTX in the end. */
+/* The NVPTX target machine: LLVM's passes that query it, and the final PTX. */
 #include "base/text.h"
 #include "abi/cuda_parameters.h"
 #include "compiler/ptx/ptx.h"
@@ -32,7 +32,7 @@ smelt_status ptx_run_passes(struct unit *unit, const char *passes) {
     LLVMPassBuilderOptionsSetLoopVectorization(options, false);
     LLVMPassBuilderOptionsSetSLPVectorization(options, false);
     LLVMPassBuilderOptionsSetLoopInterleaving(options, false);
-    /* Not before unroll.c had its turn: ptx.c asks for it by name. */
+    /* Not before unroll.c, which ptx.c runs by name. */
     LLVMPassBuilderOptionsSetLoopUnrolling(options, false);
     LLVMErrorRef error = LLVMRunPasses(unit->module, passes, machine, options);
     LLVMDisposePassBuilderOptions(options);
@@ -53,7 +53,7 @@ static void annotate(struct unit *unit, const char *what, uint32_t value) {
         LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, parts, 3)));
 }
 
-/* ptxas gives a thread as many registers as the largest block leaves it. */
+/* ptxas gives a thread as many registers as the largest block allows. */
 static void declare_kernel(struct unit *unit) {
     const struct code_shape *shape = &unit->request->shape;
     uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
@@ -70,7 +70,7 @@ static void declare_kernel(struct unit *unit) {
     if (threads) annotate(unit, "maxntidx", threads);
 }
 
-/* A function that LLVM calls and no GPU has: the driver would not find it when the code is loaded. */
+/* A function that LLVM calls and no GPU has: loading the code would fail in the driver. */
 static smelt_status check_outside_functions(struct unit *unit, const char *text) {
     static const char start[] = "\n.extern .func";
     const char *at = strstr(text, start);
@@ -86,7 +86,7 @@ static smelt_status keep_ptx(struct unit *unit, const char *made) {
     struct text ptx = {0};
     TRY(check_outside_functions(unit, made));
     ptx_widen_narrow(&ptx, made);
-    /* PTX is text, whose end counts. */
+    /* PTX is text; its terminator counts. */
     size_t size = ptx.length + (unit->request->output != COMPILE_ASM);
     smelt_status status = ptx.failed ? unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for PTX")
                                      : unit_keep_code(unit, text_string(&ptx), size);

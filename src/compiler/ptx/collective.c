@@ -1,9 +1,9 @@
 /* Reductions and scans over the lanes of a warp.
  *
  * Reductions combine lanes as device/cpu/simdgroup.c does, in a tree of neighbours, so that sums of floats
- * are the same bits. Every step doubles the lanes whose result a lane holds, by that of the neighbouring
- * group; where lanes may be off any active lane of that group gives it. Scans work in steps of doubling
- * distance: those of floats are rounded in another order than the CPU engines', which add lane after lane. */
+ * have the same bits. Every step doubles the lanes whose result a lane holds, adding that of the neighbouring
+ * group; if lanes may be off, any active lane of that group provides it. Scans take steps of doubling
+ * distance: for floats, they round in another order than the CPU engines, which add lane by lane. */
 #include "compiler/combine.h"
 #include "compiler/ptx/warp.h"
 
@@ -14,13 +14,13 @@ static bool is_word(LLVMValueRef value) {
            LLVMGetIntTypeWidth(LLVMTypeOf(value)) == 32;
 }
 
-/* `a` is of lower lanes than `b`. */
+/* `a` belongs to lower lanes than `b`. */
 static LLVMValueRef combine(struct ptx_operation *o, enum simd_operation operation, LLVMValueRef a,
                             LLVMValueRef b) {
     return simdgroup_combine(o->unit->builder, operation, a, b);
 }
 
-/* What an exclusive scan gives the first lane. */
+/* The first lane's result of an exclusive scan. */
 static LLVMValueRef identity(enum simd_operation operation, LLVMTypeRef type) {
     switch (operation) {
     case SIMD_PRODUCT:
@@ -75,16 +75,16 @@ static LLVMValueRef reduce_bits(struct ptx_operation *o, enum simd_operation ope
     return LLVMBuildOr(b, high, LLVMBuildZExt(b, low, wide, ""), "");
 }
 
-/* Floats as signed integers of the same order, and back. */
+/* Floats as signed integers in the same order, and back. */
 static LLVMValueRef as_ordered(struct ptx_operation *o, LLVMValueRef bits) {
     LLVMBuilderRef b = o->unit->builder;
     LLVMValueRef sign = LLVMBuildAShr(b, bits, constant_i32(o->unit, 31), "");
     return LLVMBuildXor(b, bits, LLVMBuildLShr(b, sign, constant_i32(o->unit, 1), ""), "");
 }
 
-/* The least or greatest float as that of integers. A NaN counts as what loses against any number, and is a
- * NaN again where nothing beats it. Of several zeros the last lane's is the result, so its sign must be
- * found. */
+/* The minimum or maximum of floats as that of integers. A NaN becomes a value that loses against any number,
+ * and is a NaN again if nothing beats it. Of several zeros, the last lane's is the result, so its sign must
+ * be determined. */
 static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation operation,
                                    LLVMValueRef value) {
     LLVMBuilderRef b = o->unit->builder;
@@ -100,7 +100,7 @@ static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation 
     LLVMValueRef zeros =
         ptx_ballot(o, LLVMBuildFCmp(b, LLVMRealOEQ, value, LLVMConstNull(LLVMTypeOf(value)), ""));
     LLVMValueRef negative = ptx_ballot(o, LLVMBuildICmp(b, LLVMIntEQ, bits, sign, ""));
-    /* The highest bit of `zeros` is that of `negative` where it was a negative zero. */
+    /* The highest bit of `zeros` is that of `negative` if that lane has a negative zero. */
     LLVMValueRef is_positive =
         LLVMBuildICmp(b, LLVMIntUGT, LLVMBuildXor(b, zeros, negative, ""), negative, "");
     LLVMValueRef signed_zero = LLVMBuildSelect(b, is_positive, zero, sign, "");
@@ -111,14 +111,14 @@ static LLVMValueRef reduce_extreme(struct ptx_operation *o, enum simd_operation 
 
 /* ---- Reductions by shuffles. */
 
-/* The highest bit's number, or one that is greater than any lane's. */
+/* The number of the highest set bit, or one greater than any lane's. */
 static LLVMValueRef highest(struct ptx_operation *o, LLVMValueRef bits) {
     LLVMValueRef arguments[2] = {bits, LLVMConstNull(LLVMInt1TypeInContext(o->unit->context))};
     LLVMValueRef above = build_intrinsic(o->unit, "llvm.ctlz", type_i32(o->unit), arguments, 2);
     return LLVMBuildSub(o->unit->builder, constant_i32(o->unit, 31), above, "");
 }
 
-/* What the neighbouring group of `distance` lanes holds; *any: i1, whether one of its lanes is active, or
+/* The value of the neighbouring group of `distance` lanes; *any: i1, whether one of its lanes is active, or
  * NULL. */
 static LLVMValueRef take_neighbour(struct ptx_operation *o, LLVMValueRef value, unsigned distance,
                                    LLVMValueRef *any) {
@@ -180,7 +180,7 @@ static LLVMValueRef is_lane(struct ptx_operation *o, LLVMValueRef index) {
     return LLVMBuildICmp(o->unit->builder, LLVMIntULT, index, constant_i32(o->unit, SIMDGROUP_LANES), "");
 }
 
-/* Each lane knows the last lane of what it has not combined yet: that lane's own such knowledge leads on. */
+/* Each lane knows the last lane that it has not combined yet; that lane's own link leads further. */
 static LLVMValueRef scan_linked(struct ptx_operation *o, enum simd_operation operation, unsigned width,
                                 LLVMValueRef before, LLVMValueRef value) {
     LLVMBuilderRef b = o->unit->builder;

@@ -1,8 +1,8 @@
-/* Floats as 32-bit integers, cut to the range, NaN as 0: a GPU's own conversion is just that. LLVM's passes
- * take the intrinsic of that instruction for a conversion that knows no range, and of uint(float(s)) keep
- * only the widening of s; so it is put in when they have ended.
+/* Floats become 32-bit integers, clamped to the range, with NaN as 0, by a GPU's own conversion. LLVM's
+ * passes take the intrinsic of that instruction for a conversion without clamping, and reduce uint(float(s))
+ * to a widening of s; so it is inserted after them.
  *
- * Requires: the module in its last form, before code is made. */
+ * Requires: the module in its final form, before code generation. */
 #include "compiler/ptx/ptx.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A fixpoint: at first all values are equal in all lanes. When a branch turns out to depend on one that
- * differs, its paths are followed to where all lanes have met again (compiler/paths.c); the blocks on the way
- * run for some lanes only, and where paths meet values differ. A loop that lanes leave in different rounds
+ * differs, its paths are followed to where all lanes have met again (compiler/paths.c). The blocks on the way
+ * run for some lanes only, and values differ where paths meet. A loop that lanes leave in different rounds
  * counts as a branch to its exits. The SIMD engine's compiler/simd/divergence.c is the same analysis over
  * shapes of values. */
 #include "compiler/ptx/divergence.h"
@@ -19,8 +19,8 @@ static bool is_dominated(const struct divergence *d, int place, int by) {
     return place == by;
 }
 
-/* The blocks that can be reached from a block, itself first, if they lead to ends alone, and the only way
- * into them is through it. 0: it is not so. */
+/* The blocks reachable from a block, itself first, if they lead only to ends and are reached only through it.
+ * 0: otherwise. */
 static int find_way_to_end(const struct divergence *d, int place, int *way, bool *seen, const bool *ends) {
     int count = 0;
     bool alone = d->graph.blocks[place].predecessor_count == 1;
@@ -47,7 +47,7 @@ static bool operates(const struct divergence *d, const int *way, int count) {
     return false;
 }
 
-/* By place: no operation stands there, or may come later. */
+/* By place: the block contains no operation, and none may follow. */
 static void find_idle(const struct divergence *d, bool *idle) {
     for (int place = 0; place < d->graph.block_count; place++) idle[place] = !operates(d, &place, 1);
     for (bool changed = true; changed;) {
@@ -100,9 +100,9 @@ static void find_waits(struct divergence *d) {
     }
 }
 
-/* ---- Ways out of loops with barriers. Who leaves one to end, and does something together with others
- * before, must not wait for those who go on to the barrier: such ways count as parts of the loop, and of its
- * round. */
+/* ---- Exits from loops with barriers. A lane that leaves such a loop to end, and first performs an operation
+ * together with others, must not wait for lanes that go on to the barrier: its path counts as part of the
+ * loop and of its round. */
 
 static bool holds_barrier(const struct flow *flow, int loop) {
     for (int i = flow->loops[loop].header; i < flow->block_count; i++)
@@ -112,7 +112,7 @@ static bool holds_barrier(const struct flow *flow, int loop) {
     return false;
 }
 
-/* The innermost loop with a barrier that is left by the one edge to the block, or -1. */
+/* The innermost loop with a barrier that the only edge to the block leaves, or -1. */
 static int find_waiting_loop(const struct flow *flow, int index) {
     const struct flow_block *block = &flow->blocks[index];
     if (block->predecessor_count != 1 || divergence_is_end(block->block)) return -1;
@@ -124,8 +124,8 @@ static int find_waiting_loop(const struct flow *flow, int index) {
     return -1;
 }
 
-/* The blocks that come after the first, itself among them, if there is no other way to them and no barrier in
- * them; 0: it is not so. */
+/* The blocks reachable from the first, itself included, if they are reached only through it and contain no
+ * barrier. 0: otherwise. */
 static int find_last_way(const struct flow *flow, int first, int *way, bool *seen) {
     int count = 0;
     bool alone = true;
@@ -211,7 +211,7 @@ smelt_status divergence_find(struct unit *unit, struct divergence *d) {
                            : SMELT_OK;
 }
 
-/* ---- Marks: metadata, which branches keep as blocks change around them. */
+/* ---- Marks: metadata, which stays on branches while blocks change around them. */
 
 static unsigned mark_kind(struct unit *unit) {
     return LLVMGetMDKindIDInContext(unit->context, MARK, sizeof MARK - 1);

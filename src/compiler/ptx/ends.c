@@ -1,6 +1,5 @@
-/* Compilers for GPUs hold lanes that went different ways where the ways join, to run on together. A lane that
- * has nothing left to do but to end must not be held by lanes that wait at a barrier for all that have not
- * ended. */
+/* Compilers for GPUs let diverged lanes wait where their paths join, to continue together. A lane that only
+ * has to end must not be held up by lanes that wait at a barrier for all lanes that have not ended. */
 #include "compiler/phases.h"
 #include "compiler/ptx/warp.h"
 
@@ -13,7 +12,7 @@ static void end_here(struct unit *unit, LLVMBasicBlockRef block, unsigned succes
     LLVMBasicBlockRef edge = flow_split_edge(unit, block, successor);
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(edge));
     LLVMPositionBuilderAtEnd(unit->builder, edge);
-    /* Not LLVM's own exit, before which it drops stores as if nobody read them. */
+    /* Not LLVM's own exit, before which it drops stores as if they were never read. */
     ptx_assembly(unit, "exit;", "~{memory}", NULL, NULL, 0, true);
     LLVMBuildUnreachable(unit->builder);
 }
@@ -28,25 +27,25 @@ void ptx_end_lanes(const struct divergence *d) {
     }
 }
 
-/* ---- Ways of their own. */
+/* ---- Separate paths. */
 
-/* A branch by which lanes leave for a way to the end, while others may go on to a barrier. */
+/* A branch by which lanes leave for a path to the end while others may go on to a barrier. */
 struct exit_edge {
     LLVMValueRef branch;
     unsigned successor;
     int target;
     struct phase phase;
-    bool operates; /* something is done together on the way */
+    bool operates; /* an operation is performed together on the path */
 };
 
 struct parting {
     struct unit *unit;
     const struct divergence *d;
-    bool *waits;    /* by place: a barrier may come, */
-    bool *operates; /* or an operation of the simdgroup */
+    bool *waits;    /* by place: a barrier may follow, */
+    bool *operates; /* or a simdgroup operation */
     struct exit_edge *exits;
     int exit_count;
-    int *way; /* the blocks of one way to the end, */
+    int *way; /* the blocks of one path to the end, */
     int count;
     LLVMBasicBlockRef *copies; /* and, by place, their copies */
 };
@@ -82,7 +81,7 @@ static void find_what_comes(struct parting *p) {
     }
 }
 
-/* Behind the last barrier nobody waits any more: ways that part there meet again. */
+/* After the last barrier no lane waits any longer: paths that part there meet again. */
 static void find_exits(struct parting *p, const struct flow *flow, const struct phases *phases) {
     const struct divergence *d = p->d;
     for (int place = 0; place < d->graph.block_count; place++) {
@@ -120,7 +119,7 @@ static bool leave_together(const struct exit_edge *a, const struct exit_edge *b)
     return a == b || (a->operates && b->operates && same_phase);
 }
 
-/* Of an exit and those with it. */
+/* The path of an exit, and of those that share it. */
 static void copy_way(struct parting *p, const struct exit_edge *exit) {
     const struct divergence *d = p->d;
     p->count = 0;
@@ -141,8 +140,8 @@ static void copy_way(struct parting *p, const struct exit_edge *exit) {
     for (int i = 0; i < p->count; i++) p->copies[p->way[i]] = NULL;
 }
 
-/* Each way out of what waits gets a copy of all that follows, with values between blocks in memory meanwhile;
- * ways on which lanes do something together get one for all that leave in the same phase. */
+/* Each exit from code that waits gets a copy of all that follows, with values between blocks in memory
+ * meanwhile. Paths with operations get one copy for all lanes that leave in the same phase. */
 static smelt_status part(struct unit *unit, struct divergence *d) {
     size_t count = (size_t)d->graph.block_count, edges = 1;
     struct flow flow;

@@ -1,4 +1,4 @@
-/* Values from other lanes: the warp's shuffles and votes, with smelt's rules. */
+/* Values from other lanes: the warp's shuffles and votes, with smelt's semantics. */
 #include "compiler/ptx/warp.h"
 
 #include <string.h>
@@ -47,9 +47,9 @@ LLVMValueRef ptx_is_active(struct ptx_operation *o, LLVMValueRef index) {
     return LLVMBuildAnd(b, exists, on, "");
 }
 
-/* A lane that asks one that is not active asks itself. Choosing between the value taken and its own
- * afterwards is the same, but ptxas (12.9, 13.0) then mixes up halves: of h = choice(taken, own), h - 1 and
- * own - 1 come out alike. */
+/* A lane whose source is inactive reads itself. Selecting between the read value and its own afterwards would
+ * be the same, but ptxas (12.9, 13.0) then confuses halves: of h = select(read, own), h - 1 and own - 1
+ * become equal. */
 LLVMValueRef ptx_shuffle(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef index) {
     LLVMValueRef active = ptx_is_active(o, index);
     if (active) index = LLVMBuildSelect(o->unit->builder, active, index, o->lane, "");

@@ -1,5 +1,5 @@
-/* What the analysis of divergence has found so far: bits in which values differ, places of blocks, and who
- * comes to them. */
+/* Results of the analysis of divergence so far: bits in which values differ, places of blocks, and the lanes
+ * that reach them. */
 #include "compiler/ptx/divergence.h"
 
 #include <stdlib.h>
@@ -85,7 +85,7 @@ bool divergence_is_end(LLVMBasicBlockRef block) {
     return false;
 }
 
-/* ---- Questions. */
+/* ---- Queries. */
 
 bool divergence_reached_by_all(const struct divergence *d, int place) {
     const struct path_block *block = &d->graph.blocks[place];

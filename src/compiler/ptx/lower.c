@@ -1,13 +1,12 @@
-/* Intrinsics become what a GPU has: special registers, the kernel's parameter, barriers; atomics get fences;
+/* Intrinsics become what a GPU has: special registers, the kernel's parameter, barriers. Atomics get fences;
  * loops poll the stop flag.
  *
- * Blocks have one dimension, as many threads as a full group, so that simdgroups are warps; positions are
- * computed from the thread's number and its group's own size, and threads that a group at the edge is short
- * of leave at once.
+ * Blocks have one dimension and as many threads as a full group, so that simdgroups are warps. Positions are
+ * computed from the thread's number and its group's own size; surplus threads of a group at the edge leave at
+ * once.
  *
- * Requires: the retargeted module; no simdgroup operations are left. Establishes: no intrinsic of smelt is
- * left; the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, log_words, max_threads.
- */
+ * Requires: the retargeted module, without simdgroup operations. Establishes: no intrinsic of smelt is left;
+ * the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, log_words, max_threads. */
 #include "abi/cuda_parameters.h"
 #include "compiler/phases.h"
 #include "compiler/ptx/ptx.h"
@@ -20,7 +19,7 @@ struct lowering {
     struct unit *unit;
     const struct code_shape *shape;
     LLVMValueRef shared; /* all threadgroup memory */
-    /* Computed once, where the entry begins. */
+    /* Computed once, at the start of the entry. */
     LLVMValueRef thread;          /* in the group */
     LLVMValueRef position[3];     /* of the thread in its group */
     LLVMValueRef group[3];        /* the group's in the grid */
@@ -45,7 +44,7 @@ static bool is_line(const struct code_shape *shape) {
     return shape->size[1] == 1 && shape->size[2] == 1;
 }
 
-/* More groups than a hardware grid has in a dimension: they are numbered in rows of at most 2^30. */
+/* More groups than a hardware grid has in a dimension are numbered in rows of at most 2^30. */
 static void unfold_groups(struct lowering *l) {
     struct unit *unit = l->unit;
     LLVMBuilderRef b = unit->builder;
@@ -126,7 +125,7 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* What an intrinsic that is a plain number is worth; NULL: it is none. */
+/* The value of an intrinsic that is a plain number; NULL: it is not one. */
 static LLVMValueRef number_of(struct lowering *l, enum intrinsic intrinsic, uint64_t d) {
     LLVMBuilderRef b = l->unit->builder;
     const struct {
@@ -164,8 +163,8 @@ static LLVMValueRef shared_memory(struct lowering *l) {
     return l->shared;
 }
 
-/* Threadgroup variables lie one behind the other at the start of all threadgroup memory: so they may take
- * more than the 48 KiB that variables of their own may. */
+/* Threadgroup variables follow one another at the start of all threadgroup memory, so that they may exceed
+ * the 48 KiB limit of static variables. */
 static void place_variables(struct lowering *l) {
     struct unit *unit = l->unit;
     uint64_t total = 0;
@@ -194,14 +193,14 @@ static LLVMValueRef address_in_slot(struct lowering *l, int kind, uint64_t offse
         address = ptx_parameter(unit, LLVMPointerTypeInContext(unit->context, PTX_GLOBAL), offset);
         if (l->shape->aligned) ptx_mark_aligned(unit, address);
     } else {
-        /* A multiple of 16: said so that loads may be wide. */
+        /* Visibly a multiple of 16, so that loads may be wide. */
         LLVMValueRef from = LLVMBuildAnd(b, parameter_i32(l, (size_t)offset), constant_i32(unit, ~15u), "");
         address = LLVMBuildGEP2(b, LLVMInt8TypeInContext(unit->context), shared_memory(l), &from, 1, "");
     }
     return LLVMBuildAddrSpaceCast(b, address, type_pointer(unit), "");
 }
 
-/* The index is not always a constant: LLVM makes one call of two that stood on two ways. */
+/* The index is not always a constant: LLVM merges two calls on different paths into one. */
 static smelt_status lower_address(struct lowering *l, LLVMValueRef call, int kind) {
     struct unit *unit = l->unit;
     const struct image *image = &unit->result->image;
@@ -222,8 +221,8 @@ static smelt_status lower_address(struct lowering *l, LLVMValueRef call, int kin
     return SMELT_OK;
 }
 
-/* ---- Atomics: LLVM 19 gives them no order on GPUs. Any that is stronger than relaxed becomes a fence before
- * and one behind. */
+/* ---- Atomics: LLVM 19 ignores their order on GPUs. Any order stronger than relaxed becomes fences before
+ * and after. */
 
 static void fence(struct unit *unit) {
     ptx_assembly(unit, "fence.sc.gpu;", "~{memory}", NULL, NULL, 0, true);
@@ -284,7 +283,7 @@ static void lower_log(struct lowering *l, LLVMValueRef call) {
                        LLVMAtomicOrderingMonotonic, false);
     LLVMValueRef end = LLVMBuildAdd(b, at, wanted, "");
     LLVMValueRef fits = LLVMBuildICmp(b, LLVMIntULE, end, capacity, "");
-    /* Without a branch of the control flow's own: each store is predicated. */
+    /* Without a branch: each store is predicated. */
     LLVMValueRef words = log_field(l, log, offsetof(struct cuda_log, words));
     LLVMValueRef group = LLVMBuildZExt(b, l->group[2], word, "");
     for (int d = 1; d >= 0; d--) {
@@ -305,7 +304,7 @@ static void lower_log(struct lowering *l, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* ---- Threads poll the stop flag, as they begin and in loops: who finds it set leaves. */
+/* ---- Threads poll the stop flag when they begin and in loops, and leave if it is set. */
 
 static void poll(struct lowering *l) {
     LLVMValueRef flag = ptx_parameter(l->unit, type_i64(l->unit), offsetof(struct cuda_parameters, stop));
@@ -345,7 +344,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
         ptx_assembly(unit, "barrier.sync 0;", "~{memory}", NULL, NULL, 0, true);
         LLVMInstructionEraseFromParent(call);
     } else if (intrinsic == INTRINSIC_THREAD_RETURN || intrinsic == INTRINSIC_MAX_THREADS) {
-        LLVMInstructionEraseFromParent(call); /* pass_thread_limits has read the latter */
+        LLVMInstructionEraseFromParent(call); /* after pass_thread_limits has read the latter */
     } else if (intrinsic == INTRINSIC_NEVER) {
         replace(call, LLVMConstNull(LLVMTypeOf(call)));
     } else if (intrinsic == INTRINSIC_LOG) {

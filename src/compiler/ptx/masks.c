@@ -1,5 +1,5 @@
-/* Masks of simdgroup operations: a value that control flow carries, voted on where lanes part (warp.h says
- * more). */
+/* Masks of simdgroup operations: a value carried by control flow, with a vote where lanes diverge (see
+ * warp.h). */
 #include "compiler/ptx/warp.h"
 
 enum mask_source ptx_mask_source(const struct divergence *d, int place, int *from) {
@@ -41,7 +41,7 @@ static LLVMValueRef yes(struct ptx_masks *m) {
 
 static LLVMValueRef mask_of_block(struct ptx_masks *m, int place);
 
-/* Of the lanes that go from one block to another. */
+/* The lanes that go from one block to another. */
 static LLVMValueRef mask_of_edge(struct ptx_masks *m, int from, int to) {
     const struct divergence *d = m->d;
     LLVMValueRef branch = LLVMGetBasicBlockTerminator(d->graph.blocks[from].block);
@@ -59,7 +59,7 @@ static LLVMValueRef mask_of_edge(struct ptx_masks *m, int from, int to) {
 
 static LLVMValueRef existing_lanes(struct ptx_masks *m);
 
-/* Edges that nobody takes are not among the predecessors. */
+/* Edges that no thread takes are not among the predecessors. */
 static void add_never_taken(struct ptx_masks *m, int place, LLVMValueRef phi) {
     const struct path_block *block = &m->d->graph.blocks[place];
     for (int from = 0; from < m->d->graph.block_count; from++) {
@@ -72,7 +72,7 @@ static void add_never_taken(struct ptx_masks *m, int place, LLVMValueRef phi) {
     }
 }
 
-/* A round's mask names no lane that never was: its lanes may be counted from it. */
+/* A round's mask names only lanes that exist: lanes may be counted from it. */
 static LLVMValueRef mask_of_rounds(struct ptx_masks *m, int place) {
     const struct path_block *block = &m->d->graph.blocks[place];
     LLVMPositionBuilderBefore(m->unit->builder, LLVMGetFirstInstruction(block->block));
@@ -106,7 +106,7 @@ static LLVMValueRef mask_of_block(struct ptx_masks *m, int place) {
     return m->of_block[place] = m->full;
 }
 
-/* A vote where the entry begins. */
+/* A vote at the start of the entry. */
 static LLVMValueRef existing_lanes(struct ptx_masks *m) {
     if (m->existing) return m->existing;
     LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(m->unit->entry));
@@ -124,7 +124,7 @@ struct ptx_lanes ptx_lanes_at(struct ptx_masks *m, int place) {
         lanes.from_first = true;
         if (!divergence_whole_warps(&m->unit->request->shape)) lanes.active = existing_lanes(m);
     } else if (!block->short_of) {
-        lanes.active = lanes.mask; /* of votes alone */
+        lanes.active = lanes.mask; /* for votes alone */
     } else {
         LLVMValueRef first = LLVMGetFirstInstruction(block->block);
         while (LLVMIsAPHINode(first) || LLVMIsAAllocaInst(first)) first = LLVMGetNextInstruction(first);

@@ -48,7 +48,7 @@ static LLVMValueRef build_rsqrt(struct unit *unit, LLVMValueRef *x) {
     return build_function(unit, "llvm.nvvm.rsqrt.approx.f", x, 1);
 }
 
-/* x less the nearest multiple of 2π, which is taken off in two parts. */
+/* x minus the nearest multiple of 2π, subtracted in two parts. */
 static LLVMValueRef reduce(struct unit *unit, LLVMValueRef x) {
     LLVMValueRef turns = times(unit, x, 0x1.45f306p-3);
     LLVMValueRef whole = build_intrinsic(unit, "llvm.rint", type_float(unit), &turns, 1);
@@ -66,8 +66,8 @@ static LLVMValueRef build_cos(struct unit *unit, LLVMValueRef *x) {
     return build_function(unit, "llvm.nvvm.cos.approx.ftz.f", &rest, 1);
 }
 
-/* Of prelude/smelt_float_*.h, from a float to a float. fmax and fmin are not among them: of two zeros a GPU's
- * max takes the positive one, the CPU engines the first. */
+/* Functions of prelude/smelt_float_*.h from a float to a float. fmax and fmin are not among them: of two
+ * zeros, a GPU's max returns the positive one, the CPU engines the first. */
 static const struct form {
     const char *name;
     LLVMValueRef (*build)(struct unit *unit, LLVMValueRef *x);
@@ -103,7 +103,7 @@ static const struct form *form_of(LLVMValueRef function) {
     return NULL;
 }
 
-/* A new body in front of the old one, which nothing reaches then. */
+/* A new body before the old one, which then is unreachable. */
 static void replace_body(struct unit *unit, LLVMValueRef function, const struct form *form) {
     LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(function);
     LLVMPositionBuilderAtEnd(unit->builder, LLVMInsertBasicBlockInContext(unit->context, old, "approximate"));
@@ -119,7 +119,7 @@ smelt_status pass_ptx_math(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* ---- Divisions, where approximate functions are allowed. */
+/* ---- Divisions, if approximate functions are allowed. */
 
 static bool is_fast_division(struct unit *unit, LLVMValueRef instruction) {
     return LLVMIsABinaryOperator(instruction) && LLVMGetInstructionOpcode(instruction) == LLVMFDiv &&

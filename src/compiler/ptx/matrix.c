@@ -1,19 +1,20 @@
-/* Products of simdgroup matrices: as shuffles and fused multiply-adds, with the bits the CPU engines give.
+/* Products of simdgroup matrices: as shuffles and fused multiply-adds, with the same bits as on the CPU
+ * engines.
  *
  * Requires: the retargeted module, simdgroup operations not yet lowered. Establishes: no matrix product is
  * left.
  *
- * The sums stay where they lie. For each k, in order, the left matrix's column k, spread along the rows,
- * meets the right one's row k, spread down the columns. What was spread serves all products that share a
- * matrix; to hold little of it at a time, products that do not need each other are made together, k by k.
- * Elements of lanes that are missing or off count as 0. */
+ * The sums stay in place. For each k, in order, the left matrix's column k, broadcast along the rows, is
+ * multiplied with the right one's row k, broadcast down the columns. Products that share a matrix share its
+ * broadcasts. To keep few of them live, independent products are computed together, k by k. Elements of
+ * missing or inactive lanes count as 0. */
 #include "compiler/ptx/matrix.h"
 
 #include <stdlib.h>
 
 /* ---- The plain form. */
 
-/* One k of a group: what was spread already. */
+/* One k of a group: the broadcasts that exist already. */
 struct spread {
     LLVMValueRef from[2 * GROUP_MOST], to[2 * GROUP_MOST];
     bool along[2 * GROUP_MOST];
@@ -23,8 +24,8 @@ struct spread {
 struct plain {
     struct unit *unit;
     struct product_group *group;
-    bool whole;                 /* all 32 lanes come here together */
-    LLVMValueRef lane, present; /* if not: this lane, and which lanes are here */
+    bool whole;                 /* all 32 lanes arrive together */
+    LLVMValueRef lane, present; /* if not: this lane, and the lanes that are here */
     struct spread *spread;
 };
 
@@ -39,7 +40,7 @@ static LLVMValueRef shuffle_whole(struct unit *unit, LLVMValueRef value, unsigne
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, 4, "");
 }
 
-/* Any lanes, by the operations that masks were made for. */
+/* Any lanes, by the operations for which masks exist. */
 static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, unsigned kept,
                                  unsigned fixed) {
     struct unit *unit = plain->unit;
@@ -57,7 +58,7 @@ static LLVMValueRef shuffle_some(const struct plain *plain, LLVMValueRef value, 
     return LLVMBuildBitCast(b, chosen, LLVMTypeOf(value), "");
 }
 
-/* Column k of a left matrix along its rows, or row k of a right one down its columns. */
+/* Broadcasts column k of a left matrix along its rows, or row k of a right one down its columns. */
 static LLVMValueRef spread_out(const struct plain *plain, LLVMValueRef value, bool along, unsigned k) {
     struct spread *s = plain->spread;
     for (int i = 0; i < s->count; i++)
@@ -104,7 +105,8 @@ static smelt_status make_plain(struct matrices *m, struct product_group *group, 
 
 /* ---- Groups. */
 
-/* A group being collected. What only computes with its results waits for it, so that it does not end it. */
+/* A group being collected. Instructions that only compute with its results wait for it, so that they do not
+ * end it. */
 #define WAITING_MOST (8 * GROUP_MOST)
 struct collection {
     struct matrices m;
@@ -126,16 +128,16 @@ static bool needs(const struct collection *c, LLVMValueRef instruction) {
     return false;
 }
 
-/* ---- What is known of lanes. */
+/* ---- Facts about lanes. */
 
-/* May be done later in its block. */
+/* Whether it may be moved down in its block. */
 static bool only_computes(LLVMValueRef instruction) {
     return matrix_is_assembly(instruction) || LLVMIsABinaryOperator(instruction) ||
            LLVMIsACastInst(instruction) || LLVMIsACmpInst(instruction) || LLVMIsASelectInst(instruction) ||
            LLVMGetInstructionOpcode(instruction) == LLVMFNeg;
 }
 
-/* Other lanes may be waited for there, or left behind. */
+/* Whether other lanes may be waited for there, or left behind. */
 static bool brings_lanes_together(LLVMValueRef instruction) {
     if (!LLVMIsACallInst(instruction) || matrix_is_assembly(instruction)) return false;
     LLVMValueRef callee = LLVMGetCalledValue(instruction);
@@ -145,7 +147,7 @@ static bool brings_lanes_together(LLVMValueRef instruction) {
            intrinsic_of(instruction) == INTRINSIC_THREAD_RETURN;
 }
 
-/* All before `end`; what waited goes behind it. */
+/* Emits the products before `end`; instructions that waited follow them. */
 static smelt_status finish(struct collection *c, LLVMValueRef end) {
     LLVMBuilderRef b = c->m.unit->builder;
     if (!c->group.count) return SMELT_OK;

@@ -1,7 +1,7 @@
 #include "compiler/ptx/matrix_address.h"
 #include "compiler/zeros.h"
 
-#define DEEPEST 40 /* operations of an address that are looked at, one inside the other */
+#define DEEPEST 40 /* nested operations of an address that are examined */
 
 static bool find(struct matrices *m, LLVMValueRef value, int depth, struct address *out);
 
@@ -12,7 +12,7 @@ static unsigned width_of(LLVMValueRef value) {
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 64;
 }
 
-/* What the lowest bits are as a signed number. */
+/* The lowest bits as a signed number. */
 static int64_t wrapped(int64_t number, unsigned width) {
     return width >= 64 ? number : (int64_t)((uint64_t)number << (64 - width)) >> (64 - width);
 }
@@ -64,7 +64,7 @@ static void multiply(struct address *a, const int64_t *numbers) {
     }
 }
 
-/* Both ways of extending it are the same. */
+/* Sign and zero extension are then the same. */
 static bool is_never_negative(LLVMValueRef value) {
     if (!LLVMIsABinaryOperator(value) || !LLVMIsAConstantInt(LLVMGetOperand(value, 1))) return false;
     int64_t number = LLVMConstIntGetSExtValue(LLVMGetOperand(value, 1));
@@ -72,7 +72,7 @@ static bool is_never_negative(LLVMValueRef value) {
     return (opcode == LLVMAnd && number >= 0) || (opcode == LLVMLShr && number > 0);
 }
 
-/* To a wider type, or an index to an address. */
+/* To a wider type, or from an index to an address. */
 static bool extend(struct address *a, unsigned from, bool sign) {
     if (from >= 64) return true;
     if (is_number(a)) {
@@ -93,9 +93,9 @@ static bool extend(struct address *a, unsigned from, bool sign) {
     return true;
 }
 
-/* ---- Known zeros at the end of what is the same in all lanes. */
+/* ---- Known zero bits of uniform values. */
 
-/* The thread's index stands for that of its simdgroup's first lane. */
+/* The thread's index represents that of its simdgroup's first lane. */
 static unsigned zeros_of_term(struct matrices *m, LLVMValueRef value) {
     return intrinsic_of(value) == INTRINSIC_THREAD_INDEX ? 5 : ptx_known_zeros(m->unit, value);
 }
@@ -148,7 +148,7 @@ static bool on_numbers(LLVMOpcode opcode, unsigned width, const struct address *
     return true;
 }
 
-/* A sum of large parts and a small number, of which only the lowest bits are wanted. */
+/* A sum of large parts and a small number, of which only the lowest bits are used. */
 static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) {
     for (int t = 0; t < a->count; t++)
         for (int l = 0; l < ADDRESS_LANES; l++) {
@@ -162,7 +162,7 @@ static bool keep_low_bits(struct matrices *m, struct address *a, uint64_t mask) 
     return true;
 }
 
-/* Numbers whose bits the sum leaves off. */
+/* Numbers below the lowest bit of the sum. */
 static bool fits_below(struct matrices *m, const struct address *sum, const struct address *numbers) {
     if (!is_number(numbers)) return false;
     for (int l = 0; l < ADDRESS_LANES; l++)

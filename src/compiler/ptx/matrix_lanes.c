@@ -16,14 +16,14 @@ LLVMValueRef matrix_lane(struct matrices *m) {
     return m->lane;
 }
 
-/* Behind the lane's own number, so that it is there wherever that is. */
+/* After the lane's own number, so that it is available wherever that is. */
 static LLVMValueRef source_lane(struct matrices *m, enum lane_source source) {
     if (m->sources[source]) return m->sources[source];
     struct unit *unit = m->unit;
     LLVMValueRef lane = matrix_lane(m), result = NULL;
     LLVMBuilderRef b = LLVMCreateBuilderInContext(unit->context);
     LLVMPositionBuilderBefore(b, LLVMGetNextInstruction(lane));
-    /* Bits that move equally far move together. */
+    /* Bits that move by the same distance move together. */
     for (int by = -4; by <= 4; by++) {
         uint32_t bits = 0;
         for (int i = 0; i < 5; i++) {

@@ -1,8 +1,8 @@
-/* Operands that were loaded from threadgroup memory just to be multiplied are loaded anew as the tensor cores
- * take them: ldmatrix brings up to four matrices, whose rows of 16 bytes the lanes name.
+/* Operands that were loaded from threadgroup memory only to be multiplied are loaded again in the layout of
+ * the tensor cores: ldmatrix loads up to four matrices, whose rows of 16 bytes the lanes address.
  *
- * That can be done where the addresses of all lanes are known to make such rows, and where the lanes' own
- * stores cannot have changed what the others see: behind the last barrier nothing was written. */
+ * Two conditions apply: the addresses of all lanes are known to form such rows, and the lanes' own stores
+ * cannot have changed what the others see, because nothing was written since the last barrier. */
 #include "compiler/ptx/matrix_address.h"
 #include "compiler/ptx/matrix_tensor.h"
 
@@ -12,18 +12,18 @@
 #define ROW_BYTES 16
 #define MATRICES_MOST 4
 
-/* One matrix in threadgroup memory: rows of it (columns, if it lies turned) begin `pitch` apart. */
+/* One matrix in threadgroup memory: its rows (columns, if it is transposed) begin `pitch` apart. */
 struct placed {
     struct placed *next;
-    struct fragment *fragment; /* its register is a mark, until it is known what is loaded together */
+    struct fragment *fragment; /* its register is a mark until the loads are grouped */
     LLVMValueRef behind;       /* the later of its two loads */
-    bool across;               /* a fragment's pairs lie across the rows in memory */
-    struct address first;      /* of lane 0: the first row's; no lane's but this counts */
+    bool across;               /* a fragment's pairs are across the rows in memory */
+    struct address first;      /* of lane 0: that of the first row; other lanes do not count */
     int64_t pitch, pitch_times[ADDRESS_TERMS]; /* from row to row */
     bool loaded;
 };
 
-/* ---- What may have been written since lanes last waited for each other. */
+/* ---- Writes since lanes last waited for each other. */
 
 static bool is_barrier(LLVMValueRef instruction) {
     enum intrinsic intrinsic = intrinsic_of(instruction);
@@ -45,11 +45,11 @@ static bool may_write(LLVMValueRef instruction) {
     unsigned kind = LLVMGetEnumAttributeKindForName("memory", 6);
     LLVMAttributeRef memory =
         LLVMGetEnumAttributeAtIndex(callee, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
-    /* Bits 1, 3, 5: it writes its arguments' memory, its own, any other. */
+    /* Bits 1, 3, 5: it writes memory of its arguments, inaccessible memory, or other memory. */
     return !memory || LLVMGetEnumAttributeValue(memory) & 0x22;
 }
 
-/* Up to `end`, or the block's; `written`: before it. */
+/* Up to `end`, or to the end of the block; `written`: before that. */
 static bool written_behind(LLVMBasicBlockRef block, LLVMValueRef end, bool written) {
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (instruction == end) break;
@@ -82,8 +82,8 @@ static bool is_written(struct matrices *m, LLVMValueRef at) {
     return !m->written || written_behind(block, at, m->written[flow_index(&m->flow, block)]);
 }
 
-/* From one instruction to another of its block; NULL: they do not follow each other so, or something is
- * written in between. The later of both. */
+/* The later of two instructions of a block; NULL: they are not in one block in this order, or something is
+ * written in between. */
 static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b) {
     if (LLVMGetInstructionParent(a) != LLVMGetInstructionParent(b)) return NULL;
     for (int turn = 0; turn < 2; turn++) {
@@ -94,7 +94,7 @@ static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b) {
     return NULL;
 }
 
-/* ---- Whether lanes load a matrix as it is needed. */
+/* ---- Whether lanes load a matrix in the required form. */
 
 static bool is_plain_load(LLVMValueRef value) {
     return LLVMIsALoadInst(value) && !LLVMGetVolatile(value) &&
@@ -102,7 +102,7 @@ static bool is_plain_load(LLVMValueRef value) {
            LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(value, 0))) == PTX_SHARED;
 }
 
-/* The element of a row and column: at which of the two addresses of which lane. */
+/* The address of the element in a row and column: which of the two addresses, of which lane. */
 struct element {
     const struct address *address;
     int lane;
@@ -112,7 +112,7 @@ static struct element element_at(const struct address *pair, unsigned row, unsig
     return (struct element){&pair[c % 2], (int)metal_lane(r, c / 2)};
 }
 
-/* Every row's 8 elements lie side by side, and the rows begin equally far apart. */
+/* Whether every row's 8 elements are adjacent, and the rows begin at equal distances. */
 static bool find_rows(struct matrices *m, const struct address *pair, bool turned, struct placed *placed) {
     struct element first = element_at(pair, 0, 0, turned), second = element_at(pair, 1, 0, turned);
     const struct address *a = first.address, *b = second.address;
@@ -158,16 +158,16 @@ static bool find_placed(struct matrices *m, struct fragment *fragment, struct pl
     *placed = (struct placed){.fragment = fragment, .behind = behind};
     for (int turned = 0; turned < 2; turned++) {
         if (!find_rows(m, pair, turned, placed)) continue;
-        /* Pairs of a left matrix lie in its rows, of a right one in its columns. */
+        /* Pairs of a left matrix are in its rows, those of a right one in its columns. */
         placed->across = fragment->right != (bool)turned;
         return true;
     }
     return false;
 }
 
-/* ---- Loading them. */
+/* ---- The loads. */
 
-/* What one instruction can load: in rows equally far apart, a number of bytes apart from each other. */
+/* Whether one instruction can load both: equal pitch, and a constant number of bytes between them. */
 static bool go_together(const struct placed *a, const struct placed *b) {
     int64_t distance;
     for (int t = 0; t < a->first.count && t < b->first.count; t++)
@@ -187,7 +187,8 @@ static LLVMValueRef times(struct unit *unit, LLVMValueRef value, int64_t number)
     return LLVMBuildMul(unit->builder, value, constant_i32(unit, (uint32_t)number), "");
 }
 
-/* Lane 8 m + r names row r of matrix m. The number that all have in common is left to the instruction. */
+/* Lane 8 m + r has the address of row r of matrix m. The constant that all have in common is left to the
+ * instruction. */
 static LLVMValueRef row_address(struct matrices *m, struct placed *const *set, int count) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
@@ -247,8 +248,8 @@ static bool is_used_behind(LLVMValueRef mark, LLVMValueRef place) {
     return true;
 }
 
-/* One instruction can load them all, where none is used before. Of 4: the distances from the first to the
- * second and from the third to the fourth are the same. */
+/* Whether one instruction can load them all, before any is used. For four: the distance from the first to the
+ * second equals that from the third to the fourth. */
 static bool is_set(struct placed *const *set, int count) {
     LLVMValueRef last = set[0]->behind;
     for (int i = 0; i < count; i++) {
@@ -280,7 +281,7 @@ bool matrix_load_together(struct matrices *m, struct fragment *const *fragments,
     return true;
 }
 
-/* The oldest that is not loaded, with what goes along. */
+/* Loads the oldest that is not loaded, with those that fit. */
 static bool load_next(struct matrices *m) {
     struct placed *set[MATRICES_MOST] = {NULL};
     int count = 1;
@@ -314,7 +315,7 @@ void matrix_load_rest(struct matrices *m) {
 }
 
 smelt_status matrix_place_fragments(struct matrices *m, struct fragment *const *fragments, int count) {
-    /* The newest fragment stands first in the list. */
+    /* The newest fragment is the first in the list. */
     for (int i = count - 1; i >= 0; i--) {
         struct placed *placed = arena_alloc(&m->arena, sizeof *placed);
         if (!placed) return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");

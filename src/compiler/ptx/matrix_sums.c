@@ -30,7 +30,7 @@ LLVMValueRef matrix_mark_from_tensor(struct matrices *m, LLVMValueRef value) {
     return mark(m, INTRINSIC_FROM_TENSOR, value);
 }
 
-/* ---- Moves that need not be. */
+/* ---- Moves that are not needed. */
 
 static LLVMValueRef behind_phis(LLVMBasicBlockRef block) {
     LLVMValueRef instruction = LLVMGetFirstInstruction(block);
@@ -59,7 +59,7 @@ static bool turn_phi(struct matrices *m, LLVMValueRef phi) {
     return true;
 }
 
-/* Whatever it makes of one value it makes of that of any lane. */
+/* Whether it does the same to the value of any lane. */
 static bool only_converts(LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMFPTrunc:
@@ -86,7 +86,7 @@ static LLVMValueRef only_user(LLVMValueRef value) {
     return use && !LLVMGetNextUse(use) ? LLVMGetUser(use) : NULL;
 }
 
-/* What is made of it goes to the cores at once. */
+/* Whether its result goes directly to the tensor cores. */
 static bool is_for_tensor(LLVMValueRef instruction) {
     while (instruction && !LLVMIsAPHINode(instruction) && only_converts(instruction))
         instruction = only_user(instruction);
@@ -105,7 +105,7 @@ static bool turn_conversion(struct matrices *m, LLVMValueRef moved, LLVMValueRef
     return true;
 }
 
-/* One step for one of the users of a value that was brought back; false: none can be made. */
+/* One step for one user of a value that was moved back; false: no step applies. */
 static bool turn_user(struct matrices *m, LLVMValueRef moved) {
     for (LLVMUseRef use = LLVMGetFirstUse(moved); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -137,7 +137,7 @@ static int common_dominator(const struct flow *flow, int a, int b) {
     return a;
 }
 
-/* Down to where it is wanted, as far as all lanes are together and no loop is entered. */
+/* Down to its users, as long as all lanes are together and no loop is entered. */
 static void sink(struct matrices *m, LLVMValueRef moved) {
     const struct flow *flow = &m->flow;
     LLVMBuilderRef b = m->unit->builder;

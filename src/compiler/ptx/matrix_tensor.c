@@ -1,11 +1,11 @@
-/* Products on tensor cores: of half or bfloat by their own instructions; where the code allows inexact
- * arithmetic, or where the operands lose nothing, as TF32.
+/* Products on tensor cores: of half or bfloat by their own instructions; as TF32 if the code allows inexact
+ * arithmetic, or if the operands lose nothing by it.
  *
  * The instruction multiplies a left matrix of 16 rows: two products with the same right matrix. The two
- * halves of a product, which share a left matrix, are its even and odd columns. Of half and bfloat two
- * products that follow one another in a sum become one of twice the depth.
+ * halves of a product, which share a left matrix, are its even and odd columns. For half and bfloat, two
+ * consecutive products of a sum become one of twice the depth.
  *
- * Sums round otherwise than the CPU's: the cores cut off what lies below the largest of them. */
+ * Sums round differently from a CPU's: the cores truncate below the largest of the terms. */
 #include "compiler/ptx/matrix_tensor.h"
 
 #include <stdio.h>
@@ -17,16 +17,16 @@ struct tensor_product {
     LLVMBasicBlockRef block;
     enum kind kind;
     struct fragment *above, *below, *right; /* below may be NULL: zeros */
-    struct product *products[4];            /* while it is made; NULL: nothing there */
-    LLVMValueRef sums[4], results[4];       /* results NULL: not wanted */
-    struct tensor_product *before;          /* whose part it does, too: it has twice the depth */
+    struct product *products[4];            /* during planning; NULL: none */
+    LLVMValueRef sums[4], results[4];       /* results NULL: not used */
+    struct tensor_product *before;          /* the product that it includes: it has twice the depth */
     bool replaced;                          /* by one of twice the depth */
     LLVMValueRef call;
 };
 
-/* ---- What numbers an operand has. */
+/* ---- The kind of an operand's numbers. */
 
-/* The float is exactly this half, or these 16 bits of a bfloat; NULL: it may not be. */
+/* The half, or the 16 bits of a bfloat, that is exactly this float; NULL: there may be none. */
 static LLVMValueRef narrow_constant(struct unit *unit, LLVMValueRef value, enum kind kind) {
     LLVMBool inexact;
     double number = LLVMConstRealGetDouble(value, &inexact);
@@ -68,7 +68,7 @@ static enum kind kind_of(struct unit *unit, const struct product *p) {
         for (int i = 0; i < 3; i++) all &= narrow_of(unit, operands[i], kind) != NULL;
         if (all) return kind;
     }
-    /* Relaxed and fast mathematics say so on every operation. */
+    /* Relaxed and fast math set this flag on every operation. */
     if (LLVMGetFastMathFlags(p->call) & LLVMFastMathAllowReassoc) return KIND_TF32;
     for (int i = 0; i < 3; i++)
         if (!loses_nothing(unit, operands[i])) return KIND_NONE;
@@ -99,7 +99,7 @@ static LLVMValueRef lane_bit(struct matrices *m, unsigned bit) {
     return LLVMBuildICmp(b, LLVMIntNE, set, constant_i32(m->unit, 0), "");
 }
 
-/* From each of two registers that half which holds this lane's column. */
+/* From each of two registers, the half that holds this lane's column. */
 static LLVMValueRef join_halves(struct matrices *m, LLVMValueRef even_row, LLVMValueRef odd_row) {
     static const char name[] = "llvm.nvvm.prmt";
     struct unit *unit = m->unit;
@@ -124,8 +124,8 @@ static void make_left(struct matrices *m, struct fragment *f) {
 }
 
 /* A column of pairs of rows, from lanes with a row's pairs of columns. TF32 takes two moves for two numbers:
- * in the first a lane of an even column gets its even row's, one of an odd column its odd row's; those that
- * send know by their row. */
+ * in the first, a lane of an even column gets its even row's number, and one of an odd column its odd row's.
+ * The sending lanes derive this from their row. */
 static void make_right(struct matrices *m, struct fragment *f) {
     struct unit *unit = m->unit;
     LLVMBuilderRef b = unit->builder;
@@ -145,7 +145,7 @@ static void make_right(struct matrices *m, struct fragment *f) {
     f->registers[1] = LLVMBuildSelect(b, for_odd, first, second, "");
 }
 
-/* The last block in which one of the two is made; NULL: they are constants. */
+/* The last block in which one of the two is computed; NULL: they are constants. */
 static LLVMBasicBlockRef block_of_operands(const struct matrices *m, LLVMValueRef first,
                                            LLVMValueRef second) {
     const LLVMValueRef both[2] = {first, second};
@@ -159,8 +159,8 @@ static LLVMBasicBlockRef block_of_operands(const struct matrices *m, LLVMValueRe
     return last;
 }
 
-/* Finds it, or adds it without registers. Made once: of operands that come from another block, at that
- * block's end, so that what stays the same in a loop is not moved in each round. */
+/* Finds it, or adds it without registers. It is built once; for operands from another block, at the end of
+ * that block, so that loop-invariant operands are not moved in each round. */
 static struct fragment *fragment_of(struct matrices *m, LLVMValueRef first, LLVMValueRef second,
                                     enum kind kind, bool right) {
     const struct flow *flow = &m->flow;
@@ -194,8 +194,8 @@ static void make_fragment(struct matrices *m, struct fragment *f) {
 
 /* ---- One instruction. */
 
-/* The sums go on from a product of the same shape in this block, and nobody else wants them: then both are
- * one. */
+/* The product of the same shape in this block whose results are this one's sums and are not used otherwise:
+ * both become one. */
 static struct tensor_product *product_before(struct matrices *m, const struct tensor_product *p) {
     if (p->kind == KIND_TF32) return NULL;
     for (struct tensor_product *q = m->products; q; q = q->next) {
@@ -215,7 +215,7 @@ static struct tensor_product *product_before(struct matrices *m, const struct te
     return NULL;
 }
 
-/* Of operands of one depth, or with `before` of two: four registers of the left matrix's rows above, below,
+/* With operands of one depth, or with `before` of two: four registers of the left matrix's rows above, below,
  * above, below; two of the right one's. */
 static LLVMValueRef multiply(struct matrices *m, const struct tensor_product *p,
                              const struct tensor_product *before, LLVMValueRef *sums) {
@@ -249,7 +249,7 @@ static smelt_status no_memory(struct matrices *m) {
     return unit_fail(m->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for matrix products");
 }
 
-/* products[i] NULL: nothing there. */
+/* products[i] NULL: none. */
 static smelt_status plan_one(struct matrices *m, struct product *products[4], enum kind kind,
                              struct tensor_product **out) {
     struct tensor_product *p = *out = arena_alloc(&m->arena, sizeof *p);
@@ -289,9 +289,9 @@ static void make_one(struct matrices *m, struct tensor_product *p) {
     m->products = p;
 }
 
-/* ---- Which products go together. */
+/* ---- Grouping of products. */
 
-/* The two halves of one product: they have a left matrix in common. Or one alone. */
+/* The two halves of one product, which share a left matrix; or one alone. */
 struct square {
     struct product *even, *odd;
     enum kind kind;
@@ -354,7 +354,7 @@ smelt_status matrix_tensor_products(struct matrices *m, struct product_group *gr
     return SMELT_OK;
 }
 
-/* Nobody wants what it gives: its one user was the product that does its part. */
+/* Its results are unused: its one user was the product that replaces it. */
 static void remove_replaced(struct tensor_product *p) {
     for (int i = 0; i < 4; i++) {
         if (!p->results[i]) continue;
@@ -366,7 +366,7 @@ static void remove_replaced(struct tensor_product *p) {
     LLVMInstructionEraseFromParent(p->call);
 }
 
-/* What is an operand of one instruction lies in neighbouring registers: it is loaded so, where it can be. */
+/* The operands of one instruction are in adjacent registers, and are loaded so if possible. */
 void matrix_load_operands(struct matrices *m) {
     struct tensor_product *other = NULL;
     for (struct tensor_product *p = m->products; p; p = p->next)

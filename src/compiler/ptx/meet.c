@@ -1,6 +1,6 @@
-/* Where lanes come to a block from several others, while some that went another way do not, no lane knows
- * which of them come. Such a block, if a mask depends on it, gets another before it, where all those lanes
- * meet: each brings the number of where it goes, the block for 0, and goes there. */
+/* If lanes come to a block from several others, while some lanes took another path, no lane knows which of
+ * them come. If a mask depends on such a block, it gets another block before it, where all those lanes meet:
+ * each brings the number of its destination, 0 for the block itself, and goes there. */
 #include "compiler/ptx/warp.h"
 
 static bool has_operation(LLVMBasicBlockRef block) {
@@ -10,7 +10,7 @@ static bool has_operation(LLVMBasicBlockRef block) {
     return false;
 }
 
-/* The first place on which the mask of `place` depends and whose own is unknown, or -1. */
+/* The first place on which the mask of `place` depends and whose own mask is unknown, or -1. */
 static int find_unknown(const struct divergence *d, int place, bool *seen) {
     const struct path_block *block = &d->graph.blocks[place];
     int from, unknown = -1;
@@ -55,8 +55,8 @@ static int depth_of(const struct divergence *d, int place) {
     return depth;
 }
 
-/* The place up to which a way that goes on from `from` to `to` may have been: to the end of loops it leaves.
- */
+/* The last place that a path through the edge from `from` to `to` may have visited: the end of the loops that
+ * the edge leaves. */
 static int last_before(const struct divergence *d, int from, int to) {
     int last = from;
     for (int loop = d->graph.blocks[from].loop; loop >= 0 && !paths_within(&d->graph, to, loop);
@@ -65,7 +65,7 @@ static int last_before(const struct divergence *d, int from, int to) {
     return last;
 }
 
-/* By place: the most barriers on the ways to its end, rounds not counted. */
+/* By place: the most barriers on any path to its end, without counting rounds. */
 static int *find_levels(struct divergence *d) {
     int *level = arena_alloc(&d->arena, (size_t)d->graph.block_count * sizeof *level);
     for (int place = 0; level && place < d->graph.block_count; place++) {
@@ -80,8 +80,8 @@ static int *find_levels(struct divergence *d) {
     return level;
 }
 
-/* Ways out come first, those of inner loops and early phases before others: their lanes must not be asked for
- * where others come behind a barrier. */
+/* Exits come first, those of inner loops and early phases before others: their lanes must not be named where
+ * others arrive after a barrier. */
 static int find_unknown_way_out(struct divergence *d) {
     const bool *out = find_ways_out(d);
     const int *level = find_levels(d);
@@ -118,12 +118,12 @@ struct meeting {
     struct unit *unit;
     const struct divergence *d;
     LLVMBasicBlockRef block;
-    LLVMValueRef number;        /* the variable with where the lane goes */
-    LLVMBasicBlockRef *targets; /* where number 0, 1, … goes */
+    LLVMValueRef number;        /* the variable with the lane's destination */
+    LLVMBasicBlockRef *targets; /* the destinations 0, 1, … */
     int target_count;
 };
 
-/* From where the block can be reached without leaving the round: back to the block above. */
+/* The places from which the block can be reached within the round, back to the block above. */
 static void find_ways(const struct divergence *d, int place, bool *on_way, int *waiting) {
     int count = 0, above = divergence_place_above(d, place);
     waiting[count++] = place;
@@ -155,7 +155,7 @@ static void lead_here(struct meeting *m, int place, unsigned successor) {
     LLVMSetSuccessor(on, 0, m->block);
 }
 
-/* Each block reads the number itself: another meeting may come between them. */
+/* Each block reads the number itself, since another meeting may come between them. */
 static void part_again(struct meeting *m) {
     LLVMBuilderRef b = m->unit->builder;
     LLVMBasicBlockRef block = m->block;
@@ -204,8 +204,8 @@ static smelt_status meet_before(struct divergence *d, int place) {
     return SMELT_OK;
 }
 
-/* ---- The pass. Each block is met before at most once, and values that cross blocks lie in memory meanwhile.
- * If that does not tell its mask, masks.c says so. */
+/* ---- The pass. Each block gets at most one meeting, and values that cross blocks are in memory meanwhile.
+ * If its mask is still unknown, masks.c reports it. */
 
 static smelt_status meet_everywhere(struct unit *unit, struct divergence *d) {
     divergence_mark(d);

@@ -1,6 +1,6 @@
-/* Copies of small objects, as clang writes assignments of vectors and structs, become loads and stores of
- * their parts. LLVM knows how to keep those in registers, whatever spaces they come from and go to, and its
- * code generator joins neighbouring ones to accesses of 16 bytes where the alignment lets it.
+/* Copies of small objects, as clang emits for assignments of vectors and structs, become loads and stores of
+ * their parts. LLVM keeps those in registers, whatever their address spaces, and its code generator joins
+ * neighbouring ones to accesses of 16 bytes if the alignment allows it.
  *
  * Requires: nothing. Maintains: what the code does. All parts are loaded before the first is stored. */
 #include "compiler/ptx/ptx.h"
@@ -15,8 +15,8 @@ struct parts {
         uint64_t offset;
     } list[MOST_PARTS];
     int count;
-    uint64_t end;     /* of the last part: they follow one another without gaps */
-    uint64_t element; /* what all parts are aligned to */
+    uint64_t end;     /* of the last part; they follow one another without gaps */
+    uint64_t element; /* the alignment of all parts */
     bool good;
 };
 
@@ -29,7 +29,7 @@ static void append(struct unit *unit, struct parts *parts, LLVMTypeRef type) {
     parts->end += LLVMABISizeOfType(unit->layout, type);
 }
 
-/* Words up to `end`, of the width that their places and `align` allow. */
+/* Words up to `end`, as wide as their offsets and `align` allow. */
 static void append_words(struct unit *unit, struct parts *parts, uint64_t align, uint64_t end) {
     while (parts->good && parts->end < end) {
         unsigned bytes = 4;
@@ -38,7 +38,7 @@ static void append_words(struct unit *unit, struct parts *parts, uint64_t align,
     }
 }
 
-/* What lies between two members may be another's of a union. */
+/* The bytes between two members may belong to another member of a union. */
 static void add_part(struct unit *unit, struct parts *parts, LLVMTypeRef type, uint64_t offset) {
     append_words(unit, parts, parts->element, offset);
     if (parts->end != offset) parts->good = false;
@@ -73,7 +73,7 @@ static void take_apart(struct unit *unit, struct parts *parts, LLVMTypeRef type,
     }
 }
 
-/* The parts of what `pointer` points to, if it has `size` bytes. */
+/* The parts of the object at `pointer`, if it has `size` bytes. */
 static bool parts_of_type(struct unit *unit, LLVMValueRef pointer, uint64_t size, struct parts *parts) {
     LLVMTypeRef type = alignment_type_at(pointer);
     if (!type || !LLVMTypeIsSized(type) || LLVMABISizeOfType(unit->layout, type) != size) return false;

@@ -1,10 +1,9 @@
-/* What NVIDIA's assembler (12.9 and 13.0 seen) gets wrong of 16-bit integers, avoided: they are computed in
- * 32 bits.
+/* Avoids two errors of NVIDIA's assembler (seen in 12.9 and 13.0) in 16-bit integer operations: they are
+ * computed in 32 bits.
  *
- * Of max(x, 1) == 1 and the like it asks the instruction that computes the maximum which of the two it took,
- * and has the answer the wrong way round. Of -x and |x| it forgets that -(-32768) is -32768: it takes the 32
- * bits in which it computed them for the widened result. LLVM chooses these instructions as late as it
- * selects them, and so the text is changed. */
+ * For max(x, 1) == 1 and similar, it asks the instruction that computes the maximum which operand it took,
+ * and inverts the answer. For -x and |x|, it ignores that -(-32768) is -32768: it takes the 32 bits in which
+ * it computed them for the widened result. LLVM selects these instructions late, so the text is changed. */
 #include "base/text.h"
 #include "compiler/ptx/ptx.h"
 
@@ -18,7 +17,7 @@ struct operand {
     int length;
 };
 
-/* Operands of the instruction at `at`, separated by commas, up to its semicolon. */
+/* The operands of the instruction at `at`, separated by commas, up to its semicolon. */
 static int find_operands(const char *at, struct operand *operands, int most) {
     int count = 0;
     do {
@@ -29,8 +28,8 @@ static int find_operands(const char *at, struct operand *operands, int most) {
     return *at == ';' ? count : 0;
 }
 
-/* The instruction in 32 bits, its operands widened as its type says: a number may be written where a register
- * may, but not of every type. */
+/* The instruction in 32 bits, with its operands widened as its type says: constants may replace registers,
+ * but not for every type. */
 static void add_wide(struct text *out, const char *name, const struct operand *operands, int count) {
     char sign = name[4];
     text_add(out, "\t{ .reg .b16 n; .reg .b32 a, b;");

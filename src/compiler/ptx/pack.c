@@ -17,7 +17,7 @@ static bool is_rounding_to_bfloat(LLVMValueRef value) {
     return strncmp(LLVMGetInlineAsmAsmString(LLVMGetCalledValue(value), &length), text, strlen(text)) == 0;
 }
 
-/* What the float is that a word's 16 bits were rounded from; NULL: none. *brain: to bfloat. */
+/* The float from which a word's 16 bits were rounded; NULL: none. *brain: to bfloat. */
 static LLVMValueRef rounded_from(LLVMValueRef word, bool *brain) {
     if (!is_instruction(word, LLVMZExt)) return NULL;
     LLVMValueRef bits = LLVMGetOperand(word, 0);
@@ -31,7 +31,7 @@ static LLVMValueRef rounded_from(LLVMValueRef word, bool *brain) {
     return half ? LLVMGetOperand(rounding, 0) : NULL;
 }
 
-/* The operand that is shifted up by 16; NULL: none. */
+/* The operand that is shifted left by 16; NULL: none. */
 static LLVMValueRef shifted_up(LLVMValueRef value) {
     uint64_t count;
     bool shifted = is_instruction(value, LLVMShl) && is_constant_integer(LLVMGetOperand(value, 1), &count);

@@ -1,5 +1,4 @@
-/* The kernel's one parameter (abi/cuda_parameters.h): where what lies in it, and which buffers' contents do.
- */
+/* The kernel's one parameter (abi/cuda_parameters.h): its layout, and the buffers whose contents it holds. */
 #include "abi/cuda_parameters.h"
 #include "compiler/ptx/ptx.h"
 
@@ -20,7 +19,7 @@ int64_t ptx_slot_offset(const struct image *image, int kind, int64_t index) {
     return -1;
 }
 
-/* Where slots end and contents begin. */
+/* The end of the slots, where contents begin. */
 static uint64_t slots_end(const struct image *image) {
     uint64_t offset = offsetof(struct cuda_parameters, slots);
     for (int32_t i = 0; i < image->binding_count; i++)
@@ -45,7 +44,7 @@ uint64_t ptx_parameter_bytes(const struct image *image) {
     return offset;
 }
 
-/* ---- Loads from it. */
+/* ---- Loads from the parameter. */
 
 static void mark_invariant(struct unit *unit, LLVMValueRef load) {
     LLVMSetMetadata(load, LLVMGetMDKindIDInContext(unit->context, "invariant.load", 14),
@@ -70,7 +69,7 @@ LLVMValueRef ptx_parameter(struct unit *unit, LLVMTypeRef type, uint64_t offset)
     return load;
 }
 
-/* ---- Inlined buffers. The parameter can be loaded from, and nothing else done with its address. */
+/* ---- Inlined buffers. The parameter can only be loaded from; its address cannot be used otherwise. */
 
 static bool only_loaded(LLVMValueRef pointer) {
     for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
@@ -87,7 +86,7 @@ static bool only_loaded(LLVMValueRef pointer) {
     return true;
 }
 
-/* What is based on `old` is made again, based on `now`, in the parameter's address space. */
+/* Rebuilds everything based on `old` on `now`, in the parameter's address space. */
 static void move_uses(struct unit *unit, LLVMValueRef old, LLVMValueRef now) {
     LLVMBuilderRef b = unit->builder;
     LLVMUseRef use;
@@ -125,7 +124,7 @@ static struct binding *wanted_inline(struct unit *unit, LLVMValueRef call) {
     return NULL;
 }
 
-/* Does a call take the address of a buffer that only the run knows? */
+/* Whether a call takes the address of a buffer that is known only at run time. */
 static bool has_unknown_index(struct unit *unit) {
     uint64_t index;
     FOR_EACH_BLOCK(block, unit->entry)
@@ -137,7 +136,7 @@ static bool has_unknown_index(struct unit *unit) {
     return false;
 }
 
-/* Every call that asks for a buffer's address must agree. */
+/* Every call for a buffer's address must agree. */
 static void decide(struct unit *unit) {
     struct image *image = &unit->result->image;
     if (has_unknown_index(unit)) return;
@@ -154,7 +153,8 @@ static void decide(struct unit *unit) {
     }
 }
 
-/* The next whose uses are to move; moving them removes instructions, so the search starts anew each time. */
+/* The next buffer whose uses must move; moving them removes instructions, so the search starts again each
+ * time. */
 static LLVMValueRef find_inlined(struct unit *unit, struct binding **binding) {
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(call, block) {

@@ -12,7 +12,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-division", pass_ptx_division),
     PASS("ptx-matrix", pass_ptx_matrix),
     PASS("ptx-simdgroup", pass_ptx_simdgroup),
-    /* Ways that were copied may leave blocks behind that nothing reaches. */
+    /* Copied paths may leave unreachable blocks. */
     LLVM_PASSES("function(simplifycfg)"),
     PASS("ptx-lower", pass_ptx_lower),
     PASS(NULL, unit_verify),

@@ -1,8 +1,8 @@
-/* The module becomes one of NVPTX.
+/* The module becomes an NVPTX module.
  *
  * clang compiled it for x86-64 with SYCL's address spaces, which both back ends must read: device memory 5,
  * constant memory 6 or 1 and 2, threadgroup memory 3. LLVM's types cannot be changed in place, so the module
- * is printed, the numbers are replaced in its text, and it is read again. */
+ * is printed, the numbers in its text are replaced, and it is parsed again. */
 #include "compiler/ptx/ptx.h"
 
 #include <llvm-c/Comdat.h>
@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define TRIPLE "nvptx64-nvidia-cuda"
-/* Addresses in threadgroup memory have 32 bits, and are computed in as many (-nvptx-short-ptr). */
+/* Addresses in threadgroup memory have 32 bits, and so has their arithmetic (-nvptx-short-ptr). */
 #define LAYOUT "e-p3:32:32-p4:32:32-p5:32:32-" COMMON_LAYOUT
-/* As long as numbers of address spaces are clang's, where 5 is device memory, and pointers in structures have
- * the eight bytes that clang gave them. */
+/* While numbers of address spaces are clang's (5 is device memory), and pointers in structures have the eight
+ * bytes that clang gave them. */
 #define EARLY_LAYOUT "e-" COMMON_LAYOUT
 #define COMMON_LAYOUT "i64:64-i128:128-v16:16-v32:32-n16:32:64"
 
@@ -32,7 +32,7 @@ static void clean_attributes(LLVMValueRef function) {
                                          (unsigned)strlen(kinds[i]));
 }
 
-/* Neighbouring stores stay what they are: a fill would not say what the elements are that must be aligned. */
+/* Neighbouring stores are not merged into a fill, which would not tell the elements' alignment. */
 static void keep_stores(struct unit *unit, LLVMValueRef function) {
     static const char kind[] = "no-builtin-memset";
     LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -44,7 +44,7 @@ static void clean_function(LLVMValueRef function, bool entry) {
     if (!entry && !LLVMIsDeclaration(function)) LLVMSetLinkage(function, LLVMInternalLinkage);
 }
 
-/* Lists of what a linker must keep: nobody but the entry uses a kernel's globals. */
+/* Lists of globals that a linker must keep: only the entry uses a kernel's globals. */
 static void forget_used(struct unit *unit) {
     static const char *const lists[] = {"llvm.used", "llvm.compiler.used"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
@@ -75,8 +75,8 @@ smelt_status pass_ptx_target(struct unit *unit) {
     return SMELT_OK;
 }
 
-/* ---- Addresses in threadgroup memory that are kept in memory take the eight bytes there that the code so
- * far has counted with. */
+/* ---- Addresses in threadgroup memory that are stored in memory occupy eight bytes there, as the code so far
+ * assumes. */
 
 static bool is_threadgroup_pointer(LLVMTypeRef type) {
     return LLVMGetTypeKind(type) == LLVMPointerTypeKind && LLVMGetPointerAddressSpace(type) == PTX_SHARED;
@@ -111,17 +111,17 @@ static void widen_pointers(struct unit *unit) {
 
 /* ---- The text. */
 
-/* The next place of `word` in the module's own text, which is what stands outside quotes. */
+/* The next occurrence of `word` outside quotes. */
 static char *find_word(char *text, const char *word) {
     bool quoted = false;
     for (char *c = text; *c; c++) {
-        if (*c == '"') quoted = !quoted; /* quotes within are written as \22 */
+        if (*c == '"') quoted = !quoted; /* quotes in a string are written as \22 */
         if (!quoted && *c == *word && strncmp(c, word, strlen(word)) == 0) return c;
     }
     return NULL;
 }
 
-/* Numbers of spaces, in place: they have one digit each. */
+/* Replaces numbers of address spaces in place: they have one digit each. */
 static void replace_spaces(char *text) {
     static const char word[] = "addrspace(";
     while ((text = find_word(text, word))) {
@@ -130,7 +130,7 @@ static void replace_spaces(char *text) {
     }
 }
 
-/* A cast that now leads from a space to itself is none: "bitcast" says so. */
+/* A cast that now leads from a space to itself becomes a bitcast. */
 static void replace_casts(char *text) {
     static const char word[] = "addrspacecast ", global[] = "ptr addrspace(1)", plain[] = "bitcast       ";
     while ((text = find_word(text, word))) {
@@ -149,7 +149,8 @@ static void replace_casts(char *text) {
     }
 }
 
-/* Members of structs and elements of arrays that are addresses in threadgroup memory are words, in place. */
+/* Members of structs and elements of arrays that are addresses in threadgroup memory become words, in place.
+ */
 static void replace_members(char *text) {
     static const char word[] = "ptr addrspace(3)", wide[] = "i64             ", type[] = " = type ";
     for (char *at = text; (at = find_word(at, word)); at += sizeof word - 1) {

@@ -1,4 +1,4 @@
-/* Simdgroup operations become warp instructions over the lanes that come to them together.
+/* Simdgroup operations become warp instructions over the lanes that perform them together.
  *
  * Requires: the retargeted module. Establishes: no simdgroup operations are left. */
 #include "compiler/combine.h"
@@ -50,7 +50,7 @@ static smelt_status lower_operation(struct ptx_operation *o, LLVMValueRef call, 
     return SMELT_OK;
 }
 
-/* An aligned barrier asks all lanes of the warp to come together. */
+/* An aligned barrier requires all lanes of the warp together. */
 static void lower_barrier(struct unit *unit, LLVMValueRef call) {
     LLVMPositionBuilderBefore(unit->builder, call);
     ptx_intrinsic(unit, "llvm.nvvm.barrier0", NULL, 0);
@@ -77,7 +77,7 @@ static smelt_status lower_block(struct ptx_masks *masks, int place) {
     return SMELT_OK;
 }
 
-/* Votes are kept by LLVM, used or not. */
+/* LLVM keeps votes even if they are not used. */
 static void drop_unused_votes(struct unit *unit) {
     for (bool changed = true; changed;) {
         changed = false;

@@ -1,10 +1,10 @@
-/* Loops that step through private arrays are unrolled fully: a GPU's registers have no index, so that an
- * element whose index is not a constant lies in memory. LLVM has unrolled loops of up to 16 rounds; here the
- * others of arrays that registers can hold are.
+/* Loops that step through private arrays are unrolled fully: a GPU's registers cannot be indexed, so an
+ * element with a variable index is in memory. LLVM has unrolled loops of up to 16 rounds; this pass unrolls
+ * others, for arrays that fit the registers.
  *
- * A loop is unrolled if its counter is part of an index into an array all of whose indexes become constants
- * by that: the number of rounds is a small constant, or becomes one where a loop around it is unrolled
- * (triangular loops).
+ * A loop is unrolled if its counter is part of an index into an array and unrolling makes all indexes into
+ * that array constant. The number of rounds must be a small constant, or become one when a loop around it is
+ * unrolled (triangular loops).
  *
  * Requires: the optimised code. Maintains: what the code does. */
 #include "base/arena.h"
@@ -17,13 +17,13 @@
 #define MOST_ROUNDS 256
 #define MOST_ARRAY_BYTES 1024 /* a thread has 255 registers */
 #define MOST_INSTRUCTIONS 16384
-#define MOST_DEPTH 8 /* of an index's computation, and of loops in loops */
+#define MOST_DEPTH 8 /* of an index's computation, and of nested loops */
 
 struct unrolling {
     struct unit *unit;
     struct arena arena;
     struct flow flow;
-    int *rounds;  /* by loop: how many there are at most; 0: not a small constant */
+    int *rounds;  /* by loop: the maximal number; 0: not a small constant */
     bool *wanted; /* by loop */
 };
 
@@ -55,7 +55,7 @@ static int counter_of(const struct unrolling *u, LLVMValueRef value) {
 }
 
 /* From the comparison that ends the loop: of its counter with a constant, or with the counter of a loop
- * around it. A step of more than one makes fewer rounds. */
+ * around it. A step of more than one takes fewer rounds. */
 static int find_rounds(const struct unrolling *u, int loop) {
     const struct flow_loop *l = &u->flow.loops[loop];
     if (l->latch_count != 1) return 0;
@@ -66,7 +66,7 @@ static int find_rounds(const struct unrolling *u, int loop) {
     LLVMValueRef end = LLVMGetOperand(test, 1);
     if (LLVMIsAConstantInt(end)) {
         long long value = LLVMConstIntGetSExtValue(end);
-        /* Counting down ends at a small number; it began at one as small, or LLVM finds out. */
+        /* Counting down ends at a small number; either it began at one as small, or LLVM finds out. */
         return value >= -MOST_ROUNDS && value <= MOST_ROUNDS ? (value > 1 ? (int)value : MOST_ROUNDS / 4) : 0;
     }
     int other = counter_of(u, end);
@@ -77,7 +77,7 @@ static int find_rounds(const struct unrolling *u, int loop) {
 
 /* ---- Indexes. */
 
-/* Whether a value is a constant once loops of few rounds are unrolled; `want`: they are marked. */
+/* Whether a value is constant once loops of few rounds are unrolled; `want`: marks these loops. */
 static bool settles(struct unrolling *u, LLVMValueRef value, bool want, int depth) {
     if (LLVMIsAConstant(value)) return true;
     int loop = loop_of_phi(u, value);
@@ -93,7 +93,7 @@ static bool settles(struct unrolling *u, LLVMValueRef value, bool want, int dept
     return true;
 }
 
-/* Of all indexes into what a pointer points to. */
+/* For all indexes into what a pointer points to. */
 static bool all_settle(struct unrolling *u, LLVMValueRef pointer, bool want) {
     for (LLVMUseRef use = LLVMGetFirstUse(pointer); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
@@ -115,7 +115,7 @@ static void mark_arrays(struct unrolling *u) {
     }
 }
 
-/* What there would be of code. */
+/* The number of instructions after unrolling. */
 static uint64_t count_instructions(const struct unrolling *u) {
     uint64_t total = 0;
     for (int i = 0; i < u->flow.block_count; i++) {
@@ -128,7 +128,7 @@ static uint64_t count_instructions(const struct unrolling *u) {
     return total;
 }
 
-/* ---- Asking for it, in LLVM's way: the branch back has a node that names itself and what is wanted. */
+/* ---- Requesting it from LLVM: the back edge's branch gets a node that names itself and the request. */
 
 static bool is_told(LLVMValueRef branch, unsigned kind) {
     LLVMValueRef node = LLVMGetMetadata(branch, kind), parts[16];
@@ -168,7 +168,7 @@ static smelt_status unroll(struct unrolling *u, bool *any) {
         return unit_fail(u->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d loops", count);
     for (int i = 0; i < count; i++) {
         u->wanted[i] = false;
-        u->rounds[i] = find_rounds(u, i); /* of outer loops first */
+        u->rounds[i] = find_rounds(u, i); /* outer loops first */
     }
     mark_arrays(u);
     if (count_instructions(u) > MOST_INSTRUCTIONS) return SMELT_OK;

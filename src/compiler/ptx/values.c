@@ -1,6 +1,6 @@
-/* In which bits the lanes of a warp may differ: thread numbers differ in the lowest five only, so that what
- * is shifted, masked or compared above them is the same in all lanes. A mask of all bits stands for anything
- * that is not an integer, and for integers whose bits are not known. */
+/* The bits in which the lanes of a warp may differ. Thread numbers differ only in the lowest five, so values
+ * that are shifted, masked or compared above these are equal in all lanes. A mask of all bits stands for
+ * anything except an integer, and for integers whose bits are not known. */
 #include "compiler/phases.h"
 #include "abi/simdgroup.h"
 #include "compiler/combine.h"
@@ -52,7 +52,7 @@ static bool is_one(LLVMValueRef value) {
     return is_constant_integer(value, &number) && number == 1;
 }
 
-/* Is it the first active lane, as simd_broadcast_first computes it in this block? */
+/* Whether it is the first active lane, as simd_broadcast_first computes it in this block. */
 static bool is_first_active(LLVMValueRef index, LLVMBasicBlockRef block) {
     if (strncmp(called_name(index), "llvm.cttz.", 10) != 0) return false;
     LLVMValueRef ballot = LLVMGetOperand(index, 0);
@@ -60,7 +60,7 @@ static bool is_first_active(LLVMValueRef index, LLVMBasicBlockRef block) {
            is_one(LLVMGetOperand(ballot, 0));
 }
 
-/* From a lane that is off every lane gets its own value. */
+/* If the source lane is off, every lane gets its own value. */
 static uint64_t differing_shuffle(const struct divergence *d, LLVMValueRef call, int place) {
     LLVMValueRef index = LLVMGetOperand(call, 1);
     uint64_t lane, value = divergence_in_operand(d, LLVMGetOperand(call, 0), place);
@@ -90,7 +90,7 @@ static uint64_t differing_in_operands(const struct divergence *d, LLVMValueRef i
     return 0;
 }
 
-/* It computes with its operands alone. */
+/* It computes from its operands alone. */
 static bool is_pure(LLVMValueRef call, const char *name) {
     LLVMValueRef callee = LLVMGetCalledValue(call);
     if (LLVMIsAInlineAsm(callee)) return !LLVMGetInlineAsmHasSideEffects(callee);
@@ -146,13 +146,13 @@ static bool is_integer(LLVMValueRef value) {
     return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) <= 64;
 }
 
-/* Are all bits that differ below those the number has? */
+/* Whether all bits that differ are below those of the number. */
 static bool differs_below(uint64_t bits, uint64_t number) {
     return number == 0 || bits < (number & -number);
 }
 
-/* `x < c` and the like ask only for x's upper bits where c's lower ones are 0: of a signed x below 0 for its
- * sign. */
+/* `x < c` and similar depend only on x's upper bits if c's lower ones are 0; for a signed x and c = 0, only
+ * on its sign. */
 static bool compares_above(LLVMValueRef comparison, uint64_t bits) {
     uint64_t bound;
     LLVMValueRef left = LLVMGetOperand(comparison, 0);
@@ -183,8 +183,8 @@ static bool compares_above(LLVMValueRef comparison, uint64_t bits) {
     return differs_below(bits & whole, is_signed && bound == 0 ? sign : bound);
 }
 
-/* Of an integer operation with a constant on its right, whose left operand differs in `bits`; ANY: not known.
- */
+/* For an integer operation with a constant as its right operand, whose left operand differs in `bits`; ANY:
+ * not known. */
 static uint64_t differing_with_constant(LLVMOpcode opcode, uint64_t bits, uint64_t constant) {
     switch (opcode) {
     case LLVMLShr:
@@ -223,7 +223,8 @@ static uint64_t differing_integer(const struct divergence *d, LLVMValueRef instr
     return ANY;
 }
 
-/* Private memory has one address in all lanes, and not one content: addresses there count as differing. */
+/* Private memory has the same addresses in all lanes, but different contents: addresses there count as
+ * differing. */
 static uint64_t differing_load(const struct divergence *d, LLVMValueRef load, int place) {
     if (LLVMGetVolatile(load) || LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic) return ANY;
     return divergence_in_operand(d, LLVMGetOperand(load, 0), place) ? ANY : 0;
@@ -247,7 +248,7 @@ uint64_t divergence_in_operand(const struct divergence *d, LLVMValueRef operand,
     if (!LLVMIsAInstruction(operand)) return 0;
     uint64_t bits = divergence_bits(d, operand);
     if (bits == ANY || !d->graph.rounds_differ) return bits;
-    /* What a loop made that lanes left in different rounds is of different rounds. */
+    /* A loop's value differs after the loop if lanes left it in different rounds. */
     int from = divergence_place(d, LLVMGetInstructionParent(operand));
     for (int loop = from < 0 ? -1 : d->graph.blocks[from].loop; loop >= 0; loop = d->graph.loops[loop].parent)
         if (d->graph.loops[loop].divergent && !paths_within(&d->graph, place, loop)) return ANY;

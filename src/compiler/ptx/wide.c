@@ -1,5 +1,5 @@
-/* Loads and stores of vectors at addresses that may be aligned for one instruction: it, or one for each
- * element, by predicates. Elements of less than four bytes travel in words. */
+/* Loads and stores of vectors at addresses that may be aligned for one instruction: either that instruction
+ * or one per element, by predicates. Elements of less than four bytes are moved in words. */
 #include "compiler/ptx/align.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #define MOST_BYTES 16
 #define MOST_PARTS 4
 
-/* What registers an access has: elements, or words that elements are parts of. */
+/* The registers of an access: elements, or words that contain several elements. */
 struct form {
     LLVMTypeRef part; /* of a register */
     unsigned bytes;   /* of a register: 2, 4 or 8 */
@@ -83,7 +83,7 @@ static void put_whole(struct writer *w, const struct form *form, bool load, cons
         put(w, "[$%u], %s%s%s; ", a, open, list, close);
 }
 
-/* One register's elements, an access each. */
+/* One register's elements, one access each. */
 static void put_elements(struct writer *w, const struct form *form, bool load, const char *space,
                          unsigned part, unsigned a, unsigned p) {
     unsigned at = part * form->bytes, bits = 8 * form->element;
@@ -127,7 +127,7 @@ static LLVMTypeRef parts_type(const struct form *form) {
     return form->parts > 1 ? LLVMVectorType(form->part, form->parts) : form->part;
 }
 
-/* Two bytes in one register: LLVM would take casts between a vector of them and a number through memory. */
+/* Two bytes in one register: LLVM would convert between a vector of them and an integer through memory. */
 static LLVMValueRef split_pair(struct unit *unit, LLVMValueRef word, LLVMTypeRef type) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef byte = LLVMGetElementType(type);

@@ -1,13 +1,13 @@
-/* Choices between two floats by comparing them keep the sign of zero: x < 0 ? 0 : x is -0 of -0. LLVM 19
- * makes max.f32 of it, which takes -0 for less than +0; of comparisons that are true of equal numbers it does
- * not. So the opposite is compared, where both may be zero and the instruction would give the other one.
+/* Selects between two compared floats keep the sign of zero: x < 0 ? 0 : x is -0 for -0. LLVM 19 makes
+ * max.f32 of it, which takes -0 for less than +0, except if the comparison is true for equal numbers. So the
+ * opposite comparison is used if both may be zero and the instruction would give the other one.
  *
- * Requires: the module in its last form, before code is made. */
+ * Requires: the module in its final form, before code generation. */
 #include "compiler/ptx/ptx.h"
 
 #include <math.h>
 
-/* One of two that are compared: a number that is known, or not. */
+/* One operand of the comparison: a known number, or not. */
 static bool is_known(LLVMValueRef value, double *number) {
     LLVMBool lost;
     if (!LLVMIsAConstantFP(value)) return false;
@@ -30,7 +30,7 @@ static LLVMRealPredicate opposite(LLVMRealPredicate predicate) {
     }
 }
 
-/* Of zeros of either sign, the instruction gives what the choice does: `otherwise`, as they are equal. */
+/* For zeros of either sign, the instruction gives the same as the select: `otherwise`, as they are equal. */
 static bool gives_the_same(LLVMValueRef then, LLVMValueRef otherwise, bool is_maximum) {
     double number;
     if (is_known(then, &number) && number != 0) return true;

@@ -3,8 +3,8 @@
  * that is computed from it, as uniform, and each division checks this. A gang that fails a check runs the
  * other version from the start, which makes no such assumption: the check precedes all effects on memory.
  *
- * q = (base + lane) / d is base / d, and r = (base + lane) % d is base % d + lane, if base % d + last lane <
- * d */
+ *   q = (base + lane) / d      q = base / d             if base % d + last lane < d
+ *   r = (base + lane) % d      r = base % d + lane */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
