@@ -54,18 +54,18 @@ static smelt_status read_target(const char *name, struct arena *arena, struct pa
     return target->features ? SMELT_OK : fail_out_of_memory(1);
 }
 
-/* ---- The build at work. */
+/* ---- The work in progress. */
 
 struct slot {
     bool done;
     smelt_status status;
-    char *message; /* heap: of a failure, or the note of a good one */
+    char *message; /* heap: the error message, or a note after success */
     double seconds;
     struct package_entry entry;
     struct text bitcode;
-    struct package_code *codes; /* heap, and their images */
+    struct package_code *codes; /* heap, with their images */
     struct package_constant *constants;
-    struct constant_use *uses; /* the names of the constants */
+    struct constant_use *uses; /* the names of the function constants */
 };
 
 struct work {
@@ -79,7 +79,7 @@ struct work {
     pthread_mutex_t lock;
     int reported;     /* slots reported so far */
     int first_failed; /* -1: none */
-    int last;         /* no entry behind this one is begun: its failure ends the build */
+    int last;         /* no entry after this one is started: its failure ends the build */
 };
 
 static void slot_free(struct slot *slot) {
@@ -91,7 +91,7 @@ static void slot_free(struct slot *slot) {
     text_free(&slot->bitcode);
 }
 
-/* `image`: the caller's to free, whatever comes of it. */
+/* The caller frees `image` in any case. */
 static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitcode,
                              const struct code_options *options, const struct work *work, int target,
                              struct image *image) {
@@ -109,7 +109,7 @@ static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitc
     return SMELT_OK;
 }
 
-/* What every code of an entry knows of it. */
+/* Facts that are the same for every code of an entry. */
 static void note_entry(struct package_entry *entry, const struct image *image) {
     entry->max_threads = image->max_threads;
     memcpy(entry->required_threads, image->required_threads, sizeof image->required_threads);
@@ -151,14 +151,14 @@ static smelt_status make_codes(const struct work *work, struct slot *slot,
 
 /* ---- Function constants. */
 
-/* Names of symbols stand in bitcode as they are. */
+/* Names of symbols are stored in bitcode as plain text. */
 static bool mentions_constants(const struct entry_bitcode *bitcode) {
     return memmem(text_string(&bitcode->bytes), bitcode->bytes.length, CONSTANT_NAME,
                   sizeof CONSTANT_NAME - 1) != NULL;
 }
 
-/* Lists what the entry names; those with values go to `values`. *missing says which must have one and have
- * not. */
+/* Lists the function constants that the entry names; those with values go to `values`. *missing lists those
+ * that need a value and lack one. */
 static smelt_status list_constants(const struct work *work, struct slot *slot,
                                    const struct entry_bitcode *bitcode,
                                    smelt_constant values[SMELT_MAX_CONSTANTS + 1], struct text *missing) {
@@ -208,14 +208,14 @@ static smelt_status build_entry(const struct work *work, const struct entry *ent
     return status;
 }
 
-/* Not the entry's fault, and every other's: going on is of no use. */
+/* Whether the failure is not the entry's own and would affect every other entry. */
 static bool ends_the_build(const struct work *work, smelt_status status) {
     if (status == SMELT_OK) return false;
     return !work->request->desc->keep_going || status == SMELT_ERROR_NO_COMPILER ||
            status == SMELT_ERROR_IO || status == SMELT_ERROR_OUT_OF_MEMORY;
 }
 
-/* Reports what is finished in the entries' order. */
+/* Reports finished entries in their order. */
 static void finish(struct work *work, int index, smelt_status status, double seconds) {
     const struct package_request *request = work->request;
     pthread_mutex_lock(&work->lock);
@@ -279,7 +279,7 @@ static void run_jobs(struct work *work) {
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
-/* ---- The package of what came out. */
+/* ---- The finished package. */
 
 static void warn_of_unknown_constants(const struct work *work) {
     for (const smelt_constant *given = work->given; given->dtype != SMELT_NO_DTYPE; given++) {

@@ -42,7 +42,7 @@ static double number_of(const smelt_constant *c) {
     return c->dtype == SMELT_UINT64 ? (double)(uint64_t)c->value.integer : (double)c->value.integer;
 }
 
-/* The whole number a value is; false if it is none of 64 bits. */
+/* A value as a whole number; false if it is not one of 64 bits. */
 static bool whole_number(const smelt_constant *c, bool *negative, int64_t *bits) {
     double real = c->value.real;
     if (!is_real(c->dtype))
@@ -55,15 +55,15 @@ static bool whole_number(const smelt_constant *c, bool *negative, int64_t *bits)
     return true;
 }
 
-/* -0 is not 0, and a NaN is itself. */
+/* Distinguishes -0 from 0; equal NaNs are equal. */
 static uint64_t bits_of(double number) {
     uint64_t bits;
     memcpy(&bits, &number, sizeof bits);
     return bits;
 }
 
-/* Whether two values make the same code of a constant of this type. Where the compiler would refuse one they
- * are not the same, so that it does. */
+/* Whether two values give the same code for a constant of this type. A value that the compiler would refuse
+ * is never the same, so that it is refused. */
 static bool same_value(smelt_dtype type, const smelt_constant *a, const smelt_constant *b) {
     if (a->count > 1 || b->count > 1)
         return a->count == b->count && a->dtype == b->dtype &&

@@ -10,14 +10,14 @@ struct header {
     char magic[8];
     uint32_t format;
     uint32_t zero;
-    uint64_t size;        /* of all bytes, these included */
-    struct hash checksum; /* of all bytes, with this one as zeros */
+    uint64_t size;        /* of all bytes, including these */
+    struct hash checksum; /* of all bytes, with this field as zeros */
 };
 
 static const char magic[] = SMELT_PACKAGE_MAGIC;
 #define MAGIC_BYTES (sizeof magic - 1)
 
-/* The least bytes an item of a list takes. */
+/* The minimal size of an item of each list. */
 enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 60, LEAST_CODE = 124 };
 
 bool package_begins(const char *bytes, size_t size) {
@@ -113,7 +113,8 @@ smelt_status package_write(const struct package *package, struct text *out) {
     return SMELT_OK;
 }
 
-/* ---- Reading. What has a right checksum was written by smelt; the limits below are for what was not. */
+/* ---- Reading. A file with a right checksum was written by smelt; the limits below protect against others.
+ */
 
 static void *list_of(struct arena *arena, int count, size_t width) {
     return arena_alloc(arena, ((size_t)count + 1) * width);

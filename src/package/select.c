@@ -60,8 +60,9 @@ static bool same_size(const struct code_shape *made, const struct code_shape *wa
     return true;
 }
 
-/* Polled code reads the address of a flag, and folded code takes its grid apart: a launch arranges for either
- * only if it needs it. Bytes that the code does not look for among the parameters the launch uploads. */
+/* Polled code reads the address of a flag, and folded code takes its grid apart: a launch provides for either
+ * only if it needs it. Contents that the code reads from its parameters must be there and fit; the launch
+ * uploads all others. */
 static bool serves_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
     if (made->polled != wanted->polled || made->folded != wanted->folded) return false;
     if (made->small && !wanted->small) return false;
@@ -74,7 +75,7 @@ static bool serves_on_gpu(const struct code_shape *made, const struct code_shape
     return same_size(made, wanted);
 }
 
-/* Masks of one dimension are a comparison, of more a division. */
+/* Masks of one dimension cost a comparison, others a division. */
 static bool serves_well_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
     struct code_shape same = *made;
     if (one_dimensional(made)) same.masked = wanted->masked;
@@ -106,7 +107,7 @@ bool shape_serves_well(const struct code_shape *made, const struct code_shape *w
     return memcmp(&same, wanted, sizeof same) == 0;
 }
 
-/* Bytes that need not be uploaded save the most: a copy for each launch. */
+/* Inlined bytes save the most: a copy per launch. */
 static int score_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
     int inlined = 0;
     bool exact = made->size[0] && made->size[1] && made->size[2];
@@ -116,7 +117,7 @@ static int score_on_gpu(const struct code_shape *made, const struct code_shape *
            2 * (made->small != 0);
 }
 
-/* Of two codes that serve, the one made for more of what is known is the faster. */
+/* Of two codes that serve, the one for more known properties is faster. */
 static int score(const struct package_code *code, const struct code_shape *wanted) {
     const struct code_shape *made = &code->shape;
     if (engine_traits(made->engine)->is_gpu) return score_on_gpu(made, wanted);

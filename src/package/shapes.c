@@ -13,15 +13,15 @@ static void add_shape(struct shapes *shapes, const struct code_shape *shape) {
     shapes->items[shapes->count++] = *shape;
 }
 
-/* Whether the entry runs with threadgroups of one size only. */
+/* Whether the entry runs only with threadgroups of one size. */
 static bool has_one_size(const struct package_entry *entry) {
     const uint32_t *size = entry->required_threads;
     return size[0] && size[0] <= MOST_THREADS && size[1] <= MOST_THREADS && size[2] <= MOST_THREADS &&
            size[0] * size[1] * size[2] <= MOST_THREADS;
 }
 
-/* ---- CPUs. Code that serves every launch, code for those that stay small, and what is common. All of it
- * looks at the clock, which costs next to nothing. */
+/* ---- CPUs: code that serves every launch, code for small launches, and common shapes. All of it polls the
+ * stop flag, which costs next to nothing. */
 
 const struct code_shape shape_any_on_cpu = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1};
 
@@ -57,8 +57,8 @@ void shapes_for_cpu(const smelt_build_desc *desc, const struct package_entry *en
         add_threadgroup(shapes, desc->threadgroups[i], entry->has_barrier);
 }
 
-/* ---- GPUs. The assembler gives a thread as many registers as the largest group leaves it: so there is code
- * for groups of up to 256 threads beside that for 1024. */
+/* ---- GPUs. The assembler gives a thread as many registers as the largest group allows, so there is code for
+ * groups of up to 256 threads in addition to 1024. */
 
 const struct code_shape shape_any_on_gpu = {.engine = ENGINE_PTX, .masked = 1, .most_threads = MOST_THREADS};
 
@@ -75,7 +75,7 @@ static void find_inlined(const struct package_entry *entry, const struct image *
     }
 }
 
-/* With and without looks at the stop flag, which cost a load in every round of a loop. */
+/* With and without polling the stop flag, which costs a load in every round of a loop. */
 static void add_both(struct shapes *shapes, struct code_shape shape) {
     for (shape.polled = 0; shape.polled < 2; shape.polled++)
         if (memcmp(&shape, &shape_any_on_gpu, sizeof shape) != 0) add_shape(shapes, &shape);
@@ -101,7 +101,7 @@ void shapes_for_gpu(const smelt_build_desc *desc, const struct package_entry *en
     shape.folded = 1;
     add_both(shapes, shape);
     shape.folded = 0;
-    /* Buffers that begin anywhere are left to the codes above. */
+    /* Buffers with arbitrary alignment are left to the codes above. */
     shape.aligned = 1;
     if (has_one_size(entry)) {
         add_group(shapes, inlined, entry->required_threads);

@@ -27,7 +27,7 @@ bool attribute_list_next(const struct tokens *tokens, uint32_t index, uint32_t *
     uint32_t at = *cursor ? *cursor : index + 2;
     while (at < end && token_is(tokens, at, ",")) at++;
     if (at >= end) return false;
-    /* A scoped name such as clang::noinline is known by its last part. */
+    /* A scoped name such as clang::noinline is identified by its last part. */
     while (at + 3 < end && token_pair(tokens, at + 1, ':', ':')) at += 3;
     *use = (struct attribute_use){.name = at, .first = at + 1, .last = at + 1};
     at++;

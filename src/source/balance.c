@@ -13,7 +13,7 @@ static bool is_bracket(char c) {
     return c && strchr(brackets, c);
 }
 
-/* Whether the lines behind this directive are the signature's: 1, someone's: 0; -1 if it is no line
+/* Whether the lines after this directive are the signature's (1) or the user's (0); -1 if it is not a line
  * directive. */
 static int leads_to_signature(const struct tokens *tokens, const struct token *token) {
     const char *text = tokens->text + token->start;
@@ -25,7 +25,7 @@ static int leads_to_signature(const struct tokens *tokens, const struct token *t
     return line && memchr(at, '"', (size_t)(end - at)) ? 0 : -1;
 }
 
-/* The braces around a body are the signature's own: one that is paired with a brace of the body shows which
+/* The braces around a body belong to the signature: one that is paired with a brace of the body shows which
  * of the body's is wrong. */
 static bool check_signature(const struct tokens *tokens, struct imbalance *found) {
     bool inside = false;
@@ -38,8 +38,8 @@ static bool check_signature(const struct tokens *tokens, struct imbalance *found
         }
         char c = first_of(tokens, i);
         if (!inside || (c != '{' && c != '}') || token->partner == i) continue;
-        /* The partner's lines are the signature's if only line directives of it stand on that side: the
-         * nearest directive before the partner tells. */
+        /* The partner's lines are the signature's if the nearest line directive before it is one of the
+         * signature's. */
         uint32_t before = token->partner;
         int leads = -1;
         while (before-- > 0 && leads < 0)

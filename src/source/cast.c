@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* ---- Names of types, and the token up to which each is one. Filled while the tokens are walked, so that
- * one that is found is in scope. */
+/* ---- Names of types, each with the last token where it is one. Filled while the tokens are walked, so that
+ * every name found is in scope. */
 
 struct type_name {
     const char *start;
@@ -39,7 +39,7 @@ static struct type_name *slot_of(struct caster *c, uint32_t i) {
 static void add_name(struct caster *c, uint32_t i, uint32_t end) {
     struct type_name *name = slot_of(c, i);
     if (!name->start) {
-        /* At least half of the table stays empty: searches end. */
+        /* At least half of the table stays empty, so searches end. */
         if (2 * (c->count + 1) > c->capacity) return;
         c->count++;
         *name =
@@ -56,7 +56,7 @@ static bool is_type(struct caster *c, uint32_t i) {
     return name->start && name->end > i;
 }
 
-/* Where the declaration behind a template head ends. */
+/* The end of the declaration after a template head. */
 static uint32_t template_end(const struct caster *c, uint32_t from) {
     uint32_t i = from;
     for (uint32_t steps = 0; i < c->tokens->count && steps < FARTHEST_LOOK; i++, steps++) {
@@ -91,7 +91,7 @@ static void add_typedef(struct caster *c, uint32_t i) {
 
 /* ---- Casts. */
 
-/* Types whose casts need nothing: none of them is half or bfloat, nor hides one. */
+/* Types whose casts stay as they are: none is half or bfloat, or an alias of one. */
 static bool is_other_type(const struct caster *c, uint32_t first, uint32_t last) {
     static const char *const words[] = {"float",    "int",      "uint",    "bool",    "char",    "uchar",
                                         "short",    "ushort",   "long",    "ulong",   "size_t",  "unsigned",
@@ -149,13 +149,12 @@ static void rewrite_functional(struct caster *c, uint32_t i) {
         if (token_is(c->tokens, i - 1, before[w]) &&
             !(*before[w] == '>' && !token_pair(c->tokens, i - 2, '-', '>')))
             return;
-    /* The type of a function: S<half(float)>. */
+    /* A function type: S<half(float)>. */
     if (i && token_is(c->tokens, i - 1, "<") && token_is(c->tokens, partner(c, i + 1) + 1, ">")) return;
     if (is_one_argument(c, i + 1)) pass_through(c, i + 1, i, i + 1);
 }
 
-/* Whether ( T ) at `open` is a cast: nothing that it could be an argument of stands before it, and an operand
- * behind. */
+/* Whether ( T ) at `open` is a cast: nothing before it makes it an argument list, and an operand follows. */
 static bool is_cast(const struct caster *c, uint32_t open) {
     static const char *const words[] = {"return", "case", "else", "do", NULL};
     static const char *const no_operands[] = {"const",    "noexcept",    "override", "thread", "device",

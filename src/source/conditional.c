@@ -1,6 +1,6 @@
 #include "source/conditional.h"
 
-/* An arm longer than this is no simple access. */
+/* A longer arm is not a simple access. */
 #define LONGEST_ARM 200
 
 /* Skips a bracketed group: its last token, or `i` itself. */
@@ -13,7 +13,7 @@ static bool is_closer(const struct tokens *t, uint32_t i) {
     return t->items[i].partner < i;
 }
 
-/* Whether the brace makes a value: T{…}, vec<T, 4>{…}. */
+/* Whether the brace begins a value: T{…}, vec<T, 4>{…}. */
 static bool is_value(const struct tokens *t, uint32_t brace) {
     return brace > 0 && (token_is_identifier(t, brace - 1) || token_is(t, brace - 1, ">"));
 }
@@ -35,7 +35,8 @@ static uint32_t colon_of(const struct tokens *t, uint32_t question) {
     return 0;
 }
 
-/* The token behind the second arm: what binds less than ?: does, or the : of a conditional around it. */
+/* The token after the second arm: one that binds less tightly than ?:, or the : of an enclosing conditional.
+ */
 static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
     for (uint32_t i = first; i < t->count && i < first + LONGEST_ARM; i++) {
         if (is_closer(t, i) || token_is(t, i, ";") || token_is(t, i, ",")) return i;
@@ -52,7 +53,7 @@ static uint32_t second_arm_end(const struct tokens *t, uint32_t first) {
     return first;
 }
 
-/* Words that look like names of objects. */
+/* Keywords that look like names of objects. */
 static bool is_no_object(const struct tokens *t, uint32_t i) {
     static const char *const words[] = {"nullptr",  "true",    "false",    "this",  "NULL",
                                         "sizeof",   "alignof", "noexcept", "throw", "typename",
@@ -61,9 +62,10 @@ static bool is_no_object(const struct tokens *t, uint32_t i) {
 }
 
 /* Whether [first, end) is a chain of names, members, subscripts and parentheses that ends in a name or a
- * subscript, or begins with a dereference. A call at its end is none: it may give nothing. */
+ * subscript, or begins with a dereference. A chain that ends in a call is not one, since the call may return
+ * void. */
 static bool is_access(const struct tokens *t, uint32_t first, uint32_t end) {
-    /* Parentheses around it. */
+    /* Enclosing parentheses. */
     while (end > first + 2 && token_is(t, first, "(") && t->items[first].partner == end - 1) {
         first++;
         end--;
@@ -82,7 +84,7 @@ static bool is_access(const struct tokens *t, uint32_t first, uint32_t end) {
             ends_in_object = token_is(t, i, "[");
             i = group_end(t, i);
         } else if (token_is_identifier(t, i)) {
-            /* Two names in a row are no chain. */
+            /* Two adjacent names are not a chain. */
             if (is_no_object(t, i) || (i > first && token_is_identifier(t, i - 1))) return false;
             ends_in_object = true;
         } else {

@@ -1,4 +1,4 @@
-/* Directives that are left after preprocessing: pragmas, and includes of Metal's headers. */
+/* Directives that remain after preprocessing: pragmas, and includes of Metal's headers. */
 #include "source/rewriter.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ bool directive_is_line(const struct tokens *tokens, const struct token *token) {
     return at < end && ((*at >= '0' && *at <= '9') || (end - at > 4 && memcmp(at, "line", 4) == 0));
 }
 
-/* The headers of Metal's own are in the prelude already. */
+/* Metal's own headers are in the prelude. */
 static bool is_metal_include(const struct tokens *tokens, const struct token *token) {
     const char *at = tokens->text + token->start, *end = at + token->length;
     for (at++; at < end && (*at == ' ' || *at == '\t'); at++) {
@@ -35,14 +35,14 @@ bool directives_are_plain(const struct tokens *tokens) {
     return true;
 }
 
-/* After preprocessing a macro in a pragma stands unexpanded: of a count that names something only the wish
+/* The preprocessor does not expand macros in pragmas: if the count is a name, only the request to unroll
  * remains. */
 static void rewrite_unroll(struct rewriter *r, uint32_t i, const char *count) {
     if (strpbrk(count, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz"))
         put_instead(r, i, "#pragma unroll");
 }
 
-/* Of #pragma METAL fp: the word behind it and what stands in its parentheses. */
+/* Reads a #pragma METAL fp: the word after it and the contents of its parentheses. */
 static bool read_pragma(const struct tokens *tokens, const struct token *token, char word[32],
                         char value[32]) {
     char text[200];
@@ -53,19 +53,19 @@ static bool read_pragma(const struct tokens *tokens, const struct token *token, 
     return sscanf(text + used, "%31[a-z_] ( %31[a-z] )", word, value) == 2;
 }
 
-/* Whether what pragma `other` says holds at token `i`: to the end of its block, or of the text. */
+/* Whether pragma `other` applies at token `i`: to the end of its block, or of the text. */
 static bool is_within(const struct rewriter *r, uint32_t other, uint32_t i) {
     uint32_t outer = r->tokens->items[other].outer;
     return !in_function(r, other) || outer == NO_PLACE || partner(r, outer) > i;
 }
 
-/* Contraction is clang's, but for `fast`, which allows more than is done: what is fused stays the same on
- * every engine. */
+/* The value for clang's contraction pragma. `fast` allows more than smelt does: every engine fuses the same
+ * operations. */
 static const char *contraction_name(const char *value) {
     return strcmp(value, "off") == 0 ? "off" : "on";
 }
 
-/* What the pragmas before `i` in its brackets and those around them say about contraction. */
+/* The contraction that pragmas before `i` request, in its brackets or those around them. */
 static const char *contraction_at(const struct rewriter *r, uint32_t i) {
     char word[32], value[32];
     const char *name = "on";
@@ -76,8 +76,8 @@ static const char *contraction_at(const struct rewriter *r, uint32_t i) {
     return name;
 }
 
-/* #pragma METAL fp math_mode(…): float_control is the one way to have or not have special values for a part
- * of the text; it sets contraction, too. */
+/* #pragma METAL fp math_mode(…): float_control is the only way to enable or disable special values for a part
+ * of the text; it also sets contraction. */
 static const char *math_mode(struct rewriter *r, uint32_t i, const char *value) {
     bool fast = strcmp(value, "fast") == 0, relaxed = strcmp(value, "relaxed") == 0;
     if (!fast && !relaxed && strcmp(value, "safe") != 0) return "";
@@ -86,7 +86,7 @@ static const char *math_mode(struct rewriter *r, uint32_t i, const char *value) 
         fast ? "off" : "on", contraction_at(r, i), relaxed ? " reassociate(on) reciprocal(on)" : "");
 }
 
-/* The other pragmas of Metal's have no meaning here. */
+/* Metal's other pragmas have no effect here. */
 static void rewrite_fp_pragma(struct rewriter *r, uint32_t i) {
     char word[32], value[32];
     bool known = read_pragma(r->tokens, &r->tokens->items[i], word, value);

@@ -30,7 +30,7 @@ static bool same_name(const struct tokens *t, uint32_t a, uint32_t b) {
            memcmp(t->text + p->start, t->text + q->start, p->length) == 0;
 }
 
-/* Behind a type the name is declared once more: a parameter, a variable, a member; or further on in the list.
+/* After a type, the name is declared again: a parameter, a variable or a member; or further on in the list.
  */
 static bool declares_again(const struct tokens *t, const struct structure *structure, uint32_t i) {
     static const char *const statements[] = {"return", "else", "case", "do",  "sizeof",
@@ -42,7 +42,8 @@ static bool declares_again(const struct tokens *t, const struct structure *struc
     return member || (token_is(t, i + 1, "=") && !token_is(t, i + 2, "="));
 }
 
-/* The last token where a declaration at `i` hides the variable: its braces, or its function's. */
+/* The last token of the scope in which a declaration at `i` hides the variable: its braces, or its
+ * function's. */
 static uint32_t hidden_until(const struct tokens *t, uint32_t i) {
     uint32_t open = t->items[i].outer;
     if (open == NO_PLACE || t->items[open].partner <= open) return i;
@@ -77,7 +78,7 @@ static void rewrite_uses(const struct tokens *t, const struct structure *structu
     }
 }
 
-/* In the declaration's place: that the attribute can have this type. */
+/* Replaces the declaration by a check that the attribute can have this type. */
 static void rewrite_declaration(const struct tokens *t, const struct global *global,
                                 struct changes *changes) {
     const struct token *type = &t->items[global->type], *name = &t->items[global->name];
@@ -96,7 +97,7 @@ static void rewrite_declaration(const struct tokens *t, const struct global *glo
                                                         : "ushort or uint"));
 }
 
-/* There are twenty attributes; each variable costs a look at all tokens. */
+/* There are twenty attributes; each variable requires a pass over all tokens. */
 #define MOST_GLOBALS 100
 
 void rewrite_globals(const struct tokens *t, const struct structure *structure, struct changes *changes) {

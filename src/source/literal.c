@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* u8"…", L"…": the prefix is a token of its own. */
+/* u8"…", L"…": the prefix is a separate token. */
 static bool has_prefix(const struct tokens *t, uint32_t i) {
     static const char *const prefixes[] = {"u8", "u", "U", "L", NULL};
     const struct token *before = &t->items[i > 0 ? i - 1 : 0];
@@ -22,7 +22,8 @@ static bool stands_for_literal(const struct tokens *t, uint32_t i) {
     return token_is_identifier(t, i) && token_is_one_of(t, i, names);
 }
 
-/* Whether the parentheses opened at `open` belong to the language: what is in them is no expression. */
+/* Whether the parentheses opened at `open` are part of the language's syntax, so that their contents are not
+ * an expression. */
 static bool is_language_call(const struct tokens *t, uint32_t open) {
     static const char *const words[] = {"asm",
                                         "__asm",
@@ -82,7 +83,7 @@ uint32_t literal_value_end(const struct tokens *t, uint32_t first) {
     if (!is_plain(t, first)) return NO_PLACE;
     uint32_t last = first;
     while (is_plain(t, last + 1)) last++;
-    /* Joined to a literal of another kind: u8"…" "…". */
+    /* Joined with a literal of another kind: u8"…" "…". */
     bool joined = (first > 0 && t->items[first - 1].kind == TOKEN_STRING) ||
                   (last + 1 < t->count && t->items[last + 1].kind == TOKEN_STRING) ||
                   (last + 2 < t->count && has_prefix(t, last + 2));

@@ -6,7 +6,7 @@
 /* A method without a qualifier is for objects in thread memory. */
 #define THREAD_RANK " __smelt_rank __smelt_rank __smelt_rank __smelt_rank"
 
-/* The first token of the name of the function whose parameters open at `open`; `open` where there is none. */
+/* The first token of the name of the function whose parameters open at `open`; `open` if there is none. */
 static uint32_t function_name_start(const struct rewriter *r, uint32_t open) {
     for (uint32_t i = open; i-- > 0 && open - i <= 4;)
         if (token_is(r->tokens, i, "operator")) return i;
@@ -31,13 +31,14 @@ static bool initialises_member(const struct rewriter *r, uint32_t name) {
     return token_is(r->tokens, name - 1, ":") && !access;
 }
 
-/* Beside the qualified method whose parameters end at `close`, one of the same name without a qualifier would
- * be the same function or lose against it: `S() {…} S() threadgroup {…}`. It gets the rank of `thread`. */
+/* A method of the same name without a qualifier, next to the qualified method whose parameters end at
+ * `close`, would be the same function or lose against it: `S() {…} S() threadgroup {…}`. It gets the rank of
+ * `thread`. */
 static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
     uint32_t open = partner(r, close), name = function_name_start(r, open), length = open - name;
     if (length == 0) return;
     uint32_t first = name;
-    /* The class's opening brace: blocks and parentheses that end before are passed over. */
+    /* The class's opening brace: skips blocks and parentheses that end before. */
     while (first > 0 && !(token_is(r->tokens, first - 1, "{") && partner(r, first - 1) > close)) {
         uint32_t other = partner(r, first - 1);
         first = other > 0 && other < first - 1 ? other : first - 1;
@@ -57,8 +58,8 @@ static void rank_unqualified_siblings(struct rewriter *r, uint32_t close) {
     }
 }
 
-/* `… ) const device {`: the qualifier of a method. It must not change the signature's look, only its ranking:
- * several enable_if attributes make an overload preferred, the default space having none. */
+/* `… ) const device {`: the qualifier of a method. It must change only the ranking of the signature. Of
+ * several enable_if attributes, more make an overload preferred; the default space has none. */
 bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
     static const char *const ranks[][2] = {{"thread", THREAD_RANK},
                                            {"device", " __smelt_rank __smelt_rank __smelt_rank"},
@@ -84,14 +85,14 @@ bool rewrite_method_qualifier(struct rewriter *r, uint32_t i) {
     if (!defaulted) rank_unqualified_siblings(r, before - 1);
     put_instead(r, i, "");
     if (token_pair(r->tokens, after, '-', '>')) {
-        /* Attributes come behind a trailing return type. */
+        /* Attributes follow a trailing return type. */
         uint32_t end = after + 2;
         while (end < r->tokens->count && end < after + FARTHEST_LOOK && !token_is(r->tokens, end, "{") &&
                !token_is(r->tokens, end, ";"))
             end = partner(r, end) > end ? partner(r, end) + 1 : end + 1;
         if (end < r->tokens->count) put_before(r, end, rank);
     } else if (after > i + 1) {
-        put_after(r, after - 1, rank); /* threadgroup const {: attributes come behind */
+        put_after(r, after - 1, rank); /* threadgroup const {: attributes follow */
     } else {
         put_instead(r, i, rank);
     }

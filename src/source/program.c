@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The declared name: the last identifier before an array bound, a default or the end. "" where there is none.
- */
+/* The declared name: the last identifier before an array bound, a default or the end. "" if there is none. */
 static const char *parameter_name(struct program *p, uint32_t first, uint32_t last) {
     uint32_t name = last;
     for (uint32_t i = first; i < last; i++) {
@@ -45,7 +44,7 @@ static void read_attribute(struct program *p, const struct attribute_use *use, s
         out->kind = PARAMETER_ATTRIBUTE;
         out->attribute = attribute->name;
     } else if (token_is(&p->input, use->name, "maybe_unused") || token_is(&p->input, use->name, "access")) {
-        return; /* access(read) says what the kernel does with a buffer anyway */
+        return; /* access(read) only repeats how the kernel uses a buffer */
     } else {
         out->kind = PARAMETER_UNSUPPORTED;
         out->attribute = tokens_text(&p->input, use->name, use->name + 1, &p->arena);
@@ -53,7 +52,8 @@ static void read_attribute(struct program *p, const struct attribute_use *use, s
     *bound = true;
 }
 
-/* Buffers and threadgroup memory without an index take the next one, as in Metal: `past` behind `base`. */
+/* Buffers and threadgroup memory without an index take the next one, as in Metal: `past` is one more than
+ * `base`. */
 struct numbering {
     const char *base;
     int past;
@@ -104,7 +104,7 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
     return out;
 }
 
-/* The parameters of a kernel, shared by all its instantiations. */
+/* The parameters of a kernel, common to all its instantiations. */
 static void read_parameters(struct program *p, struct kernel_site *site, struct entry *entry) {
     entry->parameters = site->parameters;
     entry->parameter_count = site->parameter_count;
@@ -137,8 +137,9 @@ static const char *last_part(const char *name) {
     return colon ? colon + 1 : name;
 }
 
-/* The definition an instantiation names: the same qualified name, else the same last part; among overloads
- * one whose template takes that many arguments, and with as many parameters where they are listed. */
+/* The definition that an instantiation names: with the same qualified name, otherwise with the same last
+ * part. Among overloads, one whose template takes that many arguments, and with as many parameters if they
+ * are listed. */
 static struct kernel_site *definition_of(const struct structure *s, const struct instantiation_site *wanted) {
     struct kernel_site *best = NULL;
     int best_score = -1;
@@ -250,7 +251,7 @@ static smelt_status find_entries(struct program *p, const struct structure *s) {
     return SMELT_OK;
 }
 
-/* __asm("air.simdgroup_async_copy_1d.p3i8.p1i8"); some write "\\01air.…". */
+/* __asm("air.simdgroup_async_copy_1d.p3i8.p1i8"); also written as "\\01air.…". */
 static bool has_air_labels(const struct tokens *tokens) {
     for (uint32_t i = 2; i < tokens->count; i++) {
         const struct token *token = &tokens->items[i];
@@ -301,7 +302,7 @@ static const char *binding_kind(enum parameter_kind kind) {
                                            : "__SMELT_BIND_ATTRIBUTE";
 }
 
-/* "a::b::" opens as `namespace a::b {`. */
+/* Opens "a::b::" as `namespace a::b {`. */
 static void open_namespace(const char *scope, struct text *text) {
     size_t length = strlen(scope);
     if (length) text_addf(text, "namespace %.*s {\n", (int)(length - 2), scope);
@@ -311,13 +312,13 @@ static void close_namespace(const char *scope, struct text *text) {
     if (*scope) text_add(text, "}\n");
 }
 
-/* clang's messages about the lines that follow belong to a token of the source: see diagnostic.c. */
+/* clang's messages about the lines that follow refer to a token of the source: see diagnostic.c. */
 static void place_at(const struct program *program, uint32_t token, struct text *text) {
     text_addf(text, "#line 1 \"<at %u>\"\n", program->input.items[token].start);
 }
 
-/* Which arguments there are, by the function constants that guard them: read by
- * src/compiler/passes/bindings.c. */
+/* Which arguments exist, by the function constants that guard them: read by src/compiler/passes/bindings.c.
+ */
 static void add_guards(const struct program *program, const struct entry *entry, struct text *text) {
     bool guarded = false;
     for (int i = 0; i < entry->parameter_count; i++) guarded |= entry->parameters[i].guard != NULL;
@@ -331,12 +332,12 @@ static void add_guards(const struct program *program, const struct entry *entry,
     text_add(text, "};\n");
 }
 
-/* Metal's argument tables have 31 places; kernels from bodies may have more arguments, and a file that has
- * them is told by number when it is run. */
+/* Metal's argument tables have 31 entries. Kernels from bodies may have more arguments; a file with more is
+ * refused by number when it runs. */
 #define MAX_INDEX 30
 #define MAX_GENERATED_INDEX 399
 
-/* For a string literal: an index can be any expression. */
+/* The text within a string literal, since an index can be any expression. */
 static const char *quotable(const char *index) {
     return strpbrk(index, "\"\\\n") ? "…" : index;
 }
@@ -367,7 +368,8 @@ static void add_indices(const struct program *program, const struct entry *entry
 
 /* The function itself: __smelt_function is its address. */
 static void add_function(const struct program *program, const struct entry *entry, struct text *text) {
-    /* A kernel outside namespaces may be called like a function of metal's that a using-directive shows. */
+    /* A kernel outside namespaces may have the name of a metal function that a using-directive makes visible.
+     */
     const char *global = *entry->scope || *entry->expression == ':' ? "" : "::";
     place_at(program, entry->token, text);
     if (entry->types) {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Words that are always the construct. */
+/* Words that always are the construct. */
 static const struct word {
     const char *word, *message;
 } words[] = {
@@ -18,7 +18,7 @@ static const struct word {
     {"typeid", "'typeid' is not supported in Metal"},
 };
 
-/* Behind . -> or :: a word is a name of someone's. */
+/* After . -> or :: a word is the user's name. */
 static bool is_member(const struct tokens *t, uint32_t i) {
     return i && (token_is(t, i - 1, ".") || token_pair(t, i - 2, '-', '>') || token_pair(t, i - 2, ':', ':'));
 }
@@ -34,7 +34,7 @@ static const char *refused_word(const struct tokens *t, uint32_t i) {
     return NULL;
 }
 
-/* A `static` in a function: its declaration must say that it never changes. */
+/* A `static` in a function that is neither constant nor in threadgroup memory. */
 static bool is_static_variable(const struct tokens *t, uint32_t i) {
     static const char *const fixed[] = {"const", "constexpr", "constant", "threadgroup", NULL};
     uint32_t first = i;
@@ -47,7 +47,7 @@ static bool is_static_variable(const struct tokens *t, uint32_t i) {
     return true;
 }
 
-/* asm("…") as a statement or a declaration, not the label of one. */
+/* asm("…") as a statement or a declaration, not as a label. */
 static bool is_assembly(const struct tokens *t, uint32_t i, bool in_function) {
     static const char *const following[] = {"(",      "volatile", "__volatile__", "__volatile", "goto",
                                             "inline", "__inline", "__inline__",   NULL};
@@ -60,7 +60,7 @@ static bool is_assembly(const struct tokens *t, uint32_t i, bool in_function) {
     return word && begins_here && token_is_one_of(t, i + 1, following);
 }
 
-/* The number of #line or a line marker must be one that clang counts lines in. */
+/* The number of #line or of a line marker must be within clang's range. */
 static bool is_beyond_lines(const struct tokens *t, uint32_t i) {
     const struct token *token = &t->items[i];
     if (token->kind != TOKEN_DIRECTIVE || !directive_is_line(t, token)) return false;

@@ -38,7 +38,7 @@ uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t las
             i = list;
             continue;
         }
-        /* A type is followed by its arguments or by a name; a name is not. */
+        /* A type is followed by its arguments or by a name; a name by neither. */
         bool type = token_is(tokens, i + 1, "<") || token_is_identifier(tokens, i + 1) ||
                     token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
         if (type && token_is_one_of(tokens, i, types)) return i;

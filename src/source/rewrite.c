@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What says where lines come from stays. */
+/* Directives that set lines stay. */
 static void erase(struct rewriter *r, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i < last && i < r->tokens->count; i++) {
         const struct token *token = &r->tokens->items[i];
@@ -47,8 +47,8 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
                                            {"threadgroup", "__smelt_threadgroup"},
                                            {"thread", ""}};
     if (!token_is_identifier(r->tokens, i)) return NULL;
-    /* After . -> or :: it is a name of someone's; Metal would not allow it elsewhere. In a trailing return
-     * type the type follows. */
+    /* After . -> or :: it is the user's name; Metal does not allow it elsewhere. In a trailing return type,
+     * the type follows. */
     bool arrow = token_pair(r->tokens, i - 2, '-', '>') && !token_is_identifier(r->tokens, i + 1);
     if (i && (token_is(r->tokens, i - 1, ".") || token_pair(r->tokens, i - 2, ':', ':') || arrow))
         return NULL;
@@ -57,8 +57,8 @@ static const char *address_space_macro(const struct rewriter *r, uint32_t i) {
     return NULL;
 }
 
-/* Whether a declaration from its type on declares a pointer or reference (then the address space is the
- * pointee's). *stop is the token behind the first declarator's name. */
+/* Whether a declaration, from its type on, declares a pointer or reference, so that the address space is the
+ * pointee's. *stop is the token after the first declarator's name. */
 static bool declares_pointer(const struct rewriter *r, uint32_t i, uint32_t *stop) {
     uint32_t end = r->tokens->count - i > FARTHEST_LOOK ? i + FARTHEST_LOOK : r->tokens->count;
     for (; i < end; i++) {
@@ -94,8 +94,8 @@ static bool starts_statement(const struct rewriter *r, uint32_t i) {
            r->tokens->items[i - 1].kind == TOKEN_DIRECTIVE;
 }
 
-/* The first token of the statement that token `i` is in the declaration specifiers of; `i` itself where
- * something else than a type stands in between. */
+/* The first token of the statement whose declaration specifiers contain token `i`; `i` itself if anything
+ * except a type is between them. */
 static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *already_static) {
     uint32_t first = i, lowest = i > FARTHEST_LOOK ? i - FARTHEST_LOOK : 0;
     while (first > lowest && !starts_statement(r, first)) {
@@ -157,9 +157,8 @@ static void rewrite_address_space(struct rewriter *r, uint32_t i, const char *ma
     put_instead(r, i, macro);
 }
 
-/* 1.5h → 1.5f16, 1.5bf → ((bfloat)1.5f): suffixes of Metal's on a decimal or a hexadecimal real number. One
- * without a suffix is a float: 1.5 → 1.5f. (clang has a mode for that, but forgets it when it instantiates
- * templates.) */
+/* 1.5h → 1.5f16, 1.5bf → ((bfloat)1.5f): Metal's suffixes of decimal and hexadecimal real numbers. A number
+ * without a suffix is a float: 1.5 → 1.5f. (clang's mode for this is lost when it instantiates templates.) */
 static void rewrite_number(struct rewriter *r, uint32_t i) {
     const struct token *token = &r->tokens->items[i];
     const char *digits = r->tokens->text + token->start;
@@ -194,7 +193,7 @@ static bool is_digits(const char *text) {
     return digits > 0 && text[digits] == 0;
 }
 
-/* Behind the statement: smelt_constant_type_<index>_<k>, an integer that says what type the constant has. */
+/* After the statement: smelt_constant_type_<index>_<k>, an integer with the type of the constant. */
 static void add_constant_type(struct rewriter *r, uint32_t list, const char *index, const char *name) {
     uint32_t end = list;
     while (end < r->tokens->count && end < list + LONGEST_CONSTANT && !token_is(r->tokens, end, ";")) end++;
@@ -209,7 +208,7 @@ static void add_constant_type(struct rewriter *r, uint32_t list, const char *ind
 
 #define MAX_CONSTANT_INDEX 65535
 
-/* Before everything else that is put there. */
+/* Before everything else inserted there. */
 static void check_constant_index(struct rewriter *r, uint32_t first, const char *index, const char *name) {
     if (is_digits(index) && strlen(index) < 5) return;
     put_before(r, first,
@@ -220,9 +219,9 @@ static void check_constant_index(struct rewriter *r, uint32_t first, const char 
                             MAX_CONSTANT_INDEX));
 }
 
-/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol that src/compiler/ gives its
- * value: "smelt_constant_<index> <name>". An index that is an expression is evaluated by clang, into the
- * integer smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
+/* constant T x [[function_constant(3)]]; becomes a declaration of the symbol "smelt_constant_<index> <name>",
+ * which src/compiler/ gives its value. If the index is an expression, clang evaluates it into the integer
+ * smelt_constant_index_<k>, and the symbol is "smelt_constant_#<k> <name>". */
 static void rewrite_function_constant(struct rewriter *r, uint32_t list, const struct attribute_use *use) {
     uint32_t first = list, lowest = list > LONGEST_CONSTANT ? list - LONGEST_CONSTANT : 0;
     while (first > lowest && !starts_statement(r, first)) first--;
@@ -268,8 +267,8 @@ static uint32_t rewrite_attribute_list(struct rewriter *r, uint32_t list, uint32
     return end;
 }
 
-/* A `return` in a kernel: whatever it evaluates comes first, then the thread is gone. In a function that the
- * kernel calls it may be, too: src/compiler/passes/returns.c finds out. */
+/* A `return` in a kernel evaluates its operand, and then ends the thread. One in a function that the kernel
+ * calls may do so, too: src/compiler/passes/returns.c decides. */
 static void rewrite_return(struct rewriter *r, uint32_t i) {
     bool kernel = scope_of(r, i) == SCOPE_KERNEL;
     if (token_is(r->tokens, i + 1, ";")) {
@@ -291,7 +290,7 @@ static void rewrite_return(struct rewriter *r, uint32_t i) {
     put_instead(r, end, "); __smelt_thread_return(); return; } while (0);");
 }
 
-/* Whether the token at `last` is the name of a bit-field anywhere: no reference can be bound to one. */
+/* Whether the token at `last` is the name of any bit-field: no reference can be bound to one. */
 static bool is_bit_field(const struct rewriter *r, uint32_t last) {
     const struct token *token = &r->tokens->items[last];
     for (int i = 0; i < r->structure->bit_field_count; i++) {
@@ -314,15 +313,15 @@ static void rewrite_conditional(struct rewriter *r, uint32_t i) {
     }
 }
 
-/* A run of literals; returns its last token. */
+/* Rewrites a run of literals; returns its last token. */
 static uint32_t rewrite_literal(struct rewriter *r, uint32_t i, uint32_t last) {
     put_before(r, i, "__smelt_text(");
     put_after(r, last, ")");
     return last;
 }
 
-/* The last token of `coherent` or `coherent(device)`, a qualifier beside an address space; NO_PLACE where the
- * word is somebody's name. */
+/* The last token of `coherent` or `coherent(device)`, a qualifier next to an address space; NO_PLACE if the
+ * word is the user's name. */
 static uint32_t coherent_end(const struct rewriter *r, uint32_t i) {
     if (!token_is(r->tokens, i, "coherent")) return NO_PLACE;
     bool scoped = token_is(r->tokens, i + 1, "(") && partner(r, i + 1) == i + 3 &&
@@ -366,8 +365,8 @@ static void rewrite_tokens(struct rewriter *r) {
     }
 }
 
-/* Whether a parameter is something that no entry can bind, as a texture: such a kernel is left out, so that
- * the others of its file compile. */
+/* Whether no entry can bind a parameter, such as a texture: the kernel is left out, so that the others in the
+ * file compile. */
 static bool has_unsupported_parameter(const struct rewriter *r, const struct kernel_site *site) {
     for (uint32_t i = site->open; i < site->close; i++) {
         uint32_t list = attribute_list_end(r->tokens, i), cursor = 0;
@@ -378,7 +377,7 @@ static bool has_unsupported_parameter(const struct rewriter *r, const struct ker
     return resource_type(r->tokens, site->open + 1, site->close) != NO_PLACE;
 }
 
-/* `kernel` or [[kernel]] becomes `inline`: clang then makes code only for the kernel that is asked for. */
+/* `kernel` or [[kernel]] becomes `inline`: clang then generates code only for the requested kernel. */
 static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *site) {
     const char *instead = site->is_template ? "" : "inline";
     for (uint32_t i = site->start; i < site->open; i++) {
@@ -392,7 +391,7 @@ static void rewrite_kernel_word(struct rewriter *r, const struct kernel_site *si
     }
 }
 
-/* The rewritten tokens [first, last) on one line, without defaults of parameters. NULL: no memory. */
+/* The rewritten tokens [first, last) on one line, without default arguments. NULL: out of memory. */
 static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint32_t last) {
     struct text list = {0};
     bool in_default = false;
@@ -408,7 +407,7 @@ static const char *rewritten_list(const struct rewriter *r, uint32_t first, uint
             text_add(&list, change->instead);
         else
             text_append(&list, r->tokens->text + token->start, token->length);
-        /* Tokens that touch, as ::, stay together. */
+        /* Adjacent tokens, as in ::, stay together. */
         if (i + 1 < last && r->tokens->items[i + 1].start > token->start + token->length)
             text_add(&list, " ");
     }
@@ -428,8 +427,8 @@ static bool has_lambda(const struct rewriter *r, const struct method_site *metho
     return false;
 }
 
-/* In a method every member lies in the default address space: `this` leads to it. A method that returns a
- * pointer or reference into its object's space says so at its returns. */
+/* In a method, every member is in the default address space, which `this` points to. A method that returns a
+ * pointer or reference into its object's space states this at its returns. */
 static void rewrite_methods(struct rewriter *r) {
     for (int m = 0; m < r->structure->method_count; m++) {
         const struct method_site *method = &r->structure->methods[m];

@@ -4,7 +4,7 @@
 #include "source/balance.h"
 #include "source/token.h"
 
-/* Identifiers count wherever they occur, header included: a superfluous parameter is harmless. */
+/* Identifiers count wherever they occur, including the header: an unused parameter is harmless. */
 struct words {
     struct tokens body, header;
 };

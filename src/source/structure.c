@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More arguments than any list has. */
+/* Larger than the length of any argument list. */
 #define ANY_NUMBER 10000
 
 struct finder {
     const struct tokens *tokens;
     struct arena *arena;
     struct structure *out;
-    int depth; /* of scopes within scopes */
+    int depth; /* depth of nested scopes */
 };
 
-/* clang refuses brackets nested deeper than 256; what lies deeper is left as it stands. */
+/* clang refuses brackets nested deeper than 256; deeper scopes are unchanged. */
 #define DEEPEST_SCOPE 256
 
 char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, struct arena *arena) {
@@ -28,7 +28,7 @@ char *tokens_text(const struct tokens *tokens, uint32_t first, uint32_t last, st
     }
     arena->failed |= joined.failed;
     char *copy = arena_copy(arena, text_string(&joined), joined.length);
-    /* A literal may hold a hidden line end. */
+    /* A literal may contain an escaped line end. */
     for (char *c = copy; c && *c; c++)
         if (*c == '\n') *c = ' ';
     text_free(&joined);
@@ -60,7 +60,7 @@ static void mark(struct finder *f, uint32_t first, uint32_t last, enum scope sco
     if (last > first) memset(f->out->scopes + first, scope, last - first);
 }
 
-/* Past the > that closes the < at `open`; just past the < if nothing does. */
+/* The token after the > that closes the < at `open`; if there is none, the token after the <. */
 static uint32_t angle_end(const struct finder *f, uint32_t open, uint32_t end) {
     uint32_t close = tokens_angle_end(f->tokens, open, end);
     return close ? close : open + 1;
@@ -74,7 +74,7 @@ static uint32_t statement_end(const struct finder *f, uint32_t from, uint32_t en
     return end;
 }
 
-/* Words before a parenthesis that do not name a function. */
+/* Words before a parenthesis that are not the name of a function. */
 static bool names_no_function(const struct finder *f, uint32_t i) {
     static const char *const words[] = {"alignas", "decltype", "__attribute__", "noexcept", "explicit",
                                         "sizeof",  "requires", "__declspec",    "asm",      "__asm__",
@@ -208,7 +208,7 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
         } else if (is_class_word(f, i) && !d.open && !d.class_word && !initialised) {
             d.class_word = i;
         } else if (token_is(f->tokens, i, "operator")) {
-            /* Its symbol may be () or []: step over it. */
+            /* Its symbol may be () or []: skips it. */
             i++;
             while (i + 1 < end && !token_is(f->tokens, i + 1, "(") && !token_is(f->tokens, i + 1, ";")) i++;
             after_operator = true;
@@ -237,7 +237,7 @@ static struct declaration read_declaration(const struct finder *f, uint32_t star
             }
             d.brace = i;
             d.end = partner(f, i);
-            /* A class may declare variables behind its body. */
+            /* A class may declare variables after its body. */
             if (!d.open) d.end = statement_end(f, d.end, end);
             return d;
         }
@@ -267,20 +267,20 @@ static struct instantiation_site *add_instantiation(struct finder *f) {
     return &instantiations[f->out->instantiation_count++];
 }
 
-/* Stages that are not compute: their functions are left out. */
+/* Stages other than compute: their functions are left out. */
 static bool is_graphics_word(const struct finder *f, uint32_t i, bool attribute) {
     return token_is(f->tokens, i, "vertex") || token_is(f->tokens, i, "fragment") ||
            (attribute && (token_is(f->tokens, i, "mesh") || token_is(f->tokens, i, "object") ||
                           token_is(f->tokens, i, "intersection")));
 }
 
-/* The attributes that stand before a function's name, and the keyword `kernel`. */
+/* The attributes before a function's name, and the keyword `kernel`. */
 static bool read_kernel_attributes(struct finder *f, const struct declaration *d, struct kernel_site *site) {
     bool kernel = false;
     for (uint32_t i = d->start; i < d->open; i++) {
         uint32_t list = attribute_list_end(f->tokens, i);
         if (!list) {
-            /* `kernel` is a keyword of Metal; anywhere before the name it can be nothing else. */
+            /* `kernel` is a keyword in Metal: anywhere before the name, it has only this meaning. */
             if (token_is(f->tokens, i, "kernel") && i + 1 < d->open) kernel = true;
             if (is_graphics_word(f, i, false) && i + 1 < d->open) {
                 site->graphics = true;
@@ -310,8 +310,8 @@ static bool read_kernel_attributes(struct finder *f, const struct declaration *d
     return kernel || site->graphics;
 }
 
-/* Things separated by commas in [first, last), template lists and brackets skipped; those with a default or
- * a pack (`…`) are counted in *optional, a pack as many. */
+/* Items separated by commas in [first, last), skipping template lists and brackets. Items with a default, and
+ * packs (`…`), are counted in *optional; a pack counts as ANY_NUMBER. */
 static int count_list(const struct finder *f, uint32_t first, uint32_t last, int *optional) {
     int count = first < last;
     bool counted = false;
@@ -339,7 +339,7 @@ static void read_template_head(const struct finder *f, const struct declaration 
     int optional = 0, count = close ? count_list(f, open + 1, close - 1, &optional) : 0;
     site->is_template = true;
     site->most_arguments = optional >= ANY_NUMBER ? ANY_NUMBER : count;
-    /* Arguments may also be deduced where the instantiation repeats the parameters. */
+    /* Arguments may also be deduced if the instantiation repeats the parameters. */
     site->least_arguments = optional >= ANY_NUMBER ? count - 1 : count - optional;
 }
 
@@ -361,7 +361,7 @@ static uint32_t name_before(const struct finder *f, uint32_t open) {
     return open - 1;
 }
 
-/* What may stand before the type that a function returns. */
+/* Words that may precede the return type of a function. */
 static bool is_function_specifier(const struct finder *f, uint32_t i) {
     static const char *const words[] = {"inline", "constexpr", "static", "explicit", "friend", NULL};
     return token_is_one_of(f->tokens, i, words);
@@ -520,7 +520,7 @@ static void scan_instantiation(struct finder *f, uint32_t start, uint32_t end, c
     site->host_name = host_name ? host_name : site->name;
 }
 
-/* Words of declarations that are no variables, or whose variables have a place. */
+/* Words of declarations that do not declare variables, or whose variables are in a stated address space. */
 static bool names_no_variable(const struct finder *f, uint32_t i) {
     static const char *const words[] = {"constant", "threadgroup", "device",  "sampler",  "operator",
                                         "friend",   "template",    "concept", "requires", "asm",
@@ -533,7 +533,7 @@ static bool is_specifier(const struct finder *f, uint32_t i) {
     return token_is_one_of(f->tokens, i, words);
 }
 
-/* `static const T<4> name = …`, `int name[2];`: the simple forms, so that nothing else is taken for one. */
+/* `static const T<4> name = …`, `int name[2];`: simple forms only, to avoid false matches. */
 static void note_variable(struct finder *f, const struct declaration *d) {
     if (f->out->loose_variable || d->is_template || d->open || d->class_word) return;
     uint32_t name = 0;
@@ -623,7 +623,7 @@ static struct named named_at(const struct finder *f, uint32_t i) {
     return (struct named){f->tokens->text + token->start, token->length, i};
 }
 
-/* Which kernels share their name with another function: a kernel, or a helper. */
+/* Kernels that share their name with another function: a kernel or a helper. */
 static void note_overloads(struct finder *f) {
     size_t count = (size_t)f->out->function_count;
     struct named *names = arena_alloc(f->arena, (count + 1) * sizeof *names);

@@ -11,7 +11,7 @@ static bool identifier_part(char c) {
     return identifier_start(c) || isdigit((unsigned char)c);
 }
 
-/* Bytes of a backslash and the line end it hides, or 0. */
+/* The bytes of a backslash and the line end that it escapes, or 0. */
 static size_t splice(const char *text, size_t length, size_t at) {
     if (at + 1 < length && text[at] == '\\' && text[at + 1] == '\n') return 2;
     if (at + 2 < length && text[at] == '\\' && text[at + 1] == '\r' && text[at + 2] == '\n') return 3;
@@ -26,14 +26,14 @@ static size_t line_comment_end(const char *text, size_t length, size_t at) {
     return at;
 }
 
-/* Behind the comment that starts at `at`; *closed false where the text ends first. */
+/* The position after the comment that starts at `at`; *closed is false if the text ends first. */
 static size_t block_comment_end(const char *text, size_t length, size_t at, bool *closed) {
     const char *end = at + 2 < length ? memmem(text + at + 2, length - at - 2, "*/", 2) : NULL;
     *closed = end != NULL;
     return end ? (size_t)(end - text) + 2 : length;
 }
 
-/* Behind the closing quote; at the end of the line where there is none. */
+/* The position after the closing quote, or the end of the line if there is none. */
 static size_t quoted_end(const char *text, size_t length, size_t at, char quote, bool *closed) {
     for (at++; at < length && text[at] != quote && text[at] != '\n'; at++)
         if (text[at] == '\\' && at + 1 < length) at += splice(text, length, at) == 3 ? 2 : 1;
@@ -41,8 +41,7 @@ static size_t quoted_end(const char *text, size_t length, size_t at, char quote,
     return *closed ? at + 1 : at < length ? at : length;
 }
 
-/* The end of a preprocessor line: a hidden line end continues it, and so does a comment over several lines.
- */
+/* The end of a preprocessor line, continued by escaped line ends and by comments over several lines. */
 static size_t directive_end(const char *text, size_t length, size_t at) {
     bool closed;
     while (at < length && text[at] != '\n') {
@@ -61,7 +60,7 @@ static size_t directive_end(const char *text, size_t length, size_t at) {
     return at;
 }
 
-/* R"tag( … )tag" from the quote on. */
+/* R"tag( … )tag", from the quote on. */
 static size_t raw_string_end(const char *text, size_t length, size_t quote, bool *closed) {
     size_t open = quote + 1;
     while (open < length && text[open] != '(' && open - quote <= 17) open++;
@@ -74,7 +73,7 @@ static size_t raw_string_end(const char *text, size_t length, size_t quote, bool
     return length;
 }
 
-/* A pp-number: digits, letters, dots, and signs behind an exponent letter. */
+/* A pp-number: digits, letters, dots, and signs after an exponent letter. */
 static size_t number_end(const char *text, size_t length, size_t at) {
     for (at++; at < length; at++) {
         char before = text[at - 1];
@@ -134,8 +133,8 @@ static void match_brackets(struct tokens *tokens, uint32_t *stack) {
             stack[depth++] = i;
         } else if (c && strchr(")]}", c)) {
             char open = c == ')' ? '(' : c == ']' ? '[' : '{';
-            /* A closer that does not fit its opener leaves brackets in between unmatched; clang will
-             * complain. */
+            /* A closing bracket that does not match its opener leaves the brackets in between unmatched;
+             * clang reports them. */
             uint32_t d = depth;
             while (d > 0 && tokens->text[tokens->items[stack[d - 1]].start] != open) d--;
             if (d == 0) continue;
@@ -260,7 +259,7 @@ uint32_t tokens_angle_end(const struct tokens *tokens, uint32_t open, uint32_t e
     return 0;
 }
 
-/* Whether the text of a directive has the word: macros may bring it into the code. */
+/* Whether the text of a directive contains the word, which macros may bring into the code. */
 static bool directive_contains(const char *text, size_t length, const char *word) {
     size_t word_length = strlen(word);
     for (size_t at = 0; at < length;) {
