@@ -96,6 +96,10 @@ bool flow_loop_within(const struct flow *flow, int loop, int outer) {
     return loop == outer;
 }
 
+bool flow_block_within(const struct flow *flow, int block, int loop) {
+    return flow_loop_within(flow, block < 0 ? -1 : flow->blocks[block].loop, loop);
+}
+
 /* Headers in reverse post-order come before the headers inside their loops, so outer loops come first and an
  * inner loop simply overwrites the membership of its blocks. */
 static bool find_loops(struct flow *flow, struct arena *arena) {

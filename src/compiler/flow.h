@@ -40,6 +40,8 @@ bool flow_dominates(const struct flow *flow, int above, int below);
 
 /* Whether `loop` is `outer` or lies in it; -1 is the function. */
 bool flow_loop_within(const struct flow *flow, int loop, int outer);
+/* Whether a block lies in `loop`; block -1, which is not reachable, lies in none. */
+bool flow_block_within(const struct flow *flow, int block, int loop);
 
 /* Backwards: a property of a block also holds for all blocks from which control can reach it. */
 void flow_spread(const struct flow *flow, bool *holds);

@@ -30,15 +30,10 @@ static void find_waits(const struct flow *flow, bool *waits) {
     }
 }
 
-static bool lies_in(const struct flow *flow, int loop, int outer) {
-    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
 /* The level at the end of a block, or after the loops that the edge from it leaves. */
 static int level_behind(const struct flow *flow, const int *level, const int *behind, int from, int to) {
     int loop = flow->blocks[from].loop, most = level[from];
-    for (; loop >= 0 && !lies_in(flow, flow->blocks[to].loop, loop); loop = flow->loops[loop].parent)
+    for (; loop >= 0 && !flow_block_within(flow, to, loop); loop = flow->loops[loop].parent)
         if (behind[loop] > most) most = behind[loop];
     return most;
 }

@@ -17,18 +17,12 @@ static LLVMValueRef decided_by(LLVMValueRef terminator) {
     return LLVMGetOperand(terminator, 0);
 }
 
-static bool lies_in(const struct flow *flow, int block, int outer) {
-    int loop = block < 0 ? -1 : flow->blocks[block].loop;
-    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
 /* Whether all threads that enter the loop leave it in the same round. */
 static bool is_left_together(const struct flow *flow, int loop, const struct assumed *assumed, int depth) {
     for (int to = 0; to < flow->block_count; to++)
         for (int p = 0; p < flow->blocks[to].predecessor_count; p++) {
             int from = flow->blocks[to].predecessors[p];
-            if (lies_in(flow, to, loop) || !lies_in(flow, from, loop)) continue;
+            if (flow_block_within(flow, to, loop) || !flow_block_within(flow, from, loop)) continue;
             LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[from].block);
             if (!is_uniform(flow, decided_by(end), assumed, depth)) return false;
         }
@@ -43,7 +37,7 @@ static bool is_uniform_at(const struct flow *flow, LLVMValueRef value, LLVMBasic
     int block = flow_index(flow, LLVMGetInstructionParent(value));
     int loop = block < 0 ? -1 : flow->blocks[block].loop;
     int at = loop < 0 ? -1 : flow_index(flow, place);
-    for (; loop >= 0 && !lies_in(flow, at, loop); loop = flow->loops[loop].parent)
+    for (; loop >= 0 && !flow_block_within(flow, at, loop); loop = flow->loops[loop].parent)
         if (depth < 1 || !is_left_together(flow, loop, assumed, depth - 1)) return false;
     return true;
 }
@@ -87,7 +81,7 @@ static LLVMValueRef one_incoming(const struct flow *flow, LLVMValueRef phi, int 
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
         LLVMValueRef value = LLVMGetIncomingValue(phi, i);
         int from = flow_index(flow, LLVMGetIncomingBlock(phi, i));
-        if (from < 0 || lies_in(flow, from, loop) != inside) continue;
+        if (from < 0 || flow_block_within(flow, from, loop) != inside) continue;
         if (one && one != value) return NULL;
         one = value;
     }

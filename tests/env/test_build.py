@@ -39,6 +39,10 @@ template <typename T> kernel void count(device T *c [[buffer(2)]], uint i [[thre
 template [[host_name("count_f")]] kernel void count<float>(device float *, uint);
 template [[host_name("count_h")]] kernel void count<half>(device half *, uint);
 """
+# LLVM prints such strings in the order of their addresses.
+STRINGS = """constant char *const names[] = {"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"};
+kernel void spell(device char *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { out[i] = names[i % 10][i % 3]; }
+"""
 NAMES = ["add", "turn", "part_sums", "count_f", "count_h"]
 # What is wrong here is wrong in instantiations only: an error that clang finds in the text itself is every entry's.
 BAD = """template <typename T> kernel void set(device float *x [[buffer(0)]]) { x[0] = T::value; }
@@ -298,6 +302,9 @@ def test_the_same_build_gives_the_same_bytes(scratch):
               built(scratch, FILE, targets, "third", folder=scratch.out, SMELT_CACHE_DIR=os.path.join(scratch.path, "third"))}
     for how, path in others.items():
         expect(contents(path) == contents(first), f"a build {how} gives other bytes")
+    strings = [built(scratch, STRINGS, targets, f"strings {folder}", SMELT_CACHE_DIR=os.path.join(scratch.path, folder))
+               for folder in ("one", "other", "third")]
+    expect(len(set(map(contents, strings))) == 1, "three builds of a table of strings give different bytes")
     done, uncached = build(scratch, FILE, ("--entry", "turn", *targets), "fourth", SMELT_CACHE_DIR="/proc/no cache")
     expect_equal(done.returncode, 0, "exit status without a cache")
     cached = built(scratch, FILE, ("--entry", "turn", *targets), "fifth", SMELT_CACHE_DIR=one)

@@ -22,12 +22,6 @@ static bool brings_lanes_together(LLVMBasicBlockRef block) {
     return false;
 }
 
-static bool lies_in(const struct flow *flow, int block, int outer) {
-    int loop = block < 0 ? -1 : flow->blocks[block].loop;
-    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
 /* ---- Whether some lanes of a round perform what others do not. */
 
 /* By block of the loop: */
@@ -47,7 +41,7 @@ static void add(struct deciding *d, int block) {
 }
 
 static bool is_back_edge(const struct deciding *d, int from, int to) {
-    return to == d->flow->loops[d->loop].header && lies_in(d->flow, from, d->loop);
+    return to == d->flow->loops[d->loop].header && flow_block_within(d->flow, from, d->loop);
 }
 
 /* Marks the blocks from which the loop's header can be reached without passing `block`. */
@@ -61,7 +55,7 @@ static void find_misses(struct deciding *d, int block) {
         for (int i = flow->block_count - 1; i > l->header; i--)
             for (int p = 0; d->misses[i] && p < flow->blocks[i].predecessor_count; p++) {
                 int from = flow->blocks[i].predecessors[p];
-                if (from == block || d->misses[from] || !lies_in(flow, from, d->loop)) continue;
+                if (from == block || d->misses[from] || !flow_block_within(flow, from, d->loop)) continue;
                 d->misses[from] = changed = true;
             }
     }
@@ -75,13 +69,13 @@ static bool add_deciding(struct deciding *d, int block) {
     memset(d->comes, 0, (size_t)flow->block_count);
     memset(d->passes, 0, (size_t)flow->block_count);
     for (int i = 0; i < flow->block_count; i++)
-        for (int p = 0; lies_in(flow, i, d->loop) && p < flow->blocks[i].predecessor_count; p++) {
+        for (int p = 0; flow_block_within(flow, i, d->loop) && p < flow->blocks[i].predecessor_count; p++) {
             int from = flow->blocks[i].predecessors[p];
             bool misses = is_back_edge(d, from, i) || d->misses[i];
             *(misses ? &d->passes[from] : &d->comes[from]) = true;
         }
     for (int i = 0; i < flow->block_count; i++) {
-        if (i == block || !d->comes[i] || !d->passes[i] || !lies_in(flow, i, d->loop)) continue;
+        if (i == block || !d->comes[i] || !d->passes[i] || !flow_block_within(flow, i, d->loop)) continue;
         if (uniform_splits_threads(flow, LLVMGetBasicBlockTerminator(flow->blocks[i].block))) return true;
         add(d, i);
     }
@@ -93,7 +87,7 @@ static bool list_functions(struct deciding *d) {
     memset(d->listed, 0, (size_t)flow->block_count);
     d->count = 0;
     for (int i = 0; i < flow->block_count; i++)
-        if (lies_in(flow, i, d->loop) && brings_lanes_together(flow->blocks[i].block)) add(d, i);
+        if (flow_block_within(flow, i, d->loop) && brings_lanes_together(flow->blocks[i].block)) add(d, i);
     return d->count > 0;
 }
 
@@ -111,7 +105,7 @@ static bool may_lose_functions(struct deciding *d) {
 static bool is_exit(const struct flow *flow, int loop, LLVMValueRef end) {
     unsigned leave = 0, count = LLVMGetNumSuccessors(end);
     for (unsigned s = 0; s < count; s++)
-        leave += !lies_in(flow, flow_index(flow, LLVMGetSuccessor(end, s)), loop);
+        leave += !flow_block_within(flow, flow_index(flow, LLVMGetSuccessor(end, s)), loop);
     return leave > 0 && leave < count && uniform_splits_threads(flow, end);
 }
 
@@ -147,7 +141,7 @@ static bool is_branch(LLVMValueRef end) {
 
 static bool is_held_exit(const struct flow *flow, int loop, int block) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[block].block);
-    return lies_in(flow, block, loop) && is_branch(end) && is_exit(flow, loop, end);
+    return flow_block_within(flow, block, loop) && is_branch(end) && is_exit(flow, loop, end);
 }
 
 static bool has_exit(const struct flow *flow, int loop) {

@@ -175,11 +175,6 @@ static bool pass(struct way *w, LLVMBasicBlockRef block) {
     return w->instructions <= MOST_INSTRUCTIONS;
 }
 
-static bool lies_in(const struct flow *flow, int loop, int outer) {
-    while (loop >= 0 && loop != outer) loop = flow->loops[loop].parent;
-    return loop == outer;
-}
-
 static bool starts_loop(const struct flow *flow, int index) {
     int loop = flow->blocks[index].loop;
     return loop >= 0 && flow->loops[loop].header == index;
@@ -261,7 +256,7 @@ static bool leaves(struct way *w, LLVMBasicBlockRef from, int first) {
         from = block;
         w->target = block = next;
         int at = flow_index(w->flow, block);
-        if (is_return(block) || !lies_in(w->flow, w->flow->blocks[at].loop, loop)) return asked;
+        if (is_return(block) || !flow_block_within(w->flow, at, loop)) return asked;
         if (w->phases->waits[first] && !w->phases->waits[at]) return asked;
         if (starts_loop(w->flow, at) && w->flow->blocks[at].loop != loop) return false;
     }

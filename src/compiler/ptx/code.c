@@ -99,6 +99,7 @@ smelt_status pass_ptx_code(struct unit *unit) {
     LLVMMemoryBufferRef buffer = NULL;
     char *message = NULL;
     declare_kernel(unit);
+    TRY(ptx_order_globals(unit));
     TRY(open_machine(unit, &machine));
     smelt_status status = SMELT_OK;
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, unit->module, LLVMAssemblyFile, &message, &buffer)) {

@@ -52,6 +52,8 @@ smelt_status pass_ptx_align(struct unit *unit);
 smelt_status pass_ptx_convert(struct unit *unit);
 /* zero_signs.c — choices between floats keep the sign of zero. Last, before code.c. */
 smelt_status pass_ptx_zero_signs(struct unit *unit);
+/* globals.c — variables in an order in which LLVM prints them as they stand. */
+smelt_status ptx_order_globals(struct unit *unit);
 /* narrow.c — adds the PTX to `out`; 16-bit operations that the assembler gets wrong become 32-bit ones. */
 struct text;
 void ptx_widen_narrow(struct text *out, const char *ptx);
