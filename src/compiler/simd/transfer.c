@@ -21,7 +21,8 @@ static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int 
             value >>= c;
             break;
         case LLVMOr:
-            value = (value | c) - c; /* (base | x | c) - (base | c), as base and c may overlap in higher bits */
+            value =
+                (value | c) - c; /* (base | x | c) - (base | c), as base and c may overlap in higher bits */
             break;
         case LLVMXor:
             c &= (UINT64_C(1) << free_bits) - 1; /* the other bits change all lanes alike */
