@@ -3,13 +3,14 @@
 #ifndef SMELT_ABI_COMPILER_H
 #define SMELT_ABI_COMPILER_H
 
+#include "abi/compile_progress.h"
 #include "abi/image.h"
 #include "smelt/smelt.h"
 
 #include <string.h>
 
 /* Checked when the library is opened: raise it with every change here or in image.h. */
-#define COMPILER_INTERFACE 8
+#define COMPILER_INTERFACE 9
 
 enum compile_output {
     COMPILE_OBJECT,   /* fills `image` */
@@ -47,23 +48,15 @@ struct compile_request {
     uint64_t private_limit;          /* the most bytes of private arrays per thread */
     struct code_shape shape;
     enum compile_output output;
+    int progress_fd;                   /* of the file that `progress` lies in, for a child; 0: none */
+    struct compile_progress *progress; /* noted as it goes; may be NULL */
 };
-
-/* A part of the work, in times of clock_nanoseconds. */
-struct compile_stage {
-    const char *name; /* lives as long as the library is open */
-    int64_t start, end;
-};
-
-#define COMPILE_MOST_STAGES 8
 
 struct compile_result {
     struct image image;
     char *text;                     /* heap */
     struct constant_use *constants; /* heap */
     int constant_count;
-    struct compile_stage stages[COMPILE_MOST_STAGES]; /* finished ones, in order */
-    int stage_count;
     char message[1024]; /* of a failure */
 };
 

@@ -91,7 +91,7 @@ static struct reader begin(const char *bytes, size_t size) {
 
 /* A field more must be carried too: then the sum below and this number change. */
 _Static_assert(sizeof(struct compile_request) ==
-                   8 * sizeof(uint64_t) + sizeof(struct code_shape) + sizeof(uint64_t),
+                   8 * sizeof(uint64_t) + sizeof(struct code_shape) + 2 * sizeof(uint64_t),
                "compile_request has fields that are not written");
 
 static size_t count_constants(const smelt_constant *constants) {
@@ -104,6 +104,8 @@ void compile_request_write(const struct compile_request *request, struct text *b
     struct compile_request plain = *request;
     plain.bitcode = plain.after = plain.only = plain.cpu = plain.features = NULL;
     plain.constants = NULL;
+    plain.progress = NULL;
+    plain.progress_fd = 0;
     put(bytes, &expected_head, sizeof expected_head);
     put(bytes, &plain, sizeof plain);
     put_block(bytes, request->bitcode ? request->bitcode : "", request->bitcode_size);
@@ -149,12 +151,6 @@ void compile_result_write(smelt_status status, enum compile_output output,
     put(bytes, result->message, sizeof result->message);
     put_string(bytes, result->text);
     put_block(bytes, result->constants, (size_t)result->constant_count * sizeof *result->constants);
-    put_size(bytes, (uint64_t)result->stage_count);
-    for (int i = 0; i < result->stage_count; i++) {
-        put_string(bytes, result->stages[i].name);
-        put(bytes, &result->stages[i].start, sizeof result->stages[i].start);
-        put(bytes, &result->stages[i].end, sizeof result->stages[i].end);
-    }
     put_size(bytes, result->image.has_barrier);
     char *image = NULL;
     size_t size = 0;
@@ -163,25 +159,6 @@ void compile_result_write(smelt_status status, enum compile_output output,
         bytes->failed = true;
     put_block(bytes, image, size);
     free(image);
-}
-
-/* Traces keep the pointer. An unknown stage is "compile". */
-static const char *kept_name(const char *name) {
-    static const char *const names[] = {"optimise", "vectorise", "lower", "make PTX", "generate code"};
-    for (size_t i = 0; name && i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return names[i];
-    return "compile";
-}
-
-static void take_stages(struct reader *reader, struct compile_result *result) {
-    uint64_t count = take_size(reader);
-    if (count > COMPILE_MOST_STAGES) reader->bad = true;
-    for (uint64_t i = 0; i < count && !reader->bad; i++) {
-        struct compile_stage *stage = &result->stages[result->stage_count++];
-        stage->name = kept_name(take_string(reader));
-        take_into(reader, &stage->start, sizeof stage->start);
-        take_into(reader, &stage->end, sizeof stage->end);
-    }
 }
 
 static bool copy_parts(const char *text, const char *constants, size_t size, struct compile_result *result) {
@@ -203,7 +180,6 @@ bool compile_result_read(const char *bytes, size_t size, smelt_status *status,
     take_into(&reader, result->message, sizeof result->message);
     const char *text = take_string(&reader);
     const char *constants = take_block(&reader, &constants_size);
-    take_stages(&reader, result);
     result->image.has_barrier = take_size(&reader) != 0;
     const char *image = take_block(&reader, &image_size);
     result->message[sizeof result->message - 1] = 0;

@@ -25,15 +25,16 @@ extern char **environ;
 /* Input and outputs are files in memory, not pipes: nothing has to be fed or drained while the child runs, a
  * write cannot raise SIGPIPE, and a copy of a descriptor in some other fork of the host keeps nobody waiting.
  */
-enum channel { INPUT, OUTPUT, MESSAGES, EXTRA, STATUS, CHANNELS };
+enum channel { INPUT, OUTPUT, MESSAGES, EXTRA, SHARED, STATUS, CHANNELS };
 
 struct channels {
     int fd[CHANNELS]; /* -1: not there */
 };
 
+/* All but the caller's own. */
 static void close_channels(struct channels *channels) {
     for (int c = 0; c < CHANNELS; c++)
-        if (channels->fd[c] >= 0) close(channels->fd[c]);
+        if (channels->fd[c] >= 0 && c != SHARED) close(channels->fd[c]);
 }
 
 /* A file in memory with `size` bytes, to be read from its start. Its descriptor lies above those the child is
@@ -58,11 +59,12 @@ static int memory_file(const char *bytes, size_t size) {
 
 static bool open_channels(const struct process_request *request, bool with_status,
                           struct channels *channels) {
-    *channels = (struct channels){{-1, -1, -1, -1, -1}};
+    *channels = (struct channels){{-1, -1, -1, -1, -1, -1}};
     channels->fd[INPUT] = memory_file(request->input, request->input_size);
     channels->fd[OUTPUT] = memory_file(NULL, 0);
     channels->fd[MESSAGES] = memory_file(NULL, 0);
     if (request->extra) channels->fd[EXTRA] = memory_file(request->extra, request->extra_size);
+    if (request->shared > 0) channels->fd[SHARED] = request->shared;
     if (with_status) channels->fd[STATUS] = memory_file(NULL, 0);
     return channels->fd[INPUT] >= 0 && channels->fd[OUTPUT] >= 0 && channels->fd[MESSAGES] >= 0 &&
            (channels->fd[EXTRA] >= 0) == (request->extra != NULL) &&
@@ -189,10 +191,9 @@ static double seconds_of(struct timeval time) {
 }
 
 /* Runs `arguments`; sets timed_out and pipe of the result. *state is what waitpid says, -1 if the host took
- * that from us; *used is the processor time that the child and its own children took. */
+ * that from us. */
 static smelt_status run_child(const struct process_request *request, const char *const *arguments,
-                              const struct channels *channels, struct process_result *result, int *state,
-                              double *used) {
+                              const struct channels *channels, struct process_result *result, int *state) {
     pid_t child;
     int error = spawn(arguments, channels, &child);
     if (error)
@@ -217,7 +218,7 @@ static smelt_status run_child(const struct process_request *request, const char 
     while ((waited = wait4(child, state, 0, &usage)) < 0 && errno == EINTR) {
     }
     if (waited < 0) *state = -1;
-    *used = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
+    result->processor_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
     return status;
 }
 
@@ -246,7 +247,7 @@ static const char *const *watched_arguments(const struct process_request *reques
     if (request->output_bytes)
         length +=
             snprintf(script + length, 256 - (size_t)length, "ulimit -f %zu; ", request->output_bytes / 512);
-    snprintf(script + length, 256 - (size_t)length, "\"$@\" 4>&-; echo $? >&4");
+    snprintf(script + length, 256 - (size_t)length, "\"$@\" 5>&-; echo $? >&5");
     arguments[0] = "/bin/sh";
     arguments[1] = "-c";
     arguments[2] = script;
@@ -273,12 +274,11 @@ static smelt_status run_once(const struct process_request *request, bool watched
     const char *const *arguments = watched ? watched_arguments(request, script) : request->arguments;
     smelt_status status = SMELT_OK;
     int state = -1;
-    double used = 0;
     if (!arguments) return fail_out_of_memory(1);
     if (!open_channels(request, watched, &channels))
         status = fail(SMELT_ERROR_IO, "files for '%s' cannot be created: %s", request->arguments[0],
                       strerror(errno));
-    if (status == SMELT_OK) status = run_child(request, arguments, &channels, result, &state, &used);
+    if (status == SMELT_OK) status = run_child(request, arguments, &channels, result, &state);
     if (status == SMELT_OK) {
         bool beyond = false;
         result->output = collect(channels.fd[OUTPUT], request->output_bytes, &beyond);
@@ -305,7 +305,7 @@ static smelt_status run_once(const struct process_request *request, bool watched
             result->exit_code = -1;
         }
         /* One that handles SIGXCPU is killed a second later. */
-        bool spent = request->seconds > 0 && used >= (double)whole_seconds(request);
+        bool spent = request->seconds > 0 && result->processor_seconds >= (double)whole_seconds(request);
         if (result->signal == SIGXCPU || (result->signal == SIGKILL && spent)) result->timed_out = true;
         if (result->output.failed || result->messages.failed)
             status = fail(SMELT_ERROR_OUT_OF_MEMORY, "the output of '%s' does not fit in memory",

@@ -11,6 +11,7 @@ struct process_request {
     size_t input_size;
     const char *extra; /* its descriptor 3 (/dev/fd/3); NULL: nothing */
     size_t extra_size;
+    int shared;          /* a descriptor of the caller's that is its descriptor 4, too; 0: none */
     double seconds;      /* limit on its processor time; 0: none */
     size_t memory_bytes; /* limit on its address space; 0: none */
     size_t output_bytes; /* limit on each of its outputs: SIGXFSZ; 0: none */
@@ -24,6 +25,7 @@ struct process_result {
     int exit_code;        /* -1 if it was ended by a signal */
     int signal;
     bool timed_out;
+    double processor_seconds; /* that it and its own children used */
     char *pipe; /* the named pipe that it waited for when it was ended (heap memory); NULL: none */
 };
 

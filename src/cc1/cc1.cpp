@@ -68,28 +68,43 @@ class precompile : public GeneratePCHAction {
 
 // ---- Bitcode. clang's own action for it would link LLVM's code generation.
 
+// Of a process that goes on with it.
+struct kept_bitcode {
+    llvm::SmallVector<char, 0> bytes;
+    uint64_t instructions = 0;
+};
+
 class write_bitcode : public ASTConsumer {
     CompilerInstance &compiler;
     CodeGenerator &generator;
     std::unique_ptr<raw_pwrite_stream> output;
+    kept_bitcode *kept;
 
   public:
-    write_bitcode(CompilerInstance &instance, CodeGenerator &from, std::unique_ptr<raw_pwrite_stream> to)
-        : compiler(instance), generator(from), output(std::move(to)) {}
+    write_bitcode(CompilerInstance &instance, CodeGenerator &from, std::unique_ptr<raw_pwrite_stream> to,
+                  kept_bitcode *keep)
+        : compiler(instance), generator(from), output(std::move(to)), kept(keep) {}
     void HandleTranslationUnit(ASTContext &) override {
         llvm::Module *module = generator.GetModule();
         if (!module || compiler.getDiagnostics().hasErrorOccurred()) return;
         if (compiler.getCodeGenOpts().VerifyModule && llvm::verifyModule(*module, &llvm::errs()))
             llvm::report_fatal_error("Broken module found, compilation aborted!");
         llvm::WriteBitcodeToFile(*module, *output, compiler.getCodeGenOpts().EmitLLVMUseLists);
+        if (kept) kept->instructions = module->getInstructionCount();
     }
 };
 
 class emit_bitcode : public ASTFrontendAction {
     llvm::LLVMContext context; // lives as long as the module in the generator
+    kept_bitcode *kept;
+
+    std::unique_ptr<raw_pwrite_stream> open_output(CompilerInstance &compiler, StringRef file) {
+        if (kept) return std::make_unique<llvm::raw_svector_ostream>(kept->bytes);
+        return compiler.createDefaultOutputFile(true, file, "bc");
+    }
 
     std::unique_ptr<ASTConsumer> CreateASTConsumer(CompilerInstance &compiler, StringRef file) override {
-        auto output = compiler.createDefaultOutputFile(true, file, "bc");
+        auto output = open_output(compiler, file);
         if (!output) return nullptr;
         context.setDiscardValueNames(compiler.getCodeGenOpts().DiscardValueNames);
         CodeGenerator *generator = CreateLLVMCodeGen(
@@ -97,15 +112,18 @@ class emit_bitcode : public ASTFrontendAction {
             compiler.getPreprocessorOpts(), compiler.getCodeGenOpts(), context);
         std::vector<std::unique_ptr<ASTConsumer>> consumers;
         consumers.emplace_back(generator);
-        consumers.push_back(std::make_unique<write_bitcode>(compiler, *generator, std::move(output)));
+        consumers.push_back(std::make_unique<write_bitcode>(compiler, *generator, std::move(output), kept));
         return std::make_unique<MultiplexConsumer>(std::move(consumers));
     }
+
+  public:
+    explicit emit_bitcode(kept_bitcode *keep) : kept(keep) {}
 };
 
-std::unique_ptr<FrontendAction> action_of(const FrontendOptions &options) {
+std::unique_ptr<FrontendAction> action_of(const FrontendOptions &options, kept_bitcode *keep) {
     switch (options.ProgramAction) {
     case frontend::EmitBC:
-        return std::make_unique<emit_bitcode>();
+        return std::make_unique<emit_bitcode>(keep);
     case frontend::GeneratePCH:
         return std::make_unique<precompile>();
     case frontend::PrintPreprocessedInput:
@@ -122,7 +140,9 @@ void report_fatal(void *diagnostics, const char *message, bool) {
     llvm::sys::Process::Exit(70);
 }
 
-bool run(CompilerInstance &compiler, ArrayRef<const char *> arguments, const char *program) {
+// `keep` (may be null) takes the bitcode instead of the output that the arguments name.
+bool run(ArrayRef<const char *> arguments, const char *program, kept_bitcode *keep) {
+    auto &compiler = *new CompilerInstance; // never freed: the process ends
     // Diagnostics about the arguments come before there is anything that prints them.
     auto *buffer = new TextDiagnosticBuffer;
     DiagnosticsEngine early(new DiagnosticIDs(), new DiagnosticOptions(), buffer);
@@ -135,7 +155,7 @@ bool run(CompilerInstance &compiler, ArrayRef<const char *> arguments, const cha
         compiler.getDiagnosticClient().finish();
         return false;
     }
-    auto action = action_of(compiler.getFrontendOpts());
+    FrontendAction *action = action_of(compiler.getFrontendOpts(), keep).release(); // never freed, either
     if (!action) {
         llvm::errs() << "error: smelt-cc1 preprocesses (-E), precompiles (-emit-pch) and emits bitcode "
                         "(-emit-llvm-bc); expected one of these\n";
@@ -143,6 +163,21 @@ bool run(CompilerInstance &compiler, ArrayRef<const char *> arguments, const cha
     }
     compiler.getFrontendOpts().DisableFree = true;
     return compiler.ExecuteAction(*action);
+}
+
+[[noreturn]] void end(int status) {
+    llvm::outs().flush();
+    llvm::errs().flush();
+    _exit(status);
+}
+
+// Clang, and LLVM behind it.
+int translate_and_compile(ArrayRef<const char *> arguments, const char *program, long seconds) {
+    kept_bitcode bitcode;
+    cc1_begin_translation(seconds);
+    if (!run(arguments, program, &bitcode)) return 1;
+    llvm::remove_fatal_error_handler();
+    return cc1_compile_translation(bitcode.bytes.data(), bitcode.bytes.size(), bitcode.instructions, seconds);
 }
 
 } // namespace
@@ -154,16 +189,16 @@ int main(int count, const char **arguments) {
         llvm::outs() << getClangFullVersion() << "\n";
         return 0;
     }
-    if (count == 2 && StringRef(arguments[1]) == "-compile") return cc1_compile();
+    if (count == 2 && StringRef(arguments[1]) == "-compile") end(cc1_compile());
     if (count == 3 && StringRef(arguments[1]) == "-vector-bits") return cc1_print_vector_bits(arguments[2]);
+    ArrayRef all(arguments, count);
+    if (count > 3 && StringRef(arguments[1]) == "-whole")
+        end(translate_and_compile(all.slice(3), arguments[0], atol(arguments[2])));
     if (count < 2 || StringRef(arguments[1]) != "-cc1") {
-        llvm::errs() << "usage: smelt-cc1 --version | -cc1 ARGUMENT... | -compile | -vector-bits CPU\n"
-                        "smelt starts this program itself, to compile Metal source.\n";
+        llvm::errs()
+            << "usage: smelt-cc1 --version | -cc1 ARGUMENT... | -compile | -whole SECONDS ARGUMENT... | "
+               "-vector-bits CPU\nsmelt starts this program itself, to compile Metal source.\n";
         return 2;
     }
-    auto *compiler = new CompilerInstance; // never freed: the process ends
-    bool well = run(*compiler, ArrayRef(arguments + 2, count - 2), arguments[0]);
-    llvm::outs().flush();
-    llvm::errs().flush();
-    _exit(well ? 0 : 1);
+    end(run(all.slice(2), arguments[0], nullptr) ? 0 : 1);
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -13,6 +15,10 @@ const struct compiler *smelt_compiler(void); /* src/compiler/compiler.c */
 
 /* LLVM recurses deeply over large functions. */
 #define STACK_BYTES ((size_t)64 << 20)
+
+/* src/base/process.h: extra and shared. */
+#define REQUEST_DESCRIPTOR 3
+#define PROGRESS_DESCRIPTOR 4
 
 static bool read_all(int fd, struct text *bytes) {
     char chunk[65536];
@@ -24,21 +30,31 @@ static bool read_all(int fd, struct text *bytes) {
     }
 }
 
-static bool write_all(int fd, const struct text *bytes) {
-    for (size_t done = 0; done < bytes->length;) {
-        ssize_t count = write(fd, bytes->data + done, bytes->length - done);
+static bool write_all(int fd, const char *bytes, size_t size) {
+    for (size_t done = 0; done < size;) {
+        ssize_t count = write(fd, bytes + done, size - done);
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return false;
         done += (size_t)count;
     }
-    return !bytes->failed;
+    return true;
 }
 
-/* A process that compiles once: memory is taken in large steps and not given back. */
+#define HEAP_STEP (16 << 20)
+
+/* A process that compiles once: memory is taken in large steps and not given back. The first step, which most
+ * compiles stay within, comes in huge pages: a sixth fewer faults. */
 void cc1_tune_memory(void) {
-    mallopt(M_TOP_PAD, 16 << 20);
+    mallopt(M_TOP_PAD, HEAP_STEP);
     mallopt(M_MMAP_THRESHOLD, 256 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    char *start = sbrk(0);
+    void *volatile first = malloc(1 << 20);
+    free(first);
+    char *end = sbrk(0);
+    start += -(uintptr_t)start % page;
+    if (end > start) (void)madvise(start, (size_t)(end - start), MADV_HUGEPAGE);
 }
 
 static struct work {
@@ -71,16 +87,61 @@ static void compile_with_stack(void) {
     swapcontext(&work.caller, &there);
 }
 
-int cc1_compile(void) {
+/* What the host shares to see how far the compile is; NULL where it shares nothing. */
+static struct compile_progress *shared_progress(void) {
+    struct stat status;
+    if (fstat(PROGRESS_DESCRIPTOR, &status) != 0 || status.st_size != sizeof(struct compile_progress))
+        return NULL;
+    void *bytes = mmap(NULL, sizeof(struct compile_progress), PROT_READ | PROT_WRITE, MAP_SHARED,
+                       PROGRESS_DESCRIPTOR, 0);
+    return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+/* What the request points to lies in memory that is never freed. */
+static bool read_request(int fd) {
     static smelt_constant constants[SMELT_MAX_CONSTANTS + 1];
     struct text input = {0};
-    if (!read_all(STDIN_FILENO, &input) ||
-        !compile_request_read(input.data, input.length, &work.request, constants)) {
-        fputs("error: standard input is not a compile request of this version of smelt\n", stderr);
-        return 2;
-    }
+    if (read_all(fd, &input) && compile_request_read(input.data, input.length, &work.request, constants))
+        return true;
+    fputs("error: there is no compile request of this version of smelt\n", stderr);
+    return false;
+}
+
+static int compile_to_output(struct compile_progress *progress) {
+    work.request.progress = progress;
     compile_with_stack();
-    return write_all(STDOUT_FILENO, &work.output) ? 0 : 2;
+    bool whole = !work.output.failed && write_all(STDOUT_FILENO, work.output.data, work.output.length);
+    return whole ? 0 : 2;
+}
+
+int cc1_compile(void) {
+    return read_request(STDIN_FILENO) ? compile_to_output(shared_progress()) : 2;
+}
+
+/* ---- Both halves. */
+
+static struct compile_progress *progress;
+
+static void limit_processor_time(long seconds) {
+    struct itimerval timer = {.it_value = {.tv_sec = seconds}};
+    (void)setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+void cc1_begin_translation(long seconds) {
+    limit_processor_time(seconds);
+    progress = shared_progress();
+    compile_stage_begin(progress, COMPILE_STAGE_CLANG);
+}
+
+int cc1_compile_translation(const char *bitcode, size_t size, uint64_t instructions, long seconds) {
+    if (!write_all(STDOUT_FILENO, bitcode, size)) return 2;
+    if (progress) atomic_store(&progress->text_bytes, size);
+    compile_stage_end(progress, instructions);
+    limit_processor_time(seconds);
+    if (!read_request(REQUEST_DESCRIPTOR)) return 2;
+    work.request.bitcode = bitcode;
+    work.request.bitcode_size = size;
+    return compile_to_output(progress);
 }
 
 int cc1_print_vector_bits(const char *cpu) {

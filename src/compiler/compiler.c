@@ -1,6 +1,5 @@
 /* One compile: LLVM and its errors, the stages from clang's bitcode to machine code, the entry point of the
  * library. */
-#include "base/clock.h"
 #include "compiler/escape.h"
 #include "compiler/pipeline.h"
 
@@ -101,27 +100,35 @@ static smelt_status optimise_all(struct unit *unit) {
     return unit_verify(unit);
 }
 
-/* Records the duration for traces, also after a failure such as a refusal of the SIMD engine. */
-static smelt_status stage(struct unit *unit, const char *name, smelt_status (*work)(struct unit *unit)) {
-    struct compile_result *result = unit->result;
-    int64_t start = clock_nanoseconds();
+static uint64_t count_instructions(LLVMModuleRef module) {
+    uint64_t count = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) count++;
+    return count;
+}
+
+/* Records it in the progress, also after a failure such as a refusal of the SIMD engine. */
+static smelt_status stage(struct unit *unit, enum compile_stage_kind kind,
+                          smelt_status (*work)(struct unit *unit)) {
+    struct compile_progress *progress = unit->request->progress;
+    compile_stage_begin(progress, kind);
     smelt_status status = work(unit);
-    if (result->stage_count < COMPILE_MOST_STAGES)
-        result->stages[result->stage_count++] = (struct compile_stage){name, start, clock_nanoseconds()};
+    compile_stage_end(progress, progress && unit->module ? count_instructions(unit->module) : 0);
     return status;
 }
 
 static smelt_status run(struct unit *unit) {
     enum compile_output output = unit->request->output;
     TRY(pipeline_check(unit));
-    TRY(stage(unit, "optimise", optimise_all));
+    TRY(stage(unit, COMPILE_STAGE_OPTIMISE, optimise_all));
     if (output == COMPILE_IR || unit->stopped) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
     TRY(stage(unit, unit->target->stage, lower));
     if (unit->stopped) return print_module(unit);
     if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;
     TRY(unit_verify(unit));
-    return output == COMPILE_SIMD ? SMELT_OK : stage(unit, "generate code", unit->target->generate);
+    return output == COMPILE_SIMD ? SMELT_OK : stage(unit, COMPILE_STAGE_CODE, unit->target->generate);
 }
 
 /* *whole: LLVM's objects may still be used. If LLVM crashes on vector code, the scalar engine's code may
@@ -166,9 +173,7 @@ static smelt_status compile_instead(const struct compile_request *request, struc
     free(result->image.sites);
     free(result->text);
     free(result->constants);
-    struct compile_result before = *result;
-    *result = (struct compile_result){.stage_count = before.stage_count};
-    memcpy(result->stages, before.stages, sizeof before.stages);
+    *result = (struct compile_result){0};
     smelt_status status = SMELT_OK;
     if (request->output == COMPILE_SIMD || request->output == COMPILE_WHY) {
         size_t size = strlen(refusal ? refusal : "") + 64;

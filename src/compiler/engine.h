@@ -3,6 +3,7 @@
 #ifndef SMELT_COMPILER_ENGINE_H
 #define SMELT_COMPILER_ENGINE_H
 
+#include "abi/compile_progress.h"
 #include "abi/image.h"
 
 struct unit;
@@ -18,9 +19,9 @@ struct pass {
 #define LLVM_PASSES(names) {.llvm = (names)}
 
 struct engine_target {
-    const char *stage;            /* the name of lowering in traces */
-    const struct pass *begin;     /* (optional) before all other passes */
-    const struct pass *uninlined; /* (optional) on functions that are not inlined yet */
+    enum compile_stage_kind stage; /* what lowering is */
+    const struct pass *begin;      /* (optional) before all other passes */
+    const struct pass *uninlined;  /* (optional) on functions that are not inlined yet */
     const struct pass *lower; /* from code of one thread to the engine's; without `generate`, to the end */
     engine_pass *generate;    /* (optional) from there to machine code */
     smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */

@@ -15,13 +15,13 @@ static const struct pass uninlined_ptx[] = {
     PASS("ptx-math", pass_ptx_math), PASS("ptx-memory", pass_ptx_memory), {0}};
 
 static const struct engine_target engines[] = {
-    [ENGINE_SCALAR] = {.stage = "lower",
+    [ENGINE_SCALAR] = {.stage = COMPILE_STAGE_LOWER,
                        .lower = of_scalar,
                        .generate = pass_codegen,
                        .run_passes = run_plain_passes,
                        .fills_memory = true,
                        .calls_runtime = true},
-    [ENGINE_SIMD] = {.stage = "vectorise",
+    [ENGINE_SIMD] = {.stage = COMPILE_STAGE_VECTORISE,
                      .lower = of_simd,
                      .generate = pass_codegen,
                      .run_passes = run_plain_passes,
@@ -30,7 +30,7 @@ static const struct engine_target engines[] = {
                      .fills_memory = true,
                      .calls_runtime = true,
                      .wants_vectors = true},
-    [ENGINE_PTX] = {.stage = "make PTX",
+    [ENGINE_PTX] = {.stage = COMPILE_STAGE_PTX,
                     .begin = before_ptx,
                     .uninlined = uninlined_ptx,
                     .lower = ptx_passes,

@@ -1,8 +1,9 @@
 #include "frontend/clang.h"
 #include "base/interrupt.h"
-#include "base/trace.h"
 #include "frontend/cache.h"
 #include "frontend/companion.h"
+#include "frontend/compile_slot.h"
+#include "frontend/compiling.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -244,20 +245,17 @@ void clang_add_flags(smelt_math_mode math, struct text *flags) {
     for (const char *const *f = math_flags(math); *f; f++) text_addf(flags, "%s ", *f);
 }
 
-/* dialect, math, two an include path, and those of the action. */
-#define MAX_FLAGS 128
-
 /* The folder of Metal's headers for clang, which is not on disk: see overlay.h. */
 #define OVERLAY_DESCRIPTOR "/dev/fd/3"
 
-static void list_arguments(const struct clang *clang, const struct clang_request *request,
-                           const char *arguments[MAX_FLAGS]) {
+void clang_list_arguments(const struct clang *clang, const struct clang_request *request,
+                          const char *arguments[CLANG_MAX_ARGUMENTS]) {
     int count = 0;
     arguments[count++] = clang->path;
     arguments[count++] = "-cc1";
     for (const char *const *f = dialect_flags; *f; f++) arguments[count++] = *f;
     for (const char *const *f = math_flags(request->math); *f; f++) arguments[count++] = *f;
-    for (const char *const *p = request->include_paths; p && *p && count < MAX_FLAGS - 18; p++) {
+    for (const char *const *p = request->include_paths; p && *p && count < CLANG_MAX_ARGUMENTS - 18; p++) {
         arguments[count++] = "-I";
         arguments[count++] = *p;
     }
@@ -315,7 +313,7 @@ static const char *overflow_hint(void) {
 }
 
 /* clang ends with 0 or 1 normally; with anything else it was stopped or crashed. */
-static smelt_status judge(const struct process_result *result) {
+smelt_status clang_judge(const struct process_result *result) {
     const char *messages = text_string(&result->messages);
     if (result->pipe)
         return fail(SMELT_ERROR_COMPILE,
@@ -346,28 +344,52 @@ static smelt_status judge(const struct process_result *result) {
     return SMELT_OK;
 }
 
+static enum compile_stage_kind stage_of(enum clang_action action) {
+    return action == CLANG_PREPROCESS   ? COMPILE_STAGE_PREPROCESS
+           : action == CLANG_PRECOMPILE ? COMPILE_STAGE_PRELUDE
+                                        : COMPILE_STAGE_CLANG;
+}
+
+/* As a stage of a compile. */
+static smelt_status run(const struct process_request *process, const struct clang_request *request,
+                        struct process_result *result) {
+    struct compiling compiling;
+    struct compile_slot slot;
+    compiling_begin(&compiling, request->name);
+    smelt_status status = compile_slot_take(&slot);
+    if (status == SMELT_OK) {
+        compile_stage_begin(compiling.progress, stage_of(request->action));
+        status = process_run(process, result);
+        compile_stage_end(compiling.progress, 0);
+        compile_slot_give(&slot);
+    }
+    if (status == SMELT_OK)
+        compiling.progress->stages[0].processor = (int64_t)(1e9 * result->processor_seconds);
+    compiling_end(&compiling);
+    return status;
+}
+
+struct process_request clang_process(const struct clang_request *request, const char *const *arguments) {
+    return (struct process_request){.arguments = arguments,
+                                    .input = request->text,
+                                    .input_size = request->length,
+                                    .extra = request->header_overlay,
+                                    .extra_size =
+                                        request->header_overlay ? strlen(request->header_overlay) : 0,
+                                    .seconds = (double)clang_limit_seconds(),
+                                    .memory_bytes = clang_limit_bytes(),
+                                    .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};
+}
+
 smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
                        struct text *messages, bool *ok) {
-    const char *arguments[MAX_FLAGS];
-    list_arguments(clang, request, arguments);
-    struct process_request process = {.arguments = arguments,
-                                      .input = request->text,
-                                      .input_size = request->length,
-                                      .extra = request->header_overlay,
-                                      .extra_size =
-                                          request->header_overlay ? strlen(request->header_overlay) : 0,
-                                      .seconds = (double)clang_limit_seconds(),
-                                      .memory_bytes = clang_limit_bytes(),
-                                      .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};
+    const char *arguments[CLANG_MAX_ARGUMENTS];
     struct process_result result;
-    struct trace_span span = trace_begin();
-    TRY(process_run(&process, &result));
-    trace_end_plain(span, "compile",
-                    request->action == CLANG_PREPROCESS   ? "preprocess"
-                    : request->action == CLANG_PRECOMPILE ? "precompile prelude"
-                                                          : "clang");
+    clang_list_arguments(clang, request, arguments);
+    struct process_request process = clang_process(request, arguments);
+    TRY(run(&process, request, &result));
     *ok = result.exit_code == 0;
-    smelt_status status = judge(&result);
+    smelt_status status = clang_judge(&result);
     if (status != SMELT_OK) {
         process_result_free(&result);
         return status;

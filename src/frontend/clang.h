@@ -38,6 +38,7 @@ enum clang_action { CLANG_PREPROCESS, CLANG_PRECOMPILE, CLANG_COMPILE };
 
 struct clang_request {
     enum clang_action action;
+    const char *name; /* of the kernel, for displays; may be NULL */
     smelt_math_mode math;
     const char *precompiled;          /* path of the prelude's image, or NULL */
     const char *const *include_paths; /* ended by NULL; may be NULL */
@@ -53,6 +54,21 @@ struct clang_request {
  * SMELT_CLANG_SECONDS and SMELT_CLANG_MEMORY). */
 smelt_status clang_run(const struct clang *clang, const struct clang_request *request, struct text *output,
                        struct text *messages, bool *ok);
+
+/* ---- Parts of clang_run, for compile_whole.h. */
+
+/* dialect, math, two an include path, and those of the action. */
+#define CLANG_MAX_ARGUMENTS 128
+
+/* Its argv. The strings are the request's or constant. */
+void clang_list_arguments(const struct clang *clang, const struct clang_request *request,
+                          const char *arguments[CLANG_MAX_ARGUMENTS]);
+/* The process with its input and limits. */
+struct process_request clang_process(const struct clang_request *request, const char *const *arguments);
+/* OK: it ended with 0 or 1, as with and without a result. Otherwise the error: it was stopped, or crashed. */
+smelt_status clang_judge(const struct process_result *result);
+
+/* ---- */
 
 /* The limits of the compiler, clang and then LLVM, for one source: processor time, and address space. */
 long clang_limit_seconds(void);

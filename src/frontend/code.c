@@ -1,10 +1,11 @@
 #include "frontend/code.h"
-#include "base/trace.h"
 #include "frontend/gpu_target.h"
 #include "frontend/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
+#include "frontend/compile_slot.h"
 #include "frontend/compile_thread.h"
+#include "frontend/compiling.h"
 #include "frontend/compiler_library.h"
 #include "frontend/target.h"
 
@@ -57,36 +58,22 @@ static void keep(struct hash key, const struct image *image) {
     free(bytes);
 }
 
-/* On the calling thread's track, though another thread works: this one waits for it. */
-static void trace_stages(struct trace_span span, const struct compile_result *result) {
-    for (int i = 0; i < result->stage_count; i++) {
-        const struct compile_stage *stage = &result->stages[i];
-        struct trace_slice slice = {
-            .category = "compile", .name = stage->name, .start = stage->start, .end = stage->end};
-        trace_add(span.capture, &slice);
-    }
+static struct compile_request request_for(struct bytes bitcode, const struct code_options *options,
+                                          const char *cpu, enum compile_output output) {
+    return (struct compile_request){.bitcode = bitcode.data,
+                                    .bitcode_size = bitcode.size,
+                                    .cpu = options->target ? options->target : cpu,
+                                    .features = options->target ? gpu_target_features(options->target) : NULL,
+                                    .after = options->after,
+                                    .constants = options->constants,
+                                    .private_limit = PRIVATE_LIMIT_BYTES,
+                                    .shape = options->shape,
+                                    .output = output};
 }
 
-/* On success the parts of `result` are the caller's. */
-static smelt_status run_compiler(struct bytes bitcode, const struct code_options *options, const char *cpu,
-                                 enum compile_output output, struct compile_result *result) {
-    const struct compiler *compiler;
-    TRY(compiler_open(&compiler));
-    struct compile_request request = {.bitcode = bitcode.data,
-                                      .bitcode_size = bitcode.size,
-                                      .cpu = options->target ? options->target : cpu,
-                                      .features =
-                                          options->target ? gpu_target_features(options->target) : NULL,
-                                      .after = options->after,
-                                      .constants = options->constants,
-                                      .private_limit = PRIVATE_LIMIT_BYTES,
-                                      .shape = options->shape,
-                                      .output = output};
-    struct trace_span span = trace_begin();
-    smelt_status status = compiler->in_process_of_its_own
-                              ? compiler->compile(&request, result)
-                              : compile_on_thread(compiler, &request, clang_limit_seconds(), result);
-    if (span.capture) trace_stages(span, result);
+/* The error of a compile that ended with `status`, and nothing left in `result`. */
+static smelt_status finish(smelt_status status, const struct code_options *options,
+                           struct compile_result *result) {
     if (status == SMELT_OK) return SMELT_OK;
     image_free(&result->image);
     free(result->text);
@@ -94,14 +81,94 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
     return fail(status, "kernel '%s': %s", options->name, result->message);
 }
 
+/* On success the parts of `result` are the caller's. */
+static smelt_status run_compiler(struct bytes bitcode, const struct code_options *options, const char *cpu,
+                                 enum compile_output output, struct compile_result *result) {
+    const struct compiler *compiler;
+    struct compiling compiling;
+    TRY(compiler_open(&compiler));
+    struct compile_request request = request_for(bitcode, options, cpu, output);
+    struct compile_slot slot;
+    compiling_begin(&compiling, options->name);
+    smelt_status status = compile_slot_take(&slot);
+    if (status != SMELT_OK) {
+        compiling_end(&compiling);
+        return status;
+    }
+    request.progress = compiling.progress;
+    request.progress_fd = compiling.memory.fd;
+    status = compiler->in_process_of_its_own
+                 ? compiler->compile(&request, result)
+                 : compile_on_thread(compiler, &request, clang_limit_seconds(), result);
+    compile_slot_give(&slot);
+    compiling_end(&compiling);
+    return finish(status, options, result);
+}
+
+/* The image of a compile that went well goes into the cache, and to the caller. */
+static void take_image(struct compile_result *result, struct hash key, struct image *image) {
+    keep(key, &result->image);
+    *image = result->image;
+    free(result->constants);
+}
+
 smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_options *options,
                        const char *cpu, struct image *image) {
     struct compile_result result = {0};
     TRY(run_compiler(bitcode, options, cpu, COMPILE_OBJECT, &result));
-    keep(image_key(key, options, cpu), &result.image);
-    *image = result.image;
-    free(result.constants);
+    take_image(&result, image_key(key, options, cpu), image);
     return SMELT_OK;
+}
+
+smelt_status code_run_whole(const struct clang *clang, const struct clang_request *source,
+                            const struct code_options *options, const char *cpu,
+                            struct compile_whole *whole) {
+    struct compile_request request = request_for((struct bytes){0}, options, cpu, COMPILE_OBJECT);
+    return compile_whole_run(clang, source, &request, whole);
+}
+
+smelt_status code_take(struct compile_whole *whole, struct hash key, const struct code_options *options,
+                       const char *cpu, struct image *image) {
+    TRY(finish(whole->status, options, &whole->result));
+    take_image(&whole->result, image_key(key, options, cpu), image);
+    return SMELT_OK;
+}
+
+smelt_status code_begin(struct hash key, const struct code_options *options, const char *cpu,
+                        struct once **mine, struct image *image) {
+    struct text made = {0};
+    TRY(once_begin(once_key("code", image_key(key, options, cpu)), mine, &made));
+    smelt_status status = SMELT_OK;
+    if (!*mine) {
+        status = image_read(made.data, made.length, image);
+        text_free(&made);
+    } else if (code_recall(key, options, cpu, image)) {
+        code_end(*mine, SMELT_OK, image);
+        *mine = NULL;
+    }
+    return status;
+}
+
+void code_end(struct once *mine, smelt_status status, const struct image *image) {
+    struct bytes piece = {0};
+    char *bytes = NULL;
+    if (status == SMELT_OK) status = image_write(image, &bytes, &piece.size);
+    piece.data = bytes;
+    once_end(mine, status, &piece);
+    free(bytes);
+}
+
+smelt_status code_make_once(struct bytes bitcode, struct hash key, const struct code_options *options,
+                            const char *cpu, struct image *image, bool *ready) {
+    struct once *mine = NULL;
+    *ready = code_recall(key, options, cpu, image);
+    if (*ready) return SMELT_OK;
+    TRY(code_begin(key, options, cpu, &mine, image));
+    *ready = !mine;
+    if (*ready) return SMELT_OK;
+    smelt_status status = code_make(bitcode, key, options, cpu, image);
+    code_end(mine, status, image);
+    return status;
 }
 
 static enum compile_output output_of(smelt_stage stage, const char *after) {

@@ -1,11 +1,13 @@
-/* From an entry's bitcode to code for one shape of launch: from the disk cache, or through the compiler
- * library. clang is not needed. */
+/* From an entry's bitcode, or from clang's input, to code for one shape of launch: from the disk cache, or
+ * through the compiler. */
 #ifndef SMELT_FRONTEND_CODE_H
 #define SMELT_FRONTEND_CODE_H
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "abi/compiler.h"
+#include "frontend/compile_whole.h"
+#include "frontend/once.h"
 
 struct code_options {
     const char *name;                /* the kernel's name in messages */
@@ -21,9 +23,26 @@ struct code_options {
 /* The code, if the cache has it. */
 bool code_recall(struct hash key, const struct code_options *options, const char *cpu, struct image *image);
 
+/* Before the code is generated: *mine is NULL if it is in the cache meanwhile, or another thread has just
+ * generated it, and `image` is valid. Otherwise code_end must follow. Failures as once_begin. */
+smelt_status code_begin(struct hash key, const struct code_options *options, const char *cpu,
+                        struct once **mine, struct image *image);
+void code_end(struct once *mine, smelt_status status, const struct image *image);
+
+/* Both of them around code_make. *ready: no compiler ran. */
+smelt_status code_make_once(struct bytes bitcode, struct hash key, const struct code_options *options,
+                            const char *cpu, struct image *image, bool *ready);
+
 /* Generates it, and keeps it in the cache. COMPILE, LIMIT, NO_COMPILER, UNSUPPORTED; INVALID_ARGUMENT for a
  * function constant without a value; INTERNAL if this is not bitcode. */
 smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_options *options,
+                       const char *cpu, struct image *image);
+
+/* The same from clang's input, where compile_whole_is_possible: compile_whole_run, and code_take for its
+ * result, where clang succeeded. */
+smelt_status code_run_whole(const struct clang *clang, const struct clang_request *source,
+                            const struct code_options *options, const char *cpu, struct compile_whole *whole);
+smelt_status code_take(struct compile_whole *whole, struct hash key, const struct code_options *options,
                        const char *cpu, struct image *image);
 
 /* The text of a stage after `rewritten`. *text is heap memory. */

@@ -73,62 +73,108 @@ static struct hash bitcode_key(const struct translation *translation, const stru
     return hasher_finish(hasher);
 }
 
-static smelt_status run_clang_with(const struct translation *translation, const struct clang *clang,
-                                   const struct text *text, const char *precompiled, struct text *bitcode,
-                                   struct text *messages, bool *ok) {
+/* A run of clang over the text: alone, or with LLVM behind it. */
+struct clang_job {
+    const struct translation *translation;
+    const struct clang *clang;
+    const struct text *text;
+    const char *name;
+    struct text bitcode;
+    /* With LLVM: */
+    const struct code_options *options; /* NULL: alone */
+    const char *cpu;
+    bool ran; /* `whole` has LLVM's result */
+    struct compile_whole whole;
+};
+
+static smelt_status run_request(struct clang_job *job, const struct clang_request *request,
+                                struct text *messages, bool *ok) {
+    if (!job->options) return clang_run(job->clang, request, &job->bitcode, messages, ok);
+    TRY(code_run_whole(job->clang, request, job->options, job->cpu, &job->whole));
+    *ok = job->ran = job->whole.ok;
+    *messages = job->whole.messages;
+    job->bitcode = job->whole.bitcode;
+    return SMELT_OK;
+}
+
+static smelt_status run_clang_with(struct clang_job *job, const char *precompiled, struct text *messages,
+                                   bool *ok) {
+    const struct translation *translation = job->translation;
     struct text whole = {0};
     struct clang_request request = {.action = CLANG_COMPILE,
+                                    .name = job->name,
                                     .math = translation->math,
                                     .precompiled = *precompiled ? precompiled : NULL,
-                                    .text = text->data,
-                                    .length = text->length};
+                                    .text = job->text->data,
+                                    .length = job->text->length};
     *ok = false;
     if (!*precompiled) {
         text_add(&whole, prelude_texts[translation->prelude]);
-        text_append(&whole, text->data, text->length);
+        text_append(&whole, job->text->data, job->text->length);
         request.text = whole.data;
         request.length = whole.length;
     }
     smelt_status status =
-        whole.failed ? fail_out_of_memory(text->length) : clang_run(clang, &request, bitcode, messages, ok);
+        whole.failed ? fail_out_of_memory(job->text->length) : run_request(job, &request, messages, ok);
     text_free(&whole);
     return status;
 }
 
-static smelt_status run_clang(const struct translation *translation, const struct clang *clang,
-                              const struct text *text, struct text *bitcode) {
+/* Fills the job's bitcode, and its image where LLVM is to run; nothing after a failure. */
+static smelt_status run_clang(struct clang_job *job) {
+    const struct translation *translation = job->translation;
     char precompiled[4096];
     struct text messages = {0};
     bool ok = false;
-    TRY(prelude_precompiled(clang, translation->prelude, translation->math, false, precompiled));
-    smelt_status status = run_clang_with(translation, clang, text, precompiled, bitcode, &messages, &ok);
+    TRY(prelude_precompiled(job->clang, translation->prelude, translation->math, false, precompiled));
+    smelt_status status = run_clang_with(job, precompiled, &messages, &ok);
     /* Not the source's fault if the prelude's image was removed or damaged meanwhile. */
     if (!ok && *precompiled && !prelude_is_whole(precompiled)) {
-        text_free(bitcode);
+        text_free(&job->bitcode);
         text_free(&messages);
-        TRY(prelude_precompiled(clang, translation->prelude, translation->math, true, precompiled));
-        status = run_clang_with(translation, clang, text, precompiled, bitcode, &messages, &ok);
+        TRY(prelude_precompiled(job->clang, translation->prelude, translation->math, true, precompiled));
+        status = run_clang_with(job, precompiled, &messages, &ok);
     }
     if (status == SMELT_OK && !ok) {
         struct text described = {0};
         diagnostics_describe(translation, text_string(&messages), &described);
         status = fail(SMELT_ERROR_COMPILE, "%s", text_string(&described));
         text_free(&described);
-        text_free(bitcode);
     }
+    if (status != SMELT_OK) text_free(&job->bitcode);
     text_free(&messages);
     return status;
 }
 
-/* From the cache or from clang, which has nothing to do for a second shape of launch. */
-static smelt_status get_bitcode(const struct translation *translation, const struct clang *clang,
-                                const struct text *text, struct hash key, struct text *bitcode,
-                                bool *cached) {
-    *cached = cache_read(key, "bitcode", bitcode);
-    if (*cached) return SMELT_OK;
-    TRY(run_clang(translation, clang, text, bitcode));
-    clang_note_use(clang);
+/* A compiler may succeed and write something else, or nothing. */
+static bool looks_like_bitcode(const struct text *bytes) {
+    return bytes->length > 4 && memcmp(bytes->data, "BC\xC0\xDE", 4) == 0;
+}
+
+/* The caller has waited for others who did it. */
+static smelt_status run_or_recall(struct clang_job *job, struct entry_bitcode *out) {
+    out->cached = cache_read(out->key, "bitcode", &out->bytes);
+    if (out->cached) return SMELT_OK;
+    TRY(run_clang(job));
+    out->bytes = job->bitcode;
+    struct bytes piece = {out->bytes.data, out->bytes.length};
+    if (looks_like_bitcode(&out->bytes)) cache_write(out->key, "bitcode", &piece, 1);
+    clang_note_use(job->clang);
     return SMELT_OK;
+}
+
+/* From the cache or from clang, which has nothing to do for a second shape of launch. */
+static smelt_status get_bitcode(struct clang_job *job, struct entry_bitcode *out) {
+    struct once *mine;
+    out->cached = cache_read(out->key, "bitcode", &out->bytes);
+    if (out->cached) return SMELT_OK;
+    TRY(once_begin(once_key("bitcode", out->key), &mine, &out->bytes));
+    out->cached = !mine;
+    if (!mine) return SMELT_OK;
+    smelt_status status = run_or_recall(job, out);
+    struct bytes piece = {out->bytes.data, out->bytes.length};
+    once_end(mine, status, &piece);
+    return status;
 }
 
 static struct bytes bitcode_bytes(const struct entry_bitcode *bitcode) {
@@ -144,16 +190,15 @@ smelt_status compile_bitcode(const struct translation *translation, const struct
     TRY(complete_text(translation, entry, &text));
     *out = (struct entry_bitcode){.key = bitcode_key(translation, &text, &clang)};
     smelt_status status = compiler_open(&compiler);
-    if (status == SMELT_OK)
-        status = get_bitcode(translation, &clang, &text, out->key, &out->bytes, &out->cached);
+    struct clang_job job = {
+        .translation = translation, .clang = &clang, .text = &text, .name = entry->host_name};
+    if (status == SMELT_OK) status = get_bitcode(&job, out);
     text_free(&text);
     return status;
 }
 
-void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status status) {
-    struct bytes piece = {bitcode->bytes.data, bitcode->bytes.length};
-    if (!bitcode->cached && status == SMELT_OK) cache_write(bitcode->key, "bitcode", &piece, 1);
-    if (bitcode->cached && status == SMELT_ERROR_INTERNAL) cache_remove(bitcode->key, "bitcode");
+void compile_drop_unreadable(const struct entry_bitcode *bitcode, smelt_status status) {
+    if (status == SMELT_ERROR_INTERNAL) cache_remove(bitcode->key, "bitcode");
 }
 
 /* Cached code needs neither clang nor the compiler library. */
@@ -164,19 +209,46 @@ static bool recall_image(const struct translation *translation, const struct tex
     return code_recall(bitcode_key(translation, text, &clang), options, cpu, image);
 }
 
+/* LLVM's half has run with clang's, or does now. */
+static smelt_status make_image(struct clang_job *job, struct hash key, struct image *image) {
+    const struct code_options *options = job->options;
+    struct entry_bitcode bitcode = {.key = key};
+    if (!compile_whole_is_possible(job->clang)) job->options = NULL;
+    TRY(get_bitcode(job, &bitcode));
+    smelt_status status = job->ran ? code_take(&job->whole, key, options, job->cpu, image)
+                                   : code_make(bitcode_bytes(&bitcode), key, options, job->cpu, image);
+    compile_drop_unreadable(&bitcode, status);
+    text_free(&bitcode.bytes);
+    return status;
+}
+
+/* *ready: another has made it meanwhile. */
+static smelt_status make_image_once(struct clang_job *job, struct image *image, bool *ready) {
+    struct hash key = bitcode_key(job->translation, job->text, job->clang);
+    struct once *mine;
+    TRY(code_begin(key, job->options, job->cpu, &mine, image));
+    *ready = !mine;
+    if (!mine) return SMELT_OK;
+    smelt_status status = make_image(job, key, image);
+    code_end(mine, status, image);
+    return status;
+}
+
 smelt_status compile_entry(const struct translation *translation, const struct entry *entry,
                            const struct code_options *options, struct image *image, bool *cache_hit) {
     struct text text = {0};
-    const char *cpu = target_cpu();
+    struct clang clang;
+    const struct compiler *compiler;
     TRY(complete_text(translation, entry, &text));
-    *cache_hit = recall_image(translation, &text, options, cpu, image);
+    *cache_hit = recall_image(translation, &text, options, target_cpu(), image);
+    smelt_status status = *cache_hit ? SMELT_OK : clang_find(&clang);
+    if (!*cache_hit && status == SMELT_OK) status = compiler_open(&compiler);
+    if (!*cache_hit && status == SMELT_OK) {
+        struct clang_job job = {translation,        &clang, &text, options->name, .options = options,
+                                .cpu = target_cpu()};
+        status = make_image_once(&job, image, cache_hit);
+    }
     text_free(&text);
-    if (*cache_hit) return SMELT_OK;
-    struct entry_bitcode bitcode;
-    TRY(compile_bitcode(translation, entry, &bitcode));
-    smelt_status status = code_make(bitcode_bytes(&bitcode), bitcode.key, options, cpu, image);
-    compile_keep_bitcode(&bitcode, status);
-    text_free(&bitcode.bytes);
     return status;
 }
 
@@ -191,7 +263,7 @@ smelt_status compile_show(const struct translation *translation, const struct en
     }
     TRY(compile_bitcode(translation, entry, &bitcode));
     smelt_status status = code_show(bitcode_bytes(&bitcode), options, target_cpu(), stage, out);
-    compile_keep_bitcode(&bitcode, status);
+    compile_drop_unreadable(&bitcode, status);
     text_free(&bitcode.bytes);
     return status;
 }

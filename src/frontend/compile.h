@@ -17,14 +17,14 @@ smelt_status compile_entry(const struct translation *translation, const struct e
 struct entry_bitcode {
     struct text bytes; /* the caller frees them */
     struct hash key;   /* its name in the cache, and part of the names of its codes */
-    bool cached;
+    bool cached;       /* clang did not run for it now */
 };
 smelt_status compile_bitcode(const struct translation *translation, const struct entry *entry,
                              struct entry_bitcode *bitcode);
 
-/* Call this after the compiler library has read the bitcode, with its result: only readable bitcode is kept
- * in the cache, as a compiler may succeed and write nothing. */
-void compile_keep_bitcode(const struct entry_bitcode *bitcode, smelt_status status);
+/* Call this after the compiler has read the bitcode, with its result: what it cannot read leaves the cache.
+ */
+void compile_drop_unreadable(const struct entry_bitcode *bitcode, smelt_status status);
 
 /* The text of a later stage than the source. *text is heap memory. */
 smelt_status compile_show(const struct translation *translation, const struct entry *entry,

@@ -14,12 +14,13 @@
 
 static char program[4096];
 
-static smelt_status run(const char *action, const char *argument, const struct text *input,
+static smelt_status run(const char *action, const char *argument, const struct text *input, int shared,
                         struct process_result *done) {
     const char *const arguments[] = {program, action, argument, NULL};
     struct process_request request = {.arguments = arguments,
                                       .input = input->data,
                                       .input_size = input->length,
+                                      .shared = shared,
                                       .seconds = (double)clang_limit_seconds(),
                                       .memory_bytes = clang_limit_bytes(),
                                       .output_bytes = OUTPUT_BYTES};
@@ -50,21 +51,27 @@ static smelt_status say_end(const struct process_result *done, char message[1024
     return SMELT_ERROR_INTERNAL;
 }
 
+smelt_status compile_process_judge(const struct process_result *done, struct bytes output,
+                                   struct compile_result *result) {
+    smelt_status status;
+    bool whole = !done->signal && done->exit_code == 0 &&
+                 compile_result_read(output.data, output.size, &status, result);
+    return whole ? status : say_end(done, result->message);
+}
+
 static smelt_status compile(const struct compile_request *request, struct compile_result *result) {
     struct text input = {0};
-    struct process_result done;
+    struct process_result done = {.exit_code = -1};
     *result = (struct compile_result){0};
     compile_request_write(request, &input);
-    smelt_status status =
-        input.failed ? fail_out_of_memory(request->bitcode_size) : run("-compile", NULL, &input, &done);
+    smelt_status status = input.failed ? fail_out_of_memory(request->bitcode_size)
+                                       : run("-compile", NULL, &input, request->progress_fd, &done);
     text_free(&input);
     if (status != SMELT_OK) {
         snprintf(result->message, sizeof result->message, "%s", smelt_error());
         return status;
     }
-    bool whole = !done.signal && done.exit_code == 0 &&
-                 compile_result_read(done.output.data, done.output.length, &status, result);
-    if (!whole) status = say_end(&done, result->message);
+    status = compile_process_judge(&done, (struct bytes){done.output.data, done.output.length}, result);
     process_result_free(&done);
     return status;
 }
@@ -74,7 +81,7 @@ static int vector_bits(const char *cpu) {
     struct process_result done;
     /* It is short, and an interruption must not look like a program that cannot be run. */
     smelt_interrupt *interrupt = interrupt_begin_call(NULL);
-    smelt_status status = run("-vector-bits", cpu ? cpu : "", &nothing, &done);
+    smelt_status status = run("-vector-bits", cpu ? cpu : "", &nothing, 0, &done);
     interrupt_end_call(interrupt);
     if (status != SMELT_OK) return 0;
     int bits = atoi(text_string(&done.output));

@@ -20,6 +20,7 @@ struct job {
     const struct compiler *compiler;
     struct compile_request request;
     struct compile_result result;
+    struct compile_progress progress;
     char *bitcode;
     char cpu[128], features[4096];
     smelt_constant constants[SMELT_MAX_CONSTANTS + 1];
@@ -50,6 +51,7 @@ static struct job *make_job(const struct compiler *compiler, const struct compil
     if (!job) return NULL;
     job->compiler = compiler;
     job->request = *request;
+    job->request.progress = &job->progress;
     pthread_mutex_init(&job->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
@@ -189,8 +191,9 @@ static bool has_time_left(const struct job *job, double seconds, double start) {
     return processor_time(job->thread) < seconds && clock_seconds() - start < PATIENCE * seconds;
 }
 
-/* OK: the thread came to an end. If not, TIMEOUT or INTERRUPTED, the job is its own. */
-static smelt_status wait_for(struct job *job, double seconds) {
+/* OK: the thread came to an end. If not, TIMEOUT or INTERRUPTED, the job is its own. `progress`, the
+ * caller's, may be NULL. */
+static smelt_status wait_for(struct job *job, double seconds, struct compile_progress *progress) {
     const double start = clock_seconds();
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&job->lock);
@@ -198,6 +201,7 @@ static smelt_status wait_for(struct job *job, double seconds) {
         struct timespec until =
             clock_after(CLOCK_MONOTONIC, interrupt_of_call() ? INTERRUPT_LOOK_SECONDS : 1);
         bool woken = pthread_cond_timedwait(&job->changed, &job->lock, &until) != ETIMEDOUT;
+        if (progress) compile_progress_copy(&job->progress, progress);
         if (job->done)
             break;
         else if (interrupt_is_raised(interrupt_of_call()))
@@ -224,7 +228,7 @@ smelt_status compile_on_thread(const struct compiler *compiler, const struct com
         free_job(job);
         return compiler->compile(request, result);
     }
-    smelt_status status = wait_for(job, seconds);
+    smelt_status status = wait_for(job, seconds, request->progress);
     if (status != SMELT_OK) {
         if (status == SMELT_ERROR_TIMEOUT)
             snprintf(result->message, sizeof result->message, "LLVM took longer than %.0f seconds", seconds);

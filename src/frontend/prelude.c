@@ -1,6 +1,7 @@
 #include "frontend/prelude.h"
 #include "frontend/cache.h"
 #include "frontend/companion.h"
+#include "frontend/once.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -177,6 +178,35 @@ static smelt_status precompile_into_cache(const struct clang *clang, const struc
     return SMELT_OK;
 }
 
+/* The caller has waited for others who did it. The path becomes "" if the image cannot be kept. */
+static smelt_status make_in_cache(const struct clang *maker, const struct wanted *wanted, char path[4096]) {
+    bool first, kept = true;
+    if (is_good(path, wanted, &first)) return SMELT_OK;
+    TRY(precompile_into_cache(maker, wanted, path, &kept));
+    if (!kept) {
+        /* Nowhere to keep it: the text goes in front of each kernel instead. */
+        cache_warn_unwritable();
+        path[0] = 0;
+    }
+    return SMELT_OK;
+}
+
+/* By one thread of one process; the others wait, and get the path. */
+static smelt_status make_once(const struct clang *maker, const struct wanted *wanted, char path[4096]) {
+    struct once *mine;
+    struct text made = {0};
+    TRY(once_begin(once_key("prelude", wanted->key), &mine, &made));
+    if (mine) {
+        smelt_status status = make_in_cache(maker, wanted, path);
+        struct bytes piece = {path, strlen(path)};
+        once_end(mine, status, &piece);
+        return status;
+    }
+    snprintf(path, 4096, "%s", text_string(&made));
+    text_free(&made);
+    return SMELT_OK;
+}
+
 static smelt_status find_in_cache(const struct clang *maker, struct wanted wanted, char path[4096]) {
     const char *folder = cache_folder();
     char hex[HASH_HEX_LENGTH + 1];
@@ -185,17 +215,9 @@ static smelt_status find_in_cache(const struct clang *maker, struct wanted wante
     wanted.key = key_of(wanted.prelude, wanted.math, maker);
     hash_hex(wanted.key, hex);
     snprintf(path, 4096, "%s/%s.pch", folder, hex);
-    bool first, kept = true;
-    if (is_good(path, &wanted, &first)) {
-        if (first) cache_touch(path);
-        return SMELT_OK;
-    }
-    TRY(precompile_into_cache(maker, &wanted, path, &kept));
-    if (!kept) {
-        /* Nowhere to keep it: the text goes in front of each kernel instead. */
-        cache_warn_unwritable();
-        path[0] = 0;
-    }
+    bool first;
+    if (!is_good(path, &wanted, &first)) return make_once(maker, &wanted, path);
+    if (first) cache_touch(path);
     return SMELT_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "frontend/clang.h"
 #include "frontend/diagnostic.h"
 #include "frontend/include.h"
+#include "frontend/once.h"
 #include "frontend/overlay.h"
 #include "frontend/prelude.h"
 #include "source/balance.h"
@@ -142,16 +143,30 @@ static smelt_status run_preprocessor(const struct translation_request *request, 
     return status;
 }
 
+/* The caller has waited for others who did it. */
+static smelt_status preprocess_now(const struct translation_request *request, const struct clang *clang,
+                                   struct hash key, struct translation *out) {
+    if (recall(key, &out->source)) return SMELT_OK;
+    struct timespec start;
+    clock_gettime(CLOCK_REALTIME_COARSE, &start);
+    TRY(run_preprocessor(request, clang, out));
+    remember(key, request, out->search_paths, start, &out->source);
+    return SMELT_OK;
+}
+
 static smelt_status preprocess(const struct translation_request *request, struct translation *out) {
     struct clang clang;
     TRY(clang_find_or_recall(&clang));
     if (recall(preprocess_key(request, &clang), &out->source)) return SMELT_OK;
     TRY(clang_find(&clang));
-    struct timespec start;
-    clock_gettime(CLOCK_REALTIME_COARSE, &start);
-    TRY(run_preprocessor(request, &clang, out));
-    remember(preprocess_key(request, &clang), request, out->search_paths, start, &out->source);
-    return SMELT_OK;
+    struct hash key = preprocess_key(request, &clang);
+    struct once *mine;
+    TRY(once_begin(once_key("preprocess", key), &mine, &out->source));
+    if (!mine) return SMELT_OK;
+    smelt_status status = preprocess_now(request, &clang, key, out);
+    struct bytes piece = {out->source.data, out->source.length};
+    once_end(mine, status, &piece);
+    return status;
 }
 
 /* Macros of prelude/smelt_macros.h whose replacement the rewriter must see. */

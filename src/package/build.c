@@ -100,8 +100,8 @@ static smelt_status add_code(struct slot *slot, const struct entry_bitcode *bitc
     const char *processor = t->kind == PACKAGE_TARGET_CPU && *t->processor ? t->processor : NULL;
     struct bytes bytes = {bitcode->bytes.data, bitcode->bytes.length};
     char *written;
-    if (!code_recall(bitcode->key, options, processor, image))
-        TRY(code_make(bytes, bitcode->key, options, processor, image));
+    bool ready;
+    TRY(code_make_once(bytes, bitcode->key, options, processor, image, &ready));
     code.engine = image->engine;
     TRY(image_write(image, &written, &code.image.size));
     code.image.data = written;
@@ -194,7 +194,7 @@ static smelt_status build_entry(const struct work *work, const struct entry *ent
     if (status == SMELT_OK) {
         status = list_constants(work, slot, &bitcode, values, &missing);
         if (status == SMELT_OK && !missing.length) status = make_codes(work, slot, &bitcode, values);
-        compile_keep_bitcode(&bitcode, status);
+        compile_drop_unreadable(&bitcode, status);
     }
     slot->bitcode = bitcode.bytes;
     slot->entry.bitcode = (struct bytes){slot->bitcode.data, slot->bitcode.length};

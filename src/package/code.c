@@ -17,8 +17,7 @@ static smelt_status make_code(const struct package_entry *entry, const struct co
                               struct image *image, bool *ready) {
     const char *cpu = target_cpu();
     struct hash key = hash_bytes(entry->bitcode.data, entry->bitcode.size);
-    *ready = code_recall(key, options, cpu, image);
-    return *ready ? SMELT_OK : code_make(entry->bitcode, key, options, cpu, image);
+    return code_make_once(entry->bitcode, key, options, cpu, image, ready);
 }
 
 static void name_targets(const struct package *package, struct text *out) {

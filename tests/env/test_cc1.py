@@ -50,7 +50,14 @@ def in_place_of_cc1(scratch, script):
 
 
 def expect_compile_failure(scratch, script, status, message):
-    done, _ = scratch.run_exp(smelt=in_place_of_cc1(scratch, f'if [ "$1" = -compile ]; then {script}; fi'), SMELT_CLANG_SECONDS=2)
+    """In LLVM's half where clang's output is in the cache."""
+    smelt = in_place_of_cc1(scratch, f'if [ "$1" = -compile ]; then {script}; fi')
+    done, output = scratch.run_exp(smelt=smelt)
+    expect_exp(done, output)
+    for name in os.listdir(scratch.cache):
+        if name.endswith(".image"):
+            os.unlink(os.path.join(scratch.cache, name))
+    done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=2)
     expect_failure(done, status, "smelt: kernel 'probe': " + message)
 
 
@@ -68,11 +75,58 @@ def test_silent(scratch):
 
 def test_another_version_s(scratch):
     expect_compile_failure(scratch, "(printf x; cat) | real -compile; exit", 3,
-                           'smelt-cc1 broke down: exit status 2, "error: standard input is not a compile request of this version of smelt"')
+                           'smelt-cc1 broke down: exit status 2, "error: there is no compile request of this version of smelt"')
 
 
 def test_cut_off(scratch):
     expect_compile_failure(scratch, f"{CC1} -compile | head -c 2000; exit 0", 3, "smelt-cc1 broke down: exit status 0, \"\"")
+
+
+def expect_whole_failure(scratch, script, status, message):
+    """Where one process is clang and then LLVM: the error says which of them it was."""
+    smelt = in_place_of_cc1(scratch, f'if [ "$1" = -whole ]; then {script}; fi')
+    done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=2)
+    expect_failure(done, status, "smelt: " + message)
+    expect_equal([name for name in os.listdir(scratch.cache) if name.endswith(".image")], [], "the codes in the cache")
+
+
+def test_killed_as_clang(scratch):
+    expect_whole_failure(scratch, "kill -KILL $$", 1, "clang crashed on the source: signal 9 (Killed)")
+
+
+def test_killed_as_llvm(scratch):
+    expect_whole_failure(scratch, 'real_done() { real "$@"; }; (real_done "$@"); kill -KILL $$', 1,
+                         "kernel 'probe': LLVM cannot generate code for it: it crashed (signal 9)")
+
+
+def test_endless_as_clang(scratch):
+    expect_whole_failure(scratch, "while :; do :; done", 1, "clang took more than 2 seconds on the source and was stopped")
+
+
+def test_silent_as_clang(scratch):
+    expect_whole_failure(scratch, "exit 0", 3, "kernel 'probe': smelt-cc1 broke down: exit status 0, \"\"")
+
+
+def test_result_cut_off(scratch):
+    expect_whole_failure(scratch, '(real "$@") | head -c 4000; exit 0', 3, "kernel 'probe': smelt-cc1 broke down: exit status 0, \"\"")
+
+
+def test_request_cut_off(scratch):
+    expect_whole_failure(scratch, 'real "$@" 3< /dev/null', 3,
+                         "kernel 'probe': smelt-cc1 broke down: exit status 2, \"error: there is no compile request of this version of smelt\"")
+
+
+def test_one_start_for_a_kernel(scratch):
+    """A new source: one process. Another shape of launch: LLVM alone."""
+    smelt = in_place_of_cc1(scratch, f'echo "$1" >> {scratch.path}/starts')
+    body = scratch.file("probe.body", EXP_BODY)
+    for threads, more in ((64, ["-cc1", "-whole"]), (64, []), (32, ["-compile"])):
+        open(os.path.join(scratch.path, "starts"), "w", encoding="utf-8").close()
+        done = scratch.run(["run", "--body", body, "-i", "inp=ones:float32:64", "-o", "out:float32:64", "-t", "T=float32", "--grid", "64",
+                            "--threadgroup", str(threads)], smelt=smelt)
+        expect_equal(done.returncode, 0, f"the status ({done.stderr})")
+        with open(os.path.join(scratch.path, "starts"), encoding="utf-8") as file:
+            expect_equal([w for w in file.read().split() if w != "-vector-bits"], more, f"the starts for {threads} threads")
 
 
 def test_without_memory_it_is_an_error(scratch):

@@ -22,16 +22,16 @@ PREFIXES = {
     "smelt_objects": {
         "kernels": "kernel_text shipped",
         "prelude": "bitcode_interface build_id code_interface prelude_macros prelude_texts",
-        "src/abi": "compile_request compile_result engine image",
+        "src/abi": "compile_progress compile_request compile_result compile_stage engine image",
         "src/array": "array dtype element memory shape space store_reals walk",
         "src/autodiff": "node rule sweep tape vjp",
-        "src/base": "alarm arena error fail file format hash hasher in interrupt json log pipe process reserved string text"
+        "src/base": "alarm arena error fail file format hash hasher in interrupt json log pipe process reserved shared string text"
                     " thread trace",
         "src/device": "code_list device executable gpu launch preparation",
         "src/device/cpu": "arch barrier cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
                           " simdgroup worker",
         "src/device/cuda": "cuda flight",
-        "src/frontend": "cache clang code companion compile compiler diagnostics gpu_target includes metal overlay prelude target"
+        "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude target"
                         " translation",
         "src/kernel": "array_for array_is_large bound device_to_show kernel launch_measure launch_prepare launch_run profile"
                       " settings shape_for_stage stream trace_compile trace_launch trace_translation transfer",
@@ -42,6 +42,7 @@ PREFIXES = {
                       " signature structure token tokens",
     },
     "smelt_compiler_objects": {
+        "src/abi": "compile_progress compile_stage",
         "src/base": "arena string text",
         "src/compiler": "bits build called_name constant engine escape flow fold intrinsic is_constant_integer paths phase phases"
                         " pipeline run simdgroup type uniform unit zeros",

@@ -91,8 +91,6 @@ static struct text write_result(smelt_status status, enum compile_output output)
                                     .text = text,
                                     .constants = &use,
                                     .constant_count = 1,
-                                    .stages = {{"optimise", 5, 9}, {"generate code", 9, 12}},
-                                    .stage_count = 2,
                                     .message = "a message"};
     struct text bytes = {0};
     compile_result_write(status, output, &result, &bytes);
@@ -117,9 +115,6 @@ static void results_come_back(void **state) {
     assert_string_equal(result.text, "; text");
     assert_int_equal(result.constant_count, 1);
     assert_string_equal(result.constants[0].name, "count");
-    assert_int_equal(result.stage_count, 2);
-    assert_string_equal(result.stages[1].name, "generate code");
-    assert_int_equal(result.stages[1].end, 12);
     assert_int_equal(result.image.bindings[0].index, 2);
     assert_string_equal(result.image.refusal, "It is too large.");
     assert_memory_equal(result.image.object, "\177ELF and more", result.image.object_size);
