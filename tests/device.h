@@ -1,5 +1,5 @@
-/* The device that test programs run kernels on: SMELT_TEST_DEVICE, "cpu" without it. What comes out is
- * compared with another device's: cpu's results with cpu-scalar's, every other device's with cpu's. */
+/* The device on which test programs run kernels: SMELT_TEST_DEVICE, or "cpu". Results are compared with
+ * another device's: cpu's with cpu-scalar's, every other device's with cpu's. */
 #ifndef SMELT_TESTS_DEVICE_H
 #define SMELT_TESTS_DEVICE_H
 
@@ -8,18 +8,18 @@
 #include <stdbool.h>
 
 const char *test_device(void);
-/* Whose results are right. */
+/* The device whose results are the reference. */
 const char *test_oracle(void);
 /* True if the results of test_device() lie in memory that the host cannot read. */
 bool test_device_has_memory(void);
 
-/* The array in the host's memory: itself if it is there, else a copy, and the reference given goes. Late
- * errors of the kernels that wrote it come out here; then *array stays what it was. */
+/* The array in host memory: itself if it is there, otherwise a copy, which replaces the reference. Late
+ * errors of the kernels that wrote it are returned; *array is then unchanged. */
 smelt_status test_to_host(smelt_array **array);
 
-/* A file or folder of the source tree, `path` from its root, or from $SMELT_TEST_SOURCES where that is set:
- * programs may run on another machine than the one that built them. `root` is what the build knew. Valid
- * until the calling thread's next call. */
+/* A file or folder of the source tree, `path` from its root. The root is $SMELT_TEST_SOURCES if it is set,
+ * since programs may run on another machine than the one that built them; otherwise `root`. Valid until the
+ * calling thread's next call. */
 const char *test_source(const char *root, const char *path);
 
 #endif

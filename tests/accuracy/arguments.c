@@ -63,7 +63,7 @@ void arguments_free(struct arguments *arguments) {
     for (int i = 0; i < 3; i++) free(arguments->typed[i]), free(arguments->wide[i]);
 }
 
-/* The same numbers on every machine, whatever the order of chunks (Steele, Lea, Flood: splitmix). */
+/* The same numbers on every machine, in any order of chunks (Steele, Lea, Flood: splitmix). */
 static uint64_t mixed(uint64_t n) {
     n *= 0x9e3779b97f4a7c15;
     n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9;
@@ -78,7 +78,7 @@ static double between(double low, double high) {
     return low + (high - low) * (double)(draw() >> 11) * 0x1p-53;
 }
 
-/* One float of each `step` bit patterns. */
+/* One float per `step` bit patterns. */
 static void fill_stretch(float *x, int64_t count, uint32_t first, int step) {
     for (int64_t i = 0; i < count; i++) {
         uint32_t bits = first + (uint32_t)i * (uint32_t)step;
@@ -87,8 +87,8 @@ static void fill_stretch(float *x, int64_t count, uint32_t first, int step) {
     }
 }
 
-/* Special values; in half of the rest one float in each of equal stretches of bit patterns, in the other half
- * the ranges where functions have shape; all in random order, the special values first. */
+/* Special values first. Half of the rest is one float per stretch of equally many bit patterns; the other
+ * half is from the ranges where functions change quickly. All in random order. */
 static void fill_floats(float *x, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         if (i < COUNT(special)) {
@@ -111,8 +111,8 @@ static void fill_floats(float *x, int64_t count) {
     }
 }
 
-/* All pairs, or triples, of special values; random bit patterns; ordinary numbers; numbers near each other;
- * a number and the exponent that takes it anywhere in the type's range. */
+/* All pairs, or triples, of special values; random bit patterns; ordinary numbers; numbers near each other; a
+ * number, and an exponent that takes it anywhere in the type's range. */
 static double tuple_value(int kind, int input, double first) {
     switch (kind) {
     case 0:

@@ -1,4 +1,4 @@
-/* The arguments functions are measured at, in chunks of one size. */
+/* The arguments at which functions are measured, in chunks of one size. */
 #ifndef SMELT_TESTS_ACCURACY_ARGUMENTS_H
 #define SMELT_TESTS_ACCURACY_ARGUMENTS_H
 
@@ -13,8 +13,9 @@ struct engines {
     bool sampled; /* half and bfloat in mode safe only, vectors of one width */
 };
 
-/* How a type's functions of so many arguments are swept: `chunks` of `size` arguments; in the last `compared`
- * of them every math mode and engine is looked at, in the others the precise and fast forms only. */
+/* How the functions of a type with one number of arguments are swept: `chunks` of `size` arguments. In the
+ * last `compared` chunks every math mode and engine is examined; in the others only the precise and fast
+ * forms. */
 enum density {
     QUICK,
     DENSE,
@@ -25,12 +26,12 @@ struct sweep {
     int arguments;
     int64_t size;
     int chunks, compared;
-    int step; /* float, one argument: of each stretch of so many bit patterns one is taken */
+    int step; /* float, one argument: one of every so many bit patterns is taken */
 };
 struct sweep sweep_of(smelt_dtype dtype, int arguments, enum density density);
 
-/* One chunk: the numbers as the type and as double. The special values and a mixture of everything stand
- * first. */
+/* One chunk: the numbers in the type and as double. The special values and a mixture of all kinds come first.
+ */
 struct arguments {
     void *typed[3];
     double *wide[3];

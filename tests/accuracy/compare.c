@@ -26,7 +26,7 @@ static void report(const struct rules *rules, const struct arguments *arguments,
     worst->over = true;
 }
 
-/* The error of one result in ULP, or -1 where the rules promise nothing. */
+/* The error of one result in ULP, or -1 if the rules promise nothing. */
 static double judge(const struct rules *rules, const struct arguments *arguments,
                     const double *expected_values, const void *results, int64_t i, struct worst *worst) {
     const struct function *function = rules->function;
@@ -40,7 +40,7 @@ static double judge(const struct rules *rules, const struct arguments *arguments
     bool wrong = error > bar_of(function, rules->dtype) ||
                  (signed_zero && expected == 0 && got == 0 && signbit(expected) != signbit(got));
     if (rules->fast && function->allow) {
-        /* Beyond the largest number both count as the next one there would be. */
+        /* Beyond the largest number, both count as the next number that there would be. */
         double most = rules->dtype == SMELT_FLOAT16 ? 65536 : 0x1p128;
         double g = fmax(-most, fmin(most, got)), e = fmax(-most, fmin(most, expected));
         double allowed = function->allow(x, y, e);
@@ -69,15 +69,15 @@ union number {
     int64_t bits;
 };
 
-/* What quiet() needs as arrays, so that both of its loops become vector code. */
+/* The input of quiet() as arrays, so that both of its loops become vector code. */
 struct block {
     union number expected[BLOCK], difference[BLOCK], rounded[BLOCK], got[BLOCK];
 };
 
-/* Whether a block of floats needs no closer look: nothing is off by more than `most` ULP, and what is not
- * finite or zero is as expected. Nearly all of 2^32 results take this way. As integers, positive numbers
- * compare as numbers do, NaN is the largest, and 2^52 k added multiplies by 2^k; the sign of a difference
- * says which is larger. */
+/* Whether a block of floats needs no closer examination: no error exceeds `most` ULP, and results that are
+ * not finite or are zero are as expected. Nearly all of 2^32 results take this path. As integers, positive
+ * numbers compare as numbers do, NaN is the largest, and adding 2^52 k multiplies by 2^k; the sign of a
+ * difference tells which number is larger. */
 EVERY_WIDTH static bool quiet(const struct rules *rules, const double *restrict expected,
                               const float *restrict got, int64_t count, double most,
                               struct block *restrict block) {

@@ -5,16 +5,16 @@
 #include "arguments.h"
 #include "functions.h"
 
-/* The worst of the results looked at so far. */
+/* The worst of the results examined so far. */
 struct worst {
-    double error; /* ULP; arguments for which nothing is promised are left out */
+    double error; /* ULP; without arguments for which nothing is promised */
     double argument[3], got, expected;
     int64_t compared;
     int64_t misrounded; /* results that are not the correctly rounded ones: for 16-bit types */
     bool over;          /* one exceeded its bar, and was reported */
 };
 
-/* Which rules hold for a column of results. */
+/* The rules for a column of results. */
 struct rules {
     const struct function *function;
     smelt_dtype dtype;
@@ -23,14 +23,14 @@ struct rules {
     const char *label;    /* for failures: "metal::fast::, math mode safe, cpu" */
 };
 
-/* `count` results against the expected, from the arguments' element `from` on; reports the first that exceed
- * their bar. */
+/* Compares `count` results with the expected ones, from the arguments' element `from` on; reports the first
+ * that exceed their bar. */
 void compare_results(const struct rules *rules, const struct arguments *arguments, const double *expected,
                      const void *got, int64_t from, int64_t count, struct worst *worst);
 void worst_join(struct worst *into, const struct worst *other);
 
-/* The first element, below `count`, where two columns differ in a way that the rules mind; -1: none. Any NaN
- * is as good as any other. */
+/* The first element below `count` at which two columns differ in a way that the rules forbid; -1: none. All
+ * NaNs are equal. */
 int64_t first_difference(const struct rules *rules, const struct arguments *arguments, const void *a,
                          const void *b, int64_t count);
 

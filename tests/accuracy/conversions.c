@@ -45,15 +45,15 @@ static long double rounded(const struct type *type, long double value) {
         ldexpl(rintl(ldexpl(value, digits - 1 - exponent)), exponent - digits + 1); /* ties to even */
     return fabsl(y) > largest(type->dtype) ? copysignl(INFINITY, y) : y;
 }
-/* Towards zero; beyond the type its nearest number; NaN is 0. */
+/* Towards zero; numbers outside the type's range become its nearest number; NaN becomes 0. */
 static long double truncated(const struct type *type, long double value) {
     long double high = ldexpl(1, type->bits - type->is_signed) - 1, low = type->is_signed ? -high - 1 : 0;
     if (isnan(value)) return 0;
     return truncl(value) > high ? high : truncl(value) < low ? low : truncl(value) + 0.0L;
 }
 
-/* ---- Arguments: every number of 8 and 16 bits; of the others each power of two with its neighbours, numbers
- * half way between two of a shorter type and their neighbours, and random ones of every size. */
+/* ---- Arguments: every number of 8 and 16 bits; for other types, each power of two with its neighbours,
+ * numbers half way between two of a shorter type with their neighbours, and random ones of every size. */
 static uint64_t argument(const struct type *type, int64_t i) {
     if (type->bits <= 16) return (uint64_t)i;
     uint64_t random = random_bits();
@@ -61,7 +61,7 @@ static uint64_t argument(const struct type *type, int64_t i) {
     uint64_t bits = random >> (64 - width);
     if (type >= types + INTEGERS) {
         if (kind == 0) return random >> 32;
-        /* Half way, or beside it, for half or bfloat. */
+        /* Half way between two numbers of half or bfloat, or next to it. */
         int low = kind == 1 ? 13 : 16;
         return (random >> 32 & ~((1ull << low) - 1)) + (1ull << (low - 1)) + random % 3 - 1;
     }
@@ -91,8 +91,7 @@ static void add_array(struct job_array *array, const char *prefix, int from, int
     array->count = count;
 }
 
-/* The conversions of types [first, last) to types [to_first, to_last), in one kernel; wrong[from][to] is
- * filled. */
+/* Converts types [first, last) to types [to_first, to_last) in one kernel; fills wrong[from][to]. */
 static void convert(int first, int last, int to_first, int to_last, int64_t count, smelt_math_mode math,
                     const char *device, int64_t wrong[TYPES][TYPES]) {
     struct job job = {.math = math, .device = device, .threads = count};

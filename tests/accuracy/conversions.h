@@ -1,12 +1,12 @@
-/* Conversions between integers and floating point: every result is the exact one, or the exact one rounded
- * once. */
+/* Conversions between integers and floating point: every result must be exact, or the exact one rounded once.
+ */
 #ifndef SMELT_TESTS_ACCURACY_CONVERSIONS_H
 #define SMELT_TESTS_ACCURACY_CONVERSIONS_H
 
 #include "../prelude/support.h"
 #include "arguments.h"
 
-/* Results that are wrong are failures. Two tables: to floating point, to integers. */
+/* Wrong results are failures. Two tables: to floating point, and to integers. */
 void measure_conversions(const struct engines *engines, enum density density, struct body *to_real,
                          struct body *to_integer);
 extern const char *const conversion_rows[]; /* of the first table, ended by NULL */

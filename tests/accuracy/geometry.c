@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- References: n components of the result, and for each the size in whose ULP the error is given: the
- * result's own, or where terms cancel the sum of their magnitudes. */
+/* ---- References: n components of the result, each with the size in whose ULP the error is given: the
+ * result's own, or, where terms cancel, the sum of their magnitudes. */
 typedef void vector_reference(const double *x, const double *y, const double *z, int n, double *out,
                               double *size);
 
@@ -67,7 +67,7 @@ REFERENCE(reflect) {
         size[c] = fabs(x[c]) + 2 * dot(y, x, n, true) * fabs(y[c]);
     }
 }
-/* eta is z's first component. Near total reflection the root is steep: what it amplifies counts. */
+/* eta is z's first component. Near total reflection the root is steep, and what it amplifies counts. */
 REFERENCE(refract) {
     double e = z[0], d = dot(y, x, n, false), sum = dot(y, x, n, true), k = 1 - e * e * (1 - d * d);
     double steep = e * e * (1 + sum * sum) / fmax(sqrt(fabs(k)), 1e-4);
@@ -105,7 +105,7 @@ struct column {
     double worst[FUNCTIONS]; /* over widths 2, 3, 4 */
 };
 
-/* `points` numbers are read as vectors of n; cross is of three components. */
+/* Reads `points` numbers as vectors of n; cross needs three components. */
 static void add_calls(struct body *body, int n, int64_t points, const char *form) {
     body_add(body, "if (i < %lldu) { typedef vec<%s, %d> V; uint at = i * %d; V x, y, z;\n",
              (long long)(points / n), "T", n, n);

@@ -1,4 +1,4 @@
-/* The geometric functions: their errors, in ULP of what was added up. */
+/* The geometric functions: their errors, in ULP of the terms that were summed. */
 #ifndef SMELT_TESTS_ACCURACY_GEOMETRY_H
 #define SMELT_TESTS_ACCURACY_GEOMETRY_H
 

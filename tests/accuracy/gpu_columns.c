@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the heads of the GPU's columns begin with. */
+/* The beginning of the heads of the GPU's columns. */
 #define MARK "`cuda`"
 
 static const char *const table_names[TYPES] = {"float", "half", "bfloat"};
@@ -21,7 +21,7 @@ static const char *columns_of(const char *name) {
 
 /* ---- Rows. A line "| a | b |" has the cells " a " and " b ". */
 
-/* The next line of *text, without its end; *text is then behind it. NULL at the end. */
+/* The next line of *text, without its end; *text moves past it. NULL at the end. */
 static const char *next_line(const char **text, size_t *length) {
     if (!*text || !**text) return NULL;
     const char *line = *text;
@@ -30,7 +30,7 @@ static const char *next_line(const char **text, size_t *length) {
     return line;
 }
 
-/* Where cell number `cell` of a line begins, behind its bar; the line's end if it has fewer. */
+/* The start of cell number `cell` of a line, after its bar; the line's end if it has fewer. */
 static const char *cell_at(const char *line, size_t length, int cell) {
     const char *at = line, *end = line + length;
     for (int bars = -1; at < end; at++)
@@ -38,7 +38,7 @@ static const char *cell_at(const char *line, size_t length, int cell) {
     return end;
 }
 
-/* How many cells of the head belong to the CPU: all before the first that is a GPU's. */
+/* The number of CPU cells of the head: all before the first GPU cell. */
 static int cpu_cells(const char *head, size_t length) {
     for (int cell = 0;; cell++) {
         const char *at = cell_at(head, length, cell);
@@ -46,8 +46,7 @@ static int cpu_cells(const char *head, size_t length) {
     }
 }
 
-/* The GPU's cells of the row that begins with the cell `first` in a table of the document; NULL if there are
- * none. */
+/* The GPU's cells of the row that begins with the cell `first` in a table of the document, or NULL. */
 static const char *old_cells(const char *old, const char *first, size_t first_length, size_t *length) {
     const char *rest = old, *line;
     size_t size;
@@ -62,7 +61,7 @@ static const char *old_cells(const char *old, const char *first, size_t first_le
     return NULL;
 }
 
-/* The same of a file's row. */
+/* The same for a file's row. */
 static const char *new_cells(const char *results, const char *name, const char *first, size_t first_length,
                              size_t *length) {
     const char *rest = results, *line;
@@ -109,7 +108,7 @@ char *gpu_columns_joined(const char *name, const char *cpu, const char *old, con
 
 /* ---- Writing the file. */
 
-/* The cells number `cell` to `last` of a row, joined; one where all are the same. Empty ones are left out. */
+/* Joins the cells number `cell` to `last` of a row; one if all are the same. Omits empty ones. */
 static void add_joined(struct body *text, const char *line, size_t length, int cell, int last) {
     struct body all = {0};
     char first[100] = "";
@@ -148,8 +147,8 @@ void gpu_columns_write(const char *path, const struct engines *engines,
             if (row < 2) continue;
             const char *first = cell_at(line, size, 0);
             body_add(&text, "%s |%.*s", others[i].name, (int)(cell_at(line, size, 1) - first), first);
-            /* The figures: of `packing` all cells, of `geometric` those of mode safe, else what follows the
-             * count. */
+            /* The figures: all cells of `packing`, those of mode safe of `geometric`, otherwise what follows
+             * the count. */
             bool packing = !strcmp(others[i].name, "packing"),
                  geometric = !strcmp(others[i].name, "geometric");
             add_joined(&text, line, size, packing ? 1 : 2, geometric ? 4 : 99);

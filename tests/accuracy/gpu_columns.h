@@ -1,11 +1,12 @@
 /* The GPU's columns of the tables. They are measured on a machine with a GPU and written to a file there, one
- * row a line: "TABLE | ROW | CELL | … |"; where the document is, they are put beside the CPU's. */
+ * row per line: "TABLE | ROW | CELL | … |". On the machine with the document, they are put next to the CPU's.
+ */
 #ifndef SMELT_TESTS_ACCURACY_GPU_COLUMNS_H
 #define SMELT_TESTS_ACCURACY_GPU_COLUMNS_H
 
 #include "report.h"
 
-/* Writes what was measured on engines->name[0], a GPU; a failure where it cannot. */
+/* Writes the measurements of engines->name[0], a GPU; fails if it cannot. */
 void gpu_columns_write(const char *path, const struct engines *engines,
                        struct measurements (*measurements)[TYPES], const struct table *others);
 

@@ -21,7 +21,8 @@ struct job {
     struct job_array inputs[12], outputs[40];
 };
 
-/* outputs[i] is the caller's, in the host's memory; false, and a failure, if it does not run. */
+/* outputs[i] belongs to the caller, in host memory. Returns false, after reporting a failure, if the job does
+ * not run. */
 bool job_run(const struct job *job, smelt_array **outputs);
 
 #endif

@@ -11,7 +11,7 @@
 const smelt_dtype measured_types[TYPES] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
 const char *const mode_names[MODES] = {"safe", "relaxed", "fast"};
 
-/* ---- The reference and comparisons of one chunk, on several threads where it is large. */
+/* ---- The reference and comparisons of one chunk, on several threads if it is large. */
 struct work {
     const struct rules *rules;
     const struct sweep *sweep;
@@ -55,7 +55,7 @@ static void share_work(struct work work, struct worst *worst) {
     }
 }
 
-/* ---- One group of functions of one type: all that a kernel has. */
+/* ---- One group of functions of one type: the contents of a kernel. */
 struct group {
     const struct engines *engines;
     struct sweep sweep;
@@ -89,13 +89,13 @@ static void measure_column(struct group *group, int function, int math, enum for
                worst);
 }
 
-/* The column of mode safe on the first engine that another one should equal. */
+/* The column of mode safe on the first engine that this one should equal. */
 static enum form form_to_equal(const struct function *function, int math, enum form form) {
     if (function->operation) return PLAIN;
     return form != PLAIN ? form : math == SMELT_MATH_FAST ? FAST : PRECISE;
 }
 
-/* All columns but those measured whole: the same bits, or measured here. */
+/* All columns except those measured as a whole: they have the same bits, or are measured here. */
 static void compare_columns(struct group *group, int function, smelt_array *results[MODES][ENGINES]) {
     const struct function *f = &accuracy_functions[function];
     struct measurements *m = group->measurements[function - group->first];
@@ -133,8 +133,8 @@ static void measure_chunk(struct group *group, int chunk) {
     bool compare = chunk >= sweep->chunks - sweep->compared;
     arguments_fill(&group->arguments, sweep, chunk);
     smelt_array *results[MODES][ENGINES] = {{NULL}};
-    /* In short the 16-bit types, which differ from float in roundings only, are left out of mode relaxed, and
-     * in a sample of fast. */
+    /* In a short run, the 16-bit types, which differ from float only in roundings, are left out of mode
+     * relaxed, and of a part of fast. */
     bool brief = sweep->dtype != SMELT_FLOAT32 && sweep->size <= 1 << 17 && group->count > 1;
     for (int math = 0; math < (compare ? MODES : 1); math++)
         for (int engine = 0; engine < (compare ? ENGINES : 1); engine++)
@@ -158,7 +158,7 @@ static void measure_chunk(struct group *group, int chunk) {
         for (int engine = 0; engine < ENGINES; engine++) smelt_array_release(results[math][engine]);
 }
 
-/* ---- Vectors have the scalars' bits, component by component. */
+/* ---- Vectors have the same bits as scalars, component by component. */
 static void check_vectors(struct group *group, int width) {
     const struct sweep *sweep = &group->sweep;
     struct program program = program_new(sweep, group->first, group->count, width, SMELT_MATH_SAFE);
@@ -184,7 +184,7 @@ static void check_vectors(struct group *group, int width) {
     program_free(&program);
 }
 
-/* The figures of a column are those of the one it has the bits of. */
+/* A column with the same bits as another has its figures. */
 static void fill_in(const struct group *group) {
     for (int k = 0; k < group->count; k++) {
         struct measurements *m = group->measurements[k];
@@ -217,8 +217,8 @@ static void measure_group(const struct engines *engines, int type, enum density 
     for (int math = 0; math < MODES; math++)
         group.programs[math] = program_new(&group.sweep, first, count, 0, (smelt_math_mode)math);
     for (int chunk = 0; chunk < group.sweep.chunks; chunk++) measure_chunk(&group, chunk);
-    /* In short all widths of float (in a sample 4), and one of each other type: what differs between types is
-     * the scalar. */
+    /* In a short run, all widths of float (or 4, in a sample), and one of each other type, since types differ
+     * only in the scalar. */
     for (int width = 2; width <= 4; width++)
         if (density || (type == 0 && !engines->sampled) || width == (type ? type + 1 : 4))
             check_vectors(&group, width);

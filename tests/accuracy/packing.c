@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fields from the lowest bit on; in sRGB all but a fourth. */
+/* Fields from the lowest bit on; in sRGB all except the fourth. */
 static const struct format {
-    const char *name, *pack, *unpack; /* between pack_T_to_ and nothing, between unpack_ and _to_T */
+    const char *name, *pack, *unpack; /* between pack_T_to_ and the end, and between unpack_ and _to_T */
     int components, bits[4];
     bool is_signed, srgb;
 } formats[] = {
@@ -34,13 +34,13 @@ static double to_srgb(double x) { /* IEC 61966-2-1 */
 static double from_srgb(double x) {
     return x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
 }
-static double steps(const struct format *format, int c) { /* how many there are from 0 to 1 */
+static double steps(const struct format *format, int c) { /* their number from 0 to 1 */
     return (double)((1 << (format->bits[c] - (format->is_signed ? 1 : 0))) - 1);
 }
 static double limited(const struct format *format, double x) {
     return isnan(x) ? 0 : fmax(format->is_signed ? -1 : 0, fmin(1, x));
 }
-/* The field of a packed number, a signed one extended. */
+/* The field of a packed number; a signed one is extended. */
 static int64_t field(const struct format *format, uint32_t packed, int c) {
     int low = 0;
     for (int k = 0; k < c; k++) low += format->bits[k];
@@ -53,7 +53,7 @@ struct errors {
     double pack[FORMATS], unpack[FORMATS]; /* in steps; in ULP */
 };
 
-/* Worst distance of a packed field from the number, in steps: at best one half. */
+/* The largest distance of a packed field from the number, in steps: one half at best. */
 static void check_packed(int f, smelt_dtype dtype, const void *numbers, const uint32_t *packed, int64_t count,
                          const char *device, struct errors *errors) {
     const struct format *format = &formats[f];
@@ -91,7 +91,7 @@ static void add_array(struct job_array *array, const char *prefix, int f, smelt_
     array->dtype = dtype, array->count = count, array->data = data;
 }
 
-/* Every format both ways, at `count` vectors and packed numbers. */
+/* Every format in both directions, for `count` vectors and packed numbers. */
 static void measure(smelt_dtype dtype, int64_t count, smelt_math_mode math, const char *device,
                     struct errors *errors) {
     void *numbers = calloc((size_t)count * 4, 4);

@@ -1,5 +1,5 @@
-/* References in double. Loops over glibc's functions, which the compiler turns into calls of glibc's vector
- * forms (libmvec, at most 4 ULP of double) where there are any: 2^-27 ULP of float at the most. */
+/* References in double: loops over glibc's functions, which the compiler turns into calls of glibc's vector
+ * forms (libmvec, at most 4 ULP of double) if there are any: at most 2^-27 ULP of float. */
 #include "reference.h"
 
 #include "../prelude/support.h"
@@ -106,7 +106,7 @@ REFERENCE(ilogb, 1, x == 0 ? -2147483648.0 : isfinite(x) ? ilogb(x) : 2147483647
 
 REFERENCE(atan2, 2, atan2(x, y))
 REFERENCE(pow, 2, pow(x, y))
-/* x >= 0, and NaN wherever C's pow would rather give 1. */
+/* x >= 0, and NaN where C's pow would return 1 instead. */
 REFERENCE(powr, 2, x < 0 ? NAN : pow(x, y))
 REFERENCE(add, 2, x + y)
 REFERENCE(subtract, 2, x - y)
@@ -124,7 +124,7 @@ static double nextafter_of(smelt_dtype dtype, double x, double y) {
     if (isnan(x) || isnan(y)) return NAN;
     if (x == y) return y;
     if (dtype == SMELT_FLOAT32) return nextafterf((float)x, (float)y);
-    /* One step of the type: half a step below a power of two. */
+    /* One step of the type; half a step below a power of two. */
     bool outward = (x < y) == (x > 0) || x == 0;
     double toward = x < y ? 1 : -1;
     if (isinf(x)) return copysign(largest(dtype), x);
@@ -135,13 +135,13 @@ static double nextafter_of(smelt_dtype dtype, double x, double y) {
 }
 REFERENCE(nextafter, 2, nextafter_of(dtype, x, y))
 
-/* In long double where the product of two floats, exact in double, meets a third far away. */
+/* In long double, since the product of two floats, exact in double, may be far from the third. */
 REFERENCE(fma, 3, dtype == SMELT_FLOAT32 ? (double)fmaf((float)x, (float)y, (float)z) : fma(x, y, z))
 REFERENCE(clamp, 3, fmin(fmax(x, y), z))
 REFERENCE(fmax3, 3, fmax(fmax(x, y), z))
 REFERENCE(fmin3, 3, fmin(fmin(x, y), z))
 REFERENCE(median3, 3, fmax(fmin(x, y), fmin(fmax(x, y), z)))
-/* Their formulas in float, as Metal's specification writes them. */
+/* The formulas in float, as Metal's specification states them. */
 REFERENCE(mix, 3, rounded_to(dtype, fmaf((float)y - (float)x, (float)z, (float)x)))
 static double smoothstep_of(smelt_dtype dtype, float low, float high, float x) {
     float t = (x - low) / (high - low);

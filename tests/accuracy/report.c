@@ -15,7 +15,7 @@ static void add_place(struct body *text, const struct function *function, const 
     if (worst->error == 0) return;
     for (int k = 0; k < function->arguments; k++) body_add(text, k ? ", %.9g" : "%.9g", worst->argument[k]);
 }
-/* The plain form in the three modes; one figure where all are the same. */
+/* The plain form in the three modes; one figure if all are the same. */
 static void add_plain(struct body *text, const struct measurements *m, int engine) {
     double first = m->of[0][engine][PLAIN].worst.error;
     bool same = first == m->of[1][engine][PLAIN].worst.error && first == m->of[2][engine][PLAIN].worst.error;
@@ -24,8 +24,8 @@ static void add_plain(struct body *text, const struct measurements *m, int engin
         add_error(text, &m->of[math][engine][PLAIN].worst);
     }
 }
-/* Forms that are others in modes relaxed and fast, and what the second engine computes otherwise than the
- * first. */
+/* Forms that differ in modes relaxed and fast, and results of the second engine that differ from the first's.
+ */
 static void add_others(struct body *text, const struct engines *engines, const struct measurements *m,
                        bool operation) {
     bool said = false;
@@ -46,7 +46,7 @@ static void add_others(struct body *text, const struct engines *engines, const s
 
 static const char *const table_names[TYPES] = {"float", "half", "bfloat"};
 
-/* As a sum of powers of two, which all sweeps are. */
+/* As a sum of powers of two; every sweep is one. */
 static void add_count(struct body *text, int64_t count) {
     for (int power = 62, first = 1; power >= 0; power--)
         if (count >> power & 1) {
@@ -101,7 +101,7 @@ static void add_row(struct body *text, const struct engines *engines, int type,
     body_add(text, " |\n");
 }
 
-/* Rows of what was not measured stay as they are in `old`, the table's text so far (NULL: they are left out).
+/* Rows that were not measured stay as they are in `old`, the table's previous text (NULL: they are left out).
  */
 static void add_table(struct body *text, const struct engines *engines, int type,
                       struct measurements (*measurements)[TYPES], const char *old) {
@@ -151,7 +151,7 @@ static char *read_text(const char *path) {
     return text.text;
 }
 
-/* The text between a table's markers; false, and a failure, if it has none. */
+/* The text between a table's markers; false, after reporting a failure, if there are none. */
 static bool find_table(const char *document, const char *name, const char **begin, const char **end) {
     char first[64], last[64];
     snprintf(first, sizeof first, "<!-- %s -->\n", name);
@@ -166,7 +166,7 @@ static bool find_table(const char *document, const char *name, const char **begi
     return true;
 }
 
-/* The document with another text between two places of it; the old one is freed. */
+/* The document with the text between two places replaced; frees the old one. */
 static char *replaced(char *document, const char *begin, const char *end, const char *text) {
     size_t head = (size_t)(begin - document), size = strlen(text), tail = strlen(end);
     char *joined = malloc(head + size + tail + 1);
@@ -178,8 +178,7 @@ static char *replaced(char *document, const char *begin, const char *end, const 
     return joined;
 }
 
-/* The document with `cpu` (NULL: as it is there) and the GPU's columns as the table `name`; the old one is
- * freed. */
+/* The document with `cpu` (NULL: unchanged) and the GPU's columns as the table `name`; frees the old one. */
 static char *with_table(char *document, const char *name, const char *cpu, const char *gpu) {
     const char *begin, *end;
     if (!document || !find_table(document, name, &begin, &end)) return document;
@@ -214,7 +213,7 @@ void report_write(const char *path, const struct engines *engines, struct measur
     free(results);
 }
 
-/* A table's rows begin with these names, in order. */
+/* Checks that a table's rows begin with these names, in order. */
 static void check_rows(const char *path, const char *document, const char *name, const char *const *rows,
                        int count) {
     const char *line, *end;

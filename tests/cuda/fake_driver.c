@@ -6,7 +6,8 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct fake fake = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .patience = 2};
-/* In the block that every thread has: leak checkers lose their way in others of a thread that never ends. */
+/* In the block that every thread has: leak checkers cannot follow other blocks of a thread that never ends.
+ */
 static __thread CUcontext current __attribute__((tls_model("initial-exec")));
 
 /* ---- Calls. */
@@ -361,8 +362,8 @@ static int hook_alive(const char *kind) {
     int count = 0;
     pthread_mutex_lock(&fake.lock);
     for (struct object *object = fake.objects; object; object = object->next) {
-        /* What is given back in the order of a stream is not alive, whether its turn has come or not; the
-         * stream NULL is nobody's. */
+        /* Memory freed in stream order is not alive, whether its turn has come or not; the stream NULL
+         * belongs to the device. */
         bool gone = object->kind == KIND_BLOCK && ((struct block *)object)->given;
         for (int i = 0; i < fake.device_count; i++) gone |= (void *)object == fake.devices[i].legacy;
         count += !object->dead && !gone && strcmp(names[object->kind], kind) == 0;

@@ -51,29 +51,29 @@ struct fake_launch {
 typedef CUresult fake_launch_hook(const struct fake_launch *launch, void *context);
 
 struct fake_cuda {
-    /* Calls of a function ("cuMemcpyHtoDAsync_v2") since `forget_calls`; NULL: of all. */
+    /* Number of calls of a function ("cuMemcpyHtoDAsync_v2") since `forget_calls`; NULL: of all functions. */
     uint64_t (*calls)(const char *symbol);
     void (*forget_calls)(void);
     /* The n-th call of a function from now on (1: the next) gives `result` and does nothing. One at a time.
      */
     void (*fail_call)(const char *symbol, int n, CUresult result);
-    /* The next call that waits gives `result`, and so does everything until the context is reset. */
+    /* The next call that waits returns `result`, and so does every call until the context is reset. */
     void (*fault)(CUresult result);
-    /* … after which there is no new context, as with NVIDIA's driver; else a reset helps. */
+    /* … and afterwards there is no new context, as with NVIDIA's driver; without this a reset helps. */
     void (*fault_for_good)(CUresult result);
     void (*deferred)(bool on);
-    /* So many questions whether work is done are answered with no before it is done; 2 at first. */
+    /* The number of queries for completion that return false before the work is done; 2 at first. */
     void (*patience)(unsigned questions);
     void (*launch)(fake_launch_hook *hook, void *context);
-    /* From within a launch: it uses the block at `address`. */
+    /* In a launch: it uses the block at `address`. */
     void (*touch)(CUdeviceptr address, bool writes);
-    /* From within a launch: lets the calls of other threads in for a moment. */
+    /* In a launch: lets calls of other threads proceed for a moment. */
     void (*pause)(void);
-    /* What was done wrong first; NULL: nothing. */
+    /* The first violation; NULL: none. */
     const char *(*violation)(void);
     void (*forget_violation)(void);
-    /* How many there are that were not destroyed (nor lost by a reset): "block", "pinned", "stream", "event",
-     * "graph", "module", "link". */
+    /* The number of objects that were not destroyed (nor lost by a reset): "block", "pinned", "stream",
+     * "event", "graph", "module", "link". */
     int (*alive)(const char *kind);
     /* Bytes of blocks in use on a device. */
     uint64_t (*used)(int device);
@@ -82,7 +82,8 @@ struct fake_cuda {
 /* The hooks, exported. */
 const struct fake_cuda *fake_cuda_hooks(void);
 
-/* Makes the library at `path` smelt's driver and gives its hooks; before smelt looks for devices. */
+/* Makes the library at `path` smelt's driver and returns its hooks; to be called before smelt looks for
+ * devices. */
 static inline const struct fake_cuda *fake_cuda_open(const char *path) {
     const struct fake_cuda *(*hooks)(void) = NULL;
     setenv("SMELT_CUDA_DRIVER", path, 1);

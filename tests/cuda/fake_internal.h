@@ -1,4 +1,4 @@
-/* What the parts of the fake driver share. One lock guards everything; it is held in every call. */
+/* Shared by the parts of the fake driver. One lock guards everything and is held in every call. */
 #ifndef SMELT_TESTS_FAKE_INTERNAL_H
 #define SMELT_TESTS_FAKE_INTERNAL_H
 
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #define FAKE_MOST_DEVICES 4
-#define FAKE_MOST_STREAMS 256 /* ever made, by one process */
+#define FAKE_MOST_STREAMS 256 /* created by one process */
 
-/* Results beside those of driver.h. */
+/* Results in addition to those of driver.h. */
 enum {
     FAKE_INVALID_HANDLE = 400,
     FAKE_NOT_FOUND = 500,
@@ -31,13 +31,13 @@ enum kind {
     KIND_COUNT
 };
 
-/* Which work of each stream is done before something: its first clock[i] pieces. */
+/* The work of each stream that precedes something: its first clock[i] pieces. */
 struct clock {
     uint32_t done[FAKE_MOST_STREAMS];
 };
 void clock_join(struct clock *clock, const struct clock *other);
 
-/* What every object begins with. Objects are never freed, so that a use of a dead one is noticed. */
+/* The head of every object. Objects are never freed, so that uses of destroyed ones are detected. */
 struct object {
     struct object *next;
     enum kind kind;
@@ -66,7 +66,7 @@ enum work_kind { WORK_ALLOCATE, WORK_RELEASE, WORK_COPY, WORK_FILL, WORK_WAIT, W
 
 struct work {
     enum work_kind kind;
-    struct clock before; /* what it comes after */
+    struct clock before; /* what precedes it */
     uint32_t place;      /* in its stream, from 1 */
     struct block *block;
     char *to;
@@ -92,10 +92,10 @@ struct CUstream_st {
     int index;
     struct works works;
     size_t done;        /* of them */
-    struct clock clock; /* what is before the next piece */
+    struct clock clock; /* what precedes the next piece */
     struct CUgraph_st *capture;
     bool capture_broken;
-    unsigned questions; /* whether it is done */
+    unsigned questions; /* queries for completion */
 };
 
 struct CUevent_st {
@@ -106,8 +106,8 @@ struct CUevent_st {
     struct clock clock;
     uint64_t records;   /* enqueued, … */
     uint64_t happened;  /* … and done */
-    unsigned questions; /* whether it has happened */
-    double time;        /* of the last that is done, in milliseconds */
+    unsigned questions; /* queries for completion */
+    double time;        /* of the last completed one, in milliseconds */
 };
 
 struct CUgraph_st {
@@ -142,7 +142,7 @@ struct CUmemPoolHandle_st {
 struct fake_device {
     struct CUctx_st context;
     struct CUmemPoolHandle_st pool;
-    struct CUstream_st *legacy; /* the stream NULL */
+    struct CUstream_st *legacy; /* the default stream, NULL */
     int capability;
     uint64_t used, reserved;
     size_t cached[4096]; /* sizes of blocks in the pool */
@@ -154,7 +154,7 @@ struct fake {
     pthread_mutex_t lock; /* recursive: launches call hooks */
     int device_count;
     bool initialised, pools, deferred, real_clock;
-    unsigned patience; /* questions before what is asked for is done */
+    unsigned patience; /* queries before the work is done */
     uint64_t memory;
     struct fake_device devices[FAKE_MOST_DEVICES];
     struct object *objects;
@@ -163,7 +163,7 @@ struct fake {
     struct clock host; /* what the host has waited for */
     CUresult next_fault;
     bool for_good; /* after the next fault there is no new context: */
-    CUresult gone; /* what asking for one gives */
+    CUresult gone; /* the result of requesting one */
     uint64_t time;
     fake_launch_hook *launch_hook;
     void *launch_context;
@@ -171,8 +171,8 @@ struct fake {
 };
 extern struct fake fake;
 
-/* Begins a call of the driver: counts it; the result it must give at once, with the lock held whatever it is.
- */
+/* Begins a call of the driver: counts it, and returns a result if the call must fail; the lock is held in any
+ * case. */
 enum { NEEDS_NOTHING, NEEDS_INIT, NEEDS_CONTEXT };
 CUresult call_begin(const char *symbol, int needs);
 CUresult call_end(CUresult result);
@@ -192,11 +192,11 @@ void violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* A new object on the current device. */
 void *object_new(enum kind kind, size_t size);
-/* Is it one, of this kind, alive? Else that is a violation, with the name of what it was for. */
+/* Whether it is a living object of this kind; otherwise that is a violation, with the name of the call. */
 bool object_check(void *object, enum kind kind, const char *symbol);
 
 /* ---- Memory. */
-struct block *block_at(const void *address); /* dead ones too; NULL */
+struct block *block_at(const void *address); /* also destroyed ones; or NULL */
 bool block_use(struct block *block, const struct work *work, int stream, bool writes);
 void block_release(struct block *block);
 struct pinned *pinned_at(const void *address, size_t bytes);
@@ -204,10 +204,10 @@ struct pinned *pinned_at(const void *address, size_t bytes);
 /* ---- Streams. */
 struct CUstream_st *stream_of(CUstream handle, const char *symbol);
 struct work *enqueue(struct CUstream_st *stream, enum work_kind kind);
-/* After the work has been described: does it at once unless deferred. */
+/* After the work has been described: performs it immediately unless deferred. */
 void enqueued(struct CUstream_st *stream);
 void run_all(struct CUstream_st *stream);
-/* The work that is being done. */
+/* The work in progress. */
 extern const struct work *running;
 extern struct CUstream_st *running_stream;
 

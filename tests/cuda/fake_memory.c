@@ -15,7 +15,7 @@ struct block *block_at(const void *address) {
     return NULL;
 }
 
-/* Notes a use of a block whose turn has come; false, and a violation, if that is wrong. */
+/* Records a use of a block whose turn has come; false, and a violation, if it is wrong. */
 bool block_use(struct block *block, const struct work *work, int stream, bool writes) {
     const struct clock *before = &work->before;
     if (block->object.device != fake.streams[stream]->object.device && work->kind != WORK_COPY)
@@ -86,7 +86,7 @@ EXPORT CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     GIVE(CUDA_SUCCESS);
 }
 
-/* Takes a block of the pool, or more of the device's memory for it. */
+/* Takes a block of the pool, or device memory for a new one. */
 static bool reserve(struct fake_device *device, size_t bytes) {
     for (int i = 0; i < device->cached_count; i++)
         if (device->cached[i] == bytes) {

@@ -124,7 +124,7 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function, int attribute, int value
     GIVE(CUDA_SUCCESS);
 }
 
-/* The parameter's bytes, given by its address or as one buffer with its size. */
+/* The parameter's bytes, passed by address or as one buffer with its size. */
 static const void *parameter_of(const struct CUfunc_st *function, void **parameters, void **extra,
                                 size_t *bytes) {
     *bytes = function->parameter_bytes;

@@ -80,7 +80,7 @@ static void do_work(struct CUstream_st *stream, const struct work *work) {
 static void run_until(struct CUstream_st *stream, size_t count) {
     while (stream->done < count && stream->done < stream->works.count) {
         struct work work = stream->works.items[stream->done];
-        /* Counted before it is done: the array may grow meanwhile, and waits must not come back. */
+        /* Counted before it is performed: the array may grow meanwhile, and waits must not return to it. */
         stream->works.items[stream->done++].own = NULL;
         do_work(stream, &work);
         free(work.own);
@@ -102,7 +102,7 @@ static struct work *append(struct works *works) {
     return work;
 }
 
-/* Gives a piece of work its place in the stream. */
+/* Assigns a piece of work its place in the stream. */
 static void place(struct CUstream_st *stream, struct work *work) {
     clock_join(&stream->clock, &fake.host);
     work->before = stream->clock;
@@ -156,12 +156,12 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream handle) {
     struct CUstream_st *stream = handle ? stream_of(handle, "cuStreamDestroy_v2") : NULL;
     if (!stream) GIVE(FAKE_INVALID_HANDLE);
     if (stream->capture) violate("a stream is destroyed while it records");
-    /* What is on it still takes place. */
+    /* Its pending work still takes place. */
     stream->object.dead = true;
     GIVE(CUDA_SUCCESS);
 }
 
-/* The fault that comes out when something waits. */
+/* The fault that is reported when something waits. */
 static CUresult wait_result(struct fake_device *device) {
     if (!device->sticky && fake.next_fault) {
         device->sticky = fake.next_fault;
@@ -192,7 +192,7 @@ EXPORT CUresult cuStreamQuery(CUstream handle) {
         stream->capture_broken = true;
         GIVE(FAKE_CAPTURE_UNSUPPORTED);
     }
-    /* Time passes while a program asks and asks. */
+    /* Time passes while a program queries repeatedly. */
     if (stream->done < stream->works.count && stream->questions++ >= fake.patience) {
         stream->questions = 0;
         run_all(stream);

@@ -1,5 +1,6 @@
-/* Formats and arguments of log lines: any bytes give a line of bounded length. The input: how many arguments,
- * a byte each for their kinds and counts, then the format; its bytes are the arguments' values, too. */
+/* Formats and arguments of log lines: any bytes give a line of bounded length. The input: the number of
+ * arguments, a byte each for their kinds and counts, then the format. Its bytes are also the arguments'
+ * values. */
 #include "base/format.h"
 
 #include <stdlib.h>
@@ -13,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     size_t count = data[0] % MOST_ARGUMENTS;
     if (size < 1 + count) return 0;
     struct format_argument arguments[MOST_ARGUMENTS] = {{0}};
-    /* Exactly as long as it is: reads past its end are seen. */
+    /* Of exactly its length, so that reads past its end are detected. */
     size_t length = size - 1 - count;
     char *format = malloc(length ? length : 1);
     if (!format) return 0;

@@ -1,4 +1,4 @@
-/* Any bytes as a .npy file: an error or an array; an array that was read is written and read again unchanged.
+/* Any bytes as a .npy file: an error or an array. An array that was read is written and read again unchanged.
  */
 #include "array/array.h"
 

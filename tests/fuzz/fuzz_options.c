@@ -1,5 +1,5 @@
-/* Any lines as the arguments of `smelt run` and `smelt show`: a complaint, or options that keep their
- * promise. */
+/* Any lines as the arguments of `smelt run` and `smelt show`: a complaint, or options that satisfy their
+ * contract. */
 #include "commands.h"
 #include "options.h"
 
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Devices need the whole library; to options they are names. */
+/* Devices need the whole library; for options they are names. */
 const char *smelt_device_description(const char *name) {
     return strcmp(name, "cpu") == 0 ? "a device" : NULL;
 }
@@ -22,7 +22,7 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
-/* Arrays are made: their sizes, and with them the numbers of each line, stay small. */
+/* Arrays are created: their sizes, and with them the numbers of each line, must be small. */
 static bool is_small(const char *text) {
     double product = 1;
     for (const char *c = text; *c;) {
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(text != NULL);
     if (size) memcpy(text, data, size);
     text[size] = 0;
-    /* Paths are left out: reading some files has consequences. */
+    /* Without paths: reading some files has side effects. */
     if (is_small(text) && !strchr(text, '/')) {
         for (char *line = strtok(text, "\n"); line && count < 64; line = strtok(NULL, "\n"))
             arguments[count++] = line;

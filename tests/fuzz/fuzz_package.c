@@ -1,4 +1,4 @@
-/* Any bytes as a package: as they are, and behind a header whose checksum fits them. An error, or a package
+/* Any bytes as a package: as they are, and after a header with a matching checksum. An error, or a package
  * that is written back as it was read. */
 #include "base/hash.h"
 #include "frontend/build_id.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parser's own build knows no other. */
+/* The parser's build accepts no others. */
 const char bitcode_interface[] = "bitcode", code_interface[] = "code", build_id[] = "";
 
 static void require(bool condition, const char *what) {
@@ -28,7 +28,7 @@ static void check(const char *bytes, size_t size) {
     }
     struct text written = {0};
     require(package_write(&package, &written) == SMELT_OK, "a package that was read can be written");
-    /* Flags are read as true or false, whatever number stood there. */
+    /* Flags are read as true or false, whatever the number was. */
     require(written.length == size, "and has the same length");
     package_free(&package);
     require(package_read("a package", written.data, written.length, &package) == SMELT_OK, "and read again");
@@ -36,7 +36,7 @@ static void check(const char *bytes, size_t size) {
     text_free(&written);
 }
 
-/* As format.c has it. */
+/* The same as in format.c. */
 struct header {
     char magic[8];
     uint32_t format, zero;

@@ -1,5 +1,5 @@
-/* The tokenizer, the structure finder and the rewriter on any bytes: they must end, in memory, with every
- * token accounted for. */
+/* The tokenizer, the structure finder and the rewriter on any bytes: they must end, within memory, and
+ * account for every token. */
 #include "source/program.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static void check_program(const struct program *p) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    /* A copy that ends with its zero: texts are C strings, and reads past them are seen. */
+    /* A copy that ends with its zero: texts are C strings, and reads past the end are detected. */
     char *text = malloc(size + 1);
     if (!text) return 0;
     if (size) memcpy(text, data, size);

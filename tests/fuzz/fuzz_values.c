@@ -1,4 +1,4 @@
-/* Any text as a value of the command line: a complaint or a value that keeps the parser's promise. */
+/* Any text as a value of the command line: a complaint, or a value that satisfies the parser's contract. */
 #include "array_value.h"
 #include "values.h"
 
@@ -12,7 +12,7 @@ static void require(bool condition) {
     if (!condition) abort();
 }
 
-/* Small enough to be made in no time; files are not opened. */
+/* Small enough to be created quickly; files are not opened. */
 static bool is_small(const struct array_value *value) {
     double elements = 1;
     for (int d = 0; d < value->shape.ndim; d++) elements *= (double)value->shape.size[d];

@@ -65,7 +65,7 @@ static uint64_t integer_value(struct random *random, enum data_kind kind) {
     return random_word(random);
 }
 
-/* Numbers whose sums and products stay numbers for a while. */
+/* Numbers whose sums and products stay finite for a while. */
 static float plain_real(struct random *random, enum data_kind kind) {
     if (kind == DATA_SMALL) return (float)random_below(random, 16) - 4;
     return (float)((int)random_below(random, 4096) - 2048) / 64;
@@ -97,7 +97,7 @@ static void fill(int input, char *data, struct random *random, enum data_kind ki
     }
 }
 
-/* Inputs end at a page that may not be touched; those that fill whole pages also begin behind one. */
+/* Inputs end at an inaccessible page; those that fill whole pages also begin after one. */
 static char *guarded(size_t bytes) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = (bytes + page - 1) / page * page;
     char *memory = mmap(NULL, inside + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,4 @@
-/* The arrays every fuzzed kernel has, so that any expression may name any of them. */
+/* The arrays of every fuzzed kernel, so that any expression may name any of them. */
 #ifndef SMELT_FUZZ_ARRAYS_H
 #define SMELT_FUZZ_ARRAYS_H
 
@@ -20,8 +20,8 @@
     X(scalar_i, INT32, 0, 1)            \
     X(scalar_f, FLOAT32, 0, 1)
 
-/* Outputs: name, dtype, elements (0: ELEMENTS_A_THREAD a thread, 1: one a thread, else so many), atomic,
- * value before the run. */
+/* Outputs: name, dtype, elements (0: ELEMENTS_A_THREAD per thread, 1: one per thread, otherwise this many),
+ * atomic, value before the run. */
 #define OUTPUT_TABLE(X)                           \
     X(out_u, UINT32, 0, false, 3735928559.0)      \
     X(out_i, INT32, 0, false, -559038737.0)       \
@@ -50,11 +50,11 @@ extern const char *const input_names[INPUT_COUNT];
 extern const char *const output_names[OUTPUT_COUNT];
 extern const bool output_atomic[OUTPUT_COUNT];
 
-/* The inputs of one kind, made at the first call. They lie between pages that may not be touched, so that an
- * access outside an input is a fault. */
+/* The inputs of one kind, created at the first call. They lie between inaccessible pages, so that an access
+ * outside an input is a fault. */
 smelt_array **inputs_of(enum data_kind kind);
 
-/* Fills in what the outputs of a launch of `threads` are. */
+/* Sets the outputs of a launch of `threads`. */
 void describe_outputs(int64_t threads, smelt_run_desc *run);
 
 #endif

@@ -12,7 +12,7 @@
 const char *const outcome_names[] = {
     "agrees", "is no valid kernel", "fails on the oracle", "differs", "fails", "crashes", "hangs"};
 
-/* Far more than any kernel needs; one that takes longer does not end. */
+/* Far more than any kernel needs: a kernel that takes longer does not end. */
 #define ORACLE_SECONDS 20
 
 __attribute__((format(printf, 3, 4))) static bool judge(struct verdict *verdict, enum outcome outcome,

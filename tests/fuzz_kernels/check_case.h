@@ -1,4 +1,4 @@
-/* Runs a case on devices and compares what comes out. */
+/* Runs a case on devices and compares the results. */
 #ifndef SMELT_FUZZ_CHECK_CASE_H
 #define SMELT_FUZZ_CHECK_CASE_H
 
@@ -6,7 +6,7 @@
 
 enum outcome {
     AGREES,
-    INVALID, /* it does not compile: the generator made what it must not */
+    INVALID, /* it does not compile: the generator must not create such a case */
     UNSOUND, /* the oracle itself fails: the generator or the oracle is wrong */
     DIFFERS, /* an output is not the oracle's */
     FAILS,   /* an error on a device under test */
@@ -20,12 +20,12 @@ extern const char *const outcome_names[];
 struct check_options {
     const char *devices[MAX_DEVICES + 1]; /* under test, one after the other; ended by NULL */
     const char *oracle;
-    /* A difference planted to test the tester: in the text the devices under test are given, `from` becomes
-     * `to`. */
+    /* A difference planted to test the tester: in the text for the devices under test, `from` becomes `to`.
+     */
     const char *plant_from, *plant_to;
     /* Floats may differ by this much, relative to the larger; 0: bit by bit (a NaN is like any other NaN). */
     double tolerance;
-    double timeout; /* seconds for the devices under test; 0: none, which is other code than with one */
+    double timeout; /* seconds for the devices under test; 0: none, which is different code */
 };
 
 struct verdict {

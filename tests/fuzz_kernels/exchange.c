@@ -1,6 +1,6 @@
-/* Threadgroup memory: what threads tell each other across barriers. Free of races: before a barrier each
- * thread writes slots that are its own, after it anyone reads, and another barrier ends it. Every line
- * carries the number of its exchange, so that the reducer takes away all or none.
+/* Threadgroup memory: exchanges between threads across barriers, without races. Before a barrier each thread
+ * writes its own slots; after it any thread reads; another barrier ends the exchange. Every line has the
+ * number of its exchange, so that the reducer removes all lines or none.
  *
  * Slots are first written where all threads are present; a thread that has returned leaves its last value
  * there. */
@@ -37,7 +37,8 @@ void declare_slots(struct generator *g) {
     write_line(g, BARRIER " // fixed");
 }
 
-/* A line of the exchange. In `text` @ stands for the slots' letter and ~~ for the character of their type. */
+/* A line of the exchange. In `text`, @ is replaced by the slots' letter and ~~ by the character of their
+ * type. */
 static void part(struct generator *g, int number, enum type type, const char *text) {
     char line[400], *to = line;
     for (const char *from = text; *from; from++) {
@@ -108,7 +109,7 @@ static void bins(struct generator *g, int number) {
          "$!u += atomic_load_explicit(&bins[$[$u & 15u`3`tid & 15u]], memory_order_relaxed);");
 }
 
-/* What a row reduction does: each simdgroup's sum, then the sum of those. */
+/* A row reduction: each simdgroup's sum, then the sum of those. */
 static void simdgroup_sums(struct generator *g, int number) {
     part(g, number, UINT,
          "{ uint sum = simd_$[sum`max](uint($u)); if (lane == 0u) slot_u[simdgroup] = sum; }");

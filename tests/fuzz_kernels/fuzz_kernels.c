@@ -1,4 +1,4 @@
-/* Random kernels on both CPU engines, and on a GPU: all results must be the scalar engine's. See
+/* Random kernels on both CPU engines, and on a GPU: all results must equal the scalar engine's. See
  * docs/fuzzing.md. */
 #include "isolate.h"
 #include "reduce.h"
@@ -41,7 +41,7 @@ struct options {
     struct check_options check;
 };
 
-/* One kernel takes far less; what takes longer does not end. */
+/* One kernel takes far less: one that takes longer does not end. */
 #define KERNEL_SECONDS 90
 
 static _Noreturn void refuse(const char *what, const char *value) {

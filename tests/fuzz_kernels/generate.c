@@ -1,5 +1,5 @@
-/* A kernel from its seed: which features it uses, its helper functions, its variables, its statements, what
- * it stores at the end, and how it is launched. */
+/* A kernel from its seed: its features, helper functions, variables, statements, final stores, and its
+ * launch. */
 #include "generate.h"
 #include "generator.h"
 
@@ -23,7 +23,7 @@ static const char header_start[] =
     "  return sum.thread_elements()[0] - 3 * sum.thread_elements()[1];\n"
     "}\n";
 
-/* The variables every function has, by type, with the feature they belong to. */
+/* The variables of every function, by type, with the feature they belong to. */
 static const struct {
     enum type type;
     enum feature feature;
@@ -85,7 +85,7 @@ static void write_helper(struct generator *g, enum type result) {
     g->statements = 8;
     write_block(g, false, 4);
     g->budget = 6;
-    /* On one line, so that neither can be taken away alone. */
+    /* On one line, so that neither can be removed alone. */
     write_line(g, result == UINT ? "  return a ^ $u; }" : "  return p + $f; }");
     g->divergence = 0;
 }
@@ -109,7 +109,7 @@ static void write_start(struct generator *g) {
         "uint simdgroup = simdgroup_index_in_threadgroup, simdgroups = simdgroups_per_threadgroup; // fixed");
 }
 
-/* Every variable shows in an output. */
+/* Every variable affects an output. */
 static void write_end(struct generator *g) {
     static const struct {
         enum feature feature;
@@ -179,7 +179,7 @@ struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT],
     size_t size;
     for (int f = 0; f < FEATURE_COUNT; f++) {
         counts[f] = 0;
-        /* Not drawn for itself: kernels stay what they are for their seeds. */
+        /* Not drawn separately, so that kernels of earlier seeds stay the same. */
         g.enabled[f] = f == FEATURE_SIMD_FLOAT_SCAN ? g.enabled[FEATURE_SIMD_FLOAT] && !without[f]
                        : f == FEATURE_FAST          ? g.enabled[FEATURE_MATH] && !without[f]
                        : f == FEATURE_LEAVE_BARRIER ? g.enabled[FEATURE_RETURN] && !without[f]

@@ -1,11 +1,10 @@
-/* Makes a random kernel from a seed. */
+/* Generates a random kernel from a seed. */
 #ifndef SMELT_FUZZ_GENERATE_H
 #define SMELT_FUZZ_GENERATE_H
 
 #include "kernel_case.h"
 
-/* What a kernel may contain; --without leaves one out, --statistics counts them. A kernel uses a random
- * subset. */
+/* Features of kernels; --without leaves one out, --statistics counts them. A kernel uses a random subset. */
 #define FEATURE_TABLE(X)                                                                         \
     X(INTEGER, integer, "arithmetic on 32-bit integers")                                         \
     X(DIVISION, division, "integer division and remainder, by zero and by -1")                   \
@@ -78,8 +77,8 @@ enum feature {
 
 extern const char *const feature_names[FEATURE_COUNT], *const feature_meanings[FEATURE_COUNT];
 
-/* The kernel of `seed`, to be freed with case_free. Features with `without[f]` do not occur; counts[f]
- * becomes how often feature f does. */
+/* The kernel of `seed`; free it with case_free. Features with `without[f]` do not occur; counts[f] receives
+ * the number of occurrences of feature f. */
 struct kernel_case generate(uint64_t seed, const bool without[FEATURE_COUNT], unsigned counts[FEATURE_COUNT]);
 
 #endif

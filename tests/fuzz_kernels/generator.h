@@ -1,5 +1,5 @@
-/* The generator's state, shared by its parts: grammar.c with rules.c (what fits on a line) and statement.c
- * (control flow and barriers). Kernels are made so that every result is defined: see docs/fuzzing.md. */
+/* The generator's state, shared by its parts: grammar.c with rules.c (the contents of a line) and statement.c
+ * (control flow and barriers). Every result of a generated kernel is defined: see docs/fuzzing.md. */
 #ifndef SMELT_FUZZ_GENERATOR_H
 #define SMELT_FUZZ_GENERATOR_H
 
@@ -8,8 +8,8 @@
 
 #include <stdio.h>
 
-/* What a rule makes: expressions by the type of their value, and statements. The character names the type in
- * the rules. */
+/* The result of a rule: expressions by the type of their value, and statements. The character is the name of
+ * the type in the rules. */
 enum type {
     BOOL = 'B',
     UCHAR = 'c',
@@ -44,7 +44,7 @@ struct variable {
 struct generator {
     FILE *out;
     struct random random;
-    struct random ways; /* of returns past barriers: kernels stay what they are for their seeds beside them */
+    struct random ways; /* of returns past barriers: separate, so that earlier seeds keep their kernels */
     bool enabled[FEATURE_COUNT]; /* in this kernel */
     unsigned *counts;            /* occurrences by feature */
     struct variable variables[MAX_VARIABLES];
@@ -54,11 +54,11 @@ struct generator {
     int divergence;             /* > 0: some threads may be elsewhere */
     bool returned;              /* some threads may have left for good */
     int depth;                  /* of the expression */
-    int budget;                 /* expressions an expression may still hold */
-    int statements;             /* statements the kernel may still have */
+    int budget;                 /* remaining subexpressions of an expression */
+    int statements;             /* remaining statements of the kernel */
     bool in_kernel;             /* not in a helper function */
     enum type result;           /* of the helper function */
-    unsigned slots;             /* bit a type: there is threadgroup memory of it */
+    unsigned slots;             /* one bit per type: there is threadgroup memory of it */
     int helpers;                /* that may be called */
     struct loop *loop;
     int layout[7]; /* of each plain output: enum layout */
@@ -72,12 +72,12 @@ struct loop {
     struct loop *outer;
 };
 
-/* Where a thread's four elements of an output lie. */
+/* The positions of a thread's four elements of an output. */
 enum layout { INTERLEAVED, PLANAR, REVERSED, SCATTERED, WIDE_INDEX, SIGNED_INDEX, LAYOUTS };
 
 /* Writes one line of a rule of `type`. */
 void write_rule(struct generator *g, enum type type);
-/* Writes `text`, in which $ introduces what is to be filled in: see rules.c. */
+/* Writes `text`, in which $ introduces a placeholder: see rules.c. */
 void write_template(struct generator *g, const char *text);
 void use(struct generator *g, enum feature feature);
 bool allowed(const struct generator *g, enum feature feature);
@@ -86,7 +86,7 @@ const struct variable *add_variable(struct generator *g, enum type type, const c
 
 /* statement.c: a line, from a template. */
 void write_line(struct generator *g, const char *text);
-/* Up to `most` statements in braces, whose opening one has been written. */
+/* Up to `most` statements in braces; the opening brace has been written. */
 void write_block(struct generator *g, bool divergent, int most);
 /* exchange.c: threadgroup memory. */
 void declare_slots(struct generator *g);

@@ -1,4 +1,4 @@
-/* Writes what fits on a line: chooses one of the rules (rules.c) for a type, and fills in its text. */
+/* Writes the contents of a line: selects one of the rules (rules.c) for a type, and expands its text. */
 #include "rules.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ const char *const feature_meanings[FEATURE_COUNT] = {
 #undef MEANING
 };
 
-/* What stands for an expression when nothing else may. */
+/* The expressions used when no other is allowed. */
 static const struct {
     enum type type;
     const char *name, *plain;
@@ -98,7 +98,7 @@ static bool is_leaf(const char *text) {
     return true;
 }
 
-/* Of one type; the table has fewer of all. */
+/* The rules of one type; even the whole table has fewer. */
 #define MAX_RULES 1000
 
 static const struct rule *choose_rule(struct generator *g, enum type type, bool leaves) {
@@ -172,7 +172,7 @@ static void write_own_element(struct generator *g, char type, char element) {
         {"int(i) * 4 + int(", ")"},
     };
     int layout = layout_of(g, type);
-    /* Names differ by more than case: a ulong output is out_l. */
+    /* Names must differ by more than case: a ulong output is out_l. */
     fprintf(g->out, "out_%c[%s", type == 'L' ? 'l' : type, layouts[layout][0]);
     if (element)
         fprintf(g->out, "%cu", element);
@@ -183,7 +183,7 @@ static void write_own_element(struct generator *g, char type, char element) {
     fprintf(g->out, "%s]", layouts[layout][1]);
 }
 
-/* Behind the bracket that ends what begins at `text`, inside of it. */
+/* The position after the bracket that closes the one around `text`. */
 static const char *closing(const char *text) {
     int depth = 1;
     while (depth) {

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What parent and child share. */
+/* Shared by parent and child. */
 struct progress {
     volatile uint64_t seed; /* in hand */
-    volatile bool done;     /* all that was asked for, or one that failed: `verdict` holds */
+    volatile bool done;     /* all requested, or one that failed, with its `verdict` */
     struct totals totals;
     struct verdict verdict;
 };
@@ -45,8 +45,8 @@ static pid_t start(struct progress *progress) {
     return child;
 }
 
-/* What the child has used, which a busy machine does not lengthen, or a tenth of what the clock says: a child
- * that waits for ever uses nothing. */
+/* The child's processor time, which a busy machine does not extend, or a tenth of the elapsed time, since a
+ * child that waits for ever uses none. */
 static double seconds_of(pid_t child) {
     struct timespec used = {0};
     clockid_t clock;
@@ -54,7 +54,7 @@ static double seconds_of(pid_t child) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec + 0.1 * seconds_now();
 }
 
-/* Waits for the child; ends it when it works on one seed for longer than `seconds`. */
+/* Waits for the child; ends it if it works on one seed for longer than `seconds`. */
 static void supervise(pid_t child, struct progress *progress, double seconds) {
     uint64_t seed = progress->seed;
     double since = seconds_of(child);

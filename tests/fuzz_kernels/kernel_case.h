@@ -18,11 +18,12 @@
 
 #define MAX_LAUNCHES 8
 
-/* No grid has more threads, and every input this many elements a thread: a kernel may index with 4 * i + 3.
- */
+/* Limits: no grid has more threads, and every input has this many elements per thread, since a kernel may use
+ * the index 4 * i + 3. */
 #define MAX_THREADS 4000
 #define INPUT_ELEMENTS 16384
-/* The same in every kernel: outputs have four elements a thread and some behind them that no thread owns. */
+/* The same in every kernel: outputs have four elements per thread, and some at the end that belong to no
+ * thread. */
 #define ELEMENTS_A_THREAD 4
 #define SPARE_ELEMENTS 64
 #define ATOMIC_CELLS 64
@@ -42,9 +43,10 @@ struct kernel_case {
     struct launch launches[MAX_LAUNCHES];
 };
 
-/* false: the file cannot be read or is no case; says why on standard error. The case is to be freed. */
+/* false: the file cannot be read or is not a case; prints the reason to standard error. Free the case
+ * afterwards. */
 bool case_read(const char *path, struct kernel_case *kernel);
-/* `note` (may be NULL) becomes comment lines at the top. false: it cannot be written. */
+/* `note` (may be NULL) is written as comment lines at the top. false: the file cannot be written. */
 bool case_write(const char *path, const struct kernel_case *kernel, const char *note);
 struct kernel_case case_copy(const struct kernel_case *kernel);
 void case_free(struct kernel_case *kernel);

@@ -1,7 +1,7 @@
-/* By lines: runs of lines that are whole (as many braces open as close in them), from long runs to single
- * lines; then the braces around a block; then parenthesised parts of expressions become 1. Lines that end in
- * "// exchange N" go all together or not at all: without one of them the kernel would have a race. Those and
- * lines that end in "// fixed" are not simplified. What no longer compiles, the test rejects. */
+/* Reduces by lines: removes runs of complete lines (with matching braces), from long runs to single lines;
+ * then the braces around a block; then replaces parenthesised parts of expressions by 1. Lines that end in
+ * "// exchange N" are removed together or not at all, since without one of them the kernel would have a race.
+ * These, and lines that end in "// fixed", are not simplified. The test rejects what no longer compiles. */
 #include "reduce.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 struct reducer {
     struct kernel_case *kernel;
-    char **text; /* the part in hand: the header or the body */
+    char **text; /* the part being reduced: the header or the body */
     still_fails *fails;
     void *context;
     double end;
@@ -23,7 +23,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Takes over `candidate` if the case still fails with it. */
+/* Accepts `candidate` if the case still fails with it. */
 static bool try_text(struct reducer *r, char *candidate) {
     char *before = *r->text;
     *r->text = candidate;
@@ -75,7 +75,7 @@ static const char *tag(const char *line) {
     return strstr(line, "// exchange ");
 }
 
-/* With a line of an exchange all of its lines go. */
+/* If one line of an exchange is removed, all of its lines are. */
 static void complete_exchanges(struct lines *lines) {
     for (int i = 0; i < lines->count; i++) {
         if (!lines->gone[i] || !tag(lines->line[i])) continue;
@@ -85,8 +85,8 @@ static void complete_exchanges(struct lines *lines) {
     }
 }
 
-/* Where the run of whole statements ends that begins at line `first` and has `length` lines or more, if it
- * can. */
+/* The end of the run of whole statements that begins at line `first` and has at least `length` lines, if
+ * there is one. */
 static int whole_run(const struct lines *lines, int first, int length) {
     int depth = 0, end = first;
     for (int i = first; i < lines->count && (i < first + length || depth > 0); i++) {
@@ -99,7 +99,7 @@ static int whole_run(const struct lines *lines, int first, int length) {
     return end;
 }
 
-/* From the end: what stands there declares nothing that others need. */
+/* From the end, where lines declare nothing that others need. */
 static bool remove_runs(struct reducer *r, int length) {
     bool any = false;
     struct lines all = split(*r->text);
@@ -120,7 +120,7 @@ static bool remove_runs(struct reducer *r, int length) {
     return any;
 }
 
-/* Takes away a block's first and last line, or its else. */
+/* Removes a block's first and last line, or its else. */
 static bool open_blocks(struct reducer *r) {
     bool any = false;
     for (int first = 0; now() < r->end; first++) {
@@ -150,7 +150,7 @@ static bool open_blocks(struct reducer *r) {
     return any;
 }
 
-/* Whether the parenthesis at `open` may hold anything: not a loop's bound, not what keeps threads or arrays
+/* Whether the parenthesis at `open` may be replaced: not a loop's bound, nor what keeps threads or arrays
  * apart. */
 static bool may_simplify(const char *text, const char *open) {
     const char *line = open, *end = strchr(open, '\n');
@@ -174,7 +174,7 @@ static bool may_simplify(const char *text, const char *open) {
     return may;
 }
 
-/* Each parenthesised part that holds something becomes 1. */
+/* Replaces each parenthesised part with contents by 1. */
 static bool simplify_expressions(struct reducer *r) {
     bool any = false;
     for (size_t at = 0; now() < r->end && (*r->text)[at]; at++) {

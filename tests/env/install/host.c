@@ -1,4 +1,4 @@
-/* Doubles eight numbers with an installed smelt; says which version it is. */
+/* Doubles eight numbers with an installed smelt, and prints its version. */
 #include <smelt/autodiff.h>
 #include <smelt/dlpack.h>
 #include <smelt/graph.h>
