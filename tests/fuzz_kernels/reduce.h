@@ -8,7 +8,7 @@
 /* Whether a candidate still fails as the case did. */
 typedef bool still_fails(const struct kernel_case *candidate, void *context);
 
-/* Changes `kernel` in place; ends after `seconds` at the latest, but for the candidate in hand. */
+/* Changes `kernel` in place; ends after `seconds` at the latest, plus the current candidate. */
 void reduce_case(struct kernel_case *kernel, double seconds, still_fails *fails, void *context);
 
 #endif

@@ -157,7 +157,7 @@ const struct rule rules[] = {
     R(LONG, DIVISION, 2, ANYWHERE, "($l $[/`%] $l)"),
     R(LONG, CONVERSION, 2, ANYWHERE, "long($f)"),
     R(LONG, SIMD_REDUCE, 1, ANYWHERE, "simd_$[sum`min`max](long($l))"),
-    /* ---- float. A NaN's sign and payload are nobody's business: number_of() where a sign would show. */
+    /* ---- float. The sign and payload of a NaN are undefined: number_of() wherever a sign would show. */
     R(FLOAT, REAL, 3, ANYWHERE, "$~"),
     R(FLOAT, REAL, 4, ANYWHERE, "float($[$i`$u`$s`$c])"),
     R(FLOAT, REAL, 12, ANYWHERE, "($f $[+`-`*`+`-`*`/] $f)"),
@@ -195,7 +195,7 @@ const struct rule rules[] = {
     R(FLOAT, SIMD_FLOAT, 4, ANYWHERE, "simd_$[sum`product`sum](float($f))"),
     R(FLOAT, SIMD_FLOAT_SCAN, 2, ANYWHERE, "simd_prefix_$[inclusive`exclusive]_$[sum`product](float($f))"),
     R(FLOAT, SIMD_REDUCE, 3, ANYWHERE,
-      "(simd_$[min`max](float($f)) + 0.0f)"), /* of -0 and 0 either is the least */
+      "(simd_$[min`max](float($f)) + 0.0f)"), /* of -0 and 0, either may be the result */
     R(FLOAT, SIMD_SHUFFLE, 3, ANYWHERE, "simd_shuffle$[`_up`_down`_xor](float($f), ushort($u & 31u))"),
     R(FLOAT, SIMD_SHUFFLE, 1, ANYWHERE, "simd_shuffle_$[up`down`xor](float($f), ushort($[1`2`4`8`16]))"),
     R(FLOAT, SIMD_MATRIX, 2, ANYWHERE, "product_of($f, $f, $f, $f, $f)"),
@@ -263,7 +263,7 @@ const struct rule rules[] = {
     R(HALF4, VECTOR, 2, ANYWHERE, "($H $[+`-`*] $H)"),
     R(HALF4, VECTOR, 1, ANYWHERE, "half4($4)"),
     R(HALF4, LOAD_VECTOR, 2, KERNEL, "((const device half4*)in_h)[$[i`$u & 4095u]]"),
-    /* ---- the same in all threads of a group */
+    /* ---- uniform in a group */
     R(UNIFORM_UINT, INTEGER, 3, ANYWHERE, "$#40.u"),
     R(UNIFORM_UINT, INTEGER, 2, KERNEL, "$[size`group`threads`group]"),
     R(UNIFORM_UINT, LOAD_UNIFORM, 3, KERNEL, "$[scalar_u`uint(scalar_i)`in_small[$#3.]`in_u[$#4095.]]"),
@@ -370,7 +370,7 @@ const struct rule rules[] = {
       "{ int j = int(i) + $[-9`-1`7`-300`16200]; uint v = in_u[j]; $!u += (j >= 0 && j < 16384) ? v : 7u; }"),
     R(STATEMENT, LOAD_FOLDED, 2, KERNEL,
       "{ int j = $i; float v = in_f[j]; $!f += (j >= 0 && j < 16384) ? v : 0.5f; }"),
-    /* Accumulators of 16 bits that live across loops whose trips differ by thread: -0 and 0 are made one. */
+    /* Accumulators of 16 bits that live across loops whose trip counts differ by thread: -0 becomes 0. */
     R(STATEMENT, HALF_REAL, 3, KERNEL,
       "{ bfloat total = bfloat($f), most = bfloat($~); uint trips = $u & 7u; for (uint row = 0; row < ($V & "
       "3u); "

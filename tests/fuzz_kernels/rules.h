@@ -1,10 +1,10 @@
-/* The grammar's rules: what fits on a line, as a table. */
+/* The grammar's rules: the contents of a line, as a table. */
 #ifndef SMELT_FUZZ_RULES_H
 #define SMELT_FUZZ_RULES_H
 
 #include "generator.h"
 
-/* Where a rule may stand. */
+/* Where a rule may be used. */
 enum place { ANYWHERE, KERNEL, INTERLEAVED_F, INTERLEAVED_U, INTERLEAVED_C, WITH_HELPERS };
 
 struct rule {

@@ -1,5 +1,5 @@
-/* Control flow: blocks of statements, each on a line of its own, so that a case can be reduced by lines.
- * Every loop ends: its counter's bound stands on the loop's own line and nothing else writes the counter. */
+/* Control flow: blocks of statements, each on its own line, so that a case can be reduced by lines. Every
+ * loop ends: the bound of its counter is on the loop's own line, and nothing else writes the counter. */
 #include "generator.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ void write_line(struct generator *g, const char *text) {
     fputc('\n', g->out);
 }
 
-/* A line of statement: its expressions may hold so many more. */
+/* A statement's line: its expressions may have this many more subexpressions. */
 static void write_statement_line(struct generator *g, const char *text) {
     g->budget = (int)random_below(&g->random, 14) + 2;
     write_line(g, text);
@@ -83,7 +83,7 @@ static void write_switch(struct generator *g) {
     write_line(g, "}");
 }
 
-/* A name for a loop's counter; it is a variable inside the loop. `as` is how expressions write it. */
+/* A name for a loop's counter, which is a variable inside the loop. `as`: how expressions write it. */
 static void name_counter(struct generator *g, char name[12]) {
     snprintf(name, 12, "k%d", g->next_name++);
 }
@@ -94,7 +94,7 @@ static void add_counter(struct generator *g, const char *as, bool uniform) {
     counter->uniform = uniform;
 }
 
-/* A loop with its first and last line. Lanes may be missing in its conditions as in its body. */
+/* A loop with its first and last line. Lanes may be missing in its conditions and its body. */
 static void write_loop(struct generator *g, const char *start, const char *counter, bool uniform,
                        const char *end) {
     struct loop here = {.uniform = uniform, .outer = g->loop};
@@ -126,11 +126,11 @@ static void write_for(struct generator *g, bool same_trips) {
                                           "for (uchar %s = 0; %s < uchar($u & 7u); %s++) {"};
     char name[12], as[12], line[120];
     name_counter(g, name);
-    /* In a uniform loop all threads stay together, unless this one leaves by threads. */
+    /* In a uniform loop all threads stay together, unless this loop is left by some threads. */
     bool uniform = same_trips && !g->divergence && random_chance(&g->random, 70);
     const char *text = same_trips ? same[random_below(&g->random, 5)] : varying[random_below(&g->random, 7)];
     use(g, same_trips ? FEATURE_FOR : FEATURE_FOR_VARYING);
-    /* Each %s is the name; other signs of per cent are the rule's. */
+    /* Each %s is the name; other percent signs belong to the rule. */
     char *to = line;
     for (const char *from = text; *from; from++) {
         if (from[0] == '%' && from[1] == 's') {
@@ -171,7 +171,7 @@ static void write_do(struct generator *g) {
     write_loop(g, "do {", name, uniform, line);
 }
 
-/* break or continue, where some may leave and others not only where threads need not stay together. */
+/* break or continue; under a condition that differs by thread only where threads need not stay together. */
 static void write_leave(struct generator *g, bool is_break) {
     struct loop *target = g->loop;
     while (!is_break && target && target->is_switch) target = target->outer;
@@ -208,7 +208,8 @@ static void write_return(struct generator *g) {
     write_line(g, "}");
 }
 
-/* Some threads return where others go on to a barrier; what lanes do together on the way is theirs alone. */
+/* Some threads return while others go on to a barrier; simdgroup functions on the way are performed by them
+ * alone. */
 static void leave_past_barriers(struct generator *g) {
     static const char *const starts[] = {"if ($B) {", "if ($B || $B) {", "if (lane % 4u == ($u & 7u)) {"};
     struct random random = g->random;
@@ -229,7 +230,7 @@ static void leave_past_barriers(struct generator *g) {
     g->random = random;
 }
 
-/* A way to go on, with its weight; 0 where it may not stand here. */
+/* A kind of statement, with its weight; 0 if it is not allowed here. */
 struct way {
     void (*write)(struct generator *g);
     unsigned weight;

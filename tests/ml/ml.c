@@ -11,7 +11,7 @@
         if (status_ != SMELT_OK) FAIL_TEST("%s: %s: %s", #call, smelt_status_name(status_), smelt_error()); \
     } while (0)
 
-/* ---- What ends with a test. */
+/* ---- Memory that ends with a test. */
 
 static struct tensor *tensors[256];
 static int tensor_count;
@@ -162,7 +162,7 @@ static smelt_function *find_function(const struct launch *l) {
     }
     assert_true(known_count < (int)(sizeof known / sizeof *known));
     struct known *new = &known[known_count];
-    /* Names may be of the test that asks first: they are copied. */
+    /* Names may belong to the test that first uses them: they are copied. */
     *new = (struct known){.math = l->math, .library = library};
     assert_true(snprintf(new->file, sizeof new->file, "%s", l->file) < (int)sizeof new->file);
     assert_true(snprintf(new->entry, sizeof new->entry, "%s", l->entry) < (int)sizeof new->entry);
@@ -200,7 +200,7 @@ static double run_on(smelt_function *function, const char *device, const struct 
         desc.buffers[i] = (smelt_buffer){
             .array = tensor ? tensor->array : NULL, .bytes = l->bytes[i].data, .size = l->bytes[i].size};
     }
-    /* All bits set: NaN in every float, -1, and true as no comparison makes it. */
+    /* All bits set: NaN in every float, -1, and a true that no comparison produces. */
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         if (l->out[i]) memset(l->out[i]->mapping, 0xff, l->out[i]->inner);
         if (l->in[i]) protect(l->in[i], PROT_READ);
@@ -216,7 +216,7 @@ static double run_on(smelt_function *function, const char *device, const struct 
     return info.seconds;
 }
 
-/* What stands before an output, and in the few bytes behind it, must still be poison. */
+/* The bytes before an output, and the few after it, must still be poison. */
 static void check_borders(const struct launch *l, const struct tensor *out) {
     const unsigned char *start = out->mapping, *data = out->data;
     for (const unsigned char *p = start; p < start + out->inner; p++)
@@ -225,7 +225,7 @@ static void check_borders(const struct launch *l, const struct tensor *out) {
                       out->bytes);
 }
 
-/* Two NaNs are equal whatever their bits. */
+/* NaNs are equal whatever their bits. */
 static bool same(const struct tensor *t, int64_t i, const double *other) {
     size_t size = smelt_dtype_bytes(t->dtype);
     return memcmp((char *)t->data + (size_t)i * size, (char *)t->other + (size_t)i * size, size) == 0 ||
@@ -269,7 +269,7 @@ void launch(struct launch l) {
         if (!l.open && !apart) check_same(&l, i, t);
     }
     if (getenv("ML_TIMES")) {
-        /* Once more: the first run on a device takes in its code. */
+        /* Once more: the first run on a device loads its code. */
         for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
             if (l.update[i]) return;
         oracle = fmin(oracle, run_on(function, test_oracle(), &l));

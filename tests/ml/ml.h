@@ -1,6 +1,6 @@
-/* What the tests of the ML kernels share: random tensors in memory that ends at an inaccessible page, a
- * launch on two devices with poisoned outputs (the one under test and its oracle: device.h), and comparison
- * with float64 references. What a test makes is freed at its end (ml_end). */
+/* Shared by the tests of the ML kernels: random tensors in memory that ends at an inaccessible page, a launch
+ * on two devices with poisoned outputs (the one under test and its oracle: device.h), and comparison with
+ * float64 references. Everything that a test creates is freed at its end (ml_end). */
 #ifndef SMELT_TESTS_ML_H
 #define SMELT_TESTS_ML_H
 
@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* `count` elements that end, but for what rounding to 16 bytes needs, at an inaccessible page. */
+/* `count` elements that end at an inaccessible page, except for rounding to 16 bytes. */
 struct tensor {
     smelt_dtype dtype;
     int64_t count;
-    void *data;    /* inputs: the values; outputs: what the device under test wrote */
+    void *data;    /* inputs: the values; outputs: the results of the device under test */
     double *value; /* `data` as float64 */
-    void *other;   /* outputs: what its oracle wrote */
+    void *other;   /* outputs: the results of its oracle */
     smelt_array *array;
     void *mapping;
     size_t bytes, inner;
 };
 
-/* Uniform in [low, high); integers in low … high - 1. Each call gives other values. */
+/* Uniform in [low, high); integers in low … high - 1. Each call returns other values. */
 struct tensor *uniform(smelt_dtype dtype, int64_t count, double low, double high);
 /* Normal values, rounded to `dtype`. */
 struct tensor *normal(smelt_dtype dtype, int64_t count, double scale);
@@ -36,7 +36,7 @@ struct tensor *rounded(smelt_dtype dtype, int64_t count, const double *values);
 struct tensor *constant_of(smelt_dtype dtype, int64_t count, double value);
 /* For outputs: poisoned before each run. */
 struct tensor *room(smelt_dtype dtype, int64_t count);
-/* Takes up changes a test made to `data`. */
+/* To be called after a test changes `data`. */
 void changed(struct tensor *tensor);
 
 /* Memory of float64 for a reference, zeroed; of any kind. */
@@ -56,9 +56,9 @@ struct bytes {
 struct launch {
     const char *file, *entry;
     smelt_constant constants[SMELT_MAX_CONSTANTS];
-    struct tensor *in[SMELT_MAX_BUFFERS];     /* unwritable while the kernel runs */
-    struct tensor *out[SMELT_MAX_BUFFERS];    /* poisoned before */
-    struct tensor *update[SMELT_MAX_BUFFERS]; /* both devices find what stands there now */
+    struct tensor *in[SMELT_MAX_BUFFERS];     /* read-only while the kernel runs */
+    struct tensor *out[SMELT_MAX_BUFFERS];    /* poisoned before the run */
+    struct tensor *update[SMELT_MAX_BUFFERS]; /* both devices start with the present contents */
     struct bytes bytes[SMELT_MAX_BUFFERS];
     size_t threadgroup_memory[SMELT_MAX_BUFFERS];
     int64_t grid[3], groups[3], threadgroup[3];
@@ -66,24 +66,24 @@ struct launch {
     bool open; /* the devices' results may differ: float atomics, or a math mode other than safe */
 };
 
-/* Runs on the oracle and on the device under test; the SIMD engine must not refuse, and unless `open` all
- * written bits must be equal (on a GPU but for the kernels of rounding.c). With ML_TIMES in the environment
- * prints how long both took. */
+/* Runs on the oracle and on the device under test. The SIMD engine must not refuse, and unless `open` all
+ * written bits must be equal (on a GPU, except for the kernels of rounding.c). With ML_TIMES in the
+ * environment, prints the time of both. */
 void launch(struct launch launch);
 #define RUN(...) launch((struct launch){__VA_ARGS__})
 
-/* rounding.c — why a GPU's results of a kernel may be rounded otherwise than a CPU's; NULL if they must have
- * the same bits. They are then compared with the reference only. */
+/* rounding.c — why a GPU's results of a kernel may be rounded differently from a CPU's; NULL if they must
+ * have the same bits. Such results are compared only with the reference. */
 const char *rounded_apart(const char *file, const char *entry);
 
 /* The unit roundoff of a float dtype. */
 double roundoff(smelt_dtype dtype);
 
-/* Each element, of both devices, within relative · |expected| + absolute. NaN is only near NaN, an infinity
- * only near itself. */
+/* Each element, of both devices, is within relative · |expected| + absolute. NaN is near only NaN, an
+ * infinity only itself. */
 void check(const char *what, const struct tensor *actual, const double *expected, double relative,
            double absolute);
-/* Each within a bound of its own. */
+/* Each element has its own bound. */
 void check_bounds(const char *what, const struct tensor *actual, const double *expected, const double *bound);
 /* Bit for bit. */
 void check_exact(const char *what, const struct tensor *actual, const void *expected);

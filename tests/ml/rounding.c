@@ -1,19 +1,18 @@
-/* The kernels whose float results a GPU may round otherwise than a CPU, and why. All others must have the
- * same bits on both. Each is still held to its float64 reference, within the bound of its test. */
+/* The kernels whose float results a GPU may round differently from a CPU, and the reason. All others must
+ * have the same bits on both. Each must also meet its float64 reference, within the bound of its test. */
 #include "ml.h"
 
 #include <fnmatch.h>
 
-/* A GPU combines the lanes of a scan in steps of doubling distance, a CPU one after the other. */
+/* A GPU combines the lanes of a scan in steps of doubling distance, a CPU one by one. */
 #define SCAN "the order of a float scan"
-/* Products of half or bfloat matrices are tensor cores', which cut off what lies far below the largest term.
- */
+/* Tensor cores multiply half and bfloat matrices; they truncate far below the largest term. */
 #define CORES "the sums of tensor cores"
-/* The fast forms of functions are a GPU's own. */
+/* A GPU has its own fast forms of functions. */
 #define FAST "fast functions"
 
 static const struct {
-    const char *file, *entry; /* the entry, with * for anything */
+    const char *file, *entry; /* the entry; * matches anything */
     const char *why;
 } apart[] = {
     {"scan.metal", "scan_rows_*_sum_float32", SCAN},

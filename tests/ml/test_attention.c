@@ -1,5 +1,5 @@
-/* Attention against float64. A score's error is (d + 4)·u·Σ|q·k|·scale; it and exp's make each weight wrong
- * by that much relative, and an average of values with such weights is off by at most twice that times the
+/* Attention against float64. A score's error is (d + 4)·u·Σ|q·k|·scale. Together with that of exp, it is the
+ * relative error of each weight, and an average with such weights is off by at most twice that times the
  * largest |v|. */
 #include "ml.h"
 
@@ -51,7 +51,7 @@ static void one_query(void **s) {
             nq = cases[i].queries;
         enum { HEADS = 6, GROUP = 3, KV = 2 };
         smelt_dtype dtype = cases[i].half ? SMELT_FLOAT16 : SMELT_FLOAT32;
-        /* The cache is longer than what is used of it. */
+        /* The cache is longer than its used part. */
         int room_for = n + 5;
         struct tensor *q = normal(dtype, HEADS * nq * d, 1), *k = normal(dtype, KV * room_for * d, 1),
                       *v = normal(dtype, KV * room_for * dv, 1), *y = room(dtype, HEADS * nq * dv),

@@ -1,4 +1,4 @@
-/* Convolutions against float64: n products are off by at most (n + 2)·u·Σ|x·w|. */
+/* Convolutions against float64: a sum of n products is off by at most (n + 2)·u·Σ|x·w|. */
 #include "ml.h"
 
 #define FILE_ .file = "conv.metal"
@@ -114,7 +114,7 @@ static void depthwise(void **s) {
         set_out(&p);
         struct tensor *x = normal(SMELT_FLOAT16, h * w * c, 1), *k = normal(SMELT_FLOAT16, kh * kw * c, 1),
                       *y = room(SMELT_FLOAT16, p.out[0] * p.out[1] * c);
-        /* The reference has the weights by channels. */
+        /* The reference has the weights ordered by channels. */
         double *weights = doubles(k->count), *expected = doubles(y->count), *bound = doubles(y->count);
         for (int j = 0; j < k->count; j++) weights[j % c * kh * kw + j / c] = k->value[j];
         conv2d(&p, true, x->value, weights, expected, bound);
@@ -128,7 +128,7 @@ static void depthwise(void **s) {
     }
 }
 
-/* Columns, exactly; their product with the weights is another test's matter. */
+/* Columns, exactly; another test multiplies them with the weights. */
 static void columns(void **s) {
     (void)s;
     for (int i = 0; i < 4; i++)

@@ -1,5 +1,5 @@
-/* Elementwise kernels against float64, integers and copies exactly. An operation's error is that of its
- * functions, written beside it, and one rounding to the type. */
+/* Elementwise kernels against float64; integers and copies exactly. An operation's error is that of its
+ * functions, stated next to it, and one rounding to the type. */
 #include "ml.h"
 
 #define FILE_ .file = "elementwise.metal"
@@ -98,7 +98,7 @@ static void binary(void **s) {
     check("log_add_exp", r, expected, 2 * 0x1p-24, 8 * 0x1p-24);
 }
 
-/* (3, 4, 5, 7): a with its first two axes exchanged, b a row for all. */
+/* (3, 4, 5, 7): a with its first two axes exchanged, b one row for all. */
 static void strided(void **s) {
     (void)s;
     const int shape[4] = {3, 4, 5, 7}, all = 3 * 4 * 5 * 7;
@@ -128,7 +128,7 @@ static void strided(void **s) {
 
 static void copies(void **s) {
     (void)s;
-    /* A (6, 5, 9) view of (9, 6, 5), turned; floats saturate as they become integers. */
+    /* A (6, 5, 9) view of a transposed (9, 6, 5); floats saturate when they become integers. */
     const int all = 9 * 6 * 5;
     struct tensor *x = normal(SMELT_FLOAT32, all, 60), *y = room(SMELT_INT8, all),
                   *i = uniform(SMELT_INT16, all, -32768, 32768), *b = room(SMELT_BFLOAT16, all);

@@ -1,4 +1,4 @@
-/* Matrix products against float64: n products in any order are off by at most (n + 2)·u·Σ|a·b|. */
+/* Matrix products against float64: a sum of n products in any order is off by at most (n + 2)·u·Σ|a·b|. */
 #include "ml.h"
 
 #define FILE_ .file = "gemm.metal"
@@ -38,8 +38,8 @@ static void tiled(void **s) {
             const int batch = cases[i][0], m = cases[i][1], n = cases[i][2], k = cases[i][3];
             const bool plus = cases[i][4];
             smelt_dtype dtype = kinds[kind].dtype;
-            /* Each kind has a whole and an odd shape, the first all: other constants are another compilation.
-             */
+            /* Each kind has a whole and an odd shape, the first kind all: other constants need another
+             * compile. */
             if (kind && i != 1 && i != (kind == 3 ? 2 : 0)) continue;
             struct tensor *a = normal(dtype, batch * m * k, 1), *b = normal(dtype, batch * k * n, 1),
                           *c = normal(dtype, batch * m * n, 1), *d = room(dtype, batch * m * n);
@@ -52,7 +52,7 @@ static void tiled(void **s) {
                 if (plus) {
                     bound[j] = bound[j] * 0.5 + (fabs(expected[j]) + 2 * fabs(c->value[j])) * 0x1p-22;
                     expected[j] = 0.5 * expected[j] + 2 * c->value[j];
-                    /* beta · c is taken in float, c in its dtype. */
+                    /* beta · c is computed in float, c is in its dtype. */
                 }
                 bound[j] += fabs(expected[j]) * roundoff(dtype) * 1.01;
             }

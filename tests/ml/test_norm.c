@@ -88,7 +88,8 @@ static void layer_norm(void **s) {
                 for (uint32_t k = 0; k < n; k++) {
                     double v = (xr[k] - mean) * scale;
                     expected[r * n + k] = w->value[k] * v + b->value[0];
-                    /* A shift of all by the mean's error, the scale's, then two roundings to the type. */
+                    /* A shift of all elements by the mean's error, the scale's error, then two roundings to
+                     * the type. */
                     bound[r * n + k] =
                         fabs(w->value[k]) * (scale * (steps * size + fabs(xr[k])) + steps * fabs(v)) *
                             0x1p-24 +
@@ -129,8 +130,8 @@ static void layer_norm_gradient(void **s) {
                     double v = (xr[k] - mean) * scale;
                     ex[r * n + k] = scale * (w->value[has_w ? k : 0] * gr[k] - wg) - v * wgx * scale * scale;
                     ew[r * n + k] = has_w ? gr[k] * v : NAN;
-                    /* Everything in it is at most gsize·(1 + |v|)·scale, with 40 steps of rounding: 4 numbers
-                     * a thread, 10 shuffles, the mean's shift. */
+                    /* All terms are at most gsize·(1 + |v|)·scale, with 40 steps of rounding: 4 numbers per
+                     * thread, 10 shuffles, the shift by the mean. */
                     bound[r * n + k] = 60 * 0x1p-24 * scale * gsize * (2 + 4 * size * scale) * (2 + fabs(v));
                 }
             }

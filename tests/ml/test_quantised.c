@@ -1,4 +1,4 @@
-/* Quantised kernels against what their formats say, in float64; random bits are the weights. */
+/* Quantised kernels against the definitions of their formats, in float64; the weights are random bits. */
 #include "ml.h"
 
 #include <stdio.h>
@@ -85,8 +85,8 @@ static void affine_there_and_back(void **s) {
         for (int i = 0; i < n; i++) {
             double scale = scales->value[i / group], bias = biases->value[i / group];
             exact[i] = bits_at(q->data, i, bits) * scale + bias;
-            /* Half a step, and what rounding scale and bias to the dtype moves: the last numbers may be cut
-             * off. */
+            /* Half a step, and the effect of rounding scale and bias to the dtype: the last numbers may be
+             * clipped. */
             bound[i] =
                 scale * (0.5 + 0x1p-20) + (scale * (1 << bits) + 2 * fabs(bias)) * 1.1 * roundoff(dtype);
         }
@@ -107,7 +107,7 @@ static void affine_there_and_back(void **s) {
     check_bounds("5 bits", y, expected, bound);
 }
 
-/* ---- Blocks: bytes of one and its weights. */
+/* ---- Blocks: the bytes of one, and its weights. */
 
 static double half_at(const uint8_t *bytes) {
     uint16_t bits = (uint16_t)(bytes[0] | bytes[1] << 8);
@@ -141,8 +141,8 @@ static void decode_block5(const uint8_t *b, double *w) {
 static void decode_block8(const uint8_t *b, double *w) {
     for (int i = 0; i < 32; i++) w[i] = half_at(b) * (int8_t)b[2 + i];
 }
-/* Scales and minima of 8 runs of 32: the first four in the low 6 bits of bytes 0-3 and 4-7, the others' low
- * four bits in bytes 8-11 and their high two in the tops of the first eight. */
+/* Scales and minima of 8 runs of 32: the first four in the low 6 bits of bytes 0-3 and 4-7; of the others,
+ * the low four bits in bytes 8-11 and the high two in the top bits of the first eight. */
 static void decode_super4(const uint8_t *b, double *w) {
     const uint8_t *packed = b + 4, *q = b + 16;
     for (int run = 0; run < 8; run++) {
@@ -167,11 +167,11 @@ static const struct format block4 = {32, 18, {0, 0}, decode_block4}, block5 = {3
                            super4 = {256, 144, {0, 2}, decode_super4},
                            super6 = {256, 210, {208, 208}, decode_super6};
 
-/* Random blocks, with scales that are numbers, and their weights. */
+/* Random blocks, with finite scales, and their weights. */
 static struct tensor *blocks_of(const struct format *format, int count, double **weights) {
     struct tensor *b = uniform(SMELT_UINT8, (int64_t)count * format->bytes, 0, 256);
     *weights = doubles((int64_t)count * format->weights);
-    /* Few scales are made, and repeat. */
+    /* There are few scales, which repeat. */
     uint8_t scales[8][2];
     for (int i = 0; i < 8; i++) put_half(scales[i], -0.1, 0.1);
     for (int i = 0; i < count; i++) {
@@ -214,7 +214,7 @@ static void rows_of_blocks(void **s) {
         struct args args = {n, ROWS, (uint64_t)PER_ROW * (uint64_t)f->bytes, 0};
         RUN(FILE_, .entry = kinds[kind].entry, .in = {[1] = b, which}, .out = {[3] = y},
             .bytes = {{&args, sizeof args}}, .groups = {WANTED}, .threadgroup = {32});
-        /* A product less a minimum, each at most 0.1 · 63 · 15. */
+        /* A product minus a minimum, each at most 0.1 · 63 · 15. */
         check(kinds[kind].entry, y, expected, 4 * 0x1p-24, kind == 2 ? 4 * 0x1p-24 * 95 : 0);
         assert_true(largest > 0.1);
     }
@@ -237,7 +237,8 @@ static void blocks_times_vector(void **s) {
                 for (int k = 0; k < n; k++) {
                     double xv = x->value[r / rows * n + k], w = weights[r % rows * n + k];
                     expected[r] += xv * w;
-                    /* Products with scale and minimum are apart until the end: up to 0.1 · 63 · 15 each. */
+                    /* Products with scale and minimum are separate until the end: up to 0.1 · 63 · 15 each.
+                     */
                     bound[r] += fabs(xv) * (kind ? fabs(w) : 120) * (n / 32.0 + 24) * 0x1p-24;
                 }
             struct args args = {n, rows, (uint64_t)per_row * (uint64_t)f->bytes, vectors};
@@ -280,7 +281,7 @@ static void blocks_times_matrix(void **s) {
         }
 }
 
-/* Products with a vector first: the 128 lanes of one gang spill more than 64 KiB, which a fresh stack must
- * have room for. */
+/* Products with a vector come first: the 128 lanes of one gang spill more than 64 KiB, for which a fresh
+ * stack must have room. */
 ML_MAIN(ML_TEST(blocks_times_vector), ML_TEST(affine_matvec), ML_TEST(affine_there_and_back),
         ML_TEST(rows_of_blocks), ML_TEST(blocks_times_matrix))

@@ -1,5 +1,5 @@
-/* Counter-based generators, bit for bit against plain ones and published vectors; what is made of the bits to
- * within its functions' errors. */
+/* Counter-based generators, bit for bit against plain ones and published vectors; values computed from the
+ * bits within their functions' errors. */
 #include "ml.h"
 
 #define FILE_ .file = "random.metal"
@@ -29,7 +29,7 @@ static void threefry(const uint32_t key[2], uint32_t c0, uint32_t c1, uint32_t o
     out[0] = x, out[1] = y;
 }
 
-/* The vectors published with the generators: all zeros. */
+/* The vectors published with the generators, for all-zero input. */
 static void references_are_right(void **s) {
     (void)s;
     uint32_t out[4];
@@ -60,7 +60,7 @@ static void bits(void **s) {
     }
 }
 
-/* bytes_per_key bytes a key: the first half of the counters' words, then the second. */
+/* bytes_per_key bytes per key: the first half of the counters' words, then the second. */
 static void split_keys(void **s) {
     (void)s;
     static const uint32_t sizes[] = {4, 7, 12, 130};
@@ -102,7 +102,7 @@ static void normals(void **s) {
                radius = sqrt(-2 * log(u1));
         double z = radius * (k & 1 ? sin(6.283185307179586 * u2) : cos(6.283185307179586 * u2));
         expected[k] = 3 * z + 0.5;
-        /* An angle up to 2π carries 3 roundings; the logarithm 2 ulp, the root and the products the rest. */
+        /* An angle up to 2π has 3 roundings; the logarithm 2 ulp, the root and the products the rest. */
         bound[k] = 3 * radius * (3 * 6.3 + 10) * 0x1p-24 + fabs(expected[k]) * 0x1p-23;
         sum += z;
     }
@@ -150,7 +150,7 @@ static void dropout(void **s) {
             philox((uint32_t[4]){k / 4, 0, 7, 0}, seed, out);
             expected[k] = unit(out[k % 4]) >= (double)0.3f ? x->value[k] / (double)(1.0f - 0.3f) : 0;
         }
-        /* A stride that is no multiple of a simdgroup. */
+        /* A stride that is not a multiple of a simdgroup. */
         RUN(FILE_, .entry = half ? "dropout_f16" : "dropout_f32", .in = {x}, .out = {[1] = y},
             .bytes =
                 {[2] = BYTES(float, 0.3f), [3] = BYTES(uint32_t, seed[0], seed[1]), [4] = BYTES(uint32_t, n)},
@@ -179,7 +179,7 @@ static void bernoulli(void **s) {
     }
 }
 
-/* The winner must win in float64, too, but for the error of two logarithms. */
+/* The winner must also win in float64, within the error of two logarithms. */
 static void gumbel(void **s) {
     (void)s;
     static const int sizes[] = {1, 33, 2000};

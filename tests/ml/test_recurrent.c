@@ -1,5 +1,5 @@
-/* Recurrences against float64, step by step. Keys are of length one and gates at most 1, so that no step
- * enlarges what is already wrong; the bound is the number of steps times what one adds. */
+/* Recurrences against float64, step by step. Keys have length one and gates are at most 1, so no step
+ * enlarges earlier errors: the bound is the number of steps times the error of one. */
 #include "ml.h"
 
 #define FILE_ .file = "recurrent.metal"
@@ -15,7 +15,7 @@ static struct tensor *unit_vectors(smelt_dtype dtype, int64_t count, int n) {
     return rounded(dtype, count * n, x->value);
 }
 
-/* One head's step on state[dv][dk]; `wrong` is what each row may be off by, in the 2-norm. */
+/* One head's step on state[dv][dk]; `wrong` is the bound of each row's error, in the 2-norm. */
 static void delta_step(double *state, double *wrong, const double *q, const double *k, const double *v,
                        const double *gate, bool gate_per_key, double beta, int dk, int dv, double *y,
                        double *bound) {
@@ -117,9 +117,9 @@ static void delta_by_heads(void **s) {
     }
 }
 
-/* A term that came in s steps ago has passed s products of decays, each with an error of |dt·a| + 4 units;
- * the recurrence over magnitudes bounds the sum of all. softplus: log(1 + e^x) is off by u·(1 + e^x) at most
- * twice. */
+/* A term that entered s steps ago has passed s products of decays, each with an error of |dt·a| + 4 units;
+ * the recurrence over magnitudes bounds the sum of all. softplus: log(1 + e^x) is off by at most twice u·(1 +
+ * e^x). */
 static void selective(void **s) {
     (void)s;
     static const int cases[][3] = {/* batch, length, channels */ {1, 1, 1}, {2, 33, 31}, {1, 200, 65}};

@@ -3,7 +3,7 @@
 
 #define FILE_ .file = "reductions.metal"
 
-/* Both passes; the groups of the first take `each` elements. */
+/* Both passes; each group of the first takes `each` elements. */
 static struct tensor *reduce_all(const char *first, const char *second, struct tensor *x, smelt_dtype result,
                                  uint64_t each, int threads) {
     uint64_t n = (uint64_t)x->count, groups = (n + each - 1) / each;
@@ -138,8 +138,8 @@ static void columns(void **s) {
     }
 }
 
-/* The middle axis of a (5, 77, 13) array whose first axis is walked backwards. A compensated sum is off by
- * (2·u + O(n·u²))·Σ|x|. */
+/* The middle axis of a (5, 77, 13) array whose first axis is reversed. A compensated sum is off by (2·u +
+ * O(n·u²))·Σ|x|. */
 static void strided_axis(void **s) {
     (void)s;
     enum { A = 5, B = 77, C = 13 };
@@ -195,8 +195,8 @@ static void arguments(void **s) {
     }
 }
 
-/* fast::exp is allowed 3 + ⌊2|x|⌋ ulp and each of the w additions and rescalings rounds; the logarithm turns
- * a relative error of the sum into an absolute one. */
+/* fast::exp may be off by 3 + ⌊2|x|⌋ ulp, and each of the w additions and rescalings rounds; the logarithm
+ * turns a relative error of the sum into an absolute one. */
 static void logsumexp(void **s) {
     (void)s;
     static const int widths[] = {1, 33, 1025, 3000};

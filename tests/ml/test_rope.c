@@ -1,5 +1,5 @@
 /* Rotary embeddings against float64. An angle θ has a relative error of a few u (product, quotient, power),
- * so sine and cosine an absolute one of that times |θ|, plus 2 ulp of their own. */
+ * so sine and cosine have an absolute error of that times |θ|, plus 2 ulp of their own. */
 #include "ml.h"
 
 #define FILE_ .file = "rope.metal"
@@ -12,7 +12,7 @@
         }                                                                   \
     }
 
-/* Rotates x[first], x[second] of one head, and states the bound. */
+/* Rotates x[first], x[second] of one head, and sets the bound. */
 static void rotate(const double *x, double *y, double *bound, int first, int second, double theta,
                    bool forward, double magnitude, double u, double steps) {
     double c = cos(theta) * magnitude, s = (forward ? 1 : -1) * sin(theta) * magnitude;

@@ -1,4 +1,4 @@
-/* Prefix sums, products and maxima. In whatever order n numbers are added or multiplied, the error is at most
+/* Prefix sums, products and maxima. If n numbers are added or multiplied in any order, the error is at most
  * n·u·Σ|x|, or n·u relative for products. */
 #include "ml.h"
 
@@ -35,8 +35,8 @@ static void contiguous(void **s) {
     for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
         for (int form = 0; form < 4; form++)
             for (int i = 0; i < 4; i++) {
-                /* Every size in the first form; all forms of the first kind, at one size each, one of the
-                 * others. */
+                /* Every size in the first form; all forms of the first kind at one size each, and one form of
+                 * the others. */
                 if (form && (i != form || (kind && form != (int)kind))) continue;
                 int64_t n = (int64_t)sizes[i], rows = 3;
                 bool inclusive = !(form & 1), reverse = form & 2;

@@ -41,7 +41,7 @@ static void whole_rows(void **s) {
             RUN(FILE_, .entry = kinds[kind].entry, .in = {x}, .out = {[1] = y},
                 .bytes = {[2] = BYTES(int, n)}, .groups = {rows}, .threadgroup = {threads});
             double u = roundoff(kinds[kind].sums), steps = kinds[kind].reads + 5 + 5;
-            /* Quotients below the smallest normal number of half lose digits: 2^-24 absolute. */
+            /* Quotients below the smallest normal half lose digits: 2^-24 absolute. */
             check(kinds[kind].entry, y, expected,
                   2 * (4 * widest + 8 + steps) * u + roundoff(kinds[kind].dtype),
                   kinds[kind].dtype == SMELT_FLOAT16 ? 0x1p-23 : 0);
@@ -107,7 +107,7 @@ static void masked(void **s) {
         }
 }
 
-/* Vector loads, and rows that lie apart. */
+/* Vector loads, and rows with gaps between them. */
 static void by_fours(void **s) {
     (void)s;
     static const int widths[] = {4, 36, 1028};

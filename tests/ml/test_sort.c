@@ -1,4 +1,4 @@
-/* Sorts against qsort; orders are unique because equal keys are told apart by their places. */
+/* Sorts against qsort; orders are unique, since equal keys are distinguished by their positions. */
 #include "ml.h"
 
 static const double *keys;
@@ -19,7 +19,7 @@ static uint32_t *order_of(const double *values, uint32_t n, bool descending) {
     return order;
 }
 
-/* Bitonic sorting is not stable: keys are made distinct. */
+/* Bitonic sorting is not stable: keys are distinct. */
 static void bitonic(void **s) {
     (void)s;
     static const int64_t sizes[] = {1, 31, 33, 1000};
@@ -99,7 +99,7 @@ static void merge_in_memory(void **s) {
         int64_t *expected = scratch(n * 8);
         memcpy(expected, x->data, n * 8);
         qsort(expected, n, 8, by_int64);
-        /* Runs of 8, made here. */
+        /* Runs of 8, sorted here. */
         for (uint32_t k = 0; k < n; k += 8) qsort((int64_t *)x->data + k, n - k < 8 ? n - k : 8, 8, by_int64);
         for (uint32_t run = 8; run < n || !y; run *= 2, x = y) {
             y = room(SMELT_INT64, n);
@@ -153,7 +153,7 @@ static void topk(void **s) {
         uint32_t n = cases[i][0], k = cases[i][1];
         struct tensor *x = normal(SMELT_FLOAT32, 2 * n, 4), *v = room(SMELT_FLOAT32, 2 * k),
                       *at = room(SMELT_INT32, 2 * k);
-        /* Equals at the threshold: of those the first in the row. */
+        /* Of elements equal to the threshold, the first in the row count. */
         for (uint32_t j = 0; j < 2 * n; j++)
             ((float *)x->data)[j] = roundf(((float *)x->data)[j] * 8) / 8 + 0.0f;
         changed(x);
@@ -173,7 +173,7 @@ static void topk(void **s) {
     }
 }
 
-/* Probabilities in units of 2^-20, so that float sums are exact and the token is one. */
+/* Probabilities are multiples of 2^-20, so that float sums are exact and the token is unique. */
 static void top_p(void **s) {
     (void)s;
     static const uint32_t sizes[] = {1, 33, 1000};

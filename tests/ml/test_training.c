@@ -20,7 +20,7 @@ static void embeddings(void **s) {
             .bytes = {[3] = BYTES(int, ROWS, WIDTH)}, .grid = {WIDTH, TOKENS}, .threadgroup = {32, 3});
         check("take", y, expected, 0, 0);
     }
-    /* Sums in any order: the engines' may differ. */
+    /* Sums in any order: the engines may differ. */
     struct tensor *ids = uniform(SMELT_INT32, TOKENS, 0, ROWS),
                   *grads = normal(SMELT_FLOAT32, TOKENS * WIDTH, 1),
                   *table = normal(SMELT_FLOAT32, ROWS * WIDTH, 1);
@@ -62,8 +62,8 @@ static void atomics_by_exchange(void **s) {
     check("add at halves", sums, sum, 0, 0);
 }
 
-/* An exponential of x - log_sum is off by that difference's roundings; sums of n terms by n / threads + 12.
- */
+/* An exponential of x - log_sum has the error of that difference's roundings; sums of n terms that of n /
+ * threads + 12. */
 static void cross_entropy(void **s) {
     (void)s;
     static const uint32_t sizes[] = {1, 33, 1025};
@@ -134,7 +134,7 @@ static void adam(void **s) {
     RUN(FILE_, .entry = "adamw", .update = {w, master, moments}, .in = {[3] = g},
         .bytes = {[4] = {&a, sizeof a}, [5] = {&clip, 4}}, .grid = {n}, .threadgroup = {64});
     check("moments", moments, em, 8 * 0x1p-24, 16 * 0x1p-24);
-    /* A step is at most rate · 1 / √(0.01 / 0.003) and small beside the weight. */
+    /* A step is at most rate · 1 / √(0.01 / 0.003), and small relative to the weight. */
     check("weights", master, ew, 4 * 0x1p-24, 16 * 0x1p-24);
     check("weights in bfloat16", w, master->value, 0x1p-8, 0);
 }
@@ -144,7 +144,7 @@ static void histogram(void **s) {
     static const uint32_t sizes[] = {1, 33, 5003};
     for (int i = 0; i < 3; i++) {
         const uint32_t n = sizes[i];
-        /* Most fall into few bins. */
+        /* Most values fall into few bins. */
         struct tensor *pixels = uniform(SMELT_UINT8, 4 * n, 0, 256),
                       *bins = constant_of(SMELT_UINT32, 768, 5);
         uint32_t expected[768];

@@ -1,5 +1,5 @@
-/* Transforms against their definitions in float64. A transform in s steps of radix r has a relative error in
- * the 2-norm of about s·(r + 4)·u; twiddles of angles up to 2π add 8·u a step. */
+/* Transforms against their definitions in float64. A transform in s steps of radix r has a relative error of
+ * about s·(r + 4)·u in the 2-norm; twiddles of angles up to 2π add 8·u per step. */
 #include "ml.h"
 
 #define FILE_ .file = "transform.metal"
@@ -17,7 +17,7 @@ static void dft(const double *x, int n, int count, bool inverse, double steps, d
             im += x[2 * i] * sin(angle) + x[2 * i + 1] * cos(angle);
         }
         y[2 * k] = inverse ? re / n : re, y[2 * k + 1] = inverse ? im / n : im;
-        /* An output is at most √n times the input's norm, and all its error could fall on one. */
+        /* An output is at most √n times the input's norm, and all its error may fall on one element. */
         bound[2 * k] = bound[2 * k + 1] = steps * 0x1p-24 * sqrt(norm * n) / (inverse ? n : 1);
     }
 }
@@ -71,7 +71,7 @@ static void in_passes(void **s) {
     }
 }
 
-/* Each step adds or subtracts two; the error is at most log2(n)·u·Σ|x|, half rounds once more. */
+/* Each step adds or subtracts two; the error is at most log2(n)·u·Σ|x|, and half rounds once more. */
 static void hadamard(void **s) {
     (void)s;
     static const struct {

@@ -1,4 +1,4 @@
-/* Images, bodies, automata, hashes: integers exactly, the rest against float64. */
+/* Images, particles, automata, hashes: integers exactly, the rest against float64. */
 #include "ml.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void resize(void **s) {
             RUN(FILE_, .entry = "resize_bilinear", .constants = {{0, SMELT_BOOL, {.integer = corners}}},
                 .in = {x}, .out = {[1] = y}, .bytes = {[2] = {c, 12}}, .grid = {c[3], c[4], c[2]},
                 .threadgroup = {16, 2, 1});
-            /* Rounded to a whole number; places of up to 64 carry 64 · 4 units, times a slope of up to 255.
+            /* Rounded to a whole number; positions up to 64 carry 64 · 4 units, times a slope of up to 255.
              */
             check("resize", y, expected, 0, 0.5 + 255 * 64 * 4 * 0x1p-24);
         }
@@ -67,8 +67,7 @@ static void blur(void **s) {
     }
 }
 
-/* Numbers are multiples of 1/4 below 4: half's sums are exact, the root rounds once, and its argument once.
- */
+/* Numbers are multiples of 1/4 below 4: half's sums are exact; the root and its argument round once each. */
 static void edges(void **s) {
     (void)s;
     const int w = 37, h = 21;
@@ -171,14 +170,14 @@ static void automata(void **s) {
     check_exact("rule", lines, cells);
 }
 
-/* ---- Hashes; the plain ones are written another way, and know a published value. */
+/* ---- Hashes; the plain ones are written differently, and are checked against a published value. */
 
 static uint32_t turn(uint32_t x, int by) {
     return x << by | x >> (32 - by);
 }
 
 static void sha256(const uint8_t *message, size_t length, uint8_t digest[32]) {
-    /* The constants, made: fractions of the roots of primes. */
+    /* The constants, computed: fractions of the roots of primes. */
     uint32_t k[64], h[8];
     for (int n = 2, count = 0; count < 64; n++) {
         bool prime = true;
@@ -267,7 +266,7 @@ static void escape(void **s) {
     struct tensor *y = room(SMELT_UINT16, w * h);
     RUN(FILE_, .entry = "escape_times", .out = {y}, .bytes = {[1] = {window, 16}, [2] = {&limit, 2}},
         .grid = {w, h}, .threadgroup = {16, 4});
-    /* Near the border rounding decides; in float64 all but a few points must agree. */
+    /* Near the border rounding decides; all but a few points must agree with float64. */
     int differ = 0;
     for (int i = 0; i < w * h; i++) {
         double cx = (double)fmaf(window[2], (float)(i % w), window[0]),

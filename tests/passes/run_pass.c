@@ -63,7 +63,7 @@ static const struct compiler *open_library(const char *path) {
     return function ? function() : NULL;
 }
 
-/* What passes say of the entry beside its code. */
+/* Results of passes in addition to the code. */
 static void print_image(const struct compile_result *result) {
     const struct image *image = &result->image;
     for (int i = 0; i < image->binding_count; i++)

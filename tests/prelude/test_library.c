@@ -1,5 +1,5 @@
-/* The rest of the math, common and geometric functions: vectors' products and lengths, functions of integers,
- * which overload a call means, the constants, and calls that must not compile. */
+/* The other math, common and geometric functions: products and lengths of vectors, functions of integers,
+ * overload resolution, the constants, and calls that must not compile. */
 #include "support.h"
 
 #include <math.h>
@@ -22,9 +22,9 @@ static double magnitude(const double *a, const double *b, int n) {
     return sum;
 }
 
-/* What one kind of result is for n components, and the size of what was added up for it. */
+/* One kind of result for n components, and the size of the terms that were summed. */
 struct geometric {
-    const char *name, *text; /* a vector expression, or a scalar one, which is spread over all components */
+    const char *name, *text; /* a vector expression, or a scalar one, which is splatted to all components */
     void (*reference)(const double *x, const double *y, const double *z, int n, double *out, double *scale);
 };
 static void spread(double value, double size, int n, double *out, double *scale) {
@@ -101,7 +101,7 @@ static const struct geometric geometric[] = {
 #define GEOMETRIC (int)(sizeof geometric / sizeof *geometric)
 
 static void test_geometric(smelt_dtype dtype, int n, bool packed, const char *form) {
-    int functions = n == 3 ? GEOMETRIC : GEOMETRIC - 1; /* cross is of three components */
+    int functions = n == 3 ? GEOMETRIC : GEOMETRIC - 1; /* cross has three components */
     int64_t count = POINTS / n * n;
     void *inputs[3];
     double *values[3] = {X, Y, Z};
@@ -139,7 +139,7 @@ static void test_geometric(smelt_dtype dtype, int n, bool packed, const char *fo
             geometric[f].reference(X + i, Y + i, Z + i, n, expected, scale);
             for (int c = 0; c < n; c++) {
                 double got = number(dtype, smelt_array_data(out), f * count + i + c);
-                /* A rounding to the type, and a few in float of what was added up. */
+                /* A rounding to the type, and a few in float of the terms that were summed. */
                 double allowed = 0.501 * ulp_of(dtype, expected[c]) + 4 * ulp_of(SMELT_FLOAT32, scale[c]);
                 if (!(fabs(got - expected[c]) <= allowed) && reported++ < 3)
                     failed("%s of %s%s%d: component %d is %g, expected %g", geometric[f].name,
@@ -275,7 +275,7 @@ static void test_integers(int type, int width) {
     body_free(&body);
 }
 
-/* ---- Which overload a call means: its type at compile time, its value at run time. */
+/* ---- Overload resolution: the type at compile time, the value at run time. */
 static const struct {
     const char *call, *type;
     double value;
@@ -376,7 +376,7 @@ static void test_calls(void) {
     body_free(&body);
 }
 
-/* ---- Calls Metal's library does not have. */
+/* ---- Calls that Metal's library lacks. */
 static const struct {
     const char *body, *message;
 } absent[] = {

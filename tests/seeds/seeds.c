@@ -27,7 +27,7 @@ smelt_array *random_points(int64_t batch, int64_t rows, int64_t columns, double 
     return points;
 }
 
-/* A new reference to the array, or to a copy of it in the host's memory. */
+/* A new reference to the array, or to a copy of it in host memory. */
 static smelt_array *on_host(const smelt_array *array) {
     smelt_array *here = smelt_array_retain((smelt_array *)(uintptr_t)array);
     CHECK(test_to_host(&here));
@@ -94,7 +94,7 @@ static void unmap(void *context) {
 }
 
 smelt_array *between_guards(const smelt_array *array, bool at_end) {
-    /* Wide borders: a row before the first or behind the last must fall into them, whatever its length. */
+    /* Wide borders: any row before the first or after the last must fall into them, whatever its length. */
     const size_t border = 1 << 20, page = (size_t)sysconf(_SC_PAGESIZE);
     size_t bytes = (size_t)smelt_array_size(array) * smelt_dtype_bytes(smelt_array_dtype(array));
     size_t inner = (bytes + page - 1) / page * page;
@@ -116,7 +116,7 @@ smelt_array *between_guards(const smelt_array *array, bool at_end) {
 /* ---- The seeds' documents. */
 
 char *seed_document(const char *file) {
-    /* SMELT_TEST_SEEDS: where the folder is, on another machine than the one that built this. */
+    /* SMELT_TEST_SEEDS: the folder on another machine than the one that built this. */
     const char *folder = getenv("SMELT_TEST_SEEDS");
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder && *folder ? folder : SMELT_SEEDS_FOLDER, file);

@@ -137,7 +137,7 @@ static void seed_exp(void **state) {
     free(document);
 }
 
-/* Its location is a uint: strides that lead backwards are not for it. */
+/* Its index is a uint, so it does not support negative strides. */
 static void seed_strided_exp(void **state) {
     (void)state;
     char *document = seed_document("003_58571cf5fbbbae47.txt");

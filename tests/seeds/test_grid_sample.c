@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Odd and prime sizes, one channel, more channels than a simdgroup has lanes, an image of one pixel, inputs
- * of fewer than eight elements (they reach the kernel as constants). */
+ * of fewer than eight elements (the kernel gets these as constants). */
 static const struct grid_sample_size sizes[] = {
     {2, 5, 7, 3, 4, 9},   {1, 1, 1, 1, 1, 3},   {3, 11, 6, 33, 3, 5},
     {1, 2, 1, 1, 17, 23}, {1, 9, 13, 64, 5, 1}, {2, 16, 16, 32, 8, 8},
@@ -22,7 +22,7 @@ static struct input make_input(struct grid_sample_size s, smelt_dtype dtype, uin
     input.x = random_array(dtype, SHAPE(s.batch, s.height, s.width, s.channels), seed);
     input.grid = random_points(s.batch, s.rows, s.columns, 1.4, seed + 1);
     input.cotangent = random_array(dtype, SHAPE(s.batch, s.rows, s.columns, s.channels), seed + 2);
-    /* Points on the border, on corners, far outside, and nowhere. */
+    /* Points on the border, on corners, far outside, and at infinity. */
     static const float special[] = {-1, -1, 1, 1, 0, 0, -1, 1, 1e30f, 0, 0, -1e30f, 3, 3};
     float *points = smelt_array_data(input.grid);
     for (int64_t i = 0;
@@ -43,7 +43,7 @@ static double *zeros(int64_t count) {
     return values;
 }
 
-/* Coordinates in pixels carry a rounding of `size` units: this much is lost in the weights. */
+/* Coordinates in pixels carry a rounding of `size` units, which affects the weights. */
 static double absolute_tolerance(const struct grid_sample_size *size) {
     return 2e-6 * (double)(size->width + size->height);
 }
@@ -107,7 +107,7 @@ static void vjp_matches_the_reference(void **state) {
             CHECK(smelt_grid_sample_vjp(input.x, input.grid, input.cotangent, &x_grad, &grid_grad,
                                         &(smelt_call){.poison = true, .device = test_device()}));
             smelt_reference_grid_sample_vjp(&sizes[s], x, grid, g, x_expected, grid_expected);
-            /* Sums over points and over channels: the error grows with what is added up. */
+            /* Sums over points and over channels: the error grows with the number of terms. */
             double terms = (double)(sizes[s].rows * sizes[s].columns + sizes[s].channels);
             double absolute = absolute_tolerance(&sizes[s]) * sqrt(terms);
             assert_close("x_grad", x_grad, x_expected, 1e-6, absolute);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* B·Bᵀ/n + I/2 for random B: symmetric, well conditioned, and not the same in any two matrices. The upper
- * triangle is then spoilt: it must not be read. */
+/* B·Bᵀ/n + I/2 for random B: symmetric, well conditioned, and different in any two matrices. The upper
+ * triangle is then overwritten: it must not be read. */
 static smelt_array *positive_definite(int64_t matrices, int64_t n, bool spoil, uint64_t seed) {
     smelt_array *random = random_array(SMELT_FLOAT32, SHAPE(matrices, n, n), seed), *a;
     CHECK(smelt_array_create(SMELT_FLOAT32, SHAPE(matrices, n, n), &a));
@@ -96,7 +96,7 @@ static void cholesky_of_an_indefinite_matrix_is_nan_from_there_on(void **state) 
 
 /* ---- The triangular inverse. */
 
-/* Small enough below the diagonal that the inverse stays of order one; NaN on and above it when it must not
+/* Small enough below the diagonal that the inverse stays of order one; NaN on and above it if that must not
  * be read. */
 static smelt_array *squares(int64_t batch, int64_t length, int64_t heads, int64_t width, bool spoil,
                             uint64_t seed) {
@@ -115,7 +115,7 @@ static void assert_is_inverse(const char *what, const smelt_array *a, const smel
     double *values = values_of(a), *expected = calloc((size_t)smelt_array_size(a), sizeof *expected);
     smelt_reference_triangular_inverse(values, s.size[0], s.size[1], s.size[2], s.size[3], expected);
     assert_close(what, inverse, expected, 1e-5, 1e-5);
-    /* And as a product in the last chunk of the last head: (I + S) · X = I. */
+    /* Also as a product in the last chunk of the last head: (I + S) · X = I. */
     int64_t width = s.size[3], step = s.size[2] * width, first = (s.size[1] - 1) / width * width;
     const double *x = expected + (size_t)(smelt_array_size(a) - (s.size[1] - first) * step + step - width);
     const double *below = values + (x - expected);
@@ -136,7 +136,7 @@ static void triangular_inverse_matches_the_reference(void **state) {
                                        {2, 50, 2, 17, 7},  {1, 20, 2, 48, 96}, {1, 96, 1, 96, 32}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const int64_t *c = cases[i];
-        /* A last chunk that is read as a whole one would run into the inaccessible page. */
+        /* If the last chunk were read as a whole one, it would reach the inaccessible page. */
         smelt_array *values = squares(c[0], c[1], c[2], c[3], true, i), *a = between_guards(values, true),
                     *inverse;
         CHECK(smelt_triangular_inverse(a, (int)c[4], &inverse,
@@ -178,7 +178,7 @@ static smelt_array *run_seed_inverse(smelt_function *function, smelt_array *a, i
     return inverse;
 }
 
-/* With 128 threads half of them return before the barrier. */
+/* With 128 threads, half of them return before the barrier. */
 static void seed_triangular_inverse(void **state) {
     (void)state;
     char *document = seed_document("002_11cef5617188d901.txt");
@@ -217,7 +217,7 @@ static void seed_block_cholesky(void **state) {
     char *source = seed_block(document, "src = \"\"\"", "\"\"\"", 2);
     seed_repair(source, (const char *const[]){"sizing", "size", "stability", "threads", NULL});
     smelt_kernel *kernel;
-    /* The header's includes lost their names; what they brought is there anyway. */
+    /* The header's includes lost their names; their contents are available anyway. */
     CHECK(smelt_kernel_create(&(smelt_kernel_desc){.name = "block_cholesky_kernel",
                                                    .source = source,
                                                    .header = "using namespace metal;\n",

@@ -59,7 +59,7 @@ static void check_forward(smelt_kernel *kernel, const struct grid_sample_size *s
     smelt_array_release(out);
 }
 
-/* Every point touches row -1, row H, column -1 or column W, or lies outside altogether. */
+/* Every point touches row -1, row H, column -1 or column W, or is outside altogether. */
 static smelt_array *border_points(const struct grid_sample_size *s) {
     smelt_array *grid = random_points(s->batch, s->rows, s->columns, 1.0, 4);
     float *value = smelt_array_data(grid);
@@ -73,8 +73,7 @@ static void forward_loads_outside_the_image_are_thrown_away(void **state) {
     char *document = seed_document("003_58571cf5fbbbae47.txt");
     if (!document) skip();
     smelt_kernel *kernel = forward_kernel(document);
-    /* 4096 bytes as float32: inaccessible pages on both sides at once; then sizes that touch one side at a
-     * time. */
+    /* 4096 bytes as float32: inaccessible pages on both sides; then sizes that touch one side at a time. */
     static const struct grid_sample_size sizes[] = {
         {1, 16, 16, 4, 16, 24}, {1, 5, 7, 3, 8, 9}, {2, 1, 1, 1, 3, 4}, {3, 9, 4, 33, 5, 3}};
     static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
@@ -92,7 +91,7 @@ static void forward_loads_outside_the_image_are_thrown_away(void **state) {
     free(document);
 }
 
-/* The shipped kernels load corners inside the image only. */
+/* The shipped kernels load only corners inside the image. */
 static void shipped_kernels_stay_inside_the_image(void **state) {
     (void)state;
     const struct grid_sample_size s = {1, 16, 16, 4, 16, 24};
@@ -105,8 +104,8 @@ static void shipped_kernels_stay_inside_the_image(void **state) {
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) smelt_array_release(all[i]);
 }
 
-/* ---- The VJP. What the document kept is used as it stands; the corners it lost, and the test in front of
- * the last one, are written here in its names. */
+/* ---- The VJP. What the document kept is used unchanged; the corners that it lost, and the test before the
+ * last one, are written here with its names. */
 
 static void add_corner_test(FILE *out, const char *corner) {
     fprintf(out, "if (iy_%s >= 0 && iy_%s <= H - 1 && ix_%s >= 0 && ix_%s <= W - 1) {\n", corner, corner,
@@ -146,7 +145,7 @@ static char *whole_vjp(const char *document) {
     return whole;
 }
 
-/* The document halves sizes as integers: for an odd size its gradient is smaller than the derivative. */
+/* The document halves sizes as integers: for odd sizes its gradient is smaller than the derivative. */
 static void halve_as_integers(const struct grid_sample_size *s, double *grid_grad) {
     for (int64_t p = 0; p < s->batch * s->rows * s->columns; p++) {
         grid_grad[2 * p] *= (double)(s->width / 2) / ((double)s->width / 2);

@@ -1,4 +1,4 @@
-/* What the tests of array operations share: arrays with random contents in every layout, elements as numbers.
+/* Shared by the tests of array operations: arrays with random contents in every layout, elements as numbers.
  */
 #ifndef SMELT_TESTS_GRAPH_H
 #define SMELT_TESTS_GRAPH_H
@@ -22,8 +22,8 @@
 #define APPLY(...) apply_ok(&(smelt_apply_desc){__VA_ARGS__}, __FILE__, __LINE__)
 #define OP(upper) SMELT_OPERATION_##upper
 
-/* Computes on SMELT_TEST_DEVICE, but what only the host has. Results come to the host, except those that a
- * tape knows by their handles. */
+/* Computes on SMELT_TEST_DEVICE, except operations that only the host supports. Results are moved to the
+ * host, except those that a tape identifies by their handles. */
 static inline smelt_array *apply_ok(const smelt_apply_desc *given, const char *file, int line) {
     smelt_apply_desc desc = *given;
     smelt_array *result = NULL;
@@ -82,7 +82,7 @@ static inline void fill_random(smelt_array *array, double low, double high) {
     }
 }
 
-/* Whether the n-th of many alike is tested: one in `every`, as each is a kernel to compile; with
+/* Whether the n-th of many similar cases is tested: one in `every`, since each compiles a kernel; with
  * SMELT_TEST_FULL (make check-long) all. */
 static inline bool in_sample(size_t n, size_t every) {
     return n % every == 0 || getenv("SMELT_TEST_FULL");
@@ -122,7 +122,7 @@ static inline smelt_array *random_array(smelt_dtype dtype, smelt_shape shape, en
     return view;
 }
 
-/* A copy of an array's elements, and whether they still are what they were. */
+/* A copy of an array's elements, to check that they are unchanged. */
 struct keepsake {
     smelt_array *array;
     double *numbers;
@@ -142,7 +142,7 @@ static inline void assert_unchanged(struct keepsake *keepsake) {
     free(keepsake->numbers);
 }
 
-/* How far a result of a dtype may be off, relative. */
+/* The relative tolerance of results of a dtype. */
 static inline double tolerance_of(smelt_dtype dtype) {
     return dtype == SMELT_FLOAT16    ? 1e-3
            : dtype == SMELT_BFLOAT16 ? 8e-3
@@ -173,7 +173,7 @@ static inline void assert_numbers(smelt_array *array, const double *want, double
     free(got);
 }
 
-/* The call fails with a message in which `words` stand. */
+/* The call fails with a message that contains `words`. */
 #define FAILS(status, words, ...) apply_fails(status, words, &(smelt_apply_desc){__VA_ARGS__}, __LINE__)
 
 static inline void apply_fails(smelt_status status, const char *words, const smelt_apply_desc *desc,

@@ -1,4 +1,4 @@
-/* What the tests of interrupts share: kernels that never end, one that does, and threads that interrupt. A
+/* Shared by the tests of interrupts: kernels that never end, one that does, and threads that interrupt. A
  * test's state is the name of the engine. */
 #ifndef SMELT_TESTS_INTERRUPTS_H
 #define SMELT_TESTS_INTERRUPTS_H
@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Longest that an interrupted run may go on. Usually it is under a millisecond; but machines are busy, and
- * sanitizers slow. */
+/* The longest time that an interrupted run may continue. It is usually under a millisecond, but machines are
+ * busy and sanitizers slow. */
 #define SOON 60.0
 
 #define OK(call)                                                                                     \
@@ -104,7 +104,7 @@ struct run {
     const struct endless *kernel;
     const char *device;
     int64_t groups;
-    double value; /* of all inputs: 0, and it has no end */
+    double value; /* of all inputs; 0: the kernel never ends */
     smelt_interrupt *interrupt;
     double timeout;
     smelt_status status;
@@ -153,7 +153,7 @@ static inline void expect_interrupted(const struct run *run) {
     assert_string_equal(run->message, expected);
 }
 
-/* ---- An ordinary kernel, that shows that everything is as it was. */
+/* ---- An ordinary kernel, which shows that everything still works. */
 
 static smelt_kernel *square;
 
@@ -228,7 +228,7 @@ static inline void interrupt_endless(const struct endless *endless, const char *
     smelt_kernel *kernel = kernel_of(endless);
     OK(smelt_interrupt_create(&run.interrupt));
     raiser.interrupt = run.interrupt;
-    /* Compiled before. */
+    /* Compiles beforehand. */
     run.value = 1;
     run_it(&run, kernel);
     OK(run.status);

@@ -1,5 +1,5 @@
-/* What a host binds to a whole file's functions: structures with addresses in them, and nothing compiled
- * before it must be. */
+/* Arguments of functions of whole files: structures that contain addresses, and no compile before it is
+ * needed. */
 #include "unit.h"
 
 #include "kernel/dispatch.h"
@@ -86,7 +86,7 @@ static void structures_hold_addresses(void **state) {
     smelt_library_release(library);
 }
 
-/* The compiler cannot be run: it is not asked for before an entry is. */
+/* The compiler cannot be run; listing entries does not need it. */
 static void listing_compiles_nothing(void **state) {
     (void)state;
     const char *before = getenv("SMELT_CLANG");
@@ -120,7 +120,7 @@ static void listing_compiles_nothing(void **state) {
     smelt_library_release(library);
 }
 
-/* An entry is compiled alone: what is wrong in the template of another does not matter. */
+/* An entry is compiled alone: errors in another template do not matter. */
 static void entries_compile_one_at_a_time(void **state) {
     (void)state;
     smelt_library *library =
@@ -185,7 +185,8 @@ static void constants_by_name(void **state) {
     smelt_library_release(library);
 }
 
-/* What a binding must know of parameters: types behind templates, constants and enumerations, too. */
+/* Properties of parameters that bindings need, also for types behind templates, constants and enumerations.
+ */
 static void parameters_are_listed(void **state) {
     (void)state;
     smelt_library *library = library_of(
@@ -237,7 +238,7 @@ static void parameters_are_listed(void **state) {
                       is->name, is->index, is->threadgroup, is->pointer, is->writable, is->used, is->bytes,
                       smelt_dtype_name(is->dtype), is->components);
     }
-    /* Of a list that is too short the first are given. */
+    /* If the list is too short, the first parameters are returned. */
     list[2].name = "";
     assert_int_equal(smelt_function_parameters(function, &sizes, list, 2, &count), SMELT_OK);
     assert_int_equal(count, 10);

@@ -28,7 +28,7 @@ static void refused(smelt_status found, smelt_status wanted, const char *message
     assert_int_equal(found, wanted);
 }
 
-/* Kernels may write a little too far: the heap must not notice. */
+/* Kernels may write slightly past the end: the heap must stay intact. */
 static void padding_follows_an_array(void **state) {
     (void)state;
     const int64_t sizes[] = {0, 1, 16, 31, 32, 33, 1000, 1 << 20, (1 << 20) + 1};
@@ -77,7 +77,7 @@ static void scalars_and_empty_arrays(void **state) {
     assert_int_equal(smelt_array_size(scalar), 1);
     assert_int_equal(smelt_array_convert(scalar, SMELT_FLOAT64, &copy), SMELT_OK);
     smelt_array_release(copy);
-    /* Sizes whose product overflows are fine beside a zero. */
+    /* Sizes whose product overflows are valid together with a zero. */
     smelt_shape nothing = {3, {INT64_C(1) << 40, INT64_C(1) << 40, 0}};
     smelt_array *empty = arange(SMELT_FLOAT32, nothing);
     assert_int_equal(smelt_array_size(empty), 0);
@@ -194,7 +194,7 @@ static void views_beyond_the_memory_are_refused(void **state) {
     assert_string_equal(
         smelt_error(),
         "array view: shape 2x6 at offset 0 reaches outside the base array's memory of 10 elements");
-    /* The last element itself is inside; and a view may go back beyond its base view, within the memory. */
+    /* The last element itself is inside; and a view may begin before its base view, within the memory. */
     smelt_array *tail = view(base, LINE(1), NULL, 9);
     smelt_array *all = view(tail, LINE(10), NULL, -9);
     assert_ptr_equal(smelt_array_data(all), smelt_array_data(base));
@@ -229,7 +229,7 @@ static void memory_lives_as_long_as_its_last_view(void **state) {
     assert_int_equal(((int16_t *)smelt_array_data(first))[3], 3);
     smelt_array_release(first);
     assert_int_equal(released, 1);
-    /* Without a callback the memory stays the caller's. */
+    /* Without a callback, the memory remains the caller's. */
     assert_int_equal(smelt_array_from_memory(SMELT_INT16, LINE(8), NULL, memory, NULL, NULL, &array),
                      SMELT_OK);
     smelt_array_release(array);
@@ -254,7 +254,7 @@ static void a_failed_call_does_not_release_the_memory(void **state) {
                      SMELT_ERROR_INVALID_ARGUMENT);
     assert_int_equal(released, 0);
     assert_null(array);
-    /* Without elements there is nothing to point at; zero strides repeat one element. */
+    /* Without elements there is nothing to point to; zero strides repeat one element. */
     int64_t still[2] = {0, 0};
     assert_int_equal(
         smelt_array_from_memory(SMELT_FLOAT32, LINE(0), NULL, NULL, count_release, &released, &array),
@@ -282,8 +282,8 @@ static void contiguous_shares_what_needs_no_copy(void **state) {
 
 /* ---- Copies and fills. */
 
-/* A view of random layout with the given shape, on memory of its own: dimensions in random order, gaps,
- * signs. */
+/* A view of random layout with the given shape, in its own memory: dimensions in random order, gaps, signs.
+ */
 static smelt_array *odd_layout(smelt_dtype dtype, const smelt_shape *shape, smelt_array **base) {
     int order[4] = {0, 1, 2, 3};
     int64_t strides[4], step = 1 + (int64_t)(random_bits() % 3), offset = 0;
@@ -435,7 +435,7 @@ static void bytes_are_seen_as_another_dtype(void **state) {
     assert_int_equal(smelt_array_shape(bytes).size[1], 8);
     assert_ptr_equal(smelt_array_data(bytes), smelt_array_data(base));
     assert_int_equal(((uint32_t *)smelt_array_data(words))[5], 0x000b000a);
-    /* Rows that are apart stay so; of one width the strides do not matter. */
+    /* Rows with gaps keep them; if they have one column, the strides do not matter. */
     smelt_array *rows = view(base, (smelt_shape){2, {2, 2}}, (const int64_t[]){-8, 1}, 8);
     smelt_array *wide = reinterpreted(rows, SMELT_FLOAT32), *same = reinterpreted(rows, SMELT_FLOAT16);
     assert_int_equal(smelt_array_strides(wide)[0], -4);

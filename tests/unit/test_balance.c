@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Where and what is reported; NULL: nothing. */
+/* The reported place and message; NULL: none. */
 static void assert_imbalance(const char *text, const char *place, const char *message) {
     struct tokens tokens;
     struct imbalance found;

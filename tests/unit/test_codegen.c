@@ -1,4 +1,4 @@
-/* Code for CPUs this machine need not be: which instructions are in it, and what it calls. */
+/* Code for CPUs other than this machine's: which instructions it contains, and which functions it calls. */
 #include "unit.h"
 
 #include "frontend/compile.h"
@@ -29,8 +29,7 @@ static const char dot_of_bytes[] =
     "    if (lane == 0) out[row] = sum;\n"
     "}\n";
 
-/* An accumulator of bfloat in divergent loops: what was a float between two blocks had to be rounded again.
- */
+/* An accumulator of bfloat in divergent loops: a float between two blocks had to be rounded again. */
 static const char sums_of_bfloats[] =
     "#include <metal_stdlib>\n"
     "using namespace metal;\n"
@@ -58,7 +57,7 @@ static const char wide_division[] =
     "    a[i] = (ulong)(((unsigned __int128)a[i] << 64 | i) / (a[i] | 1));\n"
     "}\n";
 
-/* A kernel made for a CPU by LLVM's names. What `result` holds is the caller's to free. */
+/* Compiles a kernel for a CPU by LLVM's names. The caller frees the contents of `result`. */
 static smelt_status compile(const char *source, struct compile_request *request,
                             struct compile_result *result) {
     const struct compiler *compiler;

@@ -1,4 +1,4 @@
-/* Compile requests and results as bytes: they come back as they were, and damaged ones are refused. */
+/* Compile requests and results as bytes: they are restored exactly, and damaged ones are refused. */
 #include "unit.h"
 
 #include "abi/compiler_wire.h"
@@ -65,7 +65,7 @@ static void cut_or_changed_requests_are_refused(void **state) {
     struct compile_request request;
     smelt_constant constants[SMELT_MAX_CONSTANTS + 1];
     for (size_t size = 0; size < bytes.length; size++) {
-        char *cut = malloc(size + 1); /* of its own, so that a sanitizer sees a read beyond it */
+        char *cut = malloc(size + 1); /* a block of its own, so that a sanitizer detects reads past it */
         memcpy(cut, bytes.data, size);
         if (compile_request_read(cut, size, &request, constants)) FAIL_TEST("%zu bytes are taken", size);
         free(cut);

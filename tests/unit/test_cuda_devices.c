@@ -1,5 +1,5 @@
-/* GPUs as devices: which are found and why not, on machines with and without a driver; loss, reset, fork.
- * Each case is a process of its own: a driver is opened once. */
+/* GPUs as devices: which are found, and the reasons if not, on machines with and without a driver; loss,
+ * reset, fork. Each case is a process of its own, since a driver is opened once. */
 #include "unit.h"
 
 #include "device/cuda/stream.h"
@@ -11,8 +11,8 @@
 
 #define LINE(count) ((smelt_shape){1, {count}})
 
-/* Runs the rest of the test in a child; in the parent waits for it and leaves. A child's assertion ends it.
- */
+/* Runs the rest of the test in a child; the parent waits for it and returns. A failed assertion ends the
+ * child. */
 #define IN_CHILD()                                                           \
     do {                                                                     \
         pid_t child = fork();                                                \
@@ -26,7 +26,7 @@
     } while (0)
 #define END_CHILD() exit(0)
 
-/* cmocka's assertions go back to the runner, which the child must not do. */
+/* cmocka's assertions return to the runner, which the child must not do. */
 #define CHECK(condition)                                                    \
     do {                                                                    \
         if (!(condition)) {                                                 \
@@ -131,7 +131,7 @@ static void keep_warning(smelt_log_level level, const char *message, void *conte
     snprintf(warnings, sizeof warnings, "%s", message);
 }
 
-/* Of GPUs of 9.0, 8.6 and 12.0. */
+/* For GPUs of 9.0, 8.6 and 12.0. */
 static bool targets_are(const char *setting, const char *first, const char *second, const char *third) {
     const struct device *device;
     const char *expected[] = {first, second, third};
@@ -187,7 +187,7 @@ static void gpus_are_listed_and_described(void **state) {
     setenv("FAKE_CUDA_DEVICES", "3", 1);
     setenv("FAKE_CUDA_CAPABILITY", "90,70,86", 1);
     CHECK(device_find("cpu", &device) == SMELT_OK);
-    CHECK(fake->calls(NULL) == 0); /* nobody has asked for a GPU */
+    CHECK(fake->calls(NULL) == 0); /* nothing has requested a GPU */
     CHECK_TEXT(smelt_device_name(2, &reason), "cuda:0");
     CHECK_TEXT(reason, "");
     CHECK_TEXT(smelt_device_name(3, NULL), "cuda:2");
@@ -209,7 +209,7 @@ static void gpus_are_listed_and_described(void **state) {
     CHECK(smelt_device_threads("cuda:0") == 0);
     CHECK(smelt_device_vector_bits("cuda:0") == 0);
     CHECK(smelt_device_driver_version("cuda:0") == 13000);
-    /* Looking is not using: no context was made. */
+    /* Listing is not using: no context was created. */
     CHECK(fake->calls("cuDevicePrimaryCtxRetain") == 0);
     CHECK(!fake->violation());
     END_CHILD();
@@ -226,7 +226,7 @@ static void memory_of_devices(void **state) {
     CHECK(smelt_array_create_on("cuda", SMELT_INT8, LINE(1000), &array) == SMELT_OK);
     CHECK(smelt_device_memory("cuda", &unused, NULL) == SMELT_OK && unused == 999000);
     smelt_array_release(array);
-    /* The pool keeps it; it is free nevertheless. */
+    /* The pool keeps it; it counts as free nevertheless. */
     CHECK(smelt_device_memory("cuda", &unused, NULL) == SMELT_OK && unused == 1000000);
     CHECK(smelt_device_memory("cpu", &unused, &total) == SMELT_ERROR_INVALID_ARGUMENT);
     CHECK_TEXT(smelt_error(), "device memory: device 'cpu' uses the host's memory; expected a GPU");
@@ -250,7 +250,7 @@ static void the_callers_context_stays_current(void **state) {
     CHECK(smelt_array_create_on("cuda:0", SMELT_FLOAT32, LINE(1), &array) == SMELT_OK);
     CHECK(smelt_array_fill(array, 3) == SMELT_OK);
     CHECK(driver->context_get(&now) == CUDA_SUCCESS && now == mine);
-    /* Also where it fails. */
+    /* Also after a failure. */
     fake->fail_call("cuMemsetD32Async", 1, CUDA_ERROR_INVALID_VALUE);
     CHECK(smelt_array_fill(array, (double)value) == SMELT_ERROR_INTERNAL);
     CHECK_TEXT(smelt_error(),
@@ -259,7 +259,7 @@ static void the_callers_context_stays_current(void **state) {
     CHECK(driver->context_get(&now) == CUDA_SUCCESS && now == mine);
     smelt_array_release(array);
     CHECK(driver->context_get(&now) == CUDA_SUCCESS && now == mine);
-    /* Nested, and with none before. */
+    /* Nested, and without a context before. */
     const struct device *device;
     CHECK(device_find("cuda:0", &device) == SMELT_OK);
     driver->context_set(NULL);
@@ -327,7 +327,7 @@ static void a_fault_names_the_kernel_and_loses_the_device(void **state) {
     CHECK(smelt_device_wait("cuda") == SMELT_ERROR_DEVICE_LOST);
     CHECK(smelt_device_memory("cuda", NULL, NULL) == SMELT_ERROR_DEVICE_LOST);
     CHECK(smelt_stream_create("cuda", &fresh) == SMELT_ERROR_DEVICE_LOST);
-    /* Until it is reset. What was there before can only be released. */
+    /* Until it is reset. Objects from before can only be released. */
     CHECK(smelt_device_reset("cuda") == SMELT_OK);
     CHECK(smelt_array_fill(array, 1) == SMELT_ERROR_INVALID_ARGUMENT);
     CHECK_TEXT(smelt_error(),
@@ -403,7 +403,7 @@ static void a_fault_may_be_one_of_several_kernels(void **state) {
     END_CHILD();
 }
 
-/* What a launch calls (a receiver of log lines, say) runs while the launch holds the device. */
+/* Callbacks of a launch, such as the receiver of log lines, run while the launch holds the device. */
 static void a_reset_from_within_a_launch_is_refused(void **state) {
     (void)state;
     IN_CHILD();
@@ -430,7 +430,7 @@ static void a_device_can_fail_by_itself(void **state) {
     END_CHILD();
 }
 
-/* What cannot report an error does not lose it, nor the message of one. */
+/* Calls that cannot report an error neither lose it nor change the message of an earlier one. */
 static void releases_leave_the_message_and_keep_the_loss(void **state) {
     (void)state;
     IN_CHILD();

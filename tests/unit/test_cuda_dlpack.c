@@ -1,5 +1,5 @@
-/* DLPack tensors on GPUs, over the fake driver, which notices work in no order: the producer's stream,
- * smelt's and the consumer's are ordered, and nobody waits who need not. */
+/* DLPack tensors on GPUs, over the fake driver, which detects missing order: the streams of producer, smelt
+ * and consumer are ordered, and no wait is unnecessary. */
 #include "unit.h"
 
 #include "array/array.h"
@@ -26,8 +26,8 @@ static struct cuda_gpu *gpu(void) {
     return cuda_gpu_of(device);
 }
 
-/* Another library: a stream of its own, and a tensor in memory of its own, which it gives back in that
- * stream's order. */
+/* Another library: it has its own stream, and a tensor in its own memory, which it frees in that stream's
+ * order. */
 struct library {
     CUstream stream;
     CUdeviceptr block;
@@ -101,8 +101,8 @@ static smelt_array *new_array(void) {
     return array;
 }
 
-/* The producer's stream is named: other streams come after it, it goes on after them, and nothing is waited
- * for. */
+/* The producer's stream is named: other streams follow it, it continues after them, and nothing waits on the
+ * host. */
 static void streams_of_producers_are_ordered_with_others(void **state) {
     (void)state;
     struct library *library = new_library(7);
@@ -152,8 +152,8 @@ static void work_on_the_producers_own_stream_asks_for_no_order(void **state) {
     end_library(library);
 }
 
-/* No stream is named: the producer has made the default stream wait, and has its memory back when all is
- * done. */
+/* No stream is named: the producer has made the default stream wait, and gets its memory back when all work
+ * is done. */
 static void without_a_stream_the_default_one_is_meant(void **state) {
     (void)state;
     struct library *library = new_library(7);
@@ -180,7 +180,7 @@ static void without_a_stream_the_default_one_is_meant(void **state) {
     end_library(library);
 }
 
-/* A stream that is closed before the array goes: what cannot be ordered is waited for. */
+/* A stream that is closed before the array is released: what cannot be ordered is waited for. */
 static void a_producers_stream_that_is_gone_is_waited_for(void **state) {
     (void)state;
     struct library *library = new_library(7);
@@ -197,7 +197,7 @@ static void a_producers_stream_that_is_gone_is_waited_for(void **state) {
     end_library(library);
 }
 
-/* A consumer that works on its own stream with what smelt wrote, and smelt after it. */
+/* A consumer that uses smelt's results on its own stream, and smelt after it. */
 static void consumers_streams_are_ordered_with_ours(void **state) {
     (void)state;
     struct library *library = new_library(1);

@@ -1,5 +1,5 @@
-/* Launches on a GPU, from the public calls down to the driver's: what kernels are given, what is copied and
- * what is not, which code is compiled, assembled and loaded. */
+/* Launches on a GPU, from the public calls down to the driver's: the arguments of kernels, which data is
+ * copied, and which code is compiled, assembled and loaded. */
 #include "cuda/launches.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 /* ---- Bodies. */
 
-/* out[i] = a * inp[i] + inp_shape[0], from what the launch was given: slots inp, inp_shape, a, out. */
+/* out[i] = a * inp[i] + inp_shape[0], from the launch's parameter: slots inp, inp_shape, a, out. */
 static CUresult run_scale(const struct fake_launch *launch, void *context) {
     struct seen *seen = context;
     float a;
@@ -63,7 +63,7 @@ static void test_body_with_host_arrays(void **state) {
     smelt_array *first = run_body(kernel, inp, a, 100, NULL);
     assert_string_equal(smelt_array_device(first), "cuda:0");
     smelt_array_release(on_host(first));
-    /* What was compiled is there: the input goes up, the output down, and nothing else. */
+    /* The code is there: the input is uploaded, the output downloaded, and nothing else. */
     fake->forget_calls();
     smelt_array *out = on_host(run_body(kernel, inp, a, 100, NULL));
     assert_int_equal(fake->calls("cuMemcpyHtoDAsync_v2"), 1);
@@ -146,7 +146,7 @@ static void test_outputs_begin_with_their_value(void **state) {
     smelt_kernel_release(kernel);
 }
 
-/* Strided inputs reach the kernel with strides; what is transposed is sent as it lies. */
+/* Strided inputs reach the kernel with strides; a transposed array is uploaded as it is. */
 static CUresult see_strided(const struct fake_launch *launch, void *context) {
     struct seen *seen = context;
     see(seen, launch, 3);
@@ -247,7 +247,7 @@ static void test_function_with_device_arrays_is_not_waited_for(void **state) {
     smelt_function_release(axpy);
 }
 
-/* What one stream writes and another reads comes in the order of the calls. */
+/* One stream's writes and another's reads are in the order of the calls. */
 static void test_streams_follow_each_other(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -332,7 +332,7 @@ static void test_threads_launch_together(void **state) {
     smelt_function_release(axpy);
 }
 
-/* A kernel that is given one array twice finds it so, and views of one memory keep their distance. */
+/* A kernel that gets one array twice sees it as one, and views of one memory keep their distance. */
 static void test_host_arrays_that_share_memory(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -430,17 +430,17 @@ static void test_threadgroup_memory(void **state) {
                                 .device = "cuda"};
     fake->launch(see_tiles, &seen);
     OK(smelt_function_run(tiles, &desc));
-    /* Its own variable, 40 bytes, then each in steps of 128. */
+    /* Its own variable, 40 bytes, then each in multiples of 128. */
     assert_int_equal(seen.slots[1], 128);
     assert_int_equal(seen.slots[2], 128 + 384);
     assert_int_equal(seen.launch.shared_bytes, 128 + 384 + 1024);
     assert_int_equal(fake->calls("cuFuncSetAttribute"), 0);
-    /* Beyond 48 KiB it is asked for, once. */
+    /* Above 48 KiB it is requested, once. */
     desc.threadgroup_memory[3] = 100000;
     for (int i = 0; i < 3; i++) OK(smelt_function_run(tiles, &desc));
     assert_int_equal(fake->calls("cuFuncSetAttribute"), 1);
     assert_int_equal(seen.launch.shared_bytes, 128 + 384 + 100096);
-    /* Up to the GPU's limit, which the steps may pass where the bytes do not. */
+    /* Up to the GPU's limit, which the rounded sizes may exceed if the bytes do not. */
     desc.threadgroup_memory[3] = 227 * 1024 - 128 - 384;
     OK(smelt_function_run(tiles, &desc));
     assert_int_equal(seen.launch.shared_bytes, 227 * 1024);
@@ -506,7 +506,7 @@ static void run_once(smelt_function *axpy) {
     smelt_array_release(y);
 }
 
-/* A text of which no cache knows. */
+/* A text that is in no cache. */
 static char *new_text(void) {
     struct timespec now;
     char *text;
@@ -528,7 +528,7 @@ static void test_what_was_assembled_is_kept(void **state) {
     for (int round = 0; round < 3; round++) {
         smelt_function *axpy = function_of(text, "axpy");
         fake->forget_calls();
-        /* Of the third one the cache's copy turns out to be none: it is made again. */
+        /* In the third round, the cache's copy turns out to be invalid: it is assembled again. */
         if (round == 2) fake->fail_call("cuModuleLoadDataEx", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
         run_once(axpy);
         assert_int_equal(fake->calls("cuLinkComplete"), round != 1);
@@ -586,7 +586,7 @@ static void test_stream_of_another_device(void **state) {
     smelt_kernel_release(kernel);
 }
 
-/* Arrays on a GPU go to the CPU where a kernel runs there, and its results come back to them. */
+/* Arrays on a GPU are moved to the CPU if a kernel runs there, and its results are moved back. */
 static void test_device_arrays_on_the_cpu(void **state) {
     (void)state;
     float a = 4;

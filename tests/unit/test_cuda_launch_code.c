@@ -1,5 +1,5 @@
-/* Codes of entries on a GPU, from images written by hand in place of compiled ones: machine code, what
- * launches ask to be compiled, and images that cannot be right. */
+/* Codes of entries on a GPU, from images written by hand: machine code, the shapes that launches request, and
+ * images that are invalid. */
 #include "cuda/launches.h"
 
 #include "array/array.h"
@@ -35,7 +35,7 @@ static smelt_status give_image(void *context, const char *target, const struct c
     return SMELT_OK;
 }
 
-/* What there is of a launch of the entry: prepared, and run if that goes well. */
+/* Prepares a launch of the entry, and runs it if that succeeds. */
 static smelt_status launch(struct entry *entry, struct launch *launch) {
     const struct device *device;
     struct preparation preparation;
@@ -130,7 +130,7 @@ static void test_images_that_cannot_be_right(void **state) {
     }
 }
 
-/* A launch of one buffer of floats that begins so many bytes into an array. */
+/* A launch with one buffer of floats that begins this many bytes into an array. */
 static smelt_status launch_at(struct entry *entry, smelt_array *array, size_t bytes) {
     struct launch_buffer buffer = {array->memory, array->data, bytes, 16};
     struct launch request = {.buffers = &buffer, .grid = {32, 1, 1}, .group_size = {32, 1, 1}};

@@ -1,4 +1,4 @@
-/* Functions of packages on GPUs where nothing can be compiled: which code runs, and what it is given. */
+/* Functions of packages on GPUs without a compiler: which code runs, and its arguments. */
 #include "cuda/launches.h"
 
 #include <stdio.h>
@@ -38,14 +38,14 @@ static smelt_function *packaged(const char *first, const char *second) {
     return function;
 }
 
-/* How a launch found its arguments. */
+/* The arguments as a launch received them. */
 struct found {
     struct seen seen;
     float a, b[2];
     bool a_inlined;
 };
 
-/* Contents that travel with the launch lie behind the slots, 16 bytes each; their slots are 0. */
+/* Contents that travel with the launch follow the slots, 16 bytes each; their slots are 0. */
 static const void *argument(struct found *found, int slot, int before) {
     if (!found->seen.slots[slot]) return found->seen.bytes + 16 * before;
     fake->touch(found->seen.slots[slot], false);
@@ -68,7 +68,7 @@ static bool code_has(const struct found *found, const char *words) {
 
 static const float a = 2.5f, b[2] = {3, 4};
 
-/* Launches, waits, and checks that the arguments came. */
+/* Launches, waits, and checks that the arguments arrived. */
 static void launch(smelt_function *function, smelt_dispatch_desc desc, struct found *found) {
     smelt_array *y = floats(desc.device, 8, 0, 1);
     desc.buffers[0].array = y;
@@ -84,7 +84,7 @@ static void launch(smelt_function *function, smelt_dispatch_desc desc, struct fo
     smelt_array_release(y);
 }
 
-/* cuda:0 is of 9.0, cuda:1 of 8.0, cuda:2 of 12.0. */
+/* cuda:0 has capability 9.0, cuda:1 8.0, cuda:2 12.0. */
 static void each_gpu_runs_its_code(void **state) {
     (void)state;
     static const struct {
@@ -127,18 +127,18 @@ static void launches_of_every_kind_find_code(void **state) {
            &found);
     assert_true(!found.a_inlined && code_has(&found, ".maxntid 1024, 1, 1"));
     assert_int_equal(found.seen.launch.block[0], 1024);
-    /* With a time-out the code looks at a flag, which it is given. */
+    /* With a time-out, the code polls a flag, whose address it gets. */
     launch(function,
            (smelt_dispatch_desc){.device = "cuda", .grid = {512}, .threadgroup = {256}, .timeout = 100},
            &found);
     assert_true(found.seen.head.stop != 0 && code_has(&found, "ld.volatile.global.u32"));
-    /* More groups than the hardware's. */
+    /* More groups than the hardware supports. */
     launch(function, (smelt_dispatch_desc){.device = "cuda", .grid = {64, 100000}, .threadgroup = {32}},
            &found);
     assert_true(code_has(&found, "%nctaid.x"));
     assert_int_equal(found.seen.launch.grid[0], 200000);
     assert_int_equal(found.seen.launch.grid[1], 1);
-    /* An array where the code expects bytes. */
+    /* An array although the code expects bytes. */
     smelt_array *array = floats("cuda", 1, a, 0);
     launch(function,
            (smelt_dispatch_desc){
@@ -176,7 +176,7 @@ static void missing_code_is_named(void **state) {
     }
 }
 
-/* What the compiler library made of the bitcode, and what it made of text, is found again without it. */
+/* What the compiler library compiled from the bitcode, and from text, is found again without it. */
 static void what_was_compiled_runs_from_the_cache(void **state) {
     (void)state;
     for (int text = 0; text < 2; text++) {

@@ -1,4 +1,4 @@
-/* Prepared launches on a GPU: what a run asks of the driver. */
+/* Prepared launches on a GPU: the driver calls of a run. */
 #include "cuda/launches.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ static void test_prepared_launch_only_launches(void **state) {
     assert_true(value_of(out, 99) == 2.5f * 99);
     smelt_array_release(out);
 
-    /* Other inputs: one from the host, which goes up. */
+    /* Other inputs: one from the host, which is uploaded. */
     smelt_array *b = scalar(3), *inputs[2] = {host, b};
     fake->forget_calls();
     OK(smelt_launch_run(launch, &(smelt_launch_desc){.inputs = inputs}, &out));

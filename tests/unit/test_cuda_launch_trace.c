@@ -1,4 +1,4 @@
-/* Traces of what GPUs do, over the fake driver: slices on the tracks of streams, read when the trace is
+/* Traces of the work of GPUs, over the fake driver: slices on the tracks of streams, read when the trace is
  * stopped. */
 #include "trace_file.h"
 
@@ -15,8 +15,8 @@ static char file[128];
 static int events, streams;
 static struct seen seen;
 
-/* Its own, of streams and of copies, are few. The events and streams of a trace are gone when it is;
- * deferred, work happens when something waits. */
+/* The library's own events, of streams and of copies, are few. The events and streams of a trace are
+ * destroyed with it; deferred work happens when something waits. */
 static int setup(void **state) {
     (void)state;
     fake->launch(run_axpy, &seen);
@@ -112,7 +112,7 @@ static void launches_stand_on_their_streams(void **state) {
     assert_int_equal(count_of(&text, "\"grid\":[64,1,1],\"threadgroup\":[32,1,1],\"blocks\":[2,1,1]"), 6);
     expect_in(&text, "{\"index\":0,\"name\":\"y\",\"bytes\":256,\"access\":\"write\"}");
     text_free(&text);
-    /* All that the trace made on the GPU is gone. */
+    /* All that the trace created on the GPU is destroyed. */
     assert_true(fake->alive("event") <= events + 6);
     assert_int_equal(fake->alive("stream"), streams + 1);
     z = on_host(z);
@@ -126,7 +126,7 @@ static void slices_of_a_stream_do_not_overlap(void **state) {
     (void)state;
     open_arrays();
     ok(smelt_trace_start(file));
-    /* Deferred, they run one right after the other, nearer than their times are told. */
+    /* Deferred, they run one right after the other, closer together than the resolution of their times. */
     for (int i = 0; i < 200; i++) ok(launch(NULL, y));
     ok(smelt_device_wait("cuda"));
     struct text text = stop_and_read();
@@ -206,7 +206,7 @@ static const struct cuda_driver *enter(struct cuda_gpu **gpu, CUcontext *previou
     return (*gpu)->driver;
 }
 
-/* An event there could not be read, and would be a part of what he captures. */
+/* An event there could not be read, and would become part of the owner's capture. */
 static void a_stream_that_its_owner_captures_is_not_marked(void **state) {
     (void)state;
     smelt_stream *owned, *stream;
@@ -235,7 +235,7 @@ static void a_stream_that_its_owner_captures_is_not_marked(void **state) {
     smelt_stream_release(owned);
 }
 
-/* Events that are read while the trace runs, and more than are kept waiting. */
+/* Events that are read while the trace runs, and more of them than may wait. */
 static void many_launches_are_read_on_the_way(void **state) {
     (void)state;
     enum { MANY = 1200 };
@@ -356,7 +356,7 @@ int main(void) {
         TEST(a_reset_ends_what_waits_to_be_read),
         TEST(a_lost_gpu_does_not_keep_the_trace),
         TEST(captures_come_and_go_among_launches),
-        /* The last: the code of recorded launches stays loaded. */
+        /* Last, since the code of recorded launches stays loaded. */
         cmocka_unit_test_setup(recordings_are_told_when_they_are_replayed, setup),
     };
     return cmocka_run_group_tests(tests, open_all, NULL);

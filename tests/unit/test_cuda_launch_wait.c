@@ -1,5 +1,5 @@
-/* Launches on a GPU that are waited for: time-outs, measurement, what kernels log; and what follows on
- * kernels that fail. */
+/* Launches on a GPU that are waited for: time-outs, measurement, log lines; and the consequences of kernels
+ * that fail. */
 #include "cuda/launches.h"
 
 #include <pthread.h>
@@ -37,7 +37,7 @@ static void test_endless_kernel_is_stopped(void **state) {
     fake->launch(run_until_stopped, &seen);
     expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_TIMEOUT,
                    "kernel 'axpy' ran longer than the time-out of 0.05 seconds and was stopped");
-    /* The device goes on, and one that ends in time is well. */
+    /* The device continues, and a launch that ends in time succeeds. */
     fake->launch(run_axpy, &seen);
     desc.timeout = 100;
     OK(smelt_function_run(axpy, &desc));
@@ -52,7 +52,7 @@ static void test_endless_kernel_is_stopped(void **state) {
     smelt_function_release(axpy);
 }
 
-/* ---- Interrupts: of a launch with a time-out, as it runs, and of one that waits for others before it. */
+/* ---- Interrupts: of a launch with a time-out while it runs, and of one that waits for others before it. */
 
 static void *raise_soon(void *interrupt) {
     nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
@@ -87,7 +87,7 @@ static void test_endless_kernel_is_interrupted(void **state) {
         OK(smelt_function_run(axpy, &desc));
         assert_int_equal(seen.launches, 1);
     }
-    /* Without a time-out it is enqueued, and code without looks at a flag runs to its end. */
+    /* Without a time-out it is enqueued, and code that does not poll runs to its end. */
     desc.timeout = 0;
     OK(smelt_function_run(axpy, &desc));
     assert_true(seen.head.stop == 0);
@@ -99,7 +99,7 @@ static void test_endless_kernel_is_interrupted(void **state) {
     smelt_function_release(axpy);
 }
 
-/* What is enqueued before does not end: the driver says so, however often it is asked. */
+/* The work before does not end: the driver says so at every query. */
 static void test_waiting_for_others_is_interrupted(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -118,12 +118,12 @@ static void test_waiting_for_others_is_interrupted(void **state) {
     desc.timeout = 0;
     OK(smelt_function_run(axpy, &desc));
     desc.timeout = 100;
-    /* With the interrupt not raised it asks until all has ended. */
+    /* While the interrupt is not raised, it queries until all work has ended. */
     fake->forget_calls();
     OK(smelt_function_run(axpy, &desc));
     assert_int_equal(seen.launches, 3);
     assert_int_equal(fake->calls("cuStreamQuery"), 3);
-    /* Raised while it asks, the launch does not come; what was before it does. */
+    /* If it is raised meanwhile, the launch is not enqueued; the work before it still runs. */
     fake->patience(1000000);
     desc.timeout = 0;
     OK(smelt_function_run(axpy, &desc));
@@ -162,7 +162,7 @@ static void test_info_is_measured_on_the_device(void **state) {
     assert_int_equal(seen.launches, 1);
     assert_string_equal(info.device, "cuda:0");
     assert_int_equal(info.threads[0], 8);
-    /* The fake's clock counts pieces of work as milliseconds: the launch, and the event behind it. */
+    /* The fake's clock counts pieces of work as milliseconds: the launch, and the event after it. */
     assert_true(info.seconds >= 0.001 && info.seconds <= 0.0021);
     smelt_array_release(x);
     smelt_array_release(y);
@@ -200,7 +200,7 @@ static void test_fault_names_the_kernel_and_reset_helps(void **state) {
         FAIL_TEST("%s: %s", smelt_status_name(status), smelt_error());
     assert_int_equal(smelt_array_to(y, "cpu", NULL, &out), SMELT_ERROR_DEVICE_LOST);
     OK(smelt_device_reset("cuda"));
-    /* Arrays from before are gone; the function's code is loaded again. */
+    /* Earlier arrays are lost; the function's code is loaded again. */
     expect_failure(smelt_function_run(axpy, &desc), SMELT_ERROR_INVALID_ARGUMENT,
                    "array: it was created before device 'cuda:0' was reset, and can only be released");
     smelt_array_release(x);
@@ -217,7 +217,7 @@ static void test_fault_names_the_kernel_and_reset_helps(void **state) {
     smelt_function_release(axpy);
 }
 
-/* As at the end of a process, whose other parts are released when the driver has gone. */
+/* As at the end of a process, when the driver is unloaded before other parts are released. */
 static void test_release_when_the_driver_is_gone(void **state) {
     (void)state;
     struct seen seen = {0};
@@ -234,7 +234,7 @@ static void test_release_when_the_driver_is_gone(void **state) {
     smelt_function_release(axpy);
     smelt_array_release(x);
     smelt_array_release(y);
-    /* Releasing says nothing. */
+    /* Releasing leaves the message unchanged. */
     assert_string_equal(smelt_error(), message);
     free(message);
     assert_int_equal(smelt_device_wait("cuda"), SMELT_ERROR_DEVICE_LOST);
@@ -255,14 +255,14 @@ static void test_launch_that_needs_too_much(void **state) {
     smelt_function_release(axpy);
 }
 
-/* ---- Lines that are logged. */
+/* ---- Log lines. */
 
 #define LOG_FILE                                                                          \
     "#include <metal_stdlib>\n#include <metal_logging>\nusing namespace metal;\n"         \
     "kernel void f(device int *out [[buffer(0)]], uint2 p [[thread_position_in_grid]]) {" \
     "os_log_default.log(\"at %u\", p.x); out[0] = 1; }"
 
-/* What a hook writes: groups of 4 x 2 threads on a grid of 6 x 3, cut off at the edge. */
+/* The lines that a hook writes: groups of 4 x 2 threads on a grid of 6 x 3, cut off at the edge. */
 struct logger {
     struct seen seen;
     char *texts; /* in the device's memory: "at %u", then "sub" */
@@ -301,7 +301,7 @@ static CUresult run_logger(const struct fake_launch *launch, void *context) {
 struct receiver {
     char lines[6][100];
     int count, warnings;
-    bool resets; /* may call smelt, even so */
+    bool resets; /* calls smelt, although it must not */
     char warning[200];
 };
 
@@ -346,7 +346,7 @@ static void test_lines_of_a_launch(void **state) {
     assert_int_equal(info.log_lines, 6);
     assert_int_equal(info.dropped_log_lines, 0);
     assert_int_equal(receiver.warnings, 0);
-    /* More than are kept, and more than have room. */
+    /* More lines than are kept, and more than there is room for. */
     logger.extra = 2 * SMELT_MAX_LOG_LINES;
     receiver = (struct receiver){.count = 0};
     OK(smelt_function_run(f, &desc));
@@ -393,7 +393,7 @@ static void test_what_must_be_waited_for_is_not_recorded(void **state) {
     OK(smelt_function_run(axpy, &desc));
     assert_int_equal(seen.launches, 2);
     OK(smelt_stream_record_end(stream, &recording));
-    /* The function may go: its code stays with what can replay it. */
+    /* The function may be released: its code stays with what can replay it. */
     smelt_function_release(axpy);
     assert_int_equal(fake->alive("module"), 1);
     for (int i = 0; i < 3; i++) OK(smelt_recording_replay(recording, stream));

@@ -1,5 +1,5 @@
-/* The run time on this machine's own GPU, where the other tests of it have a fake one: what the driver itself
- * must bear out. Skipped, with the reason, where there is none. */
+/* The run time on this machine's own GPU, for which its other tests have a fake one: properties that the
+ * driver itself must have. Skipped, with the reason, on machines without one. */
 #include "unit.h"
 
 #include "../device.h"
@@ -94,7 +94,7 @@ static void fills_and_copies_are_the_hosts(void **state) {
     }
 }
 
-/* Many turns between two streams and the default one: an order that is missing shows as a wrong value. */
+/* Many alternations between two streams and the default one: a missing order shows as a wrong value. */
 static void streams_are_ordered_by_the_memory_they_share(void **state) {
     NEED_GPU();
     enum { COUNT = 4 << 20, TURNS = 200 };
@@ -132,7 +132,7 @@ static void fills_are_recorded_and_replayed(void **state) {
     const struct memory_space *space = x->memory->space;
     ok(space->create(space, a, SMELT_INT64, &LINE(30000), &wide));
     ok(array_fill_on(wide, a, 0x100000007));
-    ok(smelt_device_wait("cuda")); /* of all but what records */
+    ok(smelt_device_wait("cuda")); /* of all streams except the recording one */
     ok(smelt_stream_record_end(a, &recording));
     ok(smelt_array_to(x, "cpu", NULL, &host));
     assert_int_equal(*(int32_t *)host->data, 1);
@@ -149,7 +149,7 @@ static void fills_are_recorded_and_replayed(void **state) {
     smelt_array_release(host);
     smelt_array_release(x);
     smelt_array_release(wide);
-    ok(smelt_recording_replay(recording, a)); /* in flight when it goes */
+    ok(smelt_recording_replay(recording, a)); /* in flight when it is released */
     smelt_recording_release(recording);
     smelt_stream_release(a);
     ok(smelt_device_wait("cuda"));
@@ -165,7 +165,7 @@ static void memory_runs_out_and_comes_back(void **state) {
                      SMELT_ERROR_OUT_OF_MEMORY);
     print_message("%s\n", smelt_error());
     assert_null(array);
-    /* Blocks of other sizes than those the pool then holds. */
+    /* Blocks of other sizes than those that the pool holds. */
     for (int64_t part = 3; part < 6; part++) {
         ok(smelt_array_create_on("cuda", SMELT_UINT8, LINE((int64_t)before / part * 2), &most));
         ok(smelt_array_fill(most, 1));
@@ -194,7 +194,7 @@ static void a_forked_child_gets_an_error(void **state) {
     smelt_array_release(array);
 }
 
-/* Last, as it destroys what the others left. */
+/* Last, since it destroys what the others created. */
 static void a_reset_gives_all_memory_back(void **state) {
     NEED_GPU();
     uint64_t before, after;

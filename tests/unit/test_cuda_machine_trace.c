@@ -1,5 +1,5 @@
-/* Traces of this machine's own GPU: its clock laid on the host's, events around launches. Skipped, with the
- * reason, where there is none. */
+/* Traces of this machine's own GPU: its clock relative to the host's, events around launches. Skipped, with
+ * the reason, on machines without one. */
 #include "trace_file.h"
 
 #include "../device.h"
@@ -12,8 +12,8 @@
 #define COUNT (1 << 20)
 #define LINE ((smelt_shape){1, {COUNT}})
 
-/* How far apart the two clocks may be found, in microseconds: the anchor's spread, and what a busy host adds.
- */
+/* The largest distance allowed between the two clocks, in microseconds: the anchor's spread, and what a busy
+ * host adds. */
 #define CLOCKS 60.0
 
 static char file[128];
@@ -57,7 +57,7 @@ static bool next_slice(const char **at, const char *category, double *start, dou
 
 enum { LAUNCHES = 12 };
 
-/* Launches that are measured are waited for: each ran within the call, and as long as was measured. */
+/* Measured launches are waited for: each ran within the call, and for as long as was measured. */
 static void launches_lie_where_the_host_saw_them(void **state) {
     (void)state;
     smelt_run_info infos[LAUNCHES];

@@ -1,5 +1,5 @@
-/* Arrays on GPUs, over the fake driver: what goes there comes back, moved by as few copies as need be, in the
- * order of what used it; and what happens when memory runs out. */
+/* Arrays on GPUs, over the fake driver: data survives the transfer there and back, with as few copies as
+ * possible, in the order of its uses; and out-of-memory cases. */
 #include "unit.h"
 
 #include "array/array.h"
@@ -26,7 +26,7 @@ static void refused(smelt_status found, smelt_status wanted, const char *message
     assert_int_equal(found, wanted);
 }
 
-/* Every test leaves nothing but the default streams and what copies are staged in. */
+/* Every test leaves only the default streams and the staging buffers of copies. */
 static int setup(void **state) {
     (void)state;
     fake->deferred(true);
@@ -52,7 +52,7 @@ static smelt_array *uniform(smelt_dtype dtype, smelt_shape shape) {
     return array;
 }
 
-/* Bytes that differ from each other and from piece to piece, quickly. */
+/* Bytes that quickly differ from each other and from piece to piece. */
 static smelt_array *bytes(size_t count, uint64_t seed) {
     smelt_array *array;
     ok(smelt_array_create(SMELT_UINT8, LINE((int64_t)count), &array));
@@ -71,7 +71,7 @@ static smelt_array *on(const char *device, smelt_array *array) {
     return moved;
 }
 
-/* The two have equal elements, wherever they lie; releases `a`. */
+/* Both arrays have equal elements, wherever they are; releases `a`. */
 static void expect_same(smelt_array *a, smelt_array *b) {
     smelt_array *x, *y;
     assert_int_equal(a->dtype, b->dtype);

@@ -15,7 +15,7 @@ static void a_recording_does_nothing_until_it_is_replayed(void **state) {
     expect(z, 3);
     ok(smelt_recording_replay(recording, a));
     expect(z, 1);
-    /* Uses by others in between are ordered with the replays, on whatever stream they are. */
+    /* Uses on other streams in between are ordered with the replays. */
     ok(set(b, x, 20));
     ok(smelt_recording_replay(recording, a));
     ok(launch(b, x, z));
@@ -45,7 +45,7 @@ static void a_recording_keeps_what_it_uses(void **state) {
     CUcontext previous;
     int32_t sent = 31;
     ok(smelt_stream_record_begin(a));
-    /* An output that a launch allocates; a fill that takes bytes of the host with it; a block of a launch. */
+    /* An output that a launch allocates; a fill that copies bytes of the host; a block of a launch. */
     ok(gpu()->space.create(&gpu()->space, a, SMELT_INT64, &LINE(20000), &wide));
     ok(array_fill_on(wide, a, 0x100000007));
     ok(cuda_enter(gpu(), &previous));
@@ -80,7 +80,7 @@ static void a_recording_keeps_what_it_uses(void **state) {
     smelt_recording_release(recording);
 }
 
-/* Even where nothing else asks for an order with the stream it was allocated on. */
+/* Even if nothing else requires an order with the stream on which it was allocated. */
 static void a_recordings_block_is_there_at_the_first_replay(void **state) {
     (void)state;
     smelt_stream *a = new_stream("cuda");
@@ -111,7 +111,7 @@ static void others_go_on_while_a_stream_records(void **state) {
     ok(set(a, x, 5));
     ok(smelt_stream_record_begin(a));
     ok(set(a, x, 6));
-    /* x is used by what the stream did before it recorded; all of the device can be waited for. */
+    /* x was used on the stream before it recorded; the device as a whole can be waited for. */
     ok(smelt_array_copy(y, x));
     expect(y, 5);
     ok(smelt_device_wait("cuda"));
@@ -160,7 +160,7 @@ static void wrong_recordings_are_refused(void **state) {
     refused(smelt_stream_wait_event(a, event), SMELT_ERROR_INVALID_ARGUMENT,
             "event: the stream is recording, and takes launches only until smelt_stream_record_end");
     ok(set(a, x, 3));
-    /* None of it did the recording any harm. */
+    /* None of these calls affected the recording. */
     ok(smelt_stream_record_end(a, &recording));
     ok(smelt_stream_record_begin(a));
     refused(smelt_recording_replay(recording, a), SMELT_ERROR_INVALID_ARGUMENT,
@@ -169,7 +169,7 @@ static void wrong_recordings_are_refused(void **state) {
             "recording replay: recording is NULL");
     refused(smelt_recording_replay(recording, one), SMELT_ERROR_INVALID_ARGUMENT,
             "stream: it belongs to device 'cuda:1', expected one of 'cuda:0'");
-    /* A stream may go while it records. */
+    /* A stream may be released while it records. */
     smelt_stream_release(a);
     ok(smelt_recording_replay(recording, NULL));
     expect(x, 3);
@@ -201,7 +201,7 @@ static void a_recording_that_fails_leaves_nothing(void **state) {
         assert_int_equal(status, SMELT_ERROR_INTERNAL);
         assert_null(recording);
     }
-    /* A program that waits for the stream behind smelt's back ends the recording. */
+    /* A program that waits for the stream through the driver ends the recording. */
     smelt_recording *recording = NULL;
     CUcontext previous;
     ok(smelt_stream_record_begin(a));
@@ -235,7 +235,7 @@ static void a_fault_in_a_recording_names_its_kernels(void **state) {
             "kernel 'recorded' on device 'cuda:1' accessed invalid memory: "
             "CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was encountered); the device is lost to "
             "this process unless smelt_device_reset restores it");
-    /* The other device works. */
+    /* The other device still works. */
     smelt_array *x = new_array("cuda:0", 1);
     expect(x, 1);
     smelt_array_release(x);

@@ -58,7 +58,7 @@ static void one_stream_asks_for_no_order(void **state) {
     assert_int_equal(fake->calls("cuEventRecord"), 0);
     assert_int_equal(fake->calls("cuStreamWaitEvent"), 0);
     assert_int_equal(fake->calls("cuStreamSynchronize"), 0);
-    /* Nor does one that reads the same again and again. */
+    /* Nor does one that reads the same array repeatedly. */
     smelt_stream *b = new_stream("cuda");
     smelt_array *z;
     ok(gpu()->space.create(&gpu()->space, b, SMELT_INT32, &LINE(COUNT), &z));
@@ -78,7 +78,7 @@ static void released_streams_keep_their_place(void **state) {
     smelt_stream *a = new_stream("cuda");
     ok(set(a, x, 4));
     ok(launch(a, y, x));
-    smelt_stream_release(a); /* nothing of it has taken place */
+    smelt_stream_release(a); /* its work is still pending */
     smelt_stream *b = new_stream("cuda");
     ok(set(b, x, 5));
     expect(y, 4);
@@ -160,7 +160,7 @@ static void a_stream_of_the_callers(void **state) {
     ok(set(stream, x, 8));
     ok(launch(usual, y, x));
     ok(set(stream, x, 9));
-    /* The handle goes before the stream; what was enqueued stays in order. */
+    /* The handle is released before the stream; enqueued work stays in order. */
     smelt_stream_release(stream);
     smelt_stream_release(usual);
     ok(cuda_enter(gpu(), &previous));
@@ -181,7 +181,7 @@ static void waiting_waits_for_the_stream_alone(void **state) {
     ok(set(a, x, 1));
     ok(set(b, y, 2));
     ok(smelt_stream_wait(a));
-    assert_int_equal(*(int32_t *)x->data, 1); /* the fake's memory is the host's */
+    assert_int_equal(*(int32_t *)x->data, 1); /* the fake's memory is host memory */
     assert_int_not_equal(*(int32_t *)y->data, 2);
     ok(smelt_device_wait("cuda"));
     assert_int_equal(*(int32_t *)y->data, 2);
@@ -191,7 +191,7 @@ static void waiting_waits_for_the_stream_alone(void **state) {
     smelt_stream_release(b);
 }
 
-/* Asking does not wait: what is enqueued stays enqueued at the first question. */
+/* A query does not wait: enqueued work is still pending after the first one. */
 static void who_asks_does_not_wait(void **state) {
     (void)state;
     smelt_stream *a = new_stream("cuda"), *b = new_stream("cuda");
@@ -222,7 +222,7 @@ static void who_asks_does_not_wait(void **state) {
     ok(set(a, x, 5));
     ok(smelt_event_record(event, a));
     for (done = false; !done;) ok(smelt_event_is_done(event, &done));
-    /* The stream may be closed: the array remembers it. */
+    /* The stream may be closed: the array still depends on it. */
     ok(set(a, x, 6));
     smelt_stream_release(a);
     ok(smelt_array_is_ready(x, &done));
@@ -367,7 +367,7 @@ static void the_same_program_runs_on_a_cpu(void **state) {
     ok(smelt_event_is_done(end, &done));
     assert_true(done);
     assert_int_equal(fake->calls(NULL), 0);
-    /* A CPU's stream waits for a GPU's event by its caller. */
+    /* The host waits for a GPU's event on behalf of a CPU's stream. */
     smelt_array *x = new_array("cuda", 4);
     smelt_event *event;
     ok(smelt_event_create("cuda", &event));

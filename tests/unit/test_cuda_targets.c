@@ -1,4 +1,4 @@
-/* Which GPUs' code is made for a device, and runs on it. */
+/* The GPUs for which a device's code is generated, and on which it runs. */
 #include "unit.h"
 
 #include "device/gpu_shape.h"
@@ -36,10 +36,10 @@ static void names_that_are_targets(void **state) {
     assert_string_equal(gpu_target_features("sm_75"), "");
 }
 
-/* PTX runs on what is newer, except that of one device alone. */
+/* PTX runs on newer GPUs, except PTX for one device only. */
 static void code_runs_on_its_device_and_newer_ones(void **state) {
     (void)state;
-    /* By device's target: which of the made ones run there, as letters y and n in the table's order. */
+    /* By the device's target: which codes run there, as letters y and n in the table's order. */
     static const struct {
         const char *here, *runs;
     } cases[] = {{"sm_80", "ynnnnn"}, {"sm_86", "yynnnn"}, {"sm_87", "yyynnn"},

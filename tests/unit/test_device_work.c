@@ -1,6 +1,6 @@
-/* Work on a device through the public interface: arrays that go there and come back, launches that feed each
- * other, streams, events, recordings. On the device of SMELT_TEST_DEVICE; what a CPU has no counterpart of is
- * skipped there. */
+/* Work on a device through the public interface: arrays that are moved there and back, launches that depend
+ * on each other, streams, events, recordings. On the device of SMELT_TEST_DEVICE; tests without a counterpart
+ * on CPUs are skipped there. */
 #include "unit.h"
 
 #include "../device.h"
@@ -20,7 +20,7 @@
 
 /* ---- Kernels. */
 
-/* Each in-place function of `library`: `x` and what else it takes. */
+/* The in-place functions of `library`: `x` and their other arguments. */
 static const char text[] =
     "#include <metal_stdlib>\n"
     "using namespace metal;\n"
@@ -80,7 +80,7 @@ static smelt_array *counted(int64_t count, smelt_stream *stream) {
     return there;
 }
 
-/* Elements are by · i + add. Gives the array back. */
+/* Elements are by · i + add. Releases the array. */
 static void expect(const char *what, smelt_array *array, int64_t by, int64_t add) {
     CHECK(test_to_host(&array));
     const int32_t *value = smelt_array_data(array);
@@ -134,7 +134,7 @@ static void arrays_come_back_as_they_went(void **state) {
     }
 }
 
-/* Vectors need no more alignment than their elements. */
+/* Vectors need only the alignment of their elements. */
 static void views_begin_anywhere(void **state) {
     (void)state;
     for (int64_t offset = 0; offset < 6; offset++) {
@@ -163,7 +163,7 @@ static void an_array_that_is_there_stays(void **state) {
     expect("unchanged", there, 1, 0);
 }
 
-/* The copy to the device is of what the array held at the call. */
+/* The copy to the device has the array's contents at the call. */
 static void the_source_of_a_copy_may_change_at_once(void **state) {
     (void)state;
     if (!test_device_has_memory()) skip();
@@ -209,7 +209,7 @@ static void too_much_memory_is_an_error_that_says_so(void **state) {
     expect("a small array afterwards", counted(1000, NULL), 1, 0);
 }
 
-/* Memory that is given back is used again: far more than the device has, one array at a time. */
+/* Released memory is reused: far more than the device has, one array at a time. */
 static void released_memory_is_used_again(void **state) {
     (void)state;
     if (!test_device_has_memory()) skip();
@@ -222,7 +222,7 @@ static void released_memory_is_used_again(void **state) {
     }
 }
 
-/* Elements beyond 2^32 bytes, and a grid of more threads than 31 bits number. */
+/* Elements beyond 2^32 bytes, and a grid of more threads than 31 bits can number. */
 static void arrays_beyond_4_gibibytes(void **state) {
     (void)state;
     if (!test_device_has_memory()) skip();
@@ -269,7 +269,7 @@ static void launches_of_a_stream_follow_each_other(void **state) {
     smelt_stream_release(stream);
 }
 
-/* An array that two streams use is used in the order of the calls, without events. */
+/* Uses of an array by two streams are in the order of the calls, without events. */
 static void streams_that_share_an_array_take_turns(void **state) {
     (void)state;
     smelt_stream *streams[3];
@@ -347,7 +347,7 @@ static void a_recording_replays_its_launches(void **state) {
     smelt_recording *recording;
     CHECK(smelt_stream_create(test_device(), &stream));
     smelt_array *x = counted(10000, stream);
-    /* Compiled before: launches that record may not. */
+    /* Compiled beforehand: launches that are recorded must not compile. */
     run("add", x, &(uint32_t){0}, stream);
     CHECK(smelt_array_fill(x, 0));
     run("twice", x, NULL, stream);
@@ -367,7 +367,7 @@ static void a_recording_replays_its_launches(void **state) {
     smelt_stream_release(stream);
 }
 
-/* ---- The same bits, run after run. */
+/* ---- The same bits in every run. */
 
 static void results_do_not_change_from_run_to_run(void **state) {
     (void)state;

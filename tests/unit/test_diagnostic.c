@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A translation of `source` (as preprocessed) whose user text "k.metal" is `user`. */
+/* A translation of `source` (as preprocessed) with the user's text `user` in "k.metal". */
 static struct translation translation_of(const char *source, const char *user) {
     struct translation t = {.texts = {{"k.metal", user}}};
     text_add(&t.source, source);
@@ -21,7 +21,7 @@ static void assert_described(const struct translation *t, const char *messages, 
     text_free(&out);
 }
 
-/* The column of `word` in line `line` of the rewritten text: what clang would say. */
+/* The column of `word` in line `line` of the rewritten text, as clang would report it. */
 static int column_in_rewritten(const struct translation *t, const char *word) {
     const char *at = strstr(t->program.text.data, word), *start = at;
     assert_non_null(at);
@@ -75,7 +75,7 @@ static void errors_in_the_prelude_move_to_the_users_line(void **state) {
         "k.metal:1:12: note: in instantiation of 'g' requested here\n"
         "k.metal:1:1: note: another\n",
         "k.metal:1:12: error: static assertion failed: no such type\n  void f() { g(1); }\n             ^");
-    /* Nobody's line: the message alone. */
+    /* Not a line of the user: the message alone. */
     assert_described(&t, "<smelt prelude: metal_math>:7:3: error: broken\n", "broken");
     translation_free(&t);
 }

@@ -19,7 +19,7 @@ static void refused(smelt_status found, smelt_status wanted, const char *message
     assert_int_equal(found, wanted);
 }
 
-/* A producer's tensor, which counts how often it is deleted. */
+/* A producer's tensor, which counts its deletions. */
 struct produced {
     struct DLManagedTensorVersioned versioned;
     struct DLManagedTensor unversioned;
@@ -77,7 +77,7 @@ static void every_dtype_goes_there_and_back(void **state) {
         assert_int_equal(smelt_array_dtype(back), d);
         assert_int_equal(smelt_array_dtype(old), d);
         assert_ptr_equal(smelt_array_data(back), smelt_array_data(array));
-        smelt_array_release(array); /* the tensors keep it */
+        smelt_array_release(array); /* the tensors keep it alive */
         assert_int_equal(smelt_array_size(old), 15);
         smelt_array_release(back);
         smelt_array_release(old);

@@ -20,7 +20,7 @@ struct small_format {
 
 static const struct small_format half = {SMELT_FLOAT16, 5, 10}, brain = {SMELT_BFLOAT16, 8, 7};
 
-/* The textbook reading of sign, exponent and fraction. */
+/* The textbook interpretation of sign, exponent and fraction. */
 static double decode(struct small_format f, uint16_t bits) {
     int exponent = (bits & 0x7fff) >> f.fraction_bits, top = (1 << f.exponent_bits) - 1, bias = top / 2;
     int fraction = bits & ((1 << f.fraction_bits) - 1);
@@ -30,7 +30,7 @@ static double decode(struct small_format f, uint16_t bits) {
     return sign * ldexp(1 + ldexp(fraction, -f.fraction_bits), exponent - bias);
 }
 
-/* The nearest of all values, found by bisection; of two equally near ones the even. */
+/* The nearest of all values, found by bisection; of two equally near ones, the even one. */
 static uint16_t encode(struct small_format f, long double value) {
     uint16_t sign = signbit(value) ? 0x8000 : 0,
              infinity = (uint16_t)(((1 << f.exponent_bits) - 1) << f.fraction_bits);
@@ -57,7 +57,7 @@ static uint64_t random_bits(void) {
     return state;
 }
 
-/* Converts `count` elements, densely and with steps of two, and requires that both agree. */
+/* Converts `count` elements, densely and with a stride of two; both results must agree. */
 static void *convert(smelt_dtype from, smelt_dtype to, const void *values, int64_t count) {
     smelt_array *source, *view, *dense, *spread;
     size_t width = smelt_dtype_bytes(from), result_bytes = (size_t)count * smelt_dtype_bytes(to);
@@ -180,7 +180,7 @@ static void large_numbers_become_infinite_only_past_the_midpoint(void **state) {
 
 /* ---- Integers. */
 
-/* 64-bit integers near ties of every width: rounding in two steps would go wrong on these. */
+/* 64-bit integers near ties of every width, for which rounding in two steps would be wrong. */
 static void wide_integers_round_once(void **state) {
     (void)state;
     enum { COUNT = 100000 };

@@ -1,6 +1,5 @@
-/* What both engines of the CPU promise (DESIGN section 2): thrown-away loads, faults, time-outs, barriers,
- * reuse after errors; and of these what a GPU does, where SMELT_TEST_DEVICE is one. A test's state is the
- * name of the device it runs on. */
+/* What both CPU engines guarantee: thrown-away loads, faults, time-outs, barriers, reuse after errors; and
+ * what a GPU guarantees of these, if SMELT_TEST_DEVICE is one. A test's state is the name of its device. */
 #include "unit.h"
 
 #include "../device.h"
@@ -29,7 +28,7 @@ struct job {
     double timeout;
 };
 
-/* What the test at hand runs on. */
+/* The device of the current test. */
 static const char *device = "cpu";
 
 static bool on_scalar_engine(void) {
@@ -92,7 +91,7 @@ static void assert_still_usable(void) {
     smelt_array_release(a);
 }
 
-/* ---- An array between two inaccessible pages: one element before or behind it faults. */
+/* ---- An array between two inaccessible pages: one element before or after it faults. */
 
 struct fenced {
     char *pages;
@@ -105,7 +104,7 @@ static void unmap(void *context) {
     munmap(fenced->pages, fenced->bytes);
 }
 
-/* `at_end`: the last element touches the page behind; else the first touches the page before. */
+/* `at_end`: the last element touches the page after it; otherwise the first touches the page before it. */
 static void fenced_create(struct fenced *fenced, smelt_dtype dtype, int64_t n, bool at_end) {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), width = smelt_dtype_bytes(dtype);
     size_t inside = ((size_t)n * width + page - 1) / page * page;
@@ -121,8 +120,8 @@ static void fenced_create(struct fenced *fenced, smelt_dtype dtype, int64_t n, b
     smelt_array_release(values);
 }
 
-/* Each body reads a[i - 1] and a[i + 1] first and throws the outer ones away: what the compiler makes of the
- * select differs, what is right does not. */
+/* Each body reads a[i - 1] and a[i + 1] first and throws the outer ones away: the compiler transforms the
+ * select differently, but the result is the same. */
 static void loads_that_are_thrown_away_may_lie_outside(void **state) {
     (void)state;
     static const char *const bodies[] = {
@@ -152,8 +151,8 @@ static void loads_that_are_thrown_away_may_lie_outside(void **state) {
         "int i = thread_position_in_grid.x; int n = a_shape[0]; float l = float(a[i - 1]); float r = "
         "float(a[i + 1]);"
         "if (i == 0) l = 0; if (i == n - 1) r = 0; out[i] = l + r;",
-        /* The choice is used in another block, which the optimiser moves it to; what is read may change
-           before. */
+        /* The select is in another block, to which the optimiser moves it; the array may be written before
+         * that. */
         "int i = thread_position_in_grid.x; int n = a_shape[0]; float l = a[i - 1], r = a[i + 1];"
         "l = (i > 0 ? l : 0.0f) + 1.0f; r = i < n - 1 ? r : 0; out[i] = -1; if (a[0] < 3) out[i] = l + r - "
         "1.0f;",
@@ -232,7 +231,7 @@ static void a_store_through_null_is_a_fault(void **state) {
     assert_still_usable();
 }
 
-/* How many threads run together depends on the CPU: a simdgroup of them, or several. */
+/* The number of threads that run together depends on the CPU: one simdgroup, or several. */
 static bool names_the_threads(const char *message) {
     static const char start[] = "kernel 'past' ran past its private arrays at past.body:2 (";
     if (strncmp(message, start, strlen(start)) != 0) return false;
@@ -243,7 +242,7 @@ static bool names_the_threads(const char *message) {
     return (last == 31 || last == 63) && length == (int)strlen(message);
 }
 
-/* Stacks have an inaccessible page on either side. */
+/* Stacks have an inaccessible page at either end. */
 static void running_past_a_private_array_is_a_fault(void **state) {
     (void)state;
     static const char *const bodies[] = {
@@ -362,7 +361,7 @@ static void a_barrier_some_threads_miss_names_both(void **state) {
     assert_still_usable();
 }
 
-/* A barrier in a loop whose trip count differs by thread (a known bug of others). */
+/* A barrier in a loop whose trip count differs by thread (a known bug of other implementations). */
 static void a_barrier_in_a_loop_of_different_trips_is_an_error_or_met(void **state) {
     (void)state;
     smelt_array *a = arange(SMELT_FLOAT32, 32), *out = NULL;
@@ -379,7 +378,7 @@ static void a_barrier_in_a_loop_of_different_trips_is_an_error_or_met(void **sta
     assert_still_usable();
 }
 
-/* ---- A GPU's own way with faults. */
+/* ---- Faults on a GPU. */
 
 static void a_fault_loses_the_gpu_and_is_said_at_every_call(void **state) {
     (void)state;

@@ -1,4 +1,4 @@
-/* Files are replaced whole or not at all, through links, and nothing is left beside them. */
+/* Files are replaced as a whole or not at all, through links, and no other files are left. */
 #include "unit.h"
 
 #include "base/file.h"
@@ -166,7 +166,7 @@ static void killed_at_any_moment_leaves_old_or_new(void **state) {
         struct stat status;
         assert_int_equal(stat(in_folder("a"), &status), 0);
         assert_true(status.st_size == 3 || (size_t)status.st_size == size);
-        /* The one moment in which there are two names, see file.c. */
+        /* The one moment with two names: see file.c. */
         if (files_in_folder() == 2) assert_int_equal(access(in_folder("a.tmp.new"), F_OK), 0);
         if (i % 8 == 0) assert_int_equal(write_string(in_folder("a"), "old"), SMELT_OK);
     }

@@ -1,4 +1,4 @@
-/* base/format.c: against printf for what both have, and what formats of kernels have beyond it. */
+/* base/format.c: against printf for what both support, and the additions for kernels. */
 #include "unit.h"
 
 #include "base/format.h"
@@ -116,7 +116,7 @@ static void sizes_may_be_arguments(void **state) {
     assert_line("[%*d]", (struct format_argument[]){integer(-5, 4), integer(42, 4)}, 2, "[42   ]");
     assert_line("[%-.*f]", (struct format_argument[]){integer(1, 4), real(2.25f)}, 2, "[2.2]");
     assert_line("[%.*f]", (struct format_argument[]){integer(-1, 4), real(0.5f)}, 2, "[0.500000]");
-    /* A width no line could hold is cut, not obeyed. */
+    /* A width that no line could hold is limited. */
     struct format_argument one = integer(1, 4);
     struct text text = {0};
     format_line("%999999999d", 11, &one, 1, &text);
@@ -200,7 +200,7 @@ static void lines_are_bounded(void **state) {
     assert_int_equal(text.length - 6, FORMAT_LONGEST_LINE);
     assert_string_equal(text_string(&text) + text.length - 4, "x…");
     text_free(&text);
-    /* The format ends where its memory does. */
+    /* The format ends at its length, not at a zero. */
     format_line("abcdef", 3, NULL, 0, &text);
     assert_string_equal(text_string(&text), "abc");
     text_free(&text);

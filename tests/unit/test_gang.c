@@ -1,6 +1,5 @@
-/* The launch of SIMD code (device/cpu/gang.c), with gangs written by hand in place of compiled ones: every
- * thread of a grid runs once and knows its place, barriers hold between gangs, and what goes wrong is told.
- */
+/* The launch of SIMD code (device/cpu/gang.c), with gangs written by hand: every thread of a grid runs once
+ * and knows its position, barriers hold between gangs, and errors are reported. */
 #include "unit.h"
 
 #include "device/cpu/gang.h"
@@ -15,11 +14,11 @@
 /* ---- An entry that is not compiled. */
 
 struct fake {
-    gang_function *full, *edge; /* what its codes run; the same if edge is NULL */
+    gang_function *full, *edge; /* the functions of its codes; the same if edge is NULL */
     uint32_t full_lanes, edge_lanes;
     bool has_barrier, barrier_hint;
     uint64_t stack_bytes;
-    /* A code the SIMD engine refused is this, of the scalar engine. */
+    /* The scalar engine's code, for a code that the SIMD engine refused. */
     kernel_function *thread;
     bool full_refused, edge_refused;
 };
@@ -71,16 +70,16 @@ static uint32_t threads_of(const uint32_t size[3]) {
     return size[0] * size[1] * size[2];
 }
 
-/* Complaints of gangs: a test's assertions must not leave a fiber. */
+/* Errors that gangs detect: a test's assertions must not leave a fiber. */
 static _Atomic int complaints;
 
 static void require(bool truth) {
     if (!truth) atomic_fetch_add(&complaints, 1);
 }
 
-/* ---- Places. */
+/* ---- Positions. */
 
-static _Atomic uint32_t *visits; /* of each thread of the grid, x fastest */
+static _Atomic uint32_t *visits; /* by thread of the grid, x fastest */
 
 static void visit(const struct gang_context *context) {
     const struct group_context *group = context->group;
@@ -157,7 +156,8 @@ static void random_sizes(uint32_t grid[3], uint32_t group[3]) {
     }
 }
 
-/* Of a gang: some simdgroups, or a part of one; for code that is not masked the groups hold whole gangs. */
+/* The lanes of a gang: some simdgroups, or a part of one; for code that is not masked, groups consist of
+ * whole gangs. */
 static uint32_t random_lanes(uint32_t threads, bool masked) {
     uint32_t lanes;
     do lanes = random_below(2) ? UINT32_C(8) << random_below(6) : 32 * (1 + random_below(8));
@@ -211,7 +211,7 @@ static void run_no_gang(struct gang_context *context) {
     require(false);
 }
 
-/* Whichever code is refused: all groups run on the scalar engine, so that a launch has one engine. */
+/* If either code is refused, all groups run on the scalar engine, so that a launch has one engine. */
 static void a_refused_code_takes_the_launch_to_the_scalar_engine(void **state) {
     (void)state;
     static const uint32_t grids[][3] = {{70, 9, 1}, {64, 8, 1}, {20, 3, 1}};
@@ -237,8 +237,8 @@ static void a_refused_code_takes_the_launch_to_the_scalar_engine(void **state) {
         }
 }
 
-/* ---- Barriers. Each round every thread writes a word of threadgroup memory, and adds the word of another
- * thread to its sum; threads leave by return before their round, and their words stay. */
+/* ---- Barriers. In each round, every thread writes a word of threadgroup memory, and adds the word of
+ * another thread to its sum. Threads leave by return before their round, and their words stay. */
 
 #define ROUNDS 5
 
@@ -248,7 +248,7 @@ static uint32_t word_of(uint32_t group, uint32_t thread, int round) {
     return group * 7919 + thread * 31 + (uint32_t)round * 1000003;
 }
 
-/* ROUNDS: never. All threads from a multiple of 64 on may leave together, and so whole gangs. */
+/* ROUNDS: never. All threads from a multiple of 64 on may leave together, so that whole gangs do. */
 static int leaves_before(uint32_t group, uint32_t thread) {
     uint32_t choice = (group * 13 + thread / 64 * 5) % 7;
     if (choice == 0) return (int)(group % (ROUNDS + 1));
@@ -306,7 +306,7 @@ static void exchange_plainly(uint32_t number, uint32_t threads, uint32_t *expect
     }
 }
 
-/* A thread that leaves at once must not leave its word to chance. */
+/* The word of a thread that leaves at once must be defined, too. */
 static void exchange_from_zero(struct gang_context *context) {
     uint32_t *words = (uint32_t *)context->group->threadgroup_memory;
     for (uint32_t lane = 0; lane < context->count; lane++) words[context->first + lane] = 0;
@@ -342,7 +342,7 @@ static void barriers_hold_between_gangs_and_returns_count(void **state) {
     }
 }
 
-/* ---- What goes wrong. */
+/* ---- Errors. */
 
 static const uint32_t every_lane[GANG_MAX_LANES / 32] = {~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u, ~0u};
 
@@ -383,7 +383,7 @@ static void ended_long_ago(struct gang_context *context) {
     smelt_runtime_gang_barrier(context, 2, "fake");
 }
 
-/* As threads these would meet, or have returned when it counts; as gangs they have passed each other. */
+/* As threads these would meet, or have returned in time; as gangs they have passed each other. */
 static void halves_one_after_the_other(struct gang_context *context) {
     static const uint32_t halves[2] = {0x0000ffff, 0xffff0000};
     for (int i = 0; i < 2; i++) require(smelt_runtime_gang_arrive(context, 12, "fake", &halves[i]) == 0);
@@ -434,7 +434,7 @@ static const struct {
     {nobody_arrives, 32, SMELT_OK, NULL},
 };
 
-/* After a failure the worker's gangs must be as good as new. */
+/* After a failure the worker's gangs must work as before. */
 static void assert_still_usable(void) {
     struct fake fake = {.full = visit_and_wait,
                         .full_lanes = 32,
@@ -510,7 +510,7 @@ static void faults_name_the_gang(void **state) {
 
 static volatile bool had_what_was_promised;
 
-/* Touches what its image promised it, then more. */
+/* Touches as much as its image states, then more. */
 __attribute__((no_sanitize("address"))) static void walk_down(struct gang_context *context) {
     char here = 0, *volatile base = &here;
     volatile char *low = base;
@@ -548,7 +548,7 @@ static void for_ever_in_turns(struct gang_context *context) {
     }
 }
 
-/* Code without polls ends at a group's end. */
+/* Code without polls stops at the end of a group. */
 static _Atomic int begun_too_late;
 
 static void a_group_at_a_time(struct gang_context *context) {
@@ -568,12 +568,12 @@ static void time_outs_stop_gangs(void **state) {
                             "kernel 'fake' ran longer than the time-out of 0.05 seconds and was stopped");
         assert_still_usable();
     }
-    /* At most the groups, of four gangs, that the four threads were about to begin. */
+    /* At most the groups, of four gangs, that the four threads were about to start. */
     assert_true(begun_too_late <= 16);
 }
 
 int main(void) {
-    /* More threads than CPUs: pieces of a launch really meet. */
+    /* More threads than CPUs, so that pieces of a launch run at the same time. */
     setenv("SMELT_THREADS", "4", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_thread_runs_once_at_its_place),

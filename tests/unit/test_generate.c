@@ -52,7 +52,7 @@ static void elements_are_the_documented_words(void **state) {
         assert_int_equal(((int8_t *)bytes->data)[i], (int8_t)words[i]);
         assert_int_equal(((uint8_t *)truths->data)[i], words[i] & 1);
         assert_true(((uint64_t *)wide->data)[i] == ((uint64_t)high.word[i] << 32 | words[i]));
-        /* Rounded down: at most the float, and the next half is more. */
+        /* Rounded down: at most the float, and the next half is larger. */
         uint16_t bits = ((uint16_t *)halves->data)[i];
         assert_true(float16_to_double(bits) <= (double)((float *)floats->data)[i]);
         assert_true(float16_to_double((uint16_t)(bits + 1)) > (double)((float *)floats->data)[i]);
@@ -107,7 +107,7 @@ static void uniform_floats_fill_the_half_open_interval(void **state) {
             greatest = fmax(greatest, values[i]);
         }
         assert_true(least < 1e-4 && greatest > 1 - 0x1p-7);
-        /* Rounding down bfloat16 lowers the mean by more than chance: only the finer types are checked. */
+        /* Rounding down bfloat16 lowers the mean significantly: only the finer types are checked. */
         if (k >= 2) check_moments(values, MANY, 0.5, 1 / 12.0, 1 / 80.0, 1 / 2304.0);
         smelt_array_release(array);
         smelt_array_release(doubles);

@@ -1,4 +1,4 @@
-/* Code of packages for GPUs as a device asks for it when it launches, on machines without one. */
+/* Code of packages for GPUs, as a device requests it for a launch, on machines without a GPU. */
 #include "unit.h"
 
 #include "device/gpu_shape.h"
@@ -25,7 +25,7 @@ static void succeed(smelt_status status) {
     if (status != SMELT_OK) FAIL_TEST("%s", smelt_error());
 }
 
-/* A package of the kernel for these targets, loaded, where nothing can be compiled any more. */
+/* A package of the kernel for these targets, loaded without a compiler. */
 static smelt_function *packaged(const char *const *targets) {
     smelt_library *library = NULL, *loaded = NULL;
     smelt_function *function = NULL;
@@ -51,7 +51,7 @@ static struct code_shape shape_of(uint32_t grid, uint32_t group, double timeout)
     return shape;
 }
 
-/* What the device's executable would be given. */
+/* The code that the device's executable would get. */
 static smelt_status ask(const smelt_function *function, const char *target, struct code_shape shape,
                         struct image *image, bool *ready, char **note) {
     struct code_options options = {
@@ -61,7 +61,7 @@ static smelt_status ask(const smelt_function *function, const char *target, stru
                         function->constants_changed, image, ready, note);
 }
 
-/* The text that the image holds has all these words; NULL ends them. */
+/* The text in the image contains all these words; NULL ends them. */
 static void expect_words(const struct image *image, const char *const *words) {
     assert_int_equal(image->engine, ENGINE_PTX);
     for (; *words; words++)
@@ -114,7 +114,7 @@ static void launches_get_the_best_code_there_is(void **state) {
     (void)state;
     smelt_function *function = packaged((const char *[]){"sm_90a", NULL});
     struct code_shape shape = shape_of(640, 64, 0);
-    /* An argument by reference that comes as bytes; one that does not. */
+    /* One argument by reference given as bytes; one that is not. */
     shape.inlined[1] = 1;
     code_and_note(function, shape, (const char *[]){".maxntid 64, 1, 1", NULL}, 1, NULL);
     shape = shape_of(650, 64, 0);
@@ -184,7 +184,7 @@ static void what_is_missing_is_made_of_the_bitcode(void **state) {
     char *note;
     unsetenv("SMELT_COMPILE");
     setenv("SMELT_CLANG", "/no/such/clang", 1);
-    /* A size of threadgroup that the package has not; kept in the cache for the next time. */
+    /* A threadgroup size that the package lacks; the code is cached for the next time. */
     for (int again = 0; again < 2; again++) {
         if (again) setenv("SMELT_COMPILE", "0", 1);
         succeed(ask(function, "sm_80", shape_of(8 * 160, 160, 0), &image, &ready, &note));
@@ -193,7 +193,7 @@ static void what_is_missing_is_made_of_the_bitcode(void **state) {
         expect_words(&image, (const char *[]){".target sm_80", ".maxntid 160, 1, 1", NULL});
         image_free(&image);
     }
-    /* And a target that its code is too new for. */
+    /* And a target that is older than its code. */
     unsetenv("SMELT_COMPILE");
     succeed(ask(newer, "sm_87", shape_of(64, 64, 0), &image, &ready, &note));
     assert_false(ready);
@@ -204,7 +204,7 @@ static void what_is_missing_is_made_of_the_bitcode(void **state) {
     smelt_function_release(function);
 }
 
-/* A cache of the test's own: what it says about compiling must not depend on what was run before. */
+/* The test has its own cache: its messages about compiling must not depend on earlier runs. */
 static void packages_know_which_kernels_wait(void **state) {
     (void)state;
     static const char waiting[] =
@@ -215,7 +215,7 @@ static void packages_know_which_kernels_wait(void **state) {
         "kernel void waits(device int *x, uint i [[thread_index_in_threadgroup]]) {\n"
         "    threadgroup int t[64]; t[i] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);\n"
         "    x[i] = t[63 - i];\n}\n"
-        /* No code of these is made: the constant has no value. */
+        /* No code is generated for these: the constant has no value. */
         "kernel void plain_later(device int *x, uint i [[thread_position_in_grid]]) { x[i] = shift; }\n"
         "kernel void waits_later(device int *x, uint i [[thread_index_in_threadgroup]]) {\n"
         "    threadgroup int t[64]; t[i] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup);\n"

@@ -148,7 +148,7 @@ static const struct binary {
     {OP(LOGICAL_OR), ref_or, -2, 2, -2, 2},
 };
 
-/* Halfs are rounded once: an absolute part for results near 0 of large terms. */
+/* Halfs are rounded once; the absolute part is for results near 0 of large terms. */
 static void check(smelt_array *result, const double *want, const char *what) {
     double *got = numbers_of(result);
     double relative = tolerance_of(result->dtype);
@@ -227,7 +227,7 @@ static void binary_equals_the_reference(void **state) {
     }
 }
 
-/* Five dimensions none of which can be joined. */
+/* Five dimensions that cannot be joined. */
 static void many_dimensions(void **state) {
     (void)state;
     smelt_shape shape = {5, {2, 3, 4, 5, 6}};

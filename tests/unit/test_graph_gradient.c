@@ -92,7 +92,7 @@ static smelt_array *take_along(smelt_array **x) {
         (smelt_apply_desc){.operation = OP(TAKE_ALONG_AXIS), .inputs = {x[0]}, .axes = {1}, .axis_count = 1},
         1);
 }
-/* Two arrays of indices: no_axes says so to with_indices. */
+/* Two arrays of indices, which is what no_axes means to with_indices. */
 static smelt_array *gather(smelt_array **x) {
     return with_indices((smelt_apply_desc){.operation = OP(GATHER),
                                            .inputs = {x[0]},
@@ -497,8 +497,7 @@ static void kernels_equal_plain_loops(void **state) {
     }
 }
 
-/* float64 only as numbers that are weak: elsewhere it would be computed by plain loops, and not at all on a
- * device. */
+/* float64 occurs only as weak numbers: elsewhere plain loops would compute it, and a device could not. */
 static void check_nodes(const smelt_tape *tape, const char *problem) {
     for (int n = 0; n < tape->node_count; n++) {
         const struct node *node = &tape->nodes[n];
@@ -511,8 +510,8 @@ static void check_nodes(const smelt_tape *tape, const char *problem) {
     }
 }
 
-/* Gradients, tangents, and the derivatives of both. The fake driver runs this test, too: its kernels do
- * nothing, but every step has to get there. */
+/* Gradients, tangents, and the derivatives of both. The fake driver also runs this test: its kernels do
+ * nothing, but every step must reach it. */
 static void numbers_do_not_widen(void **state) {
     (void)state;
     for (size_t p = 0; p < sizeof problems / sizeof *problems; p++) {
@@ -556,8 +555,8 @@ static void numbers_do_not_widen(void **state) {
     }
 }
 
-/* Of a float64 vector that is rounded twice, and of a weak float64 number: contributions that a device made
- * are added where float64 is computed. */
+/* With respect to a float64 vector that is rounded twice, and to a weak float64 number: contributions
+ * computed on a device are added in float64. */
 static void numbers_in_float64_have_gradients(void **state) {
     (void)state;
     smelt_array *x, *number, *gradients[2], *seconds[2];
@@ -587,7 +586,8 @@ static void numbers_in_float64_have_gradients(void **state) {
     for (int i = 0; i < 4; i++) {
         assert_int_equal(found[i]->dtype, SMELT_FLOAT64);
         assert_string_equal(smelt_array_device(found[i]), "cpu");
-        if (!driver || !*driver) assert_numbers(found[i], want[i], 1e-6, 0); /* else it is the fake one */
+        if (!driver || !*driver)
+            assert_numbers(found[i], want[i], 1e-6, 0); /* otherwise it is the fake one */
     }
     smelt_tape_release(tape);
     smelt_tape_release(outer);
@@ -596,6 +596,7 @@ static void numbers_in_float64_have_gradients(void **state) {
     for (int i = 0; i < 4; i++) smelt_array_release(found[i]);
 }
 
+/* The argument: the tests to run, as a pattern; without it, all. */
 int main(int count, char **arguments) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_equal_differences),       cmocka_unit_test(gradients_of_gradients),

@@ -74,7 +74,7 @@ static void check(smelt_operation operation, smelt_dtype dtype, smelt_shape shap
     double *want = reduced(operation, x, axes);
     assert_shape(y, result_shape);
     assert_true(smelt_array_is_contiguous(y));
-    /* The sum of n numbers of size 5 in any order but one after the other. */
+    /* The sum of n numbers of size 5 in any order except one by one. */
     double relative = tolerance_of(y->dtype) * (product ? 20 : 1);
     assert_numbers(y, want, relative,
                    y->dtype == SMELT_FLOAT32 || y->dtype == SMELT_FLOAT16 ? 2e-5 * sqrt((double)x->size)

@@ -1,4 +1,4 @@
-/* Operations that move elements, read and write by indices, make arrays, and multiply matrices, against
+/* Operations that move elements, read and write by indices, create arrays, and multiply matrices, against
  * loops. */
 #include "graph.h"
 
@@ -17,7 +17,7 @@ static smelt_array *shaped(smelt_dtype dtype, smelt_shape shape, const double *n
     return array;
 }
 
-/* Whether two arrays see the same memory. */
+/* Whether two arrays share memory. */
 static bool shares(const smelt_array *a, const smelt_array *b) {
     return a->memory == b->memory || test_device_has_memory();
 }
@@ -39,7 +39,7 @@ static void reshapes(void **state) {
             free(want);
             RELEASE(x, y);
         }
-    /* Dimensions that touch are joined and split without a copy; others are not. */
+    /* Adjacent dimensions are joined and split without a copy; others are not. */
     smelt_array *x = random_array(SMELT_FLOAT32, (smelt_shape){3, {4, 5, 6}}, CONTIGUOUS, 0, 1);
     smelt_array *turned =
         APPLY(.operation = OP(TRANSPOSE), .inputs = {x}, .axes = {2, 0, 1}, .axis_count = 3);
@@ -198,7 +198,8 @@ static int64_t resolve(double index, int64_t size) {
     return i < 0 ? 0 : i >= size ? size - 1 : i;
 }
 
-/* x[:, i, :, j] with i of 2x3 and j of 3, the picked dimensions at each place. Indices reach outside. */
+/* x[:, i, :, j] with i of 2x3 and j of 3, the indexed dimensions at each position. Some indices are out of
+ * range. */
 static void gathers(void **state) {
     (void)state;
     static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_UINT8, SMELT_FLOAT64};
@@ -265,7 +266,7 @@ static void takes(void **state) {
     RELEASE(x, i, y, flat, k, along, empty);
 }
 
-/* Many updates to few places: the last one counts, the sum has all. */
+/* Many updates of few elements: the last one wins, and the sum includes all. */
 static void scatters(void **state) {
     (void)state;
     static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_INT32, SMELT_FLOAT16,
@@ -328,7 +329,7 @@ static void scatters(void **state) {
     RELEASE(x, none, one, same);
 }
 
-/* ---- Making arrays. */
+/* ---- Creating arrays. */
 
 static void made_arrays(void **state) {
     (void)state;

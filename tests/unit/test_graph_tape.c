@@ -1,4 +1,4 @@
-/* What a tape tells: zeros, dtypes, ties; custom functions and their mistakes. */
+/* Tapes: zeros, dtypes, ties; custom functions and errors in them. */
 #include "graph.h"
 
 /* ---- The tape. */
@@ -40,8 +40,8 @@ static void what_does_not_depend_has_zeros(void **state) {
     for (int i = 0; i < 8; i++) smelt_array_release(arrays[i]);
 }
 
-/* Gradients of halfs are halfs; those by an array that is used twice are added; those in the middle are
- * found. */
+/* Gradients of halfs are halfs; those of an array that is used twice are added; those of intermediate arrays
+ * are found. */
 static void dtypes_uses_and_middles(void **state) {
     (void)state;
     smelt_array *x = vector(SMELT_FLOAT16, 2, (double[]){1, 2}), *gradients[2];
@@ -75,7 +75,7 @@ static void ties_share(void **state) {
     smelt_array_release(x);
 }
 
-/* A product without one of the factors, which is 0. */
+/* A product in which one factor is 0. */
 static void products_with_zeros(void **state) {
     (void)state;
     smelt_array *x = vector(SMELT_FLOAT32, 4, (double[]){2, 0, 3, 5}), *gradient;
@@ -124,7 +124,7 @@ static void cube_release(void *context) {
     ((struct cube *)context)->releases++;
 }
 
-/* x³ by means no tape sees. */
+/* x³, computed while no tape records. */
 static smelt_array *cube_of(smelt_array *x, struct cube *context, bool with_vjp, bool with_jvp) {
     smelt_tape_pause();
     smelt_array *square = APPLY(.operation = OP(SQUARE), .inputs = {x});
@@ -191,13 +191,13 @@ static void what_has_no_vjp_says_so(void **state) {
     assert_non_null(strstr(smelt_error(), "'cube', which has no VJP"));
     assert_null(gradient);
     assert_int_equal(smelt_tape_jvp(tape, &x, 1, NULL, &y, 1, &gradient), SMELT_ERROR_UNSUPPORTED);
-    /* By z the way does not go there. */
+    /* z does not depend on it, so it is not called. */
     OK(smelt_tape_vjp(tape, &y, 1, NULL, &z, 1, &gradient));
     assert_numbers(gradient, (double[]){1, 1}, 0, 0);
     smelt_tape_release(tape);
     smelt_array *arrays[] = {x, z, cube, y, gradient};
     for (int i = 0; i < 5; i++) smelt_array_release(arrays[i]);
-    /* Without a tape the context is given back at once. */
+    /* Without a tape the context is released at once. */
     x = vector(SMELT_FLOAT32, 2, (double[]){2, -3});
     cube = cube_of(x, &context, true, true);
     assert_int_equal(context.releases, 2);
@@ -245,7 +245,6 @@ static void mistakes_in_a_vjp(void **state) {
     }
 }
 
-/* The argument: the tests to run, as a pattern; all without one. */
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_does_not_depend_has_zeros),

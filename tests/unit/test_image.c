@@ -1,4 +1,4 @@
-/* Compiled entries as blocks of bytes: everything comes back, and what is damaged is refused. */
+/* Compiled entries as blocks of bytes: everything is restored, and damaged ones are refused. */
 #include "unit.h"
 
 #include "abi/image.h"
@@ -63,7 +63,7 @@ static void everything_comes_back(void **state) {
     }
 }
 
-/* PTX, whose readers rely on its end. */
+/* PTX, whose readers rely on its terminator. */
 static void code_for_gpus_comes_back_if_it_has_an_end(void **state) {
     (void)state;
     struct image written = example, read;

@@ -1,5 +1,5 @@
-/* Interrupts: launches that are in progress end when their caller says so, whatever their threads do, and
- * nothing else does. On both engines of the CPU; a test's state is the name of the engine. */
+/* Interrupts: launches in progress end when their caller requests it, whatever their threads do, and nothing
+ * else does. On both engines of the CPU; a test's state is the name of the engine. */
 #include "interrupts.h"
 
 #include <errno.h>
@@ -35,8 +35,8 @@ static void on_alarm(int signal) {
     errno = before;
 }
 
-/* ThreadSanitizer calls a handler when the thread next calls a function it knows: one in an endless kernel
- * never does. There the signal goes to another thread; elsewhere to the one that runs the kernel. */
+/* ThreadSanitizer calls a handler when the thread next calls an intercepted function, which an endless kernel
+ * never does. There the signal is sent to another thread; otherwise to the one that runs the kernel. */
 #if defined(__SANITIZE_THREAD__)
 static const bool alarm_elsewhere = true;
 #else
@@ -85,9 +85,9 @@ static void a_signal_handler_may_raise(void **state) {
     smelt_kernel_release(kernel);
 }
 
-/* ---- At random times, beside other launches. */
+/* ---- At random times, during other launches. */
 
-/* The raiser's orders: wait so long, then raise. A pipe, so that it needs no lock of ours. */
+/* The raiser's orders: wait for a time, then raise. A pipe, so that it needs no lock. */
 static void *raise_on_demand(void *argument) {
     int *pipes = argument;
     double after;
@@ -109,7 +109,7 @@ struct bystander {
     int runs, broken_sleeps;
 };
 
-/* Runs kernels that nobody interrupts, and sleeps in between: no signal may end that early. */
+/* Runs kernels that are not interrupted, and sleeps in between: no signal may end that early. */
 static void *stand_by(void *argument) {
     struct bystander *bystander = argument;
     smelt_interrupt *interrupt = NULL;
@@ -162,7 +162,7 @@ static smelt_status run_steps(const struct steps *steps, smelt_array **out) {
                             out);
 }
 
-/* How many steps take about so long. */
+/* The number of steps that take about this long. */
 static double calibrate(struct steps *steps, double seconds) {
     for (double count = 64;; count *= 2) {
         smelt_array *out;
@@ -209,11 +209,11 @@ static void interrupt_at_random(const char *body, const char *device, int64_t gr
         else if (status != SMELT_ERROR_INTERRUPTED || out)
             FAIL_TEST("%s: %s", smelt_status_name(status), smelt_error());
         interrupted[status == SMELT_OK]++;
-        /* However fast the machine is at the moment, about half of them. */
+        /* However fast the machine is at the moment, about half of them are interrupted. */
         longest *= status == SMELT_OK ? 0.95 : 1.05;
         smelt_array_release(out);
         smelt_interrupt_clear(steps.interrupt);
-        /* And at once again: what was left is fit for use. */
+        /* And immediately again: the state that remains must be usable. */
         if (round % 16) continue;
         OK(run_steps(&steps, &out));
         assert_memory_equal(smelt_array_data(out), smelt_array_data(expected), bytes);
@@ -255,7 +255,7 @@ static void random_interrupts_disturb_nobody(void **state) {
     assert_true(interrupted[0] > 20 && interrupted[1] > 20);
 }
 
-/* ---- Before, behind, and again. */
+/* ---- Before, after, and again. */
 
 static void raised_before_and_cleared(void **state) {
     smelt_interrupt *interrupt;
@@ -284,8 +284,8 @@ static void raised_before_and_cleared(void **state) {
     smelt_interrupt_release(interrupt);
 }
 
-/* A function of a library, whose arrays are written in place; and with a time-out too, which comes first or
- * does not. */
+/* A function of a library, which writes arrays in place; also with a time-out that comes first, or does not.
+ */
 static void functions_are_interrupted(void **state) {
     smelt_library *library;
     smelt_function *function;
@@ -323,7 +323,7 @@ static void functions_are_interrupted(void **state) {
     smelt_library_release(library);
 }
 
-/* A launch that waits for another one's end, which does not come, need not wait. */
+/* A launch that waits for another one that does not end need not wait. */
 static void who_waits_for_his_turn_is_interrupted(void **state) {
     struct run first = {.kernel = &endless[0], .device = *state, .groups = 40};
     struct raiser raiser = {.after = 0.1};

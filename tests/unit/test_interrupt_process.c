@@ -23,7 +23,7 @@ static void on_urgent(int signal) {
     urgent += signal == SIGURG;
 }
 
-/* A host that blocks all signals, as threads of servers do, and one that has a use for ours. */
+/* A host that blocks all signals, as threads of servers do, and one that uses the same signal. */
 static void hosts_keep_their_signals(void **state) {
     struct sigaction action = {.sa_handler = on_urgent}, before;
     sigset_t all, mask, now;
@@ -55,7 +55,7 @@ static void ignore(void *context) {
     (void)context;
 }
 
-/* The thread that watches time-outs, too, is started where the signal is not blocked. */
+/* The thread that watches time-outs is started while the signal is not blocked. */
 static void background_threads_take_no_signals(void **state) {
     struct sigaction action = {.sa_handler = on_signal}, before;
     sigset_t users, mask, pending;
@@ -110,7 +110,7 @@ static void compilers_are_interrupted(void **state) {
     assert_true(kill((pid_t)child, 0) != 0);
     unlink(mark);
     unlink(script);
-    /* Cleared, with the real one, it compiles and runs. */
+    /* With the interrupt cleared and the real compiler, it compiles and runs. */
     smelt_interrupt_clear(run.interrupt);
     run.value = 1;
     run_on_thread(&run);
@@ -118,7 +118,7 @@ static void compilers_are_interrupted(void **state) {
     smelt_interrupt_release(run.interrupt);
 }
 
-/* LLVM cannot be stopped; it is not waited for. Little for clang to read, much for LLVM to unroll. */
+/* LLVM cannot be stopped, and is not waited for. Little for clang to read, much for LLVM to unroll. */
 static void llvm_is_left_alone(void **state) {
     static const struct endless large = {
         .name = "large",

@@ -1,5 +1,5 @@
-/* Kernels that differ in anything but their name never share code: in memory, nor through the disk cache. And
- * kernels run in a forked child, and from many threads at once. */
+/* Kernels that differ in anything except their name never share code, in memory or in the disk cache. Also
+ * kernels in a forked child, and from many threads at once. */
 #include "unit.h"
 
 #include "smelt/smelt.h"
@@ -79,7 +79,7 @@ static double run(smelt_kernel *kernel, const struct variation *v, smelt_run_inf
 static const struct variation variations[] = {
     {.source = INDEX "out[i] = inp[i] + 1;", .dtype = SMELT_FLOAT32, .expected = 4},
     {.source = INDEX "out[i] = inp[i] + 2;", .dtype = SMELT_FLOAT32, .expected = 5},
-    /* The same number of characters, and a text that is the other's header and body run together. */
+    /* The same number of characters, and a text equal to the other's header and body concatenated. */
     {.source = INDEX "out[i] = inp[i] + A;",
      .header = "#define A 3\n",
      .dtype = SMELT_FLOAT32,
@@ -124,7 +124,7 @@ static const struct variation variations[] = {
      .dtype = SMELT_FLOAT32,
      .math = SMELT_MATH_FAST,
      .expected = 1},
-    /* Infinity less infinity: not a number, unless the mode says that there is none. */
+    /* Infinity minus infinity: not a number, unless the mode assumes that there is none. */
     {.source = INDEX "float x = inp[i] * 3e38f; out[i] = x - x == 0 ? 8 : 9;",
      .dtype = SMELT_FLOAT32,
      .math = SMELT_MATH_SAFE,
@@ -162,7 +162,7 @@ static struct variation placed(const struct variation *v, char include[256]) {
     return out;
 }
 
-/* Twice: the first time they are compiled, the second time, with new handles, all come from the disk. */
+/* Twice: the first time they are compiled; the second time, with new handles, all come from the disk. */
 static void one_name_many_kernels(void **state) {
     (void)state;
     for (int round = 0; round < 2; round++)
@@ -218,7 +218,7 @@ static void a_changed_include_is_seen(void **state) {
     }
 }
 
-/* A file that appears where the search comes first hides the old one. */
+/* A new file that is found earlier in the search hides the old one. */
 static void an_include_that_is_hidden_by_a_new_file_is_seen(void **state) {
     (void)state;
     char first[256], second[256], path[300];
@@ -226,7 +226,7 @@ static void an_include_that_is_hidden_by_a_new_file_is_seen(void **state) {
     snprintf(second, sizeof second, "%s/second", folder);
     snprintf(path, sizeof path, "%s/value.h", second);
     write_file(path, "#define INCLUDED 2\n");
-    usleep(20000); /* what changed just now is not remembered */
+    usleep(20000); /* recently changed files are not remembered */
     for (int n = 2; n >= 1; n--) {
         smelt_kernel *kernel = NULL;
         assert_int_equal(smelt_kernel_create(&(smelt_kernel_desc){.name = "same",

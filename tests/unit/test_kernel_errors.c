@@ -1,6 +1,6 @@
-/* Wrong use of kernels and libraries through the C API: the status, the exact message, and outputs left
- * alone. What can be said on the command line is tested there (tests/errors); most of this never reaches the
- * compiler. */
+/* Wrong use of kernels and libraries through the C API: the status, the exact message, and unchanged outputs.
+ * What the command line can express is tested there (tests/errors); most of this never reaches the compiler.
+ */
 #include "unit.h"
 
 #include "smelt/smelt.h"
@@ -19,7 +19,7 @@ static void refused(smelt_status found, smelt_status wanted, const char *message
     assert_int_equal(found, wanted);
 }
 
-/* ---- Making kernels. */
+/* ---- Creating kernels. */
 
 static void kernels_need_name_source_and_outputs(void **state) {
     (void)state;
@@ -71,7 +71,7 @@ struct fixture {
     smelt_run_desc desc;
 };
 
-/* A kernel k(inp) -> a, b and a descriptor that is right: each test breaks one thing. */
+/* A kernel k(inp) -> a, b and a valid descriptor: each test breaks one thing. */
 static int set_up(void **state) {
     static struct fixture f;
     memset(&f, 0, sizeof f);
@@ -244,7 +244,7 @@ static void devices_profiles_and_timeouts_must_exist(void **state) {
     assert_true(smelt_device_threads("cpu") >= 1);
 }
 
-/* The check of a size that only fits the host comes without memory for it: all strides are 0. */
+/* A size that only fits the host is checked without memory for it: all strides are 0. */
 static void input_sizes_must_fit_the_ints_of_the_kernel(void **state) {
     struct fixture *f = *state;
     float value = 1;
@@ -282,7 +282,7 @@ static void show_needs_a_stage(void **state) {
     smelt_free(NULL);
 }
 
-/* The fixture's descriptor is right as it stands, so that the tests above fail for the reason they name. */
+/* The fixture's descriptor is valid, so the tests above fail for the stated reason. */
 static void a_run_with_all_of_it_succeeds(void **state) {
     struct fixture *f = *state;
     f->desc.templates[0] = (smelt_template){.name = "N", .kind = SMELT_TEMPLATE_INT, .integer = 3};

@@ -1,5 +1,5 @@
-/* Lines that kernels log, as the receiver of the C API gets them. A test's state is the device it runs on:
- * both of the CPU's, or the GPU that SMELT_TEST_DEVICE names. */
+/* Lines that kernels log, as the receiver of the C API gets them. A test's state is its device: both of the
+ * CPU's, or the GPU in SMELT_TEST_DEVICE. */
 #include "unit.h"
 
 #include "../device.h"
@@ -17,7 +17,7 @@ struct receiver {
     int count;
     int warnings;
     char warning[512];
-    bool disturb; /* makes an error of its own at each line */
+    bool disturb; /* causes an error of its own at each line */
 };
 
 static void receive(const smelt_kernel_line *line, void *context) {
@@ -129,7 +129,7 @@ static void levels_names_and_positions(void **state) {
     forget(&r);
 }
 
-/* Which lines thread `i` of the kernel below logs. */
+/* The lines that thread `i` of the kernel below logs. */
 static void add_expected(char **lines, int *count, int i) {
     char text[100];
 #define LINE(...)                                                          \
@@ -274,8 +274,7 @@ static void lines_before_a_fault_arrive(void **state) {
     assert_non_null(strstr(job.message, "kernel 'f' accessed invalid address"));
 }
 
-/* A text at an address that cannot be read is the kernel's fault, not the host's; the line is the kernel's
- * own. */
+/* A text at an unreadable address is the kernel's fault, not the host's; the line is the kernel's own. */
 static void a_text_that_is_none_is_a_fault(void **state) {
     struct receiver r = {0};
     struct job job = {.source = HEAD "KERNEL(constant char *text = (constant char *)(ulong(out[1]) << 60);"
@@ -288,7 +287,8 @@ static void a_text_that_is_none_is_a_fault(void **state) {
     forget(&r);
 }
 
-/* Divisions by a size make gangs start again where lanes do not share the quotient: not behind a line. */
+/* With a division by a size, gangs start again if lanes do not share the quotient: not after a line was
+ * logged. */
 static void no_line_comes_twice(void **state) {
     struct receiver r = {0};
     struct job job = {.source = HEAD "KERNEL(int size = out[7]; os_log_default.log(\"row %d\", i / size);"
@@ -331,7 +331,7 @@ static void two_devices_log_the_same(void **state) {
 #define ON_BOTH(test) \
     {#test " on cpu", test, NULL, NULL, "cpu"}, {#test " on cpu-scalar", test, NULL, NULL, "cpu-scalar"}
 
-/* A GPU tells less of a fault, and is lost behind it: tests/unit/test_engine.c. */
+/* A GPU reports less about a fault, and is lost afterwards: tests/unit/test_engine.c. */
 static int on_gpu(void) {
 #define ON(test) {#test, test, NULL, NULL, (void *)(uintptr_t)test_device()}
     const struct CMUnitTest tests[] = {

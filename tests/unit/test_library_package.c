@@ -1,5 +1,5 @@
-/* Packages through the public interface: built, loaded from a file and from memory, run where nothing can be
- * compiled, and equal to what the text does. */
+/* Packages through the public interface: built, loaded from a file and from memory, run without a compiler,
+ * with the same results as the text. */
 #include "unit.h"
 
 #include "smelt/smelt.h"
@@ -14,7 +14,7 @@
 static const char source[] =
     "#include <metal_stdlib>\n"
     "using namespace metal;\n"
-    /* Where each thread stands, by its place in a grid of any size. */
+    /* Each thread's positions, by its index in a grid of any size. */
     "kernel void places(device uint *out [[buffer(0)]], uint3 at [[thread_position_in_grid]],\n"
     "                   uint3 grid [[threads_per_grid]], uint3 here [[thread_position_in_threadgroup]],\n"
     "                   uint3 group [[threadgroup_position_in_grid]], uint3 size "
@@ -91,7 +91,7 @@ static void note_report(const smelt_build_report *report, void *context) {
     snprintf(reports->names + length, sizeof reports->names - length, "%s ", report->entry);
 }
 
-/* From here on only what is packaged runs, unless a test says otherwise. */
+/* From here on only packaged code runs, unless a test says otherwise. */
 static int build(void **state) {
     (void)state;
     struct reports reports = {.count = 0};
@@ -139,7 +139,7 @@ static uint32_t place_of(const int64_t at[3], const int64_t grid[3], const int64
                       threads);
 }
 
-/* Groups of every kind that code is made for, whole and cut off. */
+/* Groups of every kind for which code is generated, whole and cut off. */
 static void every_launch_finds_code(void **state) {
     (void)state;
     static const int64_t launches[][2][3] = {
@@ -196,7 +196,7 @@ static void barriers_in_groups_of_any_size(void **state) {
     smelt_library_release(library);
 }
 
-/* More than 2^31 bytes, of which the last pages are touched. */
+/* More than 2^31 bytes, of which the last pages are used. */
 static void buffers_above_two_gigabytes(void **state) {
     (void)state;
     const uint32_t count = UINT32_C(0x24000001), threads = 1000;

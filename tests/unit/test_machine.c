@@ -1,4 +1,4 @@
-/* What is on this machine, as programs are told it: clang, LLVM, the registers that code uses. */
+/* The state of this machine as programs see it: clang, LLVM, the registers that code uses. */
 #include "unit.h"
 
 #include "smelt/smelt.h"
@@ -45,7 +45,7 @@ static void llvm_is_found_with_its_version(void **state) {
     unsetenv("SMELT_COMPILE");
 }
 
-/* What smelt show --why says of a kernel that is vector code. */
+/* The report of smelt show --why for a kernel that is vector code. */
 static int bits_that_code_uses(void) {
     smelt_kernel *kernel;
     smelt_shape shape = {1, {256}};

@@ -1,4 +1,4 @@
-/* .npy files: round trips, every form of header that is read, and what is said about those that are not. */
+/* .npy files: round trips, every supported form of header, and the messages for unsupported ones. */
 #include "unit.h"
 
 #include "array/array.h"
@@ -28,7 +28,7 @@ static const char *path_of(const char *name) {
     return out;
 }
 
-/* A file of given bytes. */
+/* A file with the given bytes. */
 static const char *file_of(const char *name, const void *bytes, size_t size) {
     const char *path = path_of(name);
     FILE *file = fopen(path, "wb");
@@ -213,7 +213,7 @@ static void fortran_order_becomes_strides(void **state) {
     smelt_array_release(flat);
 }
 
-/* Other writers put keys in other order, other quotes, no last comma, Python 2's long integers. */
+/* Other writers use another order of keys, other quotes, no last comma, Python 2's long integers. */
 static void unusual_dictionaries_are_read(void **state) {
     (void)state;
     static const char *const forms[] = {
@@ -256,7 +256,7 @@ static void pipes_are_read_and_written(void **state) {
     smelt_array_release(back);
 }
 
-/* ---- What is not. */
+/* ---- Unsupported files. */
 
 static void files_that_cannot_be_read(void **state) {
     (void)state;
@@ -351,7 +351,7 @@ static void less_data_than_promised(void **state) {
             "file '{path}' is truncated: its header declares 24 bytes of data, it has 5");
     refused(npy_of(1, "{'descr': '<i2', 'fortran_order': False, 'shape': (2,)}", "\0\0\0", 3),
             "file '{path}' is truncated: its header declares 4 bytes of data, it has 3");
-    /* Promises that cannot be kept are no reason to ask for the memory. */
+    /* A size that the file cannot have must not cause an allocation. */
     refused(npy_of(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}", NULL, 0),
             "file '{path}' is truncated: its header declares 8000000000000 bytes of data, it has 0");
     refused(npy_of(1, "{'descr': '<f8', 'fortran_order': True, 'shape': (4294967296, 4294967296)}", NULL, 0),

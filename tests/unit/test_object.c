@@ -1,4 +1,4 @@
-/* The loader of generated code: a small file that loads, and what it says of damaged ones. */
+/* The loader of generated code: a small file that loads, and the messages for damaged ones. */
 #include "device/cpu/object.h"
 #include "unit.h"
 

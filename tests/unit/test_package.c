@@ -1,4 +1,4 @@
-/* Packages as bytes: everything comes back, and what is damaged is refused. Constants and targets. */
+/* Packages as bytes: everything is restored, and damaged ones are refused. Constants and targets. */
 #include "unit.h"
 
 #include "base/hash.h"
@@ -166,7 +166,7 @@ static void no_cut_is_read(void **state) {
     struct package one = example();
     struct text bytes = written(&one);
     for (size_t cut = 0; cut < bytes.length; cut++) {
-        /* Memory of just that size, for tools that look. */
+        /* Memory of exactly that size, for sanitizers. */
         char *copy = malloc(cut + !cut);
         memcpy(copy, bytes.data, cut);
         refuse(copy, cut, cut < 8 ? "is not a smelt package" : "is truncated");
@@ -266,7 +266,7 @@ static void values_at_load_win(void **state) {
         {{.index = 2, .dtype = SMELT_INT32, .value = {.integer = 200}}, false, 3},
         {{.index = 2, .dtype = SMELT_FLOAT32, .value = {.real = 200}}, false, 3},
         {{.index = 2, .dtype = SMELT_FLOAT32, .value = {.real = 1e30}}, true, 3},
-        /* Refused where it is compiled; the low byte is not all there is. */
+        /* Refused when compiled; the low byte is not all of the value. */
         {{.index = 2, .dtype = SMELT_INT32, .value = {.integer = 200 + 256}}, true, 3},
         {{.index = 2, .dtype = SMELT_UINT8, .value = {.integer = 254}}, true, 3},
         {{.index = 3, .dtype = SMELT_INT32, .value = {.integer = 2}}, false, 3},
@@ -309,7 +309,7 @@ static void the_richest_target_that_runs_here_is_taken(void **state) {
         {PACKAGE_TARGET_CPU, "x86-64-v4", "x86-64-v4", features_of_level("x86-64-v4")},
         {PACKAGE_TARGET_CPU, "x86-64-v3", "x86-64-v3", features_of_level("x86-64-v3")}};
     package = (struct package){.targets = levels, .target_count = 3};
-    /* The compiler's own opinion of this machine. */
+    /* The compiler's own detection of this machine. */
     int best = __builtin_cpu_supports("x86-64-v4") ? 1 : __builtin_cpu_supports("x86-64-v3") ? 2 : 0;
     assert_int_equal(package_target_here(&package, NULL, &why), best);
     text_free(&why);
@@ -363,7 +363,7 @@ static void feature_lists(void **state) {
     assert_null(features_of_level("x86-64-v5"));
 }
 
-/* Code generation keeps away from SSE4A: a package made on AMD's CPUs runs on Intel's. */
+/* Code generation avoids SSE4A: a package built on AMD CPUs runs on Intel's. */
 static void what_code_never_uses_is_not_needed(void **state) {
     (void)state;
     char missing[64];

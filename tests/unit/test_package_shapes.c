@@ -1,4 +1,4 @@
-/* Which code of a package serves which launch: only what is right for it, and of that the best. */
+/* Which code of a package serves a launch: only correct code, and of that the best. */
 #include "unit.h"
 
 #include "device/cpu_shape.h"
@@ -50,7 +50,7 @@ static void expect(bool truth, const char *what, const struct code_shape *made, 
               made->size[1], made->size[2], g[0], g[1], g[2], l->edge[0], l->edge[1], l->edge[2]);
 }
 
-/* What the code takes for granted holds of a group of `size` threads. */
+/* The code's assumptions hold for a group of `size` threads. */
 static void expect_safe(const struct code_shape *made, const struct launch_case *l, const uint32_t size[3]) {
     const uint32_t *full = l->request.group_size;
     uint32_t threads = size[0] * size[1] * size[2];
@@ -64,8 +64,8 @@ static void expect_safe(const struct code_shape *made, const struct launch_case 
         expect(size[1] == 1 && size[2] == 1 && size[0] % made->multiple == 0, "gangs do not divide", made, l);
     for (int d = 0; d < 3 && !made->masked; d++)
         expect(!made->size[d] || made->size[d] == size[d], "another size", made, l);
-    /* Masked code knows sizes of full groups; only 1 is the same at the edge, and nothing else may be known
-     * of it. */
+    /* Masked code assumes sizes of full groups: only 1 is the same at the edge, and no other may be assumed.
+     */
     for (int d = 0; d < 3 && made->masked; d++)
         expect(!made->size[d] || (made->size[d] == full[d] && (d == 0 || full[d] == 1)), "another full size",
                made, l);
@@ -78,7 +78,7 @@ static void code_serves_only_launches_it_is_right_for(void **state) {
     static struct code_shape made[4 * ROUNDS + 2];
     int count = 0, served = 0, well = 0;
     srandom(5);
-    /* All that is ever asked for, and what packages hold beside. */
+    /* All shapes that are ever requested, and those that packages contain in addition. */
     for (int i = 0; i < ROUNDS; i++) {
         struct launch_case l = random_launch();
         struct launch_shapes shapes;
@@ -128,7 +128,7 @@ static void random_gpu_launch(struct gpu_case *c) {
         c->launch.group_size[d] = l.request.group_size[d];
         if (below(10) == 0) c->launch.grid[d] = 65530 * l.request.group_size[d] + below(100);
     }
-    if (below(4) == 0) { /* groups that a package is built for */
+    if (below(4) == 0) { /* groups for which a package is built */
         c->launch.group_size[0] = c->launch.group_size[1] = below(2) ? 16 : 7;
         c->launch.group_size[2] = 1;
     }
@@ -155,7 +155,7 @@ static void expect_on_gpu(bool truth, const char *what, const struct code_shape 
               c->bytes[1], c->bytes[2], c->bytes[3]);
 }
 
-/* What the code takes for granted holds of the launch. */
+/* The code's assumptions hold for the launch. */
 static void expect_safe_on_gpu(const struct code_shape *made, const struct gpu_case *c) {
     const struct launch *launch = &c->launch;
     uint32_t threads = launch->group_size[0] * launch->group_size[1] * launch->group_size[2];
@@ -307,7 +307,7 @@ static void the_best_code_that_serves_is_found(void **state) {
     assert_null(package_find_code(&entry, 1, &wanted));
     wanted.engine = ENGINE_SCALAR;
     assert_null(package_find_code(&entry, 0, &wanted));
-    /* What the SIMD engine refused the scalar engine's code does, for every launch and on both devices. */
+    /* What the SIMD engine refused, the scalar engine's code runs, for every launch and on both devices. */
     const struct package_code refused = {.shape = {.engine = ENGINE_SIMD, .masked = 1},
                                          .engine = ENGINE_SCALAR};
     entry = (struct package_entry){.codes = &refused, .code_count = 1};

@@ -1,4 +1,4 @@
-/* Launches prepared once and run many times; outputs that are the caller's arrays. */
+/* Launches prepared once and run many times; outputs that are arrays of the caller. */
 #include "unit.h"
 
 #include "smelt/smelt.h"
@@ -56,7 +56,7 @@ static void refused(smelt_status status, const char *message) {
     if (!strstr(smelt_error(), message)) FAIL_TEST("'%s' does not say '%s'", smelt_error(), message);
 }
 
-/* A run writes into the caller's array, which keeps what the kernel does not write. */
+/* A run writes into the caller's array; elements that the kernel does not write stay. */
 static void a_run_writes_into_given_arrays(void **state) {
     (void)state;
     float x[COUNT], y[COUNT];
@@ -112,7 +112,7 @@ static void a_prepared_launch_runs_again_and_again(void **state) {
         if (smelt_launch_run(launch, NULL, &out) != SMELT_OK) FAIL_TEST("%s", smelt_error());
         expect(out, 105 + (float)(2 * round), 2);
         smelt_array_release(out);
-        for (int i = 0; i < COUNT; i++) x[i] += 1; /* inputs have the contents of now */
+        for (int i = 0; i < COUNT; i++) x[i] += 1; /* inputs have their present contents */
     }
     smelt_run_info info;
     smelt_launch_desc other = {.into = &into, .info = &info};
@@ -144,7 +144,7 @@ static void a_prepared_launch_runs_again_and_again(void **state) {
     smelt_launch_release(launch);
 }
 
-/* Inputs that have to be copied are copied at each run; strided ones never. */
+/* Inputs that must be copied are copied at each run; strided ones never. */
 static void copies_are_made_anew(void **state) {
     (void)state;
     for (int strided = 0; strided < 2; strided++) {

@@ -1,4 +1,4 @@
-/* Text made safe for a terminal; paths as clang makes them. */
+/* Text made safe for a terminal; paths as clang writes them. */
 #include "unit.h"
 
 #include "base/printable.h"
@@ -19,7 +19,7 @@ static void test_printable(void **state) {
     check("caf\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80", "caf\xc3\xa9 \xe2\x80\xa6 \xf0\x9f\x98\x80");
     check("\x1b[31m\x7f\r", "\\x1b[31m\\x7f\\x0d");
     check("\xc2\x9b", "\\xc2\\x9b");                              /* a control character of two bytes */
-    check("\xff \xc3 \xe2\x80", "\\xff \\xc3 \\xe2\\x80");        /* no UTF-8 */
+    check("\xff \xc3 \xe2\x80", "\\xff \\xc3 \\xe2\\x80");        /* not UTF-8 */
     check("\xc0\xaf \xed\xa0\x80", "\\xc0\\xaf \\xed\\xa0\\x80"); /* overlong; a surrogate */
     check("\xe2\x80\xae", "\\xe2\\x80\\xae");                     /* from right to left */
     check("\\x1b", "\\x1b");

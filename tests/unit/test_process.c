@@ -76,7 +76,7 @@ static void a_child_without_end_is_stopped_with_all_it_started(void **state) {
     pid_t grandchild = (pid_t)atoi(text_string(&result.output));
     assert_true(grandchild > 1);
     process_result_free(&result);
-    /* It dies with the group; whoever inherits it may take a moment to collect it. */
+    /* It dies with the group; the process that inherits it may take a moment to collect it. */
     bool gone = false;
     for (int i = 0; i < 200 && !gone; i++) {
         char path[64], line[256] = "";
@@ -89,7 +89,7 @@ static void a_child_without_end_is_stopped_with_all_it_started(void **state) {
     assert_true(gone);
 }
 
-/* Where the limit did not hold the child would take some 512 MiB and end well. */
+/* If the limit did not hold, the child would allocate about 512 MiB and succeed. */
 static void memory_beyond_the_limit_is_refused(void **state) {
     (void)state;
     const char *const arguments[] = {"sh", "-c",
@@ -115,7 +115,7 @@ static void output_beyond_the_limit_is_stopped(void **state) {
     process_result_free(&result);
 }
 
-/* However early it writes, and however it ends: the limit may come into force only after that. */
+/* However early it writes, and however it ends: the limit may take effect only after that. */
 static void output_a_little_beyond_the_limit_counts_as_stopped(void **state) {
     (void)state;
     const char *const commands[] = {"exec head -c 1048600 /dev/zero", "exec head -c 1048600 /dev/zero >&2"};
@@ -145,10 +145,10 @@ static void no_descriptor_leaks_either_way(void **state) {
     (void)state;
     int before = open_descriptors();
     int secret = open("/dev/null", O_RDONLY); /* without close-on-exec, as many hosts have them */
-    int high = dup2(secret, 50);              /* above those a child can be given */
+    int high = dup2(secret, 50);              /* above those that a child can get */
     assert_true(secret >= 3 && high == 50);
     struct process_result result = run("ls /proc/self/fd", "", 60);
-    /* Its own three, and the one ls reads the folder with. */
+    /* Its own three, and the one through which ls reads the folder. */
     assert_string_equal(text_string(&result.output), "0\n1\n2\n3\n");
     process_result_free(&result);
     close(secret);
@@ -171,7 +171,8 @@ static void the_extra_file_is_descriptor_three(void **state) {
     process_result_free(&result);
 }
 
-/* In a process of its own, as they change what a process has one of. Returns its exit status. */
+/* In a process of its own, since these hosts change the state of the whole process. Returns its exit status.
+ */
 static int in_a_host(void (*host)(void)) {
     pid_t child = fork();
     if (child == 0) {
@@ -236,7 +237,7 @@ static void has_children_of_its_own(void) {
     check_endings();
     int status;
     REQUIRE(waitpid(own, &status, 0) == own && WIFEXITED(status) && WEXITSTATUS(status) == 42);
-    /* And none of ours is left. */
+    /* No child is left. */
     REQUIRE(waitpid(-1, &status, 0) == -1 && errno == ECHILD);
 }
 

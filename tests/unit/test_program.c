@@ -84,7 +84,7 @@ static void instantiations_in_every_form(void **state) {
                             "is */>(device float *);",
                    "n=|f<float, 4 >");
     assert_entries(TEMPLATE "template kernel void f<int>(device int *);", "f=|f<int>");
-    /* Of something that is no kernel here. */
+    /* Instantiations of something that is not a kernel here. */
     assert_entries(TEMPLATE
                    "template [[host_name(\"n\")]] kernel void g<int>(device int *); template struct S<int>;",
                    "");
@@ -189,7 +189,7 @@ static void the_entry_point_stands_in_the_kernels_namespace(void **state) {
     program_free(&program);
 }
 
-/* Nested, repeated and broken to an extent nobody writes: it ends, soon, and within the stack. */
+/* Nested, repeated and broken far beyond real programs: it ends, soon, and within the stack. */
 static void texts_made_to_hurt(void **state) {
     (void)state;
     static const char *const units[] = {"{",

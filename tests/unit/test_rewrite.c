@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* One text and what becomes of it; spaces count as written, the final line end is left out. */
+/* One text and its result; spaces count as written, the final line end is left out. */
 struct rule {
     const char *text, *expected;
 };
@@ -39,7 +39,7 @@ static void address_spaces_become_attributes(void **state) {
         {"auto x = reinterpret_cast<const device half4 *>(p);",
          "auto x = reinterpret_cast<const " D " half4 *>(p);"},
         {"template <class U> struct S<threadgroup U *> {};", "template <class U> struct S<" T " U *> {};"},
-        /* Somebody's names. */
+        /* The user's names. */
         {IN_FUNCTION("a.device = b->thread + n::constant;"),
          IN_FUNCTION("a.device = b->thread + n::constant;")},
         {"// device\nint a; /* constant */ char b[] = \"threadgroup\";",
@@ -60,7 +60,7 @@ static void literals_lie_in_constant_memory(void **state) {
         {"constant char a[] = \"x\";", C " char a[] = \"x\";"},
         {"char a[2][4] = {\"x\", \"y\"};", "char a[2][4] = {\"x\", \"y\"};"},
         {"char const a[]{\"x\"};", "char const a[]{\"x\"};"},
-        /* The language's own. */
+        /* Literals that are part of the language's syntax. */
         {"void f() __asm(\"x\"); static_assert(true, \"y\"); extern \"C\" int g();",
          "void f() __asm(\"x\"); static_assert(true, \"y\"); extern \"C\" int g();"},
         {"int f() __attribute__((annotate(\"x\"))); auto s = u8\"x\" \"y\";",
@@ -91,7 +91,7 @@ static void attributes_may_be_variables_of_the_text(void **state) {
     static const struct rule rules[] = {
         {"uint lane [[thread_index_in_simdgroup]]; int f() { return lane + a.lane + b->lane + n::lane; }",
          LANE_CHECK "  ; int f() { return " LANE " + a.lane + b->lane + n::lane; }"},
-        /* Where the name is declared again it is what it says there. */
+        /* Where the name is declared again, it has that meaning. */
         {"uint lane [[thread_index_in_simdgroup]]; void f(int lane) { g(lane); } int h() { return lane; }",
          LANE_CHECK "  ; void f(int lane) { g(lane); } int h() { return " LANE "; }"},
         {"uint lane [[thread_index_in_simdgroup]]; void f() { { int lane = 1; g(lane); } g(lane); }",
@@ -123,7 +123,7 @@ static void variables_in_functions_become_static(void **state) {
         {IN_FUNCTION("threadgroup auto &r = a[0];"), IN_FUNCTION(T " auto &r = a[0];")},
         {IN_FUNCTION("for (threadgroup int *p = a; ; ) x;"), IN_FUNCTION("for (" T " int *p = a; ; ) x;")},
         {IN_FUNCTION("x = (threadgroup float *)y;"), IN_FUNCTION("x = (" T " float *)y;")},
-        /* Members, and variables outside functions, are what they are. */
+        /* Members, and variables outside functions, are unchanged. */
         {"struct S { static constant int n = 1; };", "struct S { static " C " int n = 1; };"},
         {IN_FUNCTION("struct S { constant int *p; };"), IN_FUNCTION("struct S { " C " int *p; };")},
     };
@@ -167,13 +167,14 @@ static void method_qualifiers_become_ranks(void **state) {
          "struct S { T operator()(int i) const " RANK RANK RANK " { return 1; } };"},
         {"struct S { int f() const thread noexcept { return 1; } };",
          "struct S { int f() const  noexcept" THREAD " { return 1; } };"},
-        /* One without a qualifier is the one of thread memory, if another of its name has one. */
+        /* A method without a qualifier gets the rank of thread memory if another of its name has a qualifier.
+         */
         {"struct S { public: S() : S(0) {} S() threadgroup : S(1) {} int g() { return 1; } };",
          "struct S { public: S() " THREAD " : S(0) {} S() " RANK " : S(1) {} int g() { return 1; } };"},
         {"struct S { int f() device; struct T { int f(); }; int f() const { return f(); } };",
          "struct S { int f() " RANK RANK RANK "; struct T { int f(); }; int f() const " THREAD
          " { return f(); } };"},
-        /* What they give into the space of their object. */
+        /* Methods that return pointers or references into their object's address space. */
         {";struct S { threadgroup T &at(int i) threadgroup { return v[i]; } };",
          ";struct S { " T " T &at(int i) " RANK " { return __smelt_returned<" T " T &>( v[i]); } };"},
         {";struct S { inline const device T *p() const device { if (a) return q; return v; } };",
@@ -182,7 +183,7 @@ static void method_qualifiers_become_ranks(void **state) {
          " T *>( v); } };"},
         {";struct S { threadgroup T *at(int i) device { return v[i]; } };",
          ";struct S { " T " T *at(int i) " RANK RANK RANK " { return v[i]; } };"},
-        /* Behind a parenthesis in a function it is a cast or a statement. */
+        /* After a parenthesis in a function, it is a cast or a statement. */
         {IN_FUNCTION("if (a) device int *p = b;"), IN_FUNCTION("if (a) " D " int *p = b;")},
     };
     CHECK(rules);
@@ -195,7 +196,7 @@ static void attributes_are_taken_out(void **state) {
         {IN_FUNCTION("if (a) [[likely]] b; [[unroll]] for (;;) c;"),
          IN_FUNCTION("if (a) [[likely]] b;  for (;;) c;")},
         {"[[nodiscard, x(1)]] int f();", "[[nodiscard]]  int f();"},
-        /* Subscripts that look alike. */
+        /* Similar-looking subscripts. */
         {IN_FUNCTION("a[b[0]] = c[d[1][2]];"), IN_FUNCTION("a[b[0]] = c[d[1][2]];")},
         {IN_FUNCTION("a[[]{ return 1; }()];"), IN_FUNCTION("a[[]{ return 1; }()];")},
         {"kernel void f();", "inline void f();"},
@@ -217,7 +218,7 @@ static void other_stages_are_left_out_line_by_line(void **state) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         struct program program;
         assert_int_equal(program_create(rules[i].text, strlen(rules[i].text), &program), SMELT_OK);
-        /* White space between what was taken out stays. */
+        /* White space around removed text stays. */
         struct text squeezed = {0};
         for (const char *c = text_string(&program.text); *c; c++)
             if (*c != ' ' || (c[1] != ' ' && squeezed.length && squeezed.data[squeezed.length - 1] != '\n'))
@@ -281,7 +282,7 @@ static void literals_of_half_and_bfloat(void **state) {
 static void casts_includes_and_pragmas(void **state) {
     (void)state;
     static const struct rule rules[] = {
-        /* Casts to what may be half or bfloat, in a text that has both. */
+        /* Casts to types that may be half or bfloat, in a text that has both. */
         {"a = static_cast<half>(b) + half(b);", "a = static_cast<half>(b) + half(b);"},
         {"bfloat a = static_cast<half>(b);", "bfloat a = static_cast<half>(" FROM("half") "(b));"},
         {"bfloat a = half(b) + bfloat(x, y) + half(2) + half();",
@@ -311,7 +312,7 @@ static void casts_includes_and_pragmas(void **state) {
     CHECK(rules);
 }
 
-/* What says of which type a function constant is. */
+/* The declaration of a function constant's type. */
 #define TYPE(token, index, name)                                               \
     " extern \"C\" __attribute__((used)) const int smelt_constant_type_" token \
     " __asm__(\"smelt_constant_type_" index "_" token "\") = __smelt::constant_code<decltype(" name ")>();"
@@ -349,7 +350,7 @@ static void every_line_stays_where_it_is(void **state) {
     for (const char *c = text; *c; c++) wanted += *c == '\n';
     for (const char *c = program.text.data, *end = strstr(c, "int marker"); c < end; c++) found += *c == '\n';
     assert_int_equal(found, wanted);
-    /* A byte of the result leads back to the byte it came from. */
+    /* A byte of the result maps back to its original byte. */
     const char *marker = strstr(program.text.data, "marker");
     assert_int_equal(program_origin(&program, (uint32_t)(marker - program.text.data)),
                      strstr(text, "marker") - text);

@@ -97,7 +97,7 @@ static const struct case_of cases[] = {
      {SIMD, .masked = 1}},
     {"a plane smaller than its group", {64, 3, 1}, {32, 4, 1}, false, false, true, NONE, {SIMD, .masked = 1}},
     {"a plane with a rest", {40, 40, 1}, {20, 10, 1}, false, true, false, {SIMD, .masked = 1}, NONE},
-    /* Many threads, but 31 bits hold each coordinate, also of the lanes behind the last thread. */
+    /* Many threads, but 31 bits hold each coordinate, also for lanes after the last thread. */
     {"the largest small grid",
      {2147482623, 1, 1},
      {1, 1, 1},

@@ -57,7 +57,7 @@ static void matches_brackets(void **state) {
     assert_int_equal(t.items[4].outer, 3);
     assert_int_equal(t.items[0].outer, NO_PLACE);
     tokens_free(&t);
-    /* What does not fit is alone; the rest still matches. */
+    /* An unmatched bracket stays alone; the rest still matches. */
     tokens_of("{ ( } )", &t);
     assert_int_equal(t.items[0].partner, 2);
     assert_int_equal(t.items[1].partner, 1);
@@ -86,7 +86,7 @@ static void template_lists_end_where_cxx_ends_them(void **state) {
     (void)state;
     static const struct {
         const char *text;
-        uint32_t end; /* the token behind, 0: a comparison */
+        uint32_t end; /* the token after it; 0: a comparison */
     } cases[] = {{"< a, b<c> > d", 8}, {"< a, b<c>> d", 8}, {"< (a > b), c > d", 9},
                  {"< a <= b > d", 6},  {"< a << 2 > d", 6}, {"< a >= b > d", 6},
                  {"< a", 0},           {"< a; b > c", 0},   {"< decltype(a > b) > d", 8},

@@ -1,4 +1,4 @@
-/* Traces: starting and stopping, what is kept, what is written, from many threads. */
+/* Traces: starting and stopping, retention, contents, from many threads. */
 #include "trace_file.h"
 
 #include "array/array.h"
@@ -85,7 +85,7 @@ static void a_relative_path_means_the_folder_of_the_start(void **state) {
     assert_true(exists(file));
 }
 
-/* What a process does that must leave no file. */
+/* Runs an action in a process that must leave no file. */
 static void expect_nothing(void (*act)(void)) {
     int status;
     (void)unlink(file);
@@ -126,7 +126,7 @@ static void a_forked_child_has_no_trace(void **state) {
     text_free(&text);
 }
 
-/* ---- What is in it. */
+/* ---- Contents. */
 
 static void slices_nest(void **state) {
     (void)state;
@@ -215,7 +215,7 @@ static void a_slice_of_an_earlier_capture_is_thrown_away(void **state) {
     add("test", "present");
     ok(smelt_trace_stop());
     struct text text = read_trace(file);
-    /* Tracks are named in each. */
+    /* Tracks are named in each trace. */
     assert_int_equal(count_of(&text, "\"name\":\"thread_name\""), 1);
     assert_int_equal(count_of(&text, "late"), 0);
     assert_int_equal(count_of(&text, "present"), 1);
@@ -312,7 +312,7 @@ static void launches_of_many_threads_are_all_there(void **state) {
     assert_int_equal(count_of(&text, "\"cat\":\"compile\""), 0);
     assert_true(count_of(&text, "\"name\":\"thread_name\"") >= THREADS);
     text_free(&text);
-    /* Captures that begin and end while the others launch. */
+    /* Captures that begin and end while the other threads launch. */
     launch_from_threads(&job, threads);
     for (int i = 0; i < 20; i++) {
         ok(smelt_trace_start(file));

@@ -1,4 +1,4 @@
-/* What the tests of traces share: a file of one, read and looked into. */
+/* Shared by the tests of traces: the file of a trace, read and searched. */
 #ifndef SMELT_TESTS_TRACE_FILE_H
 #define SMELT_TESTS_TRACE_FILE_H
 
@@ -82,7 +82,7 @@ static inline void expect_in(const struct text *text, const char *words) {
         FAIL_TEST("'%s' is not in the trace:\n%s", words, text_string(text));
 }
 
-/* The number behind `name` in the line that `words` are in. */
+/* The number after `name` in the line that contains `words`. */
 static inline double number_at(const struct text *text, const char *words, const char *name) {
     const char *line = strstr(text_string(text), words);
     if (!line) FAIL_TEST("'%s' is not in the trace:\n%s", words, text_string(text));

@@ -1,5 +1,5 @@
-/* What every unit test includes first: cmocka with what it needs, without its macro `fail`, which is ours
- * too. */
+/* Included first by every unit test: cmocka with its requirements, without its macro `fail`, which is also
+ * one of ours. */
 #ifndef SMELT_TESTS_UNIT_H
 #define SMELT_TESTS_UNIT_H
 
