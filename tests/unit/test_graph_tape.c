@@ -191,7 +191,7 @@ static void what_has_no_vjp_says_so(void **state) {
     assert_non_null(strstr(smelt_error(), "'cube', which has no VJP"));
     assert_null(gradient);
     assert_int_equal(smelt_tape_jvp(tape, &x, 1, NULL, &y, 1, &gradient), SMELT_ERROR_UNSUPPORTED);
-    /* z does not depend on it, so it is not called. */
+    /* The derivative with respect to z does not need it. */
     OK(smelt_tape_vjp(tape, &y, 1, NULL, &z, 1, &gradient));
     assert_numbers(gradient, (double[]){1, 1}, 0, 0);
     smelt_tape_release(tape);
