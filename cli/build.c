@@ -200,6 +200,7 @@ static int build(struct build *b, smelt_library *library) {
     memcpy(b->desc.constants, b->options.constants, sizeof b->desc.constants);
     b->name_width = name_width(library, b->entries);
     b->progress = isatty(STDERR_FILENO);
+    smelt_set_progress(NULL, NULL); /* it shows its own, of entries */
     smelt_status status = smelt_library_build(library, &b->desc);
     clear_progress(b);
     if (status == SMELT_OK) return EXIT_OK;

@@ -119,6 +119,7 @@ static int run_with_stack(int count, char **arguments) {
 
 int main(int count, char **arguments) {
     occupy_standard_files();
+    if (isatty(STDERR_FILENO)) smelt_set_progress(smelt_progress_on_terminal, NULL);
     (void)signal(SIGXFSZ, SIG_IGN); /* writing beyond `ulimit -f` is an error as others are */
     int exit_status = run_with_stack(count, arguments);
     errno = 0;

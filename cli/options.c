@@ -103,6 +103,10 @@ static const struct option of_show[] = {
      "for each gather, scatter, masked loop or rejection by the SIMD engine: the\n"
      "line that caused it, and why",
      FLAG(why)},
+    {"--time", NULL,
+     "how long each stage takes, in milliseconds and in those of a processor, and the\n"
+     "size of the IR after it; nothing is taken from the cache",
+     FLAG(time)},
     {.name = "", .help = ""},
     {0},
 };
@@ -135,7 +139,7 @@ const struct command run_command = {
 const struct command show_command = {
     .name = "show",
     .summary = "print a compilation stage of a kernel: source, rewritten, ir, asm",
-    .usage = "smelt show SOURCE [FUNCTION] [--stage STAGE | --after PASS | --why] OPTIONS\n\n"
+    .usage = "smelt show SOURCE [FUNCTION] [--stage STAGE | --after PASS | --why | --time] OPTIONS\n\n"
              "Prints a compilation stage of a kernel. The options are those of smelt run; only the dtypes "
              "and shapes of\n"
              "arrays matter, and --grid may be omitted. Code depends on the threadgroup's size: the code of "

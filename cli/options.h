@@ -61,7 +61,7 @@ struct options {
     char *trace; /* run: the file for a trace */
     /* show */
     char *stage, *after, *target;
-    bool why;
+    bool why, time;
 };
 
 /* Reads the arguments and the texts they name, and then makes the arrays: what is wrong on the command line

@@ -18,6 +18,11 @@ static const struct {
 #define STAGE_COUNT (sizeof stages / sizeof *stages)
 
 static bool find_stage(const struct options *o, smelt_stage *stage) {
+    if (o->time) {
+        const char *other = o->why ? "--why" : o->after ? "--after" : o->stage ? "--stage" : NULL;
+        *stage = SMELT_STAGE_TIME;
+        return !other || complain("--time and %s are both given; expected one of them", other);
+    }
     if (o->why) {
         *stage = SMELT_STAGE_WHY;
         if (o->after) return complain("--why and --after are both given; expected one of them");

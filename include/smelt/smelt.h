@@ -83,6 +83,28 @@ typedef void smelt_log_callback(smelt_log_level level, const char *line, void *c
 /* Replaces the log callback; NULL restores the default (warnings to standard error, info nowhere). */
 SMELT_API void smelt_set_log(smelt_log_callback *callback, void *context);
 
+/* What is being compiled. Its strings live until the callback returns. */
+typedef struct smelt_progress {
+    const char *kernel; /* the name of the kernel that has been compiled longest; "": not known yet */
+    const char *stage;  /* "clang", "optimise" …: what is done for it; NULL: nothing is compiled any more */
+    double seconds;     /* for which this process has been compiling */
+    int others;         /* how many more kernels are compiled at the moment */
+    uint64_t reserved[4];
+} smelt_progress;
+
+/* Receives the progress of compiles once they take a second, and then ten times per second, on a thread of
+ * smelt's. When none is left, it is called once more, with `stage` NULL, before the last of the compiling
+ * calls returns. One call at a time. It must not call smelt. */
+typedef void smelt_progress_callback(const smelt_progress *progress, void *context);
+
+/* Replaces the receiver of progress, after a call of it that runs; NULL, the default: there is none. */
+SMELT_API void smelt_set_progress(smelt_progress_callback *callback, void *context);
+
+/* A receiver that shows the progress in one line on standard error, and erases it in the end. It does nothing
+ * where standard error is not a terminal that can erase a line, or where SMELT_PROGRESS is 0. The context is
+ * not used. */
+SMELT_API void smelt_progress_on_terminal(const smelt_progress *progress, void *context);
+
 /* The level of a line that a kernel logs: os_log's log_debug, log_info, log, log_error, log_fault. */
 typedef enum smelt_kernel_log_level {
     SMELT_KERNEL_LOG_DEBUG = 0,
@@ -554,7 +576,8 @@ typedef enum smelt_stage {
     SMELT_STAGE_ASM,        /* machine code of the chosen device, as text */
     SMELT_STAGE_SIMD,       /* the SIMD engine's vector IR, with the shape of each value */
     SMELT_STAGE_WHY,        /* per line, what is not plain vector code in the SIMD engine, and why */
-    SMELT_STAGE_PTX         /* for NVIDIA GPUs; also on machines without one */
+    SMELT_STAGE_PTX,        /* for NVIDIA GPUs; also on machines without one */
+    SMELT_STAGE_TIME        /* a table: how long each stage takes, and the IR's size after it */
 } smelt_stage;
 
 /* The text of one stage for what smelt_kernel_run would run with `desc` (the contents of arrays do not

@@ -499,7 +499,8 @@ static PyObject *get_parameters(PyObject *self, void *closure) {
 
 static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"stage", "device", "threads", "group_size", NULL};
-    static const char *const stages[] = {"source", "rewritten", "ir", "asm", "simd", "why", "ptx"};
+    static const char *const stages[] = {"source", "rewritten", "ir", "asm", "simd", "why", "ptx", "time"};
+    enum { STAGE_COUNT = sizeof stages / sizeof *stages };
     struct function *function = (struct function *)self;
     const char *stage = "asm", *device = NULL;
     PyObject *threads = NULL, *group = NULL;
@@ -512,10 +513,11 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     if (threads && threads != Py_None && !size_of(function, threads, "threads", desc.grid)) return NULL;
     if (group && group != Py_None && !size_of(function, group, "group_size", desc.threadgroup)) return NULL;
     int which = 0;
-    while (which < 7 && strcmp(stages[which], stage) != 0) which++;
-    if (which == 7) {
+    while (which < STAGE_COUNT && strcmp(stages[which], stage) != 0) which++;
+    if (which == STAGE_COUNT) {
         PyErr_Format(PyExc_ValueError,
-                     "kernel '%s': stage is '%s'; expected source, rewritten, ir, simd, why, asm or ptx",
+                     "kernel '%s': stage is '%s'; expected source, rewritten, ir, simd, why, asm, ptx or "
+                     "time",
                      function->text, stage);
         return NULL;
     }

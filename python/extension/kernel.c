@@ -289,7 +289,7 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
     } stages[] = {{"source", SMELT_STAGE_SOURCE}, {"rewritten", SMELT_STAGE_REWRITTEN},
                   {"ir", SMELT_STAGE_IR},         {"simd", SMELT_STAGE_SIMD},
                   {"why", SMELT_STAGE_WHY},       {"asm", SMELT_STAGE_ASM},
-                  {"ptx", SMELT_STAGE_PTX}};
+                  {"ptx", SMELT_STAGE_PTX},       {"time", SMELT_STAGE_TIME}};
     struct kernel *kernel = (struct kernel *)self;
     PyObject *name, *values[KEYWORD_COUNT], *result = NULL, *none = PyTuple_New(0);
     struct call call;
@@ -301,7 +301,7 @@ static PyObject *show(PyObject *self, PyObject *arguments, PyObject *keywords) {
         PyErr_Format(
             PyExc_ValueError,
             "kernel '%s': stage is %R; expected \"source\", \"rewritten\", \"ir\", \"simd\", \"why\", "
-            "\"asm\" or \"ptx\"",
+            "\"asm\", \"ptx\" or \"time\"",
             kernel->text, name);
         goto end;
     }

@@ -1,6 +1,8 @@
 /* The module smelt._smelt. */
 #include "call.h"
 
+#include <unistd.h>
+
 static PyObject *devices(PyObject *self, PyObject *unused) {
     (void)self;
     (void)unused;
@@ -52,6 +54,7 @@ static PyMethodDef functions[] = {
     {0}};
 
 static int execute(PyObject *module) {
+    if (isatty(STDERR_FILENO)) smelt_set_progress(smelt_progress_on_terminal, NULL);
     if (PyModule_AddStringConstant(module, "__version__", smelt_version()) < 0) return -1;
     if (interned_init() < 0 || errors_init(module) < 0 || dtype_init(module) < 0) return -1;
     if (array_init(module) < 0 || machine_init(module) < 0) return -1;

@@ -79,7 +79,8 @@ class Kernel(_smelt.Kernel):
     def show(self, stage: str = "source", **arguments: Any) -> str:
         """The text of one stage on the way from the body to code, for the call with these arguments (grid and
         threadgroup may be left out): "source" (the function that is made of the body), "rewritten" (what clang is
-        given), "ir", "simd" and "why" (the SIMD engine's code, and why it is not plain), "asm", "ptx"."""
+        given), "ir", "simd" and "why" (the SIMD engine's code, and why it is not plain), "asm", "ptx"; "time" (a table of how long each stage takes).
+        """
         return self._show(stage, **arguments)
 
     @property

@@ -1,7 +1,9 @@
 #include "frontend/compile.h"
+#include "base/clock.h"
 #include "frontend/build_id.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
+#include "frontend/compile_time.h"
 #include "frontend/compiler_library.h"
 #include "frontend/diagnostic.h"
 #include "frontend/prelude.h"
@@ -85,6 +87,7 @@ struct clang_job {
     const char *cpu;
     bool ran; /* `whole` has LLVM's result */
     struct compile_whole whole;
+    bool anew; /* whatever the cache has */
 };
 
 static smelt_status run_request(struct clang_job *job, const struct clang_request *request,
@@ -151,10 +154,7 @@ static bool looks_like_bitcode(const struct text *bytes) {
     return bytes->length > 4 && memcmp(bytes->data, "BC\xC0\xDE", 4) == 0;
 }
 
-/* The caller has waited for others who did it. */
-static smelt_status run_or_recall(struct clang_job *job, struct entry_bitcode *out) {
-    out->cached = cache_read(out->key, "bitcode", &out->bytes);
-    if (out->cached) return SMELT_OK;
+static smelt_status run_clang_for(struct clang_job *job, struct entry_bitcode *out) {
     TRY(run_clang(job));
     out->bytes = job->bitcode;
     struct bytes piece = {out->bytes.data, out->bytes.length};
@@ -163,9 +163,16 @@ static smelt_status run_or_recall(struct clang_job *job, struct entry_bitcode *o
     return SMELT_OK;
 }
 
+/* The caller has waited for others who did it. */
+static smelt_status run_or_recall(struct clang_job *job, struct entry_bitcode *out) {
+    out->cached = cache_read(out->key, "bitcode", &out->bytes);
+    return out->cached ? SMELT_OK : run_clang_for(job, out);
+}
+
 /* From the cache or from clang, which has nothing to do for a second shape of launch. */
 static smelt_status get_bitcode(struct clang_job *job, struct entry_bitcode *out) {
     struct once *mine;
+    if (job->anew) return run_clang_for(job, out);
     out->cached = cache_read(out->key, "bitcode", &out->bytes);
     if (out->cached) return SMELT_OK;
     TRY(once_begin(once_key("bitcode", out->key), &mine, &out->bytes));
@@ -252,9 +259,47 @@ smelt_status compile_entry(const struct translation *translation, const struct e
     return status;
 }
 
+static smelt_status make_anew(const struct translation *translation, const struct text *text,
+                              const struct code_options *options, struct compile_times *times) {
+    struct clang clang;
+    const struct compiler *compiler;
+    struct image image;
+    TRY(clang_find(&clang));
+    TRY(compiler_open(&compiler));
+    struct clang_job job = {translation,         &clang,      text, options->name, .options = options,
+                            .cpu = target_cpu(), .anew = true};
+    int64_t start = clock_nanoseconds();
+    compile_record_begin(&times->record);
+    smelt_status status = make_image(&job, bitcode_key(translation, text, &clang), &image);
+    compile_record_end();
+    times->compile = clock_nanoseconds() - start;
+    if (status == SMELT_OK) image_free(&image);
+    return status;
+}
+
+/* Looks into the cache, and compiles whatever is there. */
+static smelt_status show_times(const struct translation *translation, const struct entry *entry,
+                               const struct code_options *options, char **out) {
+    struct compile_times times = {.translate = translation->nanoseconds};
+    struct text text = {0}, table = {0};
+    struct image image;
+    TRY(complete_text(translation, entry, &text));
+    int64_t start = clock_nanoseconds();
+    times.cached = recall_image(translation, &text, options, target_cpu(), &image);
+    times.recall = clock_nanoseconds() - start;
+    if (times.cached) image_free(&image);
+    smelt_status status = make_anew(translation, &text, options, &times);
+    text_free(&text);
+    if (status != SMELT_OK) return status;
+    compile_times_describe(&times, &table);
+    *out = table.data;
+    return table.failed ? fail_out_of_memory(1) : SMELT_OK;
+}
+
 smelt_status compile_show(const struct translation *translation, const struct entry *entry,
                           const struct code_options *options, smelt_stage stage, char **out) {
     struct entry_bitcode bitcode;
+    if (stage == SMELT_STAGE_TIME) return show_times(translation, entry, options, out);
     if (stage == SMELT_STAGE_REWRITTEN) {
         struct text text = {0};
         TRY(complete_text(translation, entry, &text));

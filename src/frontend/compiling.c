@@ -8,7 +8,17 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct compiling *running;
+static void (*_Atomic observer)(void);
 static _Thread_local struct compile_record *record_of_thread;
+
+void compiling_observe(void (*changed)(void)) {
+    atomic_store(&observer, changed);
+}
+
+static void tell_observer(void) {
+    void (*changed)(void) = atomic_load(&observer);
+    if (changed) changed();
+}
 
 /* A forked child runs none of them. */
 static void after_fork(void) {
@@ -34,6 +44,7 @@ void compiling_begin(struct compiling *compiling, const char *name) {
     if (running) running->at = &compiling->next;
     running = compiling;
     pthread_mutex_unlock(&lock);
+    tell_observer();
 }
 
 static void trace_stage(const struct compile_stage *stage, uint32_t capture) {
@@ -56,6 +67,7 @@ void compiling_end(struct compiling *compiling) {
     *compiling->at = compiling->next;
     if (compiling->next) compiling->next->at = compiling->at;
     pthread_mutex_unlock(&lock);
+    tell_observer();
     int count = compile_progress_read(compiling->progress, stages);
     for (int i = 0; i < count; i++) {
         if (compiling->capture) trace_stage(&stages[i], compiling->capture);

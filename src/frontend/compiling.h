@@ -34,6 +34,10 @@ struct compiling_view {
 };
 int compiling_list(struct compiling_view *views, int most);
 
+/* From now on calls `changed` after each change of what is listed, on the thread that began or ended it. A
+ * process has one such function. */
+void compiling_observe(void (*changed)(void));
+
 /* The stages of all compilers that the calling thread runs until compile_record_end go to `record`, which
  * begins empty. What is waited for but runs on another thread does not. */
 #define COMPILE_RECORD_STAGES 64

@@ -1,4 +1,5 @@
 #include "frontend/translation.h"
+#include "base/clock.h"
 #include "frontend/cache.h"
 #include "frontend/clang.h"
 #include "frontend/diagnostic.h"
@@ -235,6 +236,7 @@ smelt_status metal_version_check(const char *what, int version) {
 
 smelt_status translation_create(const struct translation_request *given, struct translation *translation) {
     struct translation_request without_mark = *given, *request = &without_mark;
+    int64_t start = clock_nanoseconds();
     request->text = tokens_behind_mark(given->text);
     request->length -= (size_t)(request->text - given->text);
     struct translation out = {.prelude = request->prelude,
@@ -273,6 +275,7 @@ smelt_status translation_create(const struct translation_request *given, struct 
         arena_free(&out.arena);
         return status;
     }
+    out.nanoseconds = clock_nanoseconds() - start;
     *translation = out;
     return SMELT_OK;
 }

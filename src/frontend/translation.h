@@ -28,6 +28,7 @@ struct translation {
     enum prelude prelude;
     smelt_math_mode math;
     int metal_version;
+    int64_t nanoseconds;       /* it took to make this */
     const char **search_paths; /* for #include, in order; ended by NULL */
     struct named_text texts[TRANSLATION_MAX_TEXTS];
     struct arena arena; /* the strings above */

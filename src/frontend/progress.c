@@ -1,0 +1,153 @@
+/* smelt_set_progress: a thread that looks at what is compiled, from the time when that has taken a second. */
+#include "base/clock.h"
+#include "base/thread.h"
+#include "frontend/compiling.h"
+#include "smelt/smelt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+
+#define SECOND INT64_C(1000000000)
+#define FIRST_LOOK SECOND
+#define NEXT_LOOK (SECOND / 10)
+/* A shorter time without a compile does not end a wait: one kernel's stages may be processes of their own. */
+#define PAUSE (SECOND / 5)
+
+/* More compiles at once are counted, but not compared. */
+#define MOST_VIEWS 16
+
+/* Guards all below, and is held while the callback runs. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static smelt_progress_callback *callback;
+static void *callback_context;
+static bool has_thread, thread_waits; /* for a compile to begin */
+static bool busy, shown;
+static int64_t busy_since, idle_since;
+
+static int64_t start_of(const struct compiling_view *view) {
+    return view->finished_count ? view->finished[0].start : view->since;
+}
+
+/* The one that began first. One that has not come to its first stage is the youngest. */
+static const struct compiling_view *oldest_of(const struct compiling_view *views, int count) {
+    const struct compiling_view *oldest = &views[0];
+    for (int i = 1; i < count; i++) {
+        int64_t start = start_of(&views[i]), least = start_of(oldest);
+        if (start && (!least || start < least)) oldest = &views[i];
+    }
+    return oldest;
+}
+
+/* Between two stages, the last one. */
+static const char *stage_of(const struct compiling_view *view) {
+    if (view->stage != COMPILE_STAGE_NONE) return compile_stage_name(view->stage);
+    int count = view->finished_count;
+    return count ? compile_stage_name(view->finished[count - 1].kind) : "start";
+}
+
+static void show(int64_t now) {
+    struct compiling_view views[MOST_VIEWS];
+    int count = compiling_list(views, MOST_VIEWS);
+    if (!count) return;
+    const struct compiling_view *view = oldest_of(views, count < MOST_VIEWS ? count : MOST_VIEWS);
+    smelt_progress progress = {.kernel = view->name,
+                               .stage = stage_of(view),
+                               .seconds = (double)(now - busy_since) / SECOND,
+                               .others = count - 1};
+    callback(&progress, callback_context);
+    shown = true;
+}
+
+static void clear(int64_t now) {
+    if (!shown) return;
+    smelt_progress progress = {.kernel = "", .seconds = (double)(now - busy_since) / SECOND};
+    if (callback) callback(&progress, callback_context);
+    shown = false;
+}
+
+static void wait_until(int64_t due) {
+    struct timespec time = {due / SECOND, due % SECOND};
+    (void)pthread_cond_timedwait(&changed, &lock, &time);
+}
+
+static void *watch(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        if (!callback || !busy) {
+            thread_waits = true;
+            (void)pthread_cond_wait(&changed, &lock);
+            thread_waits = false;
+            continue;
+        }
+        int64_t now = clock_nanoseconds(), due = busy_since + FIRST_LOOK;
+        if (now >= due) {
+            show(now);
+            due = now + NEXT_LOOK;
+        }
+        wait_until(due);
+    }
+    return NULL;
+}
+
+/* Without a thread there is no progress to see, and nothing else is lost. The host's signals are not for it.
+ */
+static void have_thread(void) {
+    pthread_t thread;
+    sigset_t all, before;
+    if (has_thread) return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    has_thread = thread_start(&thread, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (has_thread) pthread_detach(thread);
+}
+
+static void note_change(void) {
+    pthread_mutex_lock(&lock);
+    int64_t now = clock_nanoseconds();
+    bool was_busy = busy;
+    busy = compiling_list(NULL, 0) > 0;
+    if (busy && !was_busy && now - idle_since > PAUSE) busy_since = now;
+    if (!busy && was_busy) {
+        idle_since = now;
+        clear(now);
+    }
+    if (busy && callback) have_thread();
+    if (busy && thread_waits) pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void make_condition(void) {
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+/* A forked child has no thread yet, and compiles nothing. */
+static void after_fork(void) {
+    pthread_mutex_init(&lock, NULL);
+    make_condition();
+    has_thread = thread_waits = busy = shown = false;
+}
+
+static void prepare(void) {
+    make_condition();
+    (void)pthread_atfork(NULL, NULL, after_fork);
+}
+
+void smelt_set_progress(smelt_progress_callback *new_callback, void *context) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare);
+    compiling_observe(note_change);
+    pthread_mutex_lock(&lock);
+    clear(clock_nanoseconds());
+    callback = new_callback;
+    callback_context = context;
+    pthread_mutex_unlock(&lock);
+    note_change();
+}
