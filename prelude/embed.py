@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Flattens the prelude into C source: prelude_texts (Metal alone, Metal with MLX's helpers) and
+"""Flattens the prelude into C source: prelude_texts (Metal alone, Metal with MLX's helpers, and both with tensors) and
 prelude_macros (smelt_macros.h).
 
 Usage: embed.py OUTPUT FOLDER…  — #include "name" is looked up in the folders, each file taken once.
@@ -43,19 +43,25 @@ def literal(text):
     return "{\n" + ",\n".join(",".join(str(b) for b in row) for row in rows) + "}"
 
 
+TEXTS = {"metal": "smelt_prelude.h", "mlx": "smelt_prelude_mlx.h", "metal_tensors": "smelt_prelude_tensor.h",
+         "mlx_tensors": "smelt_prelude_mlx_tensor.h"}
+
+
+def text(name, folders):
+    lines = []
+    flatten(name, folders, set(), lines)
+    return literal("\n".join(lines) + "\n")
+
+
 def main():
     output, folders = sys.argv[1], sys.argv[2:]
-    texts = {}
-    for name in ("smelt_prelude.h", "smelt_prelude_mlx.h", "smelt_macros.h"):
-        lines = []
-        flatten(name, folders, set(), lines)
-        texts[name] = "\n".join(lines) + "\n"
     with open(output, "w", encoding="ascii") as out:
         out.write('#include "frontend/prelude.h"\n')
-        out.write(f"static const char metal[] = {literal(texts['smelt_prelude.h'])};\n")
-        out.write(f"static const char mlx[] = {literal(texts['smelt_prelude_mlx.h'])};\n")
-        out.write("const char *const prelude_texts[PRELUDE_COUNT] = {[PRELUDE_METAL] = metal, [PRELUDE_MLX] = mlx};\n")
-        out.write(f"const char prelude_macros[] = {literal(texts['smelt_macros.h'])};\n")
+        for name, file in TEXTS.items():
+            out.write(f"static const char {name}[] = {text(file, folders)};\n")
+        entries = ", ".join(f"[PRELUDE_{name.upper()}] = {name}" for name in TEXTS)
+        out.write(f"const char *const prelude_texts[PRELUDE_COUNT] = {{{entries}}};\n")
+        out.write(f"const char prelude_macros[] = {text('smelt_macros.h', folders)};\n")
 
 
 main()

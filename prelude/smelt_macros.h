@@ -8,7 +8,7 @@
 
 // bfloat is a type of the language.
 #define __HAVE_BFLOAT__ 1
-// What devices have that public headers ask for. Not here: textures, ray tracing, meshes, tensors.
+// What devices have that public headers ask for. Not here: textures, ray tracing, meshes.
 #define __HAVE_FUNCTION_CONSTANTS__ 1
 #define __HAVE_LAMBDAS__ 1
 #define __HAVE_COHERENT__ 1
@@ -25,6 +25,26 @@
 #define __HAVE_QUADGROUP__ 1
 #define __HAVE_QUADGROUP_BALLOT__ 1
 #define __HAVE_QUADGROUP_REDUCTION__ 1
+
+#if __METAL_VERSION__ >= 400
+#define __HAVE_TENSOR__ 1
+#define __HAVE_TENSOR_VECTOR_ACCESSOR__ 1
+#define __HAVE_EXECUTION_UNIT__ 1
+#define __HAVE_PACKED_NUMERIC__ 1
+#define __HAVE_PACKED_NUMERIC_TYPE__ 1
+#define __HAVE_INT4B_FORMAT_TYPE__ 1
+#endif
+#if __METAL_VERSION__ >= 410
+#define __HAVE_TENSOR_MULTIPLANE__ 1
+#define __HAVE_TENSOR_GET_STRIDE_BYTES__ 1
+#define __HAVE_INT2B_FORMAT_TYPE__ 1
+#define __HAVE_INT8B_FORMAT_TYPE__ 1
+#define __HAVE_METAL_FP4_E2M1_FORMAT_TYPE__ 1
+#define __HAVE_METAL_FP8_E4M3_FORMAT_TYPE__ 1
+#define __HAVE_METAL_FP8_E5M2_FORMAT_TYPE__ 1
+#define __HAVE_METAL_FP8_UE8M0_FORMAT_TYPE__ 1
+#define __HAVE_PACKED_NUMERIC_TYPE_PACK_UNPACK__ 1
+#endif
 
 #define METAL_FUNC inline __attribute__((always_inline))
 #define METAL_INTERNAL METAL_FUNC

@@ -220,10 +220,9 @@ void clang_note_use(const struct clang *clang) {
 
 /* The dialect: see docs/architecture.md for why SYCL device mode. */
 static const char *const dialect_flags[] = {
-    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-std=c++17",
-    "-fdeclspec", "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics",
-    "-fsycl-is-device", "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing",
-    "-fno-finite-loops",
+    "-triple", "x86_64-unknown-linux-gnu", "-aux-triple", "x86_64-unknown-linux-gnu", "-fdeclspec",
+    "-ffreestanding", "-nostdsysteminc", "-fno-rtti", "-fno-threadsafe-statics", "-fsycl-is-device",
+    "-cl-single-precision-constant", "-ffake-address-space-map", "-relaxed-aliasing", "-fno-finite-loops",
     /* Each half and bfloat operation rounds; float to integer saturates. */
     "-ffloat16-excess-precision=none", "-fbfloat16-excess-precision=none", "-fno-strict-float-cast-overflow",
     "-ffp-contract=on", "-O3", "-disable-llvm-passes", "-debug-info-kind=line-tables-only",
@@ -240,7 +239,12 @@ static const char *const *math_flags(smelt_math_mode math) {
     return math == SMELT_MATH_FAST ? fast_flags : math == SMELT_MATH_RELAXED ? relaxed_flags : none;
 }
 
-void clang_add_flags(smelt_math_mode math, struct text *flags) {
+static const char *standard_flag(bool tensors) {
+    return tensors ? "-std=c++23" : "-std=c++17";
+}
+
+void clang_add_flags(smelt_math_mode math, bool tensors, struct text *flags) {
+    text_addf(flags, "%s ", standard_flag(tensors));
     for (const char *const *f = dialect_flags; *f; f++) text_addf(flags, "%s ", *f);
     for (const char *const *f = math_flags(math); *f; f++) text_addf(flags, "%s ", *f);
 }
@@ -253,9 +257,10 @@ void clang_list_arguments(const struct clang *clang, const struct clang_request 
     int count = 0;
     arguments[count++] = clang->path;
     arguments[count++] = "-cc1";
+    arguments[count++] = standard_flag(request->tensors);
     for (const char *const *f = dialect_flags; *f; f++) arguments[count++] = *f;
     for (const char *const *f = math_flags(request->math); *f; f++) arguments[count++] = *f;
-    for (const char *const *p = request->include_paths; p && *p && count < CLANG_MAX_ARGUMENTS - 18; p++) {
+    for (const char *const *p = request->include_paths; p && *p && count < CLANG_MAX_ARGUMENTS - 19; p++) {
         arguments[count++] = "-I";
         arguments[count++] = *p;
     }

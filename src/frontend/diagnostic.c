@@ -376,7 +376,7 @@ static const char *undeclared_name(const struct message *m, size_t *length) {
 /* A capital name that nothing declares is, in a body, most likely a template argument left out. */
 static void suggest_template(const struct translation *t, const struct message *m, struct text *note) {
     size_t length;
-    const char *name = t->prelude == PRELUDE_MLX && !note->length ? undeclared_name(m, &length) : NULL;
+    const char *name = prelude_has_mlx(t->prelude) && !note->length ? undeclared_name(m, &length) : NULL;
     if (!name) return;
     text_addf(note,
               "\nnote: if '%.*s' is a template argument, its value is missing: -t %.*s=VALUE (command line), "

@@ -53,11 +53,21 @@ static const char *const header_names[] = {"metal_stdlib",
 static const char *const simd_header_names[] = {"simd.h",         "base.h",         "common.h",  "types.h",
                                                 "vector_types.h", "matrix_types.h", "packed.h",  "vector.h",
                                                 "matrix.h",       "math.h",         "geometry.h"};
+static const char *const primitives_header_names[] = {
+    "MetalPerformancePrimitives.h", "MPPTensorOpsMatMul2d.h", "MPPTensorOpsConvolution2d.h"};
+static const char *const execution_header_names[] = {"units.h"};
 
 static void add_headers(struct text *overlay, const char *const *names, size_t count) {
     for (size_t i = 0; i < count; i++)
         text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/null\"}",
                   i ? "," : "", names[i]);
+}
+
+static void add_folder_of_headers(struct text *overlay, const char *folder, const char *const *names,
+                                  size_t count) {
+    text_addf(overlay, ",{\"name\":\"%s\",\"type\":\"directory\",\"contents\":[", folder);
+    add_headers(overlay, names, count);
+    text_add(overlay, "]}");
 }
 
 void overlay_path(const char *folder, struct text *path) {
@@ -106,9 +116,13 @@ smelt_status overlay_create(const char *const *folders, struct text *overlay) {
               "\"name\":\"" OVERLAY_HEADER_FOLDER "\",\"type\":\"directory\",\"contents\":[",
               alone ? ",\"redirecting-with\":\"redirect-only\"" : "");
     add_headers(overlay, header_names, sizeof header_names / sizeof *header_names);
-    text_add(overlay, ",{\"name\":\"simd\",\"type\":\"directory\",\"contents\":[");
-    add_headers(overlay, simd_header_names, sizeof simd_header_names / sizeof *simd_header_names);
-    text_add(overlay, "]},{\"name\":\"" OVERLAY_SOURCE_NAME
+    add_folder_of_headers(overlay, "simd", simd_header_names,
+                          sizeof simd_header_names / sizeof *simd_header_names);
+    add_folder_of_headers(overlay, "MetalPerformancePrimitives", primitives_header_names,
+                          sizeof primitives_header_names / sizeof *primitives_header_names);
+    add_folder_of_headers(overlay, "__exec", execution_header_names,
+                          sizeof execution_header_names / sizeof *execution_header_names);
+    text_add(overlay, ",{\"name\":\"" OVERLAY_SOURCE_NAME
                       "\",\"type\":\"file\",\"external-contents\":\"/dev/stdin\"}]}");
     if (alone) text_append(overlay, text_string(&roots), roots.length);
     text_add(overlay, "]}");

@@ -5,9 +5,17 @@
 #include "frontend/clang.h"
 
 /* The text before a source: Metal's library alone for whole files, which may define helpers under MLX's
- * names; with MLX's helpers for kernel bodies. */
-enum prelude { PRELUDE_METAL, PRELUDE_MLX };
-#define PRELUDE_COUNT 2
+ * names; with MLX's helpers for kernel bodies; either with Metal 4's tensors, for sources that use them. */
+enum prelude { PRELUDE_METAL, PRELUDE_MLX, PRELUDE_METAL_TENSORS, PRELUDE_MLX_TENSORS };
+#define PRELUDE_COUNT 4
+
+static inline bool prelude_has_tensors(enum prelude prelude) {
+    return prelude >= PRELUDE_METAL_TENSORS;
+}
+
+static inline bool prelude_has_mlx(enum prelude prelude) {
+    return prelude == PRELUDE_MLX || prelude == PRELUDE_MLX_TENSORS;
+}
 
 /* All of prelude/ in one text each, includes resolved (generated at build time). */
 extern const char *const prelude_texts[PRELUDE_COUNT];

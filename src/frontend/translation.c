@@ -180,13 +180,27 @@ static bool may_hide_directives(const char *text) {
     return false;
 }
 
+/* Words of sources that use Metal 4's tensors. */
+static const char *const tensor_words[] = {
+    "mpp",      "tensor_ops",         "tensor_inline",      "tensor_handle",
+    "dextents", "cooperative_tensor", "packed_numeric_type"};
+
+static bool uses_tensors(const struct tokens *tokens) {
+    for (size_t i = 0; i < sizeof tensor_words / sizeof *tensor_words; i++)
+        if (tokens_contain(tokens, tensor_words[i])) return true;
+    return false;
+}
+
 /* Directives that clang must see, or a macro for text that the rewriter must see. */
-static smelt_status needs_preprocessor(const struct translation_request *request, bool *needed) {
+static smelt_status needs_preprocessor(const struct translation_request *request, struct translation *out,
+                                       bool *needed) {
     struct tokens tokens;
     TRY(tokens_read(request->text, request->length, &tokens));
     *needed = !directives_are_plain(&tokens) || may_hide_directives(request->text);
+    int usual = uses_tensors(&tokens) ? METAL_VERSION_TENSORS : METAL_VERSION_USUAL;
+    out->metal_version = request->metal_version ? request->metal_version : usual;
     /* The precompiled prelude has the usual version's number. */
-    bool other = request->metal_version && request->metal_version != METAL_VERSION_USUAL;
+    bool other = out->metal_version != usual;
     *needed |= other && tokens_contain(&tokens, "__METAL_VERSION__");
     for (size_t i = 0; i < sizeof rewritten_macros / sizeof *rewritten_macros; i++)
         *needed |= tokens_contain(&tokens, rewritten_macros[i]);
@@ -225,13 +239,14 @@ static smelt_status check_balance(const struct translation *translation) {
 }
 
 smelt_status metal_version_check(const char *what, int version) {
-    static const int versions[] = {0, 100, 110, 120, 200, 210, 220, 230, 240, 300, 310, 320, 400};
+    static const int versions[] = {0, 100, 110, 120, 200, 210, 220, 230, 240, 300, 310, 320, 400, 410};
     for (size_t v = 0; v < sizeof versions / sizeof *versions; v++)
         if (version == versions[v]) return SMELT_OK;
-    return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                "%s: metal_version is %d, expected a value of __METAL_VERSION__: 100, 110, 120, "
-                "200, 210, 220, 230, 240, 300, 310, 320 or 400 (0: 320)",
-                what, version);
+    return fail(
+        SMELT_ERROR_INVALID_ARGUMENT,
+        "%s: metal_version is %d, expected a value of __METAL_VERSION__: 100, 110, 120, "
+        "200, 210, 220, 230, 240, 300, 310, 320, 400 or 410 (0: 320, or 410 for sources with tensors)",
+        what, version);
 }
 
 smelt_status translation_create(const struct translation_request *given, struct translation *translation) {
@@ -239,10 +254,7 @@ smelt_status translation_create(const struct translation_request *given, struct 
     int64_t start = clock_nanoseconds();
     request->text = tokens_behind_mark(given->text);
     request->length -= (size_t)(request->text - given->text);
-    struct translation out = {.prelude = request->prelude,
-                              .math = request->math,
-                              .metal_version =
-                                  request->metal_version ? request->metal_version : METAL_VERSION_USUAL};
+    struct translation out = {.prelude = request->prelude, .math = request->math};
     find_search_paths(request, &out);
     for (int i = 0; i < TRANSLATION_MAX_TEXTS; i++) {
         const struct named_text *text = &request->texts[i];
@@ -253,7 +265,7 @@ smelt_status translation_create(const struct translation_request *given, struct 
     }
     bool needed = false;
     smelt_status status =
-        out.arena.failed ? fail_out_of_memory(request->length) : needs_preprocessor(request, &needed);
+        out.arena.failed ? fail_out_of_memory(request->length) : needs_preprocessor(request, &out, &needed);
     if (status == SMELT_OK) {
         if (needed) {
             status = preprocess(request, &out);
@@ -267,6 +279,8 @@ smelt_status translation_create(const struct translation_request *given, struct 
     if (status == SMELT_OK)
         status = program_create(text_string(&out.source), out.source.length, &out.program);
     if (status == SMELT_OK) {
+        if (uses_tensors(&out.program.input))
+            out.prelude = prelude_has_mlx(out.prelude) ? PRELUDE_MLX_TENSORS : PRELUDE_METAL_TENSORS;
         status = check_balance(&out);
         if (status != SMELT_OK) program_free(&out.program);
     }

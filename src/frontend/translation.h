@@ -17,7 +17,7 @@ struct translation_request {
     size_t length;
     enum prelude prelude;
     smelt_math_mode math;
-    int metal_version;                              /* as __METAL_VERSION__; 0: METAL_VERSION_USUAL */
+    int metal_version;                              /* as __METAL_VERSION__; 0: the usual one */
     const char *const *include_paths;               /* ended by NULL; may be NULL */
     struct named_text texts[TRANSLATION_MAX_TEXTS]; /* the pieces as the user wrote them, for messages */
 };
@@ -35,6 +35,7 @@ struct translation {
 };
 
 #define METAL_VERSION_USUAL 320
+#define METAL_VERSION_TENSORS 410 /* of sources that use Metal 4's tensors */
 /* INVALID_ARGUMENT for an invalid version (as __METAL_VERSION__); 0 means the default. */
 smelt_status metal_version_check(const char *what, int version);
 

@@ -18,7 +18,12 @@ static bool is_metal_include(const struct tokens *tokens, const struct token *to
     if (end - at < 7 || memcmp(at, "include", 7) != 0) return false;
     for (at += 7; at < end && (*at == ' ' || *at == '\t'); at++) {
     }
-    return (end - at > 7 && memcmp(at, "<metal_", 7) == 0) || (end - at > 6 && memcmp(at, "<simd/", 6) == 0);
+    static const char *const names[] = {"<metal_", "<simd/", "<MetalPerformancePrimitives/", "<__exec/"};
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        size_t length = strlen(names[n]);
+        if ((size_t)(end - at) > length && memcmp(at, names[n], length) == 0) return true;
+    }
+    return false;
 }
 
 bool directives_are_plain(const struct tokens *tokens) {

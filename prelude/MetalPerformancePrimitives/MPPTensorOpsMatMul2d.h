@@ -1,0 +1,443 @@
+// <MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h>: products of matrices, of tiles of m × k and k × n elements.
+//
+// Every operand is a tensor in memory or a cooperative_tensor. What a tensor in memory does not have counts as 0 and is not
+// written. Sums of real numbers are made in float, in the order of k, and rounded once; those of whole numbers are exact
+// modulo 2 to the power of 32.
+#pragma once
+
+#include "MetalPerformancePrimitives/mpp_layout.h"
+#include "MetalPerformancePrimitives/mpp_types.h"
+
+namespace mpp {
+namespace tensor_ops {
+
+struct matmul2d_descriptor {
+  enum class mode { multiply, multiply_accumulate };
+  int m, n, k;
+  bool transpose_left, transpose_right, relaxed_precision;
+  mode matmul_mode;
+  // k: static_cast<int>(dynamic_extent), dynamic_length_v<int> or 0 stand for what the operands have.
+  constexpr matmul2d_descriptor(int m, int n, int k = (int)metal::dynamic_extent, bool transpose_left = false,
+                                bool transpose_right = false, bool relaxed_precision = false, mode matmul_mode = mode::multiply)
+      : m(m), n(n), k(k), transpose_left(transpose_left), transpose_right(transpose_right),
+        relaxed_precision(relaxed_precision), matmul_mode(matmul_mode) {}
+};
+
+namespace __tensor_ops_detail {
+
+template <class T> inline constexpr bool is_cooperative = false;
+template <class T, class E, class L> inline constexpr bool is_cooperative<metal::cooperative_tensor<T, E, L>> = true;
+template <class T> inline constexpr bool is_memory = metal::__tensor::traits<T>::tensor;
+
+// Numbers of a product: whole ones are summed as integers.
+template <class L, class R> using sum_t = metal::conditional_t<is_whole(kind_of<L>, kind_of<R>), int, float>;
+
+// a b + sum of 8 × 8 matrices. The products of 8 bytes each are exact in float.
+METAL_FUNC float multiply_add(float even, float odd, float right, float sum) {
+  return __smelt_simd_matrix_product(even, odd, right, sum);
+}
+METAL_FUNC int multiply_add(float even, float odd, float right, int sum) {
+  return (int)((uint)sum + (uint)(int)__smelt_simd_matrix_product(even, odd, right, 0));
+}
+
+// The element (x, y) of a tensor in memory, scaled.
+template <class T> METAL_FUNC float element(const T &memory, long x, long y) {
+  float value = (float)memory.__load(memory.__offset(metal::array<long, 2>{x, y}));
+  if constexpr (T::__scaled) value *= memory.__scale(x, y);
+  return value;
+}
+
+// The element in this row and column of a fragment of a cooperative tensor, for each lane its own. `Varying` are the bits
+// of the slot that differ between lanes; the lane's others are in `slot`.
+template <int Varying, class C> METAL_FUNC float fetch(const C &tensor, int fragment, uint row, uint column) {
+  constexpr int slots = C::layout::in_fragment;
+  uint lane = lane_of(row, column);
+  int slot = slot_at(row, column);
+  float value = 0;
+  _Pragma("clang loop unroll(full)") for (int s = 0; s < slots; s++) {
+    if ((s & ~Varying) != 0) continue;
+    int at = (slot & ~Varying & (slots - 1)) | s;
+    float other = metal::__simd::shuffle((float)tensor.__slots[fragment * slots + at], lane);
+    value = (slot & Varying) == s ? other : value;
+  }
+  return value;
+}
+
+} // namespace __tensor_ops_detail
+
+template <matmul2d_descriptor Descriptor, typename Scope, class... Args> class matmul2d {
+  template <class T> using __bare = metal::__value_t<T>;
+  template <class T> using __element = typename __bare<T>::value_type;
+  static_assert(Descriptor.m >= 1 && Descriptor.n >= 1, "matmul2d: m and n of the descriptor are at least 1");
+  static_assert(metal::is_execution_thread_v<Scope> || metal::is_execution_simdgroups_v<Scope>,
+                "matmul2d: the scope is execution_thread, execution_simdgroup or execution_simdgroups<N>");
+  static constexpr bool __alone = metal::is_execution_thread_v<Scope>;
+  static constexpr int __simdgroups = __alone ? 0 : (int)Scope::static_size;
+  static constexpr bool __known_k = Descriptor.k > 0 && Descriptor.k != dynamic_length_v<int>;
+  static constexpr int __m = Descriptor.m, __n = Descriptor.n, __k = __known_k ? Descriptor.k : 1;
+  static constexpr bool __adds = Descriptor.matmul_mode == matmul2d_descriptor::mode::multiply_accumulate;
+  using __result_tile = __tile<__m, __n, __simdgroups>;
+  using __left_tile = metal::conditional_t<Descriptor.transpose_left, __tile<__k, __m, __simdgroups>, __tile<__m, __k, __simdgroups>>;
+  using __right_tile = metal::conditional_t<Descriptor.transpose_right, __tile<__n, __k, __simdgroups>, __tile<__k, __n, __simdgroups>>;
+  template <class C> using __matrix = metal::dextents<C, 2>;
+  template <class C> using __vector = metal::dextents<C, 1>;
+
+public:
+  static constexpr matmul2d_descriptor descriptor = Descriptor;
+  using scope = Scope;
+
+  template <class L, class R, class E, class Coord = int, class... A>
+  using cooperative_tensor_left_input_t = metal::cooperative_tensor<L, __matrix<Coord>, __left<__left_tile, L, R>>;
+  template <class L, class R, class E, class Coord = int, class... A>
+  using cooperative_tensor_right_input_t = metal::cooperative_tensor<R, __matrix<Coord>, __right<__right_tile, L, R>>;
+  template <class L, class R, class E, class Coord = int, class... A>
+  using cooperative_tensor_destination_t =
+      metal::cooperative_tensor<E, __matrix<Coord>, __destination<__result_tile, __element<L>, __element<R>>>;
+  template <class L, class R, class E, class Coord = int, class... A>
+  using cooperative_tensor_row_reduction_destination_t =
+      metal::cooperative_tensor<E, __vector<Coord>, __row_results<__destination<__result_tile, __element<L>, __element<R>>>>;
+  template <class L, class R, class E, class Coord = int, class... A>
+  using cooperative_tensor_column_reduction_destination_t =
+      metal::cooperative_tensor<E, __vector<Coord>, __column_results<__destination<__result_tile, __element<L>, __element<R>>>>;
+
+  template <class L, class R, class E, class Coord = int, class... A> METAL_FUNC auto get_destination_cooperative_tensor() const {
+    __check_types<__element<L>, __element<R>, E>();
+    return cooperative_tensor_destination_t<L, R, E, Coord>();
+  }
+  template <class L, class R, class E, class Coord = int, class... A>
+  METAL_FUNC auto get_row_reduction_destination_cooperative_tensor() const {
+    __check_single("get_row_reduction_destination_cooperative_tensor");
+    return cooperative_tensor_row_reduction_destination_t<L, R, E, Coord>();
+  }
+  template <class L, class R, class E, class Coord = int, class... A>
+  METAL_FUNC auto get_column_reduction_destination_cooperative_tensor() const {
+    __check_single("get_column_reduction_destination_cooperative_tensor");
+    return cooperative_tensor_column_reduction_destination_t<L, R, E, Coord>();
+  }
+  template <class L, class R, class E, class Coord = int, class... A> METAL_FUNC auto get_left_input_cooperative_tensor() const {
+    __check_input<L, R, E>();
+    return cooperative_tensor_left_input_t<L, R, E, Coord>();
+  }
+  template <class L, class R, class E, class Coord = int, class... A> METAL_FUNC auto get_right_input_cooperative_tensor() const {
+    __check_input<L, R, E>();
+    return cooperative_tensor_right_input_t<L, R, E, Coord>();
+  }
+  // A copy of another operation's destination.
+  template <class L, class R, class E, class Coord = int, class... A, class T, class X, class S>
+  METAL_FUNC auto get_left_input_cooperative_tensor(const metal::cooperative_tensor<T, X, S> &source) const {
+    return __copy<cooperative_tensor_left_input_t<L, R, E, Coord>, L, R, E, L>(source);
+  }
+  template <class L, class R, class E, class Coord = int, class... A, class T, class X, class S>
+  METAL_FUNC auto get_right_input_cooperative_tensor(const metal::cooperative_tensor<T, X, S> &source) const {
+    return __copy<cooperative_tensor_right_input_t<L, R, E, Coord>, L, R, E, R>(source);
+  }
+  // Whether that copy may be had.
+  template <class L, class R, class E, class T, class X, class S>
+  METAL_FUNC bool is_compatible_as_left_input(const metal::cooperative_tensor<T, X, S> &) const {
+    return __compatible<__left_tile, S, T, L>();
+  }
+  template <class L, class R, class E, class T, class X, class S>
+  METAL_FUNC bool is_compatible_as_right_input(const metal::cooperative_tensor<T, X, S> &) const {
+    return __compatible<__right_tile, S, T, R>();
+  }
+
+  template <class L, class R, class D, class... A> METAL_FUNC void run(L &&left, R &&right, D &&destination) const {
+    using Left = __bare<L>;
+    using Right = __bare<R>;
+    using Result = __bare<D>;
+    __check_operand<Left>();
+    __check_operand<Right>();
+    __check_operand<Result>();
+    __check_types<__element<L>, __element<R>, __element<D>>();
+    if constexpr (__tensor_ops_detail::is_cooperative<Result>)
+      static_assert(__is_same(typename Result::layout, __destination<__result_tile, __element<L>, __element<R>>),
+                    "matmul2d::run: the cooperative destination was made for other input types or by another operation");
+    else
+      static_assert(!Result::__packed && !Result::__scaled, "matmul2d::run: the destination cannot be of a packed format");
+    if constexpr (__alone)
+      __run_alone(left, right, destination);
+    else
+      __run_together(left, right, destination);
+  }
+
+private:
+  template <class T> static constexpr void __check_operand() {
+    static_assert(__tensor_ops_detail::is_cooperative<T> || __tensor_ops_detail::is_memory<T>,
+                  "matmul2d::run: an operand is neither a tensor nor a cooperative_tensor");
+    if constexpr (__tensor_ops_detail::is_memory<T>)
+      static_assert(T::get_rank() == 2, "matmul2d::run: a tensor has 2 dimensions");
+  }
+  template <class L, class R, class E> static constexpr void __check_types() {
+    using namespace __tensor_ops_detail;
+    static_assert(is_product(kind_of<L>, kind_of<R>, kind_of<E>),
+                  "matmul2d: there is no product of these element types with this destination type");
+  }
+  static constexpr void __check_single(const char *) {
+    static_assert(__simdgroups == 1, "matmul2d: reductions and cooperative inputs require the scope execution_simdgroup");
+  }
+  template <class L, class R, class E> static constexpr void __check_input() {
+    static_assert(__simdgroups == 1 || __alone, "matmul2d: reductions and cooperative inputs require the scope execution_simdgroup");
+    static_assert(__known_k, "matmul2d: cooperative inputs require a static k in the descriptor");
+    __check_types<L, R, E>();
+  }
+
+  template <class Tile, class S, class T, class E> static constexpr bool __compatible() {
+    if constexpr (requires { typename S::tile; })
+      return __is_same(typename S::tile, Tile) && __is_same(T, E);
+    else
+      return false;
+  }
+  template <class Input, class L, class R, class E, class Own, class T, class X, class S>
+  METAL_FUNC Input __copy(const metal::cooperative_tensor<T, X, S> &source) const {
+    __check_input<L, R, E>();
+    constexpr bool compatible = __compatible<metal::conditional_t<__is_same(Input, cooperative_tensor_left_input_t<L, R, E>), __left_tile, __right_tile>, S, T, Own>();
+    Input input;
+    // Kernels ask is_compatible_as_left_input when they run: the branch not taken must compile.
+    if constexpr (compatible)
+      _Pragma("clang loop unroll(full)") for (int slot = 0; slot < S::capacity; slot++) input.__slots[slot] = source.__slots[slot];
+    return input;
+  }
+
+  // How many terms a sum has.
+  template <class L, class R> METAL_FUNC static long __terms(const L &left, const R &right) {
+    long k = __known_k ? __k : 0x7FFFFFFF;
+    if constexpr (__tensor_ops_detail::is_memory<L>) k = metal::min(k, (long)left.get_extent(Descriptor.transpose_left ? 1 : 0));
+    if constexpr (__tensor_ops_detail::is_memory<R>) k = metal::min(k, (long)right.get_extent(Descriptor.transpose_right ? 0 : 1));
+    return k;
+  }
+  template <class L> METAL_FUNC static long __rows(const L &left) {
+    if constexpr (__tensor_ops_detail::is_memory<L>)
+      return metal::min((long)__m, (long)left.get_extent(Descriptor.transpose_left ? 0 : 1));
+    else
+      return __m;
+  }
+  template <class R> METAL_FUNC static long __columns(const R &right) {
+    if constexpr (__tensor_ops_detail::is_memory<R>)
+      return metal::min((long)__n, (long)right.get_extent(Descriptor.transpose_right ? 1 : 0));
+    else
+      return __n;
+  }
+
+  // ---- One thread.
+
+  template <class L> METAL_FUNC static float __left_at(const L &left, int row, long k) {
+    int x = Descriptor.transpose_left ? row : (int)k, y = Descriptor.transpose_left ? (int)k : row;
+    if constexpr (__tensor_ops_detail::is_memory<L>)
+      return __tensor_ops_detail::element(left, x, y);
+    else
+      return (float)left.__slots[y * L::layout::columns + x];
+  }
+  template <class R> METAL_FUNC static float __right_at(const R &right, long k, int column) {
+    int x = Descriptor.transpose_right ? (int)k : column, y = Descriptor.transpose_right ? column : (int)k;
+    if constexpr (__tensor_ops_detail::is_memory<R>)
+      return __tensor_ops_detail::element(right, x, y);
+    else
+      return (float)right.__slots[y * R::layout::columns + x];
+  }
+  template <class L, class R, class D> METAL_FUNC static void __run_alone(const L &left, const R &right, D &destination) {
+    using Sum = __tensor_ops_detail::sum_t<__element<L>, __element<R>>;
+    long terms = __terms(left, right), rows = __rows(left), columns = __columns(right);
+    for (int row = 0; row < __m; row++)
+      for (int column = 0; column < __n; column++) {
+        Sum sum = __before<Sum>(destination, row * __n + column);
+        if (row < rows && column < columns)
+          for (long k = 0; k < terms; k++) sum += (Sum)__left_at(left, row, k) * (Sum)__right_at(right, k, column);
+        __write(destination, row * __n + column, sum);
+      }
+  }
+
+  // ---- Simdgroups.
+
+  // Whether the slot's element exists in memory.
+  template <class D> METAL_FUNC static bool __exists(const D &memory, int slot) {
+    return __result_tile::valid(slot) && __result_tile::column(slot) < (long)memory.get_extent(0) &&
+           __result_tile::row(slot) < (long)memory.get_extent(1);
+  }
+  template <class D> METAL_FUNC static long __at(const D &memory, int slot) {
+    return memory.__offset(metal::array<long, 2>{__result_tile::column(slot), __result_tile::row(slot)});
+  }
+  // What a sum starts with.
+  template <class Sum, class D> METAL_FUNC static Sum __before(const D &destination, int slot) {
+    if constexpr (!__adds)
+      return (Sum)0;
+    else if constexpr (__tensor_ops_detail::is_cooperative<D>)
+      return (Sum)destination.__slots[slot];
+    else
+      return __exists(destination, slot) ? (Sum)destination.__data[__at(destination, slot)] : (Sum)0;
+  }
+  template <class Sum, class D> METAL_FUNC static void __write(D &destination, int slot, Sum sum) {
+    if constexpr (__tensor_ops_detail::is_cooperative<D>)
+      destination.__slots[slot] = (__element<D>)sum;
+    else if (__exists(destination, slot))
+      destination.__data[__at(destination, slot)] = (__element<D>)sum;
+  }
+
+  // The lane's elements of matrices of 8 × 8: rows of the left one are those of the destination's fragment, and its columns,
+  // the terms of the sums, those with these two bits 1 0: 2 pair, 2 pair + 1 of each four.
+  struct __bounds {
+    long rows, columns, terms;
+  };
+  template <bool Checked, class L>
+  METAL_FUNC static float __left_element(const L &left, int i, int upper, int block, int pair, int odd, const __bounds &bounds) {
+    using namespace __tensor_ops_detail;
+    int row = __result_tile::first_row(i) + lane_row() + upper * 8, term = lane_column() + pair * 2 + odd;
+    if constexpr (is_cooperative<L>) {
+      using layout = typename L::layout;
+      if constexpr (Descriptor.transpose_left) {
+        float value = fetch<7>(left, block * layout::across + i * __result_tile::tall / 16, (uint)term, (uint)(i * __result_tile::tall + lane_row() + upper * 8) & 15);
+        return term + block * 16 < __k ? value : 0;
+      } else {
+        float value = (float)left.__slots[(i * layout::across + block) * layout::in_fragment + upper * 4 + pair * 2 + odd];
+        return __k % 16 == 0 || term + block * 16 < __k ? value : 0;
+      }
+    } else {
+      long k = (long)block * 16 + term;
+      bool inside = !Checked || (row < bounds.rows && k < bounds.terms);
+      return inside ? (Descriptor.transpose_left ? element(left, row, k) : element(left, k, row)) : 0;
+    }
+  }
+  // Its rows are the same terms, by lane bits 4 2 1; its columns those of the destination's fragment with bits 1 0 = side, odd.
+  template <bool Checked, class R>
+  METAL_FUNC static float __right_element(const R &right, int j, int side, int block, int pair, int odd, const __bounds &bounds) {
+    using namespace __tensor_ops_detail;
+    int lane = (int)__smelt_lane();
+    int term = (lane >> 1 & 8) | (lane & 4) | pair * 2 | (lane >> 1 & 1), inner = lane_column() + side * 2 + odd;
+    if constexpr (is_cooperative<R>) {
+      using layout = typename R::layout;
+      float value;
+      if constexpr (Descriptor.transpose_right && layout::tall == 16)
+        value = fetch<7>(right, j * layout::across + block, (uint)inner, (uint)term);
+      else if constexpr (Descriptor.transpose_right)
+        value = fetch<3>(right, j * layout::across + block, (uint)inner & 7, (uint)term);
+      else
+        value = fetch<7>(right, block * layout::across + j, (uint)term, (uint)inner);
+      return term + block * 16 < __k && j * 16 + inner < __n ? value : 0;
+    } else {
+      long k = (long)block * 16 + term;
+      int column = __result_tile::first_column(j) + inner;
+      bool inside = !Checked || (column < bounds.columns && k < bounds.terms);
+      return inside ? (Descriptor.transpose_right ? element(right, k, column) : element(right, column, k)) : 0;
+    }
+  }
+
+  // Adds the terms 16 block … 16 block + 15.
+  template <bool Checked, class Sum, class L, class R>
+  METAL_FUNC static void __add_terms(const L &left, const R &right, int block, const __bounds &bounds, Sum (&sums)[__result_tile::capacity]) {
+    constexpr int down = __result_tile::own_down, across = __result_tile::own_across, halves = __result_tile::tall / 8;
+    _Pragma("clang loop unroll(full)") for (int pair = 0; pair < 2; pair++) {
+      float a[down * halves * 2], b[across * 4];
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < down * halves * 2; at++)
+        a[at] = __left_element<Checked>(left, at / (2 * halves), at / 2 % halves, block, pair, at & 1, bounds);
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < across * 4; at++)
+        b[at] = __right_element<Checked>(right, at / 4, at / 2 & 1, block, pair, at & 1, bounds);
+      _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++) {
+        int fragment = slot / __result_tile::in_fragment, upper = slot % __result_tile::in_fragment >> 2;
+        int row = (fragment / across * halves + upper) * 2;
+        sums[slot] = __tensor_ops_detail::multiply_add(a[row], a[row + 1], b[fragment % across * 4 + (slot & 3)], sums[slot]);
+      }
+    }
+  }
+
+  template <class L, class R, class D> METAL_FUNC static void __run_together(const L &left, const R &right, D &destination) {
+    using Sum = __tensor_ops_detail::sum_t<__element<L>, __element<R>>;
+    constexpr bool in_registers = __tensor_ops_detail::is_cooperative<L> || __tensor_ops_detail::is_cooperative<R>;
+    static_assert(!in_registers || (__simdgroups == 1 && __known_k),
+                  "matmul2d::run: cooperative inputs require the scope execution_simdgroup and a static k");
+    Sum sums[__result_tile::capacity];
+    _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
+      sums[slot] = __before<Sum>(destination, slot);
+    __bounds bounds = {__rows(left), __columns(right), __terms(left, right)};
+    bool whole = bounds.rows >= __result_tile::down * __result_tile::tall && bounds.columns >= __result_tile::across * 16 &&
+                 __result_tile::down % __result_tile::groups_down == 0 && __result_tile::across % __result_tile::groups_across == 0;
+    if constexpr (in_registers) {
+      if (whole && bounds.terms % 16 == 0)
+        _Pragma("clang loop unroll(full)") for (int block = 0; block < __tensor_ops_detail::up(__k, 16); block++)
+          __add_terms<false>(left, right, block, bounds, sums);
+      else
+        _Pragma("clang loop unroll(full)") for (int block = 0; block < __tensor_ops_detail::up(__k, 16); block++)
+          __add_terms<true>(left, right, block, bounds, sums);
+    } else {
+      int blocks = (int)((bounds.terms + 15) / 16), whole_blocks = whole ? (int)(bounds.terms / 16) : 0, block = 0;
+      for (; block < whole_blocks; block++) __add_terms<false>(left, right, block, bounds, sums);
+      for (; block < blocks; block++) __add_terms<true>(left, right, block, bounds, sums);
+    }
+    _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
+      __write(destination, slot, sums[slot]);
+  }
+};
+
+// ---- Reductions of a destination's rows and columns.
+
+enum class reduction_operation { sum, max, min };
+
+template <typename T> struct reduction_operation_identity {
+  static constexpr T sum_identity = (T)0;
+  static constexpr T max_identity = metal::numeric_limits<T>::lowest();
+  static constexpr T min_identity = metal::numeric_limits<T>::max();
+};
+
+namespace __tensor_ops_detail {
+
+template <class T> METAL_FUNC T combine(reduction_operation operation, T a, T b) {
+  if (operation == reduction_operation::sum) return (T)(a + b);
+  bool second = operation == reduction_operation::max ? b > a : b < a;
+  // Of a number and a NaN, the number.
+  return second || a != a ? b : a;
+}
+
+// The value of every lane whose number differs in the bits of `Lanes` alone, combined.
+template <uint Lanes, class T> METAL_FUNC T combine_lanes(reduction_operation operation, T value) {
+  _Pragma("clang loop unroll(full)") for (uint bit = 1; bit < 32; bit *= 2)
+    if (Lanes & bit) value = combine(operation, value, metal::__simd::shuffle(value, __smelt_lane() ^ bit));
+  return value;
+}
+
+// `Lanes`: the lane bits that tell the elements of one result apart.
+template <uint Lanes, class S, class D, class T>
+METAL_FUNC void reduce(const S &source, D &destination, reduction_operation operation, T identity) {
+  using from = typename S::layout;
+  using to = typename D::layout;
+  _Pragma("clang loop unroll(full)") for (int result = 0; result < to::capacity; result++) {
+    T value = operation == reduction_operation::sum ? (T)0 : identity;
+    _Pragma("clang loop unroll(full)") for (int slot = 0; slot < from::capacity; slot++)
+      if (to::template slot_of<from>(slot) == result)
+        if (from::valid(slot)) value = combine(operation, value, source.__slots[slot]);
+    destination.__slots[result] = combine(operation, identity, combine_lanes<Lanes>(operation, value));
+  }
+}
+
+} // namespace __tensor_ops_detail
+
+template <class ElementType, class SrcExtents, class DstExtents, class SrcLayout, class DstLayout>
+METAL_FUNC void reduce_rows(metal::cooperative_tensor<ElementType, SrcExtents, SrcLayout> &source,
+                            metal::cooperative_tensor<ElementType, DstExtents, DstLayout> &destination,
+                            reduction_operation op = reduction_operation::sum,
+                            ElementType identity = reduction_operation_identity<ElementType>::sum_identity) {
+  static_assert(__is_same(DstLayout, __row_results<SrcLayout>),
+                "reduce_rows: the destination must come from get_row_reduction_destination_cooperative_tensor of the operation the source is of");
+  __tensor_ops_detail::reduce<9>(source, destination, op, identity);
+}
+
+template <class ElementType, class SrcExtents, class DstExtents, class SrcLayout, class DstLayout>
+METAL_FUNC void reduce_columns(metal::cooperative_tensor<ElementType, SrcExtents, SrcLayout> &source,
+                               metal::cooperative_tensor<ElementType, DstExtents, DstLayout> &destination,
+                               reduction_operation op = reduction_operation::sum,
+                               ElementType identity = reduction_operation_identity<ElementType>::sum_identity) {
+  static_assert(__is_same(DstLayout, __column_results<SrcLayout>),
+                "reduce_columns: the destination must come from get_column_reduction_destination_cooperative_tensor of the operation the source is of");
+  __tensor_ops_detail::reduce<22>(source, destination, op, identity);
+}
+
+template <class SrcElementType, class DstElementType, class SrcExtents, class DstExtents, class SrcLayout, class DstLayout>
+METAL_FUNC bool is_iterator_compatible(const metal::cooperative_tensor<SrcElementType, SrcExtents, SrcLayout> &,
+                                       const metal::cooperative_tensor<DstElementType, DstExtents, DstLayout> &) {
+  if constexpr (requires { typename DstLayout::source; })
+    return SrcLayout::rank == 2 && DstLayout::rank == 1 && __is_same(SrcElementType, DstElementType) &&
+           (__is_same(DstLayout, __row_results<typename DstLayout::source>) ? (int)SrcLayout::rows == (int)DstLayout::source::rows
+                                                                             : (int)SrcLayout::columns == (int)DstLayout::source::columns);
+  else
+    return false;
+}
+
+} // namespace tensor_ops
+} // namespace mpp

@@ -1,0 +1,4 @@
+// <MetalPerformancePrimitives/MetalPerformancePrimitives.h>: tensor operations.
+#pragma once
+
+#include "MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h"
