@@ -1,0 +1,415 @@
+/* Metal 4's tensors: products of every pair of element types against float64, a sum of K terms being wrong by
+ * at most (K + 4)·u·Σ|a·b| and half a unit of the result's type; what slots hold; reductions; formats, all
+ * codes of them. */
+#include "ml.h"
+
+#include <stdio.h>
+
+#define FILE_ .file = "tensor.metal"
+
+/* ---- Element types, by definition. */
+
+static double real_value(uint32_t code, int exponent_bits, int mantissa_bits, int bias) {
+    uint32_t mantissa = code & ((1u << mantissa_bits) - 1);
+    int exponent = (int)(code >> mantissa_bits & ((1u << exponent_bits) - 1));
+    double magnitude = exponent ? ldexp(1 + ldexp(mantissa, -mantissa_bits), exponent - bias)
+                                : ldexp(mantissa, 1 - bias - mantissa_bits);
+    return code >> (exponent_bits + mantissa_bits) & 1 ? -magnitude : magnitude;
+}
+
+static double int4b(uint32_t code) {
+    return code < 8 ? code : (double)code - 16;
+}
+static double int2b(uint32_t code) {
+    return code < 2 ? code : (double)code - 4;
+}
+static double itself(uint32_t code) {
+    return code;
+}
+static double fp4(uint32_t code) {
+    return real_value(code, 2, 1, 1);
+}
+static double e4m3(uint32_t code) {
+    return (code & 127) == 127 ? NAN : real_value(code, 4, 3, 7);
+}
+static double e5m2(uint32_t code) {
+    if ((code & 127) < 124) return real_value(code, 5, 2, 15);
+    return (code & 3) ? NAN : code >> 7 ? -INFINITY : INFINITY;
+}
+static double ue8m0(uint32_t code) {
+    return code == 255 ? NAN : ldexp(1, (int)code - 127);
+}
+
+static const struct format {
+    const char *name;
+    int bits;
+    double (*value)(uint32_t code);
+} formats[] = {{"int4b", 4, int4b}, {"uint4b", 4, itself}, {"int2b", 2, int2b}, {"uint2b", 2, itself},
+               {"fp4", 4, fp4},     {"e4m3", 8, e4m3},     {"e5m2", 8, e5m2},   {"ue8m0", 8, ue8m0}};
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static const struct plain {
+    const char *name;
+    smelt_dtype dtype;
+} plains[] = {{"half", SMELT_FLOAT16}, {"float", SMELT_FLOAT32}, {"bfloat", SMELT_BFLOAT16},
+              {"char", SMELT_INT8},    {"uchar", SMELT_UINT8},   {"int", SMELT_INT32}};
+
+static smelt_dtype dtype_of(const char *name) {
+    for (size_t i = 0; i < sizeof plains / sizeof *plains; i++)
+        if (strcmp(plains[i].name, name) == 0) return plains[i].dtype;
+    return SMELT_NO_DTYPE;
+}
+
+/* Code number `index` of those packed at `bytes`. */
+static uint32_t code_at(const uint8_t *bytes, int bits, int64_t index) {
+    int64_t bit = index * bits;
+    return bytes[bit / 8] >> bit % 8 & ((1u << bits) - 1);
+}
+
+/* Random elements, and their values. */
+static struct tensor *elements(const char *name, int64_t count, double **values) {
+    smelt_dtype dtype = dtype_of(name);
+    if (dtype != SMELT_NO_DTYPE) {
+        bool whole = dtype == SMELT_INT8 || dtype == SMELT_UINT8;
+        struct tensor *t =
+            whole ? uniform(dtype, count, dtype == SMELT_INT8 ? -128 : 0, dtype == SMELT_INT8 ? 128 : 256)
+                  : normal(dtype, count, 1);
+        *values = t->value;
+        return t;
+    }
+    const struct format *f = formats;
+    while (strcmp(f->name, name) != 0) f++;
+    struct tensor *t = uniform(SMELT_UINT8, (count * f->bits + 7) / 8, 0, 256);
+    uint8_t *bytes = t->data;
+    for (int64_t i = 0; f->bits == 8 && i < t->count; i++)
+        while (!isfinite(f->value(bytes[i]))) bytes[i] = (uint8_t)random_below(256);
+    changed(t);
+    *values = doubles(count);
+    for (int64_t i = 0; i < count; i++) (*values)[i] = f->value(code_at(bytes, f->bits, i));
+    return t;
+}
+
+/* ---- Products. */
+
+struct problem {
+    const char *entry, *left, *right, *out;
+    int m, n; /* the tile */
+    bool transposed_left, transposed_right, adds;
+    int simdgroups;
+};
+
+/* C = A B of M × K and K × N elements, on top of what is in `expected`. */
+static void multiply(const struct problem *p, const int size[3], const double *a, const double *b,
+                     double *expected, double *bound) {
+    int M = size[0], N = size[1], K = size[2];
+    bool whole = strcmp(p->out, "int") == 0;
+    for (int r = 0; r < M; r++)
+        for (int c = 0; c < N; c++) {
+            double sum = expected[r * N + c], absolute = fabs(sum);
+            for (int k = 0; k < K; k++) {
+                double term = a[p->transposed_left ? k * M + r : r * K + k] *
+                              b[p->transposed_right ? c * K + k : k * N + c];
+                sum += term, absolute += fabs(term);
+            }
+            expected[r * N + c] = sum;
+            bound[r * N + c] =
+                whole ? 0
+                      : (K + 4) * 0x1p-24 * absolute + fabs(sum) * roundoff(dtype_of(p->out)) * 1.01 + 1e-7;
+        }
+}
+
+static void run_product(const struct problem *p, int M, int N, int K) {
+    const int size[3] = {M, N, K};
+    double *a, *b, *expected = doubles(M * N), *bound = doubles(M * N);
+    struct tensor *left = elements(p->left, M * K, &a), *right = elements(p->right, K * N, &b);
+    struct tensor *out = p->adds ? normal(dtype_of(p->out), M * N, 1) : room(dtype_of(p->out), M * N);
+    if (p->adds && out->dtype == SMELT_INT32) out = uniform(SMELT_INT32, M * N, -1000000, 1000000);
+    if (p->adds) memcpy(expected, out->value, (size_t)(M * N) * sizeof *expected);
+    multiply(p, size, a, b, expected, bound);
+    struct launch l = {FILE_,
+                       .entry = p->entry,
+                       .in = {left, right},
+                       .bytes = {[3] = {size, sizeof size}},
+                       .groups = {(N + p->n - 1) / p->n, (M + p->m - 1) / p->m, 1},
+                       .threadgroup = {32 * p->simdgroups}};
+    *(p->adds ? &l.update[2] : &l.out[2]) = out;
+    launch(l);
+    check_bounds(p->entry, out, expected, bound);
+}
+
+static void products(void **s) {
+    (void)s;
+    static const struct problem problems[] = {
+        {"nn", "half", "half", "float", 32, 48, false, false, false, 1},
+        {"tn", "half", "float", "float", 16, 32, true, false, false, 2},
+        {"nt_adds", "float", "bfloat", "float", 64, 16, false, true, true, 4},
+        {"tt", "half", "half", "half", 48, 32, true, true, false, 3},
+        {"row", "half", "half", "float", 8, 32, false, false, false, 1},
+        {"odd", "float", "float", "float", 20, 24, false, true, false, 2},
+        {"wide", "half", "half", "float", 16, 96, false, false, true, 4}};
+    static const int sizes[][3] = {{1, 1, 1}, {64, 96, 32}, {70, 51, 37}, {16, 48, 15}, {33, 97, 80}};
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            run_product(&problems[p], sizes[i][0], sizes[i][1], sizes[i][2]);
+}
+
+/* Every row of the table of types. */
+static void types(void **s) {
+    (void)s;
+    static const char *const rows[] = {
+        "half half half",       "half char half",         "half uchar float T",    "char half float",
+        "uchar half half T",    "float half float",       "float char float T",    "uchar float float",
+        "char char int",        "uchar uchar int T",      "bfloat bfloat bfloat",  "bfloat bfloat float T",
+        "bfloat float float",   "float bfloat float T",   "bfloat char bfloat",    "uchar bfloat float T",
+        "bfloat half half",     "half bfloat bfloat T",   "half int4b half T",     "half uint4b float T",
+        "bfloat int4b float T", "bfloat uint4b bfloat T", "char int4b int T",      "uchar uint4b int T",
+        "half int2b float T",   "half uint2b half T",     "bfloat int2b bfloat T", "bfloat uint2b float T",
+        "char int2b int T",     "uchar uint2b int T",     "half fp4 float T",      "half e4m3 half T",
+        "half e5m2 float T",    "fp4 fp4 float T",        "e4m3 e4m3 float T",     "e5m2 e5m2 float T"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char left[16], right[16], out[16], t[4] = "", entry[64];
+        assert_true(sscanf(rows[i], "%15s %15s %15s %3s", left, right, out, t) >= 3);
+        snprintf(entry, sizeof entry, "types %s %s %s", left, right, out);
+        struct problem p = {entry, left, right, out, 16, 16, false, *t, *t, 1};
+        run_product(&p, 16, 32, 32);
+        run_product(&p, 21, 19, 24);
+    }
+}
+
+static void alone(void **s) {
+    (void)s;
+    struct problem p = {"alone", "half", "half", "float", 3, 5, false, false, false, 0};
+    const int size[3] = {7, 11, 9};
+    double *a, *b, *expected = doubles(77), *bound = doubles(77);
+    struct tensor *left = elements("half", 63, &a), *right = elements("half", 99, &b),
+                  *out = room(SMELT_FLOAT32, 77);
+    multiply(&p, size, a, b, expected, bound);
+    RUN(FILE_, .entry = "alone", .in = {left, right}, .out = {[2] = out},
+        .bytes = {[3] = {size, sizeof size}}, .grid = {3, 3}, .threadgroup = {3, 3});
+    check_bounds("alone", out, expected, bound);
+}
+
+static void scales(void **s) {
+    (void)s;
+    struct problem p = {"scaled", "e4m3", "e4m3", "float", 32, 32, false, true, false, 2};
+    const int size[3] = {40, 50, 160};
+    double *a, *b, *expected = doubles(40 * 50), *bound = doubles(40 * 50);
+    struct tensor *left = elements("e4m3", 40 * 160, &a), *right = elements("e4m3", 50 * 160, &b),
+                  *of_left = uniform(SMELT_UINT8, 40 * 5, 120, 134),
+                  *of_right = uniform(SMELT_UINT8, 50 * 5, 120, 134), *out = room(SMELT_FLOAT32, 40 * 50);
+    for (int i = 0; i < 40 * 160; i++) a[i] *= ue8m0(((uint8_t *)of_left->data)[i / 32]);
+    for (int i = 0; i < 50 * 160; i++) b[i] *= ue8m0(((uint8_t *)of_right->data)[i / 32]);
+    multiply(&p, size, a, b, expected, bound);
+    RUN(FILE_, .entry = "scaled", .in = {left, right, [4] = of_left, [5] = of_right}, .out = {[2] = out},
+        .bytes = {[3] = {size, sizeof size}}, .groups = {2, 2}, .threadgroup = {64});
+    check_bounds("scaled", out, expected, bound);
+}
+
+static void registers(void **s) {
+    (void)s;
+    static const struct {
+        struct problem p;
+        int k;
+    } cases[] = {{{"registers nn", "half", "half", "float", 16, 32, false, false, true, 1}, 16},
+                 {{"registers nt", "half", "half", "float", 16, 32, false, true, true, 1}, 32},
+                 {{"registers tn", "float", "float", "float", 32, 16, true, false, true, 1}, 16},
+                 {{"registers tt", "bfloat", "bfloat", "float", 16, 16, true, true, true, 1}, 24},
+                 {{"registers few", "float", "float", "float", 8, 24, false, true, true, 1}, 8}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct problem *p = &cases[i].p;
+        const int size[3] = {p->m, p->n, cases[i].k};
+        double *a, *b, *expected = doubles(p->m * p->n), *bound = doubles(p->m * p->n);
+        struct tensor *left = elements(p->left, p->m * cases[i].k, &a),
+                      *right = elements(p->right, p->n * cases[i].k, &b),
+                      *bias = normal(SMELT_FLOAT32, p->n, 1), *out = room(SMELT_FLOAT32, p->m * p->n);
+        for (int j = 0; j < p->m * p->n; j++) expected[j] = bias->value[j % p->n];
+        multiply(p, size, a, b, expected, bound);
+        RUN(FILE_, .entry = p->entry, .in = {left, right, [4] = bias}, .out = {[2] = out}, .groups = {1},
+            .threadgroup = {32});
+        check_bounds(p->entry, out, expected, bound);
+    }
+}
+
+/* ---- What slots hold. */
+
+/* The fragments of Apple's GPUs, which kernels rely on. */
+static void fragments(void **s) {
+    (void)s;
+    struct tensor *held = constant_of(SMELT_INT32, 32 * 16, -2);
+    RUN(FILE_, .entry = "slots 16 32 1", .update = {[2] = held}, .groups = {1}, .threadgroup = {32});
+    for (int lane = 0; lane < 32; lane++)
+        for (int slot = 0; slot < 16; slot++) {
+            int row = (lane >> 4 & 1) * 4 + (lane >> 1 & 3) + (slot >> 2 & 1) * 8,
+                column = (lane >> 3 & 1) * 8 + (lane & 1) * 4 + (slot & 3) + slot / 8 * 16;
+            assert_int_equal(((int32_t *)held->data)[lane * 16 + slot], row * 1000 + column);
+        }
+}
+
+/* Whatever the tile and the number of simdgroups. */
+static void every_element_once(void **s) {
+    (void)s;
+    static const int cases[][3] = {{16, 32, 1}, {64, 64, 4}, {16, 48, 2}, {8, 40, 1}, {50, 20, 3}};
+    for (int i = 0; i < 5; i++) {
+        int m = cases[i][0], n = cases[i][1], threads = 32 * cases[i][2], most = 64 * threads;
+        char entry[32];
+        snprintf(entry, sizeof entry, "slots %d %d %d", m, n, cases[i][2]);
+        struct tensor *held = constant_of(SMELT_INT32, most, -1);
+        RUN(FILE_, .entry = entry, .update = {[2] = held}, .groups = {1}, .threadgroup = {threads});
+        int *seen = scratch((size_t)(m * n) * sizeof *seen);
+        for (int slot = 0; slot < most; slot++) {
+            int32_t at = ((int32_t *)held->data)[slot];
+            if (at < 0) continue;
+            assert_true(at / 1000 < m && at % 1000 < n);
+            seen[at / 1000 * n + at % 1000]++;
+        }
+        for (int e = 0; e < m * n; e++) assert_int_equal(seen[e], 1);
+    }
+}
+
+/* ---- Reductions. */
+
+/* Softmax of rows, as kernel "rows"; row 1 of the left matrix may be all -inf, so that every score is. */
+static void softmax(const char *entry, const char *type, int m, int n, int d, bool masked, double low) {
+    double *a, *b, *v;
+    struct tensor *q = elements(type, m * d, &a), *k = elements(type, n * d, &b),
+                  *values = elements(type, n * d, &v), *out = room(SMELT_FLOAT32, m * d),
+                  *statistics = room(SMELT_FLOAT32, 2 * n + m);
+    if (masked) {
+        double *left = doubles(m * d), *right = doubles(n * d);
+        for (int i = 0; i < m * d; i++) left[i] = i / d == 1 ? -INFINITY : a[i];
+        for (int i = 0; i < n * d; i++) right[i] = fabs(b[i]) + 0.01;
+        q = rounded(dtype_of(type), m * d, left), k = rounded(dtype_of(type), n * d, right);
+        a = q->value, b = k->value;
+    }
+    double *score = doubles(m * n), *expected = doubles(m * d), *expected_statistics = doubles(2 * n + m);
+    for (int c = 0; c < n; c++) expected_statistics[n + c] = INFINITY;
+    for (int r = 0; r < m; r++) {
+        double top = low, sum = 0;
+        for (int c = 0; c < n; c++) {
+            for (int j = 0; j < d; j++) score[r * n + c] += a[r * d + j] * b[c * d + j];
+            expected_statistics[c] += score[r * n + c];
+            expected_statistics[n + c] = fmin(expected_statistics[n + c], score[r * n + c]);
+            top = fmax(top, score[r * n + c]);
+        }
+        expected_statistics[2 * n + r] = top;
+        for (int c = 0; c < n; c++) sum += exp(score[r * n + c] - top);
+        for (int j = 0; j < d; j++) {
+            for (int c = 0; c < n; c++) expected[r * d + j] += exp(score[r * n + c] - top) * v[c * d + j];
+            expected[r * d + j] /= sum;
+        }
+    }
+    float start = (float)low;
+    RUN(FILE_, .entry = entry, .in = {q, k, [4] = values}, .out = {[2] = out, [3] = statistics},
+        .bytes = {[5] = {&start, sizeof start}}, .groups = {1}, .threadgroup = {32});
+    check("statistics", statistics, expected_statistics, 1e-4, 1e-4);
+    check(entry, out, expected, 1e-4, 1e-4);
+}
+
+static void reductions(void **s) {
+    (void)s;
+    softmax("rows half", "half", 16, 32, 16, false, -INFINITY);
+    softmax("rows float", "float", 32, 24, 24, false, -INFINITY);
+    /* A row without any value: the identity comes back unchanged, and with -inf exp makes NaN of it. */
+    softmax("rows float", "float", 32, 24, 24, true, -INFINITY);
+    softmax("rows float", "float", 32, 24, 24, true, -(double)3.402823466e38);
+}
+
+/* ---- Formats. */
+
+static void decodes(void **s) {
+    (void)s;
+    for (int f = 0; f < FORMATS; f++) {
+        int in_byte = 8 / formats[f].bits, count = 256 * in_byte;
+        uint8_t codes[256];
+        double *expected = doubles(count);
+        for (int i = 0; i < 256; i++) codes[i] = (uint8_t)i;
+        for (int i = 0; i < count; i++) expected[i] = formats[f].value(code_at(codes, formats[f].bits, i));
+        char entry[32];
+        snprintf(entry, sizeof entry, "decode %s", formats[f].name);
+        struct tensor *out = room(SMELT_FLOAT32, count);
+        RUN(FILE_, .entry = entry, .in = {copy_of(SMELT_UINT8, 256, codes)}, .out = {[2] = out},
+            .grid = {count}, .threadgroup = {64});
+        check(entry, out, expected, 0, 0);
+    }
+}
+
+/* The finite code nearest to `value`, of two the even one; or, `down`, the nearest that is not larger in
+ * magnitude. */
+static uint32_t nearest(const struct format *f, double value, bool down) {
+    uint32_t best = 0;
+    double distance = INFINITY;
+    for (uint32_t code = 0; code < 1u << f->bits; code++) {
+        double v = f->value(code), off = fabs(v - value);
+        if (!isfinite(v) || signbit(v) != signbit(value) * (f->value(1u << (f->bits - 1)) <= 0)) continue;
+        if (down && fabs(v) > fabs(value)) continue;
+        if (off < distance || (off == distance && !(code & 1))) best = code, distance = off;
+    }
+    return best;
+}
+
+/* Every value of a format, what lies half-way between two, next to that, beyond all, and random ones. */
+static void encodes(void **s) {
+    (void)s;
+    for (int f = 0; f < 7; f++) {
+        const struct format *format = &formats[f];
+        bool whole = f < 4, is_signed = format->value(1u << (format->bits - 1)) <= 0;
+        enum { MOST = 2048 };
+        float values[MOST];
+        int count = 0;
+        for (uint32_t code = 0; code < 1u << format->bits; code++) {
+            float v = (float)format->value(code),
+                  next = (float)format->value(code + 1 < 1u << format->bits ? code + 1 : code);
+            if (!isfinite(v)) continue;
+            float middle = isfinite(next) ? (v + next) / 2 : v;
+            values[count++] = v, values[count++] = middle;
+            values[count++] = nextafterf(middle, INFINITY), values[count++] = nextafterf(middle, -INFINITY);
+        }
+        while (count % 4 || count < 1200)
+            values[count++] =
+                (float)(ldexp(random_unit() * 2 - (is_signed ? 1 : 0), (int)random_below(14) - 8));
+        double largest = 0;
+        for (uint32_t code = 0; code < 1u << format->bits; code++)
+            if (isfinite(format->value(code))) largest = fmax(largest, format->value(code));
+        values[0] = (float)largest * 1.5f, values[1] = INFINITY, values[2] = whole ? 0.5f : -0.0f,
+        values[3] = (float)largest;
+        int bytes = count * format->bits / 8;
+        struct tensor *in = copy_of(SMELT_FLOAT32, count, values), *out = room(SMELT_UINT8, bytes),
+                      *truncated = room(SMELT_UINT8, bytes);
+        char entry[32];
+        snprintf(entry, sizeof entry, "encode %s", format->name);
+        RUN(FILE_, .entry = entry, .in = {in}, .out = {[2] = out, [3] = truncated}, .grid = {count / 4},
+            .threadgroup = {32});
+        for (int i = 0; i < count; i++) {
+            double value = fmax(fmin((double)values[i], largest), is_signed ? -1e30 : 0);
+            if (whole)
+                value = fmax(value, format->value(1u << (format->bits - 1)) < 0
+                                        ? format->value(1u << (format->bits - 1))
+                                        : 0);
+            uint32_t got = code_at(out->data, format->bits, i), want = nearest(format, value, false);
+            if (whole) want = (uint32_t)(int)rint(value) & ((1u << format->bits) - 1);
+            if (got != want) FAIL_TEST("%s of %.9g is %u, expected %u", entry, (double)values[i], got, want);
+            if (fabs((double)values[i]) > largest) continue;
+            got = code_at(truncated->data, format->bits, i), want = nearest(format, value, true);
+            if (whole) want = (uint32_t)(int)trunc(value) & ((1u << format->bits) - 1);
+            if (got != want)
+                FAIL_TEST("%s toward zero of %.9g is %u, expected %u", entry, (double)values[i], got, want);
+        }
+    }
+}
+
+static void views(void **s) {
+    (void)s;
+    int32_t numbers[90];
+    for (int i = 0; i < 90; i++) numbers[i] = i;
+    struct tensor *out = constant_of(SMELT_INT32, 12, -1);
+    RUN(FILE_, .entry = "views", .in = {copy_of(SMELT_INT32, 90, numbers)}, .update = {[2] = out},
+        .grid = {1}, .threadgroup = {1});
+    /* The slice of a slice starts at (2, 1, 1): 2 + 7 + 30. */
+    static const int32_t expected[] = {4 + 21 + 60, 39 + 1 + 14 + 30, 2, 7, 0, 4 + 7 + 60, 1, 92, -1, -1, 39,
+                                       -5};
+    check_exact("views", out, expected);
+}
+
+ML_MAIN(ML_TEST(products), ML_TEST(types), ML_TEST(alone), ML_TEST(scales), ML_TEST(registers),
+        ML_TEST(fragments), ML_TEST(every_element_once), ML_TEST(reductions), ML_TEST(decodes),
+        ML_TEST(encodes), ML_TEST(views))
