@@ -107,7 +107,7 @@ static const struct option options[] = {
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", ADD(option_set_math),
      .words = "safe relaxed fast"},
     {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
-     ADD(option_set_metal_version), .words = "3.2 4.0 3.1"},
+     ADD(option_set_metal_version), .words = "3.2 4.0 4.1 3.1"},
     {"--verbose", NULL, "print errors in full, and the package's size", OPTION_FLAG,
      .offset = FIELD(verbose)},
     {"--body", NULL, NULL, CALL(refuse_body)},

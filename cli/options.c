@@ -29,7 +29,7 @@ static const struct option both[] = {
     {"--math", "safe|relaxed|fast", "floating point mode (default safe)", SET(option_set_math),
      .words = "safe relaxed fast"},
     {"--metal-version", "VERSION", "language version: 3.2 (default), 4.0, 3.1, …",
-     SET(option_set_metal_version), .words = "3.2 4.0 3.1"},
+     SET(option_set_metal_version), .words = "3.2 4.0 4.1 3.1"},
     {.name = "", .help = "\nBody form"},
     {"-i", "NAME=VALUE",
      "an input: FILE.npy, FILE.npy:DTYPE (its bytes as DTYPE),\n"

@@ -474,7 +474,7 @@ typedef struct smelt_kernel_desc {
     bool atomic_outputs; /* every output is `device atomic<T>*` */
     bool atomic_output[SMELT_MAX_ARGUMENTS]; /* or only these */
     smelt_math_mode math;
-    int metal_version; /* __METAL_VERSION__: 320 for Metal 3.2, the default; 400 for Metal 4.0; 310 … */
+    int metal_version; /* __METAL_VERSION__: 310 …; 0: 320 for Metal 3.2, 410 for sources with tensors */
     const char *include_paths[SMELT_MAX_INCLUDE_PATHS]; /* for #include in header and body, ended by NULL */
     const char *source_label; /* file name for messages about the body; default "<name>.body" */
     const char *header_label; /* file name for messages about the header; default "<name>.header" */

@@ -42,9 +42,8 @@ static bool parse(const char *line, size_t length, struct message *out) {
 
 /* clang may put its working folder in front of a name. */
 static bool is_ours(const char *file) {
-    const char *slash = strrchr(file, '/');
     if (strstr(file, "<at ")) return false;
-    return !*file || file[0] == '<' || (slash && slash[1] == '<');
+    return !*file || file[0] == '<' || strstr(file, "/<");
 }
 
 static const char *line_of(const char *text, int line, size_t *length) {
@@ -401,6 +400,8 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
                 waiting = false;
             } else if (error) {
                 pending = m;
+                pending.text = said(m.text, m.length);
+                pending.length -= (size_t)(pending.text - m.text);
                 waiting = true;
             } else if (waiting && !is_ours(m.file)) {
                 count += describe_once(t, &m, pending.text, pending.length, out);

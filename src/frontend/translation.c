@@ -180,14 +180,31 @@ static bool may_hide_directives(const char *text) {
     return false;
 }
 
-/* Words of sources that use Metal 4's tensors. */
+/* Words of sources that use Metal 4's tensors, and names of its headers: in includes, and in the line markers
+ * that the preprocessor makes of them. */
 static const char *const tensor_words[] = {
-    "mpp",      "tensor_ops",         "tensor_inline",      "tensor_handle",
-    "dextents", "cooperative_tensor", "packed_numeric_type"};
+    "mpp",      "tensor_ops",         "tensor_inline",       "tensor_handle",
+    "dextents", "cooperative_tensor", "packed_numeric_type", NULL};
+static const char *const tensor_headers[] = {"/metal_tensor\"",
+                                             "<metal_tensor>",
+                                             "/metal_packed_numeric\"",
+                                             "<metal_packed_numeric>",
+                                             "metal_cooperative_tensor",
+                                             "MetalPerformancePrimitives/",
+                                             NULL};
+
+static bool names_tensor_header(const struct tokens *tokens, const struct token *token) {
+    for (const char *const *h = tensor_headers; *h; h++)
+        if (memmem(tokens->text + token->start, token->length, *h, strlen(*h))) return true;
+    return false;
+}
 
 static bool uses_tensors(const struct tokens *tokens) {
-    for (size_t i = 0; i < sizeof tensor_words / sizeof *tensor_words; i++)
-        if (tokens_contain(tokens, tensor_words[i])) return true;
+    for (const char *const *w = tensor_words; *w; w++)
+        if (tokens_contain(tokens, *w)) return true;
+    for (uint32_t i = 0; i < tokens->count; i++)
+        if (tokens->items[i].kind == TOKEN_DIRECTIVE && names_tensor_header(tokens, &tokens->items[i]))
+            return true;
     return false;
 }
 

@@ -26,6 +26,7 @@ static const char *const types[] = {"texture1d",
                                     "imageblock",
                                     "command_buffer",
                                     "mesh_grid_properties",
+                                    "tensor",
                                     NULL};
 
 static const char *const attributes_of_others[] = {"texture", "sampler", "stage_in", "imageblock_data",
