@@ -3,8 +3,6 @@
 # Files of a folder that need each other, and why that stays.
 CYCLES = [
     ("src/array", "copy space", "a copy to another memory space is made of copies on the host, and the other way round"),
-    ("src/device/cpu", "fault gang interrupt scalar worker",
-     "a worker runs code, and what code runs into (a fault, an interrupt) takes the worker out of it"),
     ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("src/kernel", "function library", "a library gives functions, and a function keeps its library"),

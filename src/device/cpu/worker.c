@@ -1,46 +1,15 @@
 #include "device/cpu/worker.h"
 #include "abi/cpu_context.h"
-#include "device/cpu/gang.h"
-#include "device/cpu/interrupt.h"
-#include "device/cpu/scalar.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static _Thread_local struct worker *this_worker __attribute__((tls_model("initial-exec")));
-static pthread_key_t worker_key;
-static pthread_once_t worker_once = PTHREAD_ONCE_INIT;
 
-static void worker_destroy(void *pointer) {
-    struct worker *worker = pointer;
-    interruption_forget(worker);
-    scalar_state_free(worker->scalar);
-    gang_state_free(worker->gangs);
-    free(worker->threadgroup_memory);
-    free(worker);
-    this_worker = NULL;
-    fault_release_thread();
-}
-
-static void make_key(void) {
-    (void)pthread_key_create(&worker_key, worker_destroy);
-}
-
-smelt_status worker_of_this_thread(struct worker **out) {
-    if (!this_worker) {
-        pthread_once(&worker_once, make_key);
-        struct worker *worker = calloc(1, sizeof *worker);
-        if (!worker || pthread_setspecific(worker_key, worker) != 0) {
-            free(worker);
-            return fail_out_of_memory(sizeof *worker);
-        }
-        this_worker = worker;
-        fault_prepare_thread();
-        interruption_know(worker);
-    }
-    *out = this_worker;
-    return SMELT_OK;
+void worker_set_of_this_thread(struct worker *worker) {
+    this_worker = worker;
 }
 
 struct worker *worker_in_kernel(void) {

@@ -61,8 +61,9 @@ struct worker {
     struct interruption interruption;
 };
 
-/* The calling thread's worker, created at its first use. */
+/* The calling thread's worker, created at its first use (worker_thread.c, which alone sets it). */
 smelt_status worker_of_this_thread(struct worker **worker);
+void worker_set_of_this_thread(struct worker *worker);
 
 /* The worker whose kernel code the calling thread is running, or NULL. Safe in a signal handler. */
 struct worker *worker_in_kernel(void);
