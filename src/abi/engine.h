@@ -17,7 +17,11 @@ struct engine_traits {
     bool may_be_text; /* an object that is not an ELF file is text, ended by 0 */
 };
 
+extern const struct engine_traits engine_table[ENGINE_COUNT], engine_unknown;
+
 /* For a number that is not an engine's, nothing is true. */
-const struct engine_traits *engine_traits(uint32_t engine);
+static inline const struct engine_traits *engine_traits(uint32_t engine) {
+    return engine < ENGINE_COUNT ? &engine_table[engine] : &engine_unknown;
+}
 
 #endif

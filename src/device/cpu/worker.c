@@ -6,18 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static _Thread_local struct worker *this_worker __attribute__((tls_model("initial-exec")));
-
-void worker_set_of_this_thread(struct worker *worker) {
-    this_worker = worker;
-}
+_Thread_local struct worker *worker_this;
 
 struct worker *worker_in_kernel(void) {
-    return this_worker && this_worker->in_kernel ? this_worker : NULL;
+    return worker_this && worker_this->in_kernel ? worker_this : NULL;
 }
 
 NOT_COUNTED struct worker *worker_of_signal(void) {
-    return this_worker;
+    return worker_this;
 }
 
 static smelt_status prepare_memory(struct worker *worker, const struct cpu_launch *launch) {

@@ -61,9 +61,10 @@ struct worker {
     struct interruption interruption;
 };
 
-/* The calling thread's worker, created at its first use (worker_thread.c, which alone sets it). */
+/* The calling thread's worker, created at its first use. */
 smelt_status worker_of_this_thread(struct worker **worker);
-void worker_set_of_this_thread(struct worker *worker);
+/* NULL before the first use. Set by worker_thread.c alone. */
+extern _Thread_local struct worker *worker_this __attribute__((tls_model("initial-exec")));
 
 /* The worker whose kernel code the calling thread is running, or NULL. Safe in a signal handler. */
 struct worker *worker_in_kernel(void);

@@ -16,7 +16,7 @@ static void worker_destroy(void *pointer) {
     gang_state_free(worker->gangs);
     free(worker->threadgroup_memory);
     free(worker);
-    worker_set_of_this_thread(NULL);
+    worker_this = NULL;
     fault_release_thread();
 }
 
@@ -25,17 +25,17 @@ static void make_key(void) {
 }
 
 smelt_status worker_of_this_thread(struct worker **out) {
-    struct worker *worker = *out = worker_of_signal();
-    if (worker) return SMELT_OK;
-    pthread_once(&worker_once, make_key);
-    worker = calloc(1, sizeof *worker);
-    if (!worker || pthread_setspecific(worker_key, worker) != 0) {
-        free(worker);
-        return fail_out_of_memory(sizeof *worker);
+    if (!worker_this) {
+        pthread_once(&worker_once, make_key);
+        struct worker *worker = calloc(1, sizeof *worker);
+        if (!worker || pthread_setspecific(worker_key, worker) != 0) {
+            free(worker);
+            return fail_out_of_memory(sizeof *worker);
+        }
+        worker_this = worker;
+        fault_prepare_thread();
+        interruption_know(worker);
     }
-    worker_set_of_this_thread(worker);
-    fault_prepare_thread();
-    interruption_know(worker);
-    *out = worker;
+    *out = worker_this;
     return SMELT_OK;
 }
