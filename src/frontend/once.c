@@ -13,6 +13,7 @@
 /* Freed by the last of its users: the one who does the work, and those who wait for it. */
 struct once {
     struct hash key;
+    pthread_t owner; /* who does it */
     int users;
     bool left; /* by one who was interrupted: the first to see it goes on with it */
     bool done;
@@ -47,9 +48,12 @@ struct hash once_key(const char *kind, struct hash key) {
 
 /* ---- With the lock held. */
 
+/* By another thread: one that comes to its own work again, in a callback for a log line, does it twice. */
 static struct once *find(struct hash key) {
     for (struct once *work = works; work; work = work->next)
-        if (work->key.low == key.low && work->key.high == key.high) return work;
+        if (work->key.low == key.low && work->key.high == key.high &&
+            !pthread_equal(work->owner, pthread_self()))
+            return work;
     return NULL;
 }
 
@@ -64,7 +68,8 @@ static void remove_work(struct once *gone) {
 static struct once *add(struct hash key) {
     struct once *work = calloc(1, sizeof *work);
     if (!work) return NULL;
-    *work = (struct once){.key = key, .users = 1, .among_processes = -1, .next = works};
+    *work =
+        (struct once){.key = key, .owner = pthread_self(), .users = 1, .among_processes = -1, .next = works};
     works = work;
     return work;
 }
@@ -100,6 +105,7 @@ static smelt_status wait_for(struct once *work, struct once **mine, struct text 
     while (!work->done && !work->left && (status = interrupt_check()) == SMELT_OK) wait_a_while();
     if (status == SMELT_OK && work->left) {
         work->left = false;
+        work->owner = pthread_self();
         *mine = work;
         return SMELT_OK;
     }

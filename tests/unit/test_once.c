@@ -30,6 +30,19 @@ static void sleep_milliseconds(long milliseconds) {
     nanosleep(&time, NULL);
 }
 
+static char *take_cache_away(void) {
+    const char *setting = getenv("SMELT_CACHE_DIR");
+    char *before = string_copy(setting ? setting : "", setting ? strlen(setting) : 0);
+    assert_non_null(before);
+    setenv("SMELT_CACHE_DIR", "/proc/no/such/folder", 1);
+    return before;
+}
+
+static void give_cache_back(char *before) {
+    setenv("SMELT_CACHE_DIR", before, 1); /* empty: as if it were not set */
+    free(before);
+}
+
 /* ---- Threads. */
 
 struct crowd {
@@ -153,6 +166,21 @@ static void waiting_can_be_interrupted(void **state) {
     smelt_interrupt_release(interrupt);
 }
 
+static void a_thread_does_not_wait_for_itself(void **state) {
+    (void)state;
+    struct hash key = new_key();
+    struct once *outer, *inner;
+    struct text result = {0};
+    /* Without the wait for the lock of the outer one. */
+    char *before = take_cache_away();
+    assert_int_equal(once_begin(key, &outer, &result), SMELT_OK);
+    assert_int_equal(once_begin(key, &inner, &result), SMELT_OK);
+    assert_non_null(inner);
+    once_end(inner, SMELT_OK, NULL);
+    once_end(outer, SMELT_OK, NULL);
+    give_cache_back(before);
+}
+
 /* ---- Processes. */
 
 /* A child that has the lock of `key`. */
@@ -240,15 +268,12 @@ static void forks_keep_no_locks(void **state) {
 
 static void without_a_cache_there_are_no_locks(void **state) {
     (void)state;
-    const char *setting = getenv("SMELT_CACHE_DIR");
-    char before[4096];
     cache_lock lock = 7;
-    snprintf(before, sizeof before, "%s", setting ? setting : "");
-    setenv("SMELT_CACHE_DIR", "/proc/no/such/folder", 1);
+    char *before = take_cache_away();
     assert_int_equal(cache_lock_key(new_key(), 1000, &lock), SMELT_OK);
     assert_int_equal(lock, -1);
     cache_unlock(lock);
-    setenv("SMELT_CACHE_DIR", before, 1); /* empty: as if it were not set */
+    give_cache_back(before);
 }
 
 /* ---- Slots. */
@@ -372,6 +397,7 @@ int main(void) {
         cmocka_unit_test(a_failure_is_everybody_s),
         cmocka_unit_test(another_takes_over_from_one_that_was_interrupted),
         cmocka_unit_test(waiting_can_be_interrupted),
+        cmocka_unit_test(a_thread_does_not_wait_for_itself),
         cmocka_unit_test(the_dead_hold_no_locks),
         cmocka_unit_test(the_stopped_are_not_waited_for),
         cmocka_unit_test(a_wait_for_a_lock_is_interrupted),
