@@ -202,6 +202,26 @@ static pid_t start_holder(struct hash key) {
     return child;
 }
 
+static void *kill_soon(void *child) {
+    sleep_milliseconds(100);
+    kill(*(pid_t *)child, SIGKILL);
+    return NULL;
+}
+
+static void a_lock_is_waited_for(void **state) {
+    (void)state;
+    struct hash key = new_key();
+    cache_lock lock;
+    pthread_t killer;
+    pid_t child = start_holder(key);
+    assert_int_equal(pthread_create(&killer, NULL, kill_soon, &child), 0);
+    assert_int_equal(cache_lock_key(key, 1000, &lock), SMELT_OK);
+    assert_true(lock >= 0);
+    cache_unlock(lock);
+    pthread_join(killer, NULL);
+    waitpid(child, NULL, 0);
+}
+
 static void the_dead_hold_no_locks(void **state) {
     (void)state;
     struct hash key = new_key();
@@ -293,9 +313,9 @@ static void *use_slot(void *unused) {
     return NULL;
 }
 
-static void as_many_compilers_as_cpus(void **state) {
-    (void)state;
+static void count_running(void) {
     pthread_t threads[THREADS];
+    most = 0;
     for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, use_slot, NULL), 0);
     for (int i = 0; i < THREADS; i++) {
         void *failure;
@@ -303,6 +323,15 @@ static void as_many_compilers_as_cpus(void **state) {
         assert_null(failure);
     }
     assert_in_range(most, 1, compile_slots());
+}
+
+/* Among threads, with the locks among processes and without. */
+static void as_many_compilers_as_cpus(void **state) {
+    (void)state;
+    count_running();
+    char *before = take_cache_away();
+    count_running();
+    give_cache_back(before);
 }
 
 static void a_wait_for_a_slot_is_interrupted(void **state) {
@@ -398,6 +427,7 @@ int main(void) {
         cmocka_unit_test(another_takes_over_from_one_that_was_interrupted),
         cmocka_unit_test(waiting_can_be_interrupted),
         cmocka_unit_test(a_thread_does_not_wait_for_itself),
+        cmocka_unit_test(a_lock_is_waited_for),
         cmocka_unit_test(the_dead_hold_no_locks),
         cmocka_unit_test(the_stopped_are_not_waited_for),
         cmocka_unit_test(a_wait_for_a_lock_is_interrupted),
