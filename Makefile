@@ -60,7 +60,7 @@ deb: packages
 	@cd build-deb && rm -f smelt_*.deb && cpack > cpack.log 2>&1 || { cat cpack.log; exit 1; }
 	@ls build-deb/smelt_*.deb
 
-# The wheel that needs nothing installed: build-wheel/smelt-*.whl. cmake/manylinux.Containerfile builds it for older systems.
+# The wheel that needs nothing installed: build-wheel/smelt-*.whl. cmake/older_systems.Containerfile is for older glibc.
 wheel: packages
 	@python3 -B cmake/wheel.py build-wheel
 

@@ -51,9 +51,9 @@ def time_of_commit():
 
 
 def environment_with(tools):
-    """Nothing of the caller's that could change a byte."""
+    """Nothing of the caller's that could change a byte, except which compilers are used (CC, CXX)."""
     kept = {name: value for name, value in os.environ.items()
-            if name not in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "CC", "CXX", "PYTHONPATH") and not name.startswith("SKBUILD")}
+            if name not in ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "PYTHONPATH") and not name.startswith("SKBUILD")}
     return {**kept, "PATH": f"{tools}:{kept.get('PATH', '')}", "LC_ALL": "C.UTF-8", "TZ": "UTC",
             "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or time_of_commit()}
 

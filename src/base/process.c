@@ -1,6 +1,7 @@
 #include "base/process.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/older_glibc.h"
 #include "base/pipe_wait.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 #include "base/trace.h"
+#include "base/older_glibc.h"
 #include "base/file.h"
 #include "base/json.h"
 
