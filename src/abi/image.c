@@ -11,11 +11,12 @@ struct header {
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
-    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes;
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick;
     int32_t binding_count, site_count;
+    uint32_t padding;
 };
 
-static const char magic[8] = "smelt07";
+static const char magic[8] = "smelt08";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -47,6 +48,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .log_words = image->log_words,
                             .engine = image->engine,
                             .lanes = image->lanes,
+                            .quick = image->quick,
                             .binding_count = image->binding_count,
                             .site_count = image->site_count};
     memcpy(header.magic, magic, sizeof magic);
@@ -115,6 +117,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .log_words = header.log_words,
                         .engine = header.engine,
                         .lanes = header.lanes,
+                        .quick = header.quick != 0,
                         .object_size = header.object_size};
     out.bindings = copy_of(bytes, bindings);
     out.sites = copy_of(bytes + bindings, sites);

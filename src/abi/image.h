@@ -33,6 +33,14 @@ struct code_shape {
                                        (abi/cuda_parameters.h), 8 << n bytes of them; 0: behind an address */
 };
 
+/* Quick code gives the same bits as the best, is compiled sooner and runs more slowly (compiler/quick.c). It
+ * exists only of some kernels and engines: where there is none, every effort means the best. */
+enum compile_effort {
+    COMPILE_BEST,
+    COMPILE_QUICK_IF_LARGE, /* quick code if the best takes long to compile, judged by the kernel's size */
+    COMPILE_QUICK
+};
+
 /* ABSENT: the function constant that guards the argument is false. */
 enum binding_kind { BINDING_BUFFER = 1, BINDING_THREADGROUP = 2, BINDING_ATTRIBUTE = 3, BINDING_ABSENT = 4 };
 
@@ -76,9 +84,11 @@ struct image {
     uint32_t max_threads;         /* max_total_threads_per_threadgroup; 0: not given */
     uint32_t required_threads[3]; /* required_threads_per_threadgroup; 0: not given */
     bool has_barrier;
-    uint32_t log_words;   /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
-    uint32_t engine;      /* the engine of the code: the scalar engine's if the SIMD engine refused */
-    uint32_t lanes;       /* SIMD: threads of a gang, a multiple of 32 or a part of it */
+    bool quick;         /* quick code (enum compile_effort): it runs every group of a launch of its shape, and
+                           those cut off at the grid's edge, too, if the shape is masked */
+    uint32_t log_words; /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
+    uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
+    uint32_t lanes;     /* SIMD: threads of a gang, a multiple of 32 or a part of it */
     uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
     char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
     char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts

@@ -2,6 +2,7 @@
  * library. */
 #include "compiler/escape.h"
 #include "compiler/pipeline.h"
+#include "compiler/quick.h"
 
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Support.h>
@@ -124,6 +125,7 @@ static smelt_status run(struct unit *unit) {
     TRY(stage(unit, COMPILE_STAGE_OPTIMISE, optimise_all));
     if (output == COMPILE_IR || unit->stopped) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
+    if (quick_applies(unit)) quick_choose(unit);
     TRY(stage(unit, unit->target->stage, lower));
     if (unit->stopped) return print_module(unit);
     if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;

@@ -28,9 +28,11 @@ static void add_constants(struct hasher *hasher, const struct code_options *opti
 }
 
 /* Everything that determines the code of a bitcode. */
-static struct hash image_key(struct hash bitcode, const struct code_options *options, const char *cpu) {
+static struct hash image_key(struct hash bitcode, const struct code_options *options, const char *cpu,
+                             bool quick) {
     struct hasher *hasher = hasher_create();
     hasher_add_string(hasher, build_id);
+    if (quick) hasher_add_string(hasher, "quick");
     hasher_add(hasher, &bitcode, sizeof bitcode);
     hasher_add(hasher, &options->shape, sizeof options->shape);
     add_constants(hasher, options);
@@ -38,15 +40,19 @@ static struct hash image_key(struct hash bitcode, const struct code_options *opt
     return hasher_finish(hasher);
 }
 
-bool code_recall(struct hash bitcode, const struct code_options *options, const char *cpu,
-                 struct image *image) {
+static bool recall(struct hash key, struct image *image) {
     struct text stored = {0};
-    struct hash key = image_key(bitcode, options, cpu);
     if (!cache_read(key, "image", &stored)) return false;
     bool good = image_read(stored.data, stored.length, image) == SMELT_OK;
     if (!good) cache_remove(key, "image");
     text_free(&stored);
     return good;
+}
+
+bool code_recall(struct hash bitcode, const struct code_options *options, const char *cpu,
+                 struct image *image) {
+    if (recall(image_key(bitcode, options, cpu, false), image)) return true;
+    return options->effort != COMPILE_BEST && recall(image_key(bitcode, options, cpu, true), image);
 }
 
 static void keep(struct hash key, const struct image *image) {
@@ -68,7 +74,8 @@ static struct compile_request request_for(struct bytes bitcode, const struct cod
                                     .constants = options->constants,
                                     .private_limit = PRIVATE_LIMIT_BYTES,
                                     .shape = options->shape,
-                                    .output = output};
+                                    .output = output,
+                                    .effort = options->effort};
 }
 
 /* The error of a compile that ended with `status`, and nothing left in `result`. */
@@ -88,6 +95,9 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
     struct compiling compiling;
     TRY(compiler_open(&compiler));
     struct compile_request request = request_for(bitcode, options, cpu, output);
+    /* A thread of this process that compiles is not left to the background: a fork or an exit would meet it.
+     */
+    if (!compiler->in_process_of_its_own) request.effort = COMPILE_BEST;
     struct compile_slot slot;
     compiling_begin(&compiling, options->name);
     smelt_status status = compile_slot_take(&slot);
@@ -106,8 +116,9 @@ static smelt_status run_compiler(struct bytes bitcode, const struct code_options
 }
 
 /* The image of a compile that went well goes into the cache, and to the caller. */
-static void take_image(struct compile_result *result, struct hash key, struct image *image) {
-    keep(key, &result->image);
+static void take_image(struct compile_result *result, struct hash key, const struct code_options *options,
+                       const char *cpu, struct image *image) {
+    keep(image_key(key, options, cpu, result->image.quick), &result->image);
     *image = result->image;
     free(result->constants);
 }
@@ -116,7 +127,7 @@ smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_
                        const char *cpu, struct image *image) {
     struct compile_result result = {0};
     TRY(run_compiler(bitcode, options, cpu, COMPILE_OBJECT, &result));
-    take_image(&result, image_key(key, options, cpu), image);
+    take_image(&result, key, options, cpu, image);
     return SMELT_OK;
 }
 
@@ -130,14 +141,16 @@ smelt_status code_run_whole(const struct clang *clang, const struct clang_reques
 smelt_status code_take(struct compile_whole *whole, struct hash key, const struct code_options *options,
                        const char *cpu, struct image *image) {
     TRY(finish(whole->status, options, &whole->result));
-    take_image(&whole->result, image_key(key, options, cpu), image);
+    take_image(&whole->result, key, options, cpu, image);
     return SMELT_OK;
 }
 
 smelt_status code_begin(struct hash key, const struct code_options *options, const char *cpu,
                         struct once **mine, struct image *image) {
     struct text made = {0};
-    TRY(once_begin(once_key("code", image_key(key, options, cpu)), mine, &made));
+    /* Who must have the best does not wait for quick code. */
+    const char *kind = options->effort == COMPILE_BEST ? "code" : "quick code";
+    TRY(once_begin(once_key(kind, image_key(key, options, cpu, false)), mine, &made));
     smelt_status status = SMELT_OK;
     if (!*mine) {
         status = image_read(made.data, made.length, image);

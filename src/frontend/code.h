@@ -13,14 +13,15 @@ struct code_options {
     const char *name;                /* the kernel's name in messages */
     const smelt_constant *constants; /* ended by SMELT_NO_DTYPE; may be NULL */
     struct code_shape shape;
-    const char *target; /* the target: "sm_90a"; NULL: a CPU */
-    const char *after;  /* for code_show: the pass whose IR is stage `ir`; NULL: the last of all engines */
+    const char *target;         /* the target: "sm_90a"; NULL: a CPU */
+    enum compile_effort effort; /* of code_recall and code_make; zero: the best */
+    const char *after; /* for code_show: the pass whose IR is stage `ir`; NULL: the last of all engines */
 };
 
 /* `key` names the bitcode: the hash of its inputs, or its own. `cpu` in LLVM's terms; NULL: this machine's
  * own. */
 
-/* The code, if the cache has it. */
+/* The code, if the cache has it: the best, or else what the effort allows. */
 bool code_recall(struct hash key, const struct code_options *options, const char *cpu, struct image *image);
 
 /* Before the code is generated: *mine is NULL if it is in the cache meanwhile, or another thread has just
@@ -33,8 +34,8 @@ void code_end(struct once *mine, smelt_status status, const struct image *image)
 smelt_status code_make_once(struct bytes bitcode, struct hash key, const struct code_options *options,
                             const char *cpu, struct image *image, bool *ready);
 
-/* Generates it, and keeps it in the cache. COMPILE, LIMIT, NO_COMPILER, UNSUPPORTED; INVALID_ARGUMENT for a
- * function constant without a value; INTERNAL if this is not bitcode. */
+/* Generates it, and keeps it in the cache; image->quick says which it is. COMPILE, LIMIT, NO_COMPILER,
+ * UNSUPPORTED; INVALID_ARGUMENT for a function constant without a value; INTERNAL if this is not bitcode. */
 smelt_status code_make(struct bytes bitcode, struct hash key, const struct code_options *options,
                        const char *cpu, struct image *image);
 

@@ -21,7 +21,8 @@ static struct text write_request(bool full) {
         .constants = full ? constants : NULL,
         .private_limit = 65536,
         .shape = {.engine = ENGINE_SIMD, .size = {32, 2, 1}, .inlined = {[5] = 3}},
-        .output = COMPILE_IR};
+        .output = COMPILE_IR,
+        .effort = COMPILE_QUICK};
     struct text bytes = {0};
     compile_request_write(&request, &bytes);
     assert_false(bytes.failed);
@@ -41,6 +42,7 @@ static void requests_come_back(void **state) {
         assert_int_equal(request.shape.size[1], 2);
         assert_int_equal(request.shape.inlined[5], 3);
         assert_int_equal(request.output, COMPILE_IR);
+        assert_int_equal(request.effort, COMPILE_QUICK);
         if (full) {
             assert_string_equal(request.after, "sink");
             assert_string_equal(request.only, "sink,hold");

@@ -21,6 +21,7 @@ static const struct image example = {.bindings = bindings,
                                      .private_bytes = 72,
                                      .max_threads = 512,
                                      .has_barrier = true,
+                                     .quick = true,
                                      .engine = ENGINE_SIMD,
                                      .lanes = 128,
                                      .stack_bytes = UINT64_C(5) << 32,
@@ -38,6 +39,7 @@ static void assert_same(const struct image *a, const struct image *b) {
     assert_int_equal(a->private_bytes, b->private_bytes);
     assert_int_equal(a->max_threads, b->max_threads);
     assert_int_equal(a->has_barrier, b->has_barrier);
+    assert_int_equal(a->quick, b->quick);
     assert_int_equal(a->engine, b->engine);
     assert_int_equal(a->lanes, b->lanes);
     assert_int_equal(a->log_words, b->log_words);

@@ -1,0 +1,67 @@
+/* The choice between quick and best code.
+ *
+ * Best code of the SIMD engine takes long to compile because a gang's vector code is many times larger than
+ * the code of one thread. The scalar engine's code is not, comes from the same optimised IR, and gives the
+ * same bits, unless
+ *
+ *   arithmetic may be reassociated or approximated: then either code generator may do it in its own way;
+ *   threads meet in atomic operations whose order shows in the results: lanes of a gang come in another
+ *   order than threads that run one after another. */
+#include "compiler/quick.h"
+#include "compiler/engine.h"
+
+/* Instructions of one thread times the registers that a simdgroup's 32-bit value fills. Below it, the best
+ * code of kernels in tests/ml takes less than 0.2 seconds of a 3 GHz processor to compile, so that quick code
+ * would not pay. */
+#define LARGE 1000
+
+#define SIMDGROUP_VALUE_BITS (32 * 32)
+
+static bool is_ordered(LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMLoad:
+    case LLVMStore:
+        return LLVMGetOrdering(instruction) != LLVMAtomicOrderingNotAtomic;
+    case LLVMAtomicCmpXchg:
+        return true;
+    case LLVMAtomicRMW: {
+        LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(instruction));
+        return LLVMGetFirstUse(instruction) || kind != LLVMIntegerTypeKind;
+    }
+    default:
+        return false;
+    }
+}
+
+static bool is_inexact(LLVMValueRef instruction) {
+    return LLVMCanValueUseFastMathFlags(instruction) && LLVMGetFastMathFlags(instruction) != 0;
+}
+
+/* *count: the instructions of the module's functions. */
+static bool gives_same_bits(struct unit *unit, uint64_t *count) {
+    *count = 0;
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
+        FOR_EACH_BLOCK(block, f)
+        FOR_EACH_INSTRUCTION(instruction, block) {
+            if (is_ordered(instruction) || is_inexact(instruction)) return false;
+            ++*count;
+        }
+    }
+    return true;
+}
+
+bool quick_applies(struct unit *unit) {
+    const struct compile_request *request = unit->request;
+    uint64_t count;
+    if (request->effort == COMPILE_BEST || request->output != COMPILE_OBJECT || !unit->target->has_quick)
+        return false;
+    if (!gives_same_bits(unit, &count)) return false;
+    uint64_t registers = SIMDGROUP_VALUE_BITS / (uint64_t)simd_vector_bits(request->cpu, request->features);
+    return request->effort == COMPILE_QUICK || count * registers >= LARGE;
+}
+
+void quick_choose(struct unit *unit) {
+    unit->engine = unit->target->quick;
+    unit->target = engine_target(unit->engine);
+    unit->result->image.quick = true;
+}

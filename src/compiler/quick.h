@@ -1,0 +1,14 @@
+/* Quick code: of kernels whose best code takes long to compile. */
+#ifndef SMELT_COMPILER_QUICK_H
+#define SMELT_COMPILER_QUICK_H
+
+#include "compiler/pass.h"
+
+/* Whether the request, for IR that is optimised and not lowered yet, gets quick code: the effort allows it,
+ * the engine has some, the IR is large enough, and both codes give the same bits. Depends on nothing else. */
+bool quick_applies(struct unit *unit);
+
+/* From here on the unit is one of the engine of quick code; the result says so. */
+void quick_choose(struct unit *unit);
+
+#endif
