@@ -1,4 +1,5 @@
 #include "base/process.h"
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/older_glibc.h"
@@ -205,7 +206,9 @@ static smelt_status run_child(const struct process_request *request, const char 
     int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     limit_child(child, request);
     double deadline = request->seconds > 0 ? clock_seconds() + PROCESS_PATIENCE * request->seconds : 0;
+    background_pause();
     bool ended = await_end(child, pidfd, deadline, &result->pipe);
+    background_resume();
     smelt_status status = ended ? SMELT_OK : interrupt_check();
     result->timed_out = !ended && !result->pipe && status == SMELT_OK;
     if (!ended) {

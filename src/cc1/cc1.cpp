@@ -25,6 +25,8 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/Process.h>
 #include <llvm/Support/VirtualFileSystem.h>
+#include <csignal>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 using namespace clang;
@@ -183,6 +185,8 @@ int translate_and_compile(ArrayRef<const char *> arguments, const char *program,
 } // namespace
 
 int main(int count, const char **arguments) {
+    // Nobody wants the result of a host that is gone.
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     noteBottomOfStack();
     cc1_tune_memory();
     if (count == 2 && StringRef(arguments[1]) == "--version") {

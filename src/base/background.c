@@ -1,0 +1,194 @@
+#include "base/background.h"
+#include "base/clock.h"
+#include "base/interrupt.h"
+#include "base/text.h"
+#include "base/thread.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How long a process that exits waits for the thread: it looks at its interrupt every few milliseconds. */
+#define EXIT_SECONDS 0.5
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below, and the jobs' states */
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static struct background_job *first, *running;
+static bool thread_runs, ending;
+static unsigned forks;             /* between the first process and this one */
+static smelt_interrupt *interrupt; /* of the thread's calls */
+
+/* Held by the thread except where a fork may happen, and by one who forks. */
+static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local bool is_thread __attribute__((tls_model("initial-exec")));
+
+void background_pause(void) {
+    if (is_thread) pthread_mutex_unlock(&forking);
+}
+
+void background_resume(void) {
+    if (is_thread) pthread_mutex_lock(&forking);
+}
+
+/* ---- One job, with the lock held. */
+
+static void set_state(struct background_job *job, enum background_state state) {
+    job->state = state;
+    job->process = forks;
+}
+
+/* What threads of an earlier process were at is idle in this one, which lacks them. */
+static enum background_state state_of(const struct background_job *job) {
+    return job->state == BACKGROUND_ENDED || job->process == forks ? job->state : BACKGROUND_IDLE;
+}
+
+/* On the calling thread. Gives the lock up meanwhile. */
+static smelt_status run_job(struct background_job *job) {
+    set_state(job, BACKGROUND_RUNNING);
+    pthread_mutex_unlock(&lock);
+    smelt_status status = job->run(job);
+    pthread_mutex_lock(&lock);
+    set_state(job, status == SMELT_ERROR_INTERRUPTED ? BACKGROUND_IDLE : BACKGROUND_ENDED);
+    job->status = status;
+    if (status != SMELT_OK && status != SMELT_ERROR_INTERRUPTED)
+        job->message = string_copy(smelt_error(), strlen(smelt_error()));
+    pthread_cond_broadcast(&changed);
+    return status;
+}
+
+/* Gives the lock up meanwhile. What the job held may end, and the job with it. */
+static void forget(struct background_job *job) {
+    void (*let_go)(struct background_job *) = job->let_go;
+    pthread_mutex_unlock(&lock);
+    let_go(job);
+    pthread_mutex_lock(&lock);
+}
+
+/* ---- The thread. */
+
+static void *work(void *unused) {
+    (void)unused;
+    is_thread = true;
+    background_resume();
+    (void)interrupt_begin_call(interrupt);
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        while (!first || ending) {
+            background_pause();
+            pthread_cond_wait(&changed, &lock);
+            pthread_mutex_unlock(&lock);
+            background_resume();
+            pthread_mutex_lock(&lock);
+        }
+        running = first;
+        first = running->next;
+        (void)run_job(running);
+        struct background_job *job = running;
+        running = NULL;
+        forget(job);
+    }
+    return NULL;
+}
+
+/* ---- Fork and exit. */
+
+static void before_fork(void) {
+    if (!is_thread) pthread_mutex_lock(&forking);
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void) {
+    pthread_mutex_unlock(&lock);
+    if (!is_thread) pthread_mutex_unlock(&forking);
+}
+
+static void after_fork_in_child(void) {
+    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&forking, NULL);
+    pthread_cond_init(&changed, NULL);
+    first = running = NULL;
+    forks++;
+    thread_runs = ending = is_thread = false;
+    smelt_interrupt_clear(interrupt);
+}
+
+static void stop_at_exit(void) {
+    struct timespec until = clock_after(CLOCK_REALTIME, EXIT_SECONDS);
+    int error = 0;
+    if (is_thread) return;
+    pthread_mutex_lock(&lock);
+    ending = true;
+    smelt_interrupt_raise(interrupt);
+    while (running && error == 0) error = pthread_cond_timedwait(&changed, &lock, &until);
+    pthread_mutex_unlock(&lock);
+}
+
+static void prepare_process(void) {
+    (void)pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    (void)atexit(stop_at_exit);
+    (void)smelt_interrupt_create(&interrupt);
+}
+
+/* With the lock held. The host's signals are not for the thread. */
+static bool have_thread(void) {
+    pthread_t thread;
+    sigset_t all, before;
+    if (thread_runs || ending || !interrupt) return thread_runs && !ending;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    thread_runs = thread_start(&thread, work, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (thread_runs) pthread_detach(thread);
+    return thread_runs;
+}
+
+/* ---- Callers. */
+
+void background_start(struct background_job *job) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, prepare_process);
+    pthread_mutex_lock(&lock);
+    if (state_of(job) == BACKGROUND_IDLE && have_thread()) {
+        struct background_job **last = &first;
+        while (*last) last = &(*last)->next;
+        job->hold(job);
+        set_state(job, BACKGROUND_QUEUED);
+        job->next = NULL;
+        *last = job;
+        pthread_cond_broadcast(&changed);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void take_out(struct background_job *job) {
+    struct background_job **at = &first;
+    while (*at != job) at = &(*at)->next;
+    *at = job->next;
+}
+
+/* With the lock held: until the job changes, or the caller's interrupt is raised. */
+static smelt_status wait_for_change(void) {
+    struct timespec until = clock_after(CLOCK_REALTIME, interrupt_of_call() ? INTERRUPT_LOOK_SECONDS : 1);
+    (void)pthread_cond_timedwait(&changed, &lock, &until);
+    return interrupt_check();
+}
+
+/* Runs a job that is queued or idle. */
+static smelt_status run_now(struct background_job *job) {
+    bool queued = state_of(job) == BACKGROUND_QUEUED;
+    if (queued) take_out(job);
+    smelt_status status = run_job(job);
+    if (queued) forget(job);
+    return state_of(job) == BACKGROUND_ENDED ? SMELT_OK : status;
+}
+
+smelt_status background_wait(struct background_job *job) {
+    smelt_status status = SMELT_OK;
+    pthread_mutex_lock(&lock);
+    while (state_of(job) != BACKGROUND_ENDED && status == SMELT_OK)
+        status = state_of(job) == BACKGROUND_RUNNING ? wait_for_change() : run_now(job);
+    if (status == SMELT_OK && job->status != SMELT_OK)
+        status = fail(job->status, "%s", job->message ? job->message : "");
+    pthread_mutex_unlock(&lock);
+    return status;
+}

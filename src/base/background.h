@@ -1,0 +1,46 @@
+/* Work that no caller waits for: one thread of the process, started at the first job, runs jobs one after
+ * another.
+ *
+ * Exit. A process that exits interrupts the running job (its call's interrupt is raised), drops the others,
+ * and waits a moment for the thread to notice.
+ * Fork. A fork of the host waits until the thread is at a place where it holds nothing: asleep, or in
+ * background_pause. The child has no such thread; jobs that were queued or running
+ * are idle there. */
+#ifndef SMELT_BASE_BACKGROUND_H
+#define SMELT_BASE_BACKGROUND_H
+
+#include "base/error.h"
+
+enum background_state {
+    BACKGROUND_IDLE,    /* not queued: new, dropped, or interrupted */
+    BACKGROUND_QUEUED,  /* for the thread */
+    BACKGROUND_RUNNING, /* on the thread, or on that of a caller who waits */
+    BACKGROUND_ENDED
+};
+
+/* Zero-initialised except for its functions. Lives in what `hold` keeps. */
+struct background_job {
+    smelt_status (*run)(struct background_job *job);
+    /* Keep, and give up, what the job needs: called when it is queued, and when it no longer is. */
+    void (*hold)(struct background_job *job);
+    void (*let_go)(struct background_job *job);
+    struct background_job *next;
+    enum background_state state; /* this and the next: of background.c alone */
+    unsigned process;            /* the forks before the process that set the state */
+    smelt_status status;         /* where it has ended … */
+    char *message;               /* … and failed; the owner frees it */
+};
+
+/* Queues the job if it is idle; it stays idle if no thread can be started. */
+void background_start(struct background_job *job);
+
+/* Waits for the end of the job and returns its result with its message; runs it on the calling thread if it
+ * has not begun. INTERRUPTED: the caller was; the job is not. */
+smelt_status background_wait(struct background_job *job);
+
+/* Around a wait for something outside the process, during which the calling thread holds no lock: a fork may
+ * happen then. Do nothing on other threads than this one. */
+void background_pause(void);
+void background_resume(void);
+
+#endif
