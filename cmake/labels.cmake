@@ -8,7 +8,7 @@ set(SMELT_LABEL_fuzz "^(long_)?(fuzz|csmith)_?")
 set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|demo|prelude_library|gpu_ptx|gpu_suite.*|ptx_(matrix|simdgroup))$"
   "^library_(integer|operators|matrix|relational|conversions|pack|packed|own_functions)$"
   "^env_(bench_.*|build|cache_.*|codes|compiler_.*|hostile_files|install|run_cuda|show_.*|trace)$"
-  "^unit_(codegen|cuda_launch_package|cuda_memory|engine|gpu_package|graph_.*|interrupt.*|isolation|kernel_log|process|program)$"
+  "^unit_(codegen|cuda_launch_package|cuda_memory|engine|gpu_package|graph_.*|interrupt.*|isolation|kernel_log|process|program|tiers)$"
   "^kernel_(avx2|sse2|package)_" "^seeds_grid_sample$"
   "^kernel_(atomic_operations|attributes_(narrow|wide)|lanes_(known_bits|positions)|mlx_offsets|type_(packed_matrix|vectors))$"
   "^kernel_simd_(many_loops|shuffles|vectors)$"

@@ -342,10 +342,11 @@ typedef struct smelt_run_info {
     double seconds;                /* the launch alone, on the wall clock */
     double compile_seconds;        /* 0 if the kernel was in memory */
     bool cache_hit;                /* no compiler ran: the code came from the disk cache, or a package */
-    uint64_t threadgroup_bytes;    /* threadgroup memory of one group */
-    uint64_t private_bytes;        /* private arrays of one thread */
-    uint64_t log_lines;            /* logged by the kernel and passed to the receiver */
-    uint64_t dropped_log_lines;    /* beyond SMELT_MAX_LOG_LINES */
+    bool quick;                 /* quick code ran, since the best was not compiled yet: smelt_kernel_wait */
+    uint64_t threadgroup_bytes; /* threadgroup memory of one group */
+    uint64_t private_bytes;     /* private arrays of one thread */
+    uint64_t log_lines;         /* logged by the kernel and passed to the receiver */
+    uint64_t dropped_log_lines; /* beyond SMELT_MAX_LOG_LINES */
     uint64_t reserved[8];
 } smelt_run_info;
 
@@ -540,12 +541,25 @@ typedef struct smelt_run_desc {
 SMELT_API smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc,
                                         smelt_array **outputs);
 
+/* Quick code. The best code of a large kernel may take seconds to compile. On a CPU, smelt_kernel_run and
+ * smelt_function_run then use code that gives the same bits, is compiled sooner and runs more slowly. The
+ * best is compiled in the background; launches run it once it is there, and one that is running goes on with
+ * it. Kernels without such code wait for the best: those with atomic operations whose order matters, and with
+ * math modes other than safe, for example. So do launches with a time-out of less than 30 seconds,
+ * smelt_kernel_prepare, and packages. A process that exits does not wait for compiles in the background; a
+ * forked child starts its own.
+ *
+ * Waits for the best code of all launches of the kernel so far. An error is that of the first compile that
+ * failed (COMPILE, LIMIT, TIMEOUT …): launches go on with quick code. INTERRUPTED: `interrupt` (may be NULL)
+ * was raised; the compiles go on. */
+SMELT_API smelt_status smelt_kernel_wait(smelt_kernel *kernel, smelt_interrupt *interrupt);
+
 /* A launch that is checked and compiled once and run many times, without repeated checks. It keeps its
  * kernel, inputs and `into`. Several threads may run it at the same time if it allocates its outputs. */
 typedef struct smelt_launch smelt_launch;
 
 /* Prepares what smelt_kernel_run would run with `desc` (`info` and `target` are ignored), with its errors,
- * and compiles missing code; runs nothing. */
+ * and compiles missing code, the best; runs nothing. */
 SMELT_API smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *desc,
                                             smelt_launch **launch);
 SMELT_API smelt_launch *smelt_launch_retain(smelt_launch *launch);
@@ -674,6 +688,9 @@ typedef struct smelt_dispatch_desc {
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: host arrays before the
  * call returns. If all of them are on the GPU, the launch is enqueued, as by smelt_kernel_run. */
 SMELT_API smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc);
+
+/* As smelt_kernel_wait. */
+SMELT_API smelt_status smelt_function_wait(smelt_function *function, smelt_interrupt *interrupt);
 
 /* A parameter of a function, bound by the caller. */
 typedef struct smelt_parameter {

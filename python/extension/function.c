@@ -548,7 +548,24 @@ static PyGetSetDef getters[] = {
     {0}};
 static PyMemberDef members[] = {
     {"name", T_OBJECT_EX, offsetof(struct function, name), READONLY, "Its host name."}, {0}};
+static smelt_status wait_for_best(void *context, smelt_interrupt *interrupt) {
+    return smelt_function_wait(context, interrupt);
+}
+
+static PyObject *function_wait(PyObject *self, PyObject *unused) {
+    struct function *function = (struct function *)self;
+    bool raised;
+    (void)unused;
+    smelt_status status = call_watched(wait_for_best, function->handle, false, &raised);
+    if (raised) return NULL;
+    if (status == SMELT_OK) Py_RETURN_NONE;
+    raise_status(status);
+    return errors_locate(function->origin);
+}
+
 static PyMethodDef methods[] = {
+    {"wait", function_wait, METH_NOARGS,
+     "wait($self)\n--\n\nWaits for the best code of all launches so far, as Kernel.wait."},
     {"show", (PyCFunction)(void (*)(void))show, METH_VARARGS | METH_KEYWORDS,
      "show($self, stage='asm', device=None, threads=None, group_size=None)\n--\n\nThe "
      "text of one stage: 'source', 'rewritten', "

@@ -317,14 +317,15 @@ end:
 PyObject *info_dictionary(const smelt_run_info *i, bool timed) {
     PyObject *seconds = timed ? PyFloat_FromDouble(i->seconds) : (Py_INCREF(Py_None), Py_None);
     if (!seconds) return NULL;
-    return Py_BuildValue(
-        "{s:s,s:(KKK),s:(III),s:(KKK),s:N,s:d,s:O,s:K,s:K}", "device", i->device, "grid",
-        (unsigned long long)i->threads[0], (unsigned long long)i->threads[1],
-        (unsigned long long)i->threads[2], "threadgroup", i->threads_per_group[0], i->threads_per_group[1],
-        i->threads_per_group[2], "groups", (unsigned long long)i->groups[0], (unsigned long long)i->groups[1],
-        (unsigned long long)i->groups[2], "seconds", seconds, "compile_seconds", i->compile_seconds,
-        "cache_hit", i->cache_hit ? Py_True : Py_False, "threadgroup_bytes",
-        (unsigned long long)i->threadgroup_bytes, "private_bytes", (unsigned long long)i->private_bytes);
+    return Py_BuildValue("{s:s,s:(KKK),s:(III),s:(KKK),s:N,s:d,s:O,s:K,s:K,s:O}", "device", i->device, "grid",
+                         (unsigned long long)i->threads[0], (unsigned long long)i->threads[1],
+                         (unsigned long long)i->threads[2], "threadgroup", i->threads_per_group[0],
+                         i->threads_per_group[1], i->threads_per_group[2], "groups",
+                         (unsigned long long)i->groups[0], (unsigned long long)i->groups[1],
+                         (unsigned long long)i->groups[2], "seconds", seconds, "compile_seconds",
+                         i->compile_seconds, "cache_hit", i->cache_hit ? Py_True : Py_False,
+                         "threadgroup_bytes", (unsigned long long)i->threadgroup_bytes, "private_bytes",
+                         (unsigned long long)i->private_bytes, "quick", i->quick ? Py_True : Py_False);
 }
 
 static PyObject *get_last(PyObject *self, void *closure) {
@@ -365,7 +366,30 @@ static PyMemberDef members[] = {
      READONLY, "__METAL_VERSION__; 0: the default."},
     {0}};
 
+static smelt_status wait_for_best(void *context, smelt_interrupt *interrupt) {
+    return smelt_kernel_wait(context, interrupt);
+}
+
+static PyObject *kernel_wait(PyObject *self, PyObject *unused) {
+    const struct kernel *kernel = (const struct kernel *)self;
+    (void)unused;
+    for (int i = 0; i < 2; i++) {
+        bool raised = false;
+        if (!kernel->handles[i]) continue;
+        smelt_status status = call_watched(wait_for_best, kernel->handles[i], false, &raised);
+        if (raised) return NULL;
+        if (status != SMELT_OK) {
+            raise_status(status);
+            return errors_locate_of(self);
+        }
+    }
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"wait", kernel_wait, METH_NOARGS,
+     "wait($self)\n--\n\nWaits until the best code of all launches so far is compiled. Launches of large "
+     "kernels on a CPU run quick code before that (last_run.quick), with the same results."},
     {"_show", (PyCFunction)(void (*)(void))show, METH_VARARGS | METH_KEYWORDS, NULL},
     {"_bind", (PyCFunction)(void (*)(void))kernel_bind, METH_VARARGS | METH_KEYWORDS, NULL},
     {0}};

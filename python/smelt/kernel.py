@@ -35,6 +35,7 @@ class Launch(NamedTuple):
     cache_hit: bool  # the code came from the disk cache
     threadgroup_bytes: int  # threadgroup memory of one group
     private_bytes: int  # private arrays of one thread
+    quick: bool = False  # quick code ran, as the best was not compiled yet: Kernel.wait
 
 
 class Kernel(_smelt.Kernel):

@@ -22,6 +22,10 @@ static smelt_interrupt *interrupt; /* of the thread's calls */
 static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_thread __attribute__((tls_model("initial-exec")));
 
+bool background_is_here(void) {
+    return is_thread;
+}
+
 void background_pause(void) {
     if (is_thread) pthread_mutex_unlock(&forking);
 }

@@ -43,4 +43,7 @@ smelt_status background_wait(struct background_job *job);
 void background_pause(void);
 void background_resume(void);
 
+/* Whether the calling thread is the background's. */
+bool background_is_here(void);
+
 #endif

@@ -22,7 +22,11 @@ struct code_source {
     /* Compiles the entry for a shape of launch on a device's target (struct device). *cache_hit: no compiler
      * ran. Called from several threads. */
     smelt_status (*compile)(void *context, const char *target, const struct code_shape *shape,
-                            struct image *image, bool *cache_hit);
+                            enum compile_effort effort, struct image *image, bool *cache_hit);
+    /* (optional) Keeps what owns the context and the executable while code is compiled in the background.
+     * NULL: nothing is, and launches wait for the best code. */
+    void (*hold)(void *context);
+    void (*let_go)(void *context);
     void *context;     /* must live as long as the code loaded from here */
     bool barrier_hint; /* the entry's text has barriers */
 };
@@ -55,6 +59,7 @@ struct launch {
     uint32_t group_size[3]; /* threads of a full group; the product is within the device's limit */
     uint32_t groups[3];
     double timeout;                      /* seconds; 0: none */
+    bool best;                           /* waits for the best code */
     bool large;                          /* a buffer has 2^31 bytes or nearly (array_is_large) */
     bool unaligned;                      /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
     uint8_t inlined[SHAPE_MAX_INLINED];  /* as code_shape.inlined, for arguments on the host */

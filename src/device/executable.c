@@ -1,7 +1,18 @@
 #include "device/executable.h"
+#include "base/background.h"
+#include "base/trace.h"
+#include "device/effort.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct better_code {
+    struct background_job job; /* first */
+    struct better_code *next;
+    struct executable *executable;
+    struct code_shape shape;
+};
 
 smelt_status executable_load(const struct device *device, const struct code_source *source, const char *name,
                              struct executable **out) {
@@ -24,44 +35,61 @@ static void code_free(struct executable *executable, struct code_head *code) {
     free(code);
 }
 
+static void better_free(struct better_code *better) {
+    free(better->job.message);
+    free(better);
+}
+
 void executable_unload(struct executable *executable) {
     if (!executable) return;
     for (struct code_head *code = atomic_load(&executable->first), *next; code; code = next) {
         next = code->next;
         code_free(executable, code);
     }
+    for (struct better_code *better = atomic_load(&executable->better), *next; better; better = next) {
+        next = better->next;
+        better_free(better);
+    }
     pthread_mutex_destroy(&executable->lock);
     free(executable->name);
     free(executable);
 }
 
-static struct code_head *find(struct executable *executable, const struct code_shape *shape) {
-    struct code_head *code = atomic_load_explicit(&executable->first, memory_order_acquire);
-    while (code && memcmp(&code->shape, shape, sizeof *shape) != 0) code = code->next;
+/* ---- The list of codes. Without a lock: a child forked while another thread adds one finds it whole. */
+
+static struct code_head *find_from(struct code_head *code, const struct code_shape *shape, bool quick) {
+    while (code && (code->image.quick != quick || memcmp(&code->shape, shape, sizeof *shape) != 0))
+        code = code->next;
     return code;
 }
 
-struct code_head *executable_add(struct executable *executable, struct code_head *made) {
-    pthread_mutex_lock(&executable->lock);
-    struct code_head *found = find(executable, &made->shape);
-    if (!found) {
-        made->next = atomic_load(&executable->first);
-        atomic_store_explicit(&executable->first, made, memory_order_release);
-    }
-    pthread_mutex_unlock(&executable->lock);
-    if (found) code_free(executable, made);
-    return found ? found : made;
+struct code_head *executable_find(struct executable *executable, const struct code_shape *shape, bool quick) {
+    return find_from(atomic_load_explicit(&executable->first, memory_order_acquire), shape, quick);
 }
 
-smelt_status executable_code(struct executable *executable, const struct code_shape *shape,
-                             struct code_head **out, struct preparation *preparation) {
+struct code_head *executable_add(struct executable *executable, struct code_head *made) {
+    struct code_head *first = atomic_load_explicit(&executable->first, memory_order_acquire);
+    do {
+        struct code_head *found = find_from(first, &made->shape, made->image.quick);
+        if (found) {
+            code_free(executable, made);
+            return found;
+        }
+        made->next = first;
+    } while (!atomic_compare_exchange_weak(&executable->first, &first, made));
+    return made;
+}
+
+/* ---- Compiling. */
+
+/* Compiles and adds the code. *cache_hit: no compiler ran. */
+static smelt_status make_code(struct executable *executable, const struct code_shape *shape,
+                              enum compile_effort effort, struct code_head **out, bool *cache_hit) {
     const struct device *device = executable->device;
     const struct code_source *source = &executable->source;
     struct image image = {0};
-    bool cache_hit = false;
-    *out = find(executable, shape);
-    if (*out) return SMELT_OK;
-    TRY(source->compile(source->context, device->target, shape, &image, &cache_hit));
+    *cache_hit = false;
+    TRY(source->compile(source->context, device->target, shape, effort, &image, cache_hit));
     struct code_head *code = calloc(1, device->code_bytes);
     if (!code) {
         image_free(&image);
@@ -70,13 +98,127 @@ smelt_status executable_code(struct executable *executable, const struct code_sh
     code->shape = *shape;
     code->image = image;
     smelt_status status = device->make_code(executable, code);
-    if (status != SMELT_OK) {
+    if (status == SMELT_OK)
+        *out = executable_add(executable, code);
+    else
         code_free(executable, code);
-        return status;
+    return status;
+}
+
+/* ---- The best code in the background. */
+
+static void trace_better(struct trace_span span, const struct executable *executable, bool cache_hit,
+                         smelt_status status) {
+    char name[200];
+    struct trace_slice slice = {.category = "compile", .name = name};
+    snprintf(name, sizeof name, "compile %s in the background", executable->name);
+    trace_string(&slice, "kernel", executable->name);
+    trace_string(&slice, "device", executable->device->name);
+    trace_string(&slice, "cache", cache_hit ? "hit" : "miss");
+    trace_status(&slice, status);
+    trace_end(span, &slice);
+}
+
+static smelt_status make_better(struct background_job *job) {
+    struct better_code *better = (struct better_code *)job;
+    struct executable *executable = better->executable;
+    struct code_head *code;
+    bool cache_hit;
+    struct trace_span span = trace_begin();
+    smelt_status status = make_code(executable, &better->shape, COMPILE_BEST, &code, &cache_hit);
+    if (span.capture) trace_better(span, executable, cache_hit, status);
+    if (status != SMELT_OK && status != SMELT_ERROR_INTERRUPTED)
+        log_line(SMELT_LOG_WARNING, "kernel '%s' goes on with quick code: its best could not be compiled: %s",
+                 executable->name, smelt_error());
+    return status;
+}
+
+static void hold(struct background_job *job) {
+    const struct code_source *source = &((struct better_code *)job)->executable->source;
+    source->hold(source->context);
+}
+
+static void let_go(struct background_job *job) {
+    const struct code_source *source = &((struct better_code *)job)->executable->source;
+    source->let_go(source->context);
+}
+
+static struct better_code *find_better(struct better_code *better, const struct code_shape *shape) {
+    while (better && memcmp(&better->shape, shape, sizeof *shape) != 0) better = better->next;
+    return better;
+}
+
+/* NULL: out of memory. */
+static struct better_code *have_better(struct executable *executable, const struct code_shape *shape) {
+    struct better_code *first = atomic_load(&executable->better), *found = find_better(first, shape);
+    if (found) return found;
+    struct better_code *made = calloc(1, sizeof *made);
+    if (!made) return NULL;
+    *made = (struct better_code){.job = {.run = make_better, .hold = hold, .let_go = let_go},
+                                 .executable = executable,
+                                 .shape = *shape};
+    do {
+        found = find_better(first, shape);
+        made->next = first;
+    } while (!found && !atomic_compare_exchange_weak(&executable->better, &first, made));
+    if (found) better_free(made);
+    return found ? found : made;
+}
+
+static void note_quick(struct executable *executable) {
+    if (!atomic_flag_test_and_set(&executable->quick_logged))
+        log_line(SMELT_LOG_INFO, "kernel '%s' runs quick code until its best is compiled", executable->name);
+}
+
+void executable_improve(struct executable *executable, const struct code_shape *shape) {
+    if (launch_stays_quick() || executable_find(executable, shape, false)) return;
+    note_quick(executable);
+    struct better_code *better = have_better(executable, shape);
+    if (better) background_start(&better->job);
+}
+
+smelt_status executable_wait(struct executable *executable) {
+    smelt_status status = SMELT_OK;
+    for (struct better_code *better = atomic_load(&executable->better); better; better = better->next) {
+        if (status == SMELT_OK) status = background_wait(&better->job);
     }
-    *out = executable_add(executable, code);
+    return status;
+}
+
+/* ---- The code for a shape. */
+
+smelt_status executable_compile(struct executable *executable, const struct code_shape *shape,
+                                enum compile_effort effort, struct code_head **out,
+                                struct preparation *preparation) {
+    bool cache_hit;
+    TRY(make_code(executable, shape, effort, out, &cache_hit));
     if (!preparation) return SMELT_OK;
     preparation->cache_hit = cache_hit && (preparation->cache_hit || !preparation->compiled);
     preparation->compiled = true;
     return SMELT_OK;
+}
+
+/* What is there, or on its way. */
+static smelt_status find_code(struct executable *executable, const struct code_shape *shape,
+                              enum compile_effort effort, struct code_head **out,
+                              struct preparation *preparation) {
+    *out = executable_find(executable, shape, false);
+    if (*out) return SMELT_OK;
+    if (effort != COMPILE_BEST) {
+        *out = executable_find(executable, shape, true);
+        return SMELT_OK;
+    }
+    struct better_code *better = find_better(atomic_load(&executable->better), shape);
+    if (better && preparation) preparation->compiled = true;
+    if (better) TRY(background_wait(&better->job));
+    *out = executable_find(executable, shape, false);
+    return SMELT_OK;
+}
+
+smelt_status executable_code(struct executable *executable, const struct code_shape *shape,
+                             enum compile_effort effort, struct code_head **out,
+                             struct preparation *preparation) {
+    if (!executable->source.hold) effort = COMPILE_BEST;
+    TRY(find_code(executable, shape, effort, out, preparation));
+    return *out ? SMELT_OK : executable_compile(executable, shape, effort, out, preparation);
 }

@@ -1,5 +1,9 @@
 /* An entry on a device and its codes, by the shape of launch each was compiled for: compiled when a launch
- * first needs them, kept until the entry is unloaded. Finding one takes no lock. */
+ * first needs them, kept until the entry is unloaded. Finding one takes no lock.
+ *
+ * A shape may have two codes. Where the best takes long to compile, launches run quick code first, which
+ * gives the same bits; the best is compiled in the background (base/background.h), and found by launches from
+ * then on. */
 #ifndef SMELT_DEVICE_EXECUTABLE_H
 #define SMELT_DEVICE_EXECUTABLE_H
 
@@ -15,13 +19,18 @@ struct code_head {
     struct image image;
 };
 
+/* The compile of a shape's best code while launches run its quick code. */
+struct better_code;
+
 struct executable {
     const struct device *device;
     char *name;
     struct code_source source;
-    pthread_mutex_t lock;              /* to add a code, and for what the device changes in one */
-    _Atomic(struct code_head *) first; /* latest first; only ever added to */
-    atomic_flag refusal_logged;        /* CPUs: that the SIMD engine refused one */
+    pthread_mutex_t lock;                 /* for what the device changes in a code */
+    _Atomic(struct code_head *) first;    /* latest first; only ever added to */
+    _Atomic(struct better_code *) better; /* likewise */
+    atomic_flag refusal_logged;           /* CPUs: that the SIMD engine refused one */
+    atomic_flag quick_logged;             /* that launches run quick code */
 };
 
 /* An entry under `name` (for messages), with no code yet. */
@@ -29,10 +38,26 @@ smelt_status executable_load(const struct device *device, const struct code_sour
                              struct executable **executable);
 void executable_unload(struct executable *executable);
 
-/* The code for a shape of launch, compiled if it is missing, which `preparation` (may be NULL) then records.
- * Two threads may compile for the same shape: one result is kept. */
+/* The best code for a shape of launch, if there is one yet; or quick code. */
+struct code_head *executable_find(struct executable *executable, const struct code_shape *shape, bool quick);
+
+/* The code for a shape of launch: the best, or else what the effort allows, compiled if it is missing, which
+ * `preparation` (may be NULL) then records. If the best is being compiled in the background, and nothing else
+ * will do, waits for it. If quick code is the result, the best is missing: executable_improve. Two threads
+ * may compile for the same shape: one result is kept. */
 smelt_status executable_code(struct executable *executable, const struct code_shape *shape,
-                             struct code_head **code, struct preparation *preparation);
+                             enum compile_effort effort, struct code_head **code,
+                             struct preparation *preparation);
+/* … by a compile even if there is one, which may be of the other kind. */
+smelt_status executable_compile(struct executable *executable, const struct code_shape *shape,
+                                enum compile_effort effort, struct code_head **code,
+                                struct preparation *preparation);
+
+/* Compiles the best code for a shape of launch in the background, if it is missing. */
+void executable_improve(struct executable *executable, const struct code_shape *shape);
+
+/* Waits for all compiles in the background; the first failure of one. INTERRUPTED. */
+smelt_status executable_wait(struct executable *executable);
 
 /* Adds a code that is ready to run, heap memory, and returns it. If another thread has added one of its
  * shape, that one stays and is the result. */

@@ -1,4 +1,5 @@
 #include "frontend/cache_lock.h"
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "frontend/cache.h"
@@ -40,7 +41,9 @@ static bool take_any(int fd, off_t first, int count, bool *possible) {
 
 static void pause_for(double seconds) {
     struct timespec time = {.tv_nsec = (long)(seconds * 1e9)};
+    background_pause();
     (void)nanosleep(&time, NULL);
+    background_resume();
 }
 
 static smelt_status take(off_t first, int count, double seconds, cache_lock *lock) {

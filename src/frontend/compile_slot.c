@@ -1,4 +1,5 @@
 #include "frontend/compile_slot.h"
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 
@@ -45,10 +46,13 @@ static void give(void) {
     pthread_mutex_unlock(&lock);
 }
 
+/* The background's one compile takes none: nobody waits for it, and nobody is to wait because of it. */
 smelt_status compile_slot_take(struct compile_slot *slot) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const int count = compile_slots();
     smelt_status status = SMELT_OK;
+    slot->is_taken = !background_is_here();
+    if (!slot->is_taken) return SMELT_OK;
     pthread_once(&once, register_fork);
     pthread_mutex_lock(&lock);
     while (taken >= count && (status = interrupt_check()) == SMELT_OK) wait_a_while();
@@ -61,6 +65,7 @@ smelt_status compile_slot_take(struct compile_slot *slot) {
 }
 
 void compile_slot_give(struct compile_slot *slot) {
+    if (!slot->is_taken) return;
     cache_unlock(slot->among_processes);
     give();
 }

@@ -6,7 +6,10 @@
 
 #include "frontend/cache_lock.h"
 
+#include <stdbool.h>
+
 struct compile_slot {
+    bool is_taken;
     cache_lock among_processes;
 };
 

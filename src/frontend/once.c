@@ -1,4 +1,5 @@
 #include "frontend/once.h"
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "frontend/cache_lock.h"
@@ -88,7 +89,9 @@ static void wait_a_while(void) {
         return;
     }
     struct timespec until = clock_after(CLOCK_REALTIME, INTERRUPT_LOOK_SECONDS);
+    background_pause();
     (void)pthread_cond_timedwait(&changed, &lock, &until);
+    background_resume();
 }
 
 static smelt_status take_result(const struct once *work, struct text *result) {

@@ -26,22 +26,24 @@ void smelt_function_release(smelt_function *function) {
 }
 
 static smelt_status compile_function(void *context, const char *target, const struct code_shape *shape,
-                                     struct image *image, bool *cache_hit) {
+                                     enum compile_effort effort, struct image *image, bool *cache_hit) {
     const smelt_function *function = context;
     struct code_options options = {.name = function->entry->host_name,
                                    .constants = function->constants,
                                    .shape = *shape,
-                                   .target = target};
+                                   .target = target,
+                                   .effort = effort};
     return compile_entry(&function->library->translation, function->entry, &options, image, cache_hit);
 }
 
 static smelt_status load_function(void *context, const char *target, const struct code_shape *shape,
-                                  struct image *image, bool *ready) {
+                                  enum compile_effort effort, struct image *image, bool *ready) {
     smelt_function *function = context;
     struct code_options options = {.name = function->entry->host_name,
                                    .constants = function->constants,
                                    .shape = *shape,
-                                   .target = target};
+                                   .target = target,
+                                   .effort = effort};
     char *note;
     smelt_status status = package_code(&function->library->package, function->packaged, &options,
                                        function->constants_changed, image, ready, &note);
@@ -49,6 +51,14 @@ static smelt_status load_function(void *context, const char *target, const struc
         log_line(SMELT_LOG_INFO, "kernel '%s' %s", options.name, note);
     free(note);
     return status;
+}
+
+static void hold(void *context) {
+    (void)smelt_function_retain(context);
+}
+
+static void let_go(void *context) {
+    smelt_function_release(context);
 }
 
 static bool barrier_hint(const smelt_function *function) {
@@ -65,6 +75,8 @@ static smelt_status get_executable(smelt_function *function, const struct device
         if (function->loaded[i].device == device) *out = function->loaded[i].executable;
     if (!*out) {
         struct code_source source = {.compile = function->packaged ? load_function : compile_function,
+                                     .hold = hold,
+                                     .let_go = let_go,
                                      .context = function,
                                      .barrier_hint = barrier_hint(function)};
         status = executable_load(device, &source, function->entry->host_name, out);
@@ -248,6 +260,23 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "function run: %s is NULL", function ? "desc" : "function");
     smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
     smelt_status status = run(function, desc);
+    interrupt_end_call(outer);
+    return interrupt_status(function->entry->host_name, status);
+}
+
+/* The list of what is loaded only grows. */
+static smelt_status wait_for_best(smelt_function *function) {
+    pthread_mutex_lock(&function->lock);
+    int count = function->loaded_count;
+    pthread_mutex_unlock(&function->lock);
+    for (int i = 0; i < count; i++) TRY(executable_wait(function->loaded[i].executable));
+    return SMELT_OK;
+}
+
+smelt_status smelt_function_wait(smelt_function *function, smelt_interrupt *interrupt) {
+    if (!function) return fail(SMELT_ERROR_INVALID_ARGUMENT, "function wait: function is NULL");
+    smelt_interrupt *outer = interrupt_begin_call(interrupt);
+    smelt_status status = wait_for_best(function);
     interrupt_end_call(outer);
     return interrupt_status(function->entry->host_name, status);
 }

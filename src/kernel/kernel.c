@@ -291,19 +291,29 @@ static smelt_status only_entry(const struct translation *translation, const stru
 }
 
 static smelt_status compile_variant(void *context, const char *target, const struct code_shape *shape,
-                                    struct image *image, bool *cache_hit) {
+                                    enum compile_effort effort, struct image *image, bool *cache_hit) {
     const struct variant *variant = context;
-    struct code_options options = {.name = variant->name, .shape = *shape, .target = target};
+    struct code_options options = {
+        .name = variant->name, .shape = *shape, .target = target, .effort = effort};
     return compile_entry(&variant->translation, variant->entry, &options, image, cache_hit);
 }
 
+static void hold_variant(void *context) {
+    (void)smelt_kernel_retain(((struct variant *)context)->kernel);
+}
+
+static void let_go_variant(void *context) {
+    smelt_kernel_release(((struct variant *)context)->kernel);
+}
+
 /* Ready to be compiled for launches. */
-static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_desc *desc,
+static smelt_status build_variant(smelt_kernel *kernel, const smelt_run_desc *desc,
                                   const struct variant_key *key, struct variant **out) {
     struct variant *variant = calloc(1, sizeof *variant);
     if (!variant) return fail_out_of_memory(sizeof *variant);
     variant->key = *key;
     variant->name = kernel->desc.name;
+    variant->kernel = kernel;
     smelt_status status = make_signature(kernel, desc, key->template_count, &variant->signature);
     if (status != SMELT_OK) {
         free(variant);
@@ -314,6 +324,8 @@ static smelt_status build_variant(const smelt_kernel *kernel, const smelt_run_de
     if (status == SMELT_OK) status = only_entry(&variant->translation, &variant->signature, &variant->entry);
     if (status == SMELT_OK) {
         struct code_source source = {.compile = compile_variant,
+                                     .hold = hold_variant,
+                                     .let_go = let_go_variant,
                                      .context = variant,
                                      .barrier_hint = compile_has_barrier(&variant->translation)};
         status = executable_load(key->device, &source, kernel->desc.name, &variant->executable);
@@ -463,6 +475,22 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
                             : "outputs");
     smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
     smelt_status status = run(kernel, desc, outputs);
+    interrupt_end_call(outer);
+    return interrupt_status(kernel->desc.name, status);
+}
+
+static smelt_status wait_for_best(smelt_kernel *kernel) {
+    pthread_mutex_lock(&kernel->lock);
+    struct variant *variant = kernel->variants;
+    pthread_mutex_unlock(&kernel->lock);
+    for (; variant; variant = variant->next) TRY(executable_wait(variant->executable));
+    return SMELT_OK;
+}
+
+smelt_status smelt_kernel_wait(smelt_kernel *kernel, smelt_interrupt *interrupt) {
+    if (!kernel) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel wait: kernel is NULL");
+    smelt_interrupt *outer = interrupt_begin_call(interrupt);
+    smelt_status status = wait_for_best(kernel);
     interrupt_end_call(outer);
     return interrupt_status(kernel->desc.name, status);
 }

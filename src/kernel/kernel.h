@@ -31,7 +31,8 @@ struct variant {
     struct translation translation;
     bool translated;
     const struct entry *entry;
-    const char *name; /* the kernel's, for messages */
+    smelt_kernel *kernel; /* without a reference */
+    const char *name;     /* the kernel's, for messages */
     struct executable *executable;
 };
 

@@ -86,6 +86,7 @@ static smelt_status prepare(smelt_launch *launch, const smelt_run_desc *given) {
     launch->request = kernel_request(kernel, &launch->variant->signature, device, &launch->desc);
     TRY(check_into(launch));
     kernel_launch(launch->variant, &launch->request, &launch->launch);
+    launch->launch.best = true;
     TRY(launch_prepare(&launch->launch));
     if (!bound_in_place(&launch->request)) return SMELT_OK;
     launch->in_place = true;

@@ -1,11 +1,13 @@
 """smelt.metal_kernel beyond what MLX promises: fresh data against NumPy, kinds of results, bound kernels, messages."""
 import pickle
+import time
 
 import ml_dtypes
 import numpy as np
 import pytest
 
 import smelt
+from smelt import _smelt
 
 F32 = smelt.float32
 I = "uint i = thread_position_in_grid.x;\n"
@@ -378,3 +380,24 @@ def test_kernels_of_one_description_share_what_was_compiled():
 
     call()
     assert call().compile_seconds == 0
+
+
+def test_quick_code_first(monkeypatch):
+    """A large kernel's first launches may run quick code, with the same results; wait() is for the best."""
+    monkeypatch.delenv("SMELT_TIERS", raising=False)
+    steps = "".join(f"x = x * y + {n}.5f; y = x - a[(i + {n}) % 256] * 0.5f;\n" for n in range(120))
+    kernel = smelt.metal_kernel(name="steps", input_names=["a"], output_names=["out"],
+                                source=f"uint i = thread_position_in_grid.x; float x = a[i], y = {time.time()}f;\n"
+                                       f"{steps}out[i] = x;")
+    a = np.linspace(0, 1, 256, dtype=np.float32)
+
+    def call():
+        return kernel(inputs=[a], output_shapes=[(256,)], output_dtypes=[np.float32], grid=(256, 1, 1),
+                      threadgroup=(64, 1, 1))[0].view(np.uint32)
+
+    first = call()
+    in_process = not _smelt.find_llvm()[0].endswith("smelt-cc1")
+    assert kernel.last_run.quick or in_process
+    kernel.wait()
+    assert np.array_equal(call(), first)
+    assert not kernel.last_run.quick

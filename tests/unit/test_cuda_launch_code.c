@@ -20,8 +20,9 @@ struct entry {
 };
 
 static smelt_status give_image(void *context, const char *target, const struct code_shape *shape,
-                               struct image *image, bool *cache_hit) {
+                               enum compile_effort effort, struct image *image, bool *cache_hit) {
     struct entry *entry = context;
+    (void)effort;
     size_t bindings = (size_t)entry->image.binding_count * sizeof(struct binding);
     entry->asked = *shape;
     entry->compiles++;

@@ -24,10 +24,11 @@ struct fake {
 };
 
 static smelt_status no_compiler(void *context, const char *target, const struct code_shape *shape,
-                                struct image *image, bool *cache_hit) {
+                                enum compile_effort effort, struct image *image, bool *cache_hit) {
     (void)context;
     (void)target;
     (void)shape;
+    (void)effort;
     (void)image;
     (void)cache_hit;
     return fail(SMELT_ERROR_INTERNAL, "a code was asked for that the launch does not need");

@@ -2,6 +2,7 @@
 #include "base/alarm.h"
 #include "base/interrupt.h"
 #include "device/cpu/gang.h"
+#include "device/cpu/improve.h"
 #include "device/cpu/interrupt.h"
 #include "device/cpu/pool.h"
 #include "device/cpu/queue.h"
@@ -38,8 +39,9 @@ static smelt_status run_groups(void *job, uint64_t first, uint64_t last) {
     smelt_status status = worker_of_this_thread(&worker);
     if (status == SMELT_OK) {
         if (launch->interrupt) interruption_begin(worker, launch);
-        status = launch->scalar ? scalar_run_groups(worker, launch, first, last)
-                                : gang_run_groups(worker, launch, first, last);
+        if (launch->scalar) status = scalar_run_groups(worker, launch, &first, last);
+        if (status == SMELT_OK && (!launch->scalar || atomic_load(&launch->improved)))
+            status = gang_run_groups(worker, launch, first, last);
         if (launch->interrupt) interruption_end(worker);
     }
     if (status != SMELT_OK) __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
@@ -80,13 +82,20 @@ static smelt_status run(const struct launch *request) {
     const uint32_t *counts = request->groups;
     struct launch_log log;
     void *buffers[LAUNCH_MAX_BUFFERS]; /* not initialised: only those are read that the kernel has */
-    struct cpu_launch launch = {
-        .name = name, .request = request, .interrupt = interrupt_of_call(), .log = &log};
+    struct cpu_launch launch = {.name = name,
+                                .request = request,
+                                .interrupt = interrupt_of_call(),
+                                .improving = PTHREAD_MUTEX_INITIALIZER,
+                                .seen = atomic_load(&request->executable->first),
+                                .log = &log};
     TRY(executable_codes(request, &launch.codes, NULL));
     find_buffers(&launch, buffers);
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
     launch.scalar = launch.codes.full && cpu_code_serves_all(launch.codes.full);
+    bool quick = launch.scalar && launch.codes.full->head.image.quick;
+    if (quick) launch.is_improved = cpu_launch_improved;
+    if (request->info) request->info->quick = quick;
     uint64_t groups = (uint64_t)counts[0] * counts[1] * counts[2];
     struct alarm *alarm = NULL;
     sigset_t signals;

@@ -1,5 +1,6 @@
 #include "device/cpu/executable.h"
 #include "device/cpu_shape.h"
+#include "device/effort.h"
 #include "abi/entry_names.h"
 
 #include <string.h>
@@ -27,29 +28,89 @@ void cpu_free_code(struct executable *executable, struct code_head *code) {
     object_unload(&((struct code *)code)->object);
 }
 
+/* ---- The codes of a launch. */
+
 static smelt_status get_code(struct executable *executable, const struct code_shape *shape,
                              const struct code **code, struct preparation *preparation) {
     struct code_head *head;
-    TRY(executable_code(executable, shape, &head, preparation));
+    TRY(executable_code(executable, shape, COMPILE_BEST, &head, preparation));
     *code = (const struct code *)head;
     return SMELT_OK;
 }
 
-smelt_status executable_codes(const struct launch *launch, struct launch_codes *codes,
-                              struct preparation *preparation) {
-    struct executable *executable = launch->executable;
-    struct launch_shapes shapes = {.has_full = true};
-    if (!engine_traits(executable->device->engine)->serves_all)
-        launch_shapes(launch, executable->source.barrier_hint, &shapes);
+static smelt_status best_codes(struct executable *executable, const struct launch_shapes *shapes,
+                               struct launch_codes *codes, struct preparation *preparation) {
     *codes = (struct launch_codes){NULL, NULL};
-    if (shapes.has_full) TRY(get_code(executable, &shapes.full, &codes->full, preparation));
+    if (shapes->has_full) TRY(get_code(executable, &shapes->full, &codes->full, preparation));
     bool scalar = codes->full && cpu_code_serves_all(codes->full);
-    if (shapes.has_edge && !scalar) {
-        TRY(get_code(executable, &shapes.edge, &codes->edge, preparation));
+    if (shapes->has_edge && !scalar) {
+        TRY(get_code(executable, &shapes->edge, &codes->edge, preparation));
         scalar = cpu_code_serves_all(codes->edge);
         if (scalar) codes->full = NULL;
     }
     if (scalar && !codes->full) codes->full = codes->edge;
     if (scalar) codes->edge = codes->full;
     return SMELT_OK;
+}
+
+/* All of them are there. */
+static bool has_best(struct executable *executable, const struct launch_shapes *shapes) {
+    const struct code_head *full = NULL, *edge = NULL;
+    if (shapes->has_full) full = executable_find(executable, &shapes->full, false);
+    if (shapes->has_edge) edge = executable_find(executable, &shapes->edge, false);
+    bool scalar = (full && cpu_code_serves_all((const struct code *)full)) ||
+                  (edge && cpu_code_serves_all((const struct code *)edge));
+    return scalar || ((full || !shapes->has_full) && (edge || !shapes->has_edge));
+}
+
+/* The shape whose quick code runs all groups of a launch. */
+static const struct code_shape *quick_shape(const struct launch_shapes *shapes) {
+    return shapes->has_edge ? &shapes->edge : &shapes->full;
+}
+
+/* Compiles missing code until the launch has quick code, or with NULL all of its best. */
+static smelt_status find_quick(struct executable *executable, const struct launch_shapes *shapes,
+                               enum compile_effort effort, struct code_head **quick,
+                               struct preparation *preparation) {
+    const struct code_shape *shape = quick_shape(shapes);
+    *quick = executable_find(executable, shape, true);
+    if (*quick) return SMELT_OK;
+    struct code_head *head;
+    TRY(executable_code(executable, shape, effort, &head, preparation));
+    if (!head->image.quick && shapes->has_full && !has_best(executable, shapes)) {
+        TRY(executable_code(executable, &shapes->full, effort, &head, preparation));
+        if (head->image.quick) TRY(executable_compile(executable, shape, COMPILE_QUICK, &head, preparation));
+    }
+    if (head->image.quick) *quick = head;
+    return SMELT_OK;
+}
+
+static struct launch_shapes shapes_of(const struct launch *launch) {
+    const struct executable *executable = launch->executable;
+    struct launch_shapes shapes = {.has_full = true};
+    if (!engine_traits(executable->device->engine)->serves_all)
+        launch_shapes(launch, executable->source.barrier_hint, &shapes);
+    return shapes;
+}
+
+smelt_status executable_codes(const struct launch *launch, struct launch_codes *codes,
+                              struct preparation *preparation) {
+    struct executable *executable = launch->executable;
+    struct launch_shapes shapes = shapes_of(launch);
+    struct code_head *quick = NULL;
+    if (!has_best(executable, &shapes)) {
+        enum compile_effort effort = launch_effort(launch);
+        if (effort != COMPILE_BEST) TRY(find_quick(executable, &shapes, effort, &quick, preparation));
+    }
+    if (!quick) return best_codes(executable, &shapes, codes, preparation);
+    if (shapes.has_edge) executable_improve(executable, &shapes.edge);
+    if (shapes.has_full) executable_improve(executable, &shapes.full);
+    codes->full = codes->edge = (const struct code *)quick;
+    return SMELT_OK;
+}
+
+bool executable_codes_ready(const struct launch *launch, struct launch_codes *codes) {
+    struct launch_shapes shapes = shapes_of(launch);
+    return has_best(launch->executable, &shapes) &&
+           best_codes(launch->executable, &shapes, codes, NULL) == SMELT_OK;
 }

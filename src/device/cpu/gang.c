@@ -372,7 +372,8 @@ static smelt_status run_stretch(struct gang_state *state) {
     const struct cpu_launch *launch = worker->launch;
     const struct group_context *group = &worker->group;
     bool full = memcmp(group->size, group->dispatch_size, sizeof group->size) == 0;
-    worker->code = full ? launch->codes.full : launch->codes.edge;
+    const struct launch_codes *codes = launch_gang_codes(launch);
+    worker->code = full ? codes->full : codes->edge;
     const struct image *image = &worker->code->head.image;
     lay_out(state);
     state->in_turns = image->has_barrier && state->gang_count > 1;

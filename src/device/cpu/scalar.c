@@ -220,14 +220,15 @@ static smelt_status run_group(struct scalar_state *state) {
     return status;
 }
 
-smelt_status scalar_run_groups(struct worker *worker, const struct cpu_launch *launch, uint64_t first,
+smelt_status scalar_run_groups(struct worker *worker, struct cpu_launch *launch, uint64_t *first,
                                uint64_t last) {
     struct scalar_state *state = NULL;
     TRY(state_of(worker, &state));
     TRY(worker_prepare(worker, launch));
     worker->code = launch->codes.full;
-    for (; first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED); first++) {
-        worker_place_group(worker, first);
+    while (*first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED) &&
+           !(launch->is_improved && launch->is_improved(launch))) {
+        worker_place_group(worker, (*first)++);
         TRY(run_group(state));
     }
     return SMELT_OK;

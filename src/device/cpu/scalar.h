@@ -20,9 +20,10 @@ struct thread {
     uint64_t value; /* operand, then result */
 };
 
-/* Runs the threadgroups [first, last), numbered x fastest, until one fails or the launch is stopped.
- * Failures: BARRIER, FAULT, OUT_OF_MEMORY. */
-smelt_status scalar_run_groups(struct worker *worker, const struct cpu_launch *launch, uint64_t first,
+/* Runs the threadgroups [*first, last), numbered x fastest, until one fails, the launch is stopped, or better
+ * code is there for the others. *first: the first that has not begun. Failures: BARRIER, FAULT,
+ * OUT_OF_MEMORY. */
+smelt_status scalar_run_groups(struct worker *worker, struct cpu_launch *launch, uint64_t *first,
                                uint64_t last);
 
 void scalar_state_free(struct scalar_state *state);

@@ -16,8 +16,14 @@ struct cpu_launch {
     uint64_t number;  /* of the launch in the process, from 1: identifies the launch that a worker is prepared
                          for */
     const char *name; /* the kernel's */
-    struct launch_codes codes;
-    bool scalar; /* both are code of the scalar engine */
+    struct launch_codes codes; /* when it began */
+    bool scalar;               /* both are code of the scalar engine */
+    /* Quick code: whether groups that begin now run the best instead (improve.c); else NULL. */
+    bool (*is_improved)(struct cpu_launch *launch);
+    struct launch_codes best;             /* where `improved` */
+    atomic_bool improved;                 /* set once */
+    pthread_mutex_t improving;            /* to set it, and `seen` */
+    const struct code_head *_Atomic seen; /* the executable's latest code when the best was last looked for */
     const struct launch *request;
     void *const *buffers;  /* addresses, by index */
     uint64_t static_bytes; /* of threadgroup memory: the kernel's own variables */
@@ -60,6 +66,11 @@ struct worker {
     struct gang_state *gangs;
     struct interruption interruption;
 };
+
+/* The codes of the SIMD engine that gangs run: the launch's own, or the best once they are there. */
+static inline const struct launch_codes *launch_gang_codes(const struct cpu_launch *launch) {
+    return launch->scalar ? &launch->best : &launch->codes;
+}
 
 /* The calling thread's worker, created at its first use. */
 smelt_status worker_of_this_thread(struct worker **worker);

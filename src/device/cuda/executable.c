@@ -89,7 +89,7 @@ smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, 
     struct code_head *head;
     struct code_shape shape;
     gpu_shape(launch, executable->source.barrier_hint, &shape);
-    TRY(executable_code(executable, &shape, &head, preparation));
+    TRY(executable_code(executable, &shape, COMPILE_BEST, &head, preparation));
     struct cuda_code *code = (struct cuda_code *)head;
     *module = atomic_load_explicit(&code->module, memory_order_acquire);
     if (!is_current(*module, cuda_gpu_of(executable->device))) TRY(get_module(executable, code, module));

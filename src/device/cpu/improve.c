@@ -1,0 +1,34 @@
+#include "device/cpu/improve.h"
+
+#include <string.h>
+
+/* What the launch has prepared serves the codes, too. They are of gangs: to change from scalar code to scalar
+ * code would not pay. */
+static bool fits(const struct cpu_launch *launch, const struct code *code) {
+    if (!code) return true;
+    const struct image *image = &code->head.image, *own = &launch->codes.full->head.image;
+    return !cpu_code_serves_all(code) && image->threadgroup_bytes <= launch->static_bytes &&
+           image->binding_count == own->binding_count &&
+           memcmp(image->bindings, own->bindings, (size_t)own->binding_count * sizeof *own->bindings) == 0;
+}
+
+static void look_for_best(struct cpu_launch *launch, const struct code_head *latest) {
+    struct launch_codes best;
+    if (pthread_mutex_trylock(&launch->improving) != 0) return;
+    if (!atomic_load(&launch->improved) && executable_codes_ready(launch->request, &best) &&
+        fits(launch, best.full) && fits(launch, best.edge)) {
+        launch->best = best;
+        atomic_store_explicit(&launch->improved, true, memory_order_release);
+        log_line(SMELT_LOG_INFO, "kernel '%s' goes on with its best code", launch->name);
+    }
+    atomic_store(&launch->seen, latest);
+    pthread_mutex_unlock(&launch->improving);
+}
+
+/* Groups do not know of each other what runs them: both codes give the same bits. */
+bool cpu_launch_improved(struct cpu_launch *launch) {
+    const struct code_head *latest =
+        atomic_load_explicit(&launch->request->executable->first, memory_order_relaxed);
+    if (latest != atomic_load_explicit(&launch->seen, memory_order_relaxed)) look_for_best(launch, latest);
+    return atomic_load_explicit(&launch->improved, memory_order_acquire);
+}

@@ -1,0 +1,14 @@
+/* Whether a launch runs quick code first. */
+#ifndef SMELT_DEVICE_EFFORT_H
+#define SMELT_DEVICE_EFFORT_H
+
+#include "device/device.h"
+
+/* For a code that the launch lacks. Quick code will do, unless SMELT_TIERS is 0, the launch wants the best,
+ * or its time is short: quick code may take many times as long. */
+enum compile_effort launch_effort(const struct launch *launch);
+
+/* SMELT_TIERS is "quick": where there is quick code it stays. For tests. */
+bool launch_stays_quick(void);
+
+#endif
