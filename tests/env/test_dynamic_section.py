@@ -4,6 +4,8 @@ for libraries anywhere but in its neighbours' folders and the system's."""
 import glob
 import os
 import re
+import subprocess
+import sys
 
 from elf import dynamic, elf_files, exported, search_paths
 from support import SMELT, SONAME, expect, expect_equal, run_tests
@@ -22,6 +24,17 @@ def test_libsmelt_needs_no_llvm(_):
     needed, _ = needed_and_exported("libsmelt.so")
     expect(needed, "no needed libraries were found: the test reads the file wrongly")
     expect_equal([name for name in needed if "LLVM" in name or "clang" in name or "stdc++" in name], [], "what it should not need")
+
+
+def test_libsmelt_stays_when_it_is_closed(_):
+    """Its threads go on: a program that closes it must not take their code away."""
+    path = os.path.join(LIB, "libsmelt.so")
+    code = ("import ctypes, _ctypes, sys\n"
+            "library = ctypes.CDLL(sys.argv[1])\n"
+            "_ctypes.dlclose(library._handle)\n"
+            "print('libsmelt.so' in open('/proc/self/maps').read())\n")
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, timeout=100, check=False)
+    expect_equal((done.returncode, done.stdout), (0, "True\n"), f"what remains after dlclose: {done.stderr}")
 
 
 def declared():
