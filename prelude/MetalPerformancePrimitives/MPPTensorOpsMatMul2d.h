@@ -5,8 +5,7 @@
 // modulo 2 to the power of 32.
 #pragma once
 
-#include "MetalPerformancePrimitives/mpp_layout.h"
-#include "MetalPerformancePrimitives/mpp_types.h"
+#include "MetalPerformancePrimitives/mpp_product.h"
 
 namespace mpp {
 namespace tensor_ops {
@@ -24,21 +23,6 @@ struct matmul2d_descriptor {
 };
 
 namespace __tensor_ops_detail {
-
-template <class T> inline constexpr bool is_cooperative = false;
-template <class T, class E, class L> inline constexpr bool is_cooperative<metal::cooperative_tensor<T, E, L>> = true;
-template <class T> inline constexpr bool is_memory = metal::__tensor::traits<T>::tensor;
-
-// Numbers of a product: whole ones are summed as integers.
-template <class L, class R> using sum_t = metal::conditional_t<is_whole(kind_of<L>, kind_of<R>), int, float>;
-
-// a b + sum of 8 × 8 matrices. The products of 8 bytes each are exact in float.
-METAL_FUNC float multiply_add(float even, float odd, float right, float sum) {
-  return __smelt_simd_matrix_product(even, odd, right, sum);
-}
-METAL_FUNC int multiply_add(float even, float odd, float right, int sum) {
-  return (int)((uint)sum + (uint)(int)__smelt_simd_matrix_product(even, odd, right, 0));
-}
 
 // The element (x, y) of a tensor in memory, scaled.
 template <class T> METAL_FUNC float element(const T &memory, long x, long y) {
@@ -272,15 +256,14 @@ private:
       destination.__data[__at(destination, slot)] = (__element<D>)sum;
   }
 
-  // The lane's elements of matrices of 8 × 8: rows of the left one are those of the destination's fragment, and its columns,
-  // the terms of the sums, those with these two bits 1 0: 2 pair, 2 pair + 1 of each four.
+  // The lane's elements of the matrices that add_terms multiplies.
   struct __bounds {
     long rows, columns, terms;
   };
   template <bool Checked, class L>
   METAL_FUNC static float __left_element(const L &left, int i, int upper, int block, int pair, int odd, const __bounds &bounds) {
     using namespace __tensor_ops_detail;
-    int row = __result_tile::first_row(i) + lane_row() + upper * 8, term = lane_column() + pair * 2 + odd;
+    int row = __result_tile::first_row(i) + lane_row() + upper * 8, term = left_term(pair, odd);
     if constexpr (is_cooperative<L>) {
       using layout = typename L::layout;
       if constexpr (Descriptor.transpose_left) {
@@ -296,12 +279,10 @@ private:
       return inside ? (Descriptor.transpose_left ? element(left, row, k) : element(left, k, row)) : 0;
     }
   }
-  // Its rows are the same terms, by lane bits 4 2 1; its columns those of the destination's fragment with bits 1 0 = side, odd.
   template <bool Checked, class R>
   METAL_FUNC static float __right_element(const R &right, int j, int side, int block, int pair, int odd, const __bounds &bounds) {
     using namespace __tensor_ops_detail;
-    int lane = (int)__smelt_lane();
-    int term = (lane >> 1 & 8) | (lane & 4) | pair * 2 | (lane >> 1 & 1), inner = lane_column() + side * 2 + odd;
+    int term = right_term(pair), inner = lane_column() + side * 2 + odd;
     if constexpr (is_cooperative<R>) {
       using layout = typename R::layout;
       float value;
@@ -323,19 +304,14 @@ private:
   // Adds the terms 16 block … 16 block + 15.
   template <bool Checked, class Sum, class L, class R>
   METAL_FUNC static void __add_terms(const L &left, const R &right, int block, const __bounds &bounds, Sum (&sums)[__result_tile::capacity]) {
-    constexpr int down = __result_tile::own_down, across = __result_tile::own_across, halves = __result_tile::tall / 8;
-    _Pragma("clang loop unroll(full)") for (int pair = 0; pair < 2; pair++) {
-      float a[down * halves * 2], b[across * 4];
-      _Pragma("clang loop unroll(full)") for (int at = 0; at < down * halves * 2; at++)
-        a[at] = __left_element<Checked>(left, at / (2 * halves), at / 2 % halves, block, pair, at & 1, bounds);
-      _Pragma("clang loop unroll(full)") for (int at = 0; at < across * 4; at++)
-        b[at] = __right_element<Checked>(right, at / 4, at / 2 & 1, block, pair, at & 1, bounds);
-      _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++) {
-        int fragment = slot / __result_tile::in_fragment, upper = slot % __result_tile::in_fragment >> 2;
-        int row = (fragment / across * halves + upper) * 2;
-        sums[slot] = __tensor_ops_detail::multiply_add(a[row], a[row + 1], b[fragment % across * 4 + (slot & 3)], sums[slot]);
-      }
-    }
+    __tensor_ops_detail::add_terms<__result_tile>(
+        [&](int i, int upper, int pair, int odd) __attribute__((always_inline)) {
+          return __left_element<Checked>(left, i, upper, block, pair, odd, bounds);
+        },
+        [&](int j, int side, int pair, int odd) __attribute__((always_inline)) {
+          return __right_element<Checked>(right, j, side, block, pair, odd, bounds);
+        },
+        sums);
   }
 
   template <class L, class R, class D> METAL_FUNC static void __run_together(const L &left, const R &right, D &destination) {

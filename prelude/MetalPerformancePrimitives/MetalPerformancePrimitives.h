@@ -2,3 +2,4 @@
 #pragma once
 
 #include "MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h"
+#include "MetalPerformancePrimitives/MPPTensorOpsConvolution2d.h"

@@ -236,3 +236,37 @@ kernel void views(device int *in [[buffer(0)]], device int *out [[buffer(2)]]) {
   dextents<short, 2> d = extents<int, 3, 9>{};
   out[i++] = d.extent(1) * 10 + d.rank_dynamic();
 }
+
+// Two images of 9 × 8 pixels and 5 channels, to 7 channels, by tiles of 4 × 2 pixels; on top of what is there if `adds`.
+template <typename T, typename D, int kx, int ky, int sx, int sy, int dx, int dy, bool adds, ushort simdgroups>
+kernel void convolve(device T *in [[buffer(0)]], device T *weights [[buffer(1)]], device D *out [[buffer(2)]], constant int *pad [[buffer(3)]],
+                     constant int *size [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]]) {
+  auto images = tensor(in, dextents<int, 4>(5, 9, 8, 2));
+  auto filter = tensor(weights, dextents<int, 4>(7, 5, kx, ky));
+  auto results = tensor(out, dextents<int, 4>(7, size[0], size[1], 2));
+  constexpr auto mode = adds ? convolution2d_descriptor::mode::multiply_accumulate : convolution2d_descriptor::mode::multiply;
+  constexpr convolution2d_descriptor tile(int4(7, 4, 2, 1), int4(5, 9, 8, 1), int2(kx, ky), convolution2d_activation_layout::nhwc,
+                                          convolution2d_weights_layout::hwio, int2(sx, sy), int2(dx, dy), 1, false, mode);
+  convolution2d<tile, execution_simdgroups<simdgroups>> op;
+  int x = group.x * 4, y = group.y * 2;
+  op.set_offsets(int2(x * sx - pad[0] + ((kx - 1) * dx + 1) / 2, y * sy - pad[1] + ((ky - 1) * dy + 1) / 2));
+  auto image = images.slice(0, 0, 0, group.z);
+  auto result = results.slice(0, x, y, group.z);
+  if (adds) {
+    op.run(image, filter, result);
+  } else {
+    auto sums = op.template get_destination_cooperative_tensor<decltype(image), decltype(filter), D>();
+    op.run(image, filter, sums);
+    for (ushort i = 0; i < sums.get_capacity(); i++) {
+      auto at = sums.get_multidimensional_index(i);
+      if (sums.is_valid_element(i) && at[0] == 6) sums[i] = sums[i] + D(at[1] + 10 * at[2] + 100 * at[3]);
+    }
+    sums.store(result);
+  }
+}
+#define CONVOLVE(name, T, D, kx, ky, sx, sy, dx, dy, adds, simdgroups) \
+  template [[host_name(name)]] kernel void convolve<T, D, kx, ky, sx, sy, dx, dy, adds, simdgroups>( \
+      device T *, device T *, device D *, constant int *, constant int *, uint3);
+CONVOLVE("convolve 3 3", half, float, 3, 3, 1, 1, 1, 1, false, 1)
+CONVOLVE("convolve 2 3", float, float, 2, 3, 2, 1, 1, 2, true, 2)
+CONVOLVE("convolve bytes", char, int, 4, 1, 1, 2, 1, 1, true, 1)

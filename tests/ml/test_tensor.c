@@ -230,6 +230,55 @@ static void registers(void **s) {
     }
 }
 
+/* ---- Convolutions. */
+
+static void convolve(const char *entry, const char *type, const char *result, const int kernel[2],
+                     const int stride[2], const int dilation[2], const int pad[2], bool adds,
+                     int simdgroups) {
+    enum { C = 5, W = 9, H = 8, N = 2, O = 7 };
+    const int size[2] = {(W + 2 * pad[0] - (kernel[0] - 1) * dilation[0] - 1) / stride[0] + 1,
+                         (H + 2 * pad[1] - (kernel[1] - 1) * dilation[1] - 1) / stride[1] + 1};
+    int count = O * size[0] * size[1] * N;
+    double *a, *w, *expected = doubles(count), *bound = doubles(count);
+    struct tensor *in = elements(type, C * W * H * N, &a),
+                  *weights = elements(type, O * C * kernel[0] * kernel[1], &w);
+    struct tensor *out = adds ? uniform(dtype_of(result), count, -5, 5) : room(dtype_of(result), count);
+    if (adds) memcpy(expected, out->value, (size_t)count * sizeof *expected);
+    for (int i = 0; i < count; i++) {
+        int o = i % O, x = i / O % size[0], y = i / O / size[0] % size[1], n = i / O / size[0] / size[1];
+        double absolute = fabs(expected[i]);
+        for (int k = 0; k < kernel[0] * kernel[1] * C; k++) {
+            int kx = k / C % kernel[0], ky = k / C / kernel[0], c = k % C;
+            int ix = x * stride[0] - pad[0] + kx * dilation[0],
+                iy = y * stride[1] - pad[1] + ky * dilation[1];
+            if (ix < 0 || ix >= W || iy < 0 || iy >= H) continue;
+            double term = a[((n * H + iy) * W + ix) * C + c] * w[((ky * kernel[0] + kx) * C + c) * O + o];
+            expected[i] += term, absolute += fabs(term);
+        }
+        bound[i] = strcmp(result, "int") == 0 ? 0 : 60 * 0x1p-24 * absolute + 1e-6;
+        if (!adds && o == 6) expected[i] += x % 4 + 10 * (y % 2), bound[i] += 1e-5;
+    }
+    struct launch l = {FILE_,
+                       .entry = entry,
+                       .in = {in, weights},
+                       .bytes = {[3] = {pad, 8}, [4] = {size, sizeof size}},
+                       .groups = {(size[0] + 3) / 4, (size[1] + 1) / 2, N},
+                       .threadgroup = {32 * simdgroups}};
+    *(adds ? &l.update[2] : &l.out[2]) = out;
+    launch(l);
+    check_bounds(entry, out, expected, bound);
+}
+
+static void convolutions(void **s) {
+    (void)s;
+    convolve("convolve 3 3", "half", "float", (int[]){3, 3}, (int[]){1, 1}, (int[]){1, 1}, (int[]){1, 1},
+             false, 1);
+    convolve("convolve 2 3", "float", "float", (int[]){2, 3}, (int[]){2, 1}, (int[]){1, 2}, (int[]){0, 2},
+             true, 2);
+    convolve("convolve bytes", "char", "int", (int[]){4, 1}, (int[]){1, 2}, (int[]){1, 1}, (int[]){2, 0},
+             true, 1);
+}
+
 /* ---- What slots hold. */
 
 /* The fragments of Apple's GPUs, which kernels rely on. */
@@ -411,5 +460,5 @@ static void views(void **s) {
 }
 
 ML_MAIN(ML_TEST(products), ML_TEST(types), ML_TEST(alone), ML_TEST(scales), ML_TEST(registers),
-        ML_TEST(fragments), ML_TEST(every_element_once), ML_TEST(reductions), ML_TEST(decodes),
-        ML_TEST(encodes), ML_TEST(views))
+        ML_TEST(convolutions), ML_TEST(fragments), ML_TEST(every_element_once), ML_TEST(reductions),
+        ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))
