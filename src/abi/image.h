@@ -90,7 +90,8 @@ struct image {
     uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
     uint32_t lanes;     /* SIMD: threads of a gang, a multiple of 32 or a part of it */
     uint64_t stack_bytes; /* SIMD: the most that one call needs, with private arrays of all lanes */
-    char *refusal;        /* why the SIMD engine refused: a sentence; NULL: it did not */
+    char *refusal;        /* a sentence: why the SIMD engine refused, or, of its code, why it
+                             is not in the best form; NULL: neither */
     char *object; /* an ELF file, of a CPU relocatable; PTX: one, or text ended by 0, which object_size counts
                    */
     size_t object_size;

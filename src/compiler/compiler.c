@@ -149,9 +149,12 @@ static smelt_status run_guarded(struct unit *unit, bool *whole) {
 
 /* Uses a new LLVM context. *refused: the SIMD engine does not support the kernel; the message has the reason.
  */
-static smelt_status compile_for(enum engine engine, const struct compile_request *request,
-                                struct compile_result *result, bool *refused) {
-    struct unit unit = {.request = request,
+static smelt_status compile_form(enum code_form form, const char *because, enum engine engine,
+                                 const struct compile_request *request, struct compile_result *result,
+                                 bool *refused, bool *smaller) {
+    struct unit unit = {.form = form,
+                        .because = because,
+                        .request = request,
                         .result = result,
                         .engine = engine,
                         .target = engine_target(engine),
@@ -161,6 +164,7 @@ static smelt_status compile_for(enum engine engine, const struct compile_request
     bool whole;
     smelt_status status = run_guarded(&unit, &whole);
     *refused = unit.refused;
+    *smaller = unit.smaller;
     if (!whole) return status;
     LLVMDisposeBuilder(unit.builder);
     if (unit.module) LLVMDisposeModule(unit.module);
@@ -168,14 +172,32 @@ static smelt_status compile_for(enum engine engine, const struct compile_request
     return status != SMELT_OK ? status : unit.diagnosed;
 }
 
-/* Compiles what the SIMD engine refuses for the scalar engine; the image has the reason. */
-static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
-    char *refusal = strdup(result->message);
+/* A failed attempt leaves nothing. */
+static void begin_again(struct compile_result *result) {
     free(result->image.bindings);
     free(result->image.sites);
     free(result->text);
     free(result->constants);
     *result = (struct compile_result){0};
+}
+
+static smelt_status compile_for(enum engine engine, const struct compile_request *request,
+                                struct compile_result *result, bool *refused) {
+    bool smaller;
+    char because[sizeof result->message];
+    smelt_status status = compile_form(FORM_BEST, NULL, engine, request, result, refused, &smaller);
+    if (!smaller) return status;
+    snprintf(because, sizeof because, "%s", result->message);
+    begin_again(result);
+    status = compile_form(FORM_PLAIN, because, engine, request, result, refused, &smaller);
+    if (status == SMELT_OK) result->image.refusal = strdup(because);
+    return status;
+}
+
+/* Compiles what the SIMD engine refuses for the scalar engine; the image has the reason. */
+static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
+    char *refusal = strdup(result->message);
+    begin_again(result);
     smelt_status status = SMELT_OK;
     if (request->output == COMPILE_SIMD || request->output == COMPILE_WHY) {
         size_t size = strlen(refusal ? refusal : "") + 64;

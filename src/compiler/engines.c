@@ -2,12 +2,13 @@
 #include "compiler/engine.h"
 #include "compiler/pass.h"
 
-static const struct pass of_scalar[] = {PASS("lower", pass_lower_scalar), {0}};
+static const struct pass of_scalar[] = {PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
 
 static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
                                       PASS("simd-prepare", pass_simd_prepare),
                                       PASS("simd-gang", pass_simd_gang),
                                       PASS("simd-settle", pass_simd_settle),
+                                      PASS("cut", pass_cut),
                                       {0}};
 
 static const struct pass before_ptx[] = {PASS("ptx-target", pass_ptx_target), {0}};

@@ -10,6 +10,9 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/Target.h>
 
+/* budget.h: how much code a kernel may become. */
+enum code_form { FORM_BEST, FORM_PLAIN };
+
 struct unit {
     LLVMContextRef context;
     LLVMModuleRef module;
@@ -22,8 +25,11 @@ struct unit {
     const struct engine_target *target; /* the engine's entry in engines.c */
     bool stopped;                       /* after the pass that the request names */
     bool refused;                       /* by the SIMD engine: the scalar engine will do it */
-    smelt_status diagnosed;             /* an error LLVM reported by itself; the message is in the result */
-    uint64_t frame_bytes; /* stack use of the machine code's functions, summed by pass_codegen */
+    bool smaller;                       /* a budget is exceeded: it must be compiled in the next form */
+    enum code_form form;
+    const char *because;    /* of the plain form: which budget the best form exceeded */
+    smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
+    uint64_t frame_bytes;   /* stack use of the machine code's functions, summed by pass_codegen */
 };
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
@@ -100,6 +106,10 @@ smelt_status pass_declare(struct unit *unit);
 void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* … it only computes its value from its arguments. */
 void declare_pure(struct unit *unit, LLVMValueRef function);
+/* rolled.c — in the plain form, loops are not unrolled because the source asks for it. */
+smelt_status pass_rolled(struct unit *unit);
+/* outlined.c — large functions of a kernel past its budget stay functions. */
+smelt_status pass_outlined(struct unit *unit);
 /* alignment.c — claimed alignments become the true ones of vectors, which may be at any multiple of their
  * elements' size; does nothing for PTX. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
@@ -204,6 +214,8 @@ smelt_status pass_ptx_memory(struct unit *unit);
 smelt_status cpu_run_passes(struct unit *unit, const char *passes);
 /* compiler/cpu/outside.c — of an object: it needs nothing that the runtime lacks. */
 smelt_status outside_check(struct unit *unit);
+/* compiler/cpu/cut.c — long blocks become several, which code generation takes one by one. */
+smelt_status pass_cut(struct unit *unit);
 /* compiler/cpu/codegen.c — machine code, into result->image or result->text. */
 smelt_status pass_codegen(struct unit *unit);
 

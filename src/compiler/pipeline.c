@@ -26,6 +26,8 @@ static smelt_status optimise_thread(struct unit *unit) {
 
 static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
                                          PASS("declare", pass_declare),
+                                         PASS("rolled", pass_rolled),
+                                         PASS("outlined", pass_outlined),
                                          PASS("alignment", pass_alignment),
                                          PASS("bindings", pass_bindings),
                                          {0}};

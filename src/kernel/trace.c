@@ -64,7 +64,9 @@ void trace_launch(struct trace_span span, const struct launch *launch, smelt_sta
     if (image->threadgroup_bytes)
         trace_integer(&slice, "threadgroup_bytes", (int64_t)image->threadgroup_bytes);
     if (image->lanes) trace_integer(&slice, "lanes", image->lanes);
-    if (image->refusal) trace_string(&slice, "scalar_because", image->refusal);
+    if (image->refusal)
+        trace_string(&slice, engine_traits(image->engine)->is_vector ? "smaller_because" : "scalar_because",
+                     image->refusal);
     if (launch->timeout > 0) trace_real(&slice, "timeout_s", launch->timeout);
     trace_status(&slice, status);
     trace_end(span, &slice);

@@ -42,8 +42,8 @@ PREFIXES = {
     "smelt_compiler_objects": {
         "src/abi": "compile_progress compile_stage",
         "src/base": "arena string text",
-        "src/compiler": "bits build called_name constant engine escape flow fold intrinsic is_constant_integer paths phase phases"
-                        " pipeline quick run simdgroup type uniform unit zeros",
+        "src/compiler": "bits budget build called_name constant engine escape flow fold intrinsic is_constant_integer paths phase"
+                        " phases pipeline quick run simdgroup type uniform unit zeros",
         "src/compiler/cpu": "cpu memory outside",
         "src/compiler/passes": "alignment constants declare hold initialiser returns",
         "src/compiler/ptx": "address divergence matrix ptx wide",

@@ -1,5 +1,5 @@
 /* From lowered IR to an object file, or to assembler text. */
-#include "compiler/pass.h"
+#include "compiler/budget.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Error.h>
@@ -54,9 +54,13 @@ static struct target open_target(struct unit *unit) {
     LLVMTargetRef target = NULL;
     if (!t.features) return t;
     set_function_target(unit, cpu, t.features);
+    uint64_t blocks;
+    bool large =
+        !unit->target->wants_vectors && budget_count(unit->entry, &blocks) > MOST_INSTRUCTIONS_OPTIMISED;
     if (LLVMGetTargetFromTriple(LLVMGetTarget(unit->module), &target, &t.message) == 0)
         t.machine = LLVMCreateTargetMachine(target, LLVMGetTarget(unit->module), cpu, t.features,
-                                            LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+                                            large ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+                                            LLVMRelocPIC, LLVMCodeModelSmall);
     return t;
 }
 

@@ -444,7 +444,8 @@ static LLVMValueRef staying_condition(struct simd *s, int loop, LLVMIntPredicate
 static bool has_full_rounds(struct simd *s, int loop) {
     const struct path_loop *l = &s->paths.loops[loop];
     LLVMIntPredicate predicate;
-    if (!l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS) return false;
+    if (s->unit->form != FORM_BEST || !l->divergent || l->last - l->header >= MAX_FULL_ROUND_BLOCKS)
+        return false;
     for (int place = l->header; place <= l->last; place++) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)

@@ -124,6 +124,11 @@ static void describe_gang(struct simd *s, const char *mark) {
 
 void report_why(struct simd *s) {
     describe_gang(s, "");
+    if (s->unit->because)
+        add(s->unit,
+            "less code than in its best form: loops are not unrolled on request, nothing is written "
+            "twice; %s\n",
+            s->unit->because);
     for (const struct remark *r = s->remarks; r; r = r->next) {
         if (r->file && r->line)
             add(s->unit, "%s:%u:%u: %s\n", r->file, r->line, r->column, r->text);

@@ -3,6 +3,7 @@
  * Requires: the optimised entry, bfloat arithmetic lowered, as prepare.c leaves it. Establishes: the entry
  * takes a pointer to a struct gang_context; image.lanes, stack_bytes. Refuses what it cannot do:
  * unit->refused. */
+#include "compiler/budget.h"
 #include "compiler/simd/simd.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -54,7 +55,7 @@ static int count_instructions(LLVMValueRef entry) {
 static int choose_lanes(struct simd *s) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
-    if (code->masked || !threads || threads % SIMDGROUP_LANES ||
+    if (s->unit->form != FORM_BEST || code->masked || !threads || threads % SIMDGROUP_LANES ||
         !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SIMDGROUP_LANES;
     int instructions = count_instructions(s->entry);
@@ -233,7 +234,7 @@ static smelt_status try_many(struct simd *s, bool *done) {
     *done = false;
     while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS)
         lanes /= 2;
-    if (lanes <= SIMDGROUP_LANES || s->code->masked ||
+    if (s->unit->form != FORM_BEST || lanes <= SIMDGROUP_LANES || s->code->masked ||
         intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SMELT_OK;
     set_lanes(s, lanes, chunk_lanes);
@@ -273,13 +274,39 @@ static int count_accesses(struct simd *s) {
     return count;
 }
 
+/* Before any code is written: what it would take does not grow in proportion. */
+static smelt_status check_thread(struct simd *s) {
+    uint64_t blocks, instructions = budget_count(s->entry, &blocks);
+    int bits = simd_vector_bits(s->unit->request->cpu, s->unit->request->features);
+    uint64_t registers = (uint64_t)(SIMDGROUP_LANES / (bits / 32));
+    TRY(budget_check(s->unit, BUDGET_THREAD, instructions * registers));
+    return budget_check(s->unit, BUDGET_BLOCKS, blocks * registers);
+}
+
+/* Conversions of half take a dozen instructions of a register where the CPU has none: with 128 bits. */
+static bool converts_half(LLVMValueRef i) {
+    LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+    if (opcode != LLVMFPExt && opcode != LLVMFPTrunc) return false;
+    LLVMTypeRef type = LLVMTypeOf(opcode == LLVMFPExt ? LLVMGetOperand(i, 0) : i);
+    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind) type = LLVMGetElementType(type);
+    return LLVMGetTypeKind(type) == LLVMHalfTypeKind;
+}
+
+static smelt_status check_gang(struct simd *s) {
+    uint64_t blocks, size = budget_count(s->unit->entry, &blocks);
+    FOR_EACH_BLOCK(block, s->unit->entry)
+    FOR_EACH_INSTRUCTION(i, block) size += s->vector_bits == 128 && converts_half(i) ? 12 : 0;
+    return budget_check(s->unit, BUDGET_GANG, size);
+}
+
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
+    TRY(check_thread(s));
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
     if (unit->request->output == COMPILE_WHY) report_control_flow(s);
-    bool speculate = s->chunk_lanes > 1 && speculation_pays(s);
+    bool speculate = unit->form == FORM_BEST && s->chunk_lanes > 1 && speculation_pays(s);
     s->many_accesses = count_accesses(s) * s->chunk_count > MANY_ACCESSES;
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
@@ -288,6 +315,7 @@ static smelt_status vectorise(struct simd *s) {
     TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));
     if (s->chunk_lanes == 1) TRY(cpu_run_passes(unit, JOIN_NEIGHBOURS));
+    TRY(check_gang(s));
     measure_stack(s);
     if (unit->request->output == COMPILE_WHY) report_why(s);
     return SMELT_OK;

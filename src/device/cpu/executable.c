@@ -19,7 +19,10 @@ smelt_status cpu_make_code(struct executable *executable, struct code_head *head
     memcpy(&code->thread, &entry, sizeof entry);
     memcpy(&code->gang, &entry, sizeof entry);
     if (image->refusal && !atomic_flag_test_and_set(&executable->refusal_logged))
-        log_line(SMELT_LOG_INFO, "kernel '%s' runs on the scalar engine: %s", name, image->refusal);
+        log_line(SMELT_LOG_INFO, "kernel '%s' %s: %s", name,
+                 engine_traits(image->engine)->is_vector ? "has less code than its best form"
+                                                         : "runs on the scalar engine",
+                 image->refusal);
     return SMELT_OK;
 }
 

@@ -1,0 +1,30 @@
+#include "compiler/budget.h"
+
+static const struct {
+    uint64_t limit;
+    const char *measure;
+} budgets[] = {
+    [BUDGET_INLINED] = {150000, "instructions after inlining"},
+    [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
+    [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
+    [BUDGET_GANG] = {50000, "instructions of vector code"},
+};
+
+smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size) {
+    if (size <= budgets[budget].limit) return SMELT_OK;
+    unit->smaller = unit->form == FORM_BEST;
+    unit->refused = !unit->smaller;
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "it is too large for vector code: %s: %llu, at most %llu",
+                     budgets[budget].measure, (unsigned long long)size,
+                     (unsigned long long)budgets[budget].limit);
+}
+
+uint64_t budget_count(LLVMValueRef function, uint64_t *blocks) {
+    uint64_t count = 0;
+    *blocks = 0;
+    FOR_EACH_BLOCK(block, function) {
+        ++*blocks;
+        FOR_EACH_INSTRUCTION(i, block) count++;
+    }
+    return count;
+}

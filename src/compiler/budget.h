@@ -1,0 +1,35 @@
+/* How large code may become, and what is given up past that. Only sizes decide, never time or load, so a
+ * source always gets the same code.
+ *
+ * A kernel is compiled in its best form first. If a measure exceeds its budget, compilation starts again in
+ * the plain form, which results in less code: loops are not unrolled because the source asks for it, nothing
+ * is written twice (full rounds, speculation), and a gang is one simdgroup. Past the budget in that form,
+ * too, the SIMD engine refuses the kernel, and the scalar engine runs it. The scalar engine has no budget
+ * that ends in an error: it keeps large functions as calls, and large code is generated without optimisation.
+ *
+ * All forms compute the same bits. */
+#ifndef SMELT_COMPILER_BUDGET_H
+#define SMELT_COMPILER_BUDGET_H
+
+#include "compiler/pass.h"
+
+enum budget {
+    BUDGET_INLINED, /* instructions of the kernel with all its functions inlined */
+    BUDGET_THREAD,  /* instructions of a thread, times the registers of a simdgroup's value */
+    BUDGET_BLOCKS,  /* blocks of a thread, times the same */
+    BUDGET_GANG     /* instructions of a gang */
+};
+
+/* Compiling one instruction of a gang takes some 0.1 ms: these are 5 seconds. */
+#define MOST_INSTRUCTIONS_OPTIMISED 30000 /* of scalar code: code generation optimises up to this */
+#define LONG_BLOCK 6000                   /* instructions: cut.c cuts blocks of more … */
+#define CUT_BLOCK 1000                    /* … into pieces of about so many */
+
+/* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
+ * message that has the measure, the size and the limit. */
+smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);
+
+/* Instructions of a function, and its blocks. */
+uint64_t budget_count(LLVMValueRef function, uint64_t *blocks);
+
+#endif

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Kernels past the budgets of the compiler (src/compiler/budget.h) run, in a form with less code, and compute the same
+bits as the scalar engine. Sizes decide about the form, and --why names them."""
+import os
+
+from support import expect, expect_equal, read_floats, run_tests
+
+HEADER = "#include <metal_stdlib>\n#include <metal_simdgroup>\nusing namespace metal;\n"
+THREADS = 200  # the last gang is not full
+BRANCHES = 2000
+
+
+def run(scratch, source, name, inputs, count, device="cpu", *options):
+    """The output's floats, and the log."""
+    output = os.path.join(scratch.out, f"{name}-{device}.npy")
+    done = scratch.run(["run", scratch.file(f"{name}.metal", HEADER + source), "-b", f"0={inputs}", "-b",
+                        f"1:out:float32:{count}={output}", "--grid", str(THREADS), "--threadgroup", "64", "--device",
+                        device, *options])
+    expect_equal(done.returncode, 0, f"the exit status on {device} ({done.stderr})")
+    return read_floats(output)
+
+
+def why(scratch, source, name, inputs, count):
+    done = scratch.run(["show", scratch.file(f"{name}.metal", HEADER + source), "-b", f"0={inputs}", "-b",
+                        f"1:out:float32:{count}", "--grid", str(THREADS), "--threadgroup", "64", "--why"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    return done.stdout
+
+
+def expect_same(scratch, source, name, inputs, count):
+    found, wanted = (run(scratch, source, name, inputs, count, device) for device in ("cpu", "cpu-scalar"))
+    expect_equal(len(found), count, "the number of results")
+    expect(list(found) == list(wanted), f"{name}: the engines differ")
+    return list(found)
+
+
+def test_a_loop_too_large_unrolled_stays_a_loop(scratch):
+    source = ("kernel void sines(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n#pragma unroll\n"
+              "  for (int k = 0; k < 4096; k++) x = sin(x + float(k));\n  out[i] = x;\n}\n")
+    expect_same(scratch, source, "sines", "rand:float32:200", THREADS)
+    text = why(scratch, source, "sines", "rand:float32:200", THREADS)
+    expect("less code than in its best form: loops are not unrolled on request" in text, text)
+    expect("; it is too large for vector code: instructions of " in text and ", at most " in text, text)
+
+
+def test_thousands_of_calls_stay_calls(scratch):
+    calls = "".join(f"  x = sin(x + {k}.0f);\n" for k in range(4096))
+    source = ("kernel void calls(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" + calls + "  out[i] = x;\n}\n")
+    loop = ("kernel void loop(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+            "                 uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n"
+            "  for (int k = 0; k < 4096; k++) x = sin(x + float(k));\n  out[i] = x;\n}\n")
+    found = run(scratch, source, "calls", "rand:float32:200", THREADS)
+    expect(list(found) == list(run(scratch, loop, "loop", "rand:float32:200", THREADS)), "calls and a loop differ")
+    text = why(scratch, source, "calls", "rand:float32:200", THREADS)
+    expect("the simd engine refuses this kernel: it is too large for vector code: instructions after inlining: " in text, text)
+
+
+def test_thousands_of_branches_run(scratch):
+    branches = "".join(f"  if (in[(x + {k}u) % 256u] > 0.5f) {{ slots[{k % 7}] += float({k}); x = x * 5u + 1u; }}\n"
+                       for k in range(BRANCHES))
+    source = ("kernel void branches(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                     uint i [[thread_position_in_grid]]) {\n  uint x = i;\n"
+              "  device float *slots = out + i * 8;\n  for (int k = 0; k < 8; k++) slots[k] = 0;\n" + branches +
+              "  slots[7] = float(x & 0xffffu);\n}\n")
+    found = run(scratch, source, "branches", "rand:float32:256", THREADS * 8)
+    model = scratch.run(["run", scratch.file("given.metal", HEADER + "kernel void given(device const float *in [[buffer(0)]], "
+                         "device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) { out[i] = in[i]; }\n"),
+                         "-b", "0=rand:float32:256", "-b", f"1:out:float32:256={scratch.out}/given.npy", "--grid", "256"])
+    expect_equal(model.returncode, 0, f"the exit status ({model.stderr})")
+    given = read_floats(f"{scratch.out}/given.npy")
+    for i in range(THREADS):
+        x, slots = i, [0.0] * 8
+        for k in range(BRANCHES):
+            if given[(x + k) % 2**32 % 256] > 0.5:
+                slots[k % 7] += k
+                x = (x * 5 + 1) % 2**32
+        slots[7] = float(x & 0xffff)
+        expect_equal(list(found[8 * i:8 * i + 8]), slots, f"the results of thread {i}")
+
+
+def test_attention_of_a_large_head_runs(scratch):
+    """A query of 512 numbers, all in the thread's registers when the loops are unrolled."""
+    source = ("kernel void attend(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                   uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {\n"
+              "  constexpr int D = 512;\n  half q[D];\n  float sum[D];\n"
+              "#pragma unroll\n  for (int d = 0; d < D; d++) q[d] = half(in[(i * 7 + d) % 1024]), sum[d] = 0;\n"
+              "  float top = -INFINITY, total = 0;\n  for (int k = 0; k < 5; k++) {\n    float score = 0;\n"
+              "#pragma unroll\n    for (int d = 0; d < D; d++) score = fma(float(q[d]), float(half(in[(k * D + d + lane) % 1024])), score);\n"
+              "    score = simd_max(score);\n    float grown = max(top, score), keep = exp(top - grown), weight = exp(score - grown);\n"
+              "#pragma unroll\n    for (int d = 0; d < D; d++) sum[d] = fma(weight, float(half(in[(k + d * 3) % 1024])), sum[d] * keep);\n"
+              "    total = total * keep + weight;\n    top = grown;\n  }\n  float whole = 0;\n"
+              "#pragma unroll\n  for (int d = 0; d < D; d++) whole += sum[d] / total * float(d % 5);\n  out[i] = whole;\n}\n")
+    expect_same(scratch, source, "attend", "rand:float32:1024", THREADS)
+
+
+def test_a_long_block_is_cut(scratch):
+    steps = "".join(f"  x = fma(x, in[i + {k % 256}u], {k % 9}.0f); out[i + {THREADS * (k % 4)}u] = x;\n" for k in range(900))
+    source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" + steps + "}\n")
+    expect_same(scratch, source, "steps", "rand:float32:512", THREADS * 4)
+    file = scratch.file("steps.metal", HEADER + source)
+    for device, cut in (("cpu", True), ("cpu-scalar", False)):
+        done = scratch.run(["show", file, "-b", "0=rand:float32:512", "-b", f"1:out:float32:{THREADS * 4}", "--grid",
+                            str(THREADS), "--threadgroup", "64", "--device", device, "--after", "cut"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        expect_equal("label %absent" in done.stdout, cut, f"whether the code of {device} is cut")
+
+
+run_tests(globals())
