@@ -10,10 +10,10 @@ template <typename T> using view = tensor<T, dextents<int32_t, 2>, tensor_inline
 
 // size: M, N, K. Both operands and the result in memory; the groups' tiles go past its edges.
 template <typename L, typename R, typename D, int m, int n, bool tl, bool tr, bool adds, ushort simdgroups>
-kernel void product(device uchar *left [[buffer(0)]], device uchar *right [[buffer(1)]], device D *out [[buffer(2)]],
+kernel void product(const device uchar *left [[buffer(0)]], const device uchar *right [[buffer(1)]], device D *out [[buffer(2)]],
                     constant int *size [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]]) {
-  using Left = view<device L>;
-  using Right = view<device R>;
+  using Left = view<const device L>;
+  using Right = view<const device R>;
   const int M = size[0], N = size[1], K = size[2];
   Left a((typename Left::data_handle_type)left, tl ? dextents<int32_t, 2>(M, K) : dextents<int32_t, 2>(K, M));
   Right b((typename Right::data_handle_type)right, tr ? dextents<int32_t, 2>(K, N) : dextents<int32_t, 2>(N, K));
@@ -29,7 +29,7 @@ kernel void product(device uchar *left [[buffer(0)]], device uchar *right [[buff
 
 #define PRODUCT(name, L, R, D, m, n, tl, tr, adds, simdgroups) \
   template [[host_name(name)]] kernel void product<L, R, D, m, n, tl, tr, adds, simdgroups>( \
-      device uchar *, device uchar *, device D *, constant int *, uint2);
+      const device uchar *, const device uchar *, device D *, constant int *, uint2);
 PRODUCT("nn", half, half, float, 32, 48, false, false, false, 1)
 PRODUCT("tn", half, float, float, 16, 32, true, false, false, 2)
 PRODUCT("nt_adds", float, bfloat, float, 64, 16, false, true, true, 4)
@@ -77,7 +77,7 @@ TYPES_T("types e4m3 e4m3 float", metal_fp8_e4m3_format, metal_fp8_e4m3_format, f
 TYPES_T("types e5m2 e5m2 float", metal_fp8_e5m2_format, metal_fp8_e5m2_format, float)
 
 // By one thread for each row of tiles.
-kernel void alone(device half *left [[buffer(0)]], device half *right [[buffer(1)]], device float *out [[buffer(2)]],
+kernel void alone(const device half *left [[buffer(0)]], const device half *right [[buffer(1)]], device float *out [[buffer(2)]],
                   constant int *size [[buffer(3)]], uint2 at [[thread_position_in_grid]]) {
   const int M = size[0], N = size[1], K = size[2];
   auto a = tensor(left, dextents<int, 2>(K, M));
@@ -91,11 +91,11 @@ kernel void alone(device half *left [[buffer(0)]], device half *right [[buffer(1
 }
 
 // Scales of 32 × 1, of both sides.
-kernel void scaled(device uchar *left [[buffer(0)]], device uchar *right [[buffer(1)]], device float *out [[buffer(2)]],
-                   device uchar *left_scales [[buffer(4)]], device uchar *right_scales [[buffer(5)]],
+kernel void scaled(const device uchar *left [[buffer(0)]], const device uchar *right [[buffer(1)]], device float *out [[buffer(2)]],
+                   const device uchar *left_scales [[buffer(4)]], const device uchar *right_scales [[buffer(5)]],
                    constant int *size [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]]) {
-  using scales = tensor_blockwise<tensor_plane_scales, device metal_fp8_ue8m0_format, 32, 1>;
-  using operand = tensor<device metal_fp8_e4m3_format, dextents<int, 2>, tensor_inline, scales>;
+  using scales = tensor_blockwise<tensor_plane_scales, const device metal_fp8_ue8m0_format, 32, 1>;
+  using operand = tensor<const device metal_fp8_e4m3_format, dextents<int, 2>, tensor_inline, scales>;
   const int M = size[0], N = size[1], K = size[2];
   operand a(left, dextents<int, 2>(K, M), array<int, 2>({1, K}), left_scales);
   operand b(right, dextents<int, 2>(K, N), array<int, 2>({1, K}), scales(right_scales));
@@ -112,8 +112,8 @@ kernel void scaled(device uchar *left [[buffer(0)]], device uchar *right [[buffe
 
 // Inputs that lie in registers, loaded from memory or filled by their coordinates, added to a bias for each column.
 template <typename T, int m, int n, int k, bool tl, bool tr>
-kernel void registers(device T *left [[buffer(0)]], device T *right [[buffer(1)]], device float *out [[buffer(2)]],
-                      device float *bias [[buffer(4)]]) {
+kernel void registers(const device T *left [[buffer(0)]], const device T *right [[buffer(1)]], device float *out [[buffer(2)]],
+                      const device float *bias [[buffer(4)]]) {
   auto a = tensor(left, dextents<int, 2>(tl ? m : k, tl ? k : m));
   auto b = tensor(right, dextents<int, 2>(tr ? k : n, tr ? n : k));
   auto c = tensor(out, dextents<int, 2>(n, m));
@@ -132,7 +132,7 @@ kernel void registers(device T *left [[buffer(0)]], device T *right [[buffer(1)]
   sums.store(c);
 }
 #define REGISTERS(name, T, m, n, k, tl, tr) \
-  template [[host_name(name)]] kernel void registers<T, m, n, k, tl, tr>(device T *, device T *, device float *, device float *);
+  template [[host_name(name)]] kernel void registers<T, m, n, k, tl, tr>(const device T *, const device T *, device float *, const device float *);
 REGISTERS("registers nn", half, 16, 32, 16, false, false)
 REGISTERS("registers nt", half, 16, 32, 32, false, true)
 REGISTERS("registers tn", float, 32, 16, 16, true, false)
@@ -160,9 +160,9 @@ SLOTS("slots 50 20 3", 50, 20, 3)
 // Softmax of the rows of a product, with what the talk on Metal tensors does, times a matrix; its rows' and columns' sums,
 // maxima and minima on the way.
 template <typename T, int m, int n, int d>
-kernel void rows(device T *left [[buffer(0)]], device T *right [[buffer(1)]], device T *values [[buffer(4)]], device float *out [[buffer(2)]],
+kernel void rows(const device T *left [[buffer(0)]], const device T *right [[buffer(1)]], const device T *values [[buffer(4)]], device float *out [[buffer(2)]],
                  device float *statistics [[buffer(3)]], constant float &low [[buffer(5)]]) {
-  using operand = tensor<device T, dextents<int, 2>, tensor_inline>;
+  using operand = tensor<const device T, dextents<int, 2>, tensor_inline>;
   operand q(left, dextents<int, 2>(d, m)), k(right, dextents<int, 2>(d, n)), v(values, dextents<int, 2>(d, n));
   matmul2d<matmul2d_descriptor(m, n, d, false, true), execution_simdgroup> product;
   matmul2d<matmul2d_descriptor(m, d, n), execution_simdgroup> weigh;
@@ -187,26 +187,26 @@ kernel void rows(device T *left [[buffer(0)]], device T *right [[buffer(1)]], de
     result.store(tensor(out, dextents<int, 2>(d, m)));
   }
 }
-template [[host_name("rows half")]] kernel void rows<half, 16, 32, 16>(device half *, device half *, device half *, device float *, device float *, constant float &);
-template [[host_name("rows float")]] kernel void rows<float, 32, 24, 24>(device float *, device float *, device float *, device float *, device float *, constant float &);
+template [[host_name("rows half")]] kernel void rows<half, 16, 32, 16>(const device half *, const device half *, const device half *, device float *, device float *, constant float &);
+template [[host_name("rows float")]] kernel void rows<float, 32, 24, 24>(const device float *, const device float *, const device float *, device float *, device float *, constant float &);
 
 // The value of every code, and the codes of values.
 template <typename F, int count>
-kernel void decode(device uchar *codes [[buffer(0)]], device float *out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
-  tensor<device F, dextents<int, 1>, tensor_inline> t(codes, dextents<int, 1>(count));
+kernel void decode(const device uchar *codes [[buffer(0)]], device float *out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  tensor<const device F, dextents<int, 1>, tensor_inline> t(codes, dextents<int, 1>(count));
   out[i] = t.get((int)i);
 }
 template <typename F>
-kernel void encode(device float *values [[buffer(0)]], device uchar *out [[buffer(2)]], device uchar *truncated [[buffer(3)]],
+kernel void encode(const device float *values [[buffer(0)]], device uchar *out [[buffer(2)]], device uchar *truncated [[buffer(3)]],
                    uint i [[thread_position_in_grid]]) {
-  auto four = *(device float4 *)(values + 4 * i);
+  auto four = *(const device float4 *)(values + 4 * i);
   auto packed = pack<F>(four);
   auto down = pack<F, rounding_mode::toward_zero, saturation_mode::none>(four);
   for (uint b = 0; b < sizeof(packed); b++) out[i * sizeof(packed) + b] = packed.storage()[b], truncated[i * sizeof(packed) + b] = down.storage()[b];
 }
 #define FORMAT(name, F, count) \
-  template [[host_name("decode " name)]] kernel void decode<F, count>(device uchar *, device float *, uint); \
-  template [[host_name("encode " name)]] kernel void encode<F>(device float *, device uchar *, device uchar *, uint);
+  template [[host_name("decode " name)]] kernel void decode<F, count>(const device uchar *, device float *, uint); \
+  template [[host_name("encode " name)]] kernel void encode<F>(const device float *, device uchar *, device uchar *, uint);
 FORMAT("int4b", int4b_format, 512)
 FORMAT("uint4b", uint4b_format, 512)
 FORMAT("int2b", int2b_format, 1024)
@@ -217,7 +217,7 @@ FORMAT("e5m2", metal_fp8_e5m2_format, 256)
 FORMAT("ue8m0", metal_fp8_ue8m0_format, 256)
 
 // Views: slices of slices, extents of 1 that repeat, elements that are not there.
-kernel void views(device int *in [[buffer(0)]], device int *out [[buffer(2)]]) {
+kernel void views(const device int *in [[buffer(0)]], device int *out [[buffer(2)]]) {
   auto t = tensor(in, dextents<int, 3>(5, 4, 3), array<long, 3>{1, 7, 30});
   auto s = t.slice(1, 1u, (short)1).slice<2, 3, dynamic_extent>(1, 0, 0);
   static_assert(s.get_rank() == 3 && s.get_static_extent(0) == 2 && !s.has_static_extent(2));
@@ -239,7 +239,7 @@ kernel void views(device int *in [[buffer(0)]], device int *out [[buffer(2)]]) {
 
 // Two images of 9 × 8 pixels and 5 channels, to 7 channels, by tiles of 4 × 2 pixels; on top of what is there if `adds`.
 template <typename T, typename D, int kx, int ky, int sx, int sy, int dx, int dy, bool adds, ushort simdgroups>
-kernel void convolve(device T *in [[buffer(0)]], device T *weights [[buffer(1)]], device D *out [[buffer(2)]], constant int *pad [[buffer(3)]],
+kernel void convolve(const device T *in [[buffer(0)]], const device T *weights [[buffer(1)]], device D *out [[buffer(2)]], constant int *pad [[buffer(3)]],
                      constant int *size [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]]) {
   auto images = tensor(in, dextents<int, 4>(5, 9, 8, 2));
   auto filter = tensor(weights, dextents<int, 4>(7, 5, kx, ky));
@@ -266,7 +266,7 @@ kernel void convolve(device T *in [[buffer(0)]], device T *weights [[buffer(1)]]
 }
 #define CONVOLVE(name, T, D, kx, ky, sx, sy, dx, dy, adds, simdgroups) \
   template [[host_name(name)]] kernel void convolve<T, D, kx, ky, sx, sy, dx, dy, adds, simdgroups>( \
-      device T *, device T *, device D *, constant int *, constant int *, uint3);
+      const device T *, const device T *, device D *, constant int *, constant int *, uint3);
 CONVOLVE("convolve 3 3", half, float, 3, 3, 1, 1, 1, 1, false, 1)
 CONVOLVE("convolve 2 3", float, float, 2, 3, 2, 1, 1, 2, true, 2)
 CONVOLVE("convolve bytes", char, int, 4, 1, 1, 2, 1, 1, true, 1)
