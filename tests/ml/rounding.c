@@ -25,6 +25,16 @@ static const struct {
     {"conv.metal", "implicit_gemm_conv_2d_bfloat16", CORES},
     {"gemm.metal", "gemm_*_float16", CORES},
     {"gemm.metal", "gemm_*_bfloat16", CORES},
+    {"tensor.metal", "nn", CORES},
+    {"tensor.metal", "tt", CORES},
+    {"tensor.metal", "row", CORES},
+    {"tensor.metal", "wide", CORES},
+    {"tensor.metal", "types *half half*", CORES},
+    {"tensor.metal", "types *bfloat bfloat*", CORES},
+    {"tensor.metal", "types half bfloat*", CORES},
+    {"tensor.metal", "registers [nt][nt]", CORES},
+    {"tensor.metal", "rows half", CORES},
+    {"tensor.metal", "convolve 3 3", CORES},
 };
 
 const char *rounded_apart(const char *file, const char *entry) {
