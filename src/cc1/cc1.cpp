@@ -187,6 +187,8 @@ int translate_and_compile(ArrayRef<const char *> arguments, const char *program,
 int main(int count, const char **arguments) {
     // Nobody wants the result of a host that is gone.
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // The host reads "out of memory"; nothing here could catch what new throws.
+    llvm::install_out_of_memory_new_handler();
     noteBottomOfStack();
     cc1_tune_memory();
     if (count == 2 && StringRef(arguments[1]) == "--version") {
