@@ -75,9 +75,17 @@ static smelt_kernel *make_kernel(const struct options *options) {
     return kernel;
 }
 
-#define LARGE ((struct options){.steps = 120})
+/* Of narrower vectors a step takes more: as many instructions of vector code on every CPU. */
+static int steps(int of_512_bits) {
+    const char *cpu = getenv("SMELT_CPU");
+    bool wide = cpu && *cpu ? strcmp(cpu, "avx512") == 0 : __builtin_cpu_supports("avx512f");
+    bool narrow = cpu && *cpu ? strcmp(cpu, "sse2") == 0 : !__builtin_cpu_supports("avx2");
+    return narrow ? of_512_bits / 4 : wide ? of_512_bits : of_512_bits / 2;
+}
+
+#define LARGE ((struct options){.steps = steps(120)})
 /* Whose best code takes seconds to compile. */
-#define HUGE ((struct options){.steps = 200})
+#define HUGE ((struct options){.steps = steps(200)})
 
 static smelt_array *input(void) {
     smelt_array *a;
