@@ -1,15 +1,15 @@
-/* Ways out of loops, and of the kernel. A `return` or `goto` out of several loops, or a flag that ends one
- * (`done = true`), is at first a number that blocks behind it look at: clang's cleanup blocks, the test that
- * ends a round. Which way such a block then goes is known where one comes from. Those who leave the loop
- * there, or return, or pass the last barrier that may come, get a copy of what lies between, so that nothing
- * leads back into the loop, or to a barrier, from where they leave.
+/* Exits from loops, and from the kernel. A `return` or `goto` out of several loops, or a flag that ends one
+ * (`done = true`), is at first a number that later blocks test: clang's cleanup blocks, and the test at the
+ * end of a round. The predecessor of such a block determines where it goes. Threads that leave the loop
+ * there, return, or pass the last barrier that may follow get a copy of the code in between, so that nothing
+ * leads from their exit back into the loop or to a barrier.
  *
- * So do those who pass by a barrier at which all others wait who come behind it. What they do there, up to
- * where they leave, they do alone: simdgroup functions are copied for them, too.
+ * The same holds for threads that bypass a barrier at which all others that come later wait. What they do
+ * from there to their exit, they do alone: simdgroup functions are copied for them, too.
  *
- * That decides what lanes do together: a simdgroup function on the way out of a loop counts as standing
- * behind it. LLVM threads such jumps on CPUs, and not on GPUs: here it is done for all engines alike, before
- * LLVM's passes make something else of numbers and blocks.
+ * This decides which lanes act together: a simdgroup function on the way out of a loop counts as standing
+ * behind it. LLVM threads such jumps on CPUs but not on GPUs; here it is done for all engines alike, before
+ * LLVM's passes transform the numbers and blocks.
  *
  * Requires: variables in registers (sroa). Maintains: all else. Nothing happens to kernels without
  * simdgroup operations, and barriers that some threads miss by a return. */

@@ -1,11 +1,11 @@
-/* Integer arithmetic wraps around (docs/semantics.md). What clang promises of signed numbers (nsw, exact, an
- * undefined abs(INT_MIN)) goes before the optimiser may use it: a comparison with 0 that guards a division,
- * or ends a loop, must see the number that is there.
+/* Integer arithmetic wraps around (docs/semantics.md). clang's promises about signed numbers (nsw, exact, an
+ * undefined abs(INT_MIN)) are removed before the optimiser can use them: a comparison with 0 that guards a
+ * division, or ends a loop, must see the actual number.
  *
- * Addresses keep the promise, as a[i + 1] is next to a[i] only where i + 1 does not wrap: an index that does
- * would lie outside of any array. Kept is an operation whose result reaches nothing but the addresses of
- * accesses, and, where it counts a loop up or down, the comparison with the loop's bound: with an overflow
- * the loop ends there instead of going on from the other end of the numbers.
+ * Addresses keep the promise, because a[i + 1] is next to a[i] only if i + 1 does not wrap; an index that
+ * wraps would lie outside any array. An operation keeps it if its result is used only in the addresses of
+ * accesses and, where it counts a loop up or down, in the comparison with the loop's bound: on overflow, the
+ * loop then ends there instead of continuing from the other end of the range.
  *
  * pass_wrap requires: the module as clang wrote it; it leaves a note on each operation. pass_indexes
  * requires: functions inlined, variables in registers; it leaves no notes. */

@@ -1,13 +1,12 @@
-/* Ways that lead past threadgroup barriers. A thread that leaves for good while others go on to a barrier
- * does all it still has to do before they pass it (phases.h). Where such ways share code with others, which
- * leave in another phase, each phase gets a copy of its own. And a way out of a loop with barriers becomes a
- * part of that loop: an edge that nobody takes leads from its end to the loop's header. So all engines see,
- * from here to the end, who does what together with whom: simdgroup functions on such a way are performed by
- * the lanes that leave in the same round, and engines that put others' code first see which code must come
- * before.
+/* Paths around threadgroup barriers. A thread that leaves for good while others go on to a barrier finishes
+ * its remaining work before they pass the barrier (phases.h). Where such paths share code with paths that
+ * leave in another phase, each phase gets a copy of its own. A path out of a loop with barriers becomes part
+ * of that loop: an edge that is never taken leads from its end to the loop's header. From here on, all
+ * engines therefore see which threads act together: simdgroup functions on such a path are executed by the
+ * lanes that leave in the same round, and engines that reorder code see what must come first.
  *
- * Ways are looked at that end in an explicit return (others may lead to no barrier error), that do something
- * others could see, and that some threads may take while others do not.
+ * Only paths are considered that end in an explicit return (others cannot cause a barrier error), that have
+ * visible effects, and that some threads may take while others do not.
  *
  * Requires: functions inlined, values in registers, marks of returns (returns.c). Maintains: all else. */
 #include "compiler/pass.h"

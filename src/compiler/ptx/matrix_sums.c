@@ -1,14 +1,12 @@
-/* Where sums lie. A product on tensor cores takes them in the cores' layout and gives them so; the code
- * around it has them in Metal's. To move them at every product would cost more than the product, so the moves
- * are first only marked, and then:
+/* The layout of sums. A product on tensor cores takes and returns its sums in the cores' layout; the code
+ * around it has them in Metal's. Moving them at every product would cost more than the product. The moves are
+ * therefore only marked at first, and then:
  *
- *  - to the cores' layout what has just come from it: neither;
- *  - a phi of which some values come from the cores is one in their layout, its other values are brought
- *    there where they come from, and it is brought back behind: so a loop carries its sums as the cores
- *    want them;
- *  - a conversion of nothing but such a value is done before it is brought back;
- *  - what is brought back is, as late as all lanes still are together, outside of loops.
- */
+ *  - a value that comes from the cores and goes straight back to them is not moved;
+ *  - a phi with some values from the cores stays in their layout: its other values are moved where they are
+ *    computed, and the phi is moved back behind it, so that a loop carries its sums as the cores want them;
+ *  - a conversion of nothing but such a value is done before it is moved back;
+ *  - values are moved back outside loops, as late as all lanes are still together. */
 #include "compiler/ptx/matrix.h"
 
 #include <stdio.h>
