@@ -1,7 +1,6 @@
 #include "kernel/bound.h"
 #include "abi/cuda_parameters.h"
 #include "kernel/dispatch.h"
-#include "kernel/transfer.h"
 
 #include <string.h>
 
@@ -85,9 +84,14 @@ bool bound_in_place(const struct bound_request *request) {
     return true;
 }
 
-smelt_status bound_inputs(const struct bound_request *request, struct bound *bound) {
-    const smelt_kernel_desc *kernel = request->kernel;
+void bound_open(struct bound *bound, const struct bound_request *request) {
+    bound->request = request;
     bound->input_count = bound->output_count = 0;
+}
+
+smelt_status bound_inputs(struct bound *bound) {
+    const struct bound_request *request = bound->request;
+    const smelt_kernel_desc *kernel = request->kernel;
     for (int i = 0; i < request->input_count; i++) {
         smelt_array *input = request->desc->inputs[i];
         for (int d = 0; d < input->shape.ndim; d++) {
@@ -167,7 +171,8 @@ smelt_status bound_output(const struct bound_request *request, int i, smelt_arra
                                             request->kernel->outputs[i]);
 }
 
-static smelt_status make_outputs(const struct bound_request *request, struct bound *bound) {
+static smelt_status make_outputs(struct bound *bound) {
+    const struct bound_request *request = bound->request;
     for (int i = 0; i < request->output_count; i++) {
         TRY(bound_output(request, i, request->desc->into[i], request->desc->stream, &bound->outputs[i]));
         bound->output_count = i + 1;
@@ -175,36 +180,47 @@ static smelt_status make_outputs(const struct bound_request *request, struct bou
     return SMELT_OK;
 }
 
-/* ---- Buffers. */
+/* ---- Arguments. */
 
-void bound_buffers(const struct signature *signature, struct bound *bound) {
+/* An input that stays on the host of a GPU is small: its elements travel with the launch. */
+static void state_input(const smelt_array *input, int i, struct launch_arguments *arguments) {
+    if (array_is_at(input, arguments->device))
+        arguments_array(arguments, i, input, false);
+    else
+        arguments_bytes(arguments, i, input->data, (size_t)input->size * smelt_dtype_bytes(input->dtype));
+}
+
+void bound_state(const struct bound *bound, struct launch_arguments *arguments) {
+    const struct signature *signature = bound->request->signature;
     for (int i = 0; i < signature->argument_count; i++) {
         int index = signature->arguments[i].index;
         switch (signature->arguments[i].kind) {
         case ARGUMENT_DATA:
-            bound->buffers[i] = launch_buffer_of(bound->inputs[index]);
+            state_input(bound->inputs[index], i, arguments);
             break;
         case ARGUMENT_SHAPE:
-            bound->buffers[i] = launch_buffer_of_bytes(bound->shapes[index], sizeof bound->shapes[index]);
+            arguments_bytes(arguments, i, bound->shapes[index], sizeof bound->shapes[index]);
             break;
         case ARGUMENT_STRIDES:
-            bound->buffers[i] =
-                launch_buffer_of_bytes(bound->inputs[index]->strides, sizeof bound->inputs[index]->strides);
+            arguments_bytes(arguments, i, bound->inputs[index]->strides,
+                            sizeof bound->inputs[index]->strides);
             break;
         case ARGUMENT_NDIM:
-            bound->buffers[i] = launch_buffer_of_bytes(&bound->ndims[index], sizeof bound->ndims[index]);
+            arguments_bytes(arguments, i, &bound->ndims[index], sizeof bound->ndims[index]);
             break;
         case ARGUMENT_OUTPUT:
-            if (bound->outputs[index]) bound->buffers[i] = launch_buffer_of(bound->outputs[index]);
+            if (bound->outputs[index]) arguments_array(arguments, i, bound->outputs[index], true);
             break;
         }
     }
 }
 
-smelt_status bound_open(const struct bound_request *request, struct bound *bound) {
-    TRY(bound_inputs(request, bound));
-    TRY(make_outputs(request, bound));
-    bound_buffers(request->signature, bound);
+smelt_status bound_bind(void *context, const struct launch *launch, struct launch_arguments *arguments) {
+    struct bound *bound = context;
+    (void)launch;
+    TRY(bound_inputs(bound));
+    TRY(make_outputs(bound));
+    bound_state(bound, arguments);
     return SMELT_OK;
 }
 

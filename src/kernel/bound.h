@@ -1,11 +1,9 @@
-/* The arguments of a launch of a body's kernel: inputs and outputs in the device's memory, shapes and
- * strides, by buffer index. */
+/* The arguments of a body's kernel: inputs as it needs them, outputs, shapes and strides. */
 #ifndef SMELT_KERNEL_BOUND_H
 #define SMELT_KERNEL_BOUND_H
 
 #include "array/array.h"
-#include "device/device.h"
-#include "source/signature.h"
+#include "kernel/arguments.h"
 
 struct bound_request {
     const smelt_kernel_desc *kernel;
@@ -15,15 +13,15 @@ struct bound_request {
     const smelt_run_desc *desc;
 };
 
-/* Everything a launch holds until it ends, or on a GPU until it is enqueued: memory there is released in the
- * stream's order. Not initialised as a whole: it is large. */
+/* What a launch's arguments need until it ends, or on a GPU until it is enqueued: memory there is released in
+ * the stream's order. Not initialised as a whole: it is large. */
 struct bound {
+    const struct bound_request *request;
     int input_count, output_count;
     smelt_array *inputs[SMELT_MAX_ARGUMENTS]; /* references: the caller's arrays or copies */
     smelt_array *outputs[SMELT_MAX_ARGUMENTS];
     int32_t shapes[SMELT_MAX_ARGUMENTS][SMELT_MAX_DIMENSIONS];
     int32_t ndims[SMELT_MAX_ARGUMENTS];
-    struct launch_buffer buffers[SIGNATURE_MAX_ARGUMENTS];
 };
 
 /* The buffers that a device with its own memory takes as part of the launch (struct launch): small arguments
@@ -42,13 +40,16 @@ bool bound_in_place(const struct bound_request *request);
 smelt_status bound_output(const struct bound_request *request, int i, smelt_array *into, smelt_stream *stream,
                           smelt_array **out);
 
-/* The inputs alone; close it also after a failure. */
-smelt_status bound_inputs(const struct bound_request *request, struct bound *bound);
-/* Addresses by buffer index, of what is in `bound`; outputs that are NULL are left out. */
-void bound_buffers(const struct signature *signature, struct bound *bound);
-
-/* All of it. Close it also after a failure. */
-smelt_status bound_open(const struct bound_request *request, struct bound *bound);
+/* Without inputs and outputs yet. The request outlives it. */
+void bound_open(struct bound *bound, const struct bound_request *request);
 void bound_close(struct bound *bound);
+
+/* The inputs alone. */
+smelt_status bound_inputs(struct bound *bound);
+/* States what is in `bound`; outputs that are NULL are left out. */
+void bound_state(const struct bound *bound, struct launch_arguments *arguments);
+
+/* All of it: an arguments_binder of a struct bound. */
+smelt_status bound_bind(void *bound, const struct launch *launch, struct launch_arguments *arguments);
 
 #endif

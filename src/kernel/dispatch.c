@@ -81,6 +81,13 @@ smelt_status stream_check(const char *what, const struct device *device, const s
         what, stream->device->name, device->name);
 }
 
+smelt_status launch_begin(struct launch *launch, const char *device) {
+    if (launch->info) *launch->info = (smelt_run_info){0};
+    TRY(device_find(device, &launch->device));
+    TRY(settings_check(launch->what, launch->device, launch->profile, launch->timeout));
+    return stream_check(launch->what, launch->device, launch->stream);
+}
+
 static smelt_status check_memory(const struct launch *launch, uint64_t *total) {
     const struct image *image = launch->image;
     uint64_t limit;

@@ -6,6 +6,10 @@
 #include "device/device.h"
 #include "frontend/compile.h"
 
+/* Sets the device, by name, of a launch that has its name, profile, time-out, stream and `info`, and checks
+ * these; `info` becomes zeros. */
+smelt_status launch_begin(struct launch *launch, const char *device);
+
 /* Checks the sizes against the limits of launch->device and sets them. grid in threads; y and z 0 mean 1.
  * group: product checked before it is clamped to the grid (`clamp`, body form only). */
 smelt_status launch_measure(struct launch *launch, const int64_t grid[3], const int64_t group[3], bool clamp);

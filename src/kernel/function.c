@@ -4,8 +4,8 @@
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "device/executable.h"
+#include "kernel/arguments.h"
 #include "kernel/library.h"
-#include "kernel/transfer.h"
 #include "kernel/show.h"
 
 #include <stdlib.h>
@@ -18,10 +18,14 @@ smelt_function *smelt_function_retain(smelt_function *function) {
 
 void smelt_function_release(smelt_function *function) {
     if (!function || atomic_fetch_sub(&function->references, 1) != 1) return;
-    for (int i = 0; i < function->loaded_count; i++) executable_unload(function->loaded[i].executable);
+    for (struct loaded *l = function->loaded.first, *next; l; l = next) {
+        next = l->next;
+        executable_unload(l->executable);
+        free(l);
+    }
     smelt_library_release(function->library);
     arena_free(&function->arena);
-    pthread_mutex_destroy(&function->lock);
+    pthread_mutex_destroy(&function->loaded.lock);
     free(function);
 }
 
@@ -66,48 +70,48 @@ static bool barrier_hint(const smelt_function *function) {
                               : compile_has_barrier(&function->library->translation);
 }
 
-static smelt_status get_executable(smelt_function *function, const struct device *device,
-                                   struct executable **out) {
-    smelt_status status = SMELT_OK;
-    pthread_mutex_lock(&function->lock);
-    *out = NULL;
-    for (int i = 0; i < function->loaded_count; i++)
-        if (function->loaded[i].device == device) *out = function->loaded[i].executable;
-    if (!*out) {
-        struct code_source source = {.compile = function->packaged ? load_function : compile_function,
-                                     .hold = hold,
-                                     .let_go = let_go,
-                                     .context = function,
-                                     .barrier_hint = barrier_hint(function)};
-        status = executable_load(device, &source, function->entry->host_name, out);
-        if (status == SMELT_OK) function->loaded[function->loaded_count++] = (struct loaded){device, *out};
-    }
-    pthread_mutex_unlock(&function->lock);
+/* Under the lock of the list. */
+static smelt_status load(smelt_function *function, const struct device *device, struct executable **out) {
+    struct code_source source = {.compile = function->packaged ? load_function : compile_function,
+                                 .hold = hold,
+                                 .let_go = let_go,
+                                 .context = function,
+                                 .barrier_hint = barrier_hint(function)};
+    struct loaded *loaded = calloc(1, sizeof *loaded);
+    if (!loaded) return fail_out_of_memory(sizeof *loaded);
+    smelt_status status = executable_load(device, &source, function->entry->host_name, out);
+    loaded->executable = *out;
+    if (status == SMELT_OK)
+        loaded_add(&function->loaded, loaded);
+    else
+        free(loaded);
     return status;
 }
 
-/* The binding of each buffer of the function. */
-struct arguments {
-    struct launch_buffer buffers[SMELT_MAX_BUFFERS];
-    uint32_t elsewhere; /* one bit per buffer: its array is not in the device's memory */
-    struct transfer transfer;
-};
-
-static void bind_buffer(const struct device *device, const struct binding *binding,
-                        const smelt_buffer *buffer, struct arguments *arguments) {
-    int index = binding->index;
-    const smelt_array *array = buffer->array;
-    arguments->buffers[index] =
-        array ? launch_buffer_of(array) : launch_buffer_of_bytes(buffer->bytes, buffer->size);
-    if (!array || array_is_at(array, device)) return;
-    if (!arguments->elsewhere) arguments->transfer.count = arguments->transfer.result_count = 0;
-    arguments->elsewhere |= UINT32_C(1) << index;
-    transfer_add(&arguments->transfer, array, binding->writable);
+static smelt_status get_executable(smelt_function *function, const struct device *device,
+                                   struct executable **out) {
+    struct loaded_list *list = &function->loaded;
+    smelt_status status = SMELT_OK;
+    *out = NULL;
+    pthread_mutex_lock(&list->lock);
+    for (struct loaded *l = list->first; l; l = l->next)
+        if (l->executable->device == device) *out = l->executable;
+    if (!*out) status = load(function, device, out);
+    pthread_mutex_unlock(&list->lock);
+    return status;
 }
 
-static smelt_status bind(const smelt_function *function, const struct image *image,
-                         const struct device *device, const smelt_dispatch_desc *desc,
-                         struct arguments *arguments) {
+/* The context of `bind`. */
+struct call {
+    const smelt_function *function;
+    const smelt_dispatch_desc *desc;
+};
+
+/* States the caller's arrays and bytes, checked against the bindings of the compiled entry. */
+static smelt_status bind(void *context, const struct launch *launch, struct launch_arguments *arguments) {
+    const smelt_function *function = ((struct call *)context)->function;
+    const smelt_dispatch_desc *desc = ((struct call *)context)->desc;
+    const struct image *image = launch->image;
     const char *name = function->entry->host_name;
     for (int i = 0; i < image->binding_count; i++) {
         const struct binding *binding = &image->bindings[i];
@@ -149,23 +153,12 @@ static smelt_status bind(const smelt_function *function, const struct image *ima
                 SMELT_ERROR_INVALID_ARGUMENT,
                 "kernel '%s': buffer %d ('%s') has %zu bytes, expected at least %d, the size of its type",
                 name, binding->index, parameter, given, binding->size);
-        bind_buffer(device, binding, buffer, arguments);
+        if (buffer->array)
+            arguments_array(arguments, binding->index, buffer->array, binding->writable);
+        else
+            arguments_bytes(arguments, binding->index, buffer->bytes, buffer->size);
     }
     return SMELT_OK;
-}
-
-/* Arrays that are elsewhere: copies for the launch, results brought back when it has ended. */
-static smelt_status run_elsewhere(struct launch *launch, const smelt_dispatch_desc *desc,
-                                  struct arguments *arguments) {
-    struct transfer *transfer = &arguments->transfer;
-    smelt_status status = transfer_send(transfer, launch->device, desc->stream);
-    for (int i = 0; i < SMELT_MAX_BUFFERS && status == SMELT_OK; i++)
-        if (arguments->elsewhere >> i & 1)
-            arguments->buffers[i] = transfer_buffer(transfer, desc->buffers[i].array);
-    if (status == SMELT_OK) status = launch_run(launch);
-    if (status == SMELT_OK) status = transfer_return(transfer);
-    transfer_free(transfer);
-    return status;
 }
 
 /* Bytes travel with a GPU's launch as far as they are few. */
@@ -218,41 +211,30 @@ static smelt_status check_reserved(const smelt_dispatch_desc *desc) {
     return reserved_check(smelt_dispatch_desc, desc);
 }
 
-/* A launch that is checked and compiled, except its arguments. */
-static smelt_status prepare(smelt_function *function, const smelt_dispatch_desc *desc,
-                            struct launch *launch) {
-    const char *name = function->entry->host_name;
-    const struct device *device;
+/* A launch that is checked, except its arguments. */
+static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *desc, struct launch *launch) {
     int64_t grid[3];
-    TRY(check_reserved(desc));
-    if (desc->info) *desc->info = (smelt_run_info){0};
-    TRY(device_find(desc->device, &device));
-    TRY(settings_check(name, device, desc->profile, desc->timeout));
-    TRY(stream_check(name, device, desc->stream));
-    TRY(grid_of(function, desc, grid));
-    *launch = (struct launch){.what = name,
-                              .device = device,
+    *launch = (struct launch){.what = function->entry->host_name,
+                              .profile = desc->profile,
                               .timeout = desc->timeout,
-                              .large = has_large_array(desc),
                               .threadgroup_memory = desc->threadgroup_memory,
                               .stream = desc->stream,
-                              .profile = desc->profile,
                               .entry = function->entry,
                               .info = desc->info};
+    TRY(check_reserved(desc));
+    TRY(launch_begin(launch, desc->device));
+    TRY(grid_of(function, desc, grid));
+    launch->large = has_large_array(desc);
     TRY(launch_measure(launch, grid, desc->threadgroup, false));
-    TRY(get_executable(function, device, &launch->executable));
-    if (device->space) find_inlined(desc, launch->inlined);
-    return launch_prepare(launch);
+    TRY(get_executable(function, launch->device, &launch->executable));
+    if (launch->device->space) find_inlined(desc, launch->inlined);
+    return SMELT_OK;
 }
 
 static smelt_status run(smelt_function *function, const smelt_dispatch_desc *desc) {
     struct launch launch;
-    struct arguments arguments;
-    TRY(prepare(function, desc, &launch));
-    launch.buffers = arguments.buffers;
-    arguments.elsewhere = 0;
-    TRY(bind(function, launch.image, launch.device, desc, &arguments));
-    return arguments.elsewhere ? run_elsewhere(&launch, desc, &arguments) : launch_run(&launch);
+    TRY(begin(function, desc, &launch));
+    return arguments_run(&launch, bind, &(struct call){function, desc});
 }
 
 smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {
@@ -264,27 +246,16 @@ smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_d
     return interrupt_status(function->entry->host_name, status);
 }
 
-/* The list of what is loaded only grows. */
-static smelt_status wait_for_best(smelt_function *function) {
-    pthread_mutex_lock(&function->lock);
-    int count = function->loaded_count;
-    pthread_mutex_unlock(&function->lock);
-    for (int i = 0; i < count; i++) TRY(executable_wait(function->loaded[i].executable));
-    return SMELT_OK;
-}
-
 smelt_status smelt_function_wait(smelt_function *function, smelt_interrupt *interrupt) {
     if (!function) return fail(SMELT_ERROR_INVALID_ARGUMENT, "function wait: function is NULL");
-    smelt_interrupt *outer = interrupt_begin_call(interrupt);
-    smelt_status status = wait_for_best(function);
-    interrupt_end_call(outer);
-    return interrupt_status(function->entry->host_name, status);
+    return loaded_wait(&function->loaded, function->entry->host_name, interrupt);
 }
 
 static smelt_status list_parameters(smelt_function *function, const smelt_dispatch_desc *desc,
                                     smelt_parameter *parameters, int capacity, int *count) {
     struct launch launch;
-    TRY(prepare(function, desc, &launch));
+    TRY(begin(function, desc, &launch));
+    TRY(launch_prepare(&launch));
     const struct image *image = launch.image;
     int found = 0;
     for (int i = 0; i < function->entry->parameter_count && i < image->binding_count; i++) {

@@ -83,7 +83,7 @@ smelt_status smelt_kernel_create(const smelt_kernel_desc *desc, smelt_kernel **o
     if (!kernel) return fail_out_of_memory(sizeof *kernel);
     struct arena *arena = &kernel->arena;
     atomic_init(&kernel->references, 1);
-    pthread_mutex_init(&kernel->lock, NULL);
+    pthread_mutex_init(&kernel->loaded.lock, NULL);
     kernel->desc = *desc;
     kernel->desc.name = keep(arena, desc->name);
     kernel->desc.source = keep(arena, desc->source);
@@ -115,7 +115,7 @@ smelt_kernel *smelt_kernel_retain(smelt_kernel *kernel) {
 }
 
 static void variant_free(struct variant *variant) {
-    executable_unload(variant->executable);
+    executable_unload(variant->loaded.executable);
     if (variant->translated) translation_free(&variant->translation);
     signature_free(&variant->signature);
     free(variant);
@@ -123,11 +123,11 @@ static void variant_free(struct variant *variant) {
 
 void smelt_kernel_release(smelt_kernel *kernel) {
     if (!kernel || atomic_fetch_sub(&kernel->references, 1) != 1) return;
-    for (struct variant *v = kernel->variants, *next; v; v = next) {
-        next = v->next;
-        variant_free(v);
+    for (struct loaded *l = kernel->loaded.first, *next; l; l = next) {
+        next = l->next;
+        variant_free((struct variant *)l);
     }
-    pthread_mutex_destroy(&kernel->lock);
+    pthread_mutex_destroy(&kernel->loaded.lock);
     arena_free(&kernel->arena);
     free(kernel);
 }
@@ -328,7 +328,7 @@ static smelt_status build_variant(smelt_kernel *kernel, const smelt_run_desc *de
                                      .let_go = let_go_variant,
                                      .context = variant,
                                      .barrier_hint = compile_has_barrier(&variant->translation)};
-        status = executable_load(key->device, &source, kernel->desc.name, &variant->executable);
+        status = executable_load(key->device, &source, kernel->desc.name, &variant->loaded.executable);
     }
     if (status != SMELT_OK) {
         variant_free(variant);
@@ -348,8 +348,8 @@ static bool variant_matches(const struct variant *variant, const struct variant_
 
 static struct variant *find_variant(const smelt_kernel *kernel, const struct variant_key *key,
                                     const smelt_run_desc *desc) {
-    for (struct variant *v = kernel->variants; v; v = v->next)
-        if (variant_matches(v, key, desc)) return v;
+    for (struct loaded *l = kernel->loaded.first; l; l = l->next)
+        if (variant_matches((struct variant *)l, key, desc)) return (struct variant *)l;
     return NULL;
 }
 
@@ -358,8 +358,7 @@ static smelt_status add_variant(smelt_kernel *kernel, struct variant *variant, c
     for (int i = 0; i < variant->key.template_count; i++)
         variant->template_names[i] = keep(&kernel->arena, desc->templates[i].name);
     if (kernel->arena.failed) return fail_out_of_memory(SMELT_MAX_TEMPLATES);
-    variant->next = kernel->variants;
-    kernel->variants = variant;
+    loaded_add(&kernel->loaded, &variant->loaded);
     return SMELT_OK;
 }
 
@@ -367,9 +366,9 @@ static smelt_status add_variant(smelt_kernel *kernel, struct variant *variant, c
 smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
                             struct variant **out) {
     smelt_status status = SMELT_OK;
-    pthread_mutex_lock(&kernel->lock);
+    pthread_mutex_lock(&kernel->loaded.lock);
     struct variant *found = find_variant(kernel, key, desc);
-    pthread_mutex_unlock(&kernel->lock);
+    pthread_mutex_unlock(&kernel->loaded.lock);
     if (!found) {
         double start = clock_seconds();
         struct variant *made = NULL;
@@ -377,7 +376,7 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
         status = build_variant(kernel, desc, key, &made);
         if (span.capture) trace_translation(span, kernel->desc.name, status);
         if (status != SMELT_OK) return status;
-        pthread_mutex_lock(&kernel->lock);
+        pthread_mutex_lock(&kernel->loaded.lock);
         found = find_variant(kernel, key, desc);
         if (!found) {
             status = add_variant(kernel, made, desc);
@@ -386,7 +385,7 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
                 made = NULL;
             }
         }
-        pthread_mutex_unlock(&kernel->lock);
+        pthread_mutex_unlock(&kernel->loaded.lock);
         if (made) variant_free(made);
         if (desc->info) desc->info->compile_seconds = clock_seconds() - start;
     }
@@ -399,8 +398,6 @@ smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, co
 static smelt_status check(const smelt_kernel *kernel, const smelt_run_desc *desc, const struct device *device,
                           struct variant_key *key) {
     int template_count;
-    TRY(reserved_check(smelt_run_desc, desc));
-    TRY(settings_check(kernel->desc.name, device, desc->profile, desc->timeout));
     TRY(check_inputs(kernel, desc));
     TRY(check_outputs(kernel, desc));
     TRY(check_templates(kernel, desc, &template_count));
@@ -420,33 +417,29 @@ struct bound_request kernel_request(const smelt_kernel *kernel, const struct sig
 
 smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc, struct variant_key *key,
                           struct launch *launch) {
-    const struct device *device;
-    TRY(device_find(desc->device, &device));
-    *launch = (struct launch){.what = kernel->desc.name, .device = device};
-    TRY(check(kernel, desc, device, key));
-    TRY(stream_check(kernel->desc.name, device, desc->stream));
+    *launch = (struct launch){.what = kernel->desc.name,
+                              .profile = desc->profile,
+                              .timeout = desc->timeout,
+                              .stream = desc->stream,
+                              .info = desc->info};
+    TRY(reserved_check(smelt_run_desc, desc));
+    TRY(launch_begin(launch, desc->device));
+    TRY(check(kernel, desc, launch->device, key));
     return launch_measure(launch, desc->grid, desc->threadgroup, true);
 }
 
 void kernel_launch(const struct variant *variant, const struct bound_request *request,
                    struct launch *launch) {
-    const smelt_run_desc *desc = request->desc;
-    launch->executable = variant->executable;
+    launch->executable = variant->loaded.executable;
     launch->entry = variant->entry;
-    launch->profile = desc->profile;
-    launch->timeout = desc->timeout;
-    launch->stream = desc->stream;
-    launch->info = desc->info;
     launch->large = bound_is_large(request);
     if (request->device->space) bound_inlined(request, launch->inlined);
 }
 
 smelt_status kernel_run(const struct bound_request *request, struct launch *launch, smelt_array **outputs) {
     struct bound bound;
-    TRY(launch_prepare(launch));
-    smelt_status status = bound_open(request, &bound);
-    launch->buffers = bound.buffers;
-    if (status == SMELT_OK) status = launch_run(launch);
+    bound_open(&bound, request);
+    smelt_status status = arguments_run(launch, bound_bind, &bound);
     if (status == SMELT_OK && outputs) {
         memcpy(outputs, bound.outputs, (size_t)request->output_count * sizeof *outputs);
         bound.output_count = 0;
@@ -459,7 +452,6 @@ static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_
     struct variant_key key;
     struct variant *variant = NULL;
     struct launch launch;
-    if (desc->info) *desc->info = (smelt_run_info){0};
     TRY(kernel_begin(kernel, desc, &key, &launch));
     TRY(kernel_variant(kernel, desc, &key, &variant));
     struct bound_request request = kernel_request(kernel, &variant->signature, launch.device, desc);
@@ -479,20 +471,9 @@ smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, 
     return interrupt_status(kernel->desc.name, status);
 }
 
-static smelt_status wait_for_best(smelt_kernel *kernel) {
-    pthread_mutex_lock(&kernel->lock);
-    struct variant *variant = kernel->variants;
-    pthread_mutex_unlock(&kernel->lock);
-    for (; variant; variant = variant->next) TRY(executable_wait(variant->executable));
-    return SMELT_OK;
-}
-
 smelt_status smelt_kernel_wait(smelt_kernel *kernel, smelt_interrupt *interrupt) {
     if (!kernel) return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel wait: kernel is NULL");
-    smelt_interrupt *outer = interrupt_begin_call(interrupt);
-    smelt_status status = wait_for_best(kernel);
-    interrupt_end_call(outer);
-    return interrupt_status(kernel->desc.name, status);
+    return loaded_wait(&kernel->loaded, kernel->desc.name, interrupt);
 }
 
 smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_stage stage,
@@ -509,7 +490,9 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
     struct variant_key key;
     struct signature signature;
     struct translation translation;
+    TRY(reserved_check(smelt_run_desc, desc));
     TRY(device_to_show(desc->device, &device));
+    TRY(settings_check(kernel->desc.name, device, desc->profile, desc->timeout));
     TRY(check(kernel, desc, device, &key));
     TRY(make_signature(kernel, desc, key.template_count, &signature));
     smelt_status status = SMELT_OK;

@@ -5,8 +5,8 @@
 #include "base/arena.h"
 #include "kernel/bound.h"
 #include "kernel/dispatch.h"
+#include "kernel/loaded.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* The properties that determine a kernel's text and code, except the kernel itself. Compared as bytes: always
@@ -24,7 +24,7 @@ struct variant_key {
 };
 
 struct variant {
-    struct variant *next;
+    struct loaded loaded; /* first: the kernel's list is of these */
     struct variant_key key;
     const char *template_names[SMELT_MAX_TEMPLATES]; /* in the kernel's arena, kept under its lock */
     struct signature signature;                      /* text and meaning of each buffer */
@@ -33,7 +33,6 @@ struct variant {
     const struct entry *entry;
     smelt_kernel *kernel; /* without a reference */
     const char *name;     /* the kernel's, for messages */
-    struct executable *executable;
 };
 
 struct smelt_kernel {
@@ -41,8 +40,7 @@ struct smelt_kernel {
     struct arena arena;
     smelt_kernel_desc desc; /* strings in the arena */
     int input_count, output_count;
-    pthread_mutex_t lock;
-    struct variant *variants; /* newest first; only ever added to */
+    struct loaded_list loaded; /* its variants */
 };
 
 /* The common checks of running and preparing, the key of their variant, and the launch's device and sizes. */

@@ -213,7 +213,7 @@ smelt_status smelt_library_function(smelt_library *library, const smelt_function
     if (!function) return fail_out_of_memory(sizeof *function);
     smelt_status status;
     atomic_init(&function->references, 1);
-    pthread_mutex_init(&function->lock, NULL);
+    pthread_mutex_init(&function->loaded.lock, NULL);
     function->library = smelt_library_retain(library);
     function->entry = entry_at(library, index);
     status = copy_constants(function, desc);

@@ -3,9 +3,9 @@
 #define SMELT_KERNEL_LIBRARY_H
 
 #include "kernel/dispatch.h"
+#include "kernel/loaded.h"
 #include "package/code.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 struct smelt_library {
@@ -26,12 +26,7 @@ struct smelt_function {
     atomic_flag noted;                                 /* a note that faster code is possible */
     smelt_constant constants[SMELT_MAX_CONSTANTS + 1]; /* ended by SMELT_NO_DTYPE; names in `arena` */
     struct arena arena;
-    pthread_mutex_t lock;
-    struct loaded {
-        const struct device *device;
-        struct executable *executable;
-    } loaded[MOST_DEVICES]; /* one per device */
-    int loaded_count;
+    struct loaded_list loaded; /* one per device */
 };
 
 #endif

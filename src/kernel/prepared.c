@@ -14,10 +14,11 @@ struct smelt_launch {
     double init_values[SMELT_MAX_ARGUMENTS];
     char *profile;
     struct variant *variant;
-    struct bound_request request; /* over `desc` */
-    struct launch launch;         /* of `desc`'s inputs */
-    bool in_place;                /* the inputs are bound as they are: `bound` has them … */
-    struct bound bound;           /* … and the outputs of `desc.into` */
+    struct bound_request request;      /* over `desc` */
+    struct launch launch;              /* of `desc`'s inputs */
+    bool in_place;                     /* the inputs are bound as they are: `bound` has them … */
+    struct bound bound;                /* … and the outputs of `desc.into`; */
+    struct launch_arguments arguments; /* they are stated here */
 };
 
 smelt_launch *smelt_launch_retain(smelt_launch *launch) {
@@ -41,17 +42,15 @@ void smelt_launch_release(smelt_launch *launch) {
 /* ---- Preparing. */
 
 /* The descriptor with copies of its strings and arrays. */
-static smelt_status keep_desc(smelt_launch *launch, const smelt_run_desc *desc, const struct device *device) {
+static smelt_status keep_desc(smelt_launch *launch, const smelt_run_desc *desc) {
     int inputs = launch->kernel->input_count, outputs = launch->kernel->output_count;
     launch->desc = *desc;
     for (int i = 0; i < inputs; i++) smelt_array_retain(desc->inputs[i]);
     for (int i = 0; i < outputs; i++) smelt_array_retain(desc->into[i]);
     smelt_stream_retain(desc->stream);
     smelt_interrupt_retain(desc->interrupt);
-    launch->desc.device = device->name;
     launch->desc.info = NULL;
     launch->desc.target = NULL;
-    memset(launch->desc.templates, 0, sizeof launch->desc.templates); /* the variant has them */
     if (desc->init_values) {
         memcpy(launch->init_values, desc->init_values, (size_t)outputs * sizeof *desc->init_values);
         launch->desc.init_values = launch->init_values;
@@ -79,10 +78,13 @@ static smelt_status check_into(const smelt_launch *launch) {
 static smelt_status prepare(smelt_launch *launch, const smelt_run_desc *given) {
     smelt_kernel *kernel = launch->kernel;
     struct variant_key key;
-    TRY(kernel_begin(kernel, given, &key, &launch->launch));
+    TRY(keep_desc(launch, given));
+    TRY(kernel_begin(kernel, &launch->desc, &key, &launch->launch));
+    TRY(kernel_variant(kernel, &launch->desc, &key, &launch->variant));
     const struct device *device = launch->launch.device;
-    TRY(keep_desc(launch, given, device));
-    TRY(kernel_variant(kernel, given, &key, &launch->variant));
+    /* Strings of the caller's: the variant has the templates. */
+    memset(launch->desc.templates, 0, sizeof launch->desc.templates);
+    launch->desc.device = device->name;
     launch->request = kernel_request(kernel, &launch->variant->signature, device, &launch->desc);
     TRY(check_into(launch));
     kernel_launch(launch->variant, &launch->request, &launch->launch);
@@ -90,10 +92,12 @@ static smelt_status prepare(smelt_launch *launch, const smelt_run_desc *given) {
     TRY(launch_prepare(&launch->launch));
     if (!bound_in_place(&launch->request)) return SMELT_OK;
     launch->in_place = true;
-    TRY(bound_inputs(&launch->request, &launch->bound));
+    bound_open(&launch->bound, &launch->request);
+    TRY(bound_inputs(&launch->bound));
     memcpy(launch->bound.outputs, launch->desc.into, sizeof launch->bound.outputs);
-    bound_buffers(&launch->variant->signature, &launch->bound);
-    launch->launch.buffers = launch->bound.buffers;
+    arguments_begin(&launch->arguments, device);
+    bound_state(&launch->bound, &launch->arguments);
+    launch->launch.buffers = launch->arguments.buffers;
     return SMELT_OK;
 }
 
@@ -127,7 +131,7 @@ static void bind_outputs(const smelt_launch *launch, smelt_array *const *outputs
     for (int i = 0; i < signature->argument_count; i++)
         buffers[i] = signature->arguments[i].kind == ARGUMENT_OUTPUT
                          ? launch_buffer_of(outputs[signature->arguments[i].index])
-                         : launch->bound.buffers[i];
+                         : launch->launch.buffers[i];
 }
 
 /* With the inputs it was prepared with. */
@@ -198,6 +202,8 @@ static smelt_status run_replaced(smelt_launch *launch, const smelt_launch_desc *
     }
     for (int i = 0; i < launch->kernel->output_count && desc->into; i++)
         if (desc->into[i]) run.into[i] = desc->into[i];
+    replaced.info = run.info;
+    replaced.stream = run.stream;
     kernel_launch(launch->variant, &request, &replaced);
     return kernel_run(&request, &replaced, outputs);
 }

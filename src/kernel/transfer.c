@@ -23,7 +23,7 @@ static int find(const struct transfer *transfer, const smelt_array *array) {
     return i;
 }
 
-void transfer_add(struct transfer *transfer, const smelt_array *array, bool written) {
+void transfer_add(struct transfer *transfer, int index, const smelt_array *array, bool written) {
     int i = find(transfer, array);
     struct moved *moved = &transfer->moved[i];
     char *start = array->memory->start, *low = array->data, *high = array->data + bytes_of(array);
@@ -35,7 +35,7 @@ void transfer_add(struct transfer *transfer, const smelt_array *array, bool writ
     }
     if (low < moved->low) moved->low = low;
     if (high > moved->high) moved->high = high;
-    if (written) transfer->results[transfer->result_count++] = (struct result){array, i};
+    transfer->parts[transfer->part_count++] = (struct part){array, index, i, written};
 }
 
 /* Bytes at an address within a memory, for copies: an array that is not counted, and not released. */
@@ -49,27 +49,32 @@ static smelt_array bytes_at(struct memory *memory, char *data, int64_t bytes) {
                          .memory = memory};
 }
 
-smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream) {
+/* The elements of an array that was added, on the device. */
+static struct launch_buffer copy_of(const struct transfer *transfer, const struct part *part) {
+    const struct moved *moved = &transfer->moved[part->moved];
+    struct launch_buffer buffer = launch_buffer_of(moved->copy);
+    buffer.offset += (size_t)(part->array->data - moved->low);
+    buffer.bytes = bytes_of(part->array);
+    return buffer;
+}
+
+smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream,
+                           struct launch_buffer *buffers) {
     for (int i = 0; i < transfer->count; i++) {
         struct moved *moved = &transfer->moved[i];
         smelt_array part = bytes_at(moved->memory, moved->low, moved->high - moved->low);
         TRY(array_for(&part, device, stream, &moved->copy));
     }
+    for (int i = 0; i < transfer->part_count; i++)
+        buffers[transfer->parts[i].index] = copy_of(transfer, &transfer->parts[i]);
     return SMELT_OK;
 }
 
-struct launch_buffer transfer_buffer(const struct transfer *transfer, const smelt_array *array) {
-    const struct moved *moved = &transfer->moved[find(transfer, array)];
-    struct launch_buffer buffer = launch_buffer_of(moved->copy);
-    buffer.offset += (size_t)(array->data - moved->low);
-    buffer.bytes = bytes_of(array);
-    return buffer;
-}
-
 smelt_status transfer_return(const struct transfer *transfer) {
-    for (int i = 0; i < transfer->result_count; i++) {
-        const smelt_array *array = transfer->results[i].array;
-        struct launch_buffer copy = transfer_buffer(transfer, array);
+    for (int i = 0; i < transfer->part_count; i++) {
+        if (!transfer->parts[i].written) continue;
+        const smelt_array *array = transfer->parts[i].array;
+        struct launch_buffer copy = copy_of(transfer, &transfer->parts[i]);
         int64_t bytes = (int64_t)copy.bytes;
         smelt_array to = bytes_at(array->memory, array->data, bytes),
                     from = bytes_at(copy.memory, launch_address(&copy), bytes);

@@ -15,7 +15,7 @@ smelt_status array_for(smelt_array *array, const struct device *device, smelt_st
                        smelt_array **result);
 
 /* Arrays that are bound together: parts of one memory stay parts of one copy, so that an array that is bound
- * twice stays one. Begins as zeros. */
+ * twice stays one. Begins with both counts 0. */
 struct transfer {
     struct moved {
         struct memory *memory; /* where it lies */
@@ -23,21 +23,21 @@ struct transfer {
         smelt_array *copy;     /* of that part, bytes, on the device */
     } moved[SMELT_MAX_BUFFERS];
     int count;
-    struct result {
+    struct part {
         const smelt_array *array;
-        int moved;
-    } results[SMELT_MAX_BUFFERS];
-    int result_count;
+        int index, moved;
+        bool written;
+    } parts[SMELT_MAX_BUFFERS];
+    int part_count;
 };
 
-/* An array that is not on the device, row-contiguous; `written`: the kernel may write it. */
-void transfer_add(struct transfer *transfer, const smelt_array *array, bool written);
+/* An array that is not on the device, row-contiguous, for the buffer `index`; `written`: the kernel may write
+ * it. SMELT_MAX_BUFFERS at most. */
+void transfer_add(struct transfer *transfer, int index, const smelt_array *array, bool written);
 
-/* Copies all added arrays. */
-smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream);
-
-/* The array's elements on the device. */
-struct launch_buffer transfer_buffer(const struct transfer *transfer, const smelt_array *array);
+/* Copies all added arrays; sets their buffers to the copies. */
+smelt_status transfer_send(struct transfer *transfer, const struct device *device, smelt_stream *stream,
+                           struct launch_buffer *buffers);
 
 /* Copies written arrays back; waits for this. */
 smelt_status transfer_return(const struct transfer *transfer);

@@ -78,18 +78,22 @@ static void enqueue(struct test *t, int queue, int kernel, smelt_array *x, smelt
     struct variant *variant;
     struct launch launch;
     struct bound bound;
+    struct launch_arguments arguments;
     OK(kernel_begin(t->kernels[kernel], &desc, &key, &launch));
     OK(kernel_variant(t->kernels[kernel], &desc, &key, &variant));
     struct bound_request request = kernel_request(t->kernels[kernel], &variant->signature, t->device, &desc);
     kernel_launch(variant, &request, &launch);
     OK(launch_prepare(&launch));
-    OK(bound_open(&request, &bound));
-    launch.buffers = bound.buffers;
+    bound_open(&bound, &request);
+    arguments_begin(&arguments, t->device);
+    OK(bound_bind(&bound, &launch, &arguments));
+    launch.buffers = arguments.buffers;
     smelt_interrupt *outer = interrupt_begin_call(interrupt);
     OK(t->device->queues->launch(t->queues[queue], &launch));
     interrupt_end_call(outer);
     bound_close(&bound);
     memset(&bound, 0xff, sizeof bound); /* the queue has copies */
+    memset(&arguments, 0xff, sizeof arguments);
     smelt_array_release(number);
 }
 
