@@ -75,6 +75,36 @@ __smelt_together float __smelt_simd_scan_f32(uint operation, uint width, float v
 // Of 8×8 matrices laid out as in metal_simdgroup_matrix: the lane's element of the product A B, plus `sum`, where
 // `right` are the elements of B in the columns wanted: the even or the odd ones.
 __smelt_together float __smelt_simd_matrix_product(float left_even, float left_odd, float right, float sum);
+// 0 on a CPU; on a GPU ten times its compute capability (8.0: 800), and 1 more for code that runs on that capability
+// alone. A branch on it that is not taken is never compiled.
+__smelt_pure uint __smelt_gpu_target(void);
+// Threadgroup memory that all callers share, of at least so many bytes (a constant), at a multiple of 1024.
+__smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
+// Instructions of NVIDIA's GPUs (src/compiler/ptx/instructions.c), for branches on __smelt_gpu_target() alone. Addresses
+// of 32 bits are in threadgroup memory. The barriers are mbarriers.
+__smelt_together uint __smelt_ptx_shared_address(const __smelt_threadgroup void *pointer);
+__smelt_together uint __smelt_ptx_broadcast(uint value); // lane 0's
+__smelt_together void __smelt_ptx_barrier_init(uint barrier, uint arrivals);
+__smelt_together void __smelt_ptx_barrier_end(uint barrier);
+__smelt_together void __smelt_ptx_barrier_arrive(uint barrier, uint active);
+__smelt_together void __smelt_ptx_barrier_expect(uint barrier, uint bytes, uint active);
+__smelt_together void __smelt_ptx_barrier_wait(uint barrier, uint parity);
+__smelt_together void __smelt_ptx_fence_barriers(void);
+__smelt_together void __smelt_ptx_fence_async(void);
+// By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.
+__smelt_together void __smelt_ptx_tensor_map(ulong map, uint scratch, ulong data, uint width, uint height, ulong stride_bytes,
+                                             uint box_width, uint box_height, uint type);
+__smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y, uint barrier, uint active);
+// 128 bytes for each of two maps, of this multiprocessor alone.
+__smelt_together ulong __smelt_ptx_map_memory(void);
+__smelt_together void __smelt_ptx_wgmma_fence(void);
+__smelt_together void __smelt_ptx_wgmma_commit(void);
+__smelt_together void __smelt_ptx_wgmma_wait(uint groups);
+// Adds the product of 64 × k and k × columns elements at two matrix descriptors to columns / 2 sums of a thread; without
+// `add`, they become the product. `type` and the transposes are constants.
+__smelt_together void __smelt_ptx_wgmma(float *sums, ulong left, ulong right, uint add, uint columns, uint type,
+                                        uint transpose_left, uint transpose_right);
+__smelt_together void __smelt_ptx_wgmma_finish(float *sums, uint count);
 }
 
 // Operations of __smelt_simd_reduce and __smelt_simd_scan; scans add EXCLUSIVE.

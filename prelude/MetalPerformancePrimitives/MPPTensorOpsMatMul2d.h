@@ -1,8 +1,8 @@
 // <MetalPerformancePrimitives/MPPTensorOpsMatMul2d.h>: products of matrices, of tiles of m × k and k × n elements.
 //
 // Every operand is a tensor in memory or a cooperative_tensor. What a tensor in memory does not have counts as 0 and is not
-// written. Sums of real numbers are made in float, in the order of k, and rounded once; those of whole numbers are exact
-// modulo 2 to the power of 32.
+// written. Sums of real numbers are computed in float, in an order that depends only on k, and rounded once; sums of whole
+// numbers are exact modulo 2 to the power of 32.
 #pragma once
 
 #include "MetalPerformancePrimitives/mpp_product.h"
@@ -90,12 +90,12 @@ public:
   }
   template <class L, class R, class E, class Coord = int, class... A>
   METAL_FUNC auto get_row_reduction_destination_cooperative_tensor() const {
-    __check_single("get_row_reduction_destination_cooperative_tensor");
+    __check_single();
     return cooperative_tensor_row_reduction_destination_t<L, R, E, Coord>();
   }
   template <class L, class R, class E, class Coord = int, class... A>
   METAL_FUNC auto get_column_reduction_destination_cooperative_tensor() const {
-    __check_single("get_column_reduction_destination_cooperative_tensor");
+    __check_single();
     return cooperative_tensor_column_reduction_destination_t<L, R, E, Coord>();
   }
   template <class L, class R, class E, class Coord = int, class... A> METAL_FUNC auto get_left_input_cooperative_tensor() const {
@@ -156,7 +156,7 @@ private:
     static_assert(is_product(kind_of<L>, kind_of<R>, kind_of<E>),
                   "matmul2d: there is no product of these element types with this destination type");
   }
-  static constexpr void __check_single(const char *) {
+  static constexpr void __check_single() {
     static_assert(__simdgroups == 1, "matmul2d: reductions and cooperative inputs require the scope execution_simdgroup");
   }
   template <class L, class R, class E> static constexpr void __check_input() {

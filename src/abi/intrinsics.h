@@ -25,6 +25,7 @@ enum intrinsic_kind {
     OF_LOG,       /* a log line */
     OF_CONSTANT,  /* queries a function constant */
     OF_SIMDGROUP, /* takes values from other lanes */
+    OF_GPU,       /* an instruction of NVIDIA's GPUs; never reached on CPUs */
     OF_PASS       /* inserted by a pass, removed by a later one */
 };
 
@@ -62,7 +63,10 @@ enum intrinsic_kind {
     X(SIMD_SCAN_I32, simd_scan_i32, APART, TOGETHER, OF_SIMDGROUP)                  \
     X(SIMD_SCAN_I64, simd_scan_i64, APART, TOGETHER, OF_SIMDGROUP)                  \
     X(SIMD_SCAN_F32, simd_scan_f32, APART, TOGETHER, OF_SIMDGROUP)                  \
-    X(SIMD_MATRIX_PRODUCT, simd_matrix_product, APART, TOGETHER, OF_SIMDGROUP)
+    X(SIMD_MATRIX_PRODUCT, simd_matrix_product, APART, TOGETHER, OF_SIMDGROUP)      \
+    X(GPU_TARGET, gpu_target, PURE, ALONE, OF_LAUNCH)                               \
+    X(STAGING, staging, PURE, ALONE, OF_LAUNCH)                                     \
+    X(PTX, ptx_, ORDERED, TOGETHER, OF_GPU)
 
 /* never: false, which LLVM does not see (phases.h). held_: its argument (hold.c). barrier_passes: do all
  * lanes wait? (simd/vectorise.c). The others mark what ptx/matrix_load.c and matrix_sums.c place. */

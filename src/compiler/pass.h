@@ -106,6 +106,8 @@ smelt_status pass_declare(struct unit *unit);
 void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* … it only computes its value from its arguments. */
 void declare_pure(struct unit *unit, LLVMValueRef function);
+/* staging.c — the threadgroup memory that __smelt_staging shares becomes a variable. */
+smelt_status pass_staging(struct unit *unit);
 /* rolled.c — in the plain form, loops are not unrolled because the source asks for it. */
 smelt_status pass_rolled(struct unit *unit);
 /* outlined.c — large functions of a kernel past its budget stay functions. */

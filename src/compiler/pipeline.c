@@ -51,6 +51,7 @@ static const struct pass of_thread[] = {
     LLVM_PASSES(CLEAN_FUNCTIONS),
     PASS("guarded-bindings", pass_guarded_bindings),
     PASS("returns", pass_returns),
+    PASS("staging", pass_staging),
     PASS("part", pass_part),
     PASS("hold", pass_hold),
     PASS("sink", pass_sink),

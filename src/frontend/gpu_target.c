@@ -10,7 +10,7 @@ static const struct target {
     bool only;
 } targets[] = {
     {"sm_80", "+ptx74", 80, false}, {"sm_86", "+ptx74", 86, false}, {"sm_87", "+ptx74", 87, false},
-    {"sm_89", "+ptx80", 89, false}, {"sm_90", "+ptx85", 90, false}, {"sm_90a", "+ptx81", 90, true},
+    {"sm_89", "+ptx80", 89, false}, {"sm_90", "+ptx85", 90, false}, {"sm_90a", "+ptx85", 90, true},
 };
 #define TARGET_COUNT ((int)(sizeof targets / sizeof *targets))
 

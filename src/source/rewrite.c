@@ -95,11 +95,14 @@ static bool starts_statement(const struct rewriter *r, uint32_t i) {
 }
 
 /* The first token of the statement whose declaration specifiers contain token `i`; `i` itself if anything
- * except a type is between them. */
+ * except a type is between them, or if it is a template argument of the type. */
 static uint32_t specifiers_start(const struct rewriter *r, uint32_t i, bool *already_static) {
     uint32_t first = i, lowest = i > FARTHEST_LOOK ? i - FARTHEST_LOOK : 0;
+    int closed = 0; /* '>' without their '<' so far */
     while (first > lowest && !starts_statement(r, first)) {
         uint32_t at = first - 1;
+        closed += token_is(r->tokens, at, ">") - token_is(r->tokens, at, "<");
+        if (closed < 0) return i;
         if (token_is(r->tokens, at, ")") && partner(r, at) > 0 && partner(r, at) < at) {
             /* alignas(16) threadgroup float x[4]; */
             at = partner(r, at);

@@ -190,6 +190,31 @@ kernel void rows(const device T *left [[buffer(0)]], const device T *right [[buf
 template [[host_name("rows half")]] kernel void rows<half, 16, 32, 16>(const device half *, const device half *, const device half *, device float *, device float *, constant float &);
 template [[host_name("rows float")]] kernel void rows<float, 32, 24, 24>(const device float *, const device float *, const device float *, device float *, device float *, constant float &);
 
+// Operands in each address space: left in threadgroup memory, right in constant memory, the product in threadgroup memory;
+// then, by each thread, a column of it times a matrix of the thread's own.
+kernel void spaces(const device half *left [[buffer(0)]], constant half *right [[buffer(1)]], device float *out [[buffer(2)]],
+                   device float *own [[buffer(3)]], uint i [[thread_index_in_threadgroup]]) {
+  threadgroup half staged[16 * 24];
+  threadgroup float result[16 * 32];
+  for (uint e = i; e < 16 * 24; e += 32) staged[e] = left[e];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  tensor<threadgroup half, extents<int, 24, 16>, tensor_inline> a(staged, extents<int, 24, 16>{});
+  tensor<constant half, dextents<int, 2>, tensor_inline> b(right, dextents<int, 2>(32, 24));
+  auto c = tensor(result, extents<int, 32, 16>{});
+  matmul2d<matmul2d_descriptor(16, 32, 24), execution_simdgroup> op;
+  op.run(a, b, c);
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  for (uint e = i; e < 16 * 32; e += 32) out[e] = result[e];
+  float column[16], three[3 * 16], sums[3];
+  for (int r = 0; r < 16; r++) column[r] = result[r * 32 + i];
+  for (int e = 0; e < 3 * 16; e++) three[e] = (float)(e % 7 - 3);
+  tensor<thread float, extents<int, 1, 16>, tensor_inline> x(column, extents<int, 1, 16>{});
+  auto m = tensor(three, dextents<int, 2>(16, 3)), y = tensor(sums, dextents<int, 2>(1, 3));
+  matmul2d<matmul2d_descriptor(3, 1, 16), execution_thread> small;
+  small.run(m, x, y);
+  for (int r = 0; r < 3; r++) own[r * 32 + i] = sums[r];
+}
+
 // The value of every code, and the codes of values.
 template <typename F, int count>
 kernel void decode(const device uchar *codes [[buffer(0)]], device float *out [[buffer(2)]], uint i [[thread_position_in_grid]]) {
@@ -198,15 +223,18 @@ kernel void decode(const device uchar *codes [[buffer(0)]], device float *out [[
 }
 template <typename F>
 kernel void encode(const device float *values [[buffer(0)]], device uchar *out [[buffer(2)]], device uchar *truncated [[buffer(3)]],
-                   uint i [[thread_position_in_grid]]) {
+                   device float *unpacked [[buffer(4)]], uint i [[thread_position_in_grid]]) {
   auto four = *(const device float4 *)(values + 4 * i);
   auto packed = pack<F>(four);
   auto down = pack<F, rounding_mode::toward_zero, saturation_mode::none>(four);
   for (uint b = 0; b < sizeof(packed); b++) out[i * sizeof(packed) + b] = packed.storage()[b], truncated[i * sizeof(packed) + b] = down.storage()[b];
+  float4 back = unpack<float>(packed);
+  half4 twice = packed.template unpack<half>();
+  for (int c = 0; c < 4; c++) unpacked[8 * i + c] = back[c], unpacked[8 * i + 4 + c] = (float)twice[c];
 }
 #define FORMAT(name, F, count) \
   template [[host_name("decode " name)]] kernel void decode<F, count>(const device uchar *, device float *, uint); \
-  template [[host_name("encode " name)]] kernel void encode<F>(const device float *, device uchar *, device uchar *, uint);
+  template [[host_name("encode " name)]] kernel void encode<F>(const device float *, device uchar *, device uchar *, device float *, uint);
 FORMAT("int4b", int4b_format, 512)
 FORMAT("uint4b", uint4b_format, 512)
 FORMAT("int2b", int2b_format, 1024)

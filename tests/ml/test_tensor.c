@@ -230,6 +230,28 @@ static void registers(void **s) {
     }
 }
 
+/* As kernel "spaces". */
+static void spaces(void **s) {
+    (void)s;
+    struct problem p = {"spaces", "half", "half", "float", 16, 32, false, false, false, 1};
+    const int size[3] = {16, 32, 24};
+    double *a, *b, *expected = doubles(16 * 32), *bound = doubles(16 * 32), *of_threads = doubles(3 * 32),
+                   *own_bound = doubles(3 * 32);
+    struct tensor *left = elements("half", 16 * 24, &a), *right = elements("half", 24 * 32, &b),
+                  *out = room(SMELT_FLOAT32, 16 * 32), *own = room(SMELT_FLOAT32, 3 * 32);
+    multiply(&p, size, a, b, expected, bound);
+    for (int i = 0; i < 32; i++)
+        for (int e = 0; e < 3 * 16; e++) {
+            double factor = e % 7 - 3, term = factor * expected[e % 16 * 32 + i];
+            of_threads[e / 16 * 32 + i] += term;
+            own_bound[e / 16 * 32 + i] += fabs(factor) * bound[e % 16 * 32 + i] + 20 * 0x1p-24 * fabs(term);
+        }
+    RUN(FILE_, .entry = "spaces", .in = {left, right}, .out = {[2] = out, [3] = own}, .groups = {1},
+        .threadgroup = {32});
+    check_bounds("spaces", out, expected, bound);
+    check_bounds("spaces, by thread", own, of_threads, own_bound);
+}
+
 /* ---- Convolutions. */
 
 static void convolve(const char *entry, const char *type, const char *result, const int kernel[2],
@@ -399,9 +421,10 @@ static uint32_t nearest(const struct format *f, double value, bool down) {
 /* Every value of a format, what lies half-way between two, next to that, beyond all, and random ones. */
 static void encodes(void **s) {
     (void)s;
-    for (int f = 0; f < 7; f++) {
+    for (int f = 0; f < FORMATS; f++) {
         const struct format *format = &formats[f];
         bool whole = f < 4, is_signed = format->value(1u << (format->bits - 1)) <= 0;
+        double least = whole || is_signed ? 0 : format->value(0); /* of formats without 0, the smallest */
         enum { MOST = 2048 };
         float values[MOST];
         int count = 0;
@@ -423,13 +446,13 @@ static void encodes(void **s) {
         values[3] = (float)largest;
         int bytes = count * format->bits / 8;
         struct tensor *in = copy_of(SMELT_FLOAT32, count, values), *out = room(SMELT_UINT8, bytes),
-                      *truncated = room(SMELT_UINT8, bytes);
+                      *truncated = room(SMELT_UINT8, bytes), *unpacked = room(SMELT_FLOAT32, 2 * count);
         char entry[32];
         snprintf(entry, sizeof entry, "encode %s", format->name);
-        RUN(FILE_, .entry = entry, .in = {in}, .out = {[2] = out, [3] = truncated}, .grid = {count / 4},
-            .threadgroup = {32});
+        RUN(FILE_, .entry = entry, .in = {in}, .out = {[2] = out, [3] = truncated, [4] = unpacked},
+            .grid = {count / 4}, .threadgroup = {32});
         for (int i = 0; i < count; i++) {
-            double value = fmax(fmin((double)values[i], largest), is_signed ? -1e30 : 0);
+            double value = fmax(fmin((double)values[i], largest), is_signed ? -1e30 : least);
             if (whole)
                 value = fmax(value, format->value(1u << (format->bits - 1)) < 0
                                         ? format->value(1u << (format->bits - 1))
@@ -437,6 +460,10 @@ static void encodes(void **s) {
             uint32_t got = code_at(out->data, format->bits, i), want = nearest(format, value, false);
             if (whole) want = (uint32_t)(int)rint(value) & ((1u << format->bits) - 1);
             if (got != want) FAIL_TEST("%s of %.9g is %u, expected %u", entry, (double)values[i], got, want);
+            double back = format->value(got), again = unpacked->value[i / 4 * 8 + i % 4];
+            bool is_half = fabs(back) <= 65504 && (back == 0 || fabs(back) >= 0x1p-24);
+            if (again != back || (is_half && unpacked->value[i / 4 * 8 + 4 + i % 4] != back))
+                FAIL_TEST("%s: unpack of %u is %.9g, expected %.9g", entry, got, again, back);
             if (fabs((double)values[i]) > largest) continue;
             got = code_at(truncated->data, format->bits, i), want = nearest(format, value, true);
             if (whole) want = (uint32_t)(int)trunc(value) & ((1u << format->bits) - 1);
@@ -460,5 +487,5 @@ static void views(void **s) {
 }
 
 ML_MAIN(ML_TEST(products), ML_TEST(types), ML_TEST(alone), ML_TEST(scales), ML_TEST(registers),
-        ML_TEST(convolutions), ML_TEST(fragments), ML_TEST(every_element_once), ML_TEST(reductions),
-        ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))
+        ML_TEST(spaces), ML_TEST(convolutions), ML_TEST(fragments), ML_TEST(every_element_once),
+        ML_TEST(reductions), ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))

@@ -1,8 +1,12 @@
-/* Sizes that the code shape fixes become constants before the optimiser runs: loops over them are unrolled,
- * and positions in a row of known length are known.
+/* What the engine and the code shape fix becomes constant before the optimiser runs. Sizes: loops over them
+ * are unrolled, and positions in a row of known length are known. The GPU's target: code for other targets is
+ * removed.
  *
  * Requires: the module as declared. Maintains: what the code does in launches of that shape. */
 #include "compiler/pass.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* The constant result of a call in launches of this shape, or NULL. */
 static LLVMValueRef known(struct unit *unit, LLVMValueRef call) {
@@ -61,7 +65,31 @@ static void limit_result(struct unit *unit, LLVMValueRef call) {
                     LLVMMetadataAsValue(unit->context, range));
 }
 
+/* Of "sm_90a": 901; of a CPU's: 0. */
+static uint32_t gpu_target(const struct unit *unit) {
+    const char *cpu = unit->request->cpu;
+    if (!cpu || strncmp(cpu, "sm_", 3) != 0) return 0;
+    char *end;
+    uint32_t capability = (uint32_t)strtoul(cpu + 3, &end, 10);
+    return capability * 10 + (*end == 'a');
+}
+
+/* Code for other targets must not reach the passes that count, or look for barriers. */
+static smelt_status fold_target(struct unit *unit) {
+    LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_GPU_TARGET);
+    if (!query || !LLVMGetFirstUse(query)) return SMELT_OK;
+    for (LLVMUseRef use = LLVMGetFirstUse(query), next; use; use = next) {
+        next = LLVMGetNextUse(use);
+        LLVMValueRef call = LLVMGetUser(use);
+        if (!LLVMIsACallInst(call)) continue;
+        LLVMReplaceAllUsesWith(call, constant_i32(unit, gpu_target(unit)));
+        LLVMInstructionEraseFromParent(call);
+    }
+    return run_passes(unit, "function(early-cse,simplifycfg),globaldce");
+}
+
 smelt_status pass_specialise(struct unit *unit) {
+    TRY(fold_target(unit));
     if (!unit->target->specialises) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         FOR_EACH_BLOCK(block, f)

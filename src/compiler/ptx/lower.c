@@ -176,6 +176,7 @@ static void place_variables(struct lowering *l) {
             uint64_t align = LLVMGetAlignment(g) > 16 ? LLVMGetAlignment(g) : 16;
             total = (total + align - 1) / align * align;
             LLVMValueRef offset = LLVMConstInt(type_i64(unit), total, false);
+            if (align > LLVMGetAlignment(shared_memory(l))) LLVMSetAlignment(l->shared, (unsigned)align);
             LLVMReplaceAllUsesWith(
                 g, LLVMConstInBoundsGEP2(LLVMInt8TypeInContext(unit->context), shared_memory(l), &offset, 1));
             total += LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(g));

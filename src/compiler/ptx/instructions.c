@@ -1,0 +1,211 @@
+/* Instructions of NVIDIA's GPUs that the prelude calls by name (smelt_dialect.h): __smelt_ptx_NAME becomes
+ * inline assembly.
+ *
+ * Requires: the retargeted module. Establishes: no intrinsic of kind OF_GPU is left. */
+#include "base/text.h"
+#include "compiler/ptx/ptx.h"
+
+#include <string.h>
+
+/* A lost copy ends in an error, not in a hang: a wait that lasts this many tries traps. */
+#define MOST_TRIES "0x4000000"
+
+/* One whole simdgroup fills 128 bytes of threadgroup memory with zeros; lane 0 sets the fields of the map,
+ * and all copy it to the device's memory, for the copies to come. Operands: map, scratch, data, width,
+ * height, stride, box width, box height, type of the elements. */
+#define MAP_FIELD(field, type, value) \
+    "@p tensormap.replace.tile." field ".shared::cta.b1024." type " [$1], " value ";\n"
+#define TENSOR_MAP                                                                                          \
+    "{ .reg .pred p; .reg .b32 l, a; mov.u32 l, %laneid; shl.b32 a, l, 2; add.u32 a, a, $1;\n"              \
+    "st.shared.b32 [a], 0; bar.warp.sync 0xffffffff; setp.eq.u32 p, l, 0;\n" MAP_FIELD(                     \
+        "global_address", "b64", "$2") MAP_FIELD("rank", "b32", "1") MAP_FIELD("box_dim", "b32", "0, $6")   \
+        MAP_FIELD("box_dim", "b32", "1, $7") MAP_FIELD("global_dim", "b32", "0, $3")                        \
+            MAP_FIELD("global_dim", "b32", "1, $4") MAP_FIELD("global_stride", "b64", "0, $5")              \
+                MAP_FIELD("element_stride", "b32", "0, 1") MAP_FIELD("element_stride", "b32", "1, 1")       \
+                    MAP_FIELD("elemtype", "b32", "$8") MAP_FIELD("interleave_layout", "b32", "0")           \
+                        MAP_FIELD("swizzle_mode", "b32", "3")                                               \
+                            MAP_FIELD("fill_mode", "b32",                                                   \
+                                      "0") "bar.warp.sync 0xffffffff;\n"                                    \
+                                           "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic." \
+                                           "release.gpu.sync.aligned [$0], [$1], 128;\n"                    \
+                                           "fence.proxy.tensormap::generic.acquire.gpu [$0], 128; }"
+
+#define IF_ACTIVE(operand) "{ .reg .pred p; setp.ne.u32 p, $" operand ", 0;\n@p "
+
+static const struct instruction {
+    const char *name, *text, *constraints;
+} instructions[] = {
+    {"barrier_init", "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r"},
+    {"barrier_end", "mbarrier.inval.shared::cta.b64 [$0];", "r"},
+    {"barrier_arrive", IF_ACTIVE("1") "mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r"},
+    {"barrier_expect", IF_ACTIVE("2") "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1; }", "r,r,r"},
+    {"barrier_wait",
+     "{ .reg .pred p, q; .reg .b32 n; mov.b32 n, 0;\nagain: mbarrier.try_wait.parity.shared::cta.b64 p, "
+     "[$0], $1;\n"
+     "@p bra done;\nadd.u32 n, n, 1; setp.gt.u32 q, n, " MOST_TRIES "; @q trap;\nbra again;\ndone:\n}",
+     "r,r"},
+    {"fence_barriers", "fence.mbarrier_init.release.cluster;", ""},
+    {"fence_async", "fence.proxy.async.shared::cta;", ""},
+    {"tensor_map", TENSOR_MAP, "l,r,l,r,r,l,r,r,n"},
+    {"tensor_copy",
+     IF_ACTIVE("5") "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
+                    "[$1, {$2, "
+                    "$3}], [$4]; }",
+     "r,l,r,r,r,r"},
+    {"wgmma_fence", "wgmma.fence.sync.aligned;", ""},
+    {"wgmma_commit", "wgmma.commit_group.sync.aligned;", ""},
+    {"wgmma_wait", "wgmma.wait_group.sync.aligned $0;", "n"},
+};
+
+static smelt_status lower_plain(struct unit *unit, LLVMValueRef call, const struct instruction *instruction) {
+    LLVMValueRef arguments[ASSEMBLY_MAX_OPERANDS];
+    unsigned count = LLVMGetNumArgOperands(call);
+    struct text constraints = {0};
+    for (unsigned i = 0; i < count; i++) arguments[i] = LLVMGetOperand(call, i);
+    text_addf(&constraints, "%s%s~{memory}", instruction->constraints, count ? "," : "");
+    ptx_assembly(unit, instruction->text, text_string(&constraints), NULL, arguments, count, true);
+    text_free(&constraints);
+    LLVMInstructionEraseFromParent(call);
+    return SMELT_OK;
+}
+
+/* ---- Asynchronous products of a warpgroup. Its sums are operands, read and written, of each instruction
+ * that touches them, so that LLVM keeps them in registers and in order. */
+
+#define MOST_SUMS 256
+
+/* Loads `count` floats, runs the assembly, whose first operands they are, and stores them. */
+static smelt_status with_sums(struct unit *unit, LLVMValueRef sums, unsigned count, const char *text,
+                              const char *constraints, const LLVMValueRef *more, unsigned more_count) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef real = LLVMFloatTypeInContext(unit->context), types[MOST_SUMS + 8], results[MOST_SUMS];
+    LLVMValueRef arguments[MOST_SUMS + 8], places[MOST_SUMS];
+    struct text all = {0};
+    for (unsigned i = 0; i < more_count; i++) arguments[i] = more[i];
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef index = constant_i32(unit, i);
+        places[i] = LLVMBuildInBoundsGEP2(b, real, sums, &index, 1, "");
+        arguments[more_count + i] = LLVMBuildLoad2(b, real, places[i], "");
+        LLVMSetAlignment(arguments[more_count + i], 4);
+        results[i] = real;
+        text_addf(&all, "=f,");
+    }
+    text_addf(&all, "%s", constraints);
+    for (unsigned i = 0; i < count; i++) text_addf(&all, "%u,", i);
+    text_addf(&all, "~{memory}");
+    for (unsigned i = 0; i < more_count + count; i++) types[i] = LLVMTypeOf(arguments[i]);
+    LLVMTypeRef result = LLVMStructTypeInContext(unit->context, results, count, false);
+    LLVMTypeRef type = LLVMFunctionType(result, types, more_count + count, false);
+    const char *list = text_string(&all);
+    LLVMValueRef code = LLVMGetInlineAsm(type, text, strlen(text), list, strlen(list), true, false,
+                                         LLVMInlineAsmDialectATT, false);
+    LLVMValueRef after = LLVMBuildCall2(b, type, code, arguments, more_count + count, "");
+    text_free(&all);
+    static const char *const attributes[] = {"convergent", "nounwind"};
+    for (int i = 0; i < 2; i++) {
+        unsigned kind = LLVMGetEnumAttributeKindForName(attributes[i], strlen(attributes[i]));
+        LLVMAddCallSiteAttribute(after, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                                 LLVMCreateEnumAttribute(unit->context, kind, 0));
+    }
+    for (unsigned i = 0; i < count; i++)
+        LLVMSetAlignment(LLVMBuildStore(b, LLVMBuildExtractValue(b, after, i, ""), places[i]), 4);
+    return SMELT_OK;
+}
+
+static smelt_status refuse(struct unit *unit, LLVMValueRef call, unsigned argument) {
+    return unit_fail(unit, SMELT_ERROR_INTERNAL, "argument %u of %s is not a constant in range", argument,
+                     called_name(call));
+}
+
+/* By type: half, bfloat. */
+static const char *const wgmma_types[] = {"k16.f32.f16.f16", "k16.f32.bf16.bf16"};
+
+static smelt_status lower_wgmma(struct unit *unit, LLVMValueRef call) {
+    uint64_t constant[8];
+    for (unsigned i = 4; i < 8; i++)
+        if (!is_constant_integer(LLVMGetOperand(call, i), &constant[i])) return refuse(unit, call, i);
+    uint64_t columns = constant[4], type = constant[5];
+    if (columns % 8 || columns < 8 || columns > 256) return refuse(unit, call, 4);
+    if (type >= sizeof wgmma_types / sizeof *wgmma_types) return refuse(unit, call, 5);
+    unsigned count = (unsigned)columns / 2;
+    struct text text = {0};
+    text_addf(&text, "{ .reg .pred p; setp.ne.b32 p, $%u, 0;\nwgmma.mma_async.sync.aligned.m64n%u%s {",
+              count + 2, (unsigned)columns, wgmma_types[type]);
+    for (unsigned i = 0; i < count; i++) text_addf(&text, "%s$%u", i ? ", " : "", i);
+    text_addf(&text, "}, $%u, $%u, p, 1, 1, %d, %d; }", count, count + 1, (int)constant[6], (int)constant[7]);
+    LLVMValueRef more[3] = {LLVMGetOperand(call, 1), LLVMGetOperand(call, 2), LLVMGetOperand(call, 3)};
+    smelt_status status =
+        with_sums(unit, LLVMGetOperand(call, 0), count, text_string(&text), "l,l,r,", more, 3);
+    text_free(&text);
+    LLVMInstructionEraseFromParent(call);
+    return status;
+}
+
+static smelt_status lower_finish(struct unit *unit, LLVMValueRef call) {
+    uint64_t count;
+    if (!is_constant_integer(LLVMGetOperand(call, 1), &count) || count < 1 || count > MOST_SUMS)
+        return refuse(unit, call, 1);
+    smelt_status status = with_sums(unit, LLVMGetOperand(call, 0), (unsigned)count,
+                                    "wgmma.wait_group.sync.aligned 0;", "", NULL, 0);
+    LLVMInstructionEraseFromParent(call);
+    return status;
+}
+
+/* ---- Values. */
+
+static void replace(LLVMValueRef call, LLVMValueRef value) {
+    LLVMReplaceAllUsesWith(call, value);
+    LLVMInstructionEraseFromParent(call);
+}
+
+/* Maps of a group lie where no other group that runs at the same time has its own: staging memory is so large
+ * that a multiprocessor runs one such group at a time. */
+#define MAPS_NAME INTRINSIC_PREFIX "maps"
+#define MOST_MULTIPROCESSORS 1024
+#define MAP_BYTES 256
+
+static LLVMValueRef map_memory(struct unit *unit) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
+    LLVMValueRef maps = LLVMGetNamedGlobal(unit->module, MAPS_NAME);
+    if (!maps) {
+        LLVMTypeRef type = LLVMArrayType2(byte, (uint64_t)MOST_MULTIPROCESSORS * MAP_BYTES);
+        maps = LLVMAddGlobalInAddressSpace(unit->module, type, MAPS_NAME, PTX_GLOBAL);
+        LLVMSetInitializer(maps, LLVMConstNull(type));
+        LLVMSetAlignment(maps, 128);
+    }
+    LLVMValueRef number =
+        LLVMBuildAnd(b, ptx_register(unit, "smid"), constant_i32(unit, MOST_MULTIPROCESSORS - 1), "");
+    LLVMValueRef offset = LLVMBuildMul(b, number, constant_i32(unit, MAP_BYTES), "");
+    return LLVMBuildPtrToInt(b, LLVMBuildInBoundsGEP2(b, byte, maps, &offset, 1, ""), type_i64(unit), "");
+}
+
+static smelt_status lower(struct unit *unit, LLVMValueRef call) {
+    const char *name = called_name(call) + strlen(intrinsic_traits(INTRINSIC_PTX)->name);
+    LLVMPositionBuilderBefore(unit->builder, call);
+    for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++)
+        if (strcmp(name, instructions[i].name) == 0) return lower_plain(unit, call, &instructions[i]);
+    if (strcmp(name, "wgmma") == 0) return lower_wgmma(unit, call);
+    if (strcmp(name, "wgmma_finish") == 0) return lower_finish(unit, call);
+    if (strcmp(name, "shared_address") == 0) {
+        replace(call, LLVMBuildPtrToInt(unit->builder, LLVMGetOperand(call, 0), type_i32(unit), ""));
+    } else if (strcmp(name, "broadcast") == 0) {
+        LLVMValueRef value = LLVMGetOperand(call, 0);
+        replace(call, ptx_assembly(unit, "shfl.sync.idx.b32 $0, $1, 0, 31, 0xffffffff;", "=r,r",
+                                   type_i32(unit), &value, 1, true));
+    } else if (strcmp(name, "map_memory") == 0) {
+        replace(call, map_memory(unit));
+    } else {
+        return unit_fail(unit, SMELT_ERROR_INTERNAL, "the PTX engine does not support the intrinsic %s",
+                         called_name(call));
+    }
+    return SMELT_OK;
+}
+
+smelt_status pass_ptx_instructions(struct unit *unit) {
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(instruction, block) {
+        if (intrinsic_of(instruction) == INTRINSIC_PTX) TRY(lower(unit, instruction));
+    }
+    return SMELT_OK;
+}

@@ -1,0 +1,23 @@
+; Instructions that the prelude calls by name.
+; run: ptx ptx-target+ptx-instructions
+; expect: call void asm sideeffect "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r,~{memory}"(i32 %number, i32 2)
+; expect: call void asm sideeffect "wgmma.wait_group.sync.aligned $0;", "n,~{memory}"(i32 1)
+; expect: load float
+; expect: asm sideeffect "{ .reg .pred p; setp.ne.b32 p, $6, 0;\0Awgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $4, $5, p, 1, 1, 0, 1; }", "=f,=f,=f,=f,l,l,r,0,1,2,3,~{memory}"
+; expect: store float
+; expect: wgmma.wait_group.sync.aligned 0
+; absent: call void @__smelt_ptx_
+declare void @__smelt_ptx_barrier_init(i32, i32)
+declare void @__smelt_ptx_wgmma_wait(i32)
+declare void @__smelt_ptx_wgmma(ptr, i64, i64, i32, i32, i32, i32, i32)
+declare void @__smelt_ptx_wgmma_finish(ptr, i32)
+
+define void @__smelt_entry(ptr %context) {
+  %sums = alloca [4 x float]
+  %number = load i32, ptr %context
+  call void @__smelt_ptx_barrier_init(i32 %number, i32 2)
+  call void @__smelt_ptx_wgmma_wait(i32 1)
+  call void @__smelt_ptx_wgmma(ptr %sums, i64 1, i64 2, i32 %number, i32 8, i32 1, i32 0, i32 1)
+  call void @__smelt_ptx_wgmma_finish(ptr %sums, i32 4)
+  ret void
+}
