@@ -83,9 +83,10 @@ static int steps(int of_512_bits) {
     return narrow ? of_512_bits / 4 : wide ? of_512_bits : of_512_bits / 2;
 }
 
-#define LARGE ((struct options){.steps = steps(120)})
-/* Whose best code takes seconds to compile. */
-#define HUGE ((struct options){.steps = steps(200)})
+/* Twice the size from which kernels have quick code. */
+#define LARGE ((struct options){.steps = steps(40)})
+/* Whose best code takes so long to compile that await_compiler finds the compiler. */
+#define HUGE ((struct options){.steps = steps(80)})
 
 static smelt_array *input(void) {
     smelt_array *a;
@@ -185,9 +186,9 @@ static void assert_best(const struct options *options, double timeout) {
 static void kernels_that_wait(void **state) {
     (void)state;
     assert_best(&(struct options){.steps = 1}, 0);
-    assert_best(&(struct options){.steps = 60, .math = SMELT_MATH_RELAXED}, 0);
-    assert_best(&(struct options){.steps = 60, .math = SMELT_MATH_FAST}, 0);
-    assert_best(&(struct options){.steps = 60,
+    assert_best(&(struct options){.steps = LARGE.steps, .math = SMELT_MATH_RELAXED}, 0);
+    assert_best(&(struct options){.steps = LARGE.steps, .math = SMELT_MATH_FAST}, 0);
+    assert_best(&(struct options){.steps = LARGE.steps,
                                   .extra =
                                       "threadgroup atomic_uint n; uint k = atomic_fetch_add_explicit(&n, 1u, "
                                       "memory_order_relaxed); x += float(k);"},
@@ -354,22 +355,6 @@ static void many_threads_wait(void **state) {
     }
 }
 
-static void waits_are_interrupted_and_the_compile_is_not(void **state) {
-    (void)state;
-    NEED_QUICK;
-    smelt_kernel *kernel = make_kernel(&HUGE);
-    smelt_interrupt *interrupt;
-    OK(smelt_interrupt_create(&interrupt));
-    assert_true(runs_quickly(kernel));
-    smelt_interrupt_raise(interrupt);
-    assert_int_equal(smelt_kernel_wait(kernel, interrupt), SMELT_ERROR_INTERRUPTED);
-    OK(smelt_kernel_wait(kernel, NULL));
-    OK(smelt_kernel_wait(kernel, interrupt)); /* there is nothing to wait for */
-    assert_false(runs_quickly(kernel));
-    smelt_interrupt_release(interrupt);
-    smelt_kernel_release(kernel);
-}
-
 static void a_released_kernel_still_gets_into_the_cache(void **state) {
     (void)state;
     NEED_QUICK;
@@ -387,7 +372,7 @@ static void a_released_kernel_still_gets_into_the_cache(void **state) {
     free(body);
 }
 
-/* ---- A compiler that dies. */
+/* ---- A compiler that is stopped, or dies. */
 
 /* A child of the process that runs smelt-cc1; 0: none. */
 static pid_t find_compiler(pid_t parent) {
@@ -413,6 +398,31 @@ static pid_t await_compiler(pid_t parent) {
     for (int i = 0; i < 6000 && !found; i++, pause_for(0.01)) found = find_compiler(parent);
     if (!found) FAIL_TEST("process %d starts no compiler in the background", (int)parent);
     return found;
+}
+
+/* It does not end by itself, until it is continued. */
+static pid_t stop_compiler(pid_t parent) {
+    pid_t compiler = await_compiler(parent);
+    assert_int_equal(kill(compiler, SIGSTOP), 0);
+    return compiler;
+}
+
+static void waits_are_interrupted_and_the_compile_is_not(void **state) {
+    (void)state;
+    NEED_QUICK;
+    smelt_kernel *kernel = make_kernel(&HUGE);
+    smelt_interrupt *interrupt;
+    OK(smelt_interrupt_create(&interrupt));
+    assert_true(runs_quickly(kernel));
+    pid_t compiler = stop_compiler(getpid());
+    smelt_interrupt_raise(interrupt);
+    assert_int_equal(smelt_kernel_wait(kernel, interrupt), SMELT_ERROR_INTERRUPTED);
+    kill(compiler, SIGCONT);
+    OK(smelt_kernel_wait(kernel, NULL));
+    OK(smelt_kernel_wait(kernel, interrupt)); /* there is nothing to wait for */
+    assert_false(runs_quickly(kernel));
+    smelt_interrupt_release(interrupt);
+    smelt_kernel_release(kernel);
 }
 
 static atomic_int warned;
@@ -461,8 +471,9 @@ static void forked_children_compile_for_themselves(void **state) {
     NEED_QUICK;
     smelt_kernel *kernel = make_kernel(&HUGE);
     assert_true(runs_quickly(kernel));
-    (void)await_compiler(getpid());
+    pid_t compiler = stop_compiler(getpid());
     pid_t child = fork();
+    if (child > 0) kill(compiler, SIGCONT);
     if (child == 0) {
         bool quick = runs_quickly(kernel);
         _exit(quick && smelt_kernel_wait(kernel, NULL) == SMELT_OK && !runs_quickly(kernel) ? 21 : 1);
@@ -482,7 +493,7 @@ static void forks_at_any_moment(void **state) {
         kernels[k] = make_kernel(&LARGE);
         (void)runs_quickly(kernels[k]);
     }
-    for (int i = 0; i < 40; i++) {
+    for (int i = 0; i < 24; i++) {
         pid_t child = fork();
         if (child == 0) {
             free(malloc(1 << 20));
@@ -536,8 +547,7 @@ static struct host start_host(void) {
     close(up[1]);
     assert_int_equal(read(up[0], &byte, 1), 1);
     close(up[0]);
-    host.compiler = await_compiler(host.process);
-    kill(host.compiler, SIGSTOP); /* it does not end by itself */
+    host.compiler = stop_compiler(host.process);
     return host;
 }
 
@@ -571,8 +581,8 @@ int main(int count, char **arguments) {
         cmocka_unit_test_setup(forced_quick_code_stays, set_up),
         cmocka_unit_test_setup(running_launches_change_to_the_best, set_up),
         cmocka_unit_test_setup(many_threads_wait, set_up),
-        cmocka_unit_test_setup(waits_are_interrupted_and_the_compile_is_not, set_up),
         cmocka_unit_test_setup(a_released_kernel_still_gets_into_the_cache, set_up),
+        cmocka_unit_test_setup(waits_are_interrupted_and_the_compile_is_not, set_up),
         cmocka_unit_test_setup(failures_are_those_of_waits_alone, set_up),
         cmocka_unit_test_setup(forked_children_compile_for_themselves, set_up),
         cmocka_unit_test_setup(forks_at_any_moment, set_up),
