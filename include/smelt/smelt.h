@@ -94,7 +94,7 @@ typedef struct smelt_progress {
 
 /* Receives the progress of compiles once they take a second, and then ten times per second, on a thread of
  * smelt's. When none is left, it is called once more, with `stage` NULL, before the last of the compiling
- * calls returns. One call at a time. It must not call smelt. */
+ * calls returns. One call at a time. It must not call smelt: smelt_set_progress then only logs a warning. */
 typedef void smelt_progress_callback(const smelt_progress *progress, void *context);
 
 /* Replaces the receiver of progress, after a call of it that runs; NULL, the default: there is none. */

@@ -1,4 +1,5 @@
 #include "frontend/compiler_library.h"
+#include "base/setting.h"
 #include "frontend/companion.h"
 #include "frontend/compile_process.h"
 
@@ -43,8 +44,8 @@ static smelt_status find(const struct compiler **compiler) {
 }
 
 smelt_status compiler_open(const struct compiler **compiler) {
-    const char *setting = getenv("SMELT_COMPILE");
-    if (setting && strcmp(setting, "0") == 0)
+    static struct setting setting = {"SMELT_COMPILE", {"1", "0"}, ATOMIC_FLAG_INIT};
+    if (setting_choice(&setting) != 0)
         return fail(SMELT_ERROR_NO_COMPILER, "SMELT_COMPILE is 0: nothing is compiled");
     pthread_mutex_lock(&lock);
     smelt_status status = opened ? SMELT_OK : find(&opened);

@@ -1,5 +1,6 @@
 /* smelt_set_progress: a thread that looks at what is compiled, from the time when that has taken a second. */
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/thread.h"
 #include "frontend/compiling.h"
 #include "smelt/smelt.h"
@@ -16,6 +17,9 @@
 
 /* More compiles at once are counted, but not compared. */
 #define MOST_VIEWS 16
+
+/* On this thread the callback runs, and `lock` is held. */
+static _Thread_local bool within_callback;
 
 /* Guards all below, and is held while the callback runs. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -47,6 +51,12 @@ static const char *stage_of(const struct compiling_view *view) {
     return count ? compile_stage_name(view->finished[count - 1].kind) : "start";
 }
 
+static void call(const smelt_progress *progress) {
+    within_callback = true;
+    callback(progress, callback_context);
+    within_callback = false;
+}
+
 static void show(int64_t now) {
     struct compiling_view views[MOST_VIEWS];
     int count = compiling_list(views, MOST_VIEWS);
@@ -56,14 +66,14 @@ static void show(int64_t now) {
                                .stage = stage_of(view),
                                .seconds = (double)(now - busy_since) / SECOND,
                                .others = count - 1};
-    callback(&progress, callback_context);
+    call(&progress);
     shown = true;
 }
 
 static void clear(int64_t now) {
     if (!shown) return;
     smelt_progress progress = {.kernel = "", .seconds = (double)(now - busy_since) / SECOND};
-    if (callback) callback(&progress, callback_context);
+    if (callback) call(&progress);
     shown = false;
 }
 
@@ -106,6 +116,7 @@ static void have_thread(void) {
 }
 
 static void note_change(void) {
+    if (within_callback) return;
     pthread_mutex_lock(&lock);
     int64_t now = clock_nanoseconds();
     bool was_busy = busy;
@@ -142,6 +153,12 @@ static void prepare(void) {
 
 void smelt_set_progress(smelt_progress_callback *new_callback, void *context) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (within_callback) {
+        log_line(SMELT_LOG_WARNING,
+                 "smelt_set_progress was called by a progress callback, which must not call smelt; "
+                 "the callback is not replaced");
+        return;
+    }
     pthread_once(&once, prepare);
     compiling_observe(note_change);
     pthread_mutex_lock(&lock);

@@ -1,5 +1,6 @@
 /* smelt_progress_on_terminal: one line, rewritten from its beginning. */
 #include "base/printable.h"
+#include "base/setting.h"
 #include "base/text.h"
 #include "smelt/smelt.h"
 
@@ -15,8 +16,9 @@
 #define USUAL_COLUMNS 80
 
 static bool is_wanted(void) {
-    const char *setting = getenv("SMELT_PROGRESS"), *terminal = getenv("TERM");
-    return isatty(STDERR_FILENO) && !(setting && strcmp(setting, "0") == 0) && terminal &&
+    static struct setting setting = {"SMELT_PROGRESS", {"1", "0"}, ATOMIC_FLAG_INIT};
+    const char *terminal = getenv("TERM");
+    return isatty(STDERR_FILENO) && setting_choice(&setting) == 0 && terminal &&
            strcmp(terminal, "dumb") != 0;
 }
 
@@ -47,7 +49,7 @@ static void add_name(const char *name, struct text *line) {
 void smelt_progress_on_terminal(const smelt_progress *progress, void *context) {
     struct text line = {0};
     (void)context;
-    if (!is_wanted()) return;
+    if (!progress || !is_wanted()) return;
     if (progress->stage) {
         text_add(&line, "compiling");
         if (*progress->kernel) add_name(progress->kernel, &line);

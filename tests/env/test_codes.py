@@ -50,6 +50,19 @@ def test_an_unknown_cpu_is_warned_about_once(scratch):
     expect_equal(run(scratch, SMELT_CPU="").stderr.count("warning"), 0, "the number of warnings of an empty value")
 
 
+def test_settings_of_other_words_are_warned_about_once(scratch):
+    source = scratch.file("twice.body", "uint i = thread_position_in_grid.x; out[i] = 2 * inp[i];\n")
+    many_groups = ["--body", source, "-i", "inp=rand:float32:100000", "-o", "out:float32:100000", "--grid", "100000", "--threadgroup", "64"]
+    for variable, words in (("SMELT_TIERS", "1, 0 or quick"), ("SMELT_COMPILE", "1 or 0"), ("SMELT_PIN", "1 or 0")):
+        for number, value in enumerate(("no", "00", "1 ")):
+            done = scratch.run(["run", *many_groups, "--name", f"{variable}_{number}"], SMELT_THREADS=3, **{variable: value})
+            expect_equal((done.returncode, done.stderr), (0, f"smelt: warning: {variable} is '{value}', expected {words}; using 1\n"),
+                         "status and messages")
+        for value in ("", "1"):
+            done = scratch.run(["run", *many_groups], SMELT_THREADS=3, **{variable: value})
+            expect_equal((done.returncode, done.stderr), (0, ""), f"status and messages with {variable}={value}")
+
+
 def test_code_for_a_cpu_uses_what_it_has_and_no_more(scratch):
     source = scratch.file("exp.body", EXP_BODY)
     registers = {"sse2": ("xmm", "ymm"), "avx2": ("ymm", "zmm"), "avx512": ("zmm", "tmm")}

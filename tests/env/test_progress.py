@@ -69,6 +69,13 @@ def test_nothing_is_shown_where_it_is_not_wanted(scratch):
         expect_equal((status, shown), (0, ""), f"status and what the terminal shows with {changes}")
 
 
+def test_another_word_than_0_or_1_is_warned_about_once(scratch):
+    status, _, shown = run_probe(scratch, SMELT_PROGRESS="off")
+    expect_equal(status, 0, "status")
+    expect_equal(shown.count("smelt: warning: SMELT_PROGRESS is 'off', expected 1 or 0; using 1"), 1, f"warnings in {shown!r}")
+    expect("compiling 'probe': clang" in shown, f"the progress is not shown: {shown!r}")
+
+
 def test_nothing_is_shown_where_there_is_no_terminal(scratch):
     done, _ = scratch.run_exp(SMELT_CLANG=slow_clang(scratch), TERM="xterm")
     expect_equal((done.returncode, done.stderr), (0, ""), "status and standard error")

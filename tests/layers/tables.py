@@ -23,7 +23,7 @@ PREFIXES = {
         "src/abi": "compile_progress compile_request compile_result compile_stage engine image",
         "src/array": "array dtype element memory shape space store_reals walk",
         "src/autodiff": "node rule sweep tape vjp",
-        "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved shared string text"
+        "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved setting shared string text"
                     " thread trace",
         "src/device": "code_list device executable gpu launch preparation",
         "src/device/cpu": "arch barrier cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"

@@ -108,6 +108,8 @@ static void runs_need_their_arguments(void **state) {
     refused(smelt_kernel_run(NULL, &f->desc, f->outputs), wrong, "kernel run: kernel is NULL");
     refused(smelt_kernel_run(f->kernel, NULL, f->outputs), wrong, "kernel run: desc is NULL");
     refused(smelt_kernel_run(f->kernel, &f->desc, NULL), wrong, "kernel run: outputs is NULL");
+    refused(smelt_kernel_wait(NULL, NULL), wrong, "kernel wait: kernel is NULL");
+    refused(smelt_function_wait(NULL, NULL), wrong, "function wait: function is NULL");
     smelt_kernel_release(NULL);
     assert_null(smelt_kernel_retain(NULL));
 }

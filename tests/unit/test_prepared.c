@@ -100,9 +100,12 @@ static void a_prepared_launch_runs_again_and_again(void **state) {
     smelt_array *inp = over(x, 100, 1), *a = number(2), *into = over(y, 100, 1), *out;
     smelt_run_desc desc = desc_of(inp, a);
     smelt_launch *launch;
+    smelt_run_info info = {.seconds = -7, .compile_seconds = -7};
     desc.initialise = true;
     desc.init_value = 5;
+    desc.info = &info;
     if (smelt_kernel_prepare(kernel, &desc, &launch) != SMELT_OK) FAIL_TEST("%s", smelt_error());
+    assert_true(info.seconds == -7 && info.compile_seconds == -7);
     /* It keeps what it needs. */
     memset(&desc, 0xff, sizeof desc);
     smelt_array_release(a);

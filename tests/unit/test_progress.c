@@ -132,12 +132,47 @@ static void without_a_receiver_nothing_is_told(void **state) {
     assert_int_equal(look().calls, last.calls);
 }
 
+static char logged[200];
+
+static void keep_line(smelt_log_level level, const char *line, void *context) {
+    (void)level;
+    (void)context;
+    snprintf(logged, sizeof logged, "%s", line);
+}
+
+static void replace_and_receive(const smelt_progress *progress, void *context) {
+    smelt_set_progress(NULL, NULL);
+    receive(progress, context);
+}
+
+static void a_receiver_cannot_replace_itself(void **state) {
+    (void)state;
+    struct compiling compiling;
+    smelt_set_progress(replace_and_receive, &told);
+    smelt_set_log(keep_line, NULL);
+    compiling_begin(&compiling, "slow");
+    compile_stage_begin(compiling.progress, COMPILE_STAGE_CLANG);
+    await("clang");
+    compiling_end(&compiling);
+    smelt_set_log(NULL, NULL);
+    assert_true(look().ended);
+    assert_string_equal(logged, "smelt_set_progress was called by a progress callback, which must not call "
+                                "smelt; the callback is not replaced");
+}
+
+static void the_terminal_needs_a_progress(void **state) {
+    (void)state;
+    smelt_progress_on_terminal(NULL, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_long_compile_is_told_from_its_first_second_to_its_end, begin, end),
         cmocka_unit_test_setup_teardown(of_several_the_oldest_is_told_and_the_others_counted, begin, end),
         cmocka_unit_test_setup_teardown(compiles_that_follow_each_other_are_one_wait, begin, end),
         cmocka_unit_test_setup_teardown(without_a_receiver_nothing_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(a_receiver_cannot_replace_itself, begin, end),
+        cmocka_unit_test(the_terminal_needs_a_progress),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

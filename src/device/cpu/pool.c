@@ -1,5 +1,6 @@
 #include "device/cpu/pool.h"
 #include "base/clock.h"
+#include "base/setting.h"
 #include "base/thread.h"
 #include "base/interrupt.h"
 #include "base/text.h"
@@ -142,8 +143,8 @@ static void *pool_thread(void *start) {
 
 /* The caller is not pinned; pool thread i takes the (i+1)th allowed CPU. */
 static void pin(pthread_t thread, int index) {
-    const char *setting = getenv("SMELT_PIN");
-    if (setting && strcmp(setting, "0") == 0) return;
+    static struct setting setting = {"SMELT_PIN", {"1", "0"}, ATOMIC_FLAG_INIT};
+    if (setting_choice(&setting) != 0) return;
     cpu_set_t set = allowed_cpus(), one;
     int wanted = (index + 1) % CPU_COUNT(&set);
     for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
