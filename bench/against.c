@@ -155,13 +155,15 @@ static struct series *add_series(struct table *table, char *job, char *variant) 
 
 /* Takes job and variant over. */
 static struct series *series_of(struct table *table, char *job, char *variant) {
-    for (int i = 0; i < table->count; i++)
-        if (strcmp(table->rows[i].job, job) == 0 && strcmp(table->rows[i].variant, variant) == 0) {
-            free(job);
-            free(variant);
-            return &table->rows[i];
-        }
-    return add_series(table, job, variant);
+    struct series *row = NULL;
+    for (int i = 0; i < table->count && !row; i++)
+        if (strcmp(table->rows[i].job, job) == 0 && strcmp(table->rows[i].variant, variant) == 0)
+            row = &table->rows[i];
+    struct series *added = row ? NULL : add_series(table, job, variant);
+    if (added) return added;
+    free(job);
+    free(variant);
+    return row;
 }
 
 /* A variant that is compared twice has two rows, of one time. */

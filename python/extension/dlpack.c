@@ -237,7 +237,7 @@ PyObject *array_to_capsule(PyObject *self, PyObject *arguments, PyObject *keywor
     PyObject *stream = Py_None, *version = Py_None, *device = Py_None, *copy = Py_None;
     smelt_array *array = NULL;
     smelt_stream *consumer;
-    bool copied;
+    bool copied = false;
     int major = 0, minor = 0;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|$OOOO:__dlpack__", names, &stream, &version,
                                      &device, &copy))

@@ -43,7 +43,8 @@ static void make_printable(void) {
     struct text printable = {0};
     text_add_printable(&printable, smelt_error());
     struct message *message = printable.failed ? NULL : message_reserve(printable.length + 1);
-    if (message && message->capacity > printable.length) strcpy(message->text, text_string(&printable));
+    if (message && message->capacity > printable.length)
+        memcpy(message->text, text_string(&printable), printable.length + 1);
     text_free(&printable);
 }
 

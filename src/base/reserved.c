@@ -1,6 +1,6 @@
 #include "base/reserved.h"
 
-smelt_status reserved_check_words(const char *type, const uint64_t *words, size_t bytes) {
+smelt_status reserved_refuse(const char *type, const uint64_t *words, size_t bytes) {
     for (size_t i = 0; i < bytes / sizeof *words; i++)
         if (words[i])
             return fail(SMELT_ERROR_INVALID_ARGUMENT,

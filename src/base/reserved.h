@@ -9,6 +9,14 @@
 #define reserved_check(type, structure) \
     reserved_check_words(#type, (structure)->reserved, sizeof(structure)->reserved)
 
-smelt_status reserved_check_words(const char *type, const uint64_t *words, size_t bytes);
+/* The error for the first word that is not zero. */
+smelt_status reserved_refuse(const char *type, const uint64_t *words, size_t bytes);
+
+/* Inline: a launch of a function checks 32 structures. */
+static inline smelt_status reserved_check_words(const char *type, const uint64_t *words, size_t bytes) {
+    uint64_t all = 0;
+    for (size_t i = 0; i < bytes / sizeof *words; i++) all |= words[i];
+    return all ? reserved_refuse(type, words, bytes) : SMELT_OK;
+}
 
 #endif

@@ -138,7 +138,7 @@ struct paths {
     uint64_t lost;  /* the beginnings of paths that ended after a barrier */
     int waiting;    /* labelled places not yet visited, */
     int meeting;    /* and those of them that are not on a path that leaves for good */
-    int starts;
+    unsigned starts;
     bool left;     /* a path left the loop, */
     bool repeated; /* went back to its header, */
     bool ended;    /* or came to the thread's end */

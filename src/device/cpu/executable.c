@@ -41,29 +41,33 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
     return SMELT_OK;
 }
 
+/* Code of the scalar engine serves all groups: whether there is one. */
+static bool share_scalar(struct launch_codes *codes) {
+    bool full = codes->full && cpu_code_serves_all(codes->full);
+    if (!full && !(codes->edge && cpu_code_serves_all(codes->edge))) return false;
+    codes->full = codes->edge = full ? codes->full : codes->edge;
+    return true;
+}
+
+/* The best codes that are there; true: all that are needed. */
+static bool find_best(struct executable *executable, const struct launch_shapes *shapes,
+                      struct launch_codes *codes) {
+    *codes = (struct launch_codes){NULL, NULL};
+    if (shapes->has_full)
+        codes->full = (const struct code *)executable_find(executable, &shapes->full, false);
+    if (shapes->has_edge)
+        codes->edge = (const struct code *)executable_find(executable, &shapes->edge, false);
+    return share_scalar(codes) || ((codes->full || !shapes->has_full) && (codes->edge || !shapes->has_edge));
+}
+
 static smelt_status best_codes(struct executable *executable, const struct launch_shapes *shapes,
                                struct launch_codes *codes, struct preparation *preparation) {
     *codes = (struct launch_codes){NULL, NULL};
     if (shapes->has_full) TRY(get_code(executable, &shapes->full, &codes->full, preparation));
-    bool scalar = codes->full && cpu_code_serves_all(codes->full);
-    if (shapes->has_edge && !scalar) {
-        TRY(get_code(executable, &shapes->edge, &codes->edge, preparation));
-        scalar = cpu_code_serves_all(codes->edge);
-        if (scalar) codes->full = NULL;
-    }
-    if (scalar && !codes->full) codes->full = codes->edge;
-    if (scalar) codes->edge = codes->full;
+    if (share_scalar(codes)) return SMELT_OK;
+    if (shapes->has_edge) TRY(get_code(executable, &shapes->edge, &codes->edge, preparation));
+    (void)share_scalar(codes);
     return SMELT_OK;
-}
-
-/* All of them are there. */
-static bool has_best(struct executable *executable, const struct launch_shapes *shapes) {
-    const struct code_head *full = NULL, *edge = NULL;
-    if (shapes->has_full) full = executable_find(executable, &shapes->full, false);
-    if (shapes->has_edge) edge = executable_find(executable, &shapes->edge, false);
-    bool scalar = (full && cpu_code_serves_all((const struct code *)full)) ||
-                  (edge && cpu_code_serves_all((const struct code *)edge));
-    return scalar || ((full || !shapes->has_full) && (edge || !shapes->has_edge));
 }
 
 /* The shape whose quick code runs all groups of a launch. */
@@ -79,8 +83,9 @@ static smelt_status find_quick(struct executable *executable, const struct launc
     *quick = executable_find(executable, shape, true);
     if (*quick) return SMELT_OK;
     struct code_head *head;
+    struct launch_codes best;
     TRY(executable_code(executable, shape, effort, &head, preparation));
-    if (!head->image.quick && shapes->has_full && !has_best(executable, shapes)) {
+    if (!head->image.quick && shapes->has_full && !find_best(executable, shapes, &best)) {
         TRY(executable_code(executable, &shapes->full, effort, &head, preparation));
         if (head->image.quick) TRY(executable_compile(executable, shape, COMPILE_QUICK, &head, preparation));
     }
@@ -101,10 +106,9 @@ smelt_status executable_codes(const struct launch *launch, struct launch_codes *
     struct executable *executable = launch->executable;
     struct launch_shapes shapes = shapes_of(launch);
     struct code_head *quick = NULL;
-    if (!has_best(executable, &shapes)) {
-        enum compile_effort effort = launch_effort(launch);
-        if (effort != COMPILE_BEST) TRY(find_quick(executable, &shapes, effort, &quick, preparation));
-    }
+    if (find_best(executable, &shapes, codes)) return SMELT_OK;
+    enum compile_effort effort = launch_effort(launch);
+    if (effort != COMPILE_BEST) TRY(find_quick(executable, &shapes, effort, &quick, preparation));
     if (!quick) return best_codes(executable, &shapes, codes, preparation);
     if (shapes.has_edge) executable_improve(executable, &shapes.edge);
     if (shapes.has_full) executable_improve(executable, &shapes.full);
@@ -114,6 +118,5 @@ smelt_status executable_codes(const struct launch *launch, struct launch_codes *
 
 bool executable_codes_ready(const struct launch *launch, struct launch_codes *codes) {
     struct launch_shapes shapes = shapes_of(launch);
-    return has_best(launch->executable, &shapes) &&
-           best_codes(launch->executable, &shapes, codes, NULL) == SMELT_OK;
+    return find_best(launch->executable, &shapes, codes);
 }
