@@ -96,14 +96,28 @@ HAS_CC1 = os.path.exists(CC1)
 COMPILER = "smelt-cc1" if HAS_CC1 else "libsmelt_compiler.so"
 
 
+def installed_without_compilers(place):
+    """The command with libsmelt in a folder, and nothing that compiles."""
+    for name in ("bin", "lib"):
+        os.makedirs(os.path.join(place, name))
+    copy_libsmelt(os.path.join(place, "lib"))
+    return shutil.copy(SMELT, os.path.join(place, "bin"))
+
+
+def installed_with_script(scratch, script):
+    """The command in the scratch folder, with a script that runs before the real smelt-cc1. There `real` is smelt-cc1, and
+    `once` succeeds for one process only."""
+    command = installed_without_compilers(scratch.path)
+    functions = f'real() {{ exec {CC1} "$@"; }}\nonce() {{ mkdir "{scratch.path}/once" 2>&-; }}'
+    scratch.file("lib/smelt-cc1", f'#!/bin/sh\n{functions}\n{script}\nreal "$@"\n', 0o755)
+    return command
+
+
 def installed_without_cc1(scratch, library=b"", folder="."):
     """The command, libsmelt and the compiler library in a folder of the scratch folder, as a build without smelt-cc1 has
     them. `library`: other bytes for the compiler library; None: there is none."""
     build, place = os.path.dirname(os.path.dirname(SMELT)), os.path.normpath(os.path.join(scratch.path, folder))
-    for name in ("bin", "lib"):
-        os.makedirs(os.path.join(place, name))
-    command = shutil.copy(SMELT, os.path.join(place, "bin"))
-    copy_libsmelt(os.path.join(place, "lib"))
+    command = installed_without_compilers(place)
     if library == b"":
         os.symlink(os.path.join(build, "lib", "libsmelt_compiler.so"), os.path.join(place, "lib", "libsmelt_compiler.so"))
     elif library is not None:

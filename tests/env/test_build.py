@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 
-from support import SMELT, copy_libsmelt, entries, expect, expect_equal, expect_failure, read_floats, run_tests
+from support import SMELT, entries, expect, expect_equal, expect_failure, installed_without_compilers, read_floats, run_tests
 
 os.environ.pop("SMELT_CPU", None)  # these tests name CPUs themselves
 
@@ -183,11 +183,7 @@ def test_runs_without_clang_and_compiler(scratch):
     # And where there is no compiler library to be found, nor a source, nor a cache.
     os.unlink(os.path.join(scratch.path, "file.metal"))
     shutil.rmtree(scratch.cache, ignore_errors=True)
-    folder = os.path.join(scratch.path, "installed")
-    for part in ("bin", "lib"):
-        os.makedirs(os.path.join(folder, part))
-    command = shutil.copy(SMELT, os.path.join(folder, "bin"))
-    copy_libsmelt(os.path.join(folder, "lib"))
+    command = installed_without_compilers(os.path.join(scratch.path, "installed"))
     expect_all_run(scratch, package, smelt=command, SMELT_CLANG="/no/such/clang")
     done, _ = run(scratch, package, "add", 1000, (*SIZES[0], "--device", "cpu-scalar"), smelt=command)
     expect(done.returncode == 3 and "kernel 'add': the package has no code of the scalar engine: the compiler library cannot"

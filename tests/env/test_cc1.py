@@ -3,11 +3,10 @@
 becomes of it."""
 import os
 import resource
-import shutil
 import subprocess
 
-from support import (CC1, EXP_BODY, HAS_CC1, SMELT, copy_libsmelt, expect, expect_equal, expect_exp, expect_failure, installed_without_cc1,
-                     run_tests)
+from support import (CC1, EXP_BODY, HAS_CC1, SMELT, expect, expect_equal, expect_exp, expect_failure, installed_with_script,
+                     installed_without_cc1, run_tests)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FILES = ["return_before_barrier", "type_bfloat_loops"]
@@ -40,18 +39,9 @@ def test_messages_are_clang_s(scratch):
         expect_equal((own.returncode, own.stderr), (stock.returncode, stock.stderr), f"status and message of {text}")
 
 
-def in_place_of_cc1(scratch, script):
-    """The command in a place of its own, with a script as smelt-cc1 that may pass its arguments on to the real one."""
-    for folder in ("bin", "lib"):
-        os.mkdir(os.path.join(scratch.path, folder))
-    copy_libsmelt(os.path.join(scratch.path, "lib"))
-    scratch.file("lib/smelt-cc1", f'#!/bin/sh\nreal() {{ exec {CC1} "$@"; }}\n{script}\nreal "$@"\n', 0o755)
-    return shutil.copy(SMELT, os.path.join(scratch.path, "bin"))
-
-
 def expect_compile_failure(scratch, script, status, message):
     """In LLVM's half where clang's output is in the cache."""
-    smelt = in_place_of_cc1(scratch, f'if [ "$1" = -compile ]; then {script}; fi')
+    smelt = installed_with_script(scratch, f'if [ "$1" = -compile ]; then {script}; fi')
     done, output = scratch.run_exp(smelt=smelt)
     expect_exp(done, output)
     for name in os.listdir(scratch.cache):
@@ -84,7 +74,7 @@ def test_cut_off(scratch):
 
 def expect_whole_failure(scratch, script, status, message):
     """Where one process is clang and then LLVM: the error says which of them it was."""
-    smelt = in_place_of_cc1(scratch, f'if [ "$1" = -whole ]; then {script}; fi')
+    smelt = installed_with_script(scratch, f'if [ "$1" = -whole ]; then {script}; fi')
     done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=2)
     expect_failure(done, status, "smelt: " + message)
     expect_equal([name for name in os.listdir(scratch.cache) if name.endswith(".image")], [], "the codes in the cache")
@@ -118,7 +108,7 @@ def test_request_cut_off(scratch):
 
 def test_one_start_for_a_kernel(scratch):
     """A new source: one process. Another shape of launch: LLVM alone."""
-    smelt = in_place_of_cc1(scratch, f'echo "$1" >> {scratch.path}/starts')
+    smelt = installed_with_script(scratch, f'echo "$1" >> {scratch.path}/starts')
     body = scratch.file("probe.body", EXP_BODY)
     for threads, more in ((64, ["-cc1", "-whole"]), (64, []), (32, ["-compile"])):
         open(os.path.join(scratch.path, "starts"), "w", encoding="utf-8").close()

@@ -3,13 +3,12 @@
 result or an error message."""
 import os
 import random
-import shutil
 import signal
 import subprocess
 import time
 
-from support import (CC1, COUNT, EXP_BODY, FULL, HAS_CC1, SMELT, copy_libsmelt, expect, expect_equal, expect_exp,
-                     expect_values, installed_without_cc1, run_tests)
+from support import (COUNT, EXP_BODY, FULL, HAS_CC1, SMELT, expect, expect_equal, expect_exp, expect_values, installed_with_script,
+                     installed_without_cc1, run_tests)
 
 KILLS = 60 if FULL else 20
 KILLED = ("smelt: clang crashed on the source: signal 9 (Killed)",
@@ -64,15 +63,6 @@ def test_killed_at_any_moment(scratch):
     expect(seen & set(KILLED), f"no compiler was killed: {seen}")
 
 
-def with_script(scratch, script):
-    """The command with a script before the real smelt-cc1; `once` succeeds for one process only."""
-    for folder in ("bin", "lib"):
-        os.mkdir(os.path.join(scratch.path, folder))
-    copy_libsmelt(os.path.join(scratch.path, "lib"))
-    scratch.file("lib/smelt-cc1", f'#!/bin/sh\nonce() {{ mkdir "{scratch.path}/once" 2>&-; }}\n{script}\nexec {CC1} "$@"\n', 0o755)
-    return shutil.copy(SMELT, os.path.join(scratch.path, "bin"))
-
-
 def start_some(scratch, smelt, count=5):
     body = scratch.file("exp.body", EXP_BODY)
     outputs = [os.path.join(scratch.out, f"{i}.npy") for i in range(count)]
@@ -80,7 +70,7 @@ def start_some(scratch, smelt, count=5):
 
 
 def test_one_process_compiles_and_the_others_wait(scratch):
-    smelt = with_script(scratch, f'echo "$1" >> {scratch.path}/starts')
+    smelt = installed_with_script(scratch, f'echo "$1" >> {scratch.path}/starts')
     processes, outputs = start_some(scratch, smelt)
     for process, output in zip(processes, outputs):
         expect_equal(finish(process), (0, ""), "status and messages")
@@ -91,14 +81,14 @@ def test_one_process_compiles_and_the_others_wait(scratch):
 
 
 def test_killed_while_others_wait(scratch):
-    smelt = with_script(scratch, 'if [ "$1" = -whole ] && once; then sleep 1; kill -KILL $$; fi')
+    smelt = installed_with_script(scratch, 'if [ "$1" = -whole ] && once; then sleep 1; kill -KILL $$; fi')
     processes, _ = start_some(scratch, smelt)
     ends = sorted(finish(process) for process in processes)
     expect_equal(ends, [(0, "")] * 4 + [(1, KILLED[0])], "the ends of the processes")
 
 
 def test_the_host_killed_while_others_wait(scratch):
-    smelt = with_script(scratch, 'if [ "$1" = -whole ] && once; then kill -KILL $PPID; exit 1; fi')
+    smelt = installed_with_script(scratch, 'if [ "$1" = -whole ] && once; then kill -KILL $PPID; exit 1; fi')
     processes, _ = start_some(scratch, smelt)
     ends = sorted(finish(process) for process in processes)
     expect_equal(ends, [(-9, "")] + [(0, "")] * 4, "the ends of the processes")
@@ -106,7 +96,7 @@ def test_the_host_killed_while_others_wait(scratch):
 
 def test_stopped_while_others_wait(scratch):
     """They wait for a while, and then compile themselves."""
-    smelt = with_script(scratch, 'if [ "$1" = -whole ] && once; then kill -STOP $PPID; sleep 1000; fi')
+    smelt = installed_with_script(scratch, 'if [ "$1" = -whole ] && once; then kill -STOP $PPID; sleep 1000; fi')
     processes, _ = start_some(scratch, smelt, 3)
     while not any(stopped(process) for process in processes):
         time.sleep(0.05)
