@@ -1,4 +1,4 @@
-/* Functions of libraries: their codes, their arguments by index, launches. */
+/* Functions of libraries: their constants, codes, arguments by index, launches. */
 #include "abi/cuda_parameters.h"
 #include "array/array.h"
 #include "base/interrupt.h"
@@ -10,6 +10,77 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- Creation. */
+
+/* A name that no function constant of the text has is a mistake. */
+static smelt_status check_constant_name(const smelt_library *library, const smelt_constant *given) {
+    const struct program *program = &library->translation.program;
+    struct text names = {0};
+    if (library->packaged) return SMELT_OK;
+    for (int i = 0; i < program->constant_count; i++) {
+        if (constant_matches(given, -1, program->constants[i])) {
+            text_free(&names);
+            return SMELT_OK;
+        }
+        text_addf(&names, "%s%s", i ? ", " : "; expected one of: ", program->constants[i]);
+    }
+    smelt_status status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no function constant '%s'%s",
+                               library->label, given->name, text_string(&names));
+    text_free(&names);
+    return status;
+}
+
+static smelt_status copy_constants(smelt_function *function, const smelt_function_desc *desc) {
+    memcpy(function->constants, desc->constants, sizeof desc->constants);
+    for (int i = 0; i < SMELT_MAX_CONSTANTS && desc->constants[i].dtype != SMELT_NO_DTYPE; i++) {
+        smelt_constant *constant = &function->constants[i];
+        if (constant->count < 0 || constant->count > 4)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "function constant %d has a count of %d components, expected 0 to 4", i,
+                        constant->count);
+        if (!constant->name) continue;
+        TRY(check_constant_name(function->library, constant));
+        constant->name = arena_copy(&function->arena, constant->name, strlen(constant->name));
+        if (!constant->name) return fail_out_of_memory(sizeof *constant);
+    }
+    return SMELT_OK;
+}
+
+smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
+                                    smelt_function **out) {
+    if (!library || !desc || !out)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library function: %s is NULL",
+                    !library ? "library"
+                    : !desc  ? "desc"
+                             : "the address for the function");
+    TRY(reserved_check(smelt_function_desc, desc));
+    TRY(library_check_constants(desc->constants));
+    int index = desc->name                                   ? library_find(library, desc->name)
+                : smelt_library_function_count(library) == 1 ? 0
+                                                             : -1;
+    if (index < 0) return library_lacks(library, desc->name);
+    smelt_function *function = calloc(1, sizeof *function);
+    if (!function) return fail_out_of_memory(sizeof *function);
+    smelt_status status;
+    atomic_init(&function->references, 1);
+    pthread_mutex_init(&function->loaded.lock, NULL);
+    function->library = smelt_library_retain(library);
+    function->entry = library_entry(library, index);
+    status = copy_constants(function, desc);
+    if (status != SMELT_OK) {
+        smelt_function_release(function);
+        return status;
+    }
+    if (library->packaged) {
+        smelt_constant values[SMELT_MAX_CONSTANTS + 1];
+        function->packaged = &library->package.entries[index];
+        package_constants(function->packaged, function->constants, values, &function->constants_changed);
+        memcpy(function->constants, values, sizeof values);
+    }
+    *out = function;
+    return SMELT_OK;
+}
 
 smelt_function *smelt_function_retain(smelt_function *function) {
     if (function) atomic_fetch_add(&function->references, 1);
@@ -28,6 +99,8 @@ void smelt_function_release(smelt_function *function) {
     pthread_mutex_destroy(&function->loaded.lock);
     free(function);
 }
+
+/* ---- Codes. */
 
 static smelt_status compile_function(void *context, const char *target, const struct code_shape *shape,
                                      enum compile_effort effort, struct image *image, bool *cache_hit) {
@@ -100,6 +173,8 @@ static smelt_status get_executable(smelt_function *function, const struct device
     pthread_mutex_unlock(&list->lock);
     return status;
 }
+
+/* ---- Arguments. */
 
 /* The context of `bind`. */
 struct call {

@@ -100,21 +100,20 @@ int smelt_library_function_count(const smelt_library *library) {
     return library->packaged ? library->package.entry_count : library->translation.program.entry_count;
 }
 
-static const struct entry *entry_at(const smelt_library *library, int index) {
+const struct entry *library_entry(const smelt_library *library, int index) {
     return library->packaged ? &library->package.entries[index].entry
                              : &library->translation.program.entries[index];
 }
 
-/* The index of the function called `name`, or -1. */
-static int find_entry(const smelt_library *library, const char *name) {
+int library_find(const smelt_library *library, const char *name) {
     for (int i = 0; i < smelt_library_function_count(library); i++)
-        if (strcmp(entry_at(library, i)->host_name, name) == 0) return i;
+        if (strcmp(library_entry(library, i)->host_name, name) == 0) return i;
     return -1;
 }
 
 const char *smelt_library_function_name(const smelt_library *library, int index) {
     if (index < 0 || index >= smelt_library_function_count(library)) return NULL;
-    return entry_at(library, index)->host_name;
+    return library_entry(library, index)->host_name;
 }
 
 /* A function of another stage is named with its place. */
@@ -136,12 +135,12 @@ static bool is_other_function(const smelt_library *library, const char *name) {
     return false;
 }
 
-static smelt_status no_such_function(const smelt_library *library, const char *name) {
+smelt_status library_lacks(const smelt_library *library, const char *name) {
     struct text names = {0};
     if (is_other_function(library, name)) return SMELT_ERROR_UNSUPPORTED;
     int count = smelt_library_function_count(library);
     for (int i = 0; i < count && i < 20; i++)
-        text_addf(&names, "%s%s", i ? ", " : "", entry_at(library, i)->host_name);
+        text_addf(&names, "%s%s", i ? ", " : "", library_entry(library, i)->host_name);
     if (count > 20) text_addf(&names, " and %d more", count - 20);
     smelt_status status;
     if (!count)
@@ -156,78 +155,9 @@ static smelt_status no_such_function(const smelt_library *library, const char *n
     return status;
 }
 
-/* A name that no function constant of the text has is a mistake. */
-static smelt_status check_constant_name(const smelt_library *library, const smelt_constant *given) {
-    const struct program *program = &library->translation.program;
-    struct text names = {0};
-    if (library->packaged) return SMELT_OK;
-    for (int i = 0; i < program->constant_count; i++) {
-        if (constant_matches(given, -1, program->constants[i])) {
-            text_free(&names);
-            return SMELT_OK;
-        }
-        text_addf(&names, "%s%s", i ? ", " : "; expected one of: ", program->constants[i]);
-    }
-    smelt_status status = fail(SMELT_ERROR_INVALID_ARGUMENT, "%s has no function constant '%s'%s",
-                               library->label, given->name, text_string(&names));
-    text_free(&names);
-    return status;
-}
-
-static smelt_status check_constants(const smelt_constant *constants) {
+smelt_status library_check_constants(const smelt_constant *constants) {
     for (int i = 0; i < SMELT_MAX_CONSTANTS && constants[i].dtype != SMELT_NO_DTYPE; i++)
         TRY(reserved_check(smelt_constant, &constants[i]));
-    return SMELT_OK;
-}
-
-static smelt_status copy_constants(smelt_function *function, const smelt_function_desc *desc) {
-    memcpy(function->constants, desc->constants, sizeof desc->constants);
-    for (int i = 0; i < SMELT_MAX_CONSTANTS && desc->constants[i].dtype != SMELT_NO_DTYPE; i++) {
-        smelt_constant *constant = &function->constants[i];
-        if (constant->count < 0 || constant->count > 4)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "function constant %d has a count of %d components, expected 0 to 4", i,
-                        constant->count);
-        if (!constant->name) continue;
-        TRY(check_constant_name(function->library, constant));
-        constant->name = arena_copy(&function->arena, constant->name, strlen(constant->name));
-        if (!constant->name) return fail_out_of_memory(sizeof *constant);
-    }
-    return SMELT_OK;
-}
-
-smelt_status smelt_library_function(smelt_library *library, const smelt_function_desc *desc,
-                                    smelt_function **out) {
-    if (!library || !desc || !out)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "library function: %s is NULL",
-                    !library ? "library"
-                    : !desc  ? "desc"
-                             : "the address for the function");
-    TRY(reserved_check(smelt_function_desc, desc));
-    TRY(check_constants(desc->constants));
-    int index = desc->name                                   ? find_entry(library, desc->name)
-                : smelt_library_function_count(library) == 1 ? 0
-                                                             : -1;
-    if (index < 0) return no_such_function(library, desc->name);
-    smelt_function *function = calloc(1, sizeof *function);
-    if (!function) return fail_out_of_memory(sizeof *function);
-    smelt_status status;
-    atomic_init(&function->references, 1);
-    pthread_mutex_init(&function->loaded.lock, NULL);
-    function->library = smelt_library_retain(library);
-    function->entry = entry_at(library, index);
-    status = copy_constants(function, desc);
-    if (status != SMELT_OK) {
-        smelt_function_release(function);
-        return status;
-    }
-    if (library->packaged) {
-        smelt_constant values[SMELT_MAX_CONSTANTS + 1];
-        function->packaged = &library->package.entries[index];
-        package_constants(function->packaged, function->constants, values, &function->constants_changed);
-        memcpy(function->constants, values, sizeof values);
-    }
-    *out = function;
     return SMELT_OK;
 }
 
@@ -240,11 +170,11 @@ static smelt_status check_build(const smelt_library *library, const smelt_build_
                     : !desc  ? "desc"
                              : "path");
     TRY(reserved_check(smelt_build_desc, desc));
-    TRY(check_constants(desc->constants));
+    TRY(library_check_constants(desc->constants));
     if (library->packaged)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is already a package; packages are built from text",
                     library->label);
-    if (!smelt_library_function_count(library)) return no_such_function(library, NULL);
+    if (!smelt_library_function_count(library)) return library_lacks(library, NULL);
     const struct device *cpu;
     TRY(device_find(NULL, &cpu));
     for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++) {
@@ -267,12 +197,12 @@ static smelt_status choose_entries(const smelt_library *library, const char *con
                                    const struct entry **entries, int *count) {
     *count = 0;
     for (const char *const *name = names; name && *name; name++)
-        if (find_entry(library, *name) < 0) return no_such_function(library, *name);
+        if (library_find(library, *name) < 0) return library_lacks(library, *name);
     for (int i = 0; i < smelt_library_function_count(library); i++) {
         bool wanted = !names;
         for (const char *const *name = names; name && *name; name++)
-            wanted |= strcmp(*name, entry_at(library, i)->host_name) == 0;
-        if (wanted) entries[(*count)++] = entry_at(library, i);
+            wanted |= strcmp(*name, library_entry(library, i)->host_name) == 0;
+        if (wanted) entries[(*count)++] = library_entry(library, i);
     }
     if (!*count) return fail(SMELT_ERROR_INVALID_ARGUMENT, "library build: the list of entries is empty");
     return SMELT_OK;
@@ -308,8 +238,8 @@ smelt_status smelt_library_describe(const smelt_library *library, const char *na
     if (!library->packaged)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "'%s' is not a package; only packages can be described",
                     library->label);
-    int index = name ? find_entry(library, name) : -1;
-    if (name && index < 0) return no_such_function(library, name);
+    int index = name ? library_find(library, name) : -1;
+    if (name && index < 0) return library_lacks(library, name);
     struct text out = {0};
     describe_package(&library->package, index, &out);
     if (out.failed) return fail_out_of_memory(out.length);

@@ -1,4 +1,4 @@
-/* A library and its functions, shared by library.c and function.c. */
+/* A library and its functions: library.c, and function.c, which uses it. */
 #ifndef SMELT_KERNEL_LIBRARY_H
 #define SMELT_KERNEL_LIBRARY_H
 
@@ -28,5 +28,17 @@ struct smelt_function {
     struct arena arena;
     struct loaded_list loaded; /* one per device */
 };
+
+/* The entry of the function with this index. */
+const struct entry *library_entry(const smelt_library *library, int index);
+
+/* The index of the function called `name`, or -1. */
+int library_find(const smelt_library *library, const char *name);
+
+/* The error that there is no function `name` (NULL: none is named), with the names there are. */
+smelt_status library_lacks(const smelt_library *library, const char *name);
+
+/* Of a list ended by SMELT_NO_DTYPE: their reserved words. */
+smelt_status library_check_constants(const smelt_constant *constants);
 
 #endif

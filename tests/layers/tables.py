@@ -5,7 +5,6 @@ CYCLES = [
     ("src/array", "copy space", "a copy to another memory space is made of copies on the host, and the other way round"),
     ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
-    ("src/kernel", "function library", "a library gives functions, and a function keeps its library"),
     ("cli", "completion main", "completion is a command, and completes the names of all commands"),
     ("python/extension", "apply array dlpack exchange index interop numpy operators tape text torch values",
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
@@ -32,7 +31,7 @@ PREFIXES = {
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"
                         " progress target translation",
         "src/kernel": "arguments array_for array_is_large bound device_to_show kernel launch_begin launch_measure launch_prepare"
-                      " launch_run loaded profile settings shape_for_stage stream trace_compile trace_launch trace_translation transfer",
+                      " launch_run library loaded profile settings shape_for_stage stream trace_compile trace_launch trace_translation transfer",
         "src/ops": "accumulate call compose elementwise evaluate expr host indexed map operation program",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance literal"
