@@ -14,7 +14,7 @@
 #define ROUNDS 5
 
 struct crowd {
-    int threads, loads; /* each thread loads until there have been so many */
+    int threads, loads; /* threads share this many loads */
     unsigned made;
     char text[1000];
     atomic_int next;
@@ -57,7 +57,7 @@ static smelt_status run_threads(struct crowd *crowd, void *(*work)(void *), doub
 
 /* ---- One library. */
 
-/* #if makes clang preprocess it, so that loading starts a compiler, too. */
+/* #if makes clang preprocess the text, so loading starts a compiler, too. */
 static void new_library(struct crowd *crowd) {
     snprintf(crowd->text, sizeof crowd->text,
              "typedef int made_%ld_%lld_%u;\n#include <metal_stdlib>\n#if 1\nusing namespace metal;\n#endif\n"
@@ -154,7 +154,7 @@ smelt_status bench_compile_many(struct bench *bench) {
     struct crowd one = {.threads = 1, .loads = 1}, fifty = {.threads = MOST_THREADS, .loads = 50},
                  all = {.threads = MOST_THREADS, .loads = MOST_THREADS},
                  many = {.threads = KERNEL_THREADS, .loads = kernels};
-    /* One text of its own for each. */
+    /* Each case has a text of its own. */
     fifty.made = 1u << 20;
     all.made = 2u << 20;
     const struct bench_bar twice = {BENCH_TIME_AT_MOST, 2};

@@ -19,7 +19,7 @@ enum compile_stage_kind {
     COMPILE_STAGE_KINDS
 };
 
-/* "optimise"; "compile" for a number that is none of them. */
+/* "optimise" …; "compile" for an unknown number. */
 const char *compile_stage_name(uint32_t kind);
 
 struct compile_stage {
@@ -29,7 +29,7 @@ struct compile_stage {
     uint64_t instructions; /* of the IR when it ended */
 };
 
-/* A kernel that is tried in several forms has more of them; the rest are not noted. */
+/* A kernel that is tried in several forms has more stages; the rest are not noted. */
 #define COMPILE_MOST_STAGES 24
 
 struct compile_progress {

@@ -15,10 +15,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below, an
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct background_job *first, *running;
 static bool thread_runs, ending;
-static unsigned forks;             /* between the first process and this one */
+static unsigned forks;             /* so many forks lie between the first process and this one */
 static smelt_interrupt *interrupt; /* of the thread's calls */
 
-/* Held by the thread except where a fork may happen, and by one who forks. */
+/* Held by the thread except where a fork may happen, and by a thread that forks. */
 static pthread_mutex_t forking = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_thread __attribute__((tls_model("initial-exec")));
 
@@ -41,12 +41,12 @@ static void set_state(struct background_job *job, enum background_state state) {
     job->process = forks;
 }
 
-/* What threads of an earlier process were at is idle in this one, which lacks them. */
+/* Jobs of an earlier process's threads are idle in this process, which lacks the threads. */
 static enum background_state state_of(const struct background_job *job) {
     return job->state == BACKGROUND_ENDED || job->process == forks ? job->state : BACKGROUND_IDLE;
 }
 
-/* On the calling thread. Gives the lock up meanwhile. */
+/* On the calling thread. Releases the lock in between. */
 static smelt_status run_job(struct background_job *job) {
     set_state(job, BACKGROUND_RUNNING);
     pthread_mutex_unlock(&lock);
@@ -60,7 +60,7 @@ static smelt_status run_job(struct background_job *job) {
     return status;
 }
 
-/* Gives the lock up meanwhile. What the job held may end, and the job with it. */
+/* Releases the lock in between. The job may no longer exist afterwards: what it held may own it. */
 static void forget(struct background_job *job) {
     void (*let_go)(struct background_job *) = job->let_go;
     pthread_mutex_unlock(&lock);

@@ -28,7 +28,7 @@ struct background_job {
     enum background_state state; /* this and the next: of background.c alone */
     unsigned process;            /* the forks before the process that set the state */
     smelt_status status;         /* where it has ended … */
-    char *message;               /* … and failed; the owner frees it */
+    char *message;               /* the message of a failure, freed by the owner */
 };
 
 /* Queues the job if it is idle; it stays idle if no thread can be started. */

@@ -1,4 +1,4 @@
-/* Quick code: of kernels whose best code takes long to compile. */
+/* Quick code, for kernels whose best code takes long to compile. */
 #ifndef SMELT_COMPILER_QUICK_H
 #define SMELT_COMPILER_QUICK_H
 
@@ -8,7 +8,7 @@
  * the engine has some, the IR is large enough, and both codes give the same bits. Depends on nothing else. */
 bool quick_applies(struct unit *unit);
 
-/* From here on the unit is one of the engine of quick code; the result says so. */
+/* Changes the unit's engine to that of quick code; the result says so. */
 void quick_choose(struct unit *unit);
 
 #endif

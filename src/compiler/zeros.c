@@ -13,7 +13,7 @@ struct assumed {
 
 struct search {
     const struct zeros_rules *rules;
-    int steps; /* long sums of sums would be examined again and again */
+    int steps; /* bounds the time for sums of sums */
 };
 
 static unsigned zeros_of(struct search *s, LLVMValueRef value, int depth, const struct assumed *assumed);

@@ -1,7 +1,8 @@
 #include "device/effort.h"
 #include "base/setting.h"
 
-/* The shortest time-out, in seconds, that quick code is trusted with: it runs up to fifty times as long. */
+/* Launches with a shorter time-out, in seconds, wait for the best code: quick code runs up to fifty times as
+ * long. */
 #define LEAST_TIMEOUT 30
 
 enum tiers { TIERS_ON, TIERS_OFF, TIERS_QUICK };

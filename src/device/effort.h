@@ -4,11 +4,11 @@
 
 #include "device/device.h"
 
-/* For a code that the launch lacks. Quick code will do, unless SMELT_TIERS is 0, the launch wants the best,
- * or its time is short: quick code may take many times as long. */
+/* For a code that the launch lacks. The best is compiled if SMELT_TIERS is 0, the launch needs the best, or
+ * its time-out is short: quick code may take many times as long. */
 enum compile_effort launch_effort(const struct launch *launch);
 
-/* SMELT_TIERS is "quick": where there is quick code it stays. For tests. */
+/* SMELT_TIERS is "quick": quick code is not replaced. For tests. */
 bool launch_stays_quick(void);
 
 #endif

@@ -10,14 +10,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* A dot: it is no entry of the cache. */
+/* The dot sets it apart from the cache's entries. */
 #define LOCK_FILE ".locks"
 
-/* How long to sleep between two looks: little at first, as most compiles are short. */
+/* The pause between two attempts: short at first, because most compiles are short. */
 #define FIRST_PAUSE 0.001
 #define LAST_PAUSE 0.02
 
-/* Of a lock's own: the kernel gives the locks of a file description up when its last descriptor is closed. */
+/* A file description of the lock's own: the kernel releases its locks when its last descriptor is closed. */
 static int open_file(void) {
     char path[4352];
     const char *folder = cache_folder();
@@ -75,7 +75,7 @@ smelt_status cache_lock_number(int count, double seconds, cache_lock *lock) {
     return take(0, count < CACHE_LOCK_NUMBERS ? count : CACHE_LOCK_NUMBERS, seconds, lock);
 }
 
-/* Also where a fork of the host has the description, too. */
+/* Needed where a fork of the host shares the description. */
 void cache_unlock(cache_lock lock) {
     struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
     if (lock < 0) return;

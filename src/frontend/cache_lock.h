@@ -1,8 +1,9 @@
 /* Locks between processes that share a cache folder: bytes of one file in it, locked by the kernel for the
- * file's open description. A process that dies gives its locks up, and the file is never removed.
+ * file's open description. The kernel releases the locks of a process that dies, and the file is never
+ * removed.
  *
- * Locks are a convenience: without a folder, on a file system that has none, or if another process keeps one
- * for too long (it may be stopped), work is done without. */
+ * Locks only save work. Without a folder, on a file system without locks, or if another process keeps one for
+ * too long (it may be stopped), the work is done without a lock. */
 #ifndef SMELT_FRONTEND_CACHE_LOCK_H
 #define SMELT_FRONTEND_CACHE_LOCK_H
 
@@ -23,7 +24,7 @@ smelt_status cache_lock_key(struct hash key, double seconds, cache_lock *lock);
 /* Locks one of the numbers below `count`; as above. */
 smelt_status cache_lock_number(int count, double seconds, cache_lock *lock);
 
-/* Gives it up. Nothing for -1. */
+/* Releases it. -1 does nothing. */
 void cache_unlock(cache_lock lock);
 
 #endif

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* Other processes may compile for long, and new work should not wait for them: then a few more run. */
+/* Other processes may compile for long, and new work should not wait for them: some more may run. */
 #define PATIENCE_SECONDS 1
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -46,7 +46,7 @@ static void give(void) {
     pthread_mutex_unlock(&lock);
 }
 
-/* The background's one compile takes none: nobody waits for it, and nobody is to wait because of it. */
+/* The background's one compile takes no slot: no caller waits for it, and none should wait because of it. */
 smelt_status compile_slot_take(struct compile_slot *slot) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     const int count = compile_slots();

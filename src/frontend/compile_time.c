@@ -8,7 +8,7 @@ static void add_row(struct text *table, const char *name, int64_t elapsed) {
     text_addf(table, "%-20s  %8.2f", name, milliseconds(elapsed));
 }
 
-/* clang does not say how large its output is where it is not smelt's own. */
+/* Only smelt-cc1 reports the size of clang's output. */
 static void add_stage(struct text *table, const struct compile_stage *stage) {
     add_row(table, compile_stage_name(stage->kind), stage->end - stage->start);
     text_addf(table, "  %12.2f", milliseconds(stage->processor));

@@ -1,4 +1,4 @@
-/* How long the way to one code took, as a table to read. */
+/* A table of how long each stage on the way to one code took. */
 #ifndef SMELT_FRONTEND_COMPILE_TIME_H
 #define SMELT_FRONTEND_COMPILE_TIME_H
 

@@ -26,7 +26,7 @@ static void list_arguments(const struct clang *clang, const struct clang_request
     arguments[2] = seconds;
 }
 
-/* What went wrong in clang's half is clang's error, and what went wrong behind it LLVM's. */
+/* A failure before the end of clang's half is clang's error; a later one is LLVM's. */
 static smelt_status judge(struct process_result *done, const struct compile_progress *progress,
                           struct compile_whole *whole) {
     struct compile_stage stages[COMPILE_MOST_STAGES];

@@ -1,4 +1,4 @@
-/* From a source to code with one start of smelt-cc1, which is clang first and LLVM then. It saves the second
+/* From a source to code with one start of smelt-cc1, which runs clang and then LLVM. It saves the second
  * start; the results, errors and limits are those of clang_run and of compile_process.h. */
 #ifndef SMELT_FRONTEND_COMPILE_WHOLE_H
 #define SMELT_FRONTEND_COMPILE_WHOLE_H

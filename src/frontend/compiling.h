@@ -8,7 +8,7 @@
 
 #define COMPILING_NAME_BYTES 128
 
-/* A run of a compiler. It lies with the thread that waits for it. */
+/* A run of a compiler, on the stack of the thread that waits for it. */
 struct compiling {
     char name[COMPILING_NAME_BYTES];   /* of the kernel; "": not known yet */
     struct compile_progress *progress; /* in `memory`, or else `own` */
@@ -23,8 +23,7 @@ void compiling_begin(struct compiling *compiling, const char *name);
 /* Its stages go to the trace and to the thread's record. */
 void compiling_end(struct compiling *compiling);
 
-/* Those that run, at most `most`; returns how many there are. Any thread may call it, but no signal handler.
- */
+/* Lists at most `most` of those that run; returns how many there are. Not for signal handlers. */
 struct compiling_view {
     char name[COMPILING_NAME_BYTES];
     uint32_t stage; /* enum compile_stage_kind */
@@ -39,7 +38,7 @@ int compiling_list(struct compiling_view *views, int most);
 void compiling_observe(void (*changed)(void));
 
 /* The stages of all compilers that the calling thread runs until compile_record_end go to `record`, which
- * begins empty. What is waited for but runs on another thread does not. */
+ * begins empty. Compilers on other threads, even if this thread waits for them, do not count. */
 #define COMPILE_RECORD_STAGES 64
 struct compile_record {
     struct compile_stage stages[COMPILE_RECORD_STAGES];

@@ -11,12 +11,12 @@
 /* How long to wait for another process: it may be stopped. Most compiles take a fraction of a second. */
 #define PATIENCE_SECONDS 10
 
-/* Freed by the last of its users: the one who does the work, and those who wait for it. */
+/* Freed by the last of its users: the thread that does the work, and those that wait for it. */
 struct once {
     struct hash key;
     pthread_t owner; /* who does it */
     int users;
-    bool left; /* by one who was interrupted: the first to see it goes on with it */
+    bool left; /* left by an interrupted thread: the first waiting thread takes it over */
     bool done;
     smelt_status status;
     char *message;
@@ -29,7 +29,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all of it */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct once *works;
 
-/* Nobody does them in a forked child. */
+/* No thread of a forked child does them. */
 static void after_fork(void) {
     pthread_mutex_init(&lock, NULL);
     pthread_cond_init(&changed, NULL);
@@ -49,7 +49,7 @@ struct hash once_key(const char *kind, struct hash key) {
 
 /* ---- With the lock held. */
 
-/* By another thread: one that comes to its own work again, in a callback for a log line, does it twice. */
+/* By another thread: a thread that needs its own unfinished work, in a log callback, does it twice. */
 static struct once *find(struct hash key) {
     for (struct once *work = works; work; work = work->next)
         if (work->key.low == key.low && work->key.high == key.high &&
@@ -144,7 +144,7 @@ smelt_status once_begin(struct hash key, struct once **mine, struct text *result
     return status;
 }
 
-/* With the lock held: they get it. */
+/* With the lock held: hands the result to those that wait. */
 static void give_result(struct once *work, smelt_status status, const struct bytes *result) {
     if (status == SMELT_OK && result) text_append(&work->result, result->data, result->size);
     if (status != SMELT_OK) work->message = string_copy(smelt_error(), strlen(smelt_error()));

@@ -20,13 +20,14 @@
 
 struct once;
 
-/* *mine: the work is the caller's to do, and once_end to call, whatever comes of it. NULL: a thread of this
+/* *mine: the caller does the work and then calls once_end, also after a failure. NULL: a thread of this
  * process has just done it, and `result` is a copy of the bytes that it gave (the caller frees them), or it
  * failed, and its failure is returned with its message. A thread that was interrupted leaves the work to one
  * that waits. INTERRUPTED if the caller is. OUT_OF_MEMORY. */
 smelt_status once_begin(struct hash key, struct once **mine, struct text *result);
 
-/* `result` is copied for those who wait. After a failure it may be NULL, and smelt_error() is the message. */
+/* `result` is copied for the threads that wait. After a failure it may be NULL, and smelt_error() is the
+ * message. */
 void once_end(struct once *mine, smelt_status status, const struct bytes *result);
 
 /* The key of one kind of work on what `key` names. */

@@ -1,4 +1,4 @@
-/* smelt_set_progress: a thread that looks at what is compiled, from the time when that has taken a second. */
+/* smelt_set_progress: a thread that reports what is being compiled once that has taken a second. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/thread.h"
@@ -12,13 +12,14 @@
 #define SECOND INT64_C(1000000000)
 #define FIRST_LOOK SECOND
 #define NEXT_LOOK (SECOND / 10)
-/* A shorter time without a compile does not end a wait: one kernel's stages may be processes of their own. */
+/* A shorter pause between compiles does not restart the clock: each stage of a kernel may be a process of its
+ * own. */
 #define PAUSE (SECOND / 5)
 
-/* More compiles at once are counted, but not compared. */
+/* Further compiles at the same time are counted, but not compared. */
 #define MOST_VIEWS 16
 
-/* On this thread the callback runs, and `lock` is held. */
+/* The callback is running on this thread, which holds `lock`. */
 static _Thread_local bool within_callback;
 
 /* Guards all below, and is held while the callback runs. */
@@ -34,7 +35,7 @@ static int64_t start_of(const struct compiling_view *view) {
     return view->finished_count ? view->finished[0].start : view->since;
 }
 
-/* The one that began first. One that has not come to its first stage is the youngest. */
+/* The compile that began first. One that has not reached its first stage counts as the youngest. */
 static const struct compiling_view *oldest_of(const struct compiling_view *views, int count) {
     const struct compiling_view *oldest = &views[0];
     for (int i = 1; i < count; i++) {
@@ -102,8 +103,7 @@ static void *watch(void *unused) {
     return NULL;
 }
 
-/* Without a thread there is no progress to see, and nothing else is lost. The host's signals are not for it.
- */
+/* If the thread cannot be started, only the progress is missing. It blocks all signals. */
 static void have_thread(void) {
     pthread_t thread;
     sigset_t all, before;

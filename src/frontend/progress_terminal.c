@@ -22,7 +22,7 @@ static bool is_wanted(void) {
            strcmp(terminal, "dumb") != 0;
 }
 
-/* A line that reaches the last column would be two. */
+/* A line that reached the last column would wrap. */
 static size_t columns(void) {
     struct winsize size;
     bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;

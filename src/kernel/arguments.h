@@ -1,5 +1,5 @@
-/* One call of a kernel or function: its arguments by buffer index, bound to the launch that runs with them.
- * What the arguments are, bodies (bound.c) and functions (function.c) each state; the rest is shared. */
+/* One call of a kernel or function: its arguments by buffer index, and the launch that runs with them.
+ * bound.c states the arguments of bodies, function.c those of functions; everything else is shared. */
 #ifndef SMELT_KERNEL_ARGUMENTS_H
 #define SMELT_KERNEL_ARGUMENTS_H
 
@@ -25,8 +25,8 @@ void arguments_array(struct launch_arguments *arguments, int index, const smelt_
 typedef smelt_status arguments_binder(void *context, const struct launch *launch,
                                       struct launch_arguments *arguments);
 
-/* Prepares the launch, binds its arguments and runs it; a CPU's, and one with arrays elsewhere that it
- * writes, has ended on return. */
+/* Prepares the launch, binds its arguments and runs it. A launch on a CPU has ended on return, and so has one
+ * that writes arrays in other memory. */
 smelt_status arguments_run(struct launch *launch, arguments_binder *bind, void *context);
 
 #endif

@@ -10,7 +10,7 @@ struct loaded {
 };
 
 struct loaded_list {
-    pthread_mutex_t lock; /* for `first`; what it leads to stays */
+    pthread_mutex_t lock; /* for `first`; the rest never changes */
     struct loaded *first; /* newest first */
 };
 

@@ -2,8 +2,8 @@
  * at all accesses of a block for each of them, and scheduling and the splitting of live ranges take a time
  * that grows with the square of its length. Unrolled code has blocks of 40,000 instructions.
  *
- * A piece ends with a branch that is never taken, which LLVM does not find out: the code's context is no null
- * pointer. Blocks that only followed one another would be joined again.
+ * A piece ends with a branch that is never taken. LLVM cannot prove this: the branch compares the code's
+ * context with a null pointer. LLVM would join blocks that only follow one another.
  *
  * Requires: the lowered entry. Maintains: what the code does. */
 #include "compiler/budget.h"

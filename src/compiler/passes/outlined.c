@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define MOST_DEPTH 64
-#define FEW_INSTRUCTIONS 24 /* such functions cost less than their calls */
+#define FEW_INSTRUCTIONS 24 /* smaller functions cost less than their calls */
 
 static bool is_called(LLVMValueRef instruction, LLVMValueRef *callee) {
     if (!LLVMIsACallInst(instruction)) return false;
@@ -20,7 +20,7 @@ static bool is_called(LLVMValueRef instruction, LLVMValueRef *callee) {
 struct sized {
     LLVMValueRef function;
     uint64_t instructions; /* with those of the functions it calls */
-    bool stays;            /* it needs nothing that only the entry has: intrinsics, threadgroup variables */
+    bool stays;            /* it uses no intrinsics and no threadgroup variables, which only the entry has */
     struct sized *next;
 };
 

@@ -15,7 +15,7 @@ struct ordering {
     int count;
 };
 
-/* Marks the variables that a constant refers to; true: there are some. */
+/* Marks the variables that a constant refers to. Returns whether there are any. */
 static bool find_references(const struct ordering *o, LLVMValueRef constant, bool *found) {
     bool any = false;
     if (LLVMIsAGlobalVariable(constant)) {

@@ -41,7 +41,7 @@ static smelt_status get_code(struct executable *executable, const struct code_sh
     return SMELT_OK;
 }
 
-/* Code of the scalar engine serves all groups: whether there is one. */
+/* If one code is the scalar engine's, it serves all groups. Returns whether one is. */
 static bool share_scalar(struct launch_codes *codes) {
     bool full = codes->full && cpu_code_serves_all(codes->full);
     if (!full && !(codes->edge && cpu_code_serves_all(codes->edge))) return false;

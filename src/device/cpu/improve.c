@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* What the launch has prepared serves the codes, too. They are of gangs: to change from scalar code to scalar
- * code would not pay. */
+/* Whether the codes can use what the launch has prepared. They must be code of gangs: a change from scalar
+ * code to scalar code would not pay. */
 static bool fits(const struct cpu_launch *launch, const struct code *code) {
     if (!code) return true;
     const struct image *image = &code->head.image, *own = &launch->codes.full->head.image;
@@ -25,7 +25,7 @@ static void look_for_best(struct cpu_launch *launch, const struct code_head *lat
     pthread_mutex_unlock(&launch->improving);
 }
 
-/* Groups do not know of each other what runs them: both codes give the same bits. */
+/* Different groups may run different codes: both give the same bits. */
 bool cpu_launch_improved(struct cpu_launch *launch) {
     const struct code_head *latest =
         atomic_load_explicit(&launch->request->executable->first, memory_order_relaxed);
