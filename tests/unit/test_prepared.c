@@ -117,7 +117,6 @@ static void a_prepared_launch_runs_again_and_again(void **state) {
         smelt_array_release(out);
         for (int i = 0; i < COUNT; i++) x[i] += 1; /* inputs have their present contents */
     }
-    smelt_run_info info;
     smelt_launch_desc other = {.into = &into, .info = &info};
     if (smelt_launch_run(launch, &other, NULL) != SMELT_OK) FAIL_TEST("%s", smelt_error());
     expect(into, 111, 2);
