@@ -78,6 +78,7 @@ static smelt_status check_into(const smelt_launch *launch) {
 static smelt_status prepare(smelt_launch *launch, const smelt_run_desc *given) {
     smelt_kernel *kernel = launch->kernel;
     struct variant_key key;
+    TRY(reserved_check(smelt_run_desc, given)); /* before its arrays are touched */
     TRY(keep_desc(launch, given));
     TRY(kernel_begin(kernel, &launch->desc, &key, &launch->launch));
     TRY(kernel_variant(kernel, &launch->desc, &key, &launch->variant));

@@ -49,6 +49,11 @@ static void descriptors_of_kernels_are_refused(void **state) {
     assert_int_equal(smelt_kernel_create(&desc, &kernel), SMELT_OK);
     refused(smelt_run_desc, run, smelt_kernel_run(kernel, &run, &out));
     refused(smelt_run_desc, run, smelt_kernel_prepare(kernel, &run, &launch));
+    /* Of a structure that is not initialised, nothing else is read. */
+    run.into[0] = (smelt_array *)8;
+    refused(smelt_run_desc, run, smelt_kernel_prepare(kernel, &run, &launch));
+    refused(smelt_run_desc, run, smelt_kernel_run(kernel, &run, &out));
+    run.into[0] = NULL;
     refused(smelt_run_desc, run, smelt_kernel_show(kernel, &run, SMELT_STAGE_SOURCE, &text));
     refused(smelt_template, run.templates[0], smelt_kernel_run(kernel, &run, &out));
     assert_int_equal(smelt_kernel_prepare(kernel, &run, &launch), SMELT_OK);
