@@ -58,6 +58,9 @@ static void start_llvm(void) {
         "-experimental-debug-variable-locations=false",
         /* Code has lines, but no variables to follow. The pass that does so in the other form looks at every
          * register of every block, and takes a third of the time of code with thousands of blocks. */
+        "-combiner-tokenfactor-inline-limit=32",
+        /* Of blocks with hundreds of stores, LLVM would join each one's predecessors to a list of up to
+         * 2,048, again and again. */
     };
     LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }

@@ -18,6 +18,14 @@ static void add_stage(struct text *table, const struct compile_stage *stage) {
         text_addf(table, "  %15s\n", "-");
 }
 
+static void add_quick(struct text *table, const struct compile_times *times) {
+    int64_t processor = 0;
+    for (int i = 0; i < times->quick_record.count; i++) processor += times->quick_record.stages[i].processor;
+    text_addf(table,
+              "A first launch runs quick code, which takes %.2f ms in total and %.2f ms of a processor.\n",
+              milliseconds(times->translate + times->quick_compile), milliseconds(processor));
+}
+
 void compile_times_describe(const struct compile_times *times, struct text *table) {
     const struct compile_record *record = &times->record;
     int64_t in_stages = 0;
@@ -32,6 +40,7 @@ void compile_times_describe(const struct compile_times *times, struct text *tabl
     text_addf(table, "  %12s  %15s\n", "-", "-");
     add_row(table, "total", times->translate + times->compile);
     text_addf(table, "  %12s  %15s\n", "-", "-");
+    if (times->has_quick) add_quick(table, times);
     text_addf(table, "The disk cache %s this code; the search took %.2f ms.\n",
               times->cached ? "has" : "did not have", milliseconds(times->recall));
 }

@@ -14,6 +14,9 @@ struct compile_times {
     bool cached;                  /* … and whether it has the code */
     int64_t compile;              /* from the rewritten source to code … */
     struct compile_record record; /* … and the stages of that */
+    bool has_quick;               /* a first launch runs quick code, */
+    int64_t quick_compile;        /* as above, … */
+    struct compile_record quick_record;
 };
 
 void compile_times_describe(const struct compile_times *times, struct text *table);

@@ -33,6 +33,7 @@ def body(scratch):
 
 
 CLANG = ["clang"] if HAS_CC1 else []
+QUICK = re.compile(r"A first launch runs quick code, which takes ([0-9.]+) ms in total and ([0-9.]+) ms of a processor\.$")
 
 
 def test_a_body(scratch):
@@ -44,6 +45,22 @@ def test_a_body(scratch):
         rows, last = table_of(scratch, [*body(scratch), "--device", device])
         check(rows, stages, CLANG + stages[1:])
         expect(last.startswith("The disk cache has this code;"), last)
+
+
+def test_a_large_kernel(scratch):
+    """It has quick code; in relaxed arithmetic, quick code would not give the same bits."""
+    steps = "".join(f"  x = fma(x, in[i + {k}u], {k}.0f); if (x > 9.0f) x -= in[i];\n" for k in range(160))
+    file = scratch.file("large.metal", "#include <metal_stdlib>\nusing namespace metal;\nkernel void large(device const float *in [[buffer(0)]], "
+                        "device float *out [[buffer(1)]], uint i [[thread_position_in_grid]]) {\n  float x = in[i];\n" + steps + "  out[i] = x;\n}\n")
+    for math, quick in (("safe", HAS_CC1), ("relaxed", False)):
+        done = scratch.run(["show", file, "-b", "0=arange:float32:512", "-b", "1:out:float32:256", "--math", math, "--time"])
+        expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
+        *_, line, last = done.stdout.splitlines()
+        expect(last.startswith("The disk cache "), last)
+        found = QUICK.match(line)
+        expect_equal(found is not None, quick, f"whether there is quick code in math mode {math}, by '{line}'")
+        if found:
+            expect(0 < float(found[2]) and 0 < float(found[1]), line)
 
 
 def test_a_file_for_a_gpu(scratch):

@@ -4,11 +4,21 @@
  *
  *                      512 bits           256 bits           128 bits
  *   masked vectors     all have one       below 32 bits      all
- *   gathers            below 32: words    below 32 bits      all
+ *   gathers            below 32: words    below 32: words    all
  *   scatters           below 32 bits      all                all                                      */
 #include "compiler/simd/simd.h"
 
 #include <stdio.h>
+
+bool access_is_rare(struct simd *s) {
+    int loop = s->paths.blocks[s->current].loop;
+    return loop >= 0 && s->loops[loop].last_rounds;
+}
+
+/* Calls rather than branches. */
+static bool is_short(struct simd *s) {
+    return s->many_accesses || access_is_rare(s);
+}
 
 static bool is_wide(struct simd *s, LLVMTypeRef element) {
     return LLVMABISizeOfType(s->unit->layout, element) >= 4;
@@ -94,7 +104,7 @@ static void store_each(struct simd *s, LLVMValueRef vector, LLVMValueRef address
 
 LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef from, LLVMValueRef mask,
                                int align) {
-    if (!mask && !is_row(from) && !s->many_accesses) return load_each(s, element, from, align);
+    if (!mask && !is_row(from) && !is_short(s)) return load_each(s, element, from, align);
     LLVMValueRef place = is_row(from) ? any_address(s, from) : keep_addresses(s, from);
     LLVMValueRef values = shared_slot(s, chunk_type(s, element));
     access_lanes(s, is_row(from) ? "load_row" : "load_lanes", element, place, values, mask);
@@ -102,7 +112,7 @@ LLVMValueRef access_load_lanes(struct simd *s, LLVMTypeRef element, LLVMValueRef
 }
 
 void access_store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LLVMValueRef mask, int align) {
-    if (!mask && !is_row(to) && !s->many_accesses) {
+    if (!mask && !is_row(to) && !is_short(s)) {
         store_each(s, vector, to, align);
         return;
     }
@@ -113,8 +123,10 @@ void access_store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LL
                  values, mask);
 }
 
-static bool gathers_words(struct simd *s, LLVMTypeRef element) {
-    return s->vector_bits == 512 && LLVMABISizeOfType(s->unit->layout, element) < 4;
+/* Without masks and in short code, one load after another is as fast. */
+static bool gathers_words(struct simd *s, LLVMTypeRef element, LLVMValueRef mask) {
+    if (LLVMABISizeOfType(s->unit->layout, element) >= 4) return false;
+    return s->vector_bits == 512 || (s->vector_bits == 256 && (mask || is_short(s)));
 }
 
 /* The aligned word around a narrow element is in the same page. If an element of two bytes extends beyond it,
@@ -172,7 +184,7 @@ static struct split split_by_mask(struct simd *s, LLVMValueRef mask) {
 
 static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef address, LLVMValueRef mask,
                                int align) {
-    if (s->many_accesses) return access_load_lanes(s, element, address, mask, align);
+    if (is_short(s)) return access_load_lanes(s, element, address, mask, align);
     LLVMBuilderRef b = s->unit->builder;
     struct split split = split_by_mask(s, mask);
     LLVMValueRef values[2];
@@ -192,7 +204,7 @@ static LLVMValueRef load_split(struct simd *s, LLVMTypeRef element, LLVMValueRef
 
 static void store_split(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                         int align) {
-    if (s->many_accesses) {
+    if (is_short(s)) {
         access_store_lanes(s, vector, address, mask, align);
         return;
     }
@@ -244,9 +256,45 @@ void access_store(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLV
     simd_intrinsic(s, "llvm.masked.store", types, 2, arguments, 4);
 }
 
+/* AVX2's gathers are asked for by name: for CPUs where they are not fast, LLVM would branch for each lane
+ * that may be off. */
+static bool gathers_by_name(struct simd *s, LLVMTypeRef element, LLVMValueRef mask) {
+    uint64_t size = LLVMABISizeOfType(s->unit->layout, element);
+    return s->vector_bits == 256 && (size == 4 || size == 8) && (mask || is_short(s) || s->many_unknown);
+}
+
+/* Four lanes of a chunk. */
+static LLVMValueRef gather_four(struct simd *s, LLVMTypeRef bits, LLVMValueRef numbers, LLVMValueRef mask,
+                                int first) {
+    LLVMTypeRef type = LLVMVectorType(bits, 4);
+    LLVMValueRef which = LLVMBuildSExt(s->unit->builder, lanes_part(s, mask, first, 4), type, "");
+    LLVMValueRef arguments[5] = {LLVMConstNull(type), LLVMConstNull(type_pointer(s->unit)),
+                                 lanes_part(s, numbers, first, 4), which,
+                                 LLVMConstInt(LLVMInt8TypeInContext(s->unit->context), 1, false)};
+    bool wide = LLVMGetIntTypeWidth(bits) == 64;
+    return simd_intrinsic(s, wide ? "llvm.x86.avx2.gather.q.q.256" : "llvm.x86.avx2.gather.q.d.256", NULL, 0,
+                          arguments, 5);
+}
+
+static LLVMValueRef gather_by_name(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
+                                   LLVMValueRef mask) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMTypeRef bits =
+        LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * LLVMABISizeOfType(s->unit->layout, element)));
+    LLVMValueRef parts[2], numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, type_i64(s->unit)), "");
+    numbers = LLVMBuildFreeze(b, numbers, ""); /* addresses of lanes that are off may be poison */
+    if (!mask) mask = mask_all(s);
+    for (int half = 0; half < 2; half++) parts[half] = gather_four(s, bits, numbers, mask, 4 * half);
+    LLVMValueRef whole = chunks_join(s, parts, 2);
+    if (LLVMGetTypeKind(element) == LLVMPointerTypeKind)
+        return LLVMBuildIntToPtr(b, whole, chunk_type(s, element), "");
+    return LLVMBuildBitCast(b, whole, chunk_type(s, element), "");
+}
+
 LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                            int align) {
-    if (gathers_words(s, element)) return gather_words(s, element, addresses, mask, align);
+    if (gathers_words(s, element, mask)) return gather_words(s, element, addresses, mask, align);
+    if (gathers_by_name(s, element, mask)) return gather_by_name(s, element, addresses, mask);
     if (!has_gather(s, element)) return access_load_lanes(s, element, addresses, mask, align);
     LLVMTypeRef type = chunk_type(s, element);
     LLVMTypeRef types[2] = {type, LLVMTypeOf(addresses)};

@@ -522,6 +522,7 @@ static void write_full_rounds(struct simd *s, int loop) {
         make_new_blocks(s, block);
     }
     memcpy(s->items[first].pending, pending, words * 8);
+    s->loops[loop].last_rounds = true;
 }
 
 static void write_item(struct simd *s, int number) {

@@ -182,8 +182,14 @@ static struct ways choose_way(struct simd *s, LLVMValueRef addresses, LLVMValueR
     return w;
 }
 
+/* Each way is a few blocks of code. */
+static bool has_ways(struct simd *s) {
+    return !s->many_unknown && !access_is_rare(s);
+}
+
 static LLVMValueRef load_unknown(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses,
                                  LLVMValueRef mask, int align) {
+    if (!has_ways(s)) return access_gather(s, element, addresses, mask, align);
     LLVMBuilderRef b = s->unit->builder;
     struct ways w = choose_way(s, addresses, mask, bytes_of(s, element));
     LLVMValueRef values[3];
@@ -210,6 +216,10 @@ static LLVMValueRef load_unknown(struct simd *s, LLVMTypeRef element, LLVMValueR
 
 static void store_unknown(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses, LLVMValueRef mask,
                           int align) {
+    if (!has_ways(s)) {
+        access_scatter(s, vector, addresses, mask, align);
+        return;
+    }
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef i64 = type_i64(s->unit);
     int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));

@@ -54,6 +54,7 @@ struct block {
 struct loop {
     int item;              /* the place in the layout where its rounds end */
     bool full_rounds;      /* being emitted for the rounds in which all lanes stay */
+    bool last_rounds;      /* being emitted for the one or two rounds after those */
     LLVMBasicBlockRef end; /* divergent: where the next round is decided */
 };
 
@@ -99,6 +100,7 @@ struct simd {
     int item_count;
     /* Emission. */
     bool many_accesses;            /* they must not branch one by one */
+    bool many_unknown;             /* … nor those whose addresses only the run can tell */
     int current;                   /* block being emitted … */
     int serial;                    /* … and the number of this emission: some blocks are emitted twice */
     LLVMBasicBlockRef slots_block; /* where stack slots are created */
@@ -253,6 +255,8 @@ void access_scatter(struct simd *s, LLVMValueRef vector, LLVMValueRef addresses,
 /* The last lane that is on wins, as if the threads ran one after another. */
 void access_store_one(struct simd *s, LLVMValueRef vector, LLVMValueRef address, LLVMValueRef mask,
                       int align);
+/* Code that runs for a loop's last rounds only: short is better than fast. */
+bool access_is_rare(struct simd *s);
 /* The target has masked vectors of such elements. */
 bool access_has_masked(struct simd *s, LLVMTypeRef element);
 /* Lane by lane; mask NULL: all are on. The place: a vector of addresses, or the address of lane 0, whose

@@ -274,6 +274,24 @@ static int count_accesses(struct simd *s) {
     return count;
 }
 
+/* Above this number, accesses to addresses that only the run can tell gather at once: five blocks for each,
+ * which look whether the lanes are neighbours after all, take seconds to compile. */
+#define MANY_UNKNOWN 300
+
+static bool is_unknown(struct simd *s, LLVMValueRef i) {
+    bool load = LLVMIsALoadInst(i) != NULL;
+    if (!load && !LLVMIsAStoreInst(i)) return false;
+    LLVMValueRef address = LLVMGetOperand(i, load ? 0 : 1);
+    return shape_of(s, address) == SHAPE_VARYING && !piece_is(s, address) && !private_is(s, address);
+}
+
+static int count_unknown(struct simd *s) {
+    int count = 0;
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(i, block) count += is_unknown(s, i);
+    return count;
+}
+
 /* Before any code is written: what it would take does not grow in proportion. */
 static smelt_status check_thread(struct simd *s) {
     uint64_t blocks, instructions = budget_count(s->entry, &blocks);
@@ -308,6 +326,7 @@ static smelt_status vectorise(struct simd *s) {
     if (unit->request->output == COMPILE_WHY) report_control_flow(s);
     bool speculate = unit->form == FORM_BEST && s->chunk_lanes > 1 && speculation_pays(s);
     s->many_accesses = count_accesses(s) * s->chunk_count > MANY_ACCESSES;
+    s->many_unknown = count_unknown(s) * s->chunk_count > MANY_UNKNOWN;
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
