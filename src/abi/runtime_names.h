@@ -33,6 +33,9 @@
     X(smelt_runtime_store_row_4)   \
     X(smelt_runtime_store_row_8)
 
+/* Arithmetic on vectors (vector_math.h). */
+#define RUNTIME_OF_VECTORS(X) X(smelt_runtime_fma_4)
+
 /* Copies and fills, and comparisons of structures that LLVM joins. */
 #define RUNTIME_OF_MEMORY(X) \
     X(memcpy)                \
@@ -76,7 +79,7 @@
     X(fminf)
 
 #define RUNTIME_FUNCTIONS(X) \
-    RUNTIME_OF_ENGINES(X) RUNTIME_OF_LANES(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
+    RUNTIME_OF_ENGINES(X) RUNTIME_OF_LANES(X) RUNTIME_OF_VECTORS(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
 
 /* An entry of a list of names. */
 #define RUNTIME_NAME(name) #name,

@@ -7,6 +7,7 @@ static const struct pass of_scalar[] = {PASS("lower", pass_lower_scalar), PASS("
 static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
                                       PASS("simd-prepare", pass_simd_prepare),
                                       PASS("simd-gang", pass_simd_gang),
+                                      PASS("simd-fused", pass_simd_fused),
                                       PASS("simd-settle", pass_simd_settle),
                                       PASS("cut", pass_cut),
                                       {0}};

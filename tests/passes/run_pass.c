@@ -37,6 +37,8 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
         shape->size[1] = shape->size[2] = 1;
     } else if (strncmp(word, "inlined=", 8) == 0) { /* buffer 0, 8 << n bytes */
         shape->inlined[0] = (uint8_t)number;
+    } else if (strncmp(word, "cpu=", 4) == 0) {
+        request->cpu = equals + 1;
     } else if (strncmp(word, "constant=", 9) == 0) {
         *constant = (smelt_constant){.dtype = SMELT_INT32, .value.integer = number};
     } else {

@@ -1,8 +1,9 @@
 /* The functions that generated code may call: the engine's runtime and the compiler's helpers. */
 #include "abi/cpu_context.h"
 #include "abi/lane_access.h"
-#include "device/cpu/object.h"
 #include "abi/runtime_names.h"
+#include "abi/vector_math.h"
+#include "device/cpu/object.h"
 
 #include <math.h>
 #include <string.h>
