@@ -2,6 +2,7 @@
  *   uniform            one scalar access
  *   neighbours         one vector access
  *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle
+ *   a spread pattern   all lanes on: one element after another; else as other offsets
  *   a few rows         (loads) a vector each, and shuffles: rows.c
  *   other offsets      gather or scatter from lane 0's address
  *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
@@ -36,7 +37,8 @@ struct pattern {
     bool neighbours; /* lane i has element i */
     bool same;       /* all lanes have one element */
     bool repeats;    /* lanes share elements */
-    bool small;      /* a few vectors cover it */
+    bool small;      /* a few vectors cover it, … */
+    bool spread;     /* … but most of them have one lane only */
 };
 
 /* The alignment of an address at this distance from one aligned to `align`. */
@@ -66,6 +68,7 @@ static struct pattern find_pattern(struct simd *s, const int64_t *offsets, int64
         for (int j = 0; j < i; j++) p.repeats |= p.element[j] == p.element[i];
     }
     p.small &= whole;
+    p.spread = 2 * p.window > s->chunk_lanes * s->chunk_lanes;
     return p;
 }
 
@@ -115,6 +118,32 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
             shuffle_to(s, pieces[n], result ? result : LLVMGetPoison(LLVMTypeOf(pieces[n])), indexes, wide);
     }
     return result;
+}
+
+/* Less code than a vector and a shuffle for each lane, and faster. */
+static LLVMValueRef load_spread(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
+                                const struct pattern *p) {
+    LLVMBuilderRef b = s->unit->builder;
+    int64_t size = bytes_of(s, element);
+    LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        int64_t at = p->element[lane] * size;
+        LLVMValueRef load = LLVMBuildLoad2(b, element, byte_address(s, base, p->low + at), "");
+        LLVMSetAlignment(load, (unsigned)align_at(p->align, at));
+        result = LLVMBuildInsertElement(b, result, load, simd_i32(s, lane), "");
+    }
+    return result;
+}
+
+static void store_spread(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const struct pattern *p) {
+    LLVMBuilderRef b = s->unit->builder;
+    int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));
+    for (int lane = 0; lane < s->chunk_lanes; lane++) {
+        int64_t at = p->element[lane] * size;
+        LLVMValueRef value = LLVMBuildExtractElement(b, vector, simd_i32(s, lane), "");
+        LLVMValueRef store = LLVMBuildStore(b, value, byte_address(s, base, p->low + at));
+        LLVMSetAlignment(store, (unsigned)align_at(p->align, at));
+    }
 }
 
 static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const struct pattern *p,
@@ -309,7 +338,10 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         result = chunk_splat(s, access_load_one(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
         result = access_load(s, element, byte_address(s, base, p.low), mask, p.align);
-    } else if (p.small && !(mask && p.repeats)) {
+    } else if (p.small && p.spread && !mask) {
+        explain(s, load, chunk, "load: a pattern of constant offsets that are far apart, element by element");
+        result = load_spread(s, element, base, &p);
+    } else if (p.small && !p.spread && !(mask && p.repeats)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
     } else if (rows_load(s, load, chunk, &result)) {
@@ -339,7 +371,11 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
         access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
-    } else if (p.small && !p.repeats) {
+    } else if (p.small && p.spread && !mask) {
+        explain(s, store, chunk,
+                "store: a pattern of constant offsets that are far apart, element by element");
+        store_spread(s, vector, base, &p);
+    } else if (p.small && !p.spread && !p.repeats) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
         store_pattern(s, vector, base, &p, mask);
     } else {
