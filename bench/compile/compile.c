@@ -1,5 +1,6 @@
-/* smelt bench compile: what it takes to get a kernel ready: cold, from the disk cache, in memory; one entry
- * of a large file; and many threads at once. */
+/* smelt bench compile: what it takes to get a kernel ready: cold, from the disk cache, in memory; by the
+ * whole command; one entry of a large file; and many threads at once. */
+#include "bench/compile/command.h"
 #include "bench/compile/file.h"
 #include "bench/compile/many.h"
 
@@ -121,6 +122,7 @@ static smelt_status run(struct bench *bench) {
     smelt_status status =
         smelt_array_uniform(SMELT_FLOAT32, (smelt_shape){.ndim = 1, .size = {THREADS}}, 1, &job.input);
     if (status == SMELT_OK) status = measure(bench, &job);
+    if (status == SMELT_OK) status = bench_compile_command(bench);
     if (status == SMELT_OK) status = bench_compile_file(bench);
     if (status == SMELT_OK) status = bench_compile_many(bench);
     smelt_kernel_release(job.ready);
