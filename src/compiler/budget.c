@@ -5,6 +5,7 @@ static const struct {
     const char *measure;
 } budgets[] = {
     [BUDGET_INLINED] = {150000, "instructions after inlining"},
+    [BUDGET_UNROLLED] = {60000, "instructions after unrolling"},
     [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {50000, "instructions of vector code"},

@@ -14,10 +14,11 @@
 #include "compiler/pass.h"
 
 enum budget {
-    BUDGET_INLINED, /* instructions of the kernel with all its functions inlined */
-    BUDGET_THREAD,  /* instructions of a thread, times the registers of a simdgroup's value */
-    BUDGET_BLOCKS,  /* blocks of a thread, times the same */
-    BUDGET_GANG     /* instructions of a gang */
+    BUDGET_INLINED,  /* instructions of the kernel with all its functions inlined */
+    BUDGET_UNROLLED, /* … with its loops unrolled on request, before they are optimised */
+    BUDGET_THREAD,   /* instructions of a thread, times the registers of a simdgroup's value */
+    BUDGET_BLOCKS,   /* blocks of a thread, times the same */
+    BUDGET_GANG      /* instructions of a gang */
 };
 
 /* Compiling one instruction of a gang takes some 0.1 ms: these are 5 seconds. */

@@ -187,21 +187,25 @@ static void begin_again(struct compile_result *result) {
     *result = (struct compile_result){0};
 }
 
+/* *form: the first to try; the last that was tried. */
 static smelt_status compile_for(enum engine engine, const struct compile_request *request,
-                                struct compile_result *result, bool *refused) {
+                                struct compile_result *result, enum code_form *form, bool *refused) {
     bool smaller;
     char because[sizeof result->message];
-    smelt_status status = compile_form(FORM_BEST, NULL, engine, request, result, refused, &smaller);
+    smelt_status status = compile_form(*form, NULL, engine, request, result, refused, &smaller);
     if (!smaller) return status;
     snprintf(because, sizeof because, "%s", result->message);
     begin_again(result);
+    *form = FORM_PLAIN;
     status = compile_form(FORM_PLAIN, because, engine, request, result, refused, &smaller);
     if (status == SMELT_OK) result->image.refusal = strdup(because);
     return status;
 }
 
-/* Compiles what the SIMD engine refuses for the scalar engine; the image has the reason. */
-static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result) {
+/* Compiles what the SIMD engine refuses for the scalar engine; the image has the reason. What was too large
+ * in its best form is not tried in that form again. */
+static smelt_status compile_instead(const struct compile_request *request, struct compile_result *result,
+                                    enum code_form form) {
     char *refusal = strdup(result->message);
     begin_again(result);
     smelt_status status = SMELT_OK;
@@ -212,7 +216,7 @@ static smelt_status compile_instead(const struct compile_request *request, struc
             snprintf(result->text, size, "; the simd engine refuses this kernel: %s\n", refusal);
     } else {
         bool refused;
-        status = compile_for(ENGINE_SCALAR, request, result, &refused);
+        status = compile_for(ENGINE_SCALAR, request, result, &form, &refused);
     }
     if (status == SMELT_OK)
         result->image.refusal = refusal;
@@ -225,8 +229,9 @@ static smelt_status compile(const struct compile_request *request, struct compil
     pthread_once(&llvm_once, start_llvm);
     *result = (struct compile_result){0};
     bool refused;
-    smelt_status status = compile_for((enum engine)request->shape.engine, request, result, &refused);
-    return refused && request->output != COMPILE_AFTER ? compile_instead(request, result) : status;
+    enum code_form form = FORM_BEST;
+    smelt_status status = compile_for((enum engine)request->shape.engine, request, result, &form, &refused);
+    return refused && request->output != COMPILE_AFTER ? compile_instead(request, result, form) : status;
 }
 
 static int vector_bits(const char *cpu) {

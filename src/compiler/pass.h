@@ -187,6 +187,7 @@ int simd_vector_bits(const char *cpu, const char *features);
  * where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
+smelt_status pass_unrolled(struct unit *unit);
 smelt_status pass_simd_fused(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's

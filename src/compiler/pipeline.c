@@ -55,6 +55,7 @@ static const struct pass of_thread[] = {
     PASS("part", pass_part),
     PASS("hold", pass_hold),
     PASS("sink", pass_sink),
+    PASS("unrolled", pass_unrolled),
     PASS("optimise", optimise_thread),
     PASS("sink-optimised", pass_sink),
     PASS("constants-used", pass_constants_used),

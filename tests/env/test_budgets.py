@@ -44,6 +44,19 @@ def test_a_loop_too_large_unrolled_stays_a_loop(scratch):
     expect("; it is too large for vector code: instructions of " in text and ", at most " in text, text)
 
 
+def test_loops_are_measured_before_they_are_unrolled(scratch):
+    """Products in limbs, as of 256-bit numbers: each unrolls to some 10,000 instructions."""
+    product = ("#pragma unroll\n  for (int i = 0; i < 30; i++) {{\n#pragma unroll\n    for (int j = 0; j < 30; j++)\n"
+               "      s = s * 31u + (s >> 7) * uint(i + {k}) + a[(i * j + {k}) % 7];\n  }}\n")
+    source = ("kernel void limbs(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  uint a[7], s = i;\n"
+              "  for (int k = 0; k < 7; k++) a[k] = uint(in[(i + k) % 200] * 1000.0f);\n" +
+              "".join(product.format(k=k) for k in range(12)) + "  out[i] = float(s & 0xffffu);\n}\n")
+    expect_same(scratch, source, "limbs", "rand:float32:200", THREADS)
+    text = why(scratch, source, "limbs", "rand:float32:200", THREADS)
+    expect("; it is too large for vector code: instructions after unrolling: " in text, text)
+
+
 def test_thousands_of_calls_stay_calls(scratch):
     calls = "".join(f"  x = sin(x + {k}.0f);\n" for k in range(4096))
     source = ("kernel void calls(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
