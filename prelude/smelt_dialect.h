@@ -125,6 +125,7 @@ __smelt_together void __smelt_ptx_wgmma_finish(float *sums, uint count);
 #define __SMELT_BIND_BUFFER 1
 #define __SMELT_BIND_THREADGROUP 2
 #define __SMELT_BIND_ATTRIBUTE 3
+#define __SMELT_BIND_NOTHING 4
 
 namespace __smelt {
 
@@ -204,6 +205,9 @@ template <class I> constexpr bool is_index(I index, ulong last) {
     return false;
 }
 
+// Of an argument that is a tensor bound by the host: prelude/metal_tensor specialises it.
+template <class P> struct handle { static constexpr bool is = false, scaled = false; };
+
 template <class P> constexpr bool is_buffer() {
   if constexpr (__is_pointer(P) || __is_reference(P))
     return lies_in<__remove_cv(typename pointee<P>::type)>::buffer;
@@ -218,7 +222,9 @@ template <class P> constexpr bool is_threadgroup() {
 }
 
 template <class P> constexpr binding describe(int kind, int index) {
-  if constexpr (__is_pointer(P) || __is_reference(P)) {
+  if constexpr (handle<P>::is)
+    return handle<P>::data(kind, index);
+  else if constexpr (__is_pointer(P) || __is_reference(P)) {
     using T = typename pointee<P>::type;
     // The address space stays on T; sizes do not depend on it.
     return {kind, index, size_of<__remove_cv(T)>::size, size_of<__remove_cv(T)>::align, !__is_const(T),
@@ -226,6 +232,49 @@ template <class P> constexpr binding describe(int kind, int index) {
   } else {
     return {kind, index, (int)sizeof(P), (int)alignof(P), 0, element<__remove_cv(P)>::code()};
   }
+}
+
+// A tensor bound by the host takes up to three buffers: its elements at its own index, its extents and strides, and its
+// scales. src/abi/image.h has the same numbers.
+#define __SMELT_TENSOR_LAYOUT 32
+#define __SMELT_TENSOR_SCALES 64
+
+// Read by src/compiler/passes/bindings.c from the constant array __smelt_tensors. Rank 0: the argument is not a tensor.
+struct tensor_binding {
+  int parameter; // its number
+  int index;
+  int rank;
+  int element;      // the number of its smelt_dtype or smelt_format
+  int scales;       // likewise; 0: it has none
+  int unused;
+  long most;        // the largest number of its index type
+  long extents[16]; // -1: dynamic
+  long blocks[16];  // elements per scale
+};
+// Of rank 0. No long row of zeros at the end of an array: clang would give the constant another type.
+constexpr tensor_binding no_tensor() {
+  tensor_binding out = {};
+  for (int d = 0; d < 16; d++) out.extents[d] = -1, out.blocks[d] = 1;
+  return out;
+}
+template <class P> constexpr tensor_binding describe_tensor(int parameter, int index) {
+  if constexpr (handle<P>::is)
+    return handle<P>::describe(parameter, index);
+  else
+    return no_tensor();
+}
+// The rows of __smelt_bindings behind those of the parameters.
+template <class P> constexpr binding describe_layout(int index) {
+  if constexpr (handle<P>::is)
+    return {__SMELT_BIND_BUFFER, index + __SMELT_TENSOR_LAYOUT, 8, 8, 0, 0};
+  else
+    return {__SMELT_BIND_NOTHING, 0, 0, 1, 0, 0};
+}
+template <class P> constexpr binding describe_scales(int index) {
+  if constexpr (handle<P>::scaled)
+    return {__SMELT_BIND_BUFFER, index + __SMELT_TENSOR_SCALES, 1, 1, 0, 0};
+  else
+    return {__SMELT_BIND_NOTHING, 0, 0, 1, 0, 0};
 }
 
 template <class P> METAL_FUNC P address(void *slot) {
@@ -237,7 +286,12 @@ template <class P> METAL_FUNC P address(void *slot) {
     return *(const P *)slot; // a value in a buffer
 }
 
-template <class P> METAL_FUNC P buffer(uint index) { return address<P>(__smelt_buffer_address(index)); }
+template <class P> METAL_FUNC P buffer(uint index) {
+  if constexpr (handle<P>::is)
+    return handle<P>::tensor(index);
+  else
+    return address<P>(__smelt_buffer_address(index));
+}
 template <class P> METAL_FUNC P threadgroup_memory(uint index) {
   return address<P>(__smelt_threadgroup_address(index));
 }

@@ -703,7 +703,10 @@ typedef struct smelt_parameter {
     size_t bytes;      /* of one element T */
     smelt_dtype dtype; /* of T, or of each component of a vector; SMELT_NO_DTYPE for structures */
     int components;    /* of a vector: 2, 3 or 4; 1: T is a scalar or structure */
-    uint64_t reserved[4];
+    int rank;          /* of a `tensor`; 0: not a tensor */
+    int element;       /* of a tensor: its elements' type (smelt_element_name in smelt/tensor.h); 0: none */
+    int scales;        /* of a tensor: its scales' type; 0: none */
+    uint64_t reserved[2];
 } smelt_parameter;
 
 /* Writes the parameters of a function, in the order of its text, to `parameters` (at most `capacity`); *count

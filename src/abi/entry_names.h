@@ -5,6 +5,7 @@
 
 #define ENTRY_NAME "__smelt_entry"       /* the function: of one thread, on GPUs the kernel */
 #define BINDINGS_NAME "__smelt_bindings" /* the table of its parameters */
+#define TENSORS_NAME "__smelt_tensors"   /* which of them are tensors, and of what kind */
 #define GUARDS_NAME "__smelt_guards"     /* which of them function constants guard */
 
 /* Function constants: src/compiler/passes/constants.c says what follows. */

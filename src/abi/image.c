@@ -12,14 +12,14 @@ struct header {
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
     uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick;
-    int32_t binding_count, site_count;
-    uint32_t padding;
+    int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt08";
+static const char magic[8] = "smelt09";
 
 void image_free(struct image *image) {
     free(image->bindings);
+    free(image->tensors);
     free(image->sites);
     free(image->refusal);
     free(image->object);
@@ -29,6 +29,7 @@ void image_free(struct image *image) {
 smelt_status image_write(const struct image *image, char **bytes, size_t *size) {
     struct text body = {0};
     text_append(&body, (const char *)image->bindings, (size_t)image->binding_count * sizeof *image->bindings);
+    text_append(&body, (const char *)image->tensors, (size_t)image->tensor_count * sizeof *image->tensors);
     text_append(&body, (const char *)image->sites, (size_t)image->site_count * sizeof *image->sites);
     text_append(&body, image->object, image->object_size);
     size_t refusal_size = image->refusal ? strlen(image->refusal) : 0;
@@ -50,7 +51,8 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .lanes = image->lanes,
                             .quick = image->quick,
                             .binding_count = image->binding_count,
-                            .site_count = image->site_count};
+                            .site_count = image->site_count,
+                            .tensor_count = image->tensor_count};
     memcpy(header.magic, magic, sizeof magic);
     char *out = body.failed ? NULL : malloc(sizeof header + body.length);
     if (!out) {
@@ -92,20 +94,22 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                  (!engine_traits(header.engine)->is_vector || lanes_are_sound(header.lanes));
     if (header.threadgroup_filled > header.threadgroup_bytes) sound = false;
     if (!sound || header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS ||
-        header.site_count < 0)
+        header.site_count < 0 || header.tensor_count < 0 || header.tensor_count > header.binding_count)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry has impossible counts");
     size_t bindings = (size_t)header.binding_count * sizeof(struct binding);
+    size_t tensors = (size_t)header.tensor_count * sizeof(struct tensor_binding);
     size_t sites = (size_t)header.site_count * sizeof(struct site);
     if (header.object_size > size || header.refusal_size > size - header.object_size ||
-        size - header.object_size - header.refusal_size != bindings + sites)
+        size - header.object_size - header.refusal_size != bindings + tensors + sites)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's parts do not match its size");
-    const char *object = bytes + bindings + sites;
+    const char *object = bytes + bindings + tensors + sites;
     bool text = engine_traits(header.engine)->may_be_text &&
                 (header.object_size < 4 || memcmp(object, "\177ELF", 4) != 0);
     if (text && (!header.object_size || object[header.object_size - 1]))
         return fail(SMELT_ERROR_FORMAT, "a compiled entry's text is unterminated");
     struct image out = {.binding_count = header.binding_count,
                         .site_count = header.site_count,
+                        .tensor_count = header.tensor_count,
                         .threadgroup_bytes = header.threadgroup_bytes,
                         .threadgroup_filled = header.threadgroup_filled,
                         .private_bytes = header.private_bytes,
@@ -120,10 +124,11 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .quick = header.quick != 0,
                         .object_size = header.object_size};
     out.bindings = copy_of(bytes, bindings);
-    out.sites = copy_of(bytes + bindings, sites);
+    out.tensors = copy_of(bytes + bindings, tensors);
+    out.sites = copy_of(bytes + bindings + tensors, sites);
     out.object = copy_of(object, header.object_size);
     if (header.refusal_size) out.refusal = string_copy(object + header.object_size, header.refusal_size);
-    if (!out.bindings || !out.sites || !out.object || (header.refusal_size && !out.refusal)) {
+    if (!out.bindings || !out.tensors || !out.sites || !out.object || (header.refusal_size && !out.refusal)) {
         image_free(&out);
         return fail_out_of_memory(size);
     }

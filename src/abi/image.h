@@ -60,6 +60,31 @@ struct binding {
 #define BINDING_COMPONENTS(type) ((type) >> 8 & 255)      /* of a vector; 1: a scalar */
 #define BINDING_POINTER(type) ((type) >> 16 & 1)          /* else a reference or a value */
 
+/* A tensor bound by the host takes up to three buffers: its elements at its own index; so many further on,
+ * its layout, which is int64 extents, strides, and strides of its scales, each one per dimension; and its
+ * scales. The bindings of the last two follow those of the parameters. The prelude has the same numbers. */
+#define TENSOR_LAYOUT 32
+#define TENSOR_SCALES 64
+#define TENSOR_BUFFERS 96 /* buffer indexes below this */
+
+/* The bytes of the layout of a tensor of this rank. */
+static inline size_t tensor_layout_bytes(int32_t rank) {
+    return (size_t)rank * 3 * sizeof(int64_t);
+}
+
+/* A parameter that is a tensor: __smelt::tensor_binding in the prelude. */
+struct tensor_binding {
+    int32_t parameter; /* its number */
+    int32_t index;
+    int32_t rank;
+    int32_t element; /* a smelt_dtype or smelt_format */
+    int32_t scales;  /* likewise; 0: it has none */
+    int32_t unused;
+    int64_t most;                          /* the largest number of its index type */
+    int64_t extents[SMELT_MAX_DIMENSIONS]; /* dimension 0 first; -1: dynamic */
+    int64_t blocks[SMELT_MAX_DIMENSIONS];  /* elements per scale */
+};
+
 /* The position of a simdgroup operation in the program: the positions of the loops around it from the outside
  * in, and its own. Lanes are ordered by comparing positions and, within the same loop, its iteration count:
  * see device/cpu/simdgroup.c. A thread is in one loop of a depth at a time, and has one count for each depth.
@@ -74,7 +99,9 @@ struct site {
 
 struct image {
     struct binding *bindings;
-    int32_t binding_count;
+    int32_t binding_count; /* parameters, then what tensors need besides */
+    struct tensor_binding *tensors;
+    int32_t tensor_count;
     struct site *sites;
     int32_t site_count;
     uint64_t threadgroup_bytes;   /* static threadgroup memory */

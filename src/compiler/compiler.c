@@ -181,6 +181,7 @@ static smelt_status compile_form(enum code_form form, const char *because, enum 
 /* A failed attempt leaves nothing. */
 static void begin_again(struct compile_result *result) {
     free(result->image.bindings);
+    free(result->image.tensors);
     free(result->image.sites);
     free(result->text);
     free(result->constants);

@@ -18,7 +18,8 @@ void arguments_begin(struct launch_arguments *arguments, const struct device *de
 /* Bytes that the kernel only reads, and that live until the launch has run. */
 void arguments_bytes(struct launch_arguments *arguments, int index, const void *bytes, size_t size);
 
-/* An array: in place, or row-contiguous elsewhere and copied for the launch; `written`: copied back too. */
+/* An array: in place, or elsewhere, with strides of 0 or more, and copied for the launch; `written`: copied
+ * back too. */
 void arguments_array(struct launch_arguments *arguments, int index, const smelt_array *array, bool written);
 
 /* States the arguments of a launch that has its code; the context keeps what they need. */

@@ -1,11 +1,9 @@
-/* Functions of libraries: their constants, codes, arguments by index, launches. */
-#include "abi/cuda_parameters.h"
+/* Functions of libraries: their constants, codes, launches. */
 #include "array/array.h"
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "device/executable.h"
-#include "kernel/arguments.h"
-#include "kernel/library.h"
+#include "kernel/function_arguments.h"
 #include "kernel/show.h"
 
 #include <stdlib.h>
@@ -174,92 +172,6 @@ static smelt_status get_executable(smelt_function *function, const struct device
     return status;
 }
 
-/* ---- Arguments. */
-
-/* The context of `bind`. */
-struct call {
-    const smelt_function *function;
-    const smelt_dispatch_desc *desc;
-};
-
-/* States the caller's arrays and bytes, checked against the bindings of the compiled entry. */
-static smelt_status bind(void *context, const struct launch *launch, struct launch_arguments *arguments) {
-    const smelt_function *function = ((struct call *)context)->function;
-    const smelt_dispatch_desc *desc = ((struct call *)context)->desc;
-    const struct image *image = launch->image;
-    const char *name = function->entry->host_name;
-    for (int i = 0; i < image->binding_count; i++) {
-        const struct binding *binding = &image->bindings[i];
-        if (binding->kind == BINDING_ATTRIBUTE || binding->kind == BINDING_ABSENT) continue;
-        const char *what = binding->kind == BINDING_BUFFER ? "buffer" : "threadgroup memory";
-        const char *parameter =
-            i < function->entry->parameter_count ? function->entry->parameters[i].name : "?";
-        if (binding->index < 0 || binding->index >= SMELT_MAX_BUFFERS)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': '%s' has %s index %d, expected 0 to %d",
-                        name, parameter, what, binding->index, SMELT_MAX_BUFFERS - 1);
-        if (binding->kind == BINDING_THREADGROUP) {
-            if (!desc->threadgroup_memory[binding->index])
-                return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                            "kernel '%s': threadgroup memory %d ('%s') is missing: give its size in bytes",
-                            name, binding->index, parameter);
-            continue;
-        }
-        const smelt_buffer *buffer = &desc->buffers[binding->index];
-        if (!buffer->array && !buffer->bytes)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': buffer %d ('%s') is missing", name,
-                        binding->index, parameter);
-        if (buffer->array && !smelt_array_is_contiguous(buffer->array))
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': the array of buffer %d ('%s') is not row-contiguous", name,
-                        binding->index, parameter);
-        if (buffer->array && buffer->bytes)
-            return fail(SMELT_ERROR_INVALID_ARGUMENT,
-                        "kernel '%s': buffer %d ('%s') is given both an array and bytes", name,
-                        binding->index, parameter);
-        if (buffer->bytes && binding->writable)
-            return fail(
-                SMELT_ERROR_INVALID_ARGUMENT,
-                "kernel '%s': buffer %d ('%s') is written by the kernel; expected an array, not bytes", name,
-                binding->index, parameter);
-        size_t given = buffer->array ? (size_t)buffer->array->size * smelt_dtype_bytes(buffer->array->dtype)
-                                     : buffer->size;
-        if (given < (size_t)binding->size && (buffer->bytes || given == 0))
-            return fail(
-                SMELT_ERROR_INVALID_ARGUMENT,
-                "kernel '%s': buffer %d ('%s') has %zu bytes, expected at least %d, the size of its type",
-                name, binding->index, parameter, given, binding->size);
-        if (buffer->array)
-            arguments_array(arguments, binding->index, buffer->array, binding->writable);
-        else
-            arguments_bytes(arguments, binding->index, buffer->bytes, buffer->size);
-    }
-    return SMELT_OK;
-}
-
-/* Bytes travel with a GPU's launch as far as they are few. */
-#define MOST_INLINED_BYTES 2048
-
-/* Sets those that are; the others are 0. */
-static void find_inlined(const smelt_dispatch_desc *desc, uint8_t inlined[SHAPE_MAX_INLINED]) {
-    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
-        const smelt_buffer *buffer = &desc->buffers[i];
-        if (buffer->bytes && !buffer->array && buffer->size <= MOST_INLINED_BYTES)
-            inlined[i] = inlined_class(buffer->size);
-    }
-}
-
-static bool has_large_array(const smelt_dispatch_desc *desc) {
-    bool large = false;
-    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
-        const smelt_array *array = desc->buffers[i].array;
-        if (array)
-            large |= array_is_large(array->dtype, &array->shape, NULL);
-        else if (desc->buffers[i].bytes)
-            large |= desc->buffers[i].size >= (size_t)INT32_MAX - SMALL_REACH;
-    }
-    return large;
-}
-
 /* Groups times threads a group, for dispatch by threadgroups. */
 static smelt_status grid_of(const smelt_function *function, const smelt_dispatch_desc *desc,
                             int64_t grid[3]) {
@@ -299,17 +211,20 @@ static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *d
     TRY(check_reserved(desc));
     TRY(launch_begin(launch, desc->device));
     TRY(grid_of(function, desc, grid));
-    launch->large = has_large_array(desc);
+    launch->large = function_is_large(desc);
     TRY(launch_measure(launch, grid, desc->threadgroup, false));
     TRY(get_executable(function, launch->device, &launch->executable));
-    if (launch->device->space) find_inlined(desc, launch->inlined);
+    if (launch->device->space) function_inlined(function, desc, launch->inlined);
     return SMELT_OK;
 }
 
 static smelt_status run(smelt_function *function, const smelt_dispatch_desc *desc) {
     struct launch launch;
     TRY(begin(function, desc, &launch));
-    return arguments_run(&launch, bind, &(struct call){function, desc});
+    struct function_call call;
+    call.function = function;
+    call.desc = desc;
+    return arguments_run(&launch, function_bind, &call);
 }
 
 smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {
@@ -336,6 +251,7 @@ static smelt_status list_parameters(smelt_function *function, const smelt_dispat
     for (int i = 0; i < function->entry->parameter_count && i < image->binding_count; i++) {
         const struct parameter *parameter = &function->entry->parameters[i];
         const struct binding *binding = &image->bindings[i];
+        const struct tensor_binding *tensor = tensor_of_parameter(image, i);
         bool threadgroup = parameter->kind == PARAMETER_THREADGROUP;
         if (!threadgroup && parameter->kind != PARAMETER_BUFFER) continue;
         if (found++ >= capacity) continue;
@@ -344,10 +260,14 @@ static smelt_status list_parameters(smelt_function *function, const smelt_dispat
                                                   .threadgroup = threadgroup,
                                                   .pointer = BINDING_POINTER(binding->type),
                                                   .writable = binding->writable != 0,
-                                                  .used = binding->kind != BINDING_ABSENT,
+                                                  .used = tensor ? tensor_is_used(image, tensor)
+                                                                 : binding->kind != BINDING_ABSENT,
                                                   .bytes = (size_t)binding->size,
                                                   .dtype = BINDING_DTYPE(binding->type),
-                                                  .components = BINDING_COMPONENTS(binding->type)};
+                                                  .components = BINDING_COMPONENTS(binding->type),
+                                                  .rank = tensor ? tensor->rank : 0,
+                                                  .element = tensor ? tensor->element : 0,
+                                                  .scales = tensor ? tensor->scales : 0};
     }
     *count = found;
     return SMELT_OK;

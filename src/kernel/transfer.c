@@ -13,10 +13,6 @@ smelt_status array_for(smelt_array *array, const struct device *device, smelt_st
     return smelt_array_to(array, device->space ? device->name : "cpu", stream, result);
 }
 
-static size_t bytes_of(const smelt_array *array) {
-    return (size_t)array->size * smelt_dtype_bytes(array->dtype);
-}
-
 static int find(const struct transfer *transfer, const smelt_array *array) {
     int i = 0;
     while (i < transfer->count && transfer->moved[i].memory != array->memory) i++;
@@ -26,7 +22,9 @@ static int find(const struct transfer *transfer, const smelt_array *array) {
 void transfer_add(struct transfer *transfer, int index, const smelt_array *array, bool written) {
     int i = find(transfer, array);
     struct moved *moved = &transfer->moved[i];
-    char *start = array->memory->start, *low = array->data, *high = array->data + bytes_of(array);
+    char *start = array->memory->start, *low;
+    size_t span = array_span(array, &low);
+    char *high = low + span;
     size_t before = (uintptr_t)low % PART_ALIGNMENT;
     low = before <= (size_t)(low - start) ? low - before : start;
     if (i == transfer->count) {
@@ -53,8 +51,9 @@ static smelt_array bytes_at(struct memory *memory, char *data, int64_t bytes) {
 static struct launch_buffer copy_of(const struct transfer *transfer, const struct part *part) {
     const struct moved *moved = &transfer->moved[part->moved];
     struct launch_buffer buffer = launch_buffer_of(moved->copy);
-    buffer.offset += (size_t)(part->array->data - moved->low);
-    buffer.bytes = bytes_of(part->array);
+    char *low;
+    buffer.bytes = array_span(part->array, &low);
+    buffer.offset += (size_t)(low - moved->low);
     return buffer;
 }
 
@@ -76,7 +75,9 @@ smelt_status transfer_return(const struct transfer *transfer) {
         const smelt_array *array = transfer->parts[i].array;
         struct launch_buffer copy = copy_of(transfer, &transfer->parts[i]);
         int64_t bytes = (int64_t)copy.bytes;
-        smelt_array to = bytes_at(array->memory, array->data, bytes),
+        char *low;
+        (void)array_span(array, &low);
+        smelt_array to = bytes_at(array->memory, low, bytes),
                     from = bytes_at(copy.memory, launch_address(&copy), bytes);
         TRY(smelt_array_copy(&to, &from));
     }

@@ -14,6 +14,8 @@ static inline bool array_is_at(const smelt_array *array, const struct device *de
 smelt_status array_for(smelt_array *array, const struct device *device, smelt_stream *stream,
                        smelt_array **result);
 
+#define TRANSFER_MOST (2 * SMELT_MAX_BUFFERS) /* tensors have scales */
+
 /* Arrays that are bound together: parts of one memory stay parts of one copy, so that an array that is bound
  * twice stays one. Begins with both counts 0. */
 struct transfer {
@@ -21,18 +23,18 @@ struct transfer {
         struct memory *memory; /* where it lies */
         char *low, *high;      /* the part that is bound */
         smelt_array *copy;     /* of that part, bytes, on the device */
-    } moved[SMELT_MAX_BUFFERS];
+    } moved[TRANSFER_MOST];
     int count;
     struct part {
         const smelt_array *array;
         int index, moved;
         bool written;
-    } parts[SMELT_MAX_BUFFERS];
+    } parts[TRANSFER_MOST];
     int part_count;
 };
 
-/* An array that is not on the device, row-contiguous, for the buffer `index`; `written`: the kernel may write
- * it. SMELT_MAX_BUFFERS at most. */
+/* An array that is not on the device, with strides of 0 or more, for the buffer `index`; `written`: the
+ * kernel may write it. What lies between its elements is copied with them. TRANSFER_MOST at most. */
 void transfer_add(struct transfer *transfer, int index, const smelt_array *array, bool written);
 
 /* Copies all added arrays; sets their buffers to the copies. */

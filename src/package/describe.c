@@ -1,4 +1,5 @@
 #include "package/describe.h"
+#include "smelt/tensor.h"
 
 static void describe_gpu_shape(const struct code_shape *shape, struct text *out) {
     int inlined = 0;
@@ -50,13 +51,32 @@ static void describe_value(const smelt_constant *c, struct text *out) {
     }
 }
 
-static void describe_parameter(const struct parameter *p, struct text *out) {
+static void describe_tensor(const struct tensor_binding *tensor, struct text *out) {
+    text_addf(out, ", tensor of %s, extents", smelt_element_name(tensor->element));
+    for (int d = 0; d < tensor->rank; d++) {
+        text_add(out, d ? " x " : " ");
+        if (tensor->extents[d] < 0)
+            text_add(out, "any");
+        else
+            text_addf(out, "%lld", (long long)tensor->extents[d]);
+    }
+    if (!tensor->scales) return;
+    text_addf(out, ", scales of %s per", smelt_element_name(tensor->scales));
+    for (int d = 0; d < tensor->rank; d++)
+        text_addf(out, "%s %lld", d ? " x" : "", (long long)tensor->blocks[d]);
+}
+
+/* `image`: of any code of the entry; empty if it has none. */
+static void describe_parameter(const struct parameter *p, int number, const struct image *image,
+                               struct text *out) {
     if (p->kind == PARAMETER_ATTRIBUTE)
         text_addf(out, "  %s", p->attribute ? p->attribute : "?");
     else
         text_addf(out, "  %s %s", p->kind == PARAMETER_THREADGROUP ? "threadgroup memory" : "buffer",
                   p->index ? p->index : "?");
     if (*p->name) text_addf(out, " '%s'", p->name);
+    for (int i = 0; i < image->tensor_count; i++)
+        if (image->tensors[i].parameter == number) describe_tensor(&image->tensors[i], out);
     if (p->guard) text_addf(out, ", if %s", p->guard);
     text_add(out, "\n");
 }
@@ -64,7 +84,11 @@ static void describe_parameter(const struct parameter *p, struct text *out) {
 static void describe_entry(const struct package *package, const struct package_entry *e, struct text *out) {
     text_addf(out, "entry %s: %zu bytes of bitcode, %d codes\n", e->entry.host_name, e->bitcode.size,
               e->code_count);
-    for (int i = 0; i < e->entry.parameter_count; i++) describe_parameter(&e->entry.parameters[i], out);
+    struct image image = {0};
+    if (e->code_count) (void)image_read(e->codes[0].image.data, e->codes[0].image.size, &image);
+    for (int i = 0; i < e->entry.parameter_count; i++)
+        describe_parameter(&e->entry.parameters[i], i, &image, out);
+    image_free(&image);
     if (e->max_threads) text_addf(out, "  max_total_threads_per_threadgroup %u\n", e->max_threads);
     if (e->required_threads[0])
         text_addf(out, "  required_threads_per_threadgroup %u x %u x %u\n", e->required_threads[0],

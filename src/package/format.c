@@ -18,7 +18,7 @@ static const char magic[] = SMELT_PACKAGE_MAGIC;
 #define MAGIC_BYTES (sizeof magic - 1)
 
 /* The minimal size of an item of each list. */
-enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 20, LEAST_CONSTANT = 60, LEAST_CODE = 124 };
+enum { LEAST_TARGET = 16, LEAST_ENTRY = 36, LEAST_PARAMETER = 24, LEAST_CONSTANT = 60, LEAST_CODE = 124 };
 
 bool package_begins(const char *bytes, size_t size) {
     return size >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
@@ -62,6 +62,7 @@ static void write_entry(struct text *out, const struct package_entry *e) {
         write_string(out, p->index);
         write_string(out, p->attribute);
         write_string(out, p->guard);
+        write_u32(out, p->by_value);
     }
     write_u32(out, (uint32_t)e->constant_count);
     for (int i = 0; i < e->constant_count; i++) {
@@ -155,6 +156,7 @@ static void read_parameters(struct reader *r, struct arena *arena, struct entry 
         list[i].index = read_string(r, arena);
         list[i].attribute = read_string(r, arena);
         list[i].guard = read_string(r, arena);
+        list[i].by_value = read_u32(r) != 0;
     }
     entry->parameters = list;
     entry->parameter_count = list ? count : 0;

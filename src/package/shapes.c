@@ -62,11 +62,17 @@ void shapes_for_cpu(const smelt_build_desc *desc, const struct package_entry *en
 
 const struct code_shape shape_any_on_gpu = {.engine = ENGINE_PTX, .masked = 1, .most_threads = MOST_THREADS};
 
-/* Arguments by reference, which hosts give as bytes: their contents travel with the launch. */
+/* Arguments by reference, which hosts give as bytes, and the layouts of tensors travel with the launch. */
 static void find_inlined(const struct package_entry *entry, const struct image *image,
                          uint8_t inlined[SHAPE_MAX_INLINED]) {
-    if (image->binding_count != entry->entry.parameter_count) return;
-    for (int32_t i = 0; i < image->binding_count; i++) {
+    int32_t count = entry->entry.parameter_count;
+    if (image->binding_count < count) return;
+    for (int32_t i = 0; i < image->tensor_count; i++) {
+        const struct tensor_binding *tensor = &image->tensors[i];
+        if (tensor->index >= 0 && tensor->index < SMELT_MAX_BUFFERS)
+            inlined[tensor->index + TENSOR_LAYOUT] = inlined_class(tensor_layout_bytes(tensor->rank));
+    }
+    for (int32_t i = 0; i < count; i++) {
         const struct binding *binding = &image->bindings[i];
         bool bytes = binding->kind == BINDING_BUFFER && !binding->writable && binding->size > 0;
         if (!bytes || !entry->entry.parameters[i].by_reference) continue;

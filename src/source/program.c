@@ -74,12 +74,13 @@ static void continue_from(struct numbering *numbering, const char *index) {
 
 static struct parameter read_parameter(struct program *p, uint32_t first, uint32_t last,
                                        struct numbering *buffers, struct numbering *threadgroups) {
-    struct parameter out = {.token = first, .name = parameter_name(p, first, last)};
+    struct parameter out = {.token = first, .name = parameter_name(p, first, last), .by_value = true};
     bool bound = false, threadgroup_pointer = false;
     for (uint32_t i = first; i < last; i++) {
         uint32_t list = attribute_list_end(&p->input, i);
         threadgroup_pointer |= token_is(&p->input, i, "threadgroup");
         out.by_reference |= token_is(&p->input, i, "&");
+        out.by_value &= !token_is(&p->input, i, "&") && !token_is(&p->input, i, "*");
         if (!list) continue;
         struct attribute_use use;
         uint32_t cursor = 0;
@@ -89,11 +90,17 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
         }
         i = list;
     }
-    uint32_t resource = resource_type(&p->input, first, last);
+    uint32_t resource = resource_type(&p->input, first, last),
+             member = p->tensors ? tensor_member(&p->input, first, last) : NO_PLACE;
     if (resource != NO_PLACE && out.kind != PARAMETER_UNSUPPORTED) {
         out.kind = PARAMETER_RESOURCE;
         out.attribute = tokens_text(&p->input, resource, resource + 1, &p->arena);
         out.token = resource;
+        out.index = NULL;
+    } else if (member != NO_PLACE) {
+        out.kind = PARAMETER_RESOURCE;
+        out.attribute = "structure with a tensor";
+        out.token = member;
         out.index = NULL;
     } else if (!bound) {
         out.kind = threadgroup_pointer ? PARAMETER_THREADGROUP : PARAMETER_BUFFER;
@@ -274,6 +281,8 @@ smelt_status program_create(const char *text, size_t length, struct program *pro
         status =
             p.positions ? structure_find(&p.input, &p.arena, &structure) : fail_out_of_memory(p.input.count);
     }
+    for (uint32_t i = 0; status == SMELT_OK && i < p.input.count && !p.tensors; i++)
+        p.tensors = token_is(&p.input, i, "tensor");
     if (status == SMELT_OK) p.air_functions = has_air_labels(&p.input);
     if (status == SMELT_OK) p.refusal = refusal_find(&p.input, &structure, &p.arena);
     if (status == SMELT_OK) status = rewrite(&p.input, &structure, &p.arena, &p.text, p.positions);
@@ -409,6 +418,29 @@ static void add_checks(const struct program *program, const struct entry *entry,
     }
 }
 
+/* What tensors need besides a buffer at their index: only sources with tensors have any. Which arguments are
+ * tensors is known to C++. */
+static void add_tensors(const struct entry *entry, struct text *text) {
+    static const char *const parts[] = {"layout", "scales", NULL};
+    text_add(text, "#ifdef __SMELT_HAS_HANDLES\n");
+    for (const char *const *part = parts; *part; part++)
+        for (int i = 0; i < entry->parameter_count; i++)
+            if (entry->parameters[i].kind == PARAMETER_BUFFER)
+                text_addf(text,
+                          "  __smelt::describe_%s<__smelt_signature::argument<%d>>(::%s__smelt_index_%d),\n",
+                          *part, i, entry->definition, i);
+    text_add(text,
+             "#endif\n  {}};\n#ifdef __SMELT_HAS_HANDLES\n"
+             "extern \"C\" __attribute__((used)) const __smelt::tensor_binding " TENSORS_NAME "[] = {\n");
+    for (int i = 0; i < entry->parameter_count; i++)
+        if (entry->parameters[i].kind == PARAMETER_BUFFER)
+            text_addf(
+                text,
+                "  __smelt::describe_tensor<__smelt_signature::argument<%d>>(%d, ::%s__smelt_index_%d),\n", i,
+                i, entry->definition, i);
+    text_add(text, "  __smelt::no_tensor()};\n#endif\n");
+}
+
 static void add_bindings(const struct entry *entry, struct text *text) {
     text_add(text, "extern \"C\" __attribute__((used)) const __smelt::binding " BINDINGS_NAME "[] = {\n");
     for (int i = 0; i < entry->parameter_count; i++) {
@@ -420,7 +452,7 @@ static void add_bindings(const struct entry *entry, struct text *text) {
         else
             text_add(text, "0),\n");
     }
-    text_add(text, "  {}};\n");
+    add_tensors(entry, text);
 }
 
 static void add_call(const struct entry *entry, struct text *text) {

@@ -27,6 +27,7 @@ struct parameter {
     const char *guard;     /* function_constant(guard), or NULL */
     uint32_t token;        /* where the parameter starts, for messages */
     bool by_reference;     /* of a buffer: T & */
+    bool by_value;         /* neither T & nor T *: a tensor, or a value in a buffer */
 };
 
 /* One kernel function that can be run. */
@@ -60,6 +61,7 @@ struct program {
     struct other_function *others;
     int other_count;
     struct refusal refusal; /* the reason why no entry can be compiled */
+    bool tensors;           /* its text has the word */
     bool air_functions;     /* it declares functions by labels "air.…" (prelude: smelt_air.h) */
 };
 

@@ -1,6 +1,8 @@
 #include "source/resource.h"
 #include "source/structure.h"
 
+#include <string.h>
+
 static const char *const types[] = {"texture1d",
                                     "texture1d_array",
                                     "texture2d",
@@ -26,7 +28,6 @@ static const char *const types[] = {"texture1d",
                                     "imageblock",
                                     "command_buffer",
                                     "mesh_grid_properties",
-                                    "tensor",
                                     NULL};
 
 static const char *const attributes_of_others[] = {"texture", "sampler", "stage_in", "imageblock_data",
@@ -43,6 +44,43 @@ uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t las
         bool type = token_is(tokens, i + 1, "<") || token_is_identifier(tokens, i + 1) ||
                     token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
         if (type && token_is_one_of(tokens, i, types)) return i;
+    }
+    return NO_PLACE;
+}
+
+/* A tensor as a member, and not one made in the kernel. */
+static uint32_t tensor_in(const struct tokens *tokens, uint32_t open) {
+    uint32_t close = tokens->items[open].partner;
+    for (uint32_t i = open + 1; i < close; i++) {
+        uint32_t end = token_is(tokens, i, "tensor") && token_is(tokens, i + 1, "<")
+                           ? tokens_angle_end(tokens, i + 1, close)
+                           : 0;
+        bool member = end && token_is_identifier(tokens, end);
+        for (uint32_t k = i; member && k < end; k++) member = !token_is(tokens, k, "tensor_inline");
+        if (member) return i;
+        if (token_is(tokens, i, "{") || token_is(tokens, i, "(")) i = tokens->items[i].partner;
+    }
+    return NO_PLACE;
+}
+
+/* The brace of `struct name {`, or 0. */
+static uint32_t structure_of(const struct tokens *tokens, uint32_t name) {
+    const struct token *wanted = &tokens->items[name];
+    for (uint32_t i = 0; i + 2 < tokens->count; i++) {
+        const struct token *found = &tokens->items[i + 1];
+        if ((token_is(tokens, i, "struct") || token_is(tokens, i, "class")) && token_is(tokens, i + 2, "{") &&
+            found->length == wanted->length &&
+            memcmp(tokens->text + found->start, tokens->text + wanted->start, wanted->length) == 0)
+            return i + 2;
+    }
+    return 0;
+}
+
+uint32_t tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last) {
+    for (uint32_t i = first; i + 1 < last; i++) {
+        bool referred = token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
+        uint32_t open = referred && token_is_identifier(tokens, i) ? structure_of(tokens, i) : 0;
+        if (open) return tensor_in(tokens, open);
     }
     return NO_PLACE;
 }

@@ -8,6 +8,10 @@
 /* The token of the first such type among the tokens [first, last) of an argument, or NO_PLACE. */
 uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last);
 
+/* The member that is a tensor bound by the host, in the structure that an argument, tokens [first, last),
+ * points or refers to; NO_PLACE: there is none. Structures are found by their names alone. */
+uint32_t tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last);
+
 /* Whether an argument's attribute belongs only to other stages and resources. */
 bool resource_attribute(const struct tokens *tokens, uint32_t name);
 

@@ -208,16 +208,16 @@ static void parameters_are_listed(void **state) {
         "&, "
         "constant int &, threadgroup bfloat *, uint);\n");
     static const smelt_parameter wanted[] = {
-        {"out", 0, false, true, true, true, 2, SMELT_FLOAT16, 1, {0}},
-        {"in", 1, false, true, false, true, 8, SMELT_FLOAT16, 3, {0}},
-        {"scale", 5, false, false, false, true, 2, SMELT_FLOAT16, 1, {0}},
-        {"kind", 6, false, false, false, true, 2, SMELT_UINT16, 1, {0}},
-        {"pairs", 7, false, true, false, true, 8, SMELT_NO_DTYPE, 1, {0}},
-        {"counts", 9, false, true, true, true, 4, SMELT_UINT32, 1, {0}},
-        {"packed", 10, false, false, false, true, 8, SMELT_FLOAT16, 4, {0}},
-        {"unused", 11, false, false, false, false, 4, SMELT_INT32, 1, {0}},
-        {"absent", 12, false, false, false, false, 4, SMELT_INT32, 1, {0}},
-        {"shared", 1, true, true, true, true, 2, SMELT_BFLOAT16, 1, {0}},
+        {"out", 0, false, true, true, true, 2, SMELT_FLOAT16, 1, 0, 0, 0, {0}},
+        {"in", 1, false, true, false, true, 8, SMELT_FLOAT16, 3, 0, 0, 0, {0}},
+        {"scale", 5, false, false, false, true, 2, SMELT_FLOAT16, 1, 0, 0, 0, {0}},
+        {"kind", 6, false, false, false, true, 2, SMELT_UINT16, 1, 0, 0, 0, {0}},
+        {"pairs", 7, false, true, false, true, 8, SMELT_NO_DTYPE, 1, 0, 0, 0, {0}},
+        {"counts", 9, false, true, true, true, 4, SMELT_UINT32, 1, 0, 0, 0, {0}},
+        {"packed", 10, false, false, false, true, 8, SMELT_FLOAT16, 4, 0, 0, 0, {0}},
+        {"unused", 11, false, false, false, false, 4, SMELT_INT32, 1, 0, 0, 0, {0}},
+        {"absent", 12, false, false, false, false, 4, SMELT_INT32, 1, 0, 0, 0, {0}},
+        {"shared", 1, true, true, true, true, 2, SMELT_BFLOAT16, 1, 0, 0, 0, {0}},
     };
     smelt_function_desc desc = {.name = "f_half", .constants = {{.index = 0, .dtype = SMELT_BOOL}}};
     smelt_function *function;

@@ -1,6 +1,6 @@
-/* Reads __smelt_bindings, the constant table of the kernel's parameters, into the image, and removes it. Once
- * function constants are folded, __smelt_guards tells which parameters exist. Finally, parameters that the
- * code does not use need not be bound. */
+/* Reads __smelt_bindings, the constant table of the kernel's parameters, and __smelt_tensors, of those that
+ * are tensors, into the image, and removes them. Once function constants are folded, __smelt_guards tells
+ * which parameters exist. Finally, parameters that the code does not use need not be bound. */
 #include "compiler/pass.h"
 
 #include <stdlib.h>
@@ -8,6 +8,46 @@
 static int32_t field(LLVMValueRef record, unsigned index) {
     LLVMValueRef value = LLVMGetAggregateElement(record, index);
     return value && LLVMIsAConstantInt(value) ? (int32_t)LLVMConstIntGetSExtValue(value) : 0;
+}
+
+static int64_t field64(LLVMValueRef record, unsigned index) {
+    LLVMValueRef value = LLVMGetAggregateElement(record, index);
+    return value && LLVMIsAConstantInt(value) ? (int64_t)LLVMConstIntGetSExtValue(value) : 0;
+}
+
+static struct tensor_binding read_tensor(LLVMValueRef record) {
+    struct tensor_binding tensor = {.parameter = field(record, 0),
+                                    .index = field(record, 1),
+                                    .rank = field(record, 2),
+                                    .element = field(record, 3),
+                                    .scales = field(record, 4),
+                                    .most = field64(record, 6)};
+    for (unsigned d = 0; d < SMELT_MAX_DIMENSIONS; d++) {
+        tensor.extents[d] = field64(LLVMGetAggregateElement(record, 7), d);
+        tensor.blocks[d] = field64(LLVMGetAggregateElement(record, 8), d);
+    }
+    return tensor;
+}
+
+/* Sources without tensors have no such table. */
+static smelt_status read_tensors(struct unit *unit) {
+    LLVMValueRef table = LLVMGetNamedGlobal(unit->module, TENSORS_NAME);
+    LLVMValueRef values = table ? LLVMGetInitializer(table) : NULL;
+    if (!values) return SMELT_OK;
+    struct image *image = &unit->result->image;
+    LLVMTypeRef type = LLVMGlobalGetValueType(table);
+    if (LLVMGetTypeKind(type) != LLVMArrayTypeKind)
+        return unit_fail(unit, SMELT_ERROR_INTERNAL, "the table of tensors is not an array");
+    unsigned capacity = (unsigned)LLVMGetArrayLength2(type);
+    image->tensors = calloc(capacity ? capacity : 1, sizeof *image->tensors);
+    if (!image->tensors)
+        return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u tensors", capacity);
+    for (unsigned i = 0; i < capacity; i++) {
+        struct tensor_binding tensor = read_tensor(LLVMGetAggregateElement(values, i));
+        if (tensor.rank) image->tensors[image->tensor_count++] = tensor;
+    }
+    LLVMSetLinkage(table, LLVMInternalLinkage);
+    return SMELT_OK;
 }
 
 smelt_status pass_bindings(struct unit *unit) {
@@ -19,19 +59,28 @@ smelt_status pass_bindings(struct unit *unit) {
     image->bindings = calloc(capacity ? capacity : 1, sizeof *image->bindings);
     if (!image->bindings)
         return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %u bindings", capacity);
-    for (unsigned i = 0; i < capacity && i < IMAGE_MAX_BINDINGS; i++) {
+    for (unsigned i = 0; i < capacity && image->binding_count < IMAGE_MAX_BINDINGS; i++) {
         LLVMValueRef record = LLVMGetAggregateElement(values, i);
         struct binding binding = {field(record, 0), field(record, 1), field(record, 2),
                                   field(record, 3), field(record, 4), 0,
                                   field(record, 5)};
         if (binding.kind == 0) break;
+        if (binding.kind == BINDING_ABSENT) continue;
         image->bindings[image->binding_count++] = binding;
     }
+    TRY(read_tensors(unit));
     /* llvm.compiler.used keeps it and the entry; neither needs this any longer. */
     LLVMValueRef used = LLVMGetNamedGlobal(unit->module, "llvm.compiler.used");
     if (used) LLVMDeleteGlobal(used);
     LLVMSetLinkage(table, LLVMInternalLinkage);
     return SMELT_OK;
+}
+
+static void remove_tensor(struct image *image, int32_t parameter) {
+    int32_t kept = 0;
+    for (int32_t i = 0; i < image->tensor_count; i++)
+        if (image->tensors[i].parameter != parameter) image->tensors[kept++] = image->tensors[i];
+    image->tensor_count = kept;
 }
 
 smelt_status pass_guarded_bindings(struct unit *unit) {
@@ -42,7 +91,9 @@ smelt_status pass_guarded_bindings(struct unit *unit) {
     for (int32_t i = 0; values && i < image->binding_count; i++) {
         LLVMValueRef guard = LLVMGetAggregateElement(values, (unsigned)i);
         bool absent = guard && LLVMIsAConstantInt(guard) && LLVMConstIntGetZExtValue(guard) == 0;
-        if (absent && image->bindings[i].kind != BINDING_ATTRIBUTE) image->bindings[i].kind = BINDING_ABSENT;
+        if (!absent || image->bindings[i].kind == BINDING_ATTRIBUTE) continue;
+        image->bindings[i].kind = BINDING_ABSENT;
+        remove_tensor(image, i);
     }
     LLVMSetLinkage(table, LLVMInternalLinkage);
     return SMELT_OK;
