@@ -91,7 +91,7 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
         i = list;
     }
     uint32_t resource = resource_type(&p->input, first, last),
-             member = p->tensors ? tensor_member(&p->input, first, last) : NO_PLACE;
+             member = p->tensors ? resource_tensor_member(&p->input, first, last) : NO_PLACE;
     if (resource != NO_PLACE && out.kind != PARAMETER_UNSUPPORTED) {
         out.kind = PARAMETER_RESOURCE;
         out.attribute = tokens_text(&p->input, resource, resource + 1, &p->arena);

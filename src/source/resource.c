@@ -76,7 +76,7 @@ static uint32_t structure_of(const struct tokens *tokens, uint32_t name) {
     return 0;
 }
 
-uint32_t tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last) {
+uint32_t resource_tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last) {
     for (uint32_t i = first; i + 1 < last; i++) {
         bool referred = token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
         uint32_t open = referred && token_is_identifier(tokens, i) ? structure_of(tokens, i) : 0;

@@ -10,7 +10,7 @@ uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t las
 
 /* The member that is a tensor bound by the host, in the structure that an argument, tokens [first, last),
  * points or refers to; NO_PLACE: there is none. Structures are found by their names alone. */
-uint32_t tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last);
+uint32_t resource_tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last);
 
 /* Whether an argument's attribute belongs only to other stages and resources. */
 bool resource_attribute(const struct tokens *tokens, uint32_t name);

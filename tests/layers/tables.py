@@ -30,8 +30,9 @@ PREFIXES = {
         "src/device/cuda": "cuda flight",
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"
                         " progress target translation",
-        "src/kernel": "arguments array_for array_is_large bound device_to_show kernel launch_begin launch_measure launch_prepare"
-                      " launch_run library loaded profile settings shape_for_stage stream trace_compile trace_launch trace_translation transfer",
+        "src/kernel": "arguments array_for array_is_large bound device_to_show function kernel launch_begin launch_measure launch_prepare"
+                      " launch_run library loaded profile settings shape_for_stage stream tensor_is_used tensor_of trace_compile trace_launch"
+                      " trace_translation transfer",
         "src/ops": "accumulate call compose elementwise evaluate expr host indexed map operation program",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance literal"
