@@ -208,6 +208,9 @@ typedef struct smelt_shape {
  * reference to its memory, which views share. */
 typedef struct smelt_array smelt_array;
 
+/* Elements for a kernel's argument of type `tensor`, with what belongs to them: smelt/tensor.h. */
+typedef struct smelt_tensor smelt_tensor;
+
 /* A sequence of work on a device: see Streams below. */
 typedef struct smelt_stream smelt_stream;
 
@@ -660,16 +663,19 @@ SMELT_API smelt_status smelt_library_function(smelt_library *library, const smel
 SMELT_API smelt_function *smelt_function_retain(smelt_function *function);
 SMELT_API void smelt_function_release(smelt_function *function);
 
-/* The binding of one [[buffer(i)]]: an array, or `size` bytes copied at the call. */
+/* The binding of one [[buffer(i)]]: an array, or `size` bytes copied at the call, or a tensor. An argument of
+ * type `tensor` takes a tensor or an array with its rank and element type, whose last dimension is dense
+ * (bytes for packed formats). An argument that is a pointer takes a tensor's data. */
 typedef struct smelt_buffer {
     smelt_array *array;
     const void *bytes;
     size_t size;
-    uint64_t reserved[2];
+    smelt_tensor *tensor;
+    uint64_t reserved[1];
 } smelt_buffer;
 
 typedef struct smelt_dispatch_desc {
-    smelt_buffer buffers[SMELT_MAX_BUFFERS];      /* by index; arrays must be row-contiguous */
+    smelt_buffer buffers[SMELT_MAX_BUFFERS];      /* by index; arrays for pointers must be row-contiguous */
     size_t threadgroup_memory[SMELT_MAX_BUFFERS]; /* bytes for [[threadgroup(i)]] */
     int64_t grid[3];                              /* threads (dispatchThreads), or … */
     int64_t groups[3];                            /* … threadgroups (dispatchThreadgroups) */
@@ -682,7 +688,10 @@ typedef struct smelt_dispatch_desc {
     const char *target;         /* for smelt_function_show_run, as in smelt_run_desc */
     smelt_interrupt *interrupt; /* ends the run when it is raised; may be NULL */
     const char *after;          /* for smelt_function_show_run, as in smelt_run_desc */
-    uint64_t reserved[7];
+    /* SMELT_MAX_BUFFERS names of parameters, or NULL: where names[i] is not NULL, buffers[i] is bound to the
+     * parameter of that name, not by its index. */
+    const char *const *names;
+    uint64_t reserved[6];
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: host arrays before the

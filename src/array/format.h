@@ -14,4 +14,8 @@ struct element_names {
 };
 struct element_names element_list(void);
 
+/* Element `index` of those packed at `bytes`, `bits` each: 2, 4 or 8. */
+unsigned packed_load(const void *bytes, int bits, int64_t index);
+void packed_store(void *bytes, int bits, int64_t index, unsigned code);
+
 #endif

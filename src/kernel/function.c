@@ -209,6 +209,7 @@ static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *d
                               .entry = function->entry,
                               .info = desc->info};
     TRY(check_reserved(desc));
+    TRY(function_check_names(function, desc));
     TRY(launch_begin(launch, desc->device));
     TRY(grid_of(function, desc, grid));
     launch->large = function_is_large(desc);

@@ -2,14 +2,20 @@
 #include "abi/cuda_parameters.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static smelt_status check_one(const struct subject *what, const smelt_buffer *buffer) {
-    if (!buffer->array && !buffer->bytes)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is missing", SUBJECT_OF(what));
-    if (buffer->array && buffer->bytes)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is given both an array and bytes",
-                    SUBJECT_OF(what));
+    int given = (buffer->array != NULL) + (buffer->bytes != NULL) + (buffer->tensor != NULL);
+    if (!given) return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is missing", SUBJECT_OF(what));
+    if (given > 1)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is given both %s and %s", SUBJECT_OF(what),
+                    buffer->array ? "an array" : "bytes", buffer->tensor ? "a tensor" : "bytes");
     return SMELT_OK;
+}
+
+/* The array that a buffer passes; NULL: bytes. */
+static const smelt_array *array_of(const smelt_buffer *buffer) {
+    return buffer->tensor ? buffer->tensor->planes[SMELT_PLANE_DATA].array : buffer->array;
 }
 
 static smelt_status bind_buffer(const struct subject *what, const struct binding *binding,
@@ -21,14 +27,14 @@ static smelt_status bind_buffer(const struct subject *what, const struct binding
     if (buffer->bytes && binding->writable)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     SUBJECT " is written by the kernel; expected an array, not bytes", SUBJECT_OF(what));
-    size_t given =
-        buffer->array ? (size_t)buffer->array->size * smelt_dtype_bytes(buffer->array->dtype) : buffer->size;
+    const smelt_array *array = array_of(buffer);
+    size_t given = array ? (size_t)array->size * smelt_dtype_bytes(array->dtype) : buffer->size;
     if (given < (size_t)binding->size && (buffer->bytes || given == 0))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     SUBJECT " has %zu bytes, expected at least %d, the size of its type", SUBJECT_OF(what),
                     given, binding->size);
-    if (buffer->array)
-        arguments_array(arguments, binding->index, buffer->array, binding->writable);
+    if (array)
+        arguments_array(arguments, binding->index, array, binding->writable);
     else
         arguments_bytes(arguments, binding->index, buffer->bytes, buffer->size);
     return SMELT_OK;
@@ -38,14 +44,29 @@ static smelt_status bind_tensor(const struct subject *what, const struct binding
                                 const struct tensor_binding *tensor, const smelt_buffer *buffer,
                                 struct tensor_layout *layout, struct launch_arguments *arguments) {
     TRY(check_one(what, buffer));
-    if (!buffer->array)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is a tensor; expected an array, not bytes",
-                    SUBJECT_OF(what));
-    TRY(tensor_of_array(what, tensor, buffer->array, layout));
+    if (buffer->bytes)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    SUBJECT " is a tensor; expected a tensor or an array, not bytes", SUBJECT_OF(what));
+    if (buffer->tensor)
+        TRY(tensor_of_tensor(what, tensor, buffer->tensor, layout));
+    else
+        TRY(tensor_of_array(what, tensor, buffer->array, layout));
     arguments_bytes(arguments, tensor->index + TENSOR_LAYOUT, layout->words,
                     tensor_layout_bytes(tensor->rank));
-    arguments_array(arguments, tensor->index, buffer->array, binding->writable);
+    arguments_array(arguments, tensor->index, array_of(buffer), binding->writable);
+    if (tensor->scales)
+        arguments_array(arguments, tensor->index + TENSOR_SCALES,
+                        buffer->tensor->planes[SMELT_PLANE_SCALES].array, false);
     return SMELT_OK;
+}
+
+/* What the caller bound to a parameter: by its name, or by its index unless that place has a name. */
+static const smelt_buffer *buffer_of(const smelt_dispatch_desc *desc, const char *name, int index) {
+    static const smelt_buffer nothing;
+    if (!desc->names) return &desc->buffers[index];
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
+        if (desc->names[i] && strcmp(desc->names[i], name) == 0) return &desc->buffers[i];
+    return desc->names[index] ? &nothing : &desc->buffers[index];
 }
 
 static smelt_status bind_threadgroup(const smelt_function *function, const struct binding *binding,
@@ -72,7 +93,7 @@ static smelt_status bind_parameter(struct function_call *call, const struct imag
                     SMELT_MAX_BUFFERS - 1);
     if (binding->kind == BINDING_THREADGROUP)
         return bind_threadgroup(call->function, binding, parameter, call->desc);
-    const smelt_buffer *buffer = &call->desc->buffers[binding->index];
+    const smelt_buffer *buffer = buffer_of(call->desc, parameter, binding->index);
     struct subject what = {entry->host_name, binding->index, parameter};
     return tensor ? bind_tensor(&what, binding, tensor, buffer, &call->layouts[binding->index], arguments)
                   : bind_buffer(&what, binding, buffer, arguments);
@@ -92,13 +113,14 @@ smelt_status function_bind(void *context, const struct launch *launch, struct la
 static void find_inlined_bytes(const smelt_dispatch_desc *desc, uint8_t inlined[SHAPE_MAX_INLINED]) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         const smelt_buffer *buffer = &desc->buffers[i];
-        if (buffer->bytes && !buffer->array && buffer->size <= MOST_INLINED_BYTES)
+        bool placed = !desc->names || !desc->names[i];
+        if (placed && buffer->bytes && !buffer->array && buffer->size <= MOST_INLINED_BYTES)
             inlined[i] = inlined_class(buffer->size);
     }
 }
 
-/* Arguments by value to which arrays are bound are tensors: their layouts travel likewise. An index that is
- * not a number is not known yet. */
+/* Arguments by value to which arrays or tensors are bound are tensors: their layouts travel likewise. An
+ * index that is not a number is not known yet. */
 static void find_inlined_layouts(const smelt_function *function, const smelt_dispatch_desc *desc,
                                  uint8_t inlined[SHAPE_MAX_INLINED]) {
     const struct entry *entry = function->entry;
@@ -107,9 +129,9 @@ static void find_inlined_layouts(const smelt_function *function, const smelt_dis
         if (p->kind != PARAMETER_BUFFER || !p->by_value || !p->index) continue;
         char *end;
         long index = strtol(p->index, &end, 10);
-        if (*end || index < 0 || index >= SMELT_MAX_BUFFERS || !desc->buffers[index].array) continue;
-        int rank = desc->buffers[index].array->shape.ndim;
-        inlined[index + TENSOR_LAYOUT] = inlined_class(tensor_layout_bytes(rank));
+        if (*end || index < 0 || index >= SMELT_MAX_BUFFERS) continue;
+        const smelt_array *array = array_of(buffer_of(desc, p->name, (int)index));
+        if (array) inlined[index + TENSOR_LAYOUT] = inlined_class(tensor_layout_bytes(array->shape.ndim));
     }
 }
 
@@ -122,11 +144,37 @@ void function_inlined(const smelt_function *function, const smelt_dispatch_desc 
 bool function_is_large(const smelt_dispatch_desc *desc) {
     bool large = false;
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
-        const smelt_array *array = desc->buffers[i].array;
+        const smelt_array *array = array_of(&desc->buffers[i]);
         if (array)
             large |= array_is_large(array->dtype, &array->shape, array->strides);
         else if (desc->buffers[i].bytes)
             large |= desc->buffers[i].size >= (size_t)INT32_MAX - SMALL_REACH;
     }
     return large;
+}
+
+static bool has_parameter(const struct entry *entry, const char *name) {
+    bool found = false;
+    for (int i = 0; i < entry->parameter_count; i++)
+        found |=
+            entry->parameters[i].kind == PARAMETER_BUFFER && strcmp(entry->parameters[i].name, name) == 0;
+    return found;
+}
+
+smelt_status function_check_names(const smelt_function *function, const smelt_dispatch_desc *desc) {
+    const struct entry *entry = function->entry;
+    for (int i = 0; desc->names && i < SMELT_MAX_BUFFERS; i++) {
+        const char *name = desc->names[i];
+        if (!name || has_parameter(entry, name)) continue;
+        struct text list = {0};
+        for (int k = 0; k < entry->parameter_count; k++)
+            if (entry->parameters[k].kind == PARAMETER_BUFFER)
+                text_addf(&list, "%s%s", list.length ? ", " : "", entry->parameters[k].name);
+        smelt_status status =
+            fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': names[%d] is '%s'; expected a buffer's name: %s",
+                 entry->host_name, i, name, text_string(&list));
+        text_free(&list);
+        return status;
+    }
+    return SMELT_OK;
 }

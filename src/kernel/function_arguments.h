@@ -17,6 +17,9 @@ struct function_call {
 /* States the caller's arrays and bytes: an arguments_binder of a struct function_call. */
 smelt_status function_bind(void *call, const struct launch *launch, struct launch_arguments *arguments);
 
+/* INVALID_ARGUMENT with the valid names if the caller's names are not of buffers. */
+smelt_status function_check_names(const smelt_function *function, const smelt_dispatch_desc *desc);
+
 /* The arguments that a device with its own memory takes as part of the launch (struct launch). Others stay 0.
  */
 void function_inlined(const smelt_function *function, const smelt_dispatch_desc *desc,

@@ -2,6 +2,8 @@
 #include "array/dtype.h"
 #include "array/format.h"
 
+#include <string.h>
+
 const struct tensor_binding *tensor_of_parameter(const struct image *image, int i) {
     for (int t = 0; t < image->tensor_count; t++)
         if (image->tensors[t].parameter == i) return &image->tensors[t];
@@ -93,5 +95,41 @@ smelt_status tensor_of_array(const struct subject *subject, const struct tensor_
     }
     TRY(check_extents(subject, tensor, &given));
     write_layout(&given, layout);
+    return SMELT_OK;
+}
+
+static smelt_status check_scales(const struct subject *subject, const struct tensor_binding *binding,
+                                 const struct tensor_plane *scales) {
+    if (scales->element != binding->scales)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is a tensor with %s%s; got one with %s%s",
+                    SUBJECT_OF(subject), binding->scales ? "scales of " : "no scales",
+                    binding->scales ? smelt_element_name(binding->scales) : "",
+                    scales->element ? "scales of " : "no scales",
+                    scales->element ? smelt_element_name(scales->element) : "");
+    for (int d = 0; binding->scales && d < binding->rank; d++)
+        if (scales->block[d] != binding->blocks[d])
+            return fail(
+                SMELT_ERROR_INVALID_ARGUMENT,
+                SUBJECT
+                " has a scale per %lld elements of dimension %d (0 is the innermost); got one per %lld",
+                SUBJECT_OF(subject), (long long)binding->blocks[d], d, (long long)scales->block[d]);
+    return SMELT_OK;
+}
+
+smelt_status tensor_of_tensor(const struct subject *subject, const struct tensor_binding *binding,
+                              const smelt_tensor *tensor, struct tensor_layout *layout) {
+    const struct tensor_plane *data = &tensor->planes[SMELT_PLANE_DATA],
+                              *scales = &tensor->planes[SMELT_PLANE_SCALES];
+    struct shape_given given = {.rank = tensor->ndim};
+    if (data->element != binding->element)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, SUBJECT " is a tensor of %s; got one of %s",
+                    SUBJECT_OF(subject), smelt_element_name(binding->element),
+                    smelt_element_name(data->element));
+    memcpy(given.extents, data->extents, sizeof given.extents);
+    memcpy(given.strides, data->strides, sizeof given.strides);
+    TRY(check_extents(subject, binding, &given));
+    TRY(check_scales(subject, binding, scales));
+    write_layout(&given, layout);
+    for (int d = 0; d < given.rank; d++) layout->words[2 * given.rank + d] = scales->strides[d];
     return SMELT_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef SMELT_KERNEL_TENSOR_ARGUMENT_H
 #define SMELT_KERNEL_TENSOR_ARGUMENT_H
 
-#include "array/array.h"
+#include "tensor/tensor.h"
 #include "kernel/dispatch.h"
 
 /* Extents, strides, strides of scales: the buffer TENSOR_LAYOUT behind the elements' (abi/image.h). */
@@ -31,5 +31,9 @@ bool tensor_is_used(const struct image *image, const struct tensor_binding *tens
  * is not dense, or scales, which an array lacks. */
 smelt_status tensor_of_array(const struct subject *subject, const struct tensor_binding *tensor,
                              const smelt_array *array, struct tensor_layout *layout);
+
+/* The same of a tensor, whose element type, extents and scales must be the parameter's. */
+smelt_status tensor_of_tensor(const struct subject *subject, const struct tensor_binding *binding,
+                              const smelt_tensor *tensor, struct tensor_layout *layout);
 
 #endif

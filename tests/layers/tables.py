@@ -20,7 +20,7 @@ PREFIXES = {
         "kernels": "kernel_text shipped",
         "prelude": "bitcode_interface build_id code_interface prelude_macros prelude_texts",
         "src/abi": "compile_progress compile_request compile_result compile_stage engine image",
-        "src/array": "array dtype element memory shape space store_reals walk",
+        "src/array": "array dtype element memory packed shape space store_reals walk",
         "src/autodiff": "node rule sweep tape vjp",
         "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved setting shared string text"
                     " thread trace",
@@ -33,6 +33,7 @@ PREFIXES = {
         "src/kernel": "arguments array_for array_is_large bound device_to_show function kernel launch_begin launch_measure launch_prepare"
                       " launch_run library loaded profile settings shape_for_stage stream tensor_is_used tensor_of trace_compile trace_launch"
                       " trace_translation transfer",
+        "src/tensor": "safetensors",
         "src/ops": "accumulate call compose elementwise evaluate expr host indexed map operation program",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance literal"

@@ -70,6 +70,23 @@ static const char source[] =
     "  if (wide) out[0] = A.get_extent(1);\n"
     "  else out[0] = -B.get_extent(0);\n"
     "}\n"
+    "using scaled_codes = tensor<device metal_fp8_e4m3_format, dextents<int, 2>, tensor_handle,\n"
+    "    tensor_blockwise<tensor_plane_scales, device metal_fp8_ue8m0_format, 32, 1>>;\n"
+    "kernel void scaled_product(scaled_codes A [[buffer(0)]], scaled_codes B [[buffer(1)]], table<float> C "
+    "[[buffer(2)]],\n"
+    "    uint2 group [[threadgroup_position_in_grid]]) {\n"
+    "  matmul2d<matmul2d_descriptor(32, 32, dynamic_extent, false, true), execution_simdgroups<4>> op;\n"
+    "  auto rows = A.slice(0, group.y * 32);\n"
+    "  auto columns = B.slice(0, group.x * 32);\n"
+    "  auto out = C.slice(group.x * 32, group.y * 32);\n"
+    "  op.run(rows, columns, out);\n"
+    "}\n"
+    "kernel void sum_of_bytes(const device uchar *A [[buffer(0)]], device int *out [[buffer(1)]], constant "
+    "int &n [[buffer(2)]]) {\n"
+    "  int sum = 0;\n"
+    "  for (int i = 0; i < n; i++) sum += A[i];\n"
+    "  out[0] = sum;\n"
+    "}\n"
     "kernel void scaled(tensor<device metal_fp8_e4m3_format, dextents<int, 2>, tensor_handle,\n"
     "    tensor_blockwise<tensor_plane_scales, device metal_fp8_ue8m0_format, 32, 1>> A [[buffer(0)]],\n"
     "    device int *out [[buffer(1)]]) { out[0] = A.get_extent(0); }\n";
@@ -251,6 +268,124 @@ static void bytes_are_packed_formats(void **s) {
     smelt_array_release(a), smelt_array_release(b), smelt_array_release(out), smelt_function_release(codes);
 }
 
+static smelt_tensor *quantised(smelt_array *reals, int element) {
+    smelt_tensor *tensor;
+    succeed(smelt_tensor_quantise(reals, &(smelt_quantise_desc){.element = element}, &tensor, NULL));
+    return tensor;
+}
+
+/* C = A B' of MXFP8 tensors and float32, against float64 of the dequantised values. On a GPU the operands are
+ * rounded to what tensor cores take, which holds them exactly. */
+static void tensors_bring_their_scales(void **s) {
+    (void)s;
+    enum { M = 70, N = 45, K = 96 };
+    smelt_function *product = function_of(library, "scaled_product");
+    smelt_array *x = numbers(SMELT_FLOAT32, (smelt_shape){2, {M, K}}),
+                *y = numbers(SMELT_FLOAT32, (smelt_shape){2, {N, K}}), *c, *left, *right;
+    for (int i = 0; i < M * K; i++) ((float *)smelt_array_data(x))[i] *= (float)(1 << i / 32 % 9);
+    for (int i = 0; i < N * K; i++) ((float *)smelt_array_data(y))[i] /= (float)(1 << i / 32 % 7);
+    smelt_tensor *a = quantised(x, SMELT_FP8_E4M3), *b = quantised(y, SMELT_FP8_E4M3), *out;
+    succeed(smelt_tensor_dequantise(a, SMELT_FLOAT64, &left));
+    succeed(smelt_tensor_dequantise(b, SMELT_FLOAT64, &right));
+    succeed(smelt_tensor_create(
+        &(smelt_tensor_desc){.element = SMELT_FLOAT32, .ndim = 2, .dimensions = {N, M}, .strides = {1, 64}},
+        &out));
+    const double *p = smelt_array_data(left), *q = smelt_array_data(right);
+    for (int d = 0; d < 2; d++) {
+        static const char *const names[SMELT_MAX_BUFFERS] = {"C", "A", "B"};
+        succeed(smelt_tensor_array(out, SMELT_PLANE_DATA, &c));
+        succeed(smelt_array_fill(c, (double)NAN));
+        succeed(smelt_function_run(
+            product, &(smelt_dispatch_desc){.buffers = {{.tensor = out}, {.tensor = a}, {.tensor = b}},
+                                            .names = names,
+                                            .groups = {(N + 31) / 32, (M + 31) / 32},
+                                            .threadgroup = {128},
+                                            .device = devices[d]}));
+        double *found = as_reals(c);
+        for (int r = 0; r < M; r++)
+            for (int n = 0; n < N; n++) {
+                double sum = 0, absolute = 0;
+                for (int k = 0; k < K; k++)
+                    sum += p[r * K + k] * q[n * K + k], absolute += fabs(p[r * K + k] * q[n * K + k]);
+                if (!(fabs(found[r * N + n] - sum) <= (K + 4) * 0x1p-24 * absolute))
+                    FAIL_TEST("element (%d, %d) is %.9g, expected %.9g", r, n, found[r * N + n], sum);
+            }
+        free(found);
+        smelt_array_release(c);
+    }
+    smelt_tensor_release(a), smelt_tensor_release(b), smelt_tensor_release(out),
+        smelt_function_release(product);
+    smelt_array *list[] = {x, y, left, right};
+    for (int i = 0; i < 4; i++) smelt_array_release(list[i]);
+}
+
+static void pointers_take_the_data(void **s) {
+    (void)s;
+    smelt_function *sum = function_of(library, "sum_of_bytes");
+    smelt_array *out = filled(SMELT_INT32, (smelt_shape){1, {1}}, -1);
+    smelt_tensor *tensor;
+    succeed(smelt_tensor_create(&(smelt_tensor_desc){.element = SMELT_UINT4, .ndim = 1, .dimensions = {64}},
+                                &tensor));
+    uint8_t bytes[32];
+    int wanted = 0, count = 32;
+    for (int i = 0; i < 32; i++) wanted += bytes[i] = (uint8_t)random_below(256);
+    succeed(smelt_tensor_write_slice(tensor, NULL, bytes, sizeof bytes));
+    static const char *const names[SMELT_MAX_BUFFERS] = {NULL, NULL, [5] = "n"};
+    succeed(smelt_function_run(
+        sum, &(smelt_dispatch_desc){
+                 .buffers = {{.tensor = tensor}, {.array = out}, [5] = {.bytes = &count, .size = 4}},
+                 .names = names,
+                 .grid = {1},
+                 .threadgroup = {1},
+                 .device = devices[0]}));
+    assert_int_equal(*(int *)smelt_array_data(out), wanted);
+    smelt_array_release(out), smelt_tensor_release(tensor), smelt_function_release(sum);
+}
+
+static void no_tensor(const char *name, smelt_tensor_desc desc, const char *words) {
+    smelt_function *function = function_of(library, name);
+    smelt_tensor *tensor;
+    smelt_array *out = filled(SMELT_INT32, (smelt_shape){1, {4}}, 0);
+    succeed(smelt_tensor_create(&desc, &tensor));
+    smelt_status status = smelt_function_run(
+        function, &(smelt_dispatch_desc){
+                      .buffers = {{.tensor = tensor}, {.array = out}}, .grid = {1}, .threadgroup = {1}});
+    if (status != SMELT_ERROR_INVALID_ARGUMENT || strcmp(smelt_error(), words) != 0)
+        FAIL_TEST("%s: \"%s\", expected \"%s\"", smelt_status_name(status), smelt_error(), words);
+    smelt_array_release(out), smelt_tensor_release(tensor), smelt_function_release(function);
+}
+
+static void unsuitable_tensors_are_refused(void **s) {
+    (void)s;
+    no_tensor("extent_alone",
+              (smelt_tensor_desc){.element = SMELT_FP8_E4M3, .ndim = 2, .dimensions = {32, 2}},
+              "kernel 'extent_alone': buffer 0 ('A') is a tensor of float16; got one of fp8_e4m3");
+    no_tensor(
+        "extent_alone", (smelt_tensor_desc){.element = SMELT_FLOAT16, .ndim = 1, .dimensions = {32}},
+        "kernel 'extent_alone': buffer 0 ('A') is a tensor of rank 2; expected as many dimensions, got 1");
+    no_tensor(
+        "extent_alone",
+        (smelt_tensor_desc){
+            .element = SMELT_FLOAT16, .ndim = 2, .dimensions = {32, 2}, .scales = {.element = SMELT_UE8M0}},
+        "kernel 'extent_alone': buffer 0 ('A') is a tensor with no scales; got one with scales of ue8m0");
+    no_tensor("scaled", (smelt_tensor_desc){.element = SMELT_FP8_E4M3, .ndim = 2, .dimensions = {32, 2}},
+              "kernel 'scaled': buffer 0 ('A') is a tensor with scales of ue8m0; got one with no scales");
+    no_tensor("scaled",
+              (smelt_tensor_desc){.element = SMELT_FP8_E4M3,
+                                  .ndim = 2,
+                                  .dimensions = {64, 2},
+                                  .scales = {.element = SMELT_UE8M0, .block = {64}}},
+              "kernel 'scaled': buffer 0 ('A') has a scale per 32 elements of dimension 0 (0 is the "
+              "innermost); got one per 64");
+    smelt_function *unused = function_of(library, "unused");
+    static const char *const names[SMELT_MAX_BUFFERS] = {"x"};
+    assert_int_equal(
+        smelt_function_run(unused, &(smelt_dispatch_desc){.names = names, .grid = {1}, .threadgroup = {1}}),
+        SMELT_ERROR_INVALID_ARGUMENT);
+    assert_string_equal(smelt_error(), "kernel 'unused': names[0] is 'x'; expected a buffer's name: A, out");
+    smelt_function_release(unused);
+}
+
 static void refused(const char *name, smelt_dtype dtype, smelt_shape shape, const int64_t *strides,
                     const char *words) {
     smelt_function *function = function_of(library, name);
@@ -306,8 +441,9 @@ static void unsuitable_arrays_are_refused(void **s) {
                         "is 65536; its index type holds at most 65535");
     desc.buffers[3] = (smelt_buffer){.bytes = &state, .size = sizeof state};
     assert_int_equal(smelt_function_run(layout, &desc), SMELT_ERROR_INVALID_ARGUMENT);
-    assert_string_equal(smelt_error(),
-                        "kernel 'layout': buffer 3 ('V') is a tensor; expected an array, not bytes");
+    assert_string_equal(
+        smelt_error(),
+        "kernel 'layout': buffer 3 ('V') is a tensor; expected a tensor or an array, not bytes");
     desc.buffers[3] = (smelt_buffer){0};
     assert_int_equal(smelt_function_run(layout, &desc), SMELT_ERROR_INVALID_ARGUMENT);
     assert_string_equal(smelt_error(), "kernel 'layout': buffer 3 ('V') is missing");
@@ -389,9 +525,10 @@ static int open_library(void **s) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_strided_arrays),    cmocka_unit_test(slices_of_slices),
-        cmocka_unit_test(extents_and_strides_arrive),    cmocka_unit_test(bytes_are_packed_formats),
-        cmocka_unit_test(unsuitable_arrays_are_refused), cmocka_unit_test(only_what_the_code_uses_is_bound),
-        cmocka_unit_test(packages_keep_tensors)};
+        cmocka_unit_test(products_of_strided_arrays),     cmocka_unit_test(slices_of_slices),
+        cmocka_unit_test(extents_and_strides_arrive),     cmocka_unit_test(bytes_are_packed_formats),
+        cmocka_unit_test(unsuitable_arrays_are_refused),  cmocka_unit_test(only_what_the_code_uses_is_bound),
+        cmocka_unit_test(tensors_bring_their_scales),     cmocka_unit_test(pointers_take_the_data),
+        cmocka_unit_test(unsuitable_tensors_are_refused), cmocka_unit_test(packages_keep_tensors)};
     return cmocka_run_group_tests(tests, open_library, NULL);
 }
