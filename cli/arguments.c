@@ -39,14 +39,40 @@ static bool check_file(const char *what, const char *file, const struct output_o
            complain("%s: file '%s' ends in %s; expected .npy, or .png for an image", what, file, dot);
 }
 
+/* ELEMENT:DIMENSIONS[…][=FILE] of a tensor. Its values are an array of reals, the outermost dimension first.
+ */
+static bool parse_output_tensor(const char *what, const char *text, size_t length,
+                                struct output_option *out) {
+    out->tensor = malloc(sizeof *out->tensor);
+    if (!out->tensor) return complain("out of memory");
+    if (!tensor_value_parse(what, text, length, false, out->tensor)) return false;
+    const smelt_tensor_desc *desc = &out->tensor->desc;
+    out->dtype = smelt_dtype_bytes((smelt_dtype)desc->element) && !desc->scales.element
+                     ? (smelt_dtype)desc->element
+                     : SMELT_FLOAT32;
+    out->shape.ndim = desc->ndim;
+    for (int d = 0; d < desc->ndim; d++) out->shape.size[d] = desc->dimensions[desc->ndim - 1 - d];
+    return true;
+}
+
 /* DTYPE:SHAPE[=FILE] behind the colon. */
-static bool parse_output(const char *what, const char *text, struct output_option *out) {
-    const char *equals = strchr(text, '=');
-    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+static bool parse_output_array(const char *what, const char *text, size_t length, struct output_option *out) {
     const char *colon = memchr(text, ':', length);
     if (!colon) return complain("%s is '%s', expected DTYPE:SHAPE[=FILE]", what, text);
-    if (!parse_dtype(what, text, (size_t)(colon - text), &out->dtype)) return false;
-    if (!parse_shape(what, colon + 1, length - (size_t)(colon + 1 - text), &out->shape)) return false;
+    return parse_dtype(what, text, (size_t)(colon - text), &out->dtype) &&
+           parse_shape(what, colon + 1, length - (size_t)(colon + 1 - text), &out->shape);
+}
+
+/* `tensors`: the output may be one. */
+static bool parse_output(const char *what, const char *text, bool tensors, struct output_option *out) {
+    static const char tensor[] = "tensor:", scales[] = ":scales=";
+    bool is_tensor = tensors && strncmp(text, tensor, sizeof tensor - 1) == 0;
+    const char *inner = is_tensor ? strstr(text, scales) : NULL;
+    const char *equals = strchr(inner ? inner + sizeof scales - 1 : text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text), head = sizeof tensor - 1;
+    if (is_tensor ? !parse_output_tensor(what, text + head, length - head, out)
+                  : !parse_output_array(what, text, length, out))
+        return false;
     if (equals && !equals[1]) return complain("%s has an empty file name", what);
     if (equals && !check_file(what, equals + 1, out)) return false;
     out->file = equals ? strdup(equals + 1) : NULL;
@@ -61,7 +87,7 @@ bool option_add_output(struct options *o, const char *text) {
         return complain("more than %d outputs are given", SMELT_MAX_ARGUMENTS);
     struct output_option *out = &o->outputs[o->output_count];
     snprintf(what, sizeof what, "output '%.*s'", (int)(colon - text), text);
-    if (!parse_output(what, colon + 1, out)) return false;
+    if (!parse_output(what, colon + 1, false, out)) return false;
     out->name = strndup(text, (size_t)(colon - text));
     o->output_count++;
     return true;
@@ -95,12 +121,12 @@ bool option_add_buffer(struct options *o, const char *text) {
     snprintf(what, sizeof what, "buffer %d", index);
     if (text[head] == '=') {
         o->buffer_given[index] = true;
-        return array_value_parse(what, text + head + 1, &o->buffer_values[index]);
+        return buffer_value_parse(what, text + head + 1, &o->buffer_values[index]);
     }
     if (strncmp(text + head, ":out:", 5) != 0)
         return complain("-b '%s' is not of the form INDEX=VALUE or INDEX:out:DTYPE:SHAPE[=FILE]", text);
     struct output_option *out = &o->outputs[o->output_count];
-    if (!parse_output(what, text + head + 5, out)) return false;
+    if (!parse_output(what, text + head + 5, true, out)) return false;
     out->index = index;
     o->output_count++;
     return true;

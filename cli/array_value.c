@@ -91,6 +91,27 @@ bool array_value_parse(const char *what, const char *text, struct array_value *v
     return value->path || complain("out of memory");
 }
 
+static bool parse_tensor(const char *what, const char *text, struct array_value *value) {
+    value->kind = ARRAY_TENSOR;
+    value->tensor = malloc(sizeof *value->tensor);
+    return value->tensor ? tensor_value_parse(what, text, strlen(text), true, value->tensor)
+                         : complain("out of memory");
+}
+
+bool buffer_value_parse(const char *what, const char *text, struct array_value *value) {
+    static const char tensor[] = "tensor:", extension[] = ".safetensors:";
+    *value = (struct array_value){.kind = ARRAY_SCALAR};
+    if (strncmp(text, tensor, sizeof tensor - 1) == 0)
+        return parse_tensor(what, text + sizeof tensor - 1, value);
+    const char *file = strstr(text, extension);
+    if (!file) return array_value_parse(what, text, value);
+    size_t length = (size_t)(file - text) + sizeof extension - 2;
+    value->kind = ARRAY_SAFETENSORS;
+    value->path = strndup(text, length);
+    value->name = strdup(text + length + 1);
+    return (value->path && value->name) || complain("out of memory");
+}
+
 static smelt_status fill(smelt_array *array, double number) {
     smelt_status status = smelt_array_fill(array, number);
     if (status != SMELT_OK) smelt_array_release(array);
@@ -135,6 +156,8 @@ static smelt_status make(const struct array_value *value, bool contents, smelt_a
     case ARRAY_SCALAR:
         return smelt_array_from_values(value->dtype, (smelt_shape){.ndim = 0}, &value->scalar, array);
     case ARRAY_FILE:
+    case ARRAY_SAFETENSORS:
+    case ARRAY_TENSOR:
         break;
     }
     return read_file(value->path, value->dtype, array);
@@ -154,5 +177,8 @@ bool array_value_make(const char *what, const struct array_value *value, bool co
 
 void array_value_free(struct array_value *value) {
     free(value->path);
-    value->path = NULL;
+    free(value->name);
+    free(value->tensor);
+    value->path = value->name = NULL;
+    value->tensor = NULL;
 }

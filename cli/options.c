@@ -51,6 +51,12 @@ static const struct option both[] = {
      "bytes; its contents are not printed",
      ADD(option_add_buffer)},
     {.name = "-b", .value = "INDEX:out:DTYPE:SHAPE[=FILE]", .help = "an output buffer, zero-filled"},
+    {.name = "-b",
+     .value = "INDEX=tensor:TYPE:DIMS[:scales=TYPE:BLOCKS][:SEED]",
+     .help = "a tensor, random, the innermost\n"
+             "dimension first: tensor:fp8_e4m3:4096x128:scales=ue8m0:32x1"},
+    {.name = "-b", .value = "INDEX:out:tensor:TYPE:DIMS[=FILE]", .help = "an output tensor"},
+    {.name = "-b", .value = "INDEX=FILE.safetensors:NAME", .help = "an array of a file"},
     {"--bytes", "INDEX=DTYPE:V[,V…]", "bytes for a constant buffer", ADD(option_add_bytes)},
     {"--threadgroup-memory", "INDEX=BYTES", "", ADD(option_add_threadgroup_memory)},
     {"--constant", "INDEX=VALUE", "a function constant, or NAME=VALUE: true, 3, 2.5 or DTYPE:V[,V…]",
@@ -266,14 +272,17 @@ static bool make_arrays(struct options *o, bool contents, int *status) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         snprintf(what, sizeof what, "buffer %d", i);
         if (o->buffer_given[i] &&
-            !array_value_make(what, &o->buffer_values[i], contents, &o->buffers[i].array, status))
+            !buffer_value_make(what, &o->buffer_values[i], contents, &o->buffers[i], status))
             return false;
     }
     for (int i = 0; i < o->output_count && !o->body; i++) {
         struct array_value zeros = {
             .kind = ARRAY_ZEROS, .dtype = o->outputs[i].dtype, .shape = o->outputs[i].shape};
         snprintf(what, sizeof what, "buffer %d", o->outputs[i].index);
-        if (!array_value_make(what, &zeros, contents, &o->buffers[o->outputs[i].index].array, status))
+        smelt_buffer *buffer = &o->buffers[o->outputs[i].index];
+        const struct tensor_value *tensor = o->outputs[i].tensor;
+        if (tensor ? !tensor_value_make(what, tensor, false, &buffer->tensor, status)
+                   : !array_value_make(what, &zeros, contents, &buffer->array, status))
             return false;
     }
     return true;
@@ -315,10 +324,12 @@ void options_free(struct options *o) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         array_value_free(&o->buffer_values[i]);
         smelt_array_release(o->buffers[i].array);
+        smelt_tensor_release(o->buffers[i].tensor);
         free(o->bytes[i]);
     }
     for (int i = 0; i < o->output_count; i++) {
         free(o->outputs[i].name);
         free(o->outputs[i].file);
+        free(o->outputs[i].tensor);
     }
 }

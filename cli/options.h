@@ -10,7 +10,8 @@ struct output_option {
     int index;
     smelt_dtype dtype;
     smelt_shape shape;
-    char *file; /* NULL: print a summary */
+    char *file;                  /* NULL: print a summary */
+    struct tensor_value *tensor; /* a tensor, whose values have the dtype and shape above; heap */
 };
 
 struct options {

@@ -99,7 +99,9 @@ smelt_status session_run(struct session *s, smelt_run_info *info) {
     }
     /* Kernels may add to what they find: each run starts from zeros. */
     for (int i = 0; i < s->options->output_count; i++) {
-        smelt_status status = smelt_array_fill(s->options->buffers[s->options->outputs[i].index].array, 0);
+        const smelt_buffer *buffer = &s->options->buffers[s->options->outputs[i].index];
+        smelt_status status =
+            buffer->tensor ? tensor_value_clear(buffer->tensor) : smelt_array_fill(buffer->array, 0);
         if (status != SMELT_OK) return status;
     }
     s->dispatch.info = info;
@@ -199,9 +201,9 @@ smelt_status session_show(struct session *s, smelt_stage stage, char **text) {
 
 smelt_status session_output(const struct session *session, const struct options *options, int index,
                             smelt_array **array) {
-    smelt_array *output =
-        session->kernel ? session->outputs[index] : options->buffers[options->outputs[index].index].array;
-    return smelt_array_to(output, "cpu", NULL, array);
+    const smelt_buffer *buffer = &options->buffers[options->outputs[index].index];
+    if (!session->kernel && buffer->tensor) return tensor_value_array(buffer->tensor, array);
+    return smelt_array_to(session->kernel ? session->outputs[index] : buffer->array, "cpu", NULL, array);
 }
 
 void session_print_source(struct session *session, FILE *out) {

@@ -14,6 +14,21 @@ const char *smelt_device_description(const char *name) {
     return strcmp(name, "cpu") == 0 ? "a device" : NULL;
 }
 
+/* So does what -b binds. */
+bool buffer_value_make(const char *what, const struct array_value *value, bool contents, smelt_buffer *buffer,
+                       int *status) {
+    bool array = value->kind != ARRAY_TENSOR && value->kind != ARRAY_SAFETENSORS;
+    return !array || array_value_make(what, value, contents, &buffer->array, status);
+}
+bool tensor_value_make(const char *what, const struct tensor_value *value, bool contents,
+                       smelt_tensor **tensor, int *status) {
+    (void)what, (void)value, (void)contents, (void)tensor, (void)status;
+    return true;
+}
+void smelt_tensor_release(smelt_tensor *tensor) {
+    (void)tensor;
+}
+
 int report(smelt_status status) {
     return status == SMELT_ERROR_NO_DEVICE ? EXIT_ENVIRONMENT : EXIT_KERNEL;
 }
