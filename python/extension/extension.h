@@ -14,6 +14,7 @@
  *              numbers.c: sizes and shapes; bind.c: Kernel.bind
  *   library.c  whole .metal files: smelt.library; function.c: their functions;
  *              bytes.c: numbers as a type's bytes
+ *   tensor.c   smelt.Tensor, and safetensors files
  *   streams.c  GPUs' streams as other libraries name them
  *   interrupt.c  Ctrl-C while a kernel runs, or is waited for; limits.c: time-outs of smelt.launch */
 #ifndef SMELT_PYTHON_EXTENSION_H
@@ -21,7 +22,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <smelt/smelt.h>
+#include <smelt/tensor.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,12 @@ void array_replace(PyObject *o, smelt_array *array);
  * while it waits. False with an exception. */
 bool array_on_host(smelt_array *array, smelt_array **host);
 int array_init(PyObject *module);
+
+/* ---- tensor.c */
+
+/* The tensor of a smelt.Tensor, borrowed; NULL, without an exception, for other objects. */
+smelt_tensor *tensor_of(PyObject *o);
+int tensor_init(PyObject *module);
 
 /* ---- values.c */
 

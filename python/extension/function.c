@@ -117,7 +117,16 @@ static bool is_number(PyObject *o) {
     return PyLong_Check(o) || PyFloat_Check(o) || PyBytes_Check(o) || is_list(o) || o == Py_None;
 }
 
-/* Elements of the first argument that is an array, by position or else by name. */
+static bool count_tensor(const smelt_tensor *tensor, int64_t *count) {
+    smelt_tensor_desc desc;
+    smelt_status status = smelt_tensor_describe(tensor, &desc);
+    if (status != SMELT_OK) return raise_status(status) != NULL;
+    *count = 1;
+    for (int d = 0; d < desc.ndim; d++) *count *= desc.dimensions[d];
+    return true;
+}
+
+/* Elements of the first argument that is an array or a tensor, by position or else by name. */
 static bool count_elements(const struct function *function, PyObject *arguments, PyObject *keywords,
                            int64_t *count) {
     PyObject *key, *value, *first = NULL;
@@ -134,6 +143,7 @@ static bool count_elements(const struct function *function, PyObject *arguments,
     }
     smelt_array *array;
     enum array_kind kind;
+    if (tensor_of(first)) return count_tensor(tensor_of(first), count);
     if (!array_import(first, function->text, &array, &kind)) return false;
     *count = smelt_array_size(array);
     smelt_array_release(array);
@@ -177,7 +187,7 @@ static bool bind_array(struct dispatch *dispatch, PyObject *o, const char *what,
         buffer->array = NULL;
         return false;
     }
-    if (!smelt_array_is_contiguous(buffer->array)) {
+    if (!parameter->rank && !smelt_array_is_contiguous(buffer->array)) {
         PyErr_Format(PyExc_ValueError,
                      "%s is not row-contiguous; functions of libraries take arrays without strides", what);
         return false;
@@ -210,6 +220,10 @@ static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_param
     char what[300];
     PyOS_snprintf(what, sizeof what, "kernel '%.150s': argument %d ('%.80s')", dispatch->function->text,
                   parameter->index, parameter->name);
+    if (tensor_of(o)) {
+        buffer->tensor = smelt_tensor_retain(tensor_of(o));
+        return true;
+    }
     if (!is_number(o) && is_one(parameter) && has_no_dimensions(o)) {
         PyObject *item = PyObject_CallMethod(o, "item", NULL);
         bool good = item && bind_value(dispatch, item, parameter);
@@ -340,12 +354,19 @@ static bool read_named(struct dispatch *dispatch, PyObject *keywords) {
     return true;
 }
 
+/* The device of a buffer's memory; NULL: it has none. */
+static const char *place_of(const smelt_buffer *buffer) {
+    smelt_tensor_desc desc;
+    if (buffer->tensor && smelt_tensor_describe(buffer->tensor, &desc) == SMELT_OK) return desc.device;
+    return buffer->array ? smelt_array_device(buffer->array) : NULL;
+}
+
 static bool choose_device(struct dispatch *dispatch, PyObject *device) {
     const char *name = "cpu";
-    for (int i = SMELT_MAX_BUFFERS - 1; i >= 0; i--)
-        if (dispatch->desc.buffers[i].array &&
-            strcmp(smelt_array_device(dispatch->desc.buffers[i].array), "cpu") != 0)
-            name = smelt_array_device(dispatch->desc.buffers[i].array);
+    for (int i = SMELT_MAX_BUFFERS - 1; i >= 0; i--) {
+        const char *place = place_of(&dispatch->desc.buffers[i]);
+        if (place && strcmp(place, "cpu") != 0) name = place;
+    }
     if (device && !text_of(dispatch, device, 0, &name)) return false;
     PyOS_snprintf(dispatch->device, sizeof dispatch->device, "%.28s%s", name,
                   strcmp(name, "cuda") == 0 ? ":0" : "");
@@ -384,6 +405,7 @@ static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObje
 static void close_dispatch(struct dispatch *dispatch) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         smelt_array_release(dispatch->desc.buffers[i].array);
+        smelt_tensor_release(dispatch->desc.buffers[i].tensor);
         free(dispatch->bytes[i]);
     }
     smelt_stream_release(dispatch->desc.stream);
@@ -488,10 +510,12 @@ static PyObject *get_parameters(PyObject *self, void *closure) {
         const smelt_parameter *p = &function->parameters[i];
         PyObject *dtype = p->dtype == SMELT_NO_DTYPE ? Py_None : dtype_object(p->dtype);
         PyObject *one = Py_BuildValue(
-            "{s:s,s:i,s:O,s:O,s:O,s:O,s:i,s:K,s:O}", "name", p->name, "index", p->index, "threadgroup",
-            p->threadgroup ? Py_True : Py_False, "pointer", p->pointer ? Py_True : Py_False, "writable",
-            p->writable ? Py_True : Py_False, "dtype", dtype, "components", p->components, "bytes",
-            (unsigned long long)p->bytes, "used", p->used ? Py_True : Py_False);
+            "{s:s,s:i,s:O,s:O,s:O,s:O,s:i,s:K,s:O,s:i,s:z,s:z}", "name", p->name, "index", p->index,
+            "threadgroup", p->threadgroup ? Py_True : Py_False, "pointer", p->pointer ? Py_True : Py_False,
+            "writable", p->writable ? Py_True : Py_False, "dtype", dtype, "components", p->components,
+            "bytes", (unsigned long long)p->bytes, "used", p->used ? Py_True : Py_False, "rank", p->rank,
+            "element", p->element ? smelt_element_name(p->element) : NULL, "scales",
+            p->scales ? smelt_element_name(p->scales) : NULL);
         if (!one || PyTuple_SetItem(list, i, one) < 0) Py_CLEAR(list);
     }
     return list;
@@ -543,7 +567,7 @@ static PyGetSetDef getters[] = {
     {"parameters", get_parameters, NULL,
      "The parameters that are bound: dicts of name, index, threadgroup, pointer, "
      "writable, dtype (None: a structure), "
-     "components, bytes, used. Compiles the function if it was not.",
+     "components, bytes, used, and of tensors rank, element, scales. Compiles the function if it was not.",
      NULL},
     {0}};
 static PyMemberDef members[] = {
@@ -572,33 +596,36 @@ static PyMethodDef methods[] = {
      "'ir', 'simd', 'why', 'asm', 'ptx'."},
     {0}};
 
-static PyType_Slot slots[] = {{Py_tp_dealloc, dealloc},
-                              {Py_tp_call, call_function},
-                              {Py_tp_methods, methods},
-                              {Py_tp_members, members},
-                              {Py_tp_getset, getters},
-                              {Py_tp_repr, repr},
-                              {Py_tp_doc, "A kernel function of a library. f(a, b, 3, threads=n, "
-                                          "group_size=256) binds its arguments to buffers 0, 1, 2 … (None "
-                                          "leaves one out), or by the names of parameters (f(out=c, n=3)), "
-                                          "and runs it; buffers that are not const are written "
-                                          "in place, and nothing is returned.\n\n"
-                                          "Arguments: row-contiguous arrays (those that are written must be "
-                                          "writable), numbers and lists of numbers, which "
-                                          "become the parameter's type (a TypeError or ValueError where that "
-                                          "loses anything but a float's precision), and "
-                                          "bytes for structures. An array's dtype is the parameter's; "
-                                          "integers may differ in sign, char * takes any as bytes, complex64 "
-                                          "is taken for float2, and "
-                                          "uint8 (a.view('uint8')) for the bytes of any type.\n\n"
-                                          "threads: how many run, in up to 3 dimensions; by default one for "
-                                          "each element of the first array. groups: instead, "
-                                          "how many threadgroups. group_size: threads of a threadgroup; by "
-                                          "default up to 256. threadgroup_memory: bytes, by "
-                                          "index or name ({0: 1024}); indices that the function does not "
-                                          "have are ignored. device, stream, timeout, profile: as "
-                                          "of Kernel. arg_casts: taken and not needed."},
-                              {0}};
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_call, call_function},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {Py_tp_getset, getters},
+    {Py_tp_repr, repr},
+    {Py_tp_doc,
+     "A kernel function of a library. f(a, b, 3, threads=n, "
+     "group_size=256) binds its arguments to buffers 0, 1, 2 … (None "
+     "leaves one out), or by the names of parameters (f(out=c, n=3)), "
+     "and runs it; buffers that are not const are written "
+     "in place, and nothing is returned.\n\n"
+     "Arguments: row-contiguous arrays (those that are written must be "
+     "writable), numbers and lists of numbers, which "
+     "become the parameter's type (a TypeError or ValueError where that "
+     "loses anything but a float's precision), and "
+     "bytes for structures. An array's dtype is the parameter's; "
+     "integers may differ in sign, char * takes any as bytes, complex64 "
+     "is taken for float2, and "
+     "uint8 (a.view('uint8')) for the bytes of any type. A parameter of type tensor takes a smelt.Tensor, or "
+     "an array whose last dimension is dense.\n\n"
+     "threads: how many run, in up to 3 dimensions; by default one for "
+     "each element of the first array. groups: instead, "
+     "how many threadgroups. group_size: threads of a threadgroup; by "
+     "default up to 256. threadgroup_memory: bytes, by "
+     "index or name ({0: 1024}); indices that the function does not "
+     "have are ignored. device, stream, timeout, profile: as "
+     "of Kernel. arg_casts: taken and not needed."},
+    {0}};
 static PyType_Spec spec = {.name = "smelt._smelt.Function",
                            .basicsize = sizeof(struct function),
                            .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,

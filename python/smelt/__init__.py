@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 from smelt._smelt import (
     BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, Function, InterruptedError,
-    NoCompilerError, NoDeviceError, TimeoutError, UnsupportedError, __version__, array, asarray, bfloat16, bool_,
+    NoCompilerError, NoDeviceError, Tensor, TimeoutError, UnsupportedError, __version__, array, asarray, bfloat16, bool_,
     complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
     uint8,
 )
-from smelt import fast, metal, random
+from smelt import fast, metal, random, safetensors
 from smelt.execution import default_device, eval, set_default_device, synchronize
 from smelt.operations import (
     abs, add, addmm, all, allclose, any, arange, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax,
@@ -47,10 +47,10 @@ __all__ = [
     "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum", "mean", "metal",
     "metal_kernel", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "NoCompilerError",
     "NoDeviceError", "not_equal", "number", "ones", "ones_like", "outer", "pad", "power", "prod", "put_along_axis",
-    "radians", "random", "real", "reciprocal", "remainder", "repeat", "reshape", "right_shift", "round", "rsqrt",
+    "radians", "random", "real", "reciprocal", "remainder", "repeat", "reshape", "right_shift", "round", "rsqrt", "safetensors",
     "set_default_device", "sigmoid", "sign", "signedinteger", "sin", "sinh", "softmax", "split", "sqrt", "square",
     "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "synchronize", "take",
-    "take_along_axis", "tan", "tanh", "tensordot", "tile", "TimeoutError", "transpose", "tri", "tril", "triu",
+    "take_along_axis", "tan", "tanh", "Tensor", "tensordot", "tile", "TimeoutError", "transpose", "tri", "tril", "triu",
     "uint16", "uint32", "uint64", "uint8", "unflatten", "unsignedinteger", "UnsupportedError", "value_and_grad",
     "var", "vjp", "vmap", "where", "zeros", "zeros_like", "__version__",
 ]

@@ -4,7 +4,7 @@
 
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, Self, TypeAlias, TypedDict, final
+from typing import Any, Literal, Protocol, Self, TypeAlias, TypedDict, final
 
 from typing_extensions import Buffer
 
@@ -204,6 +204,77 @@ class array:
     def __buffer__(self, flags: int, /) -> memoryview: ...
     @staticmethod
     def _from_bytes(*args: Any) -> array: ...
+
+# ---- Tensors.
+
+_Plane: TypeAlias = Literal["data", "scales", "biases"]
+# Within Tensor, `array` is a method.
+_array: TypeAlias = array
+_PlaneDesc: TypeAlias = tuple[_DtypeLike, Sequence[int]]
+
+class _QuantiseError(TypedDict):
+    count: int
+    not_finite: int
+    flushed: int
+    saturated: int
+    largest: float
+    at: int
+    mean: float
+    root_mean_square: float
+    signal_to_noise: float
+
+@final
+class Tensor:
+    def __new__(
+        cls,
+        dimensions: Sequence[int],
+        dtype: _DtypeLike,
+        *,
+        strides: Sequence[int] | None = None,
+        usage: str | Sequence[str] | None = None,
+        scales: _PlaneDesc | None = None,
+        biases: _PlaneDesc | None = None,
+        device: str | None = None,
+    ) -> Tensor: ...
+    @staticmethod
+    def from_array(array: _ArrayLike, dtype: _DtypeLike | None = None) -> Tensor: ...
+    @staticmethod
+    def quantise(
+        array: _ArrayLike, dtype: str, group: int = 0, scales: _DtypeLike | None = None
+    ) -> tuple[Tensor, _QuantiseError]: ...
+    @property
+    def dimensions(self) -> tuple[int, ...]: ...
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def ndim(self) -> int: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def scales(self) -> tuple[str, tuple[int, ...]] | None: ...
+    @property
+    def biases(self) -> tuple[str, tuple[int, ...]] | None: ...
+    @property
+    def usage(self) -> tuple[str, ...]: ...
+    def dequantise(self, dtype: _DtypeLike | None = None) -> _array: ...
+    def array(self, plane: _Plane = "data", /) -> _array: ...
+    def read(
+        self, plane: _Plane = "data", origin: Sequence[int] | None = None, size: Sequence[int] | None = None
+    ) -> _array: ...
+    def write(
+        self,
+        values: _ArrayLike,
+        plane: _Plane = "data",
+        origin: Sequence[int] | None = None,
+        size: Sequence[int] | None = None,
+    ) -> None: ...
+
+def _safetensors_load(path: str, /) -> tuple[list[tuple[str, str, tuple[int, ...], array]], dict[str, str]]: ...
+def _safetensors_save(
+    path: str, entries: list[tuple[str, _DtypeLike | None, _ArrayLike]], metadata: list[tuple[str, str]], /
+) -> None: ...
 
 # ---- Operations and tapes (smelt.operations and smelt.transforms are made of these).
 

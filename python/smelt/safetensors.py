@@ -1,0 +1,44 @@
+"""Files of arrays in the format of safetensors, as which weights are published. No other package is needed."""
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from smelt import _smelt
+from smelt._smelt import array
+
+__all__ = ["File", "load", "save"]
+
+
+class File(NamedTuple):
+    """What a file has. Arrays of the formats fp8_e4m3, fp8_e5m2, ue8m0 and fp4_e2m1 are their bytes (uint8), which
+    `smelt.Tensor.from_array(file.arrays[name], file.elements[name])` takes without a copy."""
+
+    arrays: dict[str, array]
+    """By name, in the order of the data. Pages of the file are read when they are used."""
+    elements: dict[str, str]
+    """The names of the element types: "float16", "fp8_e4m3"."""
+    shapes: dict[str, tuple[int, ...]]
+    """The shapes in elements."""
+    metadata: dict[str, str]
+
+
+def load(path: str | os.PathLike[str]) -> File:
+    """Opens a file. OSError where it cannot be read, ValueError with the reason where it is damaged."""
+    entries, metadata = _smelt._safetensors_load(os.fspath(path))
+    return File({name: values for name, _, _, values in entries}, {name: element for name, element, _, _ in entries},
+                {name: shape for name, _, shape, _ in entries}, metadata)
+
+
+def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], elements: Mapping[str, Any] | None = None,
+         metadata: Mapping[str, str] | None = None) -> None:
+    """Writes arrays of any library, or the data of tensors, whole or not at all. `elements`: names of the element types
+    of arrays that are bytes of other formats."""
+    entries: list[tuple[str, Any, Any]] = []
+    for name, values in arrays.items():
+        element = (elements or {}).get(name)
+        if isinstance(values, _smelt.Tensor):
+            element = values.dtype if element is None else element
+            values = values.array()
+        entries.append((name, element, values))
+    _smelt._safetensors_save(os.fspath(path), entries, list((metadata or {}).items()))

@@ -1,0 +1,182 @@
+"""smelt.Tensor: descriptors, slices, quantisation, arguments of kernels; safetensors files, also of the package."""
+import ml_dtypes
+import numpy as np
+import pytest
+
+import smelt
+
+SOURCE = """
+#include <metal_stdlib>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+using namespace metal;
+using namespace mpp::tensor_ops;
+using codes = tensor<device metal_fp8_e4m3_format, dextents<int, 2>, tensor_handle,
+                     tensor_blockwise<tensor_plane_scales, device metal_fp8_ue8m0_format, 32, 1>>;
+kernel void product(codes A [[buffer(0)]], codes B [[buffer(1)]], tensor<device float, dextents<int, 2>> C [[buffer(2)]],
+                    uint2 group [[threadgroup_position_in_grid]]) {
+  matmul2d<matmul2d_descriptor(32, 32, dynamic_extent, false, true), execution_simdgroups<4>> op;
+  auto rows = A.slice(0, group.y * 32);
+  auto columns = B.slice(0, group.x * 32);
+  auto out = C.slice(group.x * 32, group.y * 32);
+  op.run(rows, columns, out);
+}
+kernel void transposed(tensor<device const half, dextents<int, 2>> A [[buffer(0)]], tensor<device half, dextents<int, 2>> B [[buffer(1)]],
+                       uint2 at [[thread_position_in_grid]]) {
+  B[at.y, at.x] = A[at.x, at.y];
+}
+"""
+
+
+@pytest.fixture(name="library", scope="module")
+def fixture_library():
+    return smelt.library(SOURCE)
+
+
+@pytest.fixture(name="random")
+def fixture_random():
+    return np.random.default_rng()
+
+
+def test_arguments_take_tensors_and_arrays(library, random):
+    a = random.standard_normal((37, 96)).astype(np.float32)
+    b = random.standard_normal((45, 96)).astype(np.float32)
+    left, _ = smelt.Tensor.quantise(a, "fp8_e4m3")
+    right, _ = smelt.Tensor.quantise(b, "fp8_e4m3")
+    wide = np.full((37, 50), np.nan, np.float32)
+    library.product(left, right, C=wide[:, :45], groups=(2, 2), group_size=128)
+    x, y = (np.asarray(t.dequantise("float64")) for t in (left, right))
+    bound = 100 * 2.0**-24 * np.abs(x) @ np.abs(y).T
+    assert np.all(np.abs(wide[:, :45] - x @ y.T) <= bound)
+    assert np.all(np.isnan(wide[:, 45:]))
+    with pytest.raises(ValueError, match="is a tensor of fp8_e4m3; expected an array of its bytes"):
+        library.product(a, right, wide, groups=1, group_size=128)
+    with pytest.raises(ValueError, match="scales of ue8m0, which an array lacks"):
+        library.product(np.zeros((32, 32), np.uint8), right, wide, groups=1, group_size=128)
+
+
+def test_threads_are_a_tensors_elements(library, random):
+    a = smelt.Tensor((7, 5), "float16")
+    values = random.standard_normal((5, 7)).astype(np.float16)
+    a.write(values)
+    out = np.zeros((7, 5), np.float16)
+    library.transposed(a, out, threads=(7, 5))
+    assert np.array_equal(out, values.T)
+    assert library.transposed.parameters[0]["rank"] == 2
+    assert library.transposed.parameters[0]["element"] == "float16"
+
+
+def test_a_tensor_tells_what_it_is():
+    tensor = smelt.Tensor((64, 3), "uint4", scales=(smelt.float16, (32, 1)), usage=("compute", "render"))
+    assert tensor.dimensions == (64, 3) and tensor.strides == (1, 256) and tensor.ndim == 2
+    assert tensor.dtype == "uint4" and tensor.scales == ("float16", (32, 1)) and tensor.biases is None
+    assert tensor.usage == ("compute", "render") and tensor.device == "cpu"
+    assert repr(tensor) == "<smelt.Tensor (64, 3) of uint4, scales of float16 on cpu>"
+    assert tensor.array("scales").shape == (3, 2) and tensor.array().shape == (3, 32)
+
+
+@pytest.mark.parametrize("arguments, options, error, words", [
+    (((33, 2), "fp8_e4m3"), {}, ValueError, "dimension 0 of a tensor of fp8_e4m3 is 33; expected a multiple of 32"),
+    (((4, 2), "float16"), {"strides": (1, 3)}, ValueError, "stride 1 is 3 elements; expected at least 4"),
+    (((4, 2), "float16"), {"strides": (1,)}, TypeError, "strides is (1,); expected 2 whole numbers"),
+    ((4, "float16"), {}, TypeError, "dimensions is 4; expected 1 to 16 whole numbers"),
+    (((4,), "fp8"), {}, ValueError, "element type 'fp8' is unknown"),
+    (((4,), "float16"), {"usage": "draw"}, ValueError, "usage is 'draw'; expected 'compute', 'render'"),
+    (((64,), "fp8_e4m3"), {"scales": "ue8m0"}, TypeError, "scales is 'ue8m0'; expected a pair"),
+    (((64,), "fp8_e4m3"), {"scales": ("ue8m0", (48,))}, ValueError, "expected a multiple of its block of scales, 48"),
+])
+def test_wrong_descriptions_are_refused(arguments, options, error, words):
+    with pytest.raises(error) as raised:
+        smelt.Tensor(*arguments, **options)
+    assert words in str(raised.value)
+
+
+def test_slices(random):
+    tensor = smelt.Tensor((64, 5), "uint4", scales=("ue8m0", (32, 1)))
+    values = random.integers(0, 256, (2, 16), np.uint8)
+    tensor.write(values, origin=(32, 3))
+    assert np.array_equal(tensor.read(origin=(32, 3)), values)
+    assert np.array_equal(tensor.read(origin=(0, 4), size=(64, 1))[0, 16:], values[1])
+    tensor.write(np.array([[9]], np.uint8), "scales", origin=(1, 2), size=(1, 1))
+    assert tensor.read("scales").tolist() == [[0, 0], [0, 0], [0, 9], [0, 0], [0, 0]]
+    with pytest.raises(ValueError, match="the origin of dimension 0 is 1; for uint4, expected a multiple of 2"):
+        tensor.read(origin=(1, 0))
+    with pytest.raises(ValueError, match=r"the values have shape \(2, 16\); expected \(5, 32\)"):
+        tensor.write(values)
+    with pytest.raises(ValueError, match="dimension 1 begins at 4 and has 3 elements"):
+        tensor.read(origin=(0, 4), size=(64, 3))
+    with pytest.raises(ValueError, match="the tensor has no biases"):
+        tensor.read("biases")
+
+
+def test_a_tensor_shares_an_arrays_memory(random):
+    values = random.standard_normal((6, 9)).astype(np.float32)
+    tensor = smelt.Tensor.from_array(values[::2, 2:])
+    assert tensor.dimensions == (7, 3) and tensor.strides == (1, 18)
+    values[2, 3] = 5
+    assert np.asarray(tensor.array())[1, 1] == 5
+    with pytest.raises(ValueError, match="stride 0 is 2; expected 1"):
+        smelt.Tensor.from_array(values[:, ::2])
+
+
+FLOATS = {"fp8_e4m3": (ml_dtypes.float8_e4m3fn, 8), "fp8_e5m2": (ml_dtypes.float8_e5m2, 15)}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_microscaling_rounds_as_ml_dtypes(name, random):
+    dtype, exponent = FLOATS[name]
+    values = (random.standard_normal((9, 128)) * 10.0 ** random.integers(-5, 5, (9, 1))).astype(np.float32)
+    tensor, error = smelt.Tensor.quantise(values, name)
+    groups = values.reshape(9, 4, 32).astype(np.float64)
+    scales = 2.0 ** (np.floor(np.log2(np.abs(groups).max(-1))) - exponent)
+    assert np.array_equal(2.0 ** (np.asarray(tensor.read("scales")).astype(np.float64) - 127), scales)
+    scaled = np.clip(groups / scales[..., None], -float(ml_dtypes.finfo(dtype).max), float(ml_dtypes.finfo(dtype).max))
+    wanted = scaled.astype(np.float32).astype(dtype).astype(np.float64) * scales[..., None]
+    found = np.asarray(tensor.dequantise("float64")).reshape(wanted.shape)
+    assert np.array_equal(found, wanted)
+    misses = np.abs(wanted - groups)
+    assert error["largest"] == misses.max() and error["count"] == values.size
+    assert np.isclose(error["signal_to_noise"], 10 * np.log10((groups**2).sum() / (misses**2).sum()))
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("group", [32, 64, 128])
+def test_groups_of_integers_are_mlxs(bits, group, random):
+    mx = pytest.importorskip("mlx.core")
+    values = random.standard_normal((5, 256)).astype(np.float32)
+    tensor, _ = smelt.Tensor.quantise(values, f"uint{bits}", group)
+    packed, scales, biases = mx.quantize(mx.array(values), group_size=group, bits=bits)
+    assert np.allclose(tensor.read("scales"), np.array(scales), rtol=1e-6, atol=0)
+    assert np.allclose(tensor.read("biases"), np.array(biases), rtol=1e-6, atol=0)
+    codes = np.asarray(tensor.read()).view(np.uint8)
+    assert np.mean(codes != np.array(packed).view(np.uint8).reshape(codes.shape)) < 0.01  # ties
+
+
+def test_files_are_read_and_written(tmp_path, random):
+    values = {"w": random.standard_normal((4, 6)).astype(np.float32), "half": np.arange(5, dtype=np.float16),
+              "scalar": np.array(3, np.int64)}
+    tensor, _ = smelt.Tensor.quantise(random.standard_normal((3, 64)).astype(np.float32), "fp8_e4m3")
+    path = tmp_path / "a.safetensors"
+    smelt.safetensors.save(path, {**values, "codes": tensor}, metadata={"format": "é"})
+    file = smelt.safetensors.load(path)
+    assert file.metadata == {"format": "é"}
+    assert file.elements == {"scalar": "int64", "w": "float32", "half": "float16", "codes": "fp8_e4m3"}
+    for name, wanted in values.items():
+        assert np.array_equal(file.arrays[name], wanted) and file.shapes[name] == wanted.shape
+    assert np.array_equal(file.arrays["codes"], tensor.read())
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="is truncated"):
+        smelt.safetensors.load(path)
+    with pytest.raises(OSError, match="No such file"):
+        smelt.safetensors.load(tmp_path / "b.safetensors")
+
+
+def test_files_are_those_of_the_package(tmp_path, random):
+    package = pytest.importorskip("safetensors.numpy")
+    values = {"b": random.standard_normal((3, 5)).astype(np.float32), "a": random.integers(0, 9, (7,), np.uint8)}
+    package.save_file(values, tmp_path / "a.safetensors", metadata={"k": "v"})
+    file = smelt.safetensors.load(tmp_path / "a.safetensors")
+    assert file.metadata == {"k": "v"}
+    assert all(np.array_equal(file.arrays[name], values[name]) for name in values)
+    smelt.safetensors.save(tmp_path / "b.safetensors", values, metadata={"k": "v"})
+    again = package.load_file(tmp_path / "b.safetensors")
+    assert all(np.array_equal(again[name], values[name]) for name in values)
