@@ -72,6 +72,14 @@ static bool lanes_are_sound(uint32_t lanes) {
     return lanes && (lanes % 32 == 0 || 32 % lanes == 0);
 }
 
+static bool tensors_are_sound(const struct tensor_binding *tensors, int32_t count) {
+    bool sound = true;
+    for (int32_t i = 0; i < count; i++)
+        sound &= tensors[i].rank >= 1 && tensors[i].rank <= SMELT_MAX_DIMENSIONS && tensors[i].index >= 0 &&
+                 tensors[i].index < IMAGE_MAX_BINDINGS;
+    return sound;
+}
+
 static void *copy_of(const char *bytes, size_t size) {
     void *copy = malloc(size ? size : 1);
     if (copy && size) memcpy(copy, bytes, size);
@@ -131,6 +139,10 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
     if (!out.bindings || !out.tensors || !out.sites || !out.object || (header.refusal_size && !out.refusal)) {
         image_free(&out);
         return fail_out_of_memory(size);
+    }
+    if (!tensors_are_sound(out.tensors, out.tensor_count)) {
+        image_free(&out);
+        return fail(SMELT_ERROR_FORMAT, "a compiled entry has an impossible tensor");
     }
     *image = out;
     return SMELT_OK;

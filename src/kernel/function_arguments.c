@@ -51,11 +51,11 @@ static smelt_status bind_tensor(const struct subject *what, const struct binding
         TRY(tensor_of_tensor(what, tensor, buffer->tensor, layout));
     else
         TRY(tensor_of_array(what, tensor, buffer->array, layout));
-    arguments_bytes(arguments, tensor->index + TENSOR_LAYOUT, layout->words,
+    arguments_bytes(arguments, binding->index + TENSOR_LAYOUT, layout->words,
                     tensor_layout_bytes(tensor->rank));
-    arguments_array(arguments, tensor->index, array_of(buffer), binding->writable);
+    arguments_array(arguments, binding->index, array_of(buffer), binding->writable);
     if (tensor->scales)
-        arguments_array(arguments, tensor->index + TENSOR_SCALES,
+        arguments_array(arguments, binding->index + TENSOR_SCALES,
                         buffer->tensor->planes[SMELT_PLANE_SCALES].array, false);
     return SMELT_OK;
 }

@@ -8,12 +8,16 @@
 
 static struct binding bindings[] = {{BINDING_BUFFER, 3, 4, 4, 1, 0, 0},
                                     {BINDING_ATTRIBUTE, 0, 12, 4, 0, 0, 0}};
+static struct tensor_binding tensors[] = {
+    {.parameter = 0, .index = 3, .rank = 2, .element = 10, .extents = {-1, 7}}};
 static struct site sites[] = {{.depth = 1, .position = {2, 7}}};
 static char object[] = "not machine code, but bytes";
 static char refusal[] = "a sentence";
 
 static const struct image example = {.bindings = bindings,
                                      .binding_count = 2,
+                                     .tensors = tensors,
+                                     .tensor_count = 1,
                                      .sites = sites,
                                      .site_count = 1,
                                      .threadgroup_bytes = 1000,
@@ -32,6 +36,8 @@ static const struct image example = {.bindings = bindings,
 static void assert_same(const struct image *a, const struct image *b) {
     assert_int_equal(a->binding_count, b->binding_count);
     assert_memory_equal(a->bindings, b->bindings, sizeof bindings);
+    assert_int_equal(a->tensor_count, b->tensor_count);
+    assert_memory_equal(a->tensors, b->tensors, sizeof tensors);
     assert_int_equal(a->site_count, b->site_count);
     assert_memory_equal(a->sites, b->sites, sizeof sites);
     assert_int_equal(a->threadgroup_bytes, b->threadgroup_bytes);
@@ -107,7 +113,7 @@ static void no_cut_is_read(void **state) {
 static void no_flipped_bit_behind_the_header_is_read(void **state) {
     (void)state;
     char *bytes;
-    size_t size, behind = sizeof bindings + sizeof sites + sizeof object + strlen(refusal);
+    size_t size, behind = sizeof bindings + sizeof tensors + sizeof sites + sizeof object + strlen(refusal);
     assert_int_equal(image_write(&example, &bytes, &size), SMELT_OK);
     for (size_t at = size - behind; at < size; at++) {
         bytes[at] ^= (char)(1 << at % 8);
@@ -131,6 +137,22 @@ static void gangs_of_impossible_size_are_refused(void **state) {
     }
 }
 
+static void impossible_tensors_are_refused(void **state) {
+    (void)state;
+    static const struct tensor_binding wrong[] = {
+        {.rank = 0}, {.rank = 17}, {.rank = 1, .index = -1}, {.rank = 1, .index = 400}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct image image = example;
+        struct tensor_binding tensor = wrong[i];
+        char *bytes;
+        size_t size;
+        image.tensors = &tensor;
+        assert_int_equal(image_write(&image, &bytes, &size), SMELT_OK);
+        refuse(bytes, size);
+        free(bytes);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_comes_back),
@@ -138,6 +160,7 @@ int main(void) {
         cmocka_unit_test(no_cut_is_read),
         cmocka_unit_test(no_flipped_bit_behind_the_header_is_read),
         cmocka_unit_test(gangs_of_impossible_size_are_refused),
+        cmocka_unit_test(impossible_tensors_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
