@@ -80,7 +80,7 @@ def measure(trial, file, name):
     best = sum(times.values())
     assembly, _ = (None, None) if trial.options.no_assembly else trial.show(file, name, constants, "--stage", "asm")
     return {"name": name, "file": file.name, "best": best, "first": float(quick[1]) / 1000 if quick else best,
-            "optimised": sizes.get("optimise", "-"), "vector": sizes.get("vectorise", "scalar code"),
+            "optimised": sizes.get("optimise", "-"), "vector": "scalar code" if "lower" in sizes else sizes.get("vectorise", "-"),
             "assembly": str(assembly.count("\n")) if assembly else "-"}, None
 
 
