@@ -90,7 +90,7 @@ def test_the_cost_of_compiling_is_measured(scratch):
         expect_row(row)
     found = [(row["job"], row["variant"]) for row in rows]
     expect_equal(found, [("cold compile", "exp kernel, warm prelude"), ("disk hit", "exp kernel"),
-                         ("look-up and launch", "exp kernel, 64 threads"), ("one entry of 200", "reading the file"),
+                         ("look-up and launch", "exp kernel, 64 threads"), ("cold command", "smelt run, exp kernel, warm prelude"), ("one entry of 200", "reading the file"),
                          ("one entry of 200", "compiling the entry"), ("one entry of 200", "clang, processor time"),
                          ("one entry of 200", "all but code generation"), ("a new library", "one load"),
                          ("a new library", "50 loads, 200 threads"), ("a new library", "200 loads, 200 threads"),
