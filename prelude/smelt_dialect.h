@@ -59,6 +59,12 @@ void __smelt_max_threads(uint count);
 void __smelt_required_threads(uint x, uint y = 1, uint z = 1); // src/compiler/passes/bindings.c reads it
 // The words of a log line, from metal_logging to src/device/log.c.
 void __smelt_log(ulong level, ...);
+// The words of a product of tiles (src/abi/tile.h). Each thread that calls it computes one.
+void __smelt_tile_product(ulong form, ...);
+// Memory for tiles in slots: __SMELT_TILE_BYTES for each simdgroup of the threadgroup.
+__smelt_pure __smelt_device uchar *__smelt_tile_memory(void);
+#define __SMELT_TILE_MOST 16384
+#define __SMELT_TILE_BYTES (3 * 4 * __SMELT_TILE_MOST + 2112)
 __smelt_pure bool __smelt_constant_defined(const void *constant);
 // A macro: src/compiler/passes/constants.c wants to see the constant itself.
 #define is_function_constant_defined(constant) __smelt_constant_defined((const void *)&(constant))

@@ -138,9 +138,17 @@ public:
                     "matmul2d::run: the cooperative destination was made for other input types or by another operation");
     else
       static_assert(!Result::__packed && !Result::__scaled, "matmul2d::run: the destination cannot be of a packed format");
+    static_assert((!__tensor_ops_detail::is_cooperative<Left> && !__tensor_ops_detail::is_cooperative<Right>) || __alone ||
+                      (__simdgroups == 1 && __known_k),
+                  "matmul2d::run: cooperative inputs require the scope execution_simdgroup and a static k");
     if constexpr (__alone)
       __run_alone(left, right, destination);
-    else
+    else if constexpr (__is_tile<Left, Right, Result>) {
+      if (__smelt_gpu_target() == 0)
+        __run_tile(left, right, destination);
+      else
+        __run_together(left, right, destination);
+    } else
       __run_together(left, right, destination);
   }
 
@@ -230,6 +238,70 @@ private:
       }
   }
 
+  // ---- On CPUs: one thread has the engine compute the tile, or its simdgroup's part of a cooperative destination.
+
+  template <class T> static constexpr bool __is_tile_operand() {
+    if constexpr (__tensor_ops_detail::is_memory<T>)
+      return __tensor_ops_detail::is_shared<typename T::data_handle_type>;
+    else
+      return __tensor_ops_detail::fits_tile_slots<typename T::layout>;
+  }
+  // Parts of a destination begin at multiples of 8 lines, which need not begin a block of scales.
+  template <class T, int Line> static constexpr bool __is_divisible() {
+    if constexpr (__tensor_ops_detail::is_memory<T>) {
+      if constexpr (T::__scaled) return T::__plane::block_size(Line) == 1;
+    }
+    return true;
+  }
+  static constexpr int __left_line = Descriptor.transpose_left ? 0 : 1, __right_line = Descriptor.transpose_right ? 1 : 0;
+  template <class L, class R, class D>
+  static constexpr bool __is_tile = __is_tile_operand<L>() && __is_tile_operand<R>() && __is_tile_operand<D>() &&
+                                    (__simdgroups == 1 || __tensor_ops_detail::is_memory<D> ||
+                                     (__is_divisible<L, __left_line>() && __is_divisible<R, __right_line>()));
+
+  template <class L, class R, class D> METAL_FUNC static void __run_tile(const L &left, const R &right, D &destination) {
+    using namespace __tensor_ops_detail;
+    using Sum = sum_t<__element<L>, __element<R>>;
+    constexpr bool in_slots = is_cooperative<D>;
+    tile_result result = {};
+    long row = 0, column = 0;
+    if constexpr (in_slots) {
+      auto slots = tile_slots<2, Sum>();
+      if constexpr (__adds) put_slots(destination, slots);
+      row = __result_tile::first_row(0), column = __result_tile::first_column(0);
+      result.data = (ulong)slots;
+      result.held = held_word<__result_tile>();
+      result.rows = __result_tile::own_down * __result_tile::tall;
+      result.columns = result.row_stride = __result_tile::own_across * 16;
+      result.column_stride = 1;
+      if (__result_tile::groups_down > 1) {
+        result.dealt_rows = __result_tile::tall;
+        result.dealt_step = __result_tile::tall * __result_tile::groups_down;
+      }
+    } else {
+      result.data = (ulong)destination.__data;
+      result.row_stride = (ulong)destination.__strides[1];
+      result.column_stride = (ulong)destination.__strides[0];
+      result.rows = (ulong)metal::min((long)__m, (long)destination.get_extent(1));
+      result.columns = (ulong)metal::min((long)__n, (long)destination.get_extent(0));
+    }
+    tile_operand l, r;
+    if constexpr (is_cooperative<L>)
+      l = operand_in_slots(left, tile_slots<0, Sum>(), !Descriptor.transpose_left, __m);
+    else
+      l = operand_of(left, __left_line, row, __m);
+    if constexpr (is_cooperative<R>)
+      r = operand_in_slots(right, tile_slots<1, Sum>(), Descriptor.transpose_right, __n);
+    else
+      r = operand_of(right, __right_line, column, __n);
+    constexpr ulong form = tile_form<__element<L>, __element<R>, metal::conditional_t<in_slots, Sum, __element<D>>>(__adds);
+    __smelt_simdgroup_barrier(0);
+    if (__smelt_lane() == 0 && (in_slots || (int)__smelt_simdgroup() % __simdgroups == 0))
+      multiply_tile(form, (ulong)__terms(left, right), l, r, result);
+    __smelt_simdgroup_barrier(0);
+    if constexpr (in_slots) take_slots(destination, tile_slots<2, Sum>());
+  }
+
   // ---- Simdgroups.
 
   // Whether the slot's element exists in memory.
@@ -317,8 +389,6 @@ private:
   template <class L, class R, class D> METAL_FUNC static void __run_together(const L &left, const R &right, D &destination) {
     using Sum = __tensor_ops_detail::sum_t<__element<L>, __element<R>>;
     constexpr bool in_registers = __tensor_ops_detail::is_cooperative<L> || __tensor_ops_detail::is_cooperative<R>;
-    static_assert(!in_registers || (__simdgroups == 1 && __known_k),
-                  "matmul2d::run: cooperative inputs require the scope execution_simdgroup and a static k");
     Sum sums[__result_tile::capacity];
     _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
       sums[slot] = __before<Sum>(destination, slot);

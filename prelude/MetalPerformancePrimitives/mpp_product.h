@@ -3,6 +3,7 @@
 
 #include "MetalPerformancePrimitives/mpp_layout.h"
 #include "MetalPerformancePrimitives/mpp_types.h"
+#include "MetalPerformancePrimitives/mpp_tile.h"
 
 namespace mpp {
 namespace tensor_ops {

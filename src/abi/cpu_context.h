@@ -58,6 +58,10 @@ uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, 
 void smelt_runtime_stop(struct thread_context *context);
 /* `count` words of a log call: see log_words.h. */
 void smelt_runtime_log(struct thread_context *context, uint32_t count, const uint64_t *words);
+/* A product of tiles by `words`, at most TILE_WORDS: see tile.h. */
+void smelt_runtime_tile(struct thread_context *context, uint32_t count, const uint64_t *words);
+/* Memory for tiles in slots, TILE_SIMDGROUP_BYTES for each simdgroup of a threadgroup. */
+void *smelt_runtime_tile_memory(struct thread_context *context);
 
 /* A compiled entry: runs one thread. */
 typedef void kernel_function(struct thread_context *context);
@@ -90,6 +94,10 @@ uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, 
  * `varies` is set: then a lane's word is by_lane[v * gang's lanes + lane], v counting such words. */
 void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
                             const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane);
+/* Products of tiles, one for each of some lanes, whose words are passed in the same way. */
+void smelt_runtime_gang_tile(struct gang_context *context, const uint32_t *lanes, uint32_t count,
+                             const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane);
+void *smelt_runtime_gang_tile_memory(struct gang_context *context);
 /* The stop flag was set: leaves the gang for good. */
 void smelt_runtime_gang_stop(struct gang_context *context);
 

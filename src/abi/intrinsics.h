@@ -23,6 +23,7 @@ enum intrinsic_kind {
     OF_RETURN,    /* ends the thread */
     OF_LAUNCH,    /* a property of the kernel that the launch needs; no code */
     OF_LOG,       /* a log line */
+    OF_TILE,      /* a product of tiles (tile.h) */
     OF_CONSTANT,  /* queries a function constant */
     OF_SIMDGROUP, /* takes values from other lanes */
     OF_GPU,       /* an instruction of NVIDIA's GPUs; never reached on CPUs */
@@ -53,6 +54,8 @@ enum intrinsic_kind {
     X(REQUIRED_THREADS, required_threads, APART, ALONE, OF_LAUNCH)                  \
     X(UNSUPPORTED, unsupported_, APART, ALONE, OF_LAUNCH)                           \
     X(LOG, log, ORDERED, ALONE, OF_LOG)                                             \
+    X(TILE_PRODUCT, tile_product, ORDERED, ALONE, OF_TILE)                          \
+    X(TILE_MEMORY, tile_memory, PURE, ALONE, OF_TILE)                               \
     X(CONSTANT_DEFINED, constant_defined, PURE, ALONE, OF_CONSTANT)                 \
     X(SIMD_SHUFFLE_I32, simd_shuffle_i32, APART, TOGETHER, OF_SIMDGROUP)            \
     X(SIMD_SHUFFLE_I64, simd_shuffle_i64, APART, TOGETHER, OF_SIMDGROUP)            \

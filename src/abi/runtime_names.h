@@ -9,10 +9,14 @@
     X(smelt_runtime_simdgroup)    \
     X(smelt_runtime_stop)         \
     X(smelt_runtime_log)          \
+    X(smelt_runtime_tile)         \
+    X(smelt_runtime_tile_memory)  \
     X(smelt_runtime_gang_barrier) \
     X(smelt_runtime_gang_arrive)  \
     X(smelt_runtime_gang_stop)    \
-    X(smelt_runtime_gang_log)
+    X(smelt_runtime_gang_log)     \
+    X(smelt_runtime_gang_tile)    \
+    X(smelt_runtime_gang_tile_memory)
 
 /* Accesses lane by lane (lane_access.h). */
 #define RUNTIME_OF_LANES(X)        \

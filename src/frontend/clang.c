@@ -229,10 +229,17 @@ static const char *const dialect_flags[] = {
     "-dwarf-version=4", "-fdebug-compilation-dir=/", "-w", "-fno-caret-diagnostics", "-ferror-limit", "20",
     "-ftemplate-backtrace-limit=0", NULL};
 
-static const char *const relaxed_flags[] = {"-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
-static const char *const fast_flags[] = {
-    "-ffast-math",   "-menable-no-infs",  "-menable-no-nans",  "-fapprox-func",
-    "-mreassociate", "-freciprocal-math", "-fno-signed-zeros", NULL};
+static const char *const relaxed_flags[] = {"-mreassociate", "-freciprocal-math", "-fno-signed-zeros",
+                                            "-D__SMELT_RELAXED_MATH__", NULL};
+static const char *const fast_flags[] = {"-ffast-math",
+                                         "-menable-no-infs",
+                                         "-menable-no-nans",
+                                         "-fapprox-func",
+                                         "-mreassociate",
+                                         "-freciprocal-math",
+                                         "-fno-signed-zeros",
+                                         "-D__SMELT_RELAXED_MATH__",
+                                         NULL};
 
 static const char *const *math_flags(smelt_math_mode math) {
     static const char *const none[] = {NULL};

@@ -26,7 +26,7 @@ PREFIXES = {
                     " thread trace",
         "src/device": "code_list device executable gpu launch preparation",
         "src/device/cpu": "arch barrier cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
-                          " simdgroup worker",
+                          " simdgroup tile worker",
         "src/device/cuda": "cuda flight",
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"
                         " progress target translation",

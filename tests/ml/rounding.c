@@ -8,6 +8,8 @@
 #define SCAN "the order of a float scan"
 /* Tensor cores multiply half and bfloat matrices; they truncate far below the largest term. */
 #define CORES "the sums of tensor cores"
+/* A CPU sums the products of a tile term by term, a GPU in the order of its matrices. */
+#define TILES "the order of a tile's sums"
 /* A GPU has its own fast forms of functions. */
 #define FAST "fast functions"
 
@@ -25,14 +27,13 @@ static const struct {
     {"conv.metal", "implicit_gemm_conv_2d_bfloat16", CORES},
     {"gemm.metal", "gemm_*_float16", CORES},
     {"gemm.metal", "gemm_*_bfloat16", CORES},
-    {"tensor.metal", "nn", CORES},
-    {"tensor.metal", "tt", CORES},
+    {"tensor.metal", "[nt][nt]*", TILES},
+    {"tensor.metal", "odd", TILES},
+    {"tensor.metal", "types *", TILES},
+    {"tensor.metal", "scaled", TILES},
     {"tensor.metal", "row", CORES},
     {"tensor.metal", "wide", CORES},
-    {"tensor.metal", "types *half half*", CORES},
-    {"tensor.metal", "types *bfloat bfloat*", CORES},
-    {"tensor.metal", "types half bfloat*", CORES},
-    {"tensor.metal", "registers [nt][nt]", CORES},
+    {"tensor.metal", "registers *", TILES},
     {"tensor.metal", "rows half", CORES},
     {"tensor.metal", "convolve 3 3", CORES},
 };

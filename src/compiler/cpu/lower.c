@@ -139,19 +139,19 @@ static void lower_return(struct lowering *l, LLVMValueRef call) {
     LLVMInstructionEraseFromParent(call);
 }
 
-/* The words of a log call, in memory. */
-static void lower_log(struct lowering *l, LLVMValueRef call) {
+/* A call of the runtime with words in memory. */
+static void lower_words(struct lowering *l, LLVMValueRef call, const char *function) {
     LLVMBuilderRef b = l->unit->builder;
     LLVMTypeRef word = type_i64(l->unit);
     unsigned count = LLVMGetNumArgOperands(call);
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(l->unit->entry);
     LLVMPositionBuilder(b, entry, LLVMGetFirstInstruction(entry));
-    LLVMValueRef words = LLVMBuildAlloca(b, LLVMArrayType2(word, count), "log");
+    LLVMValueRef words = LLVMBuildAlloca(b, LLVMArrayType2(word, count), "words");
     LLVMPositionBuilderBefore(b, call);
     for (unsigned i = 0; i < count; i++)
         LLVMBuildStore(b, LLVMGetOperand(call, i), field_address(l, words, 8 * (size_t)i));
     LLVMValueRef arguments[3] = {l->context, constant_i32(l->unit, count), words};
-    call_runtime(l, "smelt_runtime_log", type_void(l), arguments, 3);
+    call_runtime(l, function, type_void(l), arguments, 3);
     LLVMInstructionEraseFromParent(call);
 }
 
@@ -363,7 +363,11 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
     } else if (intrinsic == INTRINSIC_NEVER) {
         replace(call, LLVMConstNull(LLVMTypeOf(call)));
     } else if (intrinsic == INTRINSIC_LOG) {
-        lower_log(l, call);
+        lower_words(l, call, "smelt_runtime_log");
+    } else if (intrinsic == INTRINSIC_TILE_MEMORY) {
+        replace(call, call_runtime(l, "smelt_runtime_tile_memory", LLVMTypeOf(call), &l->context, 1));
+    } else if (intrinsic == INTRINSIC_TILE_PRODUCT) {
+        lower_words(l, call, "smelt_runtime_tile");
     } else if (intrinsic == INTRINSIC_MAX_THREADS) {
         LLVMInstructionEraseFromParent(call); /* after pass_thread_limits has read it */
     } else if (intrinsic != INTRINSIC_NONE) {

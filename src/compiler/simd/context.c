@@ -272,6 +272,11 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
         scalar_set(s, call, LLVMConstNull(simd_i1(s)));
     } else if (intrinsic == INTRINSIC_LOG) {
         emit_log(s, call);
+    } else if (intrinsic == INTRINSIC_TILE_MEMORY) {
+        scalar_set(s, call,
+                   simd_call_runtime(s, "smelt_runtime_gang_tile_memory", LLVMTypeOf(call), &s->context, 1));
+    } else if (intrinsic == INTRINSIC_TILE_PRODUCT) {
+        emit_tile(s, call);
     } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
         /* Otherwise the edge that leads here has marked it. */
         if (!s->blocks[s->current].returns || s->current == 0)

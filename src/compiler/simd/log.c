@@ -1,5 +1,5 @@
-/* Log calls: the words of all lanes go to memory, shared ones once, and one call of the runtime
- * (device/cpu/log.c) delivers the lines of the active lanes in order. */
+/* Calls with words, lines of the log and products of tiles: the words of all lanes go to memory, shared ones
+ * once, and one call of the runtime (device/cpu/log.c, tile_calls.c) serves the active lanes in order. */
 #include "abi/log_words.h"
 #include "compiler/simd/simd.h"
 
@@ -17,14 +17,13 @@ static void store_word(struct simd *s, LLVMValueRef value, LLVMValueRef slot, ui
     LLVMSetAlignment(LLVMBuildStore(s->unit->builder, value, word_address(s, slot, place)), 8);
 }
 
-void emit_log(struct simd *s, LLVMValueRef call) {
+static void emit_words(struct simd *s, LLVMValueRef call, const char *function) {
     unsigned count = LLVMGetNumArgOperands(call), varying = 0;
     uint64_t varies[LOG_MOST_WORDS / 64 + 1] = {0};
     if (count > LOG_MOST_WORDS) {
-        simd_refuse(s, call, "a log call has %u words", count);
+        simd_refuse(s, call, "a call has %u words", count);
         return;
     }
-    simd_remark(s, call, "log: one line at a time");
     for (unsigned i = 0; i < count; i++) {
         if (shape_of(s, LLVMGetOperand(call, i)) == SHAPE_UNIFORM) continue;
         varies[i / 64] |= UINT64_C(1) << i % 64;
@@ -46,5 +45,14 @@ void emit_log(struct simd *s, LLVMValueRef call) {
     }
     LLVMValueRef lanes = lanes_in_memory(s, s->blocks[s->current].mask);
     LLVMValueRef arguments[6] = {s->context, lanes, simd_i32(s, (int64_t)count), bits, shared, by_lane};
-    simd_call_runtime(s, "smelt_runtime_gang_log", LLVMVoidTypeInContext(s->unit->context), arguments, 6);
+    simd_call_runtime(s, function, LLVMVoidTypeInContext(s->unit->context), arguments, 6);
+}
+
+void emit_log(struct simd *s, LLVMValueRef call) {
+    simd_remark(s, call, "log: one line at a time");
+    emit_words(s, call, "smelt_runtime_gang_log");
+}
+
+void emit_tile(struct simd *s, LLVMValueRef call) {
+    emit_words(s, call, "smelt_runtime_gang_tile");
 }

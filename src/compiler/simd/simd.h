@@ -282,6 +282,7 @@ void context_mark_returned(struct simd *s, LLVMValueRef const *masks); /* they c
 void gang_stop(struct simd *s); /* calls the runtime, which does not return */
 /* log.c — log calls: all lanes at once. */
 void emit_log(struct simd *s, LLVMValueRef call);
+void emit_tile(struct simd *s, LLVMValueRef call);
 
 /* instructions.c — the instructions of one block, each by its family. */
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block);

@@ -85,8 +85,8 @@ static int carried_values(LLVMValueRef entry) {
 static bool has_simdgroup_operations(LLVMValueRef entry) {
     FOR_EACH_BLOCK(block, entry)
     FOR_EACH_INSTRUCTION(i, block) {
-        if (intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP || LLVMIsAAtomicRMWInst(i) ||
-            LLVMIsAAtomicCmpXchgInst(i))
+        enum intrinsic_kind kind = intrinsic_traits(intrinsic_of(i))->kind;
+        if (kind == OF_SIMDGROUP || kind == OF_TILE || LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i))
             return true;
     }
     return false;

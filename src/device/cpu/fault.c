@@ -21,6 +21,7 @@ static _Thread_local volatile sig_atomic_t handing_on;
 static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
     const void *instruction = arch_instruction(context);
     if (leave_in_code(worker, instruction)) return instruction;
+    if (worker->caller) return (const char *)worker->caller - 1;
     const void *const *stack = arch_stack(context);
     for (int i = 0; i < 64 && leave_on_fiber(worker, stack + i); i++)
         if (leave_in_code(worker, stack[i])) return (const char *)stack[i] - 1;
@@ -60,6 +61,7 @@ NOT_COUNTED static void on_fault(int signal, siginfo_t *info, void *opaque) {
     worker->fault_address = info->si_addr;
     worker->fault_signal = signal;
     worker->fault_instruction = blamed_instruction(worker, context);
+    worker->caller = NULL;
     leave_kernel(worker, context, ENDED_BY_FAULT);
 }
 

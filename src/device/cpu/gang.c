@@ -346,7 +346,7 @@ static smelt_status report(struct gang_state *state) {
         snprintf(who, sizeof who, "threads %u to %u", context->first, context->first + context->count - 1);
         return fault_failure(state->worker, who);
     default:
-        return SMELT_OK;
+        return worker_memory_failure(state->worker);
     }
 }
 

@@ -216,6 +216,7 @@ static smelt_status run_group(struct scalar_state *state) {
         snprintf(who, sizeof who, "thread %u", state->current->context.index);
         status = fault_failure(worker, who);
     }
+    if (status == SMELT_OK) status = worker_memory_failure(worker);
     if (status != SMELT_OK || worker->ended != ENDED_WELL) free_all_fibers(state);
     return status;
 }

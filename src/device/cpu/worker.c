@@ -105,6 +105,12 @@ smelt_status barrier_failure(const struct worker *worker, const struct standing 
                 other->thread, other->file, other->line);
 }
 
+smelt_status worker_memory_failure(struct worker *worker) {
+    size_t bytes = worker->lacking_bytes;
+    worker->lacking_bytes = 0;
+    return bytes ? fail_out_of_memory(bytes) : SMELT_OK;
+}
+
 smelt_status fault_failure(const struct worker *worker, const char *who) {
     const char *name = worker->launch->name;
     const uint32_t *group = worker->group.position;

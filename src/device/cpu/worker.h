@@ -62,6 +62,10 @@ struct worker {
     enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER } ended;
     const void *fault_address, *fault_instruction;
     int fault_signal;
+    const void *caller;   /* in generated code, of a function of the runtime that may fault; else NULL */
+    size_t lacking_bytes; /* stopped because so much memory could not be allocated; else 0 */
+    void *tile_memory;    /* of products of tiles (tile.h), */
+    void *held_tiles;     /* and of tiles in slots, allocated at their first use */
     struct scalar_state *scalar; /* created by the engine that needs them */
     struct gang_state *gangs;
     struct interruption interruption;
@@ -112,6 +116,9 @@ smelt_status barrier_failure(const struct worker *worker, const struct standing 
 
 /* FAULT: the kernel code on worker->running ended with a fault. `who` is "thread 3". */
 smelt_status fault_failure(const struct worker *worker, const char *who);
+
+/* OUT_OF_MEMORY if that ended the kernel code (lacking_bytes), which is forgotten; else OK. */
+smelt_status worker_memory_failure(struct worker *worker);
 
 /* Ensures that the handlers that turn faults in generated code into errors come first (fault.c). */
 void fault_install(void);

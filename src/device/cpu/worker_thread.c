@@ -15,6 +15,8 @@ static void worker_destroy(void *pointer) {
     scalar_state_free(worker->scalar);
     gang_state_free(worker->gangs);
     free(worker->threadgroup_memory);
+    free(worker->tile_memory);
+    free(worker->held_tiles);
     free(worker);
     worker_this = NULL;
     fault_release_thread();

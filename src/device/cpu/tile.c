@@ -1,0 +1,285 @@
+/* Products of tiles: blocks of them, packed and multiplied by the level of instruction sets that the machine
+ * has (arch/tile.h). Every level gives the same bits, except of bfloats in relaxed math. */
+#include "device/cpu/tile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A block's right operand fits in a private second-level cache, a panel of it in the first. */
+#define BLOCK_ROWS 128
+#define BLOCK_COLUMNS 256
+#define BLOCK_UNITS 256
+/* Lines of the left operand begin in different sets of the first-level cache. */
+#define LEFT_LINE (BLOCK_UNITS + 16)
+#define SPARE_LINES 32 /* that an engine may read beyond the last */
+
+struct tile_memory {
+    uint32_t left[(BLOCK_ROWS + SPARE_LINES) * LEFT_LINE];
+    uint32_t right[BLOCK_COLUMNS * BLOCK_UNITS];
+    uint32_t sums[BLOCK_ROWS * BLOCK_COLUMNS];
+    uint32_t held[3][TILE_MOST_HELD]; /* operands and result that lie in slots, as dense tiles */
+};
+
+size_t tile_memory_bytes(void) {
+    return sizeof(struct tile_memory);
+}
+
+/* ---- The product. */
+
+struct product {
+    int64_t rows, columns, terms, dealt_rows, dealt_step;
+    struct tile_source left, right;
+    char *result;
+    int64_t result_row, result_column;
+    enum tile_kind result_kind;
+    bool adds, relaxed;
+    /* Chosen. */
+    const struct tile_level *level;
+    const struct tile_engine *engine;
+    enum tile_format format;
+    bool in_place; /* sums are computed in the result */
+    struct tile_memory *memory;
+};
+
+static struct tile_source source_of(const uint64_t *words, enum tile_kind kind) {
+    return (struct tile_source){.data = (const char *)(uintptr_t)words[TILE_DATA],
+                                .line_stride = (int64_t)words[TILE_LINE_STRIDE],
+                                .term_stride = (int64_t)words[TILE_TERM_STRIDE],
+                                .first = (int64_t)words[TILE_FIRST],
+                                .lines = (int64_t)words[TILE_LINES],
+                                .kind = kind,
+                                .scales = (const uint8_t *)(uintptr_t)words[TILE_SCALES],
+                                .scale_line = (int64_t)words[TILE_SCALE_LINE],
+                                .scale_term = (int64_t)words[TILE_SCALE_TERM],
+                                .line_block = (int64_t)words[TILE_SCALE_LINE_BLOCK],
+                                .term_block = (int64_t)words[TILE_SCALE_TERM_BLOCK]};
+}
+
+/* Whether every value is a bfloat, too. */
+static bool is_brain(const struct tile_source *source) {
+    return source->kind != TILE_FLOAT && source->kind != TILE_HALF && !source->scales;
+}
+
+/* Whether the product with another such value is exact in float: 11 bits or fewer, and no tiny ones. */
+static bool is_narrow(const struct tile_source *source) {
+    return source->kind != TILE_FLOAT && source->kind != TILE_BFLOAT && !source->scales;
+}
+
+static void choose_engine(struct product *p) {
+    const struct tile_engine *const *engines = p->level->engines;
+    p->format = TILE_UNIT_FLOAT;
+    if (p->result_kind == TILE_INT32)
+        p->format = engines[TILE_UNIT_BYTE] ? TILE_UNIT_BYTE : TILE_UNIT_SHORT;
+    else if (p->relaxed && engines[TILE_UNIT_BRAIN] && is_brain(&p->left) && is_brain(&p->right))
+        p->format = TILE_UNIT_BRAIN;
+    else if (is_narrow(&p->left) && is_narrow(&p->right))
+        p->format = TILE_UNIT_EXACT;
+    p->engine = engines[p->format];
+}
+
+/* An operand in slots becomes a dense tile. Its values stay those of its kind, as floats or ints. */
+static void unfold(const struct product *p, uint64_t held, struct tile_source *source, uint32_t *tile) {
+    if (!held) return;
+    p->level->unfold((const uint32_t *)source->data, TILE_HELD_DOWN(held), TILE_HELD_ACROSS(held),
+                     TILE_HELD_TALL(held), tile);
+    source->data = (const char *)tile;
+    source->kind = p->result_kind == TILE_INT32 ? TILE_INT32 : TILE_FLOAT;
+}
+
+static struct product product_of(const uint64_t *words, struct tile_memory *memory) {
+    uint64_t form = words[TILE_FORM];
+    struct product p = {.rows = (int64_t)words[TILE_ROWS],
+                        .columns = (int64_t)words[TILE_COLUMNS],
+                        .terms = (int64_t)words[TILE_TERMS],
+                        .dealt_rows = (int64_t)words[TILE_DEALT_ROWS],
+                        .dealt_step = (int64_t)words[TILE_DEALT_STEP],
+                        .left = source_of(words + TILE_LEFT, (enum tile_kind)(form & 255)),
+                        .right = source_of(words + TILE_RIGHT, (enum tile_kind)(form >> 8 & 255)),
+                        .result = (char *)(uintptr_t)words[TILE_RESULT],
+                        .result_row = (int64_t)words[TILE_RESULT_ROW],
+                        .result_column = (int64_t)words[TILE_RESULT_COLUMN],
+                        .result_kind = (enum tile_kind)(form >> 16 & 255),
+                        .adds = form & TILE_ADDS,
+                        .relaxed = form & TILE_RELAXED,
+                        .level = arch_tile_level(),
+                        .memory = memory};
+    if (p.terms < 0) p.terms = 0;
+    p.in_place = p.result_column == 1 && (p.result_kind == TILE_FLOAT || p.result_kind == TILE_INT32);
+    choose_engine(&p);
+    unfold(&p, words[TILE_LEFT + TILE_HELD], &p.left, memory->held[0]);
+    unfold(&p, words[TILE_RIGHT + TILE_HELD], &p.right, memory->held[1]);
+    return p;
+}
+
+/* ---- One block: `rows` × `columns` sums from (row, column) on, in all terms. */
+
+struct part {
+    int64_t row, column, term;
+    int rows, columns, terms, units; /* units: those that the terms fill, in the engine's steps */
+    char *sums;
+    int64_t sums_row; /* in sums */
+    bool fresh;
+};
+
+static int smaller(int64_t a, int64_t b) {
+    int64_t least = a < b ? a : b;
+    return least < 0 ? 0 : (int)least;
+}
+
+static void pack_right(const struct product *p, const struct part *part) {
+    struct tile_pack pack = {.source = &p->right,
+                             .first_line = part->column,
+                             .first_term = part->term,
+                             .lines = part->columns,
+                             .terms = part->terms,
+                             .units = part->units,
+                             .format = p->format,
+                             .out = p->memory->right,
+                             .panels = true};
+    p->level->pack(&pack);
+}
+
+/* Rows that lie in consecutive lines of the left operand; `rows` of them exist. */
+struct stretch {
+    int64_t line;
+    int row, rows;
+    const uint32_t *units;
+    int64_t line_stride, unit_stride;
+};
+
+/* Whether the operand's own memory has the form of units: floats, or bfloats for an engine that takes whole
+ * steps of units and blocks of lines. */
+static bool is_packed(const struct product *p, const struct part *part, const struct stretch *stretch) {
+    const struct tile_source *left = &p->left;
+    if (left->scales) return false;
+    if (p->format == TILE_UNIT_BRAIN)
+        return left->kind == TILE_BFLOAT && left->term_stride == 1 && left->line_stride % 2 == 0 &&
+               part->units * 2 == part->terms && stretch->rows % p->engine->row_step == 0;
+    return left->kind == TILE_FLOAT && (p->format == TILE_UNIT_FLOAT || p->format == TILE_UNIT_EXACT);
+}
+
+static void pack_left(const struct product *p, const struct part *part, struct stretch *stretch) {
+    if (is_packed(p, part, stretch)) {
+        int terms = p->engine->terms;
+        int64_t first = stretch->line * p->left.line_stride + part->term * p->left.term_stride;
+        stretch->units = (const uint32_t *)(p->left.data + first * (4 / terms));
+        stretch->line_stride = p->left.line_stride / terms, stretch->unit_stride = p->left.term_stride;
+        return;
+    }
+    struct tile_pack pack = {.source = &p->left,
+                             .first_line = stretch->line,
+                             .first_term = part->term,
+                             .lines = stretch->rows,
+                             .terms = part->terms,
+                             .units = part->units,
+                             .format = p->format,
+                             .out = p->memory->left,
+                             .line_stride = LEFT_LINE};
+    p->level->pack(&pack);
+    stretch->units = p->memory->left;
+    stretch->line_stride = LEFT_LINE, stretch->unit_stride = 1;
+}
+
+/* Rows go to blocks of nearly equal height. */
+static void multiply_stretch(const struct product *p, const struct part *part,
+                             const struct stretch *stretch) {
+    const struct tile_engine *engine = p->engine;
+    int blocks = (stretch->rows + engine->rows - 1) / engine->rows;
+    for (int column = 0; column < part->columns; column += engine->columns) {
+        struct tile_block block = {.left_line = stretch->line_stride,
+                                   .left_unit = stretch->unit_stride,
+                                   .right = p->memory->right + (size_t)column * (size_t)part->units,
+                                   .right_unit = engine->columns,
+                                   .units = part->units,
+                                   .columns = smaller(part->columns - column, engine->columns),
+                                   .sums_row = part->sums_row,
+                                   .fresh = part->fresh,
+                                   .is_unsigned = p->left.kind == TILE_UINT8};
+        for (int i = 0, row = 0; i < blocks; i++, row += block.rows) {
+            block.rows = engine->unit_step > 1 ? smaller(stretch->rows - row, engine->rows)
+                                               : (stretch->rows - row + blocks - i - 1) / (blocks - i);
+            block.left = stretch->units + row * stretch->line_stride;
+            block.sums = part->sums + ((stretch->row + row) * part->sums_row + column) * 4;
+            engine->multiply(&block);
+        }
+    }
+}
+
+static void multiply_part(const struct product *p, const struct part *part) {
+    pack_right(p, part);
+    int64_t dealt = p->dealt_rows ? p->dealt_rows : p->rows;
+    for (int row = 0; row < part->rows;) {
+        int64_t at = part->row + row, inside = at % dealt;
+        int rows = smaller(part->rows - row, dealt - inside);
+        struct stretch stretch = {.line = at / dealt * p->dealt_step + inside, .row = row};
+        stretch.rows = smaller(p->left.lines - stretch.line, rows);
+        if (stretch.rows > 0) {
+            pack_left(p, part, &stretch);
+            multiply_stretch(p, part, &stretch);
+        }
+        for (int i = stretch.rows; i < rows && part->fresh; i++)
+            memset(part->sums + (row + i) * part->sums_row * 4, 0, (size_t)part->columns * 4);
+        row += rows;
+    }
+}
+
+static char *result_at(const struct product *p, int64_t row, int64_t column) {
+    int64_t size = p->result_kind == TILE_HALF || p->result_kind == TILE_BFLOAT ? 2 : 4;
+    return p->result + (row * p->result_row + column * p->result_column) * size;
+}
+
+static void begin_sums(const struct product *p, struct part *part) {
+    part->sums = p->in_place ? result_at(p, part->row, part->column) : (char *)p->memory->sums;
+    part->sums_row = p->in_place ? p->result_row : BLOCK_COLUMNS;
+    part->fresh = !p->adds;
+    for (int i = 0; i < part->rows && p->adds && !p->in_place; i++)
+        p->level->load(p->memory->sums + i * BLOCK_COLUMNS, part->columns, p->result_kind,
+                       result_at(p, part->row + i, part->column), p->result_column);
+}
+
+static void end_sums(const struct product *p, const struct part *part) {
+    for (int i = 0; i < part->rows && !p->in_place; i++)
+        p->level->store(p->memory->sums + i * BLOCK_COLUMNS, part->columns, p->result_kind,
+                        result_at(p, part->row + i, part->column), p->result_column);
+}
+
+/* False: stopped. At least one part, of no terms, so that sums begin with 0. */
+static bool multiply_block(const struct product *p, struct part *part, const uint32_t *stop) {
+    const struct tile_engine *engine = p->engine;
+    begin_sums(p, part);
+    do {
+        part->terms = smaller(p->terms - part->term, (int64_t)BLOCK_UNITS * engine->terms);
+        int units = (part->terms + engine->terms - 1) / engine->terms;
+        part->units = (units + engine->unit_step - 1) / engine->unit_step * engine->unit_step;
+        multiply_part(p, part);
+        part->fresh = false;
+        part->term += part->terms;
+        if (__atomic_load_n(stop, __ATOMIC_RELAXED)) return false;
+    } while (part->term < p->terms);
+    end_sums(p, part);
+    return true;
+}
+
+bool tile_multiply(const uint64_t *words, void *opaque, const uint32_t *stop) {
+    struct tile_memory *memory = opaque;
+    struct product p = product_of(words, memory);
+    bool goes_on = true;
+    if (p.rows <= 0 || p.columns <= 0) return true;
+    uint64_t held = words[TILE_RESULT_HELD];
+    uint32_t *slots = (uint32_t *)p.result, *tile = memory->held[2];
+    int down = TILE_HELD_DOWN(held), across = TILE_HELD_ACROSS(held), tall = TILE_HELD_TALL(held);
+    if (held) p.result = (char *)tile;
+    if (held && p.adds) p.level->unfold(slots, down, across, tall, tile);
+    if (p.engine->begin) p.engine->begin();
+    for (int64_t column = 0; column < p.columns && goes_on; column += BLOCK_COLUMNS)
+        for (int64_t row = 0; row < p.rows && goes_on; row += BLOCK_ROWS) {
+            struct part part = {.row = row,
+                                .column = column,
+                                .rows = smaller(p.rows - row, BLOCK_ROWS),
+                                .columns = smaller(p.columns - column, BLOCK_COLUMNS)};
+            goes_on = multiply_block(&p, &part, stop);
+        }
+    if (p.engine->end) p.engine->end();
+    if (held) p.level->fold(tile, down, across, tall, slots);
+    return goes_on;
+}
