@@ -8,6 +8,7 @@ extern const char kernel_text_softmax_simd[];
 extern const char kernel_text_matmul_tiled[];
 extern const char kernel_text_matmul_register[];
 extern const char kernel_text_matmul_simdgroup[];
+extern const char kernel_text_tensor_product[];
 extern const char kernel_text_chunk_inverse[];
 extern const char kernel_text_sample_grid[];
 extern const char kernel_text_divergent[];

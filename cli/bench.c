@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu, &bench_gpu};
+static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu, &bench_gpu,
+                                                     &bench_tensor_ops};
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof *benchmarks)
 
 #define MAX_JOBS 32

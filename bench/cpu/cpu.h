@@ -55,6 +55,9 @@ static inline float *floats(const smelt_array *array) {
 
 #define NO_AVX512 "this CPU has no AVX-512"
 
+/* Starts the threads of all that is measured on the CPU, and keeps this one from moving. */
+void cpu_start_threads(void);
+
 /* ---- The jobs, each in a file of its kind. */
 smelt_status bench_cpu_exp(struct bench *bench, const char *job);
 smelt_status bench_cpu_chain(struct bench *bench, const char *job);

@@ -21,7 +21,7 @@ static const struct bench_job jobs[] = {
 
 /* Starts all threads, smelt's pool by a launch, before binding this one: otherwise it sometimes moves to the
  * CPU of a worker, and each gets half of it. A failing launch fails again later, and is reported then. */
-static void start_threads(void) {
+void cpu_start_threads(void) {
     team_start(smelt_device_threads("cpu"));
     (void)openblas_open(team_size());
     smelt_kernel *kernel;
@@ -44,7 +44,7 @@ static void start_threads(void) {
 }
 
 static smelt_status run(struct bench *bench) {
-    start_threads();
+    cpu_start_threads();
     bench_run_jobs(bench, jobs, smelt_error);
     return SMELT_OK;
 }

@@ -1,0 +1,24 @@
+/* smelt bench tensor-ops: products of Metal's tensors compared with the libraries of the machine. */
+#include "bench/tensor/tensor.h"
+#include "bench/cpu/cpu.h"
+
+static const struct bench_job jobs[] = {
+    {"cpu-float-256", bench_tensor_float_256},
+    {"cpu-float-1024", bench_tensor_float_1024},
+    {"cpu-float-2048", bench_tensor_float_2048},
+    {"cpu-narrow-1024", bench_tensor_bfloat_1024},
+    {0},
+};
+
+static smelt_status run(struct bench *bench) {
+    cpu_start_threads();
+    bench_run_jobs(bench, jobs, smelt_error);
+    return SMELT_OK;
+}
+
+const struct benchmark bench_tensor_ops = {
+    .name = "tensor-ops",
+    .help = "matmul2d of Metal's tensors beside OpenBLAS",
+    .run = run,
+    .jobs = jobs,
+};
