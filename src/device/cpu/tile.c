@@ -5,17 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block's right operand fits in a private second-level cache, a panel of it in the first. */
+/* A block's right operand fits in a private second-level cache. */
 #define BLOCK_ROWS 128
 #define BLOCK_COLUMNS 256
-#define BLOCK_UNITS 256
+#define RIGHT_UNITS (256 * BLOCK_COLUMNS)
 /* Lines of the left operand begin in different sets of the first-level cache. */
-#define LEFT_LINE (BLOCK_UNITS + 16)
+#define LEFT_LINE (TILE_MOST_DEPTH + 16)
 #define SPARE_LINES 32 /* that an engine may read beyond the last */
 
 struct tile_memory {
     uint32_t left[(BLOCK_ROWS + SPARE_LINES) * LEFT_LINE];
-    uint32_t right[BLOCK_COLUMNS * BLOCK_UNITS];
+    uint32_t right[RIGHT_UNITS];
     uint32_t sums[BLOCK_ROWS * BLOCK_COLUMNS];
     uint32_t held[3][TILE_MOST_HELD]; /* operands and result that lie in slots, as dense tiles */
 };
@@ -248,7 +248,7 @@ static bool multiply_block(const struct product *p, struct part *part, const uin
     const struct tile_engine *engine = p->engine;
     begin_sums(p, part);
     do {
-        part->terms = smaller(p->terms - part->term, (int64_t)BLOCK_UNITS * engine->terms);
+        part->terms = smaller(p->terms - part->term, (int64_t)engine->depth * engine->terms);
         int units = (part->terms + engine->terms - 1) / engine->terms;
         part->units = (units + engine->unit_step - 1) / engine->unit_step * engine->unit_step;
         multiply_part(p, part);
@@ -271,12 +271,13 @@ bool tile_multiply(const uint64_t *words, void *opaque, const uint32_t *stop) {
     if (held) p.result = (char *)tile;
     if (held && p.adds) p.level->unfold(slots, down, across, tall, tile);
     if (p.engine->begin) p.engine->begin();
-    for (int64_t column = 0; column < p.columns && goes_on; column += BLOCK_COLUMNS)
+    int block_columns = smaller(RIGHT_UNITS / p.engine->depth, BLOCK_COLUMNS);
+    for (int64_t column = 0; column < p.columns && goes_on; column += block_columns)
         for (int64_t row = 0; row < p.rows && goes_on; row += BLOCK_ROWS) {
             struct part part = {.row = row,
                                 .column = column,
                                 .rows = smaller(p.rows - row, BLOCK_ROWS),
-                                .columns = smaller(p.columns - column, BLOCK_COLUMNS)};
+                                .columns = smaller(p.columns - column, block_columns)};
             goes_on = multiply_block(&p, &part, stop);
         }
     if (p.engine->end) p.engine->end();

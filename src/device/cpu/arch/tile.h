@@ -59,10 +59,13 @@ struct tile_block {
     bool is_unsigned; /* TILE_UNIT_BYTE */
 };
 
+#define TILE_MOST_DEPTH 512
+
 /* What multiplies units of a format. */
 struct tile_engine {
     int terms;         /* in a unit */
     int rows, columns; /* of the largest block */
+    int depth;         /* units of a panel, at most TILE_MOST_DEPTH */
     int unit_step;     /* units come in multiples of it */
     int row_step; /* lines of the left operand, which must lie line by line, are read in multiples of it */
     void (*multiply)(const struct tile_block *block);

@@ -85,12 +85,27 @@ DEFINE_SUMS(multiply_floats, VECTOR, load_floats, store_floats, spread_float, mu
 DEFINE_SUMS(multiply_exacts, VECTOR, load_floats, store_floats, spread_float, multiply_exact)
 DEFINE_SUMS(multiply_shorts, WHOLE, load_wholes, store_wholes, spread_whole, multiply_pairs)
 
-static const struct tile_engine on_floats = {
-    .terms = 1, .rows = ROWS, .columns = COLUMNS, .unit_step = 1, .row_step = 1, .multiply = multiply_floats};
-static const struct tile_engine on_exacts = {
-    .terms = 1, .rows = ROWS, .columns = COLUMNS, .unit_step = 1, .row_step = 1, .multiply = multiply_exacts};
-static const struct tile_engine on_shorts = {
-    .terms = 2, .rows = ROWS, .columns = COLUMNS, .unit_step = 1, .row_step = 1, .multiply = multiply_shorts};
+static const struct tile_engine on_floats = {.terms = 1,
+                                             .rows = ROWS,
+                                             .columns = COLUMNS,
+                                             .depth = 256,
+                                             .unit_step = 1,
+                                             .row_step = 1,
+                                             .multiply = multiply_floats};
+static const struct tile_engine on_exacts = {.terms = 1,
+                                             .rows = ROWS,
+                                             .columns = COLUMNS,
+                                             .depth = 256,
+                                             .unit_step = 1,
+                                             .row_step = 1,
+                                             .multiply = multiply_exacts};
+static const struct tile_engine on_shorts = {.terms = 2,
+                                             .rows = ROWS,
+                                             .columns = COLUMNS,
+                                             .depth = 256,
+                                             .unit_step = 1,
+                                             .row_step = 1,
+                                             .multiply = multiply_shorts};
 
 const struct tile_level tile_level_sse2 = {
     .name = "sse2",
