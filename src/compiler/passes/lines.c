@@ -11,9 +11,10 @@ static bool is_prelude(LLVMMetadataRef location) {
     const char *name = LLVMDIFileGetFilename(file, &length);
     /* Names of the prelude and of generated text are in angle brackets; with a precompiled prelude, clang's
      * working directory precedes them. */
-    unsigned base = length;
-    while (base > 0 && name[base - 1] != '/') base--;
-    return length == 0 || (base < length && name[base] == '<' && name[length - 1] == '>');
+    if (length == 0 || name[length - 1] != '>') return length == 0;
+    unsigned base = length; /* names in the brackets may have folders */
+    while (base > 0 && name[base - 1] != '<') base--;
+    return base == 1 || (base > 1 && name[base - 2] == '/');
 }
 
 smelt_status pass_lines(struct unit *unit) {
