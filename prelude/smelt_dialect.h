@@ -95,6 +95,7 @@ __smelt_together void __smelt_ptx_barrier_end(uint barrier);
 __smelt_together void __smelt_ptx_barrier_arrive(uint barrier, uint active);
 __smelt_together void __smelt_ptx_barrier_expect(uint barrier, uint bytes, uint active);
 __smelt_together void __smelt_ptx_barrier_wait(uint barrier, uint parity);
+__smelt_together void __smelt_ptx_store_shared(uint address, uint a, uint b, uint c, uint d); // 16 bytes
 __smelt_together void __smelt_ptx_fence_barriers(void);
 __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.

@@ -5,7 +5,9 @@
 // numbers are exact modulo 2 to the power of 32.
 #pragma once
 
-#include "MetalPerformancePrimitives/mpp_product.h"
+#include "MetalPerformancePrimitives/mpp_warpgroup.h"
+
+extern "C" void __smelt_unsupported_tensor_operations_by_a_part_of_the_threadgroup(void);
 
 namespace mpp {
 namespace tensor_ops {
@@ -23,13 +25,6 @@ struct matmul2d_descriptor {
 };
 
 namespace __tensor_ops_detail {
-
-// The element (x, y) of a tensor in memory, scaled.
-template <class T> METAL_FUNC float element(const T &memory, long x, long y) {
-  float value = (float)memory.__load(memory.__offset(metal::array<long, 2>{x, y}));
-  if constexpr (T::__scaled) value *= memory.__scale(x, y);
-  return value;
-}
 
 // The element in this row and column of a fragment of a cooperative tensor, for each lane its own. `Varying` are the bits
 // of the slot that differ between lanes; the lane's others are in `slot`.
@@ -210,6 +205,11 @@ private:
       return __n;
   }
 
+  // What operands in memory have of the tile.
+  struct __bounds {
+    long rows, columns, terms;
+  };
+
   // ---- One thread.
 
   template <class L> METAL_FUNC static float __left_at(const L &left, int row, long k) {
@@ -329,9 +329,6 @@ private:
   }
 
   // The lane's elements of the matrices that add_terms multiplies.
-  struct __bounds {
-    long rows, columns, terms;
-  };
   template <bool Checked, class L>
   METAL_FUNC static float __left_element(const L &left, int i, int upper, int block, int pair, int odd, const __bounds &bounds) {
     using namespace __tensor_ops_detail;
@@ -386,8 +383,58 @@ private:
         sums);
   }
 
+  // ---- Warpgroups.
+
+  template <class L, class R>
+  using __warpgroups = __tensor_ops_detail::warpgroups<__tensor_ops_detail::wgmma_kind<L, R>(), __m, __n, Descriptor.transpose_left,
+                                                       Descriptor.transpose_right, __simdgroups>;
+  template <class L, class R> static constexpr bool __may_be_by_warpgroups() {
+    if constexpr (__tensor_ops_detail::is_memory<L> && __tensor_ops_detail::is_memory<R>)
+      return __warpgroups<L, R>::possible;
+    else
+      return false;
+  }
+  template <class L, class R, class D>
+  METAL_FUNC static void __run_by_warpgroups(const L &left, const R &right, D &destination, const __bounds &bounds) {
+    using W = __warpgroups<L, R>;
+    float sums[W::sums];
+    if (bounds.rows > 0 && bounds.columns > 0 && bounds.terms > 0)
+      __tensor_ops_detail::multiply_by_warpgroups<W>(left, right, (uint)bounds.rows, (uint)bounds.columns, (uint)bounds.terms, sums);
+    else
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) sums[at] = 0;
+    uint group = __smelt_thread_index() >> 7;
+    int first_row = W::first_row(group), first_column = W::first_column(group);
+    if constexpr (__tensor_ops_detail::is_cooperative<D>) {
+      // Slots lie elsewhere: by way of staging memory, which the products have left.
+      __smelt_threadgroup float *all = (__smelt_threadgroup float *)__smelt_staging(W::bytes);
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++)
+        all[(first_row + W::row(at)) * __n + first_column + W::column(at)] = sums[at];
+      __smelt_threadgroup_barrier(2, 0, "");
+      _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
+        if (__result_tile::valid(slot)) {
+          float sum = all[__result_tile::row(slot) * __n + __result_tile::column(slot)];
+          destination.__slots[slot] = (__element<D>)(__adds ? (float)destination.__slots[slot] + sum : sum);
+        }
+    } else {
+      long rows = destination.get_extent(1), columns = destination.get_extent(0);
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) {
+        int row = first_row + W::row(at), column = first_column + W::column(at);
+        if (row < rows && column < columns) {
+          auto &element = destination.__data[destination.__offset(metal::array<long, 2>{column, row})];
+          element = (__element<D>)(__adds ? (float)element + sums[at] : sums[at]);
+        }
+      }
+    }
+  }
+
   template <class L, class R, class D> METAL_FUNC static void __run_together(const L &left, const R &right, D &destination) {
     using Sum = __tensor_ops_detail::sum_t<__element<L>, __element<R>>;
+    if constexpr (__may_be_by_warpgroups<L, R>())
+      if (__smelt_gpu_target() == 901) {
+        __bounds bounds = {__rows(left), __columns(right), __terms(left, right)};
+        if (__smelt_simdgroup_count() != __simdgroups) __smelt_unsupported_tensor_operations_by_a_part_of_the_threadgroup();
+        return __run_by_warpgroups(left, right, destination, bounds);
+      }
     constexpr bool in_registers = __tensor_ops_detail::is_cooperative<L> || __tensor_ops_detail::is_cooperative<R>;
     Sum sums[__result_tile::capacity];
     _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)

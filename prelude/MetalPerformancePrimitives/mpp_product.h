@@ -13,6 +13,13 @@ template <class T> inline constexpr bool is_cooperative = false;
 template <class T, class E, class L> inline constexpr bool is_cooperative<metal::cooperative_tensor<T, E, L>> = true;
 template <class T> inline constexpr bool is_memory = metal::__tensor::traits<T>::tensor;
 
+// The element (x, y) of a tensor in memory, scaled.
+template <class T> METAL_FUNC float element(const T &memory, long x, long y) {
+  float value = (float)memory.__load(memory.__offset(metal::array<long, 2>{x, y}));
+  if constexpr (T::__scaled) value *= memory.__scale(x, y);
+  return value;
+}
+
 // Numbers of a product: whole ones are summed as integers.
 template <class L, class R> using sum_t = metal::conditional_t<is_whole(kind_of<L>, kind_of<R>), int, float>;
 

@@ -335,6 +335,7 @@ void check_exact(const char *what, const struct tensor *actual, const void *expe
 }
 
 int ml_main(const struct CMUnitTest *tests, size_t count, const char *name) {
+    if (getenv("ML_ONLY")) cmocka_set_test_filter(getenv("ML_ONLY"));
     const char *text = getenv("ML_SEED");
     state = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
     print_message("ML_SEED=%llu\n", (unsigned long long)state);

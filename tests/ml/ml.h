@@ -89,7 +89,7 @@ void check_bounds(const char *what, const struct tensor *actual, const double *e
 void check_exact(const char *what, const struct tensor *actual, const void *expected);
 
 int ml_end(void **state);
-/* Runs the tests of one family; prints the seed, which ML_SEED sets. */
+/* Runs the tests of one family, or those that match ML_ONLY; prints the seed, which ML_SEED sets. */
 int ml_main(const struct CMUnitTest *tests, size_t count, const char *name);
 #define ML_TEST(name) cmocka_unit_test_teardown(name, ml_end)
 #define ML_MAIN(...)                                                        \

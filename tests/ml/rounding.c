@@ -31,6 +31,8 @@ static const struct {
     {"tensor.metal", "odd", TILES},
     {"tensor.metal", "types *", TILES},
     {"tensor.metal", "scaled", TILES},
+    {"tensor.metal", "large *", CORES},
+    {"tensor.metal", "scaled large", CORES},
     {"tensor.metal", "row", CORES},
     {"tensor.metal", "wide", CORES},
     {"tensor.metal", "registers *", TILES},

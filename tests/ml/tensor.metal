@@ -37,6 +37,13 @@ PRODUCT("tt", half, half, half, 48, 32, true, true, false, 3)
 PRODUCT("row", half, half, float, 8, 32, false, false, false, 1)
 PRODUCT("odd", float, float, float, 20, 24, false, true, false, 2)
 PRODUCT("wide", half, half, float, 16, 96, false, false, true, 4)
+// As large as GPUs' asynchronous tensor cores take them.
+PRODUCT("large nn", half, half, float, 64, 64, false, false, false, 4)
+PRODUCT("large tt", bfloat, bfloat, float, 128, 64, true, true, true, 8)
+PRODUCT("large nt", half, half, half, 64, 128, false, true, false, 4)
+PRODUCT("large tn", bfloat, bfloat, bfloat, 64, 128, true, false, true, 8)
+PRODUCT("large char", half, char, float, 64, 64, false, false, true, 4)
+PRODUCT("large e4m3", metal_fp8_e4m3_format, metal_fp8_e4m3_format, float, 64, 80, false, true, false, 4)
 #define TYPES(name, L, R, D) PRODUCT(name, L, R, D, 16, 16, false, false, false, 1)
 #define TYPES_T(name, L, R, D) PRODUCT(name, L, R, D, 16, 16, false, true, true, 1)
 TYPES("types half half half", half, half, half)
@@ -91,6 +98,7 @@ kernel void alone(const device half *left [[buffer(0)]], const device half *righ
 }
 
 // Scales of 32 × 1, of both sides.
+template <int m, int n, ushort simdgroups>
 kernel void scaled(const device uchar *left [[buffer(0)]], const device uchar *right [[buffer(1)]], device float *out [[buffer(2)]],
                    const device uchar *left_scales [[buffer(4)]], const device uchar *right_scales [[buffer(5)]],
                    constant int *size [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]]) {
@@ -100,15 +108,20 @@ kernel void scaled(const device uchar *left [[buffer(0)]], const device uchar *r
   operand a(left, dextents<int, 2>(K, M), array<int, 2>({1, K}), left_scales);
   operand b(right, dextents<int, 2>(K, N), array<int, 2>({1, K}), scales(right_scales));
   auto c = tensor(out, dextents<int, 2>(N, M));
-  matmul2d<matmul2d_descriptor(32, 32, 64, false, true, false, matmul2d_descriptor::mode::multiply_accumulate), execution_simdgroups<2>> op;
-  auto tile = c.slice(group.x * 32, group.y * 32);
-  auto sums = op.get_destination_cooperative_tensor<operand, operand, float>();
+  matmul2d<matmul2d_descriptor(m, n, 64, false, true, false, matmul2d_descriptor::mode::multiply_accumulate), execution_simdgroups<simdgroups>> op;
+  auto tile = c.slice(group.x * n, group.y * m);
+  auto sums = op.template get_destination_cooperative_tensor<operand, operand, float>();
   for (int k = 0; k < K; k += 64) {
-    auto rows = a.slice(k, group.y * 32), columns = b.slice(k, group.x * 32);
+    auto rows = a.slice(k, group.y * m), columns = b.slice(k, group.x * n);
     op.run(rows, columns, sums);
   }
   sums.store(tile);
 }
+#define SCALED(name, m, n, simdgroups) \
+  template [[host_name(name)]] kernel void scaled<m, n, simdgroups>(const device uchar *, const device uchar *, device float *, \
+                                                                    const device uchar *, const device uchar *, constant int *, uint2);
+SCALED("scaled", 32, 32, 2)
+SCALED("scaled large", 64, 64, 4)
 
 // Inputs that lie in registers, loaded from memory or filled by their coordinates, added to a bias for each column.
 template <typename T, int m, int n, int k, bool tl, bool tr>

@@ -153,6 +153,23 @@ static void products(void **s) {
             run_product(&problems[p], sizes[i][0], sizes[i][1], sizes[i][2]);
 }
 
+/* Tiles that GPUs multiply by warpgroups: whole ones with many terms, whose rows lie at multiples of 16
+ * bytes, and others. */
+static void large(void **s) {
+    (void)s;
+    static const struct problem problems[] = {
+        {"large nn", "half", "half", "float", 64, 64, false, false, false, 4},
+        {"large tt", "bfloat", "bfloat", "float", 128, 64, true, true, true, 8},
+        {"large nt", "half", "half", "half", 64, 128, false, true, false, 4},
+        {"large tn", "bfloat", "bfloat", "bfloat", 64, 128, true, false, true, 8},
+        {"large char", "half", "char", "float", 64, 64, false, false, true, 4},
+        {"large e4m3", "e4m3", "e4m3", "float", 64, 80, false, true, false, 4}};
+    static const int sizes[][3] = {{136, 200, 264}, {64, 128, 1024}, {65, 67, 259}, {70, 64, 16}};
+    for (size_t p = 0; p < sizeof problems / sizeof *problems; p++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            run_product(&problems[p], sizes[i][0], sizes[i][1], sizes[i][2]);
+}
+
 /* Every row of the table of types. */
 static void types(void **s) {
     (void)s;
@@ -189,20 +206,27 @@ static void alone(void **s) {
     check_bounds("alone", out, expected, bound);
 }
 
+static void run_scaled(const char *entry, int tile, int simdgroups) {
+    enum { M = 40, N = 50, K = 160 };
+    struct problem p = {entry, "e4m3", "e4m3", "float", tile, tile, false, true, false, simdgroups};
+    const int size[3] = {M, N, K};
+    double *a, *b, *expected = doubles(M * N), *bound = doubles(M * N);
+    struct tensor *left = elements("e4m3", M * K, &a), *right = elements("e4m3", N * K, &b),
+                  *of_left = uniform(SMELT_UINT8, M * K / 32, 120, 134),
+                  *of_right = uniform(SMELT_UINT8, N * K / 32, 120, 134), *out = room(SMELT_FLOAT32, M * N);
+    for (int i = 0; i < M * K; i++) a[i] *= ue8m0(((uint8_t *)of_left->data)[i / 32]);
+    for (int i = 0; i < N * K; i++) b[i] *= ue8m0(((uint8_t *)of_right->data)[i / 32]);
+    multiply(&p, size, a, b, expected, bound);
+    RUN(FILE_, .entry = entry, .in = {left, right, [4] = of_left, [5] = of_right}, .out = {[2] = out},
+        .bytes = {[3] = {size, sizeof size}}, .groups = {(N + tile - 1) / tile, (M + tile - 1) / tile},
+        .threadgroup = {32 * simdgroups});
+    check_bounds(entry, out, expected, bound);
+}
+
 static void scales(void **s) {
     (void)s;
-    struct problem p = {"scaled", "e4m3", "e4m3", "float", 32, 32, false, true, false, 2};
-    const int size[3] = {40, 50, 160};
-    double *a, *b, *expected = doubles(40 * 50), *bound = doubles(40 * 50);
-    struct tensor *left = elements("e4m3", 40 * 160, &a), *right = elements("e4m3", 50 * 160, &b),
-                  *of_left = uniform(SMELT_UINT8, 40 * 5, 120, 134),
-                  *of_right = uniform(SMELT_UINT8, 50 * 5, 120, 134), *out = room(SMELT_FLOAT32, 40 * 50);
-    for (int i = 0; i < 40 * 160; i++) a[i] *= ue8m0(((uint8_t *)of_left->data)[i / 32]);
-    for (int i = 0; i < 50 * 160; i++) b[i] *= ue8m0(((uint8_t *)of_right->data)[i / 32]);
-    multiply(&p, size, a, b, expected, bound);
-    RUN(FILE_, .entry = "scaled", .in = {left, right, [4] = of_left, [5] = of_right}, .out = {[2] = out},
-        .bytes = {[3] = {size, sizeof size}}, .groups = {2, 2}, .threadgroup = {64});
-    check_bounds("scaled", out, expected, bound);
+    run_scaled("scaled", 32, 2);
+    run_scaled("scaled large", 64, 4);
 }
 
 static void registers(void **s) {
@@ -486,6 +510,6 @@ static void views(void **s) {
     check_exact("views", out, expected);
 }
 
-ML_MAIN(ML_TEST(products), ML_TEST(types), ML_TEST(alone), ML_TEST(scales), ML_TEST(registers),
-        ML_TEST(spaces), ML_TEST(convolutions), ML_TEST(fragments), ML_TEST(every_element_once),
-        ML_TEST(reductions), ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))
+ML_MAIN(ML_TEST(products), ML_TEST(large), ML_TEST(types), ML_TEST(alone), ML_TEST(scales),
+        ML_TEST(registers), ML_TEST(spaces), ML_TEST(convolutions), ML_TEST(fragments),
+        ML_TEST(every_element_once), ML_TEST(reductions), ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))

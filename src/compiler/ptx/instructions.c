@@ -44,6 +44,7 @@ static const struct instruction {
      "[$0], $1;\n"
      "@p bra done;\nadd.u32 n, n, 1; setp.gt.u32 q, n, " MOST_TRIES "; @q trap;\nbra again;\ndone:\n}",
      "r,r"},
+    {"store_shared", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "r,r,r,r,r"},
     {"fence_barriers", "fence.mbarrier_init.release.cluster;", ""},
     {"fence_async", "fence.proxy.async.shared::cta;", ""},
     {"tensor_map", TENSOR_MAP, "l,r,l,r,r,l,r,r,n"},

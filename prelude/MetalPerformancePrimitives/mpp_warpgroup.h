@@ -1,0 +1,233 @@
+// Products of tiles on GPUs of compute capability 9.0: by warpgroups, of four simdgroups each, whose tensor cores read both
+// operands from staging memory. Copies by tensor maps fill it in stages, several ahead of the products.
+#pragma once
+
+#include "MetalPerformancePrimitives/mpp_product.h"
+
+namespace mpp {
+namespace tensor_ops {
+namespace __tensor_ops_detail {
+
+// How M × N sums are divided among the warpgroups of a scope, and staging memory among the stages. Kind: of both operands
+// there.
+// A stage holds 64 terms of each row of the left matrix and of each column of the right one. Terms that follow each other
+// in memory: rows of 128 bytes, one for each row (column) of the matrix. Otherwise blocks of 64 rows (columns), with one row
+// of 128 bytes for each term.
+template <kind Kind, int M, int N, bool TransposeLeft, bool TransposeRight, int Simdgroups> struct warpgroups {
+  using element = metal::conditional_t<Kind == kind::brain16, bfloat, half>;
+  static constexpr int m = M, n = N, type = Kind == kind::brain16; // of __smelt_ptx_wgmma
+  static constexpr bool transpose_left = TransposeLeft, transpose_right = TransposeRight;
+  static constexpr int count = Simdgroups / 4;
+  static constexpr bool down = count && M % (64 * (count ? count : 1)) == 0;
+  static constexpr int own_rows = down ? M / count : M, own_columns = down || !count ? N : N / count;
+  static constexpr int tall = own_rows / 64;
+  // Columns of one instruction.
+  static constexpr int width = own_columns <= 256 ? own_columns : own_columns % 256 == 0 ? 256 : 128;
+  static constexpr int wide = own_columns / (width ? width : 1);
+  static constexpr int sums = own_rows * own_columns / 128;
+  static constexpr int depth = 64;
+  static constexpr int stage_bytes = (M + N) * 128;
+  static constexpr int most_stages = 220 * 1024 / stage_bytes, stages = most_stages < 8 ? most_stages : 8;
+  // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
+  static constexpr int needed = stages * stage_bytes + 1024, bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
+  static constexpr bool possible =
+      Simdgroups % 4 == 0 && (Kind == kind::real16 || Kind == kind::brain16) && own_rows % 64 == 0 && own_rows > 0 &&
+      (down || N % (count ? count : 1) == 0) && own_columns % (TransposeRight ? 16 : 64) == 0 && own_columns % width == 0 &&
+      M <= 256 && (N <= 256 || N == 512) && sums <= 192 && stages >= 3 && M * N * 4 <= stages * stage_bytes;
+
+  // Of the warpgroup's first sum.
+  METAL_FUNC static int first_row(uint group) { return down ? (int)group * own_rows : 0; }
+  METAL_FUNC static int first_column(uint group) { return down ? 0 : (int)group * own_columns; }
+  // Where the thread's sum number `at` lies, from there on.
+  METAL_FUNC static int row(int at) {
+    return at / (wide * width / 2) * 64 + (int)(__smelt_thread_index() >> 5 & 3) * 16 + (int)(__smelt_lane() >> 2) + (at >> 1 & 1) * 8;
+  }
+  METAL_FUNC static int column(int at) {
+    return at % (wide * width / 2) / (width / 2) * width + at % (width / 2) / 4 * 8 + (int)(__smelt_lane() & 3) * 2 + (at & 1);
+  }
+};
+
+// What tensor cores multiply the operands as: half or bfloat, where every element, times its scale, is one; other, where
+// neither holds both operands.
+template <class L, class R> constexpr kind wgmma_kind() {
+  constexpr kind l = kind_of<typename L::value_type>, r = kind_of<typename R::value_type>;
+  constexpr bool whole = (is_byte(l) || is_nibble(l)) && (is_byte(r) || is_nibble(r));
+  constexpr bool halves = (l == kind::real16 || is_byte(l) || is_nibble(l) || is_small_real(l)) &&
+                          (r == kind::real16 || is_byte(r) || is_nibble(r) || is_small_real(r));
+  constexpr bool brains = (l == kind::brain16 || is_byte(l) || is_nibble(l) || is_small_real(l)) &&
+                          (r == kind::brain16 || is_byte(r) || is_nibble(r) || is_small_real(r));
+  if (whole) return kind::other;
+  if (L::__scaled || R::__scaled) return brains ? kind::brain16 : kind::other;
+  return halves ? kind::real16 : brains ? kind::brain16 : kind::other;
+}
+
+// Whether tensor maps can describe the operand: terms or rows in a line, at multiples of 16 bytes.
+template <class W, class T> METAL_FUNC bool is_mappable(const T &memory) {
+  if constexpr (!__is_same(typename T::value_type, typename W::element) || T::__scaled ||
+                !metal::__tensor::in_device<typename T::element_type>) {
+    return false;
+  } else {
+    ulong stride = (ulong)memory.__strides[1] * sizeof(typename T::value_type);
+    return memory.__strides[0] == 1 && ((ulong)memory.__data & 15) == 0 && (stride & 15) == 0 && memory.__strides[1] > 0 &&
+           stride < 1ul << 40;
+  }
+}
+
+// A matrix descriptor of rows of 128 bytes, swizzled: its address, and the distance of blocks of 64 rows (columns).
+METAL_FUNC ulong matrix_at(uint address, uint blocks) {
+  return (ulong)(address >> 4 & 0x3FFF) | (ulong)(blocks >> 4) << 16 | 64ul << 32 | 1ul << 62;
+}
+
+// Begins to add the products of the 64 terms in a stage; with `first`, the sums begin with them.
+template <class W> METAL_FUNC void multiply_stage(uint stage, uint group, bool first, float (&sums)[W::sums]) {
+  uint left = stage + (uint)W::first_row(group) * 128, right = stage + W::m * 128 + (uint)W::first_column(group) * 128;
+  __smelt_ptx_wgmma_fence();
+  _Pragma("clang loop unroll(full)") for (uint k = 0; k < 4; k++)
+    _Pragma("clang loop unroll(full)") for (uint i = 0; i < (uint)W::tall; i++)
+      _Pragma("clang loop unroll(full)") for (uint j = 0; j < (uint)W::wide; j++)
+        __smelt_ptx_wgmma(sums + (i * W::wide + j) * (W::width / 2),
+                          matrix_at(left + i * 8192 + k * (W::transpose_left ? 2048 : 32), 8192),
+                          matrix_at(right + j * W::width * 128 + k * (W::transpose_right ? 32 : 2048), 8192),
+                          !first || k > 0, W::width, W::type, W::transpose_left, !W::transpose_right);
+  __smelt_ptx_wgmma_commit();
+}
+
+// ---- Operands that tensor maps can describe.
+
+template <class W, class L, class R>
+METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  constexpr bool transpose_left = W::transpose_left, transpose_right = W::transpose_right;
+  constexpr uint M = W::m, N = W::n, elements = W::type ? 10 : 6; // tensor maps' number of bfloat, of half
+  constexpr uint stages = W::stages, left_bytes = M * 128, box = N < 256 ? N : 256;
+  uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7), simdgroup = __smelt_ptx_broadcast(__smelt_thread_index() >> 5);
+  uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes));
+  uint filled = memory + stages * W::stage_bytes, emptied = filled + 8 * stages, scratch = filled + 256;
+  ulong maps = __smelt_ptx_map_memory();
+  uint blocks = (terms + W::depth - 1) / W::depth;
+  uint leads = simdgroup == 0 && __smelt_lane() == 0;
+
+  // What other code wrote to staging memory comes before the copies.
+  __smelt_ptx_fence_async();
+  __smelt_threadgroup_barrier(2, 0, "");
+  if (simdgroup == 0) {
+    __smelt_ptx_tensor_map(maps, scratch, (ulong)left.__data, transpose_left ? rows : terms, transpose_left ? terms : rows,
+                           (ulong)left.__strides[1] * 2, 64, transpose_left ? 64 : M, elements);
+    __smelt_ptx_tensor_map(maps + 128, scratch + 128, (ulong)right.__data, transpose_right ? terms : columns,
+                           transpose_right ? columns : terms, (ulong)right.__strides[1] * 2, 64, transpose_right ? box : 64, elements);
+    if (leads) {
+      for (uint s = 0; s < stages; s++) {
+        __smelt_ptx_barrier_init(filled + 8 * s, 1);
+        __smelt_ptx_barrier_init(emptied + 8 * s, W::count);
+      }
+      __smelt_ptx_fence_barriers();
+    }
+  }
+  __smelt_threadgroup_barrier(2, 0, "");
+
+  auto copy = [&](uint stage, uint block) __attribute__((always_inline)) {
+    uint to = memory + stage * W::stage_bytes, barrier = filled + 8 * stage, k = block * W::depth;
+    __smelt_ptx_barrier_expect(barrier, W::stage_bytes, leads);
+    if constexpr (transpose_left)
+      _Pragma("clang loop unroll(full)") for (uint i = 0; i < M / 64; i++)
+        __smelt_ptx_tensor_copy(to + i * 8192, maps, i * 64, k, barrier, leads);
+    else
+      __smelt_ptx_tensor_copy(to, maps, k, 0, barrier, leads);
+    if constexpr (transpose_right)
+      _Pragma("clang loop unroll(full)") for (uint i = 0; i < N / box; i++)
+        __smelt_ptx_tensor_copy(to + left_bytes + i * box * 128, maps + 128, k, i * box, barrier, leads);
+    else
+      _Pragma("clang loop unroll(full)") for (uint i = 0; i < N / 64; i++)
+        __smelt_ptx_tensor_copy(to + left_bytes + i * 8192, maps + 128, i * 64, k, barrier, leads);
+  };
+  if (simdgroup == 0)
+    for (uint s = 0; s < stages && s < blocks; s++) copy(s, s);
+
+  uint stage = 0, parity = 0, before = 0, parity_before = 0;
+  for (uint block = 0; block < blocks; block++) {
+    __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
+    multiply_stage<W>(memory + stage * W::stage_bytes, group, block == 0, sums);
+    // The products of the block before are done: its stage may be filled again.
+    __smelt_ptx_wgmma_wait(1);
+    if (block > 0) {
+      __smelt_ptx_barrier_arrive(emptied + 8 * before, (__smelt_thread_index() & 127) == 0);
+      if (simdgroup == 0 && block - 1 + stages < blocks) {
+        __smelt_ptx_barrier_wait(emptied + 8 * before, parity_before);
+        copy(before, block - 1 + stages);
+      }
+    }
+    before = stage, parity_before = parity;
+    if (++stage == stages) stage = 0, parity ^= 1;
+  }
+  __smelt_ptx_wgmma_finish(sums, W::sums);
+  __smelt_threadgroup_barrier(2, 0, "");
+  if (leads)
+    for (uint s = 0; s < stages; s++) {
+      __smelt_ptx_barrier_end(filled + 8 * s);
+      __smelt_ptx_barrier_end(emptied + 8 * s);
+    }
+}
+
+// ---- Other operands: threads convert their elements.
+
+// Eight neighbours of a stage's row of an operand, from (x, y) on; what lies past (width, height) is 0.
+template <class W, class T> METAL_FUNC void stage_eight(const T &operand, uint x, uint y, uint width, uint height, uint address) {
+  ushort bits[8];
+  _Pragma("clang loop unroll(full)") for (uint e = 0; e < 8; e++) {
+    typename W::element value = 0;
+    if (x + e < width && y < height) value = (typename W::element)element(operand, x + e, y);
+    bits[e] = __builtin_bit_cast(ushort, value);
+  }
+  __smelt_ptx_store_shared(address, (uint)bits[0] | (uint)bits[1] << 16, (uint)bits[2] | (uint)bits[3] << 16,
+                           (uint)bits[4] | (uint)bits[5] << 16, (uint)bits[6] | (uint)bits[7] << 16);
+}
+
+// An operand's `lines` rows or columns, 64 terms from `k` on: `along` if its terms follow each other in memory.
+template <class W, bool Along, uint Lines, class T>
+METAL_FUNC void stage_operand(const T &operand, uint k, uint lines, uint terms, uint address) {
+  _Pragma("clang loop unroll(disable)") for (uint i = __smelt_thread_index(); i < Lines * 8; i += W::count * 128) {
+    uint row = i / 8, chunk = i % 8;
+    if constexpr (Along) {
+      stage_eight<W>(operand, k + chunk * 8, row, terms, lines, address + row * 128 + ((chunk ^ (row & 7)) * 16));
+    } else {
+      uint block = row / 64, term = row % 64;
+      stage_eight<W>(operand, block * 64 + chunk * 8, k + term, lines, terms, address + row * 128 + ((chunk ^ (term & 7)) * 16));
+    }
+  }
+}
+
+template <class W, class L, class R>
+METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7);
+  uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes));
+  uint stage = memory;
+  __smelt_threadgroup_barrier(2, 0, "");
+  // Of three stages, one is filled while the products of the one before may go on; those of the third are done.
+  _Pragma("clang loop unroll(disable)") for (uint k = 0; k < terms; k += W::depth) {
+    stage_operand<W, !W::transpose_left, W::m>(left, k, rows, terms, stage);
+    stage_operand<W, W::transpose_right, W::n>(right, k, columns, terms, stage + W::m * 128);
+    __smelt_ptx_fence_async();
+    __smelt_threadgroup_barrier(2, 0, "");
+    multiply_stage<W>(stage, group, k == 0, sums);
+    __smelt_ptx_wgmma_wait(1);
+    stage = stage == memory + 2 * W::stage_bytes ? memory : stage + W::stage_bytes;
+  }
+  __smelt_ptx_wgmma_finish(sums, W::sums);
+  __smelt_threadgroup_barrier(2, 0, "");
+}
+
+// The sums of `terms` products; `rows` and `columns` of the operands' tile exist, at least one of each. By all threads of
+// the threadgroup, which has as many simdgroups as W says. Sums lie as W::row and W::column say.
+template <class W, class L, class R>
+METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  // Few terms do not pay for tensor maps.
+  if (terms >= 256 && is_mappable<W>(left) && is_mappable<W>(right)) {
+    if constexpr (__is_same(typename L::value_type, typename W::element) && __is_same(typename R::value_type, typename W::element))
+      multiply_by_copies<W>(left, right, rows, columns, terms, sums);
+  } else {
+    multiply_by_threads<W>(left, right, rows, columns, terms, sums);
+  }
+}
+
+} // namespace __tensor_ops_detail
+} // namespace tensor_ops
+} // namespace mpp
