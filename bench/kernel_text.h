@@ -18,6 +18,7 @@ extern const char kernel_text_gpu_rows[];
 extern const char kernel_text_gpu_sample[];
 extern const char kernel_text_gpu_inverse[];
 extern const char kernel_text_gpu_matmul_half[];
+extern const char kernel_text_gpu_matmul2d[];
 extern const char kernel_text_peers[]; /* bench/gpu/peers.py */
 
 #endif

@@ -101,6 +101,7 @@ __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.
 __smelt_together void __smelt_ptx_tensor_map(ulong map, uint scratch, ulong data, uint width, uint height, ulong stride_bytes,
                                              uint box_width, uint box_height, uint type);
+__smelt_together void __smelt_ptx_map_acquire(ulong map); // before the thread's first copy by a map that others wrote
 __smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y, uint barrier, uint active);
 // 128 bytes for each of two maps, of this multiprocessor alone.
 __smelt_together ulong __smelt_ptx_map_memory(void);

@@ -5,7 +5,15 @@
 #include <stddef.h>
 
 /* Of cublas_api.h and library_types.h, which need not be installed. */
-enum { OP_NONE = 0, REAL_32 = 0, REAL_16 = 2, COMPUTE_32 = 68, COMPUTE_32_PEDANTIC = 69, GEMM_DEFAULT = -1 };
+enum {
+    OP_NONE = 0,
+    REAL_32 = 0,
+    REAL_16 = 2,
+    BRAIN_16 = 14,
+    COMPUTE_32 = 68,
+    COMPUTE_32_PEDANTIC = 69,
+    GEMM_DEFAULT = -1
+};
 
 typedef int create_function(void **handle);
 typedef int set_stream_function(void *handle, void *stream);
@@ -46,14 +54,14 @@ const char *cublas_open(void) {
 }
 
 /* Column-major, the transposes: cᵀ = bᵀ · aᵀ. */
-const char *cublas_matmul(void *stream, bool half, uint64_t a, uint64_t b, uint64_t c, int64_t n) {
+const char *cublas_matmul(void *stream, enum cublas_type of, uint64_t a, uint64_t b, uint64_t c, int64_t n) {
     const float one = 1, zero = 0;
-    int side = (int)n, type = half ? REAL_16 : REAL_32;
+    int side = (int)n, type = of == CUBLAS_FLOAT32 ? REAL_32 : of == CUBLAS_FLOAT16 ? REAL_16 : BRAIN_16;
     if (cublas.set_stream(cublas.handle, stream) != 0) return "cublasSetStream failed";
     /* The addresses are the device's. */
     int result = cublas.gemm(cublas.handle, OP_NONE, OP_NONE, side, side, side, &one, (const void *)b, type,
                              side, (const void *)a, type, side, &zero, (void *)c, type, side,
-                             half ? COMPUTE_32 : COMPUTE_32_PEDANTIC, GEMM_DEFAULT);
+                             of == CUBLAS_FLOAT32 ? COMPUTE_32_PEDANTIC : COMPUTE_32, GEMM_DEFAULT);
     static char sentence[64];
     snprintf(sentence, sizeof sentence, "cublasGemmEx failed with %d", result);
     return result == 0 ? NULL : sentence;

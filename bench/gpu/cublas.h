@@ -2,14 +2,15 @@
 #ifndef SMELT_BENCH_GPU_CUBLAS_H
 #define SMELT_BENCH_GPU_CUBLAS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* NULL if it can be opened; else a sentence why not. Needs the GPU's context to be the thread's. */
 const char *cublas_open(void);
 
-/* Enqueues c = a · b on the stream, square of n, row-major, addresses on the GPU; float32 (without TF32) or
- * float16 with sums in float32. NULL, or a sentence. */
-const char *cublas_matmul(void *stream, bool half, uint64_t a, uint64_t b, uint64_t c, int64_t n);
+enum cublas_type { CUBLAS_FLOAT32, CUBLAS_FLOAT16, CUBLAS_BFLOAT16 };
+
+/* Enqueues c = a · b on the stream, square of n, row-major, addresses on the GPU; float32 without TF32, the
+ * others with sums in float32. NULL, or a sentence. */
+const char *cublas_matmul(void *stream, enum cublas_type type, uint64_t a, uint64_t b, uint64_t c, int64_t n);
 
 #endif

@@ -80,5 +80,7 @@ smelt_status bench_gpu_grid_sample(struct bench *bench, const char *job);
 smelt_status bench_gpu_grid_sample_vjp(struct bench *bench, const char *job);
 smelt_status bench_gpu_inverse(struct bench *bench, const char *job);
 smelt_status bench_gpu_matmul(struct bench *bench, const char *job);
+smelt_status bench_gpu_matmul2d_4096(struct bench *bench, const char *job);
+smelt_status bench_gpu_matmul2d_8192(struct bench *bench, const char *job);
 
 #endif

@@ -14,6 +14,8 @@ static const struct bench_job jobs[] = {
     {"grid-sample-vjp", bench_gpu_grid_sample_vjp},
     {"inverse", bench_gpu_inverse},
     {"matmul", bench_gpu_matmul},
+    {"matmul2d-4096", bench_gpu_matmul2d_4096},
+    {"matmul2d-8192", bench_gpu_matmul2d_8192},
     {0},
 };
 

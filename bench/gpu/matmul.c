@@ -52,8 +52,9 @@ static bool check_product(void *context, const void *output, char *message, size
 
 static smelt_status run_cublas(void *context) {
     const struct matmul_job *job = context;
-    return gpu_driver_status(cublas_matmul(smelt_stream_native(job->gpu->stream), job->half,
-                                           gpu_place(job->a), gpu_place(job->b), gpu_place(job->c), job->n));
+    return gpu_driver_status(cublas_matmul(smelt_stream_native(job->gpu->stream),
+                                           job->half ? CUBLAS_FLOAT16 : CUBLAS_FLOAT32, gpu_place(job->a),
+                                           gpu_place(job->b), gpu_place(job->c), job->n));
 }
 
 static smelt_status measure(struct gpu *gpu, const char *name, struct matmul_job *job) {

@@ -416,7 +416,21 @@ private:
           destination.__slots[slot] = (__element<D>)(__adds ? (float)destination.__slots[slot] + sum : sum);
         }
     } else {
+      using Pair = metal::vec<__element<D>, 2>;
       long rows = destination.get_extent(1), columns = destination.get_extent(0);
+      auto first = destination.__data + destination.__offset(metal::array<long, 2>{first_column + W::column(0), first_row + W::row(0)});
+      long stride = destination.__strides[1];
+      bool pairs = destination.__strides[0] == 1 && stride % 2 == 0 && (ulong)first % sizeof(Pair) == 0;
+      if (!__adds && pairs && rows >= __m && columns >= __n) {
+        // In a form that shows the alignment.
+        ulong base = (ulong)first & -sizeof(Pair), step = (ulong)(stride / 2) * sizeof(Pair);
+        _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at += 2) {
+          int row = W::row(at) - W::row(0), column = W::column(at) - W::column(0);
+          __tensor_ops_detail::store_pair(first, base + (ulong)row * step + (ulong)(column / 2) * sizeof(Pair),
+                                          Pair((__element<D>)sums[at], (__element<D>)sums[at + 1]));
+        }
+        return;
+      }
       _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) {
         int row = first_row + W::row(at), column = first_column + W::column(at);
         if (row < rows && column < columns) {

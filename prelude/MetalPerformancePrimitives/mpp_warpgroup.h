@@ -47,6 +47,12 @@ template <kind Kind, int M, int N, bool TransposeLeft, bool TransposeRight, int 
   }
 };
 
+// At an address in the memory of `like`.
+template <class T, class V> METAL_FUNC void store_pair(__smelt_device T *, ulong address, V pair) { *(__smelt_device V *)address = pair; }
+template <class T, class V> METAL_FUNC void store_pair(__smelt_threadgroup T *, ulong address, V pair) {
+  *(__smelt_threadgroup V *)address = pair;
+}
+
 // What tensor cores multiply the operands as: half or bfloat, where every element, times its scale, is one; other, where
 // neither holds both operands.
 template <class L, class R> constexpr kind wgmma_kind() {
@@ -109,20 +115,21 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
   // What other code wrote to staging memory comes before the copies.
   __smelt_ptx_fence_async();
   __smelt_threadgroup_barrier(2, 0, "");
-  if (simdgroup == 0) {
+  if (simdgroup == 0)
     __smelt_ptx_tensor_map(maps, scratch, (ulong)left.__data, transpose_left ? rows : terms, transpose_left ? terms : rows,
                            (ulong)left.__strides[1] * 2, 64, transpose_left ? 64 : M, elements);
+  if (simdgroup == 1)
     __smelt_ptx_tensor_map(maps + 128, scratch + 128, (ulong)right.__data, transpose_right ? terms : columns,
                            transpose_right ? columns : terms, (ulong)right.__strides[1] * 2, 64, transpose_right ? box : 64, elements);
-    if (leads) {
-      for (uint s = 0; s < stages; s++) {
-        __smelt_ptx_barrier_init(filled + 8 * s, 1);
-        __smelt_ptx_barrier_init(emptied + 8 * s, W::count);
-      }
-      __smelt_ptx_fence_barriers();
+  if (__smelt_thread_index() == 64) {
+    for (uint s = 0; s < stages; s++) {
+      __smelt_ptx_barrier_init(filled + 8 * s, 1);
+      __smelt_ptx_barrier_init(emptied + 8 * s, W::count);
     }
+    __smelt_ptx_fence_barriers();
   }
   __smelt_threadgroup_barrier(2, 0, "");
+  if (simdgroup == 0) __smelt_ptx_map_acquire(maps), __smelt_ptx_map_acquire(maps + 128);
 
   auto copy = [&](uint stage, uint block) __attribute__((always_inline)) {
     uint to = memory + stage * W::stage_bytes, barrier = filled + 8 * stage, k = block * W::depth;

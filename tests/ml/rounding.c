@@ -37,6 +37,7 @@ static const struct {
     {"tensor.metal", "wide", CORES},
     {"tensor.metal", "registers *", TILES},
     {"tensor.metal", "rows half", CORES},
+    {"tensor.metal", "spaces", CORES},
     {"tensor.metal", "convolve 3 3", CORES},
 };
 

@@ -11,24 +11,23 @@
 #define MOST_TRIES "0x4000000"
 
 /* One whole simdgroup fills 128 bytes of threadgroup memory with zeros; lane 0 sets the fields of the map,
- * and all copy it to the device's memory, for the copies to come. Operands: map, scratch, data, width,
- * height, stride, box width, box height, type of the elements. */
-#define MAP_FIELD(field, type, value) \
+ * and all copy it to the device's memory. Operands: map, scratch, data, width, height, stride, box width, box
+ * height, type of the elements. */
+#define FIELD(field, type, value) \
     "@p tensormap.replace.tile." field ".shared::cta.b1024." type " [$1], " value ";\n"
-#define TENSOR_MAP                                                                                          \
-    "{ .reg .pred p; .reg .b32 l, a; mov.u32 l, %laneid; shl.b32 a, l, 2; add.u32 a, a, $1;\n"              \
-    "st.shared.b32 [a], 0; bar.warp.sync 0xffffffff; setp.eq.u32 p, l, 0;\n" MAP_FIELD(                     \
-        "global_address", "b64", "$2") MAP_FIELD("rank", "b32", "1") MAP_FIELD("box_dim", "b32", "0, $6")   \
-        MAP_FIELD("box_dim", "b32", "1, $7") MAP_FIELD("global_dim", "b32", "0, $3")                        \
-            MAP_FIELD("global_dim", "b32", "1, $4") MAP_FIELD("global_stride", "b64", "0, $5")              \
-                MAP_FIELD("element_stride", "b32", "0, 1") MAP_FIELD("element_stride", "b32", "1, 1")       \
-                    MAP_FIELD("elemtype", "b32", "$8") MAP_FIELD("interleave_layout", "b32", "0")           \
-                        MAP_FIELD("swizzle_mode", "b32", "3")                                               \
-                            MAP_FIELD("fill_mode", "b32",                                                   \
-                                      "0") "bar.warp.sync 0xffffffff;\n"                                    \
-                                           "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic." \
-                                           "release.gpu.sync.aligned [$0], [$1], 128;\n"                    \
-                                           "fence.proxy.tensormap::generic.acquire.gpu [$0], 128; }"
+static const char tensor_map[] =
+    "{ .reg .pred p; .reg .b32 l, a; mov.u32 l, %laneid; shl.b32 a, l, 2; add.u32 a, a, $1;\n"
+    "st.shared.b32 [a], 0; bar.warp.sync 0xffffffff; setp.eq.u32 p, l, 0;\n"      /* */
+    FIELD("global_address", "b64", "$2") FIELD("rank", "b32", "1")                /* minus 1 */
+    FIELD("box_dim", "b32", "0, $6") FIELD("box_dim", "b32", "1, $7")             /* */
+    FIELD("global_dim", "b32", "0, $3") FIELD("global_dim", "b32", "1, $4")       /* */
+    FIELD("global_stride", "b64", "0, $5")                                        /* bytes */
+    FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1") /* */
+    FIELD("elemtype", "b32", "$8") FIELD("interleave_layout", "b32", "0")         /* none */
+    FIELD("swizzle_mode", "b32", "3") FIELD("fill_mode", "b32", "0")              /* 128 bytes; zeros */
+    "bar.warp.sync 0xffffffff;\n"
+    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128; "
+    "}";
 
 #define IF_ACTIVE(operand) "{ .reg .pred p; setp.ne.u32 p, $" operand ", 0;\n@p "
 
@@ -47,7 +46,8 @@ static const struct instruction {
     {"store_shared", "st.shared.v4.b32 [$0], {$1, $2, $3, $4};", "r,r,r,r,r"},
     {"fence_barriers", "fence.mbarrier_init.release.cluster;", ""},
     {"fence_async", "fence.proxy.async.shared::cta;", ""},
-    {"tensor_map", TENSOR_MAP, "l,r,l,r,r,l,r,r,n"},
+    {"tensor_map", tensor_map, "l,r,l,r,r,l,r,r,n"},
+    {"map_acquire", "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"},
     {"tensor_copy",
      IF_ACTIVE("5") "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
                     "[$1, {$2, "
@@ -161,17 +161,16 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
 
 /* Maps of a group lie where no other group that runs at the same time has its own: staging memory is so large
  * that a multiprocessor runs one such group at a time. */
-#define MAPS_NAME INTRINSIC_PREFIX "maps"
 #define MOST_MULTIPROCESSORS 1024
 #define MAP_BYTES 256
 
 static LLVMValueRef map_memory(struct unit *unit) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef byte = LLVMInt8TypeInContext(unit->context);
-    LLVMValueRef maps = LLVMGetNamedGlobal(unit->module, MAPS_NAME);
+    LLVMValueRef maps = LLVMGetNamedGlobal(unit->module, PTX_MAPS_NAME);
     if (!maps) {
         LLVMTypeRef type = LLVMArrayType2(byte, (uint64_t)MOST_MULTIPROCESSORS * MAP_BYTES);
-        maps = LLVMAddGlobalInAddressSpace(unit->module, type, MAPS_NAME, PTX_GLOBAL);
+        maps = LLVMAddGlobalInAddressSpace(unit->module, type, PTX_MAPS_NAME, PTX_GLOBAL);
         LLVMSetInitializer(maps, LLVMConstNull(type));
         LLVMSetAlignment(maps, 128);
     }

@@ -63,6 +63,25 @@ static void unfold_groups(struct lowering *l) {
     l->group[2] = LLVMBuildTrunc(b, rest, type_i32(unit), "");
 }
 
+/* Groups of tensor products run in bands of rows, so that those at work at the same time share more of what
+ * they read. The hardware numbers them row by row. */
+#define BAND_ROWS 16
+
+static void order_in_bands(struct lowering *l) {
+    struct unit *unit = l->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMValueRef width = l->groups[0], most = constant_i32(unit, BAND_ROWS);
+    LLVMValueRef number = LLVMBuildAdd(b, LLVMBuildMul(b, l->group[1], width, ""), l->group[0], "");
+    LLVMValueRef in_band = LLVMBuildMul(b, width, most, "");
+    LLVMValueRef top = LLVMBuildMul(b, LLVMBuildUDiv(b, number, in_band, ""), most, "");
+    LLVMValueRef left = LLVMBuildSub(b, l->groups[1], top, "");
+    LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, most, "");
+    LLVMValueRef rows = LLVMBuildSelect(b, full, most, left, "");
+    LLVMValueRef rest = LLVMBuildURem(b, number, in_band, "");
+    l->group[0] = LLVMBuildUDiv(b, rest, rows, "");
+    l->group[1] = LLVMBuildAdd(b, top, LLVMBuildURem(b, rest, rows, ""), "");
+}
+
 static void find_groups(struct lowering *l) {
     static const char *const registers[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
     for (size_t d = 0; d < 3; d++) {
@@ -77,6 +96,7 @@ static void find_groups(struct lowering *l) {
         return;
     }
     for (size_t d = 0; d < 3; d++) l->group[d] = ptx_register(l->unit, registers[d]);
+    if (LLVMGetNamedGlobal(l->unit->module, PTX_MAPS_NAME)) order_in_bands(l);
 }
 
 static void find_own_sizes(struct lowering *l) {

@@ -14,6 +14,9 @@
  * image's bindings say which. Requires: the module not yet retargeted. */
 smelt_status pass_ptx_inline(struct unit *unit);
 
+/* The memory of tensor maps: the code has products by asynchronous tensor cores. */
+#define PTX_MAPS_NAME INTRINSIC_PREFIX "maps"
+
 /* instructions.c — instructions that the prelude calls by name. Requires: the module retargeted. */
 smelt_status pass_ptx_instructions(struct unit *unit);
 
