@@ -39,6 +39,8 @@ static const struct {
     {"tensor.metal", "rows half", CORES},
     {"tensor.metal", "spaces", CORES},
     {"tensor.metal", "convolve 3 3", CORES},
+    {"../../kernels/tensor/matmul_int4.metal", "*", TILES},
+    {"../../kernels/tensor/flash_attention.metal", "*", TILES},
 };
 
 const char *rounded_apart(const char *file, const char *entry) {

@@ -22,19 +22,36 @@ static unsigned argument_align(LLVMValueRef call, unsigned argument) {
     return align ? (unsigned)LLVMGetEnumAttributeValue(align) : 1;
 }
 
-static bool is_private(LLVMValueRef address) {
+static LLVMValueRef alloca_of(LLVMValueRef address) {
     while (LLVMIsAGetElementPtrInst(address)) address = LLVMGetOperand(address, 0);
-    return LLVMIsAAllocaInst(address) != NULL;
+    return LLVMIsAAllocaInst(address);
+}
+
+/* The smallest element that is loaded from or stored to a private array, in bytes, if it is below `most`. */
+static uint64_t least_access(struct simd *s, LLVMValueRef address, uint64_t most) {
+    for (LLVMUseRef use = LLVMGetFirstUse(address); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        LLVMTypeRef type = LLVMIsALoadInst(user)    ? LLVMTypeOf(user)
+                           : LLVMIsAStoreInst(user) ? LLVMTypeOf(LLVMGetOperand(user, 0))
+                                                    : NULL;
+        if (LLVMIsAGetElementPtrInst(user)) most = least_access(s, user, most);
+        if (type && LLVMABISizeOfType(s->unit->layout, type) < most)
+            most = LLVMABISizeOfType(s->unit->layout, type);
+    }
+    return most;
 }
 
 /* The size of the words that a copy or fill moves. A CPU accepts them at any address, but private arrays are
- * interleaved only if they are aligned. */
-static uint64_t piece_bytes(LLVMValueRef call, uint64_t size, bool copy) {
-    uint64_t piece = 8;
-    for (unsigned i = 0; i <= copy; i++)
-        if (is_private(LLVMGetOperand(call, i)) && argument_align(call, i) < piece)
-            piece = argument_align(call, i);
-    while (piece > 1 && size % piece) piece /= 2;
+ * interleaved only if they are aligned and of one size. */
+static uint64_t piece_bytes(struct simd *s, LLVMValueRef call, uint64_t size, bool copy) {
+    uint64_t wide = 8, piece = 8;
+    for (unsigned i = 0; i <= copy; i++) {
+        LLVMValueRef alloca = alloca_of(LLVMGetOperand(call, i));
+        if (alloca && argument_align(call, i) < wide) wide = argument_align(call, i);
+        if (alloca) piece = least_access(s, alloca, piece);
+    }
+    if (piece > wide || size / piece > MAX_COPY_PIECES) piece = wide;
+    while (piece > 1 && (size % piece || (piece & (piece - 1)))) piece--;
     return piece;
 }
 
@@ -52,7 +69,7 @@ static void expand_copy(struct simd *s, LLVMValueRef call, uint64_t size) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef to = LLVMGetOperand(call, 0), from = LLVMGetOperand(call, 1), pieces[MAX_COPY_PIECES];
     unsigned to_align = argument_align(call, 0), from_align = argument_align(call, 1);
-    uint64_t bytes = piece_bytes(call, size, true);
+    uint64_t bytes = piece_bytes(s, call, size, true);
     for (uint64_t at = 0; at < size; at += bytes) {
         LLVMValueRef load = LLVMBuildLoad2(b, piece_type(s, bytes), element_address(s, from, at), "");
         LLVMSetAlignment(load, align_at(from_align, at));
@@ -67,7 +84,7 @@ static void expand_fill(struct simd *s, LLVMValueRef call, uint64_t size) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef to = LLVMGetOperand(call, 0), byte = LLVMGetOperand(call, 1);
     unsigned align = argument_align(call, 0);
-    uint64_t bytes = piece_bytes(call, size, false);
+    uint64_t bytes = piece_bytes(s, call, size, false);
     LLVMTypeRef type = piece_type(s, bytes);
     LLVMValueRef ones = LLVMConstInt(type, UINT64_C(0x0101010101010101), false);
     LLVMValueRef value = LLVMBuildMul(b, LLVMBuildZExtOrBitCast(b, byte, type, ""), ones, "");
@@ -84,7 +101,7 @@ static bool expand_memory_call(struct simd *s, LLVMValueRef call, const char *na
         simd_refuse(s, call, "it copies or fills memory of a size known only at run time");
         return false;
     }
-    if (size / piece_bytes(call, size, copy) > MAX_COPY_PIECES) {
+    if (size / piece_bytes(s, call, size, copy) > MAX_COPY_PIECES) {
         simd_refuse(s, call, "it copies or fills %llu bytes at once", (unsigned long long)size);
         return false;
     }
