@@ -22,8 +22,8 @@ constant bool has_mask [[function_constant(0)]];
 constant constexpr int row_block = 16, key_block = 32;
 
 template <typename T, int D>
-kernel void flash_attention(device T *q [[buffer(0)]], device T *k [[buffer(1)]], device T *v [[buffer(2)]],
-                            device T *out [[buffer(3)]], constant attention_size &size [[buffer(4)]],
+kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
+                            device const T *v [[buffer(2)]], device T *out [[buffer(3)]], constant attention_size &size [[buffer(4)]],
                             device const float *mask [[buffer(5), function_constant(has_mask)]], // rows × keys, added
                             uint3 group [[threadgroup_position_in_grid]],
                             uint simdgroup [[simdgroup_index_in_threadgroup]],
@@ -32,9 +32,10 @@ kernel void flash_attention(device T *q [[buffer(0)]], device T *k [[buffer(1)]]
     if (first >= size.rows) return;
     const long head = (long)group.z * size.heads + group.y;
     const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
-    auto queries = tensor(q + head * size.rows * D, dextents<int, 2>(D, size.rows));
-    auto keys = tensor(k + key_head * size.keys * D, dextents<int, 2>(D, size.keys));
-    auto values = tensor(v + key_head * size.keys * D, dextents<int, 2>(D, size.keys));
+    // Operations take tensors of elements that are not const.
+    auto queries = tensor(const_cast<device T *>(q) + head * size.rows * D, dextents<int, 2>(D, size.rows));
+    auto keys = tensor(const_cast<device T *>(k) + key_head * size.keys * D, dextents<int, 2>(D, size.keys));
+    auto values = tensor(const_cast<device T *>(v) + key_head * size.keys * D, dextents<int, 2>(D, size.keys));
     auto results = tensor(out + head * size.rows * D, dextents<int, 2>(D, size.rows));
     auto own_queries = queries.slice(0, first);
 
@@ -97,8 +98,8 @@ kernel void flash_attention(device T *q [[buffer(0)]], device T *k [[buffer(1)]]
 
 #define ATTENTION(type, D)                                                                                         \
     template [[host_name("flash_attention_" #type "_" #D)]] kernel void flash_attention<type, D>(                  \
-        device type *, device type *, device type *, device type *, constant attention_size &, device const float *, \
-        uint3, uint, uint);
+        device const type *, device const type *, device const type *, device type *, constant attention_size &,   \
+        device const float *, uint3, uint, uint);
 #define HEADS(type) ATTENTION(type, 64) ATTENTION(type, 80) ATTENTION(type, 96) ATTENTION(type, 128) ATTENTION(type, 256)
 HEADS(half)
 HEADS(bfloat)

@@ -36,10 +36,10 @@ static const struct {
     {"tensor.metal", "row", CORES},
     {"tensor.metal", "wide", CORES},
     {"tensor.metal", "registers *", TILES},
-    {"tensor.metal", "rows half", CORES},
+    {"tensor.metal", "rows *", TILES},
     {"tensor.metal", "spaces", CORES},
     {"tensor.metal", "convolve 3 3", CORES},
-    {"../../kernels/tensor/matmul_int4.metal", "*", TILES},
+    {"../../kernels/tensor/matmul2d_int4.metal", "*", TILES},
     {"../../kernels/tensor/flash_attention.metal", "*", TILES},
 };
 

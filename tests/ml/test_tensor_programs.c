@@ -26,7 +26,7 @@ static void multiply_int4(const char *entry, int m, int n, int threads, int rows
             /* Weights are rounded to half. */
             bound[r * columns + c] = (0x1p-11 + (terms + 4) * 0x1p-24) * absolute + 1e-6;
         }
-    RUN(.file = FOLDER "matmul_int4.metal", .entry = entry, .in = {a, codes, scales}, .out = {[3] = out},
+    RUN(.file = FOLDER "matmul2d_int4.metal", .entry = entry, .in = {a, codes, scales}, .out = {[3] = out},
         .bytes = {[4] = {size, sizeof size}}, .groups = {(columns + n - 1) / n, (rows + m - 1) / m, 1},
         .threadgroup = {threads});
     check_bounds(entry, out, expected, bound);

@@ -162,16 +162,20 @@ static void check_product(const smelt_array *a, const smelt_array *b, const smel
 }
 
 /* Of matrices within wider ones: what lies between their rows is poison, and stays as it is in C. */
-static void run_product(smelt_function *product, smelt_dtype dtype, const char *device, int M, int N, int K) {
+struct tile {
+    int m, n, threads;
+};
+static void run_product(smelt_function *product, struct tile tile, smelt_dtype dtype, const char *device,
+                        int M, int N, int K) {
     smelt_array *a_all = numbers(dtype, (smelt_shape){2, {M, K + 9}}),
                 *b_all = numbers(dtype, (smelt_shape){2, {K, N + 5}}),
                 *c_all = filled(SMELT_FLOAT32, (smelt_shape){2, {M, N + 7}}, -77);
     smelt_array *a = part(a_all, M, K), *b = part(b_all, K, N), *c = part(c_all, M, N);
-    succeed(smelt_function_run(product,
-                               &(smelt_dispatch_desc){.buffers = {{.array = a}, {.array = b}, {.array = c}},
-                                                      .groups = {(N + 31) / 32, (M + 63) / 64},
-                                                      .threadgroup = {128},
-                                                      .device = device}));
+    succeed(smelt_function_run(
+        product, &(smelt_dispatch_desc){.buffers = {{.array = a}, {.array = b}, {.array = c}},
+                                        .groups = {(N + tile.n - 1) / tile.n, (M + tile.m - 1) / tile.m},
+                                        .threadgroup = {tile.threads},
+                                        .device = device}));
     check_product(a, b, c);
     const float *all = smelt_array_data(c_all);
     for (int64_t i = 0; i < M * (N + 7); i++)
@@ -182,6 +186,7 @@ static void run_product(smelt_function *product, smelt_dtype dtype, const char *
 }
 
 static const char *devices[2];
+static const struct tile small_tile = {64, 32, 128};
 
 static void products_of_strided_arrays(void **s) {
     (void)s;
@@ -190,8 +195,9 @@ static void products_of_strided_arrays(void **s) {
                    *bfloat = function_of(library, "product_bfloat");
     for (int d = 0; d < 2; d++)
         for (int i = 0; i < 4; i++) {
-            run_product(half, SMELT_FLOAT16, devices[d], sizes[i][0], sizes[i][1], sizes[i][2]);
-            run_product(bfloat, SMELT_BFLOAT16, devices[d], sizes[i][0], sizes[i][1], sizes[i][2]);
+            run_product(half, small_tile, SMELT_FLOAT16, devices[d], sizes[i][0], sizes[i][1], sizes[i][2]);
+            run_product(bfloat, small_tile, SMELT_BFLOAT16, devices[d], sizes[i][0], sizes[i][1],
+                        sizes[i][2]);
         }
     smelt_function_release(half);
     smelt_function_release(bfloat);
@@ -276,10 +282,8 @@ static smelt_tensor *quantised(smelt_array *reals, int element) {
 
 /* C = A B' of MXFP8 tensors and float32, against float64 of the dequantised values. On a GPU the operands are
  * rounded to what tensor cores take, which holds them exactly. */
-static void tensors_bring_their_scales(void **s) {
-    (void)s;
+static void run_scaled(smelt_function *product, struct tile tile) {
     enum { M = 70, N = 45, K = 96 };
-    smelt_function *product = function_of(library, "scaled_product");
     smelt_array *x = numbers(SMELT_FLOAT32, (smelt_shape){2, {M, K}}),
                 *y = numbers(SMELT_FLOAT32, (smelt_shape){2, {N, K}}), *c, *left, *right;
     for (int i = 0; i < M * K; i++) ((float *)smelt_array_data(x))[i] *= (float)(1 << i / 32 % 9);
@@ -298,8 +302,8 @@ static void tensors_bring_their_scales(void **s) {
         succeed(smelt_function_run(
             product, &(smelt_dispatch_desc){.buffers = {{.tensor = out}, {.tensor = a}, {.tensor = b}},
                                             .names = names,
-                                            .groups = {(N + 31) / 32, (M + 31) / 32},
-                                            .threadgroup = {128},
+                                            .groups = {(N + tile.n - 1) / tile.n, (M + tile.m - 1) / tile.m},
+                                            .threadgroup = {tile.threads},
                                             .device = devices[d]}));
         double *found = as_reals(c);
         for (int r = 0; r < M; r++)
@@ -313,10 +317,80 @@ static void tensors_bring_their_scales(void **s) {
         free(found);
         smelt_array_release(c);
     }
-    smelt_tensor_release(a), smelt_tensor_release(b), smelt_tensor_release(out),
-        smelt_function_release(product);
+    smelt_tensor_release(a), smelt_tensor_release(b), smelt_tensor_release(out);
     smelt_array *list[] = {x, y, left, right};
     for (int i = 0; i < 4; i++) smelt_array_release(list[i]);
+}
+
+static void tensors_bring_their_scales(void **s) {
+    (void)s;
+    smelt_function *product = function_of(library, "scaled_product");
+    run_scaled(product, (struct tile){32, 32, 128});
+    smelt_function_release(product);
+}
+
+/* ---- The programs of kernels/tensor with tensors as arguments. */
+
+static smelt_library *shipped(const char *name) {
+    smelt_library *from;
+    char path[512];
+    snprintf(path, sizeof path, SMELT_SOURCES "/kernels/tensor/%s", name);
+    succeed(smelt_library_create(&(smelt_library_desc){.path = path}, &from));
+    return from;
+}
+
+static void shipped_products(void **s) {
+    (void)s;
+    static const struct {
+        const char *name;
+        struct tile tile;
+        smelt_dtype dtype;
+    } products[] = {{"matmul_half_64_32", {64, 32, 128}, SMELT_FLOAT16},
+                    {"matmul_half_128_256", {128, 256, 256}, SMELT_FLOAT16},
+                    {"matmul_bfloat_64_32", {64, 32, 128}, SMELT_BFLOAT16},
+                    {"matmul_bfloat_128_256", {128, 256, 256}, SMELT_BFLOAT16},
+                    {"matmul_float_64_32", {64, 32, 128}, SMELT_FLOAT32}};
+    smelt_library *from = shipped("matmul2d.metal");
+    for (int i = 0; i < 5; i++) {
+        smelt_function *product = function_of(from, products[i].name);
+        for (int d = 0; d < 2; d++)
+            run_product(product, products[i].tile, products[i].dtype, devices[d], 150, 300, 77);
+        smelt_function_release(product);
+    }
+    smelt_library_release(from);
+}
+
+static void shipped_products_of_buffers(void **s) {
+    (void)s;
+    static const int32_t size[3] = {150, 300, 264}; /* M, N, K */
+    smelt_library *from = shipped("matmul2d.metal");
+    smelt_function *product = function_of(from, "matmul_inline_bfloat_128_256");
+    smelt_array *a = numbers(SMELT_BFLOAT16, (smelt_shape){2, {size[0], size[2]}}),
+                *b = numbers(SMELT_BFLOAT16, (smelt_shape){2, {size[2], size[1]}}),
+                *c = filled(SMELT_FLOAT32, (smelt_shape){2, {size[0], size[1]}}, 0);
+    for (int d = 0; d < 2; d++) {
+        succeed(smelt_array_fill(c, (double)NAN));
+        succeed(smelt_function_run(
+            product,
+            &(smelt_dispatch_desc){
+                .buffers = {{.array = a}, {.array = b}, {.array = c}, {.bytes = size, .size = sizeof size}},
+                .groups = {2, 2},
+                .threadgroup = {256},
+                .device = devices[d]}));
+        check_product(a, b, c);
+    }
+    smelt_array_release(a), smelt_array_release(b), smelt_array_release(c);
+    smelt_function_release(product), smelt_library_release(from);
+}
+
+static void shipped_products_with_scales(void **s) {
+    (void)s;
+    smelt_library *from = shipped("matmul2d_mx.metal");
+    smelt_function *small = function_of(from, "matmul_mx_32_32"),
+                   *large = function_of(from, "matmul_mx_128_128");
+    run_scaled(small, (struct tile){32, 32, 128});
+    run_scaled(large, (struct tile){128, 128, 128});
+    smelt_function_release(small), smelt_function_release(large), smelt_library_release(from);
 }
 
 static void pointers_take_the_data(void **s) {
@@ -506,7 +580,7 @@ static void packages_keep_tensors(void **s) {
         &(smelt_build_desc){.path = path, .entries = (const char *const[]){"product_half", "scaled", NULL}}));
     succeed(smelt_library_create(&(smelt_library_desc){.path = path}, &packaged));
     smelt_function *product = function_of(packaged, "product_half");
-    run_product(product, SMELT_FLOAT16, devices[0], 70, 33, 40);
+    run_product(product, small_tile, SMELT_FLOAT16, devices[0], 70, 33, 40);
     succeed(smelt_library_describe(packaged, NULL, &text));
     if (!strstr(text, "buffer 0 'A', tensor of float16, extents any x any\n") ||
         !strstr(text, "buffer 0 'A', tensor of fp8_e4m3, extents any x any, scales of ue8m0 per 32 x 1\n"))
@@ -524,11 +598,18 @@ static int open_library(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_strided_arrays),     cmocka_unit_test(slices_of_slices),
-        cmocka_unit_test(extents_and_strides_arrive),     cmocka_unit_test(bytes_are_packed_formats),
-        cmocka_unit_test(unsuitable_arrays_are_refused),  cmocka_unit_test(only_what_the_code_uses_is_bound),
-        cmocka_unit_test(tensors_bring_their_scales),     cmocka_unit_test(pointers_take_the_data),
-        cmocka_unit_test(unsuitable_tensors_are_refused), cmocka_unit_test(packages_keep_tensors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(products_of_strided_arrays),
+                                       cmocka_unit_test(slices_of_slices),
+                                       cmocka_unit_test(extents_and_strides_arrive),
+                                       cmocka_unit_test(bytes_are_packed_formats),
+                                       cmocka_unit_test(unsuitable_arrays_are_refused),
+                                       cmocka_unit_test(only_what_the_code_uses_is_bound),
+                                       cmocka_unit_test(tensors_bring_their_scales),
+                                       cmocka_unit_test(pointers_take_the_data),
+                                       cmocka_unit_test(unsuitable_tensors_are_refused),
+                                       cmocka_unit_test(packages_keep_tensors),
+                                       cmocka_unit_test(shipped_products),
+                                       cmocka_unit_test(shipped_products_of_buffers),
+                                       cmocka_unit_test(shipped_products_with_scales)};
     return cmocka_run_group_tests(tests, open_library, NULL);
 }

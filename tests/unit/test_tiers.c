@@ -186,9 +186,9 @@ static void assert_best(const struct options *options, double timeout) {
 static void kernels_that_wait(void **state) {
     (void)state;
     assert_best(&(struct options){.steps = 1}, 0);
-    assert_best(&(struct options){.steps = LARGE.steps, .math = SMELT_MATH_RELAXED}, 0);
-    assert_best(&(struct options){.steps = LARGE.steps, .math = SMELT_MATH_FAST}, 0);
-    assert_best(&(struct options){.steps = LARGE.steps,
+    assert_best(&(struct options){.steps = steps(40), .math = SMELT_MATH_RELAXED}, 0);
+    assert_best(&(struct options){.steps = steps(40), .math = SMELT_MATH_FAST}, 0);
+    assert_best(&(struct options){.steps = steps(40),
                                   .extra =
                                       "threadgroup atomic_uint n; uint k = atomic_fetch_add_explicit(&n, 1u, "
                                       "memory_order_relaxed); x += float(k);"},

@@ -22,12 +22,12 @@ static half weight(device const uchar *codes, device const half *scales, int col
 
 // By way of threadgroup memory: all threads convert a block of weights, then multiply it.
 template <int m, int n, ushort simdgroups>
-kernel void int4_staged(device half *a [[buffer(0)]], device const uchar *codes [[buffer(1)]],
+kernel void int4_staged(device const half *a [[buffer(0)]], device const uchar *codes [[buffer(1)]],
                         device const half *scales [[buffer(2)]], device float *out [[buffer(3)]],
                         constant int4_size &size [[buffer(4)]], uint2 group [[threadgroup_position_in_grid]],
                         uint thread_index [[thread_index_in_threadgroup]]) {
     threadgroup half staged[n * group_terms];
-    auto left = tensor(a, dextents<int, 2>(size.terms, size.rows));
+    auto left = tensor(const_cast<device half *>(a), dextents<int, 2>(size.terms, size.rows));
     auto block = tensor(staged, extents<int, group_terms, n>{});
     auto result = tensor(out, dextents<int, 2>(size.columns, size.rows));
     const int row = group.y * m, column = group.x * n;
@@ -51,10 +51,10 @@ kernel void int4_staged(device half *a [[buffer(0)]], device const uchar *codes 
 
 // Without: each thread converts the weights that it holds as the operation's input.
 template <int m, int n>
-kernel void int4_registers(device half *a [[buffer(0)]], device const uchar *codes [[buffer(1)]],
+kernel void int4_registers(device const half *a [[buffer(0)]], device const uchar *codes [[buffer(1)]],
                            device const half *scales [[buffer(2)]], device float *out [[buffer(3)]],
                            constant int4_size &size [[buffer(4)]], uint2 group [[threadgroup_position_in_grid]]) {
-    auto left = tensor(a, dextents<int, 2>(size.terms, size.rows));
+    auto left = tensor(const_cast<device half *>(a), dextents<int, 2>(size.terms, size.rows));
     auto result = tensor(out, dextents<int, 2>(size.columns, size.rows));
     const int row = group.y * m, column = group.x * n;
 
@@ -77,6 +77,6 @@ kernel void int4_registers(device half *a [[buffer(0)]], device const uchar *cod
 }
 
 template [[host_name("matmul_int4_staged")]] kernel void int4_staged<64, 64, 4>(
-    device half *, device const uchar *, device const half *, device float *, constant int4_size &, uint2, uint);
+    device const half *, device const uchar *, device const half *, device float *, constant int4_size &, uint2, uint);
 template [[host_name("matmul_int4_registers")]] kernel void int4_registers<16, 32>(
-    device half *, device const uchar *, device const half *, device float *, constant int4_size &, uint2);
+    device const half *, device const uchar *, device const half *, device float *, constant int4_size &, uint2);
