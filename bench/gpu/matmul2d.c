@@ -13,9 +13,9 @@
 static const struct tile {
     const char *name, *entry;
     int rows, columns, threads;
-} tiles[] = {{"matmul2d, tile 64 x 64", "tile_64_64", 64, 64, 128},
-             {"matmul2d, tile 128 x 128", "tile_128_128", 128, 128, 128},
-             {"matmul2d, tile 128 x 256", "tile_128_256", 128, 256, 256}};
+} tiles[] = {{"smelt, tile 64 x 64", "tile_64_64", 64, 64, 128},
+             {"smelt, tile 128 x 128", "tile_128_128", 128, 128, 128},
+             {"smelt, tile 128 x 256", "tile_128_256", 128, 256, 256}};
 enum { TILES = sizeof tiles / sizeof *tiles };
 
 struct product {

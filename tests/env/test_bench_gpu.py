@@ -10,7 +10,8 @@ import subprocess
 from support import SMELT, expect, expect_equal, run_tests
 
 KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "kernels")
-JOBS = {"copy", "launch", "exp", "softmax", "rms-norm", "grid-sample", "grid-sample-vjp", "inverse", "matmul"}
+JOBS = {"copy", "launch", "exp", "softmax", "rms-norm", "grid-sample", "grid-sample-vjp", "inverse", "matmul",
+        "matmul2d-4096", "matmul2d-8192"}
 
 
 def why_no_gpu(scratch):

@@ -93,7 +93,7 @@ def test_source_that_takes_too_much_memory(scratch):
 # Little for clang to read, much for LLVM to unroll.
 LARGE_BODY = """float x = inp[0];
 #pragma clang loop unroll(full)
-for (int k = 0; k < 3000; k++) {
+for (int k = 0; k < 20000; k++) {
   x = precise::sin(x) + precise::pow(x, float(k));
   if (x > 3) x -= inp[k % 4];
 }

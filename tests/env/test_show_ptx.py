@@ -9,7 +9,7 @@ import subprocess
 from support import expect, expect_equal, expect_failure, run_tests
 
 # Targets with the version of PTX that drivers of their time read.
-TARGETS = {"sm_80": "7.4", "sm_86": "7.4", "sm_87": "7.4", "sm_89": "8.0", "sm_90": "8.5", "sm_90a": "8.1"}
+TARGETS = {"sm_80": "7.4", "sm_86": "7.4", "sm_87": "7.4", "sm_89": "8.0", "sm_90": "8.5", "sm_90a": "8.5"}
 NAMES = "sm_80, sm_86, sm_87, sm_89, sm_90 or sm_90a"
 
 EXP = "uint i = thread_position_in_grid.x;\nout[i] = metal::exp(x[i]);\n"
