@@ -262,9 +262,9 @@ smelt_status smelt_tensor_quantise(const smelt_array *array, const smelt_quantis
     if (status != SMELT_OK) return status;
     status = create(array, &method, tensor);
     int64_t length = array->shape.size[array->shape.ndim - 1], rows = array->size / length;
+    const double *numbers = smelt_array_data(host);
     for (int64_t row = 0; row < rows && status == SMELT_OK; row++)
-        quantise_row(&method, *tensor, row, length, (const double *)(void *)host->data + row * length,
-                     &statistics);
+        quantise_row(&method, *tensor, row, length, numbers + row * length, &statistics);
     if (status == SMELT_OK && error) finish(&statistics, error);
     smelt_array_release(host);
     return status;
@@ -327,8 +327,9 @@ static smelt_status dequantise(const smelt_tensor *tensor, const struct planes *
         shape.size[tensor->ndim - 1 - d] = tensor->planes[SMELT_PLANE_DATA].extents[d];
     TRY(smelt_array_create(SMELT_FLOAT64, shape, reals));
     int64_t length = shape.size[tensor->ndim - 1];
+    double *numbers = smelt_array_data(*reals);
     for (int64_t row = 0; row < (*reals)->size / length; row++)
-        dequantise_row(tensor, planes, row, (double *)(void *)(*reals)->data + row * length);
+        dequantise_row(tensor, planes, row, numbers + row * length);
     return SMELT_OK;
 }
 

@@ -244,9 +244,9 @@ static void add_item(const struct written *w, uint64_t *at, struct text *json) {
         if (d == last && element_is_packed(w->element)) size = size * 8 / smelt_element_bits(w->element);
         text_addf(json, "%s%lld", d ? "," : "", (long long)size);
     }
-    text_addf(json, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)*at,
-              (unsigned long long)(*at + bytes));
+    uint64_t begin = *at;
     *at += bytes;
+    text_addf(json, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)begin, (unsigned long long)*at);
 }
 
 static void add_metadata(const char *const *metadata, int count, struct text *json) {

@@ -114,12 +114,9 @@ static void random_slices(int element) {
     int ndim = 1 + (int)random_below(3);
     smelt_tensor_desc desc = {
         .element = element, .ndim = ndim, .scales = {.element = SMELT_UE8M0, .block = {32, 1, 2}}};
-    int64_t count = 1;
-    for (int d = 0; d < ndim; d++) {
+    for (int d = 0; d < ndim; d++)
         desc.dimensions[d] =
             d == 0 ? 32 * (1 + (int64_t)random_below(6)) : 2 * (1 + (int64_t)random_below(4));
-        count *= desc.dimensions[d];
-    }
     smelt_tensor *tensor;
     succeed(smelt_tensor_create(&desc, &tensor));
     for (int p = 0; p < 2; p++) {
@@ -324,7 +321,7 @@ static void microscaling_follows_its_definition(void **s) {
         double sum = 0, squares = 0, signal = 0, largest = 0;
         for (int g = 0; g < 15; g++) {
             double most = 0;
-            for (int i = 0; i < 32; i++) most = fmax(most, fabs(values[32 * g + i]));
+            for (int i = 0; i < 32; i++) most = fmax(most, fabs((double)values[32 * g + i]));
             double scale = most > 0 ? pow(2, floor(log2(most)) - formats[f].exponent) : pow(2, -127);
             assert_true(by_definition(SMELT_UE8M0, scales[g]) == scale);
             for (int i = 32 * g; i < 32 * g + 32; i++) {
