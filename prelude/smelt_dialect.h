@@ -84,12 +84,27 @@ __smelt_together float __smelt_simd_matrix_product(float left_even, float left_o
 // 0 on a CPU; on a GPU ten times its compute capability (8.0: 800), and 1 more for code that runs on that capability
 // alone. A branch on it that is not taken is never compiled.
 __smelt_pure uint __smelt_gpu_target(void);
+// 1 if the code is for a GPU, and every simdgroup has all its threads. As above.
+__smelt_pure uint __smelt_whole_warps(void);
+// Products of fragments by the tensor cores of one simdgroup (src/compiler/ptx/fragments.c), for branches on
+// __smelt_whole_warps() alone. A thread's part of a left matrix of 16 × 16 elements, of a right one of 16 × 8, and of
+// their sums of 16 × 8 is that of PTX's mma.m16n8k16. Of tf32, the product is of 16 × 8 and 8 × 8.
+typedef float __smelt_float4 __attribute__((ext_vector_type(4)));
+typedef int __smelt_int4 __attribute__((ext_vector_type(4)));
+__smelt_together __smelt_float4 __smelt_fragment_product_half(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1, __smelt_float4 sums);
+__smelt_together __smelt_float4 __smelt_fragment_product_bfloat(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1, __smelt_float4 sums);
+__smelt_together __smelt_float4 __smelt_fragment_product_tf32(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1, __smelt_float4 sums);
+__smelt_together __smelt_int4 __smelt_fragment_product_bytes(uint a0, uint a1, uint b0, __smelt_int4 sums);
+__smelt_together __smelt_int4 __smelt_fragment_product_ubytes(uint a0, uint a1, uint b0, __smelt_int4 sums);
+__smelt_together uint __smelt_fragment_transposed(uint pair); // of 8 × 8 pairs of bytes; compute capability 9.0
+__smelt_together uint __smelt_fragment_tf32(float value);     // rounded
 // Threadgroup memory that all callers share, of at least so many bytes (a constant), at a multiple of 1024.
 __smelt_pure __smelt_threadgroup uchar *__smelt_staging(uint bytes);
 // Instructions of NVIDIA's GPUs (src/compiler/ptx/instructions.c), for branches on __smelt_gpu_target() alone. Addresses
 // of 32 bits are in threadgroup memory. The barriers are mbarriers.
 __smelt_together uint __smelt_ptx_shared_address(const __smelt_threadgroup void *pointer);
 __smelt_together uint __smelt_ptx_broadcast(uint value); // lane 0's
+__smelt_pure uint __smelt_ptx_lane(void);                // the hardware's
 __smelt_together void __smelt_ptx_barrier_init(uint barrier, uint arrivals);
 __smelt_together void __smelt_ptx_barrier_end(uint barrier);
 __smelt_together void __smelt_ptx_barrier_arrive(uint barrier, uint active);

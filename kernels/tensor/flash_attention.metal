@@ -1,9 +1,9 @@
 // Attention in one pass: out = softmax(scale · q kᵀ + mask) v, for each head of each batch.
 //
-// A simdgroup computes 16 rows. It walks over the keys in blocks of 32: scores by one tensor operation, their exponentials
-// in place, the weighted values by a second operation that takes the scores as they lie in the registers. The largest score
-// of a row so far, and the sum of its exponentials, are cooperative tensors too. When a larger score comes, what was summed
-// before is scaled down.
+// A simdgroup computes 32 rows, or 16 of heads of more than 128 elements. It walks over the keys in blocks: scores by one
+// tensor operation, their exponentials in place, the weighted values by a second operation that takes the weights as they
+// lie in the registers. The largest score of a row so far, and the sum of its exponentials, are cooperative tensors too.
+// When a larger score comes, what was summed before is scaled down.
 //
 // q and out: batches × heads × rows × D. k and v: batches × key_heads × keys × D, where heads is a multiple of key_heads.
 #include <metal_stdlib>
@@ -19,7 +19,6 @@ struct attention_size {
 };
 
 constant bool has_mask [[function_constant(0)]];
-constant constexpr int row_block = 16, key_block = 32;
 
 template <typename T, int D>
 kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
@@ -28,6 +27,7 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
                             uint3 group [[threadgroup_position_in_grid]],
                             uint simdgroup [[simdgroup_index_in_threadgroup]],
                             uint simdgroups [[simdgroups_per_threadgroup]]) {
+    constexpr int row_block = D <= 128 ? 32 : 16, key_block = D <= 64 ? 64 : 32;
     const int first = (group.x * simdgroups + simdgroup) * row_block;
     if (first >= size.rows) return;
     const long head = (long)group.z * size.heads + group.y;
@@ -48,7 +48,9 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
     auto block_sum = score.template get_row_reduction_destination_cooperative_tensor<operand, operand, float>();
     auto top = score.template get_row_reduction_destination_cooperative_tensor<operand, operand, float>();
     auto sum = score.template get_row_reduction_destination_cooperative_tensor<operand, operand, float>();
-    using weights_type = typename decltype(weigh)::template cooperative_tensor_left_input_t<float, T, float>;
+    // The weights, rounded to T, in the layout of the scores.
+    auto weights = score.template get_destination_cooperative_tensor<operand, operand, T>();
+    using weights_type = typename decltype(weigh)::template cooperative_tensor_left_input_t<T, T, float>;
     auto total = weigh.template get_destination_cooperative_tensor<weights_type, operand, float>();
     for (auto it = top.begin(); it != top.end(); it++) *it = -INFINITY;
     for (auto it = sum.begin(); it != sum.end(); it++) *it = 0;
@@ -76,16 +78,17 @@ kernel void flash_attention(device const T *q [[buffer(0)]], device const T *k [
             block_top[i] = before == -INFINITY ? 0.0f : exp(before - now);
             sum[i] *= block_top[i];
         }
-        for (auto it = scores.begin(); it != scores.end(); it++) {
-            const float row_top = *top.map_iterator(it);
-            *it = row_top == -INFINITY ? 0.0f : exp(*it - row_top);
+        for (ushort i = 0; i < scores.get_capacity(); i++) {
+            const float row_top = *top.map_iterator(scores.get_iterator(i));
+            scores[i] = row_top == -INFINITY ? 0.0f : exp(scores[i] - row_top);
+            weights[i] = (T)scores[i];
         }
         for (auto it = total.begin(); it != total.end(); it++) *it *= *block_top.map_iterator(it);
         reduce_rows(scores, block_sum, reduction_operation::sum, 0.0f);
         for (ushort i = 0; i < sum.get_capacity(); i++) sum[i] += block_sum[i];
-        if (weigh.template is_compatible_as_left_input<float, T, float>(scores)) {
-            auto weights = weigh.template get_left_input_cooperative_tensor<float, T, float>(scores);
-            weigh.run(weights, own_values, total);
+        if (weigh.template is_compatible_as_left_input<T, T, float>(weights)) {
+            auto left = weigh.template get_left_input_cooperative_tensor<T, T, float>(weights);
+            weigh.run(left, own_values, total);
         }
     }
     auto rounded = weigh.template get_destination_cooperative_tensor<operand, operand, T>();

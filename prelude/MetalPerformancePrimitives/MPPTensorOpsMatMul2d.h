@@ -5,6 +5,7 @@
 // numbers are exact modulo 2 to the power of 32.
 #pragma once
 
+#include "MetalPerformancePrimitives/mpp_fragment.h"
 #include "MetalPerformancePrimitives/mpp_warpgroup.h"
 
 extern "C" void __smelt_unsupported_tensor_operations_by_a_part_of_the_threadgroup(void);
@@ -23,26 +24,6 @@ struct matmul2d_descriptor {
       : m(m), n(n), k(k), transpose_left(transpose_left), transpose_right(transpose_right),
         relaxed_precision(relaxed_precision), matmul_mode(matmul_mode) {}
 };
-
-namespace __tensor_ops_detail {
-
-// The element in this row and column of a fragment of a cooperative tensor, for each lane its own. `Varying` are the bits
-// of the slot that differ between lanes; the lane's others are in `slot`.
-template <int Varying, class C> METAL_FUNC float fetch(const C &tensor, int fragment, uint row, uint column) {
-  constexpr int slots = C::layout::in_fragment;
-  uint lane = lane_of(row, column);
-  int slot = slot_at(row, column);
-  float value = 0;
-  _Pragma("clang loop unroll(full)") for (int s = 0; s < slots; s++) {
-    if ((s & ~Varying) != 0) continue;
-    int at = (slot & ~Varying & (slots - 1)) | s;
-    float other = metal::__simd::shuffle((float)tensor.__slots[fragment * slots + at], lane);
-    value = (slot & Varying) == s ? other : value;
-  }
-  return value;
-}
-
-} // namespace __tensor_ops_detail
 
 template <matmul2d_descriptor Descriptor, typename Scope, class... Args> class matmul2d {
   template <class T> using __bare = metal::__value_t<T>;
@@ -203,6 +184,18 @@ private:
       return metal::min((long)__n, (long)right.get_extent(Descriptor.transpose_right ? 1 : 0));
     else
       return __n;
+  }
+
+#ifdef __SMELT_RELAXED_MATH__
+  static constexpr bool __is_relaxed = true;
+#else
+  static constexpr bool __is_relaxed = Descriptor.relaxed_precision;
+#endif
+  template <class T> static constexpr bool __is_scaled() {
+    if constexpr (__tensor_ops_detail::is_memory<T>)
+      return T::__scaled;
+    else
+      return false;
   }
 
   // What operands in memory have of the tile.
@@ -453,6 +446,14 @@ private:
     Sum sums[__result_tile::capacity];
     _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
       sums[slot] = __before<Sum>(destination, slot);
+    if (__smelt_whole_warps()) {
+      constexpr auto cores = __tensor_ops_detail::cores_of<__element<L>, __element<R>, __is_scaled<L>() || __is_scaled<R>()>(__is_relaxed);
+      using product = __tensor_ops_detail::fragment_product<__result_tile, cores, Descriptor.transpose_left, Descriptor.transpose_right, __k, L, R>;
+      product::run(left, right, __rows(left), __columns(right), __terms(left, right), sums);
+      _Pragma("clang loop unroll(full)") for (int slot = 0; slot < __result_tile::capacity; slot++)
+        __write(destination, slot, sums[slot]);
+      return;
+    }
     __bounds bounds = {__rows(left), __columns(right), __terms(left, right)};
     bool whole = bounds.rows >= __result_tile::down * __result_tile::tall && bounds.columns >= __result_tile::across * 16 &&
                  __result_tile::down % __result_tile::groups_down == 0 && __result_tile::across % __result_tile::groups_across == 0;

@@ -59,6 +59,22 @@ METAL_FUNC void add_terms(Left left, Right right, Sum (&sums)[Tile::capacity]) {
   }
 }
 
+// The element in this row and column of a fragment of a cooperative tensor, for each lane its own. `Varying` are the bits
+// of the slot that differ between lanes; the lane's others are in `slot`.
+template <int Varying, class C> METAL_FUNC float fetch(const C &tensor, int fragment, uint row, uint column) {
+  constexpr int slots = C::layout::in_fragment;
+  uint lane = lane_of(row, column);
+  int slot = slot_at(row, column);
+  float value = 0;
+  _Pragma("clang loop unroll(full)") for (int s = 0; s < slots; s++) {
+    if ((s & ~Varying) != 0) continue;
+    int at = (slot & ~Varying & (slots - 1)) | s;
+    float other = metal::__simd::shuffle((float)tensor.__slots[fragment * slots + at], lane);
+    value = (slot & Varying) == s ? other : value;
+  }
+  return value;
+}
+
 } // namespace __tensor_ops_detail
 } // namespace tensor_ops
 } // namespace mpp

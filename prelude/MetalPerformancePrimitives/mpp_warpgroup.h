@@ -40,10 +40,10 @@ template <kind Kind, int M, int N, bool TransposeLeft, bool TransposeRight, int 
   METAL_FUNC static int first_column(uint group) { return down ? 0 : (int)group * own_columns; }
   // Where the thread's sum number `at` lies, from there on.
   METAL_FUNC static int row(int at) {
-    return at / (wide * width / 2) * 64 + (int)(__smelt_thread_index() >> 5 & 3) * 16 + (int)(__smelt_lane() >> 2) + (at >> 1 & 1) * 8;
+    return at / (wide * width / 2) * 64 + (int)(__smelt_thread_index() >> 5 & 3) * 16 + (int)(__smelt_ptx_lane() >> 2) + (at >> 1 & 1) * 8;
   }
   METAL_FUNC static int column(int at) {
-    return at % (wide * width / 2) / (width / 2) * width + at % (width / 2) / 4 * 8 + (int)(__smelt_lane() & 3) * 2 + (at & 1);
+    return at % (wide * width / 2) / (width / 2) * width + at % (width / 2) / 4 * 8 + (int)(__smelt_ptx_lane() & 3) * 2 + (at & 1);
   }
 };
 

@@ -69,6 +69,8 @@ enum intrinsic_kind {
     X(SIMD_MATRIX_PRODUCT, simd_matrix_product, APART, TOGETHER, OF_SIMDGROUP)      \
     X(GPU_TARGET, gpu_target, PURE, ALONE, OF_LAUNCH)                               \
     X(STAGING, staging, PURE, ALONE, OF_LAUNCH)                                     \
+    X(WHOLE_WARPS, whole_warps, PURE, ALONE, OF_LAUNCH)                             \
+    X(FRAGMENT, fragment_, APART, TOGETHER, OF_GPU)                                 \
     X(PTX, ptx_, ORDERED, TOGETHER, OF_GPU)
 
 /* never: false, which LLVM does not see (phases.h). held_: its argument (hold.c). barrier_passes: do all

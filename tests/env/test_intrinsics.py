@@ -18,7 +18,7 @@ def table():
 
 def test_the_prelude_declares_what_the_table_lists(_):
     text = (ROOT / "prelude/smelt_dialect.h").read_text(encoding="utf-8")
-    declared = re.findall(r"^(__smelt_pure |__smelt_together |)(?:__smelt_\w+ )?(?:uint|ulong|float|bool|void|uchar)[ *]+__smelt_(\w+)\(",
+    declared = re.findall(r"^(__smelt_pure |__smelt_together |)(?:__smelt_\w+ )?(?:uint|ulong|float|bool|void|uchar|__smelt_float4|__smelt_int4)[ *]+__smelt_(\w+)\(",
                           text, re.M)
     families = tuple(name for name in table() if name.endswith("_"))
     prelude = {name: (mark == "__smelt_pure ", mark == "__smelt_together ") for mark, name in declared

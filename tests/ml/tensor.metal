@@ -203,6 +203,45 @@ kernel void rows(const device T *left [[buffer(0)]], const device T *right [[buf
 template [[host_name("rows half")]] kernel void rows<half, 16, 32, 16>(const device half *, const device half *, const device half *, device float *, device float *, constant float &);
 template [[host_name("rows float")]] kernel void rows<float, 32, 24, 24>(const device float *, const device float *, const device float *, device float *, device float *, constant float &);
 
+// Everything that depends on lanes, in a kernel that multiplies fragments: positions, shuffles, votes, scans and reductions,
+// together and in branches. 24 words for each thread.
+kernel void lanes(const device half *left [[buffer(0)]], const device half *right [[buffer(1)]], device float *out [[buffer(2)]],
+                  device uint *words [[buffer(3)]], uint2 at [[thread_position_in_threadgroup]], uint2 in_grid [[thread_position_in_grid]],
+                  uint i [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]],
+                  uint simdgroup [[simdgroup_index_in_threadgroup]], uint2 group [[threadgroup_position_in_grid]]) {
+  auto a = tensor(const_cast<device half *>(left) + simdgroup * 256, dextents<int, 2>(16, 16));
+  auto b = tensor(const_cast<device half *>(right), dextents<int, 2>(16, 16));
+  auto c = tensor(out + (group.x * 2 + simdgroup) * 256, dextents<int, 2>(16, 16));
+  matmul2d<matmul2d_descriptor(16, 16, 16), execution_simdgroup> op;
+  op.run(a, b, c);
+  device uint *mine = words + ((group.x * 64) + i) * 24;
+  uint n = lane * 7 + 3, of_eight = n % 8;
+  *mine++ = at.x, *mine++ = at.y, *mine++ = in_grid.x, *mine++ = i, *mine++ = lane;
+  *mine++ = simd_shuffle(n, (ushort)((lane * 5 + 1) & 31));
+  *mine++ = simd_shuffle_xor(n, 13);
+  *mine++ = simd_shuffle_rotate_up(n, 3);
+  *mine++ = (uint)(simd_vote::vote_t)simd_ballot(lane % 3 == 0);
+  *mine++ = simd_prefix_inclusive_sum(n);
+  *mine++ = simd_prefix_exclusive_sum(n);
+  *mine++ = simd_max(n ^ 21);
+  *mine++ = as_type<uint>(simd_sum((float)n * 0.1f));
+  *mine++ = as_type<uint>(simd_prefix_inclusive_sum((float)of_eight));
+  *mine++ = quad_sum(n);
+  *mine++ = quad_shuffle_xor(n, 1);
+  uint more[8] = {};
+  if (lane % 3 == 1) {
+    more[0] = simd_broadcast_first(n);
+    more[1] = (uint)(simd_vote::vote_t)simd_active_threads_mask();
+    more[2] = simd_prefix_inclusive_sum(n);
+    more[3] = simd_is_first();
+    more[4] = simd_shuffle(n, 4);
+    more[5] = simd_sum(n);
+    more[6] = as_type<uint>(simd_min((float)of_eight));
+    more[7] = as_type<uint>(simd_product((float)(of_eight + 1)));
+  }
+  for (int k = 0; k < 8; k++) *mine++ = more[k];
+}
+
 // Operands in each address space: left in threadgroup memory, right in constant memory, the product in threadgroup memory;
 // then, by each thread, a column of it times a matrix of the thread's own.
 kernel void spaces(const device half *left [[buffer(0)]], constant half *right [[buffer(1)]], device float *out [[buffer(2)]],

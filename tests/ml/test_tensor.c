@@ -276,6 +276,88 @@ static void spaces(void **s) {
     check_bounds("spaces, by thread", own, of_threads, own_bound);
 }
 
+/* Words of a thread as kernel "lanes" writes them. */
+enum { WORDS = 24 };
+static uint32_t number(unsigned lane) {
+    return lane * 7 + 3;
+}
+static uint32_t float_bits(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static void words_of_lane(unsigned thread, unsigned group, uint32_t word[WORDS]) {
+    unsigned lane = thread % 32;
+    uint32_t n = number(lane), sum = 0, most = 0, vote = 0, below = 0, sum_of_eights = 0, active = 0, all = 0,
+             active_below = 0, least = 8;
+    float product = 1, tree[32];
+    for (unsigned l = 0; l < 32; l++) {
+        uint32_t eight = number(l) % 8;
+        sum += number(l);
+        most = (number(l) ^ 21) > most ? number(l) ^ 21 : most;
+        vote |= (uint32_t)(l % 3 == 0) << l;
+        below += l < lane ? number(l) : 0;
+        sum_of_eights += l <= lane ? eight : 0;
+        tree[l] = (float)number(l) * 0.1f;
+        if (l % 3 != 1) continue;
+        active |= 1u << l;
+        all += number(l);
+        active_below += l <= lane ? number(l) : 0;
+        least = eight < least ? eight : least;
+        product *= (float)(eight + 1);
+    }
+    for (int step = 1; step < 32; step *= 2) /* neighbours first */
+        for (int l = 0; l + step < 32; l += 2 * step) tree[l] += tree[l + step];
+    unsigned quad = lane & ~3u;
+    uint32_t all_lanes[16] = {thread % 8,
+                              thread / 8,
+                              group * 8 + thread % 8,
+                              thread,
+                              lane,
+                              number((lane * 5 + 1) & 31),
+                              number(lane ^ 13),
+                              number((lane + 29) & 31),
+                              vote,
+                              below + n,
+                              below,
+                              most,
+                              float_bits(tree[0]),
+                              float_bits((float)sum_of_eights),
+                              number(quad) + number(quad + 1) + number(quad + 2) + number(quad + 3),
+                              number(lane ^ 1)};
+    uint32_t some[8] = {
+        number(1),          active, active_below, lane == 1, number(4), all, float_bits((float)least),
+        float_bits(product)};
+    memcpy(word, all_lanes, sizeof all_lanes);
+    for (int k = 0; k < 8; k++) word[16 + k] = lane % 3 == 1 ? some[k] : 0;
+}
+
+static void lanes(void **s) {
+    (void)s;
+    enum { GROUPS = 3, THREADS = 64 };
+    const int size[3] = {16, 16, 16};
+    struct problem p = {"lanes", "half", "half", "float", 16, 16, false, false, false, 1};
+    double *a, *b, *expected = doubles(GROUPS * 512), *bound = doubles(GROUPS * 512);
+    struct tensor *left = elements("half", 512, &a), *right = elements("half", 256, &b),
+                  *out = room(SMELT_FLOAT32, GROUPS * 512),
+                  *words = room(SMELT_UINT32, GROUPS * THREADS * WORDS);
+    for (int g = 0; g < 2 * GROUPS; g++)
+        multiply(&p, size, a + g % 2 * 256, b, expected + g * 256, bound + g * 256);
+    RUN(FILE_, .entry = "lanes", .in = {left, right}, .out = {[2] = out, [3] = words}, .groups = {GROUPS},
+        .threadgroup = {8, 8});
+    check_bounds("lanes", out, expected, bound);
+    const uint32_t *found = words->data;
+    for (unsigned t = 0; t < GROUPS * THREADS; t++) {
+        uint32_t word[WORDS];
+        words_of_lane(t % THREADS, t / THREADS, word);
+        for (int k = 0; k < WORDS; k++)
+            if (found[t * WORDS + (unsigned)k] != word[k])
+                FAIL_TEST("thread %u, word %d: %u, expected %u", t, k, found[t * WORDS + (unsigned)k],
+                          word[k]);
+    }
+}
+
 /* ---- Convolutions. */
 
 static void convolve(const char *entry, const char *type, const char *result, const int kernel[2],
@@ -511,5 +593,5 @@ static void views(void **s) {
 }
 
 ML_MAIN(ML_TEST(products), ML_TEST(large), ML_TEST(types), ML_TEST(alone), ML_TEST(scales),
-        ML_TEST(registers), ML_TEST(spaces), ML_TEST(convolutions), ML_TEST(fragments),
+        ML_TEST(registers), ML_TEST(spaces), ML_TEST(lanes), ML_TEST(convolutions), ML_TEST(fragments),
         ML_TEST(every_element_once), ML_TEST(reductions), ML_TEST(decodes), ML_TEST(encodes), ML_TEST(views))

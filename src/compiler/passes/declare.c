@@ -47,7 +47,7 @@ static void declare_intrinsic(struct unit *unit, LLVMValueRef function, enum int
     } else if (traits->purity != ORDERED) {
         LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
                                 enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
-        if (traits->kind == OF_SIMDGROUP) add(unit, function, "willreturn");
+        if (traits->kind == OF_SIMDGROUP || traits->kind == OF_GPU) add(unit, function, "willreturn");
     }
 }
 

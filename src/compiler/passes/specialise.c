@@ -3,6 +3,7 @@
  * removed.
  *
  * Requires: the module as declared. Maintains: what the code does in launches of that shape. */
+#include "abi/simdgroup.h"
 #include "compiler/pass.h"
 
 #include <stdlib.h>
@@ -74,18 +75,32 @@ static uint32_t gpu_target(const struct unit *unit) {
     return capability * 10 + (*end == 'a');
 }
 
-/* Code for other targets must not reach the passes that count, or look for barriers. */
-static smelt_status fold_target(struct unit *unit) {
-    LLVMValueRef query = intrinsic_function(unit->module, INTRINSIC_GPU_TARGET);
-    if (!query || !LLVMGetFirstUse(query)) return SMELT_OK;
+/* Every simdgroup of every launch of this shape has all its threads. */
+static bool has_whole_simdgroups(const struct code_shape *shape) {
+    uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
+    return threads && threads % SIMDGROUP_LANES == 0 && !shape->masked;
+}
+
+static bool fold_query(struct unit *unit, enum intrinsic intrinsic, LLVMValueRef value) {
+    LLVMValueRef query = intrinsic_function(unit->module, intrinsic);
+    if (!query || !LLVMGetFirstUse(query)) return false;
     for (LLVMUseRef use = LLVMGetFirstUse(query), next; use; use = next) {
         next = LLVMGetNextUse(use);
         LLVMValueRef call = LLVMGetUser(use);
         if (!LLVMIsACallInst(call)) continue;
-        LLVMReplaceAllUsesWith(call, constant_i32(unit, gpu_target(unit)));
+        LLVMReplaceAllUsesWith(call, value);
         LLVMInstructionEraseFromParent(call);
     }
-    return run_passes(unit, "function(early-cse,simplifycfg),globaldce");
+    return true;
+}
+
+/* Code for other targets must not reach the passes that count, or look for barriers. */
+static smelt_status fold_target(struct unit *unit) {
+    uint32_t target = gpu_target(unit);
+    bool whole = target && has_whole_simdgroups(&unit->request->shape);
+    bool folded = fold_query(unit, INTRINSIC_GPU_TARGET, constant_i32(unit, target));
+    folded |= fold_query(unit, INTRINSIC_WHOLE_WARPS, constant_i32(unit, whole));
+    return folded ? run_passes(unit, "function(early-cse,simplifycfg),globaldce") : SMELT_OK;
 }
 
 smelt_status pass_specialise(struct unit *unit) {

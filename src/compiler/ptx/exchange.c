@@ -16,6 +16,7 @@ LLVMValueRef ptx_lane(struct unit *unit) {
 }
 
 static LLVMValueRef take_word(struct ptx_operation *o, LLVMValueRef word, LLVMValueRef source) {
+    source = ptx_hardware_lane(o->unit, source);
     LLVMValueRef arguments[4] = {o->lanes.mask, word, source, constant_i32(o->unit, 31)};
     return ptx_intrinsic(o->unit, "llvm.nvvm.shfl.sync.idx.i32", arguments, 4);
 }
@@ -56,7 +57,11 @@ LLVMValueRef ptx_shuffle(struct ptx_operation *o, LLVMValueRef value, LLVMValueR
     return ptx_take(o, value, index);
 }
 
+LLVMValueRef ptx_vote(struct unit *unit, LLVMValueRef mask, LLVMValueRef vote) {
+    LLVMValueRef arguments[2] = {mask, vote};
+    return ptx_intrinsic(unit, "llvm.nvvm.vote.ballot.sync", arguments, 2);
+}
+
 LLVMValueRef ptx_ballot(struct ptx_operation *o, LLVMValueRef vote) {
-    LLVMValueRef arguments[2] = {o->lanes.mask, vote};
-    return ptx_intrinsic(o->unit, "llvm.nvvm.vote.ballot.sync", arguments, 2);
+    return ptx_metal_vote(o->unit, ptx_vote(o->unit, o->lanes.mask, vote));
 }

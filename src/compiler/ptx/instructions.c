@@ -1,7 +1,7 @@
 /* Instructions of NVIDIA's GPUs that the prelude calls by name (smelt_dialect.h): __smelt_ptx_NAME becomes
  * inline assembly.
  *
- * Requires: the retargeted module. Establishes: no intrinsic of kind OF_GPU is left. */
+ * Requires: the retargeted module. Establishes: no such intrinsic is left. */
 #include "base/text.h"
 #include "compiler/ptx/ptx.h"
 
@@ -193,6 +193,8 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
         LLVMValueRef value = LLVMGetOperand(call, 0);
         replace(call, ptx_assembly(unit, "shfl.sync.idx.b32 $0, $1, 0, 31, 0xffffffff;", "=r,r",
                                    type_i32(unit), &value, 1, true));
+    } else if (strcmp(name, "lane") == 0) {
+        replace(call, ptx_register(unit, "laneid"));
     } else if (strcmp(name, "map_memory") == 0) {
         replace(call, map_memory(unit));
     } else {

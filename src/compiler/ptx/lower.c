@@ -9,6 +9,7 @@
  * the entry's parameter is a struct cuda_parameters; image.threadgroup_bytes, log_words, max_threads. */
 #include "abi/cuda_parameters.h"
 #include "compiler/phases.h"
+#include "compiler/ptx/lanes.h"
 #include "compiler/ptx/ptx.h"
 
 #include <stddef.h>
@@ -133,7 +134,7 @@ static void begin(struct lowering *l) {
     LLVMValueRef first = LLVMGetFirstInstruction(entry);
     while (LLVMIsAAllocaInst(first)) first = LLVMGetNextInstruction(first);
     LLVMPositionBuilderBefore(unit->builder, first);
-    l->thread = ptx_register(unit, "tid.x");
+    l->thread = ptx_metal_thread(unit, ptx_register(unit, "tid.x"));
     find_groups(l);
     find_own_sizes(l);
     if (l->shape->masked) leave_if(l, LLVMBuildICmp(unit->builder, LLVMIntUGE, l->thread, l->threads, ""));

@@ -31,8 +31,7 @@ void ptx_masks_start(struct ptx_masks *m, struct divergence *d) {
 }
 
 static LLVMValueRef vote(struct ptx_masks *m, LLVMValueRef mask, LLVMValueRef condition) {
-    struct ptx_operation o = {.unit = m->unit, .lanes.mask = mask};
-    return ptx_ballot(&o, condition);
+    return ptx_vote(m->unit, mask, condition);
 }
 
 static LLVMValueRef yes(struct ptx_masks *m) {

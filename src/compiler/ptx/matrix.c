@@ -8,6 +8,7 @@
  * multiplied with the right one's row k, broadcast down the columns. Products that share a matrix share its
  * broadcasts. To keep few of them live, independent products are computed together, k by k. Elements of
  * missing or inactive lanes count as 0. */
+#include "compiler/ptx/lanes.h"
 #include "compiler/ptx/matrix.h"
 
 #include <stdlib.h>
@@ -35,8 +36,9 @@ static LLVMValueRef shuffle_whole(struct unit *unit, LLVMValueRef value, unsigne
     static const char name[] = "llvm.nvvm.shfl.sync.idx.f32";
     LLVMValueRef function =
         LLVMGetIntrinsicDeclaration(unit->module, LLVMLookupIntrinsicID(name, sizeof name - 1), NULL, 0);
-    LLVMValueRef arguments[4] = {constant_i32(unit, UINT32_MAX), value, constant_i32(unit, fixed),
-                                 constant_i32(unit, kept << 8 | 31)};
+    LLVMValueRef arguments[4] = {constant_i32(unit, UINT32_MAX), value,
+                                 constant_i32(unit, ptx_hardware_bits(unit, fixed)),
+                                 constant_i32(unit, ptx_hardware_bits(unit, kept) << 8 | 31)};
     return LLVMBuildCall2(unit->builder, LLVMGlobalGetValueType(function), function, arguments, 4, "");
 }
 
@@ -153,7 +155,7 @@ static smelt_status finish(struct collection *c, LLVMValueRef end) {
     if (!c->group.count) return SMELT_OK;
     c->m.place = end;
     LLVMPositionBuilderBefore(b, end);
-    if (c->whole) TRY(matrix_tensor_products(&c->m, &c->group));
+    if (c->whole && !ptx_lanes_ordered(c->m.unit)) TRY(matrix_tensor_products(&c->m, &c->group));
     TRY(make_plain(&c->m, &c->group, c->whole));
     for (int i = 0; i < c->waiting_count; i++) {
         LLVMInstructionRemoveFromParent(c->waiting[i]);

@@ -9,6 +9,7 @@ const struct pass ptx_passes[] = {
     LLVM_PASSES("function(infer-address-spaces,instcombine<no-verify-fixpoint>,simplifycfg)"),
     PASS("ptx-memory-inlined", pass_ptx_memory),
     PASS("ptx-instructions", pass_ptx_instructions),
+    PASS("ptx-fragments", pass_ptx_fragments),
     PASS("ptx-unroll", pass_ptx_unroll),
     PASS("ptx-division", pass_ptx_division),
     PASS("ptx-matrix", pass_ptx_matrix),

@@ -20,6 +20,9 @@ smelt_status pass_ptx_inline(struct unit *unit);
 /* instructions.c — instructions that the prelude calls by name. Requires: the module retargeted. */
 smelt_status pass_ptx_instructions(struct unit *unit);
 
+/* fragments.c — products on tensor cores that the prelude calls by name. Requires: the module retargeted. */
+smelt_status pass_ptx_fragments(struct unit *unit);
+
 /* math.c — divisions that may be approximate are (see pass_ptx_math in compiler/pass.h). Requires: the module
  * retargeted. */
 smelt_status pass_ptx_division(struct unit *unit);

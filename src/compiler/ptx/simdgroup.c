@@ -71,6 +71,7 @@ static smelt_status lower_block(struct ptx_masks *masks, int place) {
             o.lanes = ptx_lanes_at(masks, place);
             LLVMPositionBuilderBefore(unit->builder, call);
             o.lane = ptx_lane(unit);
+            if (o.lanes.active) o.lanes.active = ptx_metal_vote(unit, o.lanes.active);
         }
         TRY(lower_operation(&o, call, kind));
     }

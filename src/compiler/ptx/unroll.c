@@ -16,7 +16,7 @@
 
 #define MOST_ROUNDS 256
 #define MOST_ARRAY_BYTES 1024 /* a thread has 255 registers */
-#define MOST_INSTRUCTIONS 16384
+#define MOST_INSTRUCTIONS 16384 /* more than there were */
 #define MOST_DEPTH 8 /* of an index's computation, and of nested loops */
 
 struct unrolling {
@@ -54,8 +54,16 @@ static int counter_of(const struct unrolling *u, LLVMValueRef value) {
     return -1;
 }
 
+/* By how much a counter grows in a round: 1 unless it says otherwise, as one of bytes does. */
+static long long step_of(LLVMValueRef counter) {
+    if (!LLVMIsAInstruction(counter) || LLVMGetInstructionOpcode(counter) != LLVMAdd) return 1;
+    LLVMValueRef step = LLVMGetOperand(counter, 1);
+    long long value = LLVMIsAConstantInt(step) ? LLVMConstIntGetSExtValue(step) : 1;
+    return value > 1 ? value : 1;
+}
+
 /* From the comparison that ends the loop: of its counter with a constant, or with the counter of a loop
- * around it. A step of more than one takes fewer rounds. */
+ * around it. */
 static int find_rounds(const struct unrolling *u, int loop) {
     const struct flow_loop *l = &u->flow.loops[loop];
     if (l->latch_count != 1) return 0;
@@ -65,7 +73,7 @@ static int find_rounds(const struct unrolling *u, int loop) {
     if (!LLVMIsAICmpInst(test) || counter_of(u, LLVMGetOperand(test, 0)) != loop) return 0;
     LLVMValueRef end = LLVMGetOperand(test, 1);
     if (LLVMIsAConstantInt(end)) {
-        long long value = LLVMConstIntGetSExtValue(end);
+        long long value = LLVMConstIntGetSExtValue(end) / step_of(LLVMGetOperand(test, 0));
         /* Counting down ends at a small number; either it began at one as small, or LLVM finds out. */
         return value >= -MOST_ROUNDS && value <= MOST_ROUNDS ? (value > 1 ? (int)value : MOST_ROUNDS / 4) : 0;
     }
@@ -115,14 +123,14 @@ static void mark_arrays(struct unrolling *u) {
     }
 }
 
-/* The number of instructions after unrolling. */
-static uint64_t count_instructions(const struct unrolling *u) {
+/* The number of instructions that unrolling adds. */
+static uint64_t count_added(const struct unrolling *u) {
     uint64_t total = 0;
     for (int i = 0; i < u->flow.block_count; i++) {
         uint64_t times = 1;
         for (int loop = u->flow.blocks[i].loop; loop >= 0; loop = u->flow.loops[loop].parent)
             if (u->wanted[loop]) times *= (uint64_t)u->rounds[loop];
-        FOR_EACH_INSTRUCTION(instruction, u->flow.blocks[i].block) total += times;
+        FOR_EACH_INSTRUCTION(instruction, u->flow.blocks[i].block) total += times - 1;
         if (total > MOST_INSTRUCTIONS) break;
     }
     return total;
@@ -171,7 +179,7 @@ static smelt_status unroll(struct unrolling *u, bool *any) {
         u->rounds[i] = find_rounds(u, i); /* outer loops first */
     }
     mark_arrays(u);
-    if (count_instructions(u) > MOST_INSTRUCTIONS) return SMELT_OK;
+    if (count_added(u) > MOST_INSTRUCTIONS) return SMELT_OK;
     for (int i = 0; i < count; i++) {
         if (!u->wanted[i]) continue;
         ask(u, i);

@@ -4,6 +4,7 @@
 
 #include "abi/simdgroup.h"
 #include "compiler/ptx/divergence.h"
+#include "compiler/ptx/lanes.h"
 #include "compiler/ptx/ptx.h"
 
 /* The lanes that come to a place together. */
@@ -11,7 +12,8 @@ struct ptx_lanes {
     /* i32, the member mask of warp instructions there. It may also name lanes that are missing or have
      * returned: the hardware waits for none of them. */
     LLVMValueRef mask;
-    LLVMValueRef active; /* i32: a bit for each lane that is there; NULL: all 32 are */
+    LLVMValueRef active; /* i32: a bit for each lane that is there; NULL: all 32 are. The hardware's order, or
+                          * in struct ptx_operation, Metal's */
     bool from_first;     /* the active lanes are those below some lane */
 };
 
@@ -69,6 +71,9 @@ LLVMValueRef ptx_intrinsic(struct unit *unit, const char *name, LLVMValueRef *ar
 LLVMValueRef ptx_lane(struct unit *unit);
 
 /* exchange.c — values of 32 or 64 bits, or floats, from other lanes. */
+
+/* Which of the mask's lanes say yes, in the hardware's order, as masks are. */
+LLVMValueRef ptx_vote(struct unit *unit, LLVMValueRef mask, LLVMValueRef vote);
 
 /* From the lane `source`, which must be active. */
 LLVMValueRef ptx_take(struct ptx_operation *o, LLVMValueRef value, LLVMValueRef source);
