@@ -11,8 +11,12 @@ static const struct {
     [BUDGET_GANG] = {50000, "instructions of vector code"},
 };
 
+bool budget_fits(enum budget budget, uint64_t size) {
+    return size <= budgets[budget].limit;
+}
+
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size) {
-    if (size <= budgets[budget].limit) return SMELT_OK;
+    if (budget_fits(budget, size)) return SMELT_OK;
     unit->smaller = unit->form == FORM_BEST;
     unit->refused = !unit->smaller;
     return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "it is too large for vector code: %s: %llu, at most %llu",

@@ -26,6 +26,8 @@ enum budget {
 #define LONG_BLOCK 6000                   /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000                    /* … into pieces of about so many */
 
+bool budget_fits(enum budget budget, uint64_t size);
+
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);

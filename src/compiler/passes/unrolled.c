@@ -1,12 +1,172 @@
 /* Measures what a kernel becomes when its loops are unrolled as the source asks for, before LLVM optimises
  * all of that: of 256-bit arithmetic in limbs, a few thousand instructions become a hundred thousand, whose
- * optimisation takes 20 seconds. The loops are unrolled in a copy, which is then dropped.
+ * optimisation takes 20 seconds. Loops are counted first. Only if that might be too much, they are unrolled
+ * in a copy, which is then dropped.
  *
  * Requires: everything inlined, variables in registers. Maintains: everything. */
 #include "compiler/budget.h"
+#include "compiler/flow.h"
 
-/* Smaller kernels need not be copied: LLVM unrolls no loop to more than 16,384 instructions. */
-#define FEW_INSTRUCTIONS 60
+#include <string.h>
+
+/* LLVM unrolls no loop to more than 16,384 instructions on request, of which it counts those that take a
+ * place in code; and none to more than some 1,200 of its own accord. */
+#define MOST_ON_REQUEST 32768
+#define MOST_BY_ITSELF 1500
+
+/* ---- Counting rounds. */
+
+/* A loop's variable: `start`, then `step` more in each round. */
+struct counter {
+    LLVMValueRef phi, next;
+    uint64_t start, step;
+    unsigned width;
+};
+
+static uint64_t at_width(uint64_t value, unsigned width) {
+    return width < 64 ? value & ((UINT64_C(1) << width) - 1) : value;
+}
+
+static int64_t as_signed(uint64_t value, unsigned width) {
+    return (int64_t)(value << (64 - width)) >> (64 - width);
+}
+
+static bool holds(LLVMIntPredicate predicate, uint64_t left, uint64_t right, unsigned width) {
+    int64_t a = as_signed(left, width), b = as_signed(right, width);
+    switch (predicate) {
+    case LLVMIntEQ:
+        return left == right;
+    case LLVMIntNE:
+        return left != right;
+    case LLVMIntUGT:
+        return left > right;
+    case LLVMIntUGE:
+        return left >= right;
+    case LLVMIntULT:
+        return left < right;
+    case LLVMIntULE:
+        return left <= right;
+    case LLVMIntSGT:
+        return a > b;
+    case LLVMIntSGE:
+        return a >= b;
+    case LLVMIntSLT:
+        return a < b;
+    case LLVMIntSLE:
+        return a <= b;
+    }
+    return true;
+}
+
+static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
+    LLVMValueRef add = LLVMIsAPHINode(value) ? NULL : value;
+    c->phi = add ? LLVMGetOperand(add, 0) : value;
+    LLVMBasicBlockRef header = flow->blocks[flow->loops[loop].header].block;
+    if (!LLVMIsAPHINode(c->phi) || LLVMGetInstructionParent(c->phi) != header ||
+        LLVMCountIncoming(c->phi) != 2 || LLVMGetTypeKind(LLVMTypeOf(c->phi)) != LLVMIntegerTypeKind)
+        return false;
+    unsigned inside = flow_block_within(flow, flow_index(flow, LLVMGetIncomingBlock(c->phi, 1)), loop);
+    LLVMValueRef start = LLVMGetIncomingValue(c->phi, !inside);
+    c->next = LLVMGetIncomingValue(c->phi, inside);
+    c->width = LLVMGetIntTypeWidth(LLVMTypeOf(c->phi));
+    if (c->width > 64 || !LLVMIsAConstantInt(start) || (add && add != c->next) ||
+        !LLVMIsAInstruction(c->next) || LLVMGetInstructionOpcode(c->next) != LLVMAdd ||
+        LLVMGetOperand(c->next, 0) != c->phi || !LLVMIsAConstantInt(LLVMGetOperand(c->next, 1)))
+        return false;
+    c->start = LLVMConstIntGetZExtValue(start);
+    c->step = LLVMConstIntGetZExtValue(LLVMGetOperand(c->next, 1));
+    return true;
+}
+
+/* The rounds until a block's branch leaves the loop, or MOST_ON_REQUEST if that is not found. */
+static uint64_t count_until_exit(const struct flow *flow, int loop, int block) {
+    LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[block].block);
+    if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return MOST_ON_REQUEST;
+    bool stays[2];
+    for (unsigned i = 0; i < 2; i++)
+        stays[i] = flow_block_within(flow, flow_index(flow, LLVMGetSuccessor(end, i)), loop);
+    LLVMValueRef compare = LLVMGetCondition(end);
+    struct counter c;
+    if (stays[0] == stays[1] || !LLVMIsAICmpInst(compare) ||
+        !LLVMIsAInstruction(LLVMGetOperand(compare, 0)) || !LLVMIsAConstantInt(LLVMGetOperand(compare, 1)) ||
+        !find_counter(flow, loop, LLVMGetOperand(compare, 0), &c))
+        return MOST_ON_REQUEST;
+    uint64_t rounds = 1, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(compare, 1));
+    uint64_t value = LLVMGetOperand(compare, 0) == c.phi ? c.start : c.start + c.step;
+    for (; rounds < MOST_ON_REQUEST; rounds++, value += c.step)
+        if (holds(LLVMGetICmpPredicate(compare), at_width(value, c.width), limit, c.width) != stays[0]) break;
+    return rounds;
+}
+
+static uint64_t count_rounds(const struct flow *flow, int loop) {
+    uint64_t rounds = MOST_ON_REQUEST;
+    const struct flow_loop *l = &flow->loops[loop];
+    for (int block = l->header; block < flow->block_count; block++) {
+        bool always = flow_block_within(flow, block, loop);
+        for (int i = 0; i < l->latch_count; i++) always &= flow_dominates(flow, block, l->latches[i]);
+        uint64_t here = always ? count_until_exit(flow, loop, block) : MOST_ON_REQUEST;
+        if (here < rounds) rounds = here;
+    }
+    return rounds;
+}
+
+/* ---- Counting instructions. */
+
+/* Of the notes on a loop's branch, those that begin like this ask for it to be unrolled. */
+static bool is_request(LLVMValueRef note) {
+    static const char unroll[] = "llvm.loop.unroll.";
+    LLVMValueRef words[4];
+    if (!note || !LLVMIsAMDNode(note) || LLVMGetMDNodeNumOperands(note) > sizeof words / sizeof *words)
+        return false;
+    words[0] = NULL;
+    LLVMGetMDNodeOperands(note, words);
+    unsigned length;
+    const char *text = words[0] && LLVMIsAMDString(words[0]) ? LLVMGetMDString(words[0], &length) : "";
+    return strncmp(text, unroll, sizeof unroll - 1) == 0 && strcmp(text + sizeof unroll - 1, "disable") != 0;
+}
+
+static bool is_requested(struct unit *unit, const struct flow *flow, const struct flow_loop *loop) {
+    unsigned kind = LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
+    for (int i = 0; i < loop->latch_count; i++) {
+        LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[loop->latches[i]].block);
+        LLVMValueRef notes = LLVMGetMetadata(end, kind), note[16];
+        unsigned count = notes ? LLVMGetMDNodeNumOperands(notes) : 0;
+        if (count > sizeof note / sizeof *note) return true;
+        if (count) LLVMGetMDNodeOperands(notes, note);
+        for (unsigned n = 1; n < count; n++) /* the first is the list itself */
+            if (is_request(note[n])) return true;
+    }
+    return false;
+}
+
+static uint64_t unrolled_size(struct unit *unit, const struct flow *flow, int loop, uint64_t size) {
+    uint64_t rounds = count_rounds(flow, loop);
+    bool requested = is_requested(unit, flow, &flow->loops[loop]);
+    uint64_t most = requested ? MOST_ON_REQUEST : MOST_BY_ITSELF;
+    bool known = rounds < MOST_ON_REQUEST;
+    if (known && size * rounds > most) return size; /* LLVM does not unroll it */
+    uint64_t unrolled = known ? size * rounds : most;
+    return unrolled > size ? unrolled : size;
+}
+
+/* At least the instructions of the unrolled function. */
+static smelt_status bound(struct unit *unit, uint64_t *size) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    uint64_t *sizes =
+        status == SMELT_OK ? arena_alloc(&arena, ((size_t)flow.loop_count + 1) * sizeof *sizes) : NULL;
+    *size = sizes ? 0 : UINT64_MAX;
+    if (sizes) {
+        for (int i = 0; i < flow.block_count; i++) /* sizes[0] is the function's own */
+            FOR_EACH_INSTRUCTION(instruction, flow.blocks[i].block) sizes[flow.blocks[i].loop + 1]++;
+        for (int loop = flow.loop_count - 1; loop >= 0; loop--)
+            sizes[flow.loops[loop].parent + 1] += unrolled_size(unit, &flow, loop, sizes[loop + 1]);
+        *size = sizes[0];
+    }
+    arena_free(&arena);
+    return status;
+}
 
 static smelt_status measure(struct unit *unit, uint64_t *size) {
     uint64_t blocks;
@@ -21,10 +181,10 @@ static smelt_status measure(struct unit *unit, uint64_t *size) {
 }
 
 smelt_status pass_unrolled(struct unit *unit) {
-    uint64_t blocks, size;
-    if (unit->form != FORM_BEST || !unit->target->calls_runtime ||
-        budget_count(unit->entry, &blocks) < FEW_INSTRUCTIONS)
-        return SMELT_OK;
+    uint64_t size;
+    if (unit->form != FORM_BEST || !unit->target->calls_runtime) return SMELT_OK;
+    TRY(bound(unit, &size));
+    if (budget_fits(BUDGET_UNROLLED, size)) return SMELT_OK;
     TRY(measure(unit, &size));
     return budget_check(unit, BUDGET_UNROLLED, size);
 }

@@ -4,7 +4,7 @@
  *
  *                      512 bits           256 bits           128 bits
  *   masked vectors     all have one       below 32 bits      all
- *   gathers            below 32: words    below 32: words    all
+ *   gathers            below 32: words    below 32 bits      all
  *   scatters           below 32 bits      all                all                                      */
 #include "compiler/simd/simd.h"
 
@@ -123,10 +123,9 @@ void access_store_lanes(struct simd *s, LLVMValueRef vector, LLVMValueRef to, LL
                  values, mask);
 }
 
-/* Without masks and in short code, one load after another is as fast. */
-static bool gathers_words(struct simd *s, LLVMTypeRef element, LLVMValueRef mask) {
-    if (LLVMABISizeOfType(s->unit->layout, element) >= 4) return false;
-    return s->vector_bits == 512 || (s->vector_bits == 256 && (mask || is_short(s)));
+/* With 256 bits, a call for the chunk is a seventh of the code of two gathers and their shifts. */
+static bool gathers_words(struct simd *s, LLVMTypeRef element) {
+    return s->vector_bits == 512 && LLVMABISizeOfType(s->unit->layout, element) < 4;
 }
 
 /* The aligned word around a narrow element is in the same page. If an element of two bytes extends beyond it,
@@ -263,13 +262,12 @@ static bool gathers_by_name(struct simd *s, LLVMTypeRef element, LLVMValueRef ma
     return s->vector_bits == 256 && (size == 4 || size == 8) && (mask || is_short(s) || s->many_unknown);
 }
 
-/* Four lanes of a chunk. */
-static LLVMValueRef gather_four(struct simd *s, LLVMTypeRef bits, LLVMValueRef numbers, LLVMValueRef mask,
+/* Four lanes of a chunk. `on`: all bits of lanes that are on. */
+static LLVMValueRef gather_four(struct simd *s, LLVMTypeRef bits, LLVMValueRef numbers, LLVMValueRef on,
                                 int first) {
     LLVMTypeRef type = LLVMVectorType(bits, 4);
-    LLVMValueRef which = LLVMBuildSExt(s->unit->builder, lanes_part(s, mask, first, 4), type, "");
     LLVMValueRef arguments[5] = {LLVMConstNull(type), LLVMConstNull(type_pointer(s->unit)),
-                                 lanes_part(s, numbers, first, 4), which,
+                                 lanes_part(s, numbers, first, 4), lanes_part(s, on, first, 4),
                                  LLVMConstInt(LLVMInt8TypeInContext(s->unit->context), 1, false)};
     bool wide = LLVMGetIntTypeWidth(bits) == 64;
     return simd_intrinsic(s, wide ? "llvm.x86.avx2.gather.q.q.256" : "llvm.x86.avx2.gather.q.d.256", NULL, 0,
@@ -283,8 +281,8 @@ static LLVMValueRef gather_by_name(struct simd *s, LLVMTypeRef element, LLVMValu
         LLVMIntTypeInContext(s->unit->context, (unsigned)(8 * LLVMABISizeOfType(s->unit->layout, element)));
     LLVMValueRef parts[2], numbers = LLVMBuildPtrToInt(b, addresses, chunk_type(s, type_i64(s->unit)), "");
     numbers = LLVMBuildFreeze(b, numbers, ""); /* addresses of lanes that are off may be poison */
-    if (!mask) mask = mask_all(s);
-    for (int half = 0; half < 2; half++) parts[half] = gather_four(s, bits, numbers, mask, 4 * half);
+    LLVMValueRef on = LLVMBuildSExt(b, mask ? mask : mask_all(s), chunk_type(s, bits), "");
+    for (int half = 0; half < 2; half++) parts[half] = gather_four(s, bits, numbers, on, 4 * half);
     LLVMValueRef whole = chunks_join(s, parts, 2);
     if (LLVMGetTypeKind(element) == LLVMPointerTypeKind)
         return LLVMBuildIntToPtr(b, whole, chunk_type(s, element), "");
@@ -293,7 +291,7 @@ static LLVMValueRef gather_by_name(struct simd *s, LLVMTypeRef element, LLVMValu
 
 LLVMValueRef access_gather(struct simd *s, LLVMTypeRef element, LLVMValueRef addresses, LLVMValueRef mask,
                            int align) {
-    if (gathers_words(s, element, mask)) return gather_words(s, element, addresses, mask, align);
+    if (gathers_words(s, element)) return gather_words(s, element, addresses, mask, align);
     if (gathers_by_name(s, element, mask)) return gather_by_name(s, element, addresses, mask);
     if (!has_gather(s, element)) return access_load_lanes(s, element, addresses, mask, align);
     LLVMTypeRef type = chunk_type(s, element);
