@@ -1,4 +1,5 @@
 """Operations on arrays, by family; smelt exports them all by name. docs/operations.md describes them."""
+from smelt.operations.attention import scaled_dot_product_attention
 from smelt.operations.creation import (
     arange, eye, full, full_like, identity, linspace, ones, ones_like, tri, zeros, zeros_like,
 )
@@ -17,6 +18,7 @@ from smelt.operations.indexing import getitem as getitem, setitem as setitem  # 
 from smelt.operations.products import (
     addmm, allclose, array_equal, inner, isclose, matmul, outer, tensordot,
 )
+from smelt.operations.quantised import quantized_matmul
 from smelt.operations.reductions import (
     all, any, argmax, argmin, cummax, cummin, cumprod, cumsum, logsumexp, max, mean, min, prod, softmax, std, sum,
     var,
@@ -36,8 +38,9 @@ __all__ = [
     "isnan", "isneginf", "isposinf", "left_shift", "less", "less_equal", "linspace", "log", "log10", "log1p",
     "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum",
     "mean", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "not_equal", "ones", "ones_like",
-    "outer", "pad", "power", "prod", "put_along_axis", "radians", "real", "reciprocal", "remainder", "repeat",
-    "reshape", "right_shift", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "softmax", "split", "sqrt",
+    "outer", "pad", "power", "prod", "put_along_axis", "quantized_matmul", "radians", "real", "reciprocal", "remainder", "repeat",
+    "reshape", "right_shift", "round", "rsqrt",
+    "scaled_dot_product_attention", "sigmoid", "sign", "sin", "sinh", "softmax", "split", "sqrt",
     "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "take", "take_along_axis",
     "tan", "tanh", "tensordot", "tile", "transpose", "tri", "tril", "triu", "unflatten", "var", "where", "zeros",
     "zeros_like",

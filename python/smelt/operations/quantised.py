@@ -1,0 +1,102 @@
+"""Products with quantised matrices, composed of other operations: gradients pass through to all that is not packed."""
+from smelt._smelt import array, asarray, bfloat16, float16, float32, uint32, uint8
+from smelt.operations.creation import arange
+from smelt.operations.elementwise import bitwise_and, right_shift
+from smelt.operations.indexing import take
+from smelt.operations.products import matmul
+from smelt.operations.shapes import swapaxes
+from smelt.operations.types import Array, Stream
+
+__all__ = ["quantized_matmul"]
+
+_NAME = "quantized_matmul"
+_FLOATS = (float32, float16, bfloat16)
+# Of each mode: its group sizes and bits, the default first.
+_MODES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {"affine": ((64, 32, 128), (4, 2, 8)), "mxfp4": ((32,), (4,)), "mxfp8": ((32,), (8,))}
+
+
+def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None = None, transpose: bool = True,
+                     group_size: int | None = None, bits: int | None = None, mode: str = "affine", *,
+                     stream: Stream = None) -> array:
+    """x @ wᵀ, or x @ w if not transpose, where w is packed: the elements of a row, the first in the lowest bits of uint32.
+
+    x: (…, K), float32, float16 or bfloat16. w: (…, N, K · bits / 32), or (…, K, N · bits / 32) if not transpose;
+    dimensions before the last two are broadcast with those of x. scales: one value per group_size elements of a row.
+    mode "affine": bits 2, 4 or 8 and groups of 32, 64 or 128 (4 and 64 if None); a weight is element · scale + bias.
+    "mxfp4" and "mxfp8": fp4_e2m1 and fp8_e4m3 elements in groups of 32, uint8 scales 2^(scale - 127), no biases.
+    Weights and sums are float32; the result has the dtype of x, in mode affine the common one of x, scales and biases.
+    Raises ValueError for other shapes, dtypes and settings."""
+    x, w, scales = asarray(x), asarray(w), asarray(scales)
+    biases = None if biases is None else asarray(biases)
+    group_size, bits = _read_mode(mode, group_size, bits)
+    affine = mode == "affine"
+    _check(x, w, scales, biases, affine, group_size, bits)
+    rows, columns = w.shape[-2], w.shape[-1] * 32 // bits
+    if x.shape[-1] != (columns if transpose else rows):
+        raise ValueError(f"{_NAME}: x has {x.shape[-1]} columns; expected {columns if transpose else rows}, as w has shape "
+                         f"{w.shape} with {bits} bits per element and transpose is {bool(transpose)}")
+    elements = _unpack(w, bits)
+    if not affine:
+        elements = take(array(_FP4 if bits == 4 else _FP8, float32), elements)
+        scales = take(array(_SCALES, float32), scales)
+    groups = elements.astype(float32).reshape((*w.shape[:-1], columns // group_size, group_size))
+    weights = groups * scales.astype(float32).reshape((*scales.shape, 1))
+    if biases is not None:
+        weights = weights + biases.astype(float32).reshape((*biases.shape, 1))
+    weights = weights.reshape((*w.shape[:-1], columns))
+    dtypes = {x.dtype, scales.dtype, biases.dtype} if affine and biases is not None else {x.dtype}
+    product = matmul(x.astype(float32), swapaxes(weights, -1, -2) if transpose else weights)
+    return product.astype(x.dtype if len(dtypes) == 1 else float32)
+
+
+def _read_mode(mode: str, group_size: int | None, bits: int | None) -> tuple[int, int]:
+    if mode not in _MODES:
+        raise ValueError(f"{_NAME}: mode is {mode!r}; expected 'affine', 'mxfp4' or 'mxfp8'")
+    found = []
+    for name, value, allowed in (("group_size", group_size, _MODES[mode][0]), ("bits", bits, _MODES[mode][1])):
+        if value is not None and value not in allowed:
+            raise ValueError(f"{_NAME}: {name} is {value!r}; mode '{mode}' has {', '.join(map(str, sorted(allowed)))}")
+        found.append(allowed[0] if value is None else int(value))
+    return found[0], found[1]
+
+
+def _check(x: array, w: array, scales: array, biases: array | None, affine: bool, group_size: int, bits: int) -> None:
+    if x.ndim == 0 or x.dtype not in _FLOATS:
+        raise ValueError(f"{_NAME}: x has shape {x.shape} and dtype {x.dtype.name}; expected float32, float16 or bfloat16 of "
+                         "one dimension or more")
+    if w.ndim < 2 or w.dtype != uint32:
+        raise ValueError(f"{_NAME}: w has shape {w.shape} and dtype {w.dtype.name}; expected uint32 of two dimensions or more")
+    if affine != (biases is not None):
+        raise ValueError(f"{_NAME}: biases is {'None' if biases is None else 'an array'}; expected "
+                         f"{'an array in mode affine' if affine else 'None, as only mode affine has biases'}")
+    columns = w.shape[-1] * 32 // bits
+    expected = (*w.shape[:-1], columns // group_size)
+    for name, values in (("scales", scales), ("biases", biases)):
+        if values is None:
+            continue
+        if columns % group_size or values.shape != expected:
+            raise ValueError(f"{_NAME}: {name} has shape {values.shape}; expected {expected}, one value per {group_size} of the "
+                             f"{columns} elements of a row of w")
+        if values.dtype not in (_FLOATS if affine else (uint8,)):
+            raise ValueError(f"{_NAME}: {name} has dtype {values.dtype.name}; expected "
+                             f"{'float32, float16 or bfloat16' if affine else 'uint8'}")
+
+
+def _unpack(words: array, bits: int) -> array:
+    """The elements of each word, the lowest bits first, in one row."""
+    shifts = (arange(32 // bits, device=words.device) * bits).astype(uint32)
+    parts = bitwise_and(right_shift(words.reshape((*words.shape, 1)), shifts), (1 << bits) - 1)
+    return parts.reshape((*words.shape[:-1], words.shape[-1] * (32 // bits)))
+
+
+def _small_float(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> float:
+    """The value of a number without infinities: sign, exponent, mantissa."""
+    mantissa = code & (1 << mantissa_bits) - 1
+    exponent = code >> mantissa_bits & (1 << exponent_bits) - 1
+    value = (mantissa + (1 << mantissa_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
+    return -value if code >> exponent_bits + mantissa_bits else value
+
+
+_FP4 = [_small_float(code, 2, 1, 1) for code in range(16)]
+_FP8 = [float("nan") if code & 127 == 127 else _small_float(code, 4, 3, 7) for code in range(256)]
+_SCALES = [float("nan") if code == 255 else 2.0 ** (code - 127) for code in range(256)]

@@ -1,0 +1,164 @@
+"""smelt.scaled_dot_product_attention against loops in double precision, on fresh random data: values and gradients."""
+import numpy as np
+import pytest
+import smelt
+
+rng = np.random.default_rng()
+ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
+def values_of(x):
+    return np.asarray(x.astype("float32")).astype(np.float64)
+
+
+def reference(q, k, v, scale, mask=None, sinks=None):
+    """Row by row; mask: bools, floats or None."""
+    B, N, T, _ = q.shape
+    out = np.zeros((B, N, T, v.shape[3]))
+    if mask is not None:
+        mask = np.broadcast_to(mask, (B, N, T, k.shape[2]))
+    for b, n, t in np.ndindex(B, N, T):
+        shared = n // (N // k.shape[1])
+        scores = scale * k[b, shared] @ q[b, n, t]
+        if mask is not None:
+            scores = np.where(mask[b, n, t], scores, -np.inf) if mask.dtype == bool else scores + mask[b, n, t]
+        top = max(scores.max(initial=-np.inf), -np.inf if sinks is None else sinks[n])
+        if top == -np.inf:
+            continue
+        weights = np.exp(scores - top)
+        out[b, n, t] = weights @ v[b, shared] / (weights.sum() + (0 if sinks is None else np.exp(sinks[n] - top)))
+    return out
+
+
+def inputs(dtype, batches, heads, key_heads, rows, keys, depth, value_depth=None):
+    shapes = [(batches, heads, rows, depth), (batches, key_heads, keys, depth),
+              (batches, key_heads, keys, value_depth or depth)]
+    return [smelt.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype) for shape in shapes]
+
+
+def causal(rows, keys):
+    return np.arange(keys) <= np.arange(rows)[:, None] + keys - rows
+
+
+def compare(arrays, wanted, made, dtype):
+    assert made.dtype == smelt.Dtype(dtype) and made.shape == wanted.shape
+    allowed = 4 * ROUNDOFF[dtype] + 2e-5
+    np.testing.assert_allclose(values_of(made), wanted, rtol=allowed, atol=allowed)
+
+
+@pytest.mark.parametrize("dtype", ROUNDOFF)
+@pytest.mark.parametrize("depth", [1, 40, 64, 80, 96, 128, 256])
+def test_heads_of_every_size(dtype, depth):
+    arrays = inputs(dtype, 2, 4, 2, 17, 33, depth)
+    q, k, v = map(values_of, arrays)
+    scale = depth**-0.5
+    compare(arrays, reference(q, k, v, scale), smelt.scaled_dot_product_attention(*arrays, scale=scale), dtype)
+    made = smelt.scaled_dot_product_attention(*arrays, scale=scale, mask="causal")
+    compare(arrays, reference(q, k, v, scale, causal(17, 33)), made, dtype)
+
+
+@pytest.mark.parametrize("dtype", ROUNDOFF)
+@pytest.mark.parametrize("heads, key_heads", [(1, 1), (6, 2), (5, 1)])
+def test_masks_that_are_broadcast(dtype, heads, key_heads):
+    arrays = inputs(dtype, 2, heads, key_heads, 5, 13, 24, 7)
+    q, k, v = map(values_of, arrays)
+    for shape in [(13,), (5, 13), (5, 1), (heads, 1, 13), (2, 1, 1, 13), (2, heads, 5, 13), ()]:
+        seen = rng.random(shape) < 0.6
+        made = smelt.scaled_dot_product_attention(*arrays, scale=0.3, mask=smelt.array(seen))
+        compare(arrays, reference(q, k, v, 0.3, np.asarray(seen)), made, dtype)
+        added = smelt.array(np.where(seen, rng.standard_normal(shape), -np.inf).astype(np.float32)).astype(dtype)
+        made = smelt.scaled_dot_product_attention(*arrays, scale=0.3, mask=added)
+        compare(arrays, reference(q, k, v, 0.3, values_of(added)), made, dtype)
+
+
+def test_rows_that_see_no_key_are_zero():
+    q, k, v = arrays = inputs("float32", 1, 2, 1, 20, 7, 16)
+    made = smelt.scaled_dot_product_attention(q, k, v, scale=0.25, mask="causal")
+    assert not values_of(made)[:, :, :13].any()
+    compare(arrays, reference(*map(values_of, arrays), 0.25, causal(20, 7)), made, "float32")
+    empty = smelt.scaled_dot_product_attention(q, k[:, :, :0], v[:, :, :0], scale=0.25)
+    assert empty.shape == q.shape and not values_of(empty).any()
+    assert smelt.scaled_dot_product_attention(q[:, :, :0], k, v, scale=1.0).shape == (1, 2, 0, 16)
+
+
+def test_large_scores_and_nan():
+    q, k, v = arrays = inputs("float32", 1, 1, 1, 3, 9, 8)
+    made = smelt.scaled_dot_product_attention(q, k, v, scale=1000.0)
+    assert np.isfinite(values_of(made)).all()
+    np.testing.assert_allclose(values_of(made), reference(*map(values_of, arrays), 1000.0), rtol=2e-2, atol=2e-2)
+    spoilt = values_of(q)
+    spoilt[0, 0, 1, 2] = np.nan
+    made = values_of(smelt.scaled_dot_product_attention(smelt.array(spoilt.astype(np.float32)), k, v, scale=1.0))
+    assert np.isnan(made[0, 0, 1]).all() and np.isfinite(made[0, 0, [0, 2]]).all()
+
+
+def test_sinks():
+    arrays = inputs("float16", 2, 4, 2, 6, 11, 32)
+    sinks = rng.standard_normal(4).astype(np.float32)
+    for mask, seen in ((None, None), ("causal", causal(6, 11))):
+        made = smelt.scaled_dot_product_attention(*arrays, scale=0.2, mask=mask, sinks=smelt.array(sinks))
+        compare(arrays, reference(*map(values_of, arrays), 0.2, seen, sinks.astype(np.float64)), made, "float16")
+
+
+def test_dtypes_that_differ_give_float32_and_views_are_read():
+    q, k, v = inputs("float32", 2, 4, 2, 8, 8, 16)
+    turned = [smelt.array(np.ascontiguousarray(np.swapaxes(np.asarray(x), 1, 2))).transpose(0, 2, 1, 3) for x in (q, k, v)]
+    made = smelt.fast.scaled_dot_product_attention(*turned, scale=0.5)
+    compare(turned, reference(*map(values_of, (q, k, v)), 0.5), made, "float32")
+    half = k.astype("float16")
+    made = smelt.scaled_dot_product_attention(q, half, v, scale=0.5)
+    compare(turned, reference(*map(values_of, (q, half, v)), 0.5), made, "float32")
+
+
+@pytest.mark.parametrize("kind", ["all", "causal", "unseen", "bool", "floats", "sinks"])
+def test_gradients_are_differences(kind):
+    arrays = inputs("float32", 1, 4, 2, 5, 3 if kind == "unseen" else 6, 6, 4)
+    doubles = [*map(values_of, arrays)]
+    rows, keys = 5, doubles[1].shape[2]
+    seen = {"all": None, "causal": causal(rows, keys), "unseen": causal(rows, keys), "bool": rng.random((4, rows, keys)) < 0.5,
+            "floats": rng.standard_normal((rows, keys)), "sinks": None}[kind]
+    if kind == "bool":
+        seen[1, 2] = False
+    mask = "causal" if kind in ("causal", "unseen") else None if seen is None else smelt.array(seen)
+    if kind in ("floats", "sinks"):  # gradients of these, too
+        extra = (seen if kind == "floats" else rng.standard_normal(4)).astype(np.float32)
+        arrays.append(smelt.array(extra))
+        doubles.append(extra.astype(np.float64))
+    direction = rng.standard_normal(reference(*doubles[:3], 0.4).shape)
+
+    def smelts(q, k, v, more=None):
+        made = smelt.scaled_dot_product_attention(q, k, v, scale=0.4, mask=more if kind == "floats" else mask,
+                                                  sinks=more if kind == "sinks" else None)
+        return smelt.sum(made * smelt.array(direction.astype(np.float32)))
+
+    def doubled(values):
+        return (reference(*values[:3], 0.4, values[3] if kind == "floats" else seen,
+                          values[3] if kind == "sinks" else None) * direction).sum()
+    gradients = smelt.grad(smelts, tuple(range(len(arrays))))(*arrays)
+    for place, gradient in enumerate(gradients):
+        wanted = np.zeros_like(doubles[place])
+        for i in np.ndindex(wanted.shape):
+            moved = [[x.copy() for x in doubles] for _ in range(2)]
+            moved[0][place][i] += 1e-5
+            moved[1][place][i] -= 1e-5
+            wanted[i] = (doubled(moved[0]) - doubled(moved[1])) / 2e-5
+        np.testing.assert_allclose(values_of(gradient), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_messages():
+    q, k, v = inputs("float32", 1, 4, 2, 3, 5, 8)
+    attend = smelt.scaled_dot_product_attention
+    for arguments, settings, message in [
+        ((q[0], k, v), {}, r"q has shape \(4, 3, 8\); expected 4 dimensions"),
+        ((q, k.astype("int32"), v), {}, "k has dtype int32; expected float32, float16 or bfloat16"),
+        ((q, k, v[:, :, :4]), {}, r"k has shape \(1, 2, 5, 8\) and v \(1, 2, 4, 8\)"),
+        ((q[..., :4], k, v), {}, r"q has shape \(1, 4, 3, 4\) and k \(1, 2, 5, 8\)"),
+        ((q[:, :3], k, v), {}, "q has 3 heads and k 2; expected a multiple"),
+        ((q, k, v), {"mask": "full"}, "mask is 'full'; expected None, 'causal' or an array"),
+        ((q, k, v), {"mask": smelt.zeros((3, 5), "int32")}, "mask has dtype int32"),
+        ((q, k, v), {"mask": smelt.zeros((3, 4))}, r"mask has shape \(3, 4\); expected one that can be broadcast to"),
+        ((q, k, v), {"mask": smelt.zeros((2, 1, 1, 1))}, r"mask has shape \(2, 1, 1, 1\)"),
+        ((q, k, v), {"sinks": smelt.zeros(2)}, r"sinks has shape \(2,\)"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            attend(*arguments, scale=1.0, **settings)
