@@ -162,3 +162,6 @@ def test_messages():
     ]:
         with pytest.raises(ValueError, match=message):
             attend(*arguments, scale=1.0, **settings)
+    for scale in ("0.125", None):
+        with pytest.raises(TypeError, match=f"scale is {scale!r}; expected a number"):
+            attend(q, k, v, scale=scale)

@@ -26,6 +26,8 @@ def scaled_dot_product_attention(q: Array, k: Array, v: Array, *, scale: float, 
     dtypes."""
     q, k, v = asarray(q), asarray(k), asarray(v)
     _check(q, k, v)
+    if isinstance(scale, str) or not (hasattr(scale, "__float__") or hasattr(scale, "__index__")):
+        raise TypeError(f"{_NAME}: scale is {scale!r}; expected a number")
     batches, heads, rows, depth = q.shape
     key_heads, keys = k.shape[1], k.shape[2]
     dtype = q.dtype if q.dtype == k.dtype == v.dtype else float32
