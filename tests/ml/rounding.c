@@ -38,6 +38,7 @@ static const struct {
     {"tensor.metal", "registers *", TILES},
     {"tensor.metal", "rows *", TILES},
     {"tensor.metal", "spaces", CORES},
+    {"tensor.metal", "lanes", CORES},
     {"tensor.metal", "convolve 3 3", CORES},
     {"../../kernels/tensor/matmul2d_int4.metal", "*", TILES},
     {"../../kernels/tensor/flash_attention.metal", "*", TILES},
