@@ -289,12 +289,11 @@ static uint32_t float_bits(float value) {
 
 static void words_of_lane(unsigned thread, unsigned group, uint32_t word[WORDS]) {
     unsigned lane = thread % 32;
-    uint32_t n = number(lane), sum = 0, most = 0, vote = 0, below = 0, sum_of_eights = 0, active = 0, all = 0,
+    uint32_t n = number(lane), most = 0, vote = 0, below = 0, sum_of_eights = 0, active = 0, all = 0,
              active_below = 0, least = 8;
     float product = 1, tree[32];
     for (unsigned l = 0; l < 32; l++) {
         uint32_t eight = number(l) % 8;
-        sum += number(l);
         most = (number(l) ^ 21) > most ? number(l) ^ 21 : most;
         vote |= (uint32_t)(l % 3 == 0) << l;
         below += l < lane ? number(l) : 0;

@@ -121,7 +121,7 @@ def test_gradients_are_differences(kind):
         seen[1, 2] = False
     mask = "causal" if kind in ("causal", "unseen") else None if seen is None else smelt.array(seen)
     if kind in ("floats", "sinks"):  # gradients of these, too
-        extra = (seen if kind == "floats" else rng.standard_normal(4)).astype(np.float32)
+        extra = np.asarray(seen if kind == "floats" else rng.standard_normal(4)).astype(np.float32)
         arrays.append(smelt.array(extra))
         doubles.append(extra.astype(np.float64))
     direction = rng.standard_normal(reference(*doubles[:3], 0.4).shape)
@@ -129,7 +129,7 @@ def test_gradients_are_differences(kind):
     def smelts(q, k, v, more=None):
         made = smelt.scaled_dot_product_attention(q, k, v, scale=0.4, mask=more if kind == "floats" else mask,
                                                   sinks=more if kind == "sinks" else None)
-        return smelt.sum(made * smelt.array(direction.astype(np.float32)))
+        return smelt.sum(made * smelt.array(np.asarray(direction, np.float32)))
 
     def doubled(values):
         return (reference(*values[:3], 0.4, values[3] if kind == "floats" else seen,

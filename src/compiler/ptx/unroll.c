@@ -15,9 +15,9 @@
 #include <string.h>
 
 #define MOST_ROUNDS 256
-#define MOST_ARRAY_BYTES 1024 /* a thread has 255 registers */
+#define MOST_ARRAY_BYTES 1024   /* a thread has 255 registers */
 #define MOST_INSTRUCTIONS 16384 /* more than there were */
-#define MOST_DEPTH 8 /* of an index's computation, and of nested loops */
+#define MOST_DEPTH 8            /* of an index's computation, and of nested loops */
 
 struct unrolling {
     struct unit *unit;
