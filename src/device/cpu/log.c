@@ -28,16 +28,11 @@ void smelt_runtime_log(struct thread_context *context, uint32_t count, const uin
 void smelt_runtime_gang_log(struct gang_context *context, const uint32_t *lanes, uint32_t count,
                             const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane) {
     uint64_t words[LOG_MOST_WORDS];
-    uint32_t gang_lanes = worker_in_kernel()->code->head.image.lanes;
+    const struct worker *worker = worker_in_kernel();
     if (count > sizeof words / sizeof *words) return;
     for (uint32_t lane = 0; lane < context->count; lane++) {
         if (!(lanes[lane / 32] >> lane % 32 & 1)) continue;
-        const uint64_t *next = by_lane + lane;
-        for (uint32_t w = 0; w < count; w++) {
-            bool own = varies[w / 64] >> w % 64 & 1;
-            words[w] = own ? *next : shared[w];
-            if (own) next += gang_lanes;
-        }
+        worker_lane_words(worker, lane, count, varies, shared, by_lane, words);
         record_call(context->group, context->first + lane, count, words);
     }
     if (is_interrupted()) smelt_runtime_gang_stop(context);

@@ -29,17 +29,11 @@ void smelt_runtime_tile(struct thread_context *context, uint32_t count, const ui
 void smelt_runtime_gang_tile(struct gang_context *context, const uint32_t *lanes, uint32_t count,
                              const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane) {
     struct worker *worker = worker_in_kernel();
-    uint32_t gang_lanes = worker->code->head.image.lanes;
     uint64_t words[TILE_WORDS];
     if (count != TILE_WORDS) return;
     for (uint32_t lane = 0; lane < context->count; lane++) {
         if (!(lanes[lane / 32] >> lane % 32 & 1)) continue;
-        const uint64_t *next = by_lane + lane;
-        for (uint32_t w = 0; w < count; w++) {
-            bool own = varies[w / 64] >> w % 64 & 1;
-            words[w] = own ? *next : shared[w];
-            if (own) next += gang_lanes;
-        }
+        worker_lane_words(worker, lane, count, varies, shared, by_lane, words);
         if (!multiply(worker, words, __builtin_return_address(0))) smelt_runtime_gang_stop(context);
     }
 }

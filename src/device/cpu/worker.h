@@ -84,6 +84,19 @@ extern _Thread_local struct worker *worker_this __attribute__((tls_model("initia
 /* The worker whose kernel code the calling thread is running, or NULL. Safe in a signal handler. */
 struct worker *worker_in_kernel(void);
 
+/* The words that a lane of the gang in kernel code passes to a function of the runtime
+ * (src/abi/cpu_context.h). */
+static inline void worker_lane_words(const struct worker *worker, uint32_t lane, uint32_t count,
+                                     const uint64_t *varies, const uint64_t *shared, const uint64_t *by_lane,
+                                     uint64_t *words) {
+    const uint64_t *next = by_lane + lane;
+    for (uint32_t w = 0; w < count; w++) {
+        bool own = varies[w / 64] >> w % 64 & 1;
+        words[w] = own ? *next : shared[w];
+        if (own) next += worker->code->head.image.lanes;
+    }
+}
+
 /* The calling thread's, or NULL: for a signal handler that may come at any time. */
 struct worker *worker_of_signal(void);
 

@@ -109,21 +109,17 @@ static void multiply_bytes(const struct tile_block *block) {
     multiply(block, block->is_unsigned ? unsigned_bytes : signed_bytes);
 }
 
-const struct tile_engine tile_engine_brain_amx = {.terms = 2,
-                                                  .rows = 2 * SIDE,
-                                                  .columns = 2 * SIDE,
-                                                  .depth = 512,
-                                                  .unit_step = SIDE,
-                                                  .row_step = SIDE,
-                                                  .multiply = multiply_brains,
-                                                  .begin = begin,
-                                                  .end = end};
-const struct tile_engine tile_engine_byte_amx = {.terms = 4,
-                                                 .rows = 2 * SIDE,
-                                                 .columns = 2 * SIDE,
-                                                 .depth = 512,
-                                                 .unit_step = SIDE,
-                                                 .row_step = SIDE,
-                                                 .multiply = multiply_bytes,
-                                                 .begin = begin,
-                                                 .end = end};
+/* Units of so many terms, a word each. */
+#define AMX_ENGINE(terms_of_unit, function) \
+    {.terms = (terms_of_unit),              \
+     .rows = 2 * SIDE,                      \
+     .columns = 2 * SIDE,                   \
+     .depth = 512,                          \
+     .unit_step = SIDE,                     \
+     .row_step = SIDE,                      \
+     .multiply = function,                  \
+     .begin = begin,                        \
+     .end = end}
+
+const struct tile_engine tile_engine_brain_amx = AMX_ENGINE(2, multiply_brains);
+const struct tile_engine tile_engine_byte_amx = AMX_ENGINE(4, multiply_bytes);

@@ -17,16 +17,10 @@ static void floats_to_halves(const float *in, int count, uint16_t *out) {
     for (; i < count; i++) out[i] = _cvtss_sh(in[i], 0);
 }
 
-#define PANEL 16
-#include "device/cpu/arch/x86_64/tile_pack.h"
-
 #define LANES 8
 #define ROWS 6
 #define ROW_CASES ROW_CASES_6
-typedef float VECTOR __attribute__((vector_size(32)));
-typedef int32_t WHOLE __attribute__((vector_size(32)));
-
-#include "device/cpu/arch/x86_64/tile_multiply.h"
+#include "device/cpu/arch/x86_64/tile_level.h"
 
 INLINE VECTOR multiply_add(VECTOR a, VECTOR b, VECTOR sum) {
     return (VECTOR)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)sum);
@@ -35,30 +29,4 @@ INLINE WHOLE multiply_pairs(WHOLE a, WHOLE b, WHOLE sum) {
     return sum + (WHOLE)_mm256_madd_epi16((__m256i)a, (__m256i)b);
 }
 
-DEFINE_SUMS(multiply_floats, VECTOR, load_floats, store_floats, spread_float, multiply_add)
-DEFINE_SUMS(multiply_shorts, WHOLE, load_wholes, store_wholes, spread_whole, multiply_pairs)
-
-static const struct tile_engine on_floats = {.terms = 1,
-                                             .rows = ROWS,
-                                             .columns = COLUMNS,
-                                             .depth = 256,
-                                             .unit_step = 1,
-                                             .row_step = 1,
-                                             .multiply = multiply_floats};
-static const struct tile_engine on_shorts = {.terms = 2,
-                                             .rows = ROWS,
-                                             .columns = COLUMNS,
-                                             .depth = 256,
-                                             .unit_step = 1,
-                                             .row_step = 1,
-                                             .multiply = multiply_shorts};
-
-const struct tile_level tile_level_avx2 = {
-    .name = "avx2",
-    .pack = pack_part,
-    .store = store_sums,
-    .load = load_sums,
-    .unfold = unfold_tile,
-    .fold = fold_tile,
-    .engines = {
-        [TILE_UNIT_FLOAT] = &on_floats, [TILE_UNIT_EXACT] = &on_floats, [TILE_UNIT_SHORT] = &on_shorts}};
+DEFINE_LEVEL(avx2, multiply_floats)

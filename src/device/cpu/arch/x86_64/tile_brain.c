@@ -17,10 +17,4 @@ INLINE VECTOR spread_pair(const uint32_t *p) {
 
 DEFINE_SUMS(multiply, VECTOR, load_floats, store_floats, spread_pair, multiply_brains)
 
-const struct tile_engine tile_engine_brain_avx512 = {.terms = 2,
-                                                     .rows = ROWS,
-                                                     .columns = COLUMNS,
-                                                     .depth = 256,
-                                                     .unit_step = 1,
-                                                     .row_step = 1,
-                                                     .multiply = multiply};
+const struct tile_engine tile_engine_brain_avx512 = VECTOR_ENGINE(2, multiply);

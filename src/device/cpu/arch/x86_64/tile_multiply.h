@@ -1,13 +1,16 @@
 /* The blocks of sums: included by each level's file, which defines
  *
- *   VECTOR, WHOLE        vectors of LANES floats and ints
- *   ROWS                 rows of the largest block; its columns are 2 * LANES
+ *   LANES                floats in a register
+ *   ROWS, ROW_CASES      rows of the largest block; its columns are 2 * LANES
  *   multiply_add(a, b, sum)    a * b + sum, rounded once
  *   multiply_exact(a, b, sum)  the same of products that are exact
  *   multiply_pairs(a, b, sum)  of int16_t pairs: sum + a.low * b.low + a.high * b.high */
 
 #define COLUMNS (2 * LANES)
 #define INLINE static inline __attribute__((always_inline))
+
+typedef float VECTOR __attribute__((vector_size(4 * LANES)));
+typedef int32_t WHOLE __attribute__((vector_size(4 * LANES)));
 
 INLINE VECTOR load_floats(const void *p) {
     VECTOR v;
@@ -93,3 +96,13 @@ INLINE WHOLE spread_whole(const uint32_t *p) {
 #define ROW_CASES_6(name) ROW_CASES_4(name) ROW_CASE(name, 5) ROW_CASE(name, 6)
 #define ROW_CASES_9(name) ROW_CASES_6(name) ROW_CASE(name, 7) ROW_CASE(name, 8) ROW_CASE(name, 9)
 #define ROW_CASES_12(name) ROW_CASES_9(name) ROW_CASE(name, 10) ROW_CASE(name, 11) ROW_CASE(name, 12)
+
+/* An engine of such blocks: units of so many terms, and a function of DEFINE_SUMS. */
+#define VECTOR_ENGINE(terms_of_unit, function) \
+    {.terms = (terms_of_unit),                 \
+     .rows = ROWS,                             \
+     .columns = COLUMNS,                       \
+     .depth = 256,                             \
+     .unit_step = 1,                           \
+     .row_step = 1,                            \
+     .multiply = function}

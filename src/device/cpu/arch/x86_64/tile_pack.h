@@ -1,5 +1,5 @@
 /* Packing operands and converting results: included by each level's file, and compiled for that level. The
- * level's file defines halves_to_floats and floats_to_halves, and PANEL, the lines of a panel. */
+ * level's file defines halves_to_floats and floats_to_halves; tile_level.h PANEL, the lines of a panel. */
 #include "device/cpu/arch/x86_64/tile.h"
 
 #include <immintrin.h>

@@ -41,16 +41,10 @@ static void floats_to_halves(const float *in, int count, uint16_t *out) {
     for (int i = 0; i < count; i++) out[i] = float_to_half(in[i]);
 }
 
-#define PANEL 8
-#include "device/cpu/arch/x86_64/tile_pack.h"
-
 #define LANES 4
 #define ROWS 4
 #define ROW_CASES ROW_CASES_4
-typedef float VECTOR __attribute__((vector_size(16)));
-typedef int32_t WHOLE __attribute__((vector_size(16)));
-
-#include "device/cpu/arch/x86_64/tile_multiply.h"
+#include "device/cpu/arch/x86_64/tile_level.h"
 
 /* Two products and sums, rounded once. The product is exact in double. The sum is rounded to odd there: if it
  * is not exact, its last bit becomes 1, so that rounding to float sees on which side of a tie it lies. */
@@ -81,38 +75,5 @@ INLINE WHOLE multiply_pairs(WHOLE a, WHOLE b, WHOLE sum) {
     return sum + (WHOLE)_mm_madd_epi16((__m128i)a, (__m128i)b);
 }
 
-DEFINE_SUMS(multiply_floats, VECTOR, load_floats, store_floats, spread_float, multiply_add)
 DEFINE_SUMS(multiply_exacts, VECTOR, load_floats, store_floats, spread_float, multiply_exact)
-DEFINE_SUMS(multiply_shorts, WHOLE, load_wholes, store_wholes, spread_whole, multiply_pairs)
-
-static const struct tile_engine on_floats = {.terms = 1,
-                                             .rows = ROWS,
-                                             .columns = COLUMNS,
-                                             .depth = 256,
-                                             .unit_step = 1,
-                                             .row_step = 1,
-                                             .multiply = multiply_floats};
-static const struct tile_engine on_exacts = {.terms = 1,
-                                             .rows = ROWS,
-                                             .columns = COLUMNS,
-                                             .depth = 256,
-                                             .unit_step = 1,
-                                             .row_step = 1,
-                                             .multiply = multiply_exacts};
-static const struct tile_engine on_shorts = {.terms = 2,
-                                             .rows = ROWS,
-                                             .columns = COLUMNS,
-                                             .depth = 256,
-                                             .unit_step = 1,
-                                             .row_step = 1,
-                                             .multiply = multiply_shorts};
-
-const struct tile_level tile_level_sse2 = {
-    .name = "sse2",
-    .pack = pack_part,
-    .store = store_sums,
-    .load = load_sums,
-    .unfold = unfold_tile,
-    .fold = fold_tile,
-    .engines = {
-        [TILE_UNIT_FLOAT] = &on_floats, [TILE_UNIT_EXACT] = &on_exacts, [TILE_UNIT_SHORT] = &on_shorts}};
+DEFINE_LEVEL(sse2, multiply_exacts)

@@ -10,10 +10,4 @@ INLINE WHOLE multiply_pairs(WHOLE a, WHOLE b, WHOLE sum) {
 
 DEFINE_SUMS(multiply_shorts, WHOLE, load_wholes, store_wholes, spread_whole, multiply_pairs)
 
-const struct tile_engine tile_engine_short_vnni = {.terms = 2,
-                                                   .rows = ROWS,
-                                                   .columns = COLUMNS,
-                                                   .depth = 256,
-                                                   .unit_step = 1,
-                                                   .row_step = 1,
-                                                   .multiply = multiply_shorts};
+const struct tile_engine tile_engine_short_vnni = VECTOR_ENGINE(2, multiply_shorts);
