@@ -1,38 +1,11 @@
 /* matmul2d on the CPU: floats beside OpenBLAS; bfloats in math mode relaxed, and bytes, beside floats. */
 #include "bench/tensor/tensor.h"
-#include "bench/cpu/cpu.h"
-#include "bench/cpu/openblas.h"
-#include "bench/cpu/threads.h"
+#include "bench/cpu/product.h"
 #include "bench/kernel_text.h"
 
-#include <stdlib.h>
-
-#define OPENBLAS "OpenBLAS"
 #define FLOATS "smelt float"
 
-struct product_job {
-    smelt_array *a, *b, *c, *expected;
-    int64_t n;
-};
-
-static void expect_row(void *context, int64_t row) {
-    const struct product_job *job = context;
-    int64_t n = job->n;
-    double *sums = calloc((size_t)n, sizeof *sums);
-    for (int64_t k = 0; sums && k < n; k++) {
-        double a = floats(job->a)[row * n + k];
-        const float *b = floats(job->b) + k * n;
-        for (int64_t j = 0; j < n; j++) sums[j] += a * b[j];
-    }
-    for (int64_t j = 0; sums && j < n; j++) floats(job->expected)[row * n + j] = (float)sums[j];
-    free(sums);
-}
-
-static smelt_status run_openblas(void *context) {
-    const struct product_job *job = context;
-    openblas_matmul(floats(job->a), floats(job->b), floats(job->c), job->n);
-    return SMELT_OK;
-}
+#define TOLERANCE 2e-4 /* sums of up to 2048 products in [-1, 1] */
 
 static smelt_dispatch_desc dispatch_of(smelt_array *a, smelt_array *b, smelt_array *c, const uint32_t *n,
                                        uint32_t rows, uint32_t columns) {
@@ -59,18 +32,6 @@ static smelt_status prepare(struct launches *launches, const char *name, smelt_m
     return status;
 }
 
-static struct contest contest_of(struct bench *bench, const char *name, struct product_job *job) {
-    team_run(expect_row, job, job->n);
-    return (struct contest){.device = &cpu_contest,
-                            .bench = bench,
-                            .job = name,
-                            .work = 2.0 * (double)job->n * (double)job->n * (double)job->n,
-                            .work_unit = "FLOP",
-                            .output = job->c,
-                            .expected = job->expected,
-                            .tolerance = 2e-4}; /* sums of up to 2048 products in [-1, 1] */
-}
-
 static void enter(struct contest *contest, struct launches *launches, const char *name, const char *anchor,
                   struct bench_bar bar) {
     contest_enter(contest,
@@ -78,22 +39,18 @@ static void enter(struct contest *contest, struct launches *launches, const char
                       .name = name, .run = launches_run, .context = launches, .anchor = anchor, .bar = bar});
 }
 
-static smelt_status measure_floats(struct bench *bench, const char *name, struct product_job *job) {
-    uint32_t n = (uint32_t)job->n;
-    struct contest contest = contest_of(bench, name, job);
+static smelt_status measure_floats(struct bench *bench, const char *name, struct cpu_product *product) {
+    struct contest contest = cpu_product_contest(bench, name, product, TOLERANCE);
     struct launches small = {0}, large = {0};
-    if (openblas_open(team_size()))
-        contest_enter(&contest, (struct variant){.name = OPENBLAS, .run = run_openblas, .context = job});
-    else
-        contest_absent(&contest, OPENBLAS, "not installed (libopenblas.so.0)");
-    smelt_status status =
-        prepare(&small, "float 64 x 32", SMELT_MATH_SAFE, dispatch_of(job->a, job->b, job->c, &n, 64, 32));
+    cpu_product_enter_openblas(&contest, product);
+    smelt_status status = prepare(&small, "float 64 x 32", SMELT_MATH_SAFE,
+                                  dispatch_of(product->a, product->b, product->c, &product->n, 64, 32));
     if (status == SMELT_OK)
         status = prepare(&large, "float 128 x 128", SMELT_MATH_SAFE,
-                         dispatch_of(job->a, job->b, job->c, &n, 128, 128));
+                         dispatch_of(product->a, product->b, product->c, &product->n, 128, 128));
     if (status == SMELT_OK) {
         enter(&contest, &small, "smelt, tiles of 64 x 32", OPENBLAS,
-              n == 1024 ? (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.6} : NO_BAR);
+              product->n == 1024 ? (struct bench_bar){BENCH_SPEED_AT_LEAST, 0.6} : NO_BAR);
         enter(&contest, &large, "smelt, tiles of 128 x 128", OPENBLAS, NO_BAR);
         status = contest_run(&contest);
     }
@@ -125,20 +82,20 @@ struct narrow {
     struct launches floats, bfloats, relaxed, bytes_run;
 };
 
-static smelt_status prepare_narrow(struct narrow *narrow, struct product_job *job, const uint32_t *n) {
-    smelt_shape shape = SHAPE_OF(job->n, job->n);
-    smelt_dispatch_desc bfloats = dispatch_of(narrow->a, narrow->b, job->c, n, 128, 128);
+static smelt_status prepare_narrow(struct narrow *narrow, const struct cpu_product *product) {
+    smelt_shape shape = SHAPE_OF(product->n, product->n);
+    smelt_dispatch_desc bfloats = dispatch_of(narrow->a, narrow->b, product->c, &product->n, 128, 128);
     smelt_status status = smelt_array_uniform(SMELT_INT8, shape, 10, &narrow->bytes);
     if (status == SMELT_OK) status = smelt_array_create(SMELT_INT32, shape, &narrow->sums);
     if (status == SMELT_OK)
         status = prepare(&narrow->floats, "float 128 x 128", SMELT_MATH_SAFE,
-                         dispatch_of(job->a, job->b, job->c, n, 128, 128));
+                         dispatch_of(product->a, product->b, product->c, &product->n, 128, 128));
     if (status == SMELT_OK) status = prepare(&narrow->bfloats, "bfloat 128 x 128", SMELT_MATH_SAFE, bfloats);
     if (status == SMELT_OK)
         status = prepare(&narrow->relaxed, "bfloat 128 x 128", SMELT_MATH_RELAXED, bfloats);
     if (status == SMELT_OK)
         status = prepare(&narrow->bytes_run, "int8 128 x 128", SMELT_MATH_SAFE,
-                         dispatch_of(narrow->bytes, narrow->bytes, narrow->sums, n, 128, 128));
+                         dispatch_of(narrow->bytes, narrow->bytes, narrow->sums, &product->n, 128, 128));
     return status;
 }
 
@@ -151,14 +108,13 @@ static struct bench_bar relaxed_bar(void) {
     return tiles ? (struct bench_bar){BENCH_SPEED_AT_LEAST, 3} : NO_BAR;
 }
 
-static smelt_status measure_narrow(struct bench *bench, const char *name, struct product_job *job) {
-    uint32_t n = (uint32_t)job->n;
+static smelt_status measure_narrow(struct bench *bench, const char *name, struct cpu_product *product) {
     struct narrow narrow = {0};
-    smelt_status status = round_to_bfloats(&job->a, &narrow.a);
-    if (status == SMELT_OK) status = round_to_bfloats(&job->b, &narrow.b);
-    if (status == SMELT_OK) status = prepare_narrow(&narrow, job, &n);
+    smelt_status status = round_to_bfloats(&product->a, &narrow.a);
+    if (status == SMELT_OK) status = round_to_bfloats(&product->b, &narrow.b);
+    if (status == SMELT_OK) status = prepare_narrow(&narrow, product);
     if (status == SMELT_OK) {
-        struct contest contest = contest_of(bench, name, job);
+        struct contest contest = cpu_product_contest(bench, name, product, TOLERANCE);
         enter(&contest, &narrow.floats, FLOATS, NULL, NO_BAR);
         enter(&contest, &narrow.bfloats, "smelt bfloat", FLOATS, NO_BAR);
         enter(&contest, &narrow.relaxed, "smelt bfloat, relaxed", FLOATS, relaxed_bar());
@@ -177,34 +133,22 @@ static smelt_status measure_narrow(struct bench *bench, const char *name, struct
     return status;
 }
 
-static smelt_status run(struct bench *bench, const char *name, int64_t n,
-                        smelt_status (*measure)(struct bench *, const char *, struct product_job *)) {
-    struct product_job job = {.n = bench->quick ? 128 : n};
-    smelt_shape shape = SHAPE_OF(job.n, job.n);
-    smelt_status status = random_floats(shape, 8, -1, 1, &job.a);
-    if (status == SMELT_OK) status = random_floats(shape, 9, -1, 1, &job.b);
-    if (status == SMELT_OK) status = new_floats(shape, &job.c);
-    if (status == SMELT_OK) status = new_floats(shape, &job.expected);
-    if (status == SMELT_OK) status = measure(bench, name, &job);
-    smelt_array_release(job.a);
-    smelt_array_release(job.b);
-    smelt_array_release(job.c);
-    smelt_array_release(job.expected);
-    return status;
+static uint32_t side(const struct bench *bench, uint32_t n) {
+    return bench->quick ? 128 : n;
 }
 
 smelt_status bench_tensor_float_256(struct bench *bench, const char *name) {
-    return run(bench, name, 256, measure_floats);
+    return cpu_product_run(bench, name, side(bench, 256), measure_floats);
 }
 
 smelt_status bench_tensor_float_1024(struct bench *bench, const char *name) {
-    return run(bench, name, 1024, measure_floats);
+    return cpu_product_run(bench, name, side(bench, 1024), measure_floats);
 }
 
 smelt_status bench_tensor_float_2048(struct bench *bench, const char *name) {
-    return run(bench, name, 2048, measure_floats);
+    return cpu_product_run(bench, name, side(bench, 2048), measure_floats);
 }
 
 smelt_status bench_tensor_bfloat_1024(struct bench *bench, const char *name) {
-    return run(bench, name, 1024, measure_narrow);
+    return cpu_product_run(bench, name, side(bench, 1024), measure_narrow);
 }
