@@ -13,6 +13,7 @@ extern const char kernel_text_grid_sample[];
 extern const char kernel_text_grid_sample_vjp[];
 extern const char kernel_text_cholesky[];
 extern const char kernel_text_matmul[];
+extern const char kernel_text_matmul_tiles[];
 extern const char kernel_text_triangular_inverse[];
 
 #endif

@@ -1,21 +1,13 @@
-/* Products of matrices, by the plain kernel kernels/linalg/matmul.body. */
+/* Products of matrices: by tiles where that is possible, else by the plain kernel kernels/linalg/matmul.body.
+ */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/map.h"
-#include "ops/operation.h"
+#include "ops/product.h"
 
 #include <string.h>
 
-/* x as (batch …, rows, depth) and y as (batch …, depth, columns); a vector's missing dimension has size 1. */
-struct matrices {
-    smelt_shape shape; /* of the result, with a dimension of size 1 for that of a vector */
-    int batch;
-    int64_t depth;
-    int64_t x_strides[SMELT_MAX_DIMENSIONS], y_strides[SMELT_MAX_DIMENSIONS];
-    int64_t x_depth, y_depth; /* strides */
-};
-
-static smelt_status read_matrices(const struct call *call, struct matrices *m) {
+static smelt_status read_matrices(const struct call *call, struct product *m) {
     const smelt_array *x = call->inputs[0], *y = call->inputs[1];
     int xn = x->shape.ndim, yn = y->shape.ndim;
     if (!xn || !yn)
@@ -57,21 +49,21 @@ static void write_matmul(struct text *text, const struct map *map) {
     text_add(text, kernel_text_matmul);
 }
 
-static void multiply_on_host(const struct matrices *m, const smelt_array *x, const smelt_array *y,
-                             smelt_array *made) {
-    struct walk a = walk_begin(&m->shape, m->x_strides), b = walk_begin(&m->shape, m->y_strides);
+static void multiply_on_host(const struct product *p) {
+    const smelt_array *x = p->x, *y = p->y;
+    struct walk a = walk_begin(&p->shape, p->x_strides), b = walk_begin(&p->shape, p->y_strides);
     int64_t x_bytes = (int64_t)smelt_dtype_bytes(x->dtype), y_bytes = (int64_t)smelt_dtype_bytes(y->dtype);
-    for (int64_t i = 0; i < made->size; i++, walk_next(&a), walk_next(&b)) {
+    for (int64_t i = 0; i < p->result->size; i++, walk_next(&a), walk_next(&b)) {
         double sum = 0;
-        for (int64_t k = 0; k < m->depth; k++)
-            sum += element_as_real(element_load(x->dtype, x->data + (a.offset + k * m->x_depth) * x_bytes)) *
-                   element_as_real(element_load(y->dtype, y->data + (b.offset + k * m->y_depth) * y_bytes));
-        ((double *)made->data)[i] = sum;
+        for (int64_t k = 0; k < p->depth; k++)
+            sum += element_as_real(element_load(x->dtype, x->data + (a.offset + k * p->x_depth) * x_bytes)) *
+                   element_as_real(element_load(y->dtype, y->data + (b.offset + k * p->y_depth) * y_bytes));
+        ((double *)p->result->data)[i] = sum;
     }
 }
 
 /* The result without the dimensions that stood for those of vectors. */
-static smelt_shape final_shape(const struct call *call, const struct matrices *m) {
+static smelt_shape final_shape(const struct call *call, const struct product *m) {
     smelt_shape shape = {.ndim = m->batch};
     memcpy(shape.size, m->shape.size, sizeof shape.size);
     if (call->inputs[0]->shape.ndim > 1) shape.size[shape.ndim++] = m->shape.size[m->batch];
@@ -79,40 +71,49 @@ static smelt_shape final_shape(const struct call *call, const struct matrices *m
     return shape;
 }
 
-smelt_status evaluate_matmul(const struct call *call, smelt_array **result) {
-    struct matrices m;
-    smelt_dtype common;
-    smelt_array *made;
-    TRY(call_dtype(call, 0, 2, &common));
-    TRY(read_matrices(call, &m));
-    smelt_shape shape = final_shape(call, &m);
-    TRY(call_output(call, common, &shape, &made));
-    smelt_status status = SMELT_OK;
-    if (common == SMELT_FLOAT64 && !program_is_host(call->device)) {
-        status = fail(SMELT_ERROR_UNSUPPORTED, "matmul: float64 is supported on the host only");
-    } else if (common == SMELT_FLOAT64) {
-        multiply_on_host(&m, call->inputs[0], call->inputs[1], made);
-    } else {
-        struct map map = {.name = call->name,
-                          .key = {.operation = SMELT_OPERATION_MATMUL, .form = (uint16_t)common},
-                          .device = call->device,
-                          .stream = call->desc->stream,
-                          .space = m.shape,
-                          .operand_count = 3,
-                          .operands = {{.array = call->inputs[0]},
-                                       {.array = call->inputs[1]},
-                                       {.array = made, .written = true}},
-                          .number_count = 3,
-                          .numbers = {m.depth, m.x_depth, m.y_depth},
-                          .write = write_matmul};
-        memcpy(map.operands[0].strides, m.x_strides, sizeof m.x_strides);
-        memcpy(map.operands[1].strides, m.y_strides, sizeof m.y_strides);
-        shape_strides(&m.shape, map.operands[2].strides);
-        status = m.depth || !made->size ? map_run(&map) : array_fill_on(made, call->desc->stream, 0);
+static smelt_status run_plain(const struct product *p) {
+    const struct call *call = p->call;
+    struct map map = {.name = call->name,
+                      .key = {.operation = SMELT_OPERATION_MATMUL, .form = (uint16_t)p->dtype},
+                      .device = call->device,
+                      .stream = call->desc->stream,
+                      .space = p->shape,
+                      .operand_count = 3,
+                      .operands = {{.array = p->x}, {.array = p->y}, {.array = p->result, .written = true}},
+                      .number_count = 3,
+                      .numbers = {p->depth, p->x_depth, p->y_depth},
+                      .write = write_matmul};
+    memcpy(map.operands[0].strides, p->x_strides, sizeof p->x_strides);
+    memcpy(map.operands[1].strides, p->y_strides, sizeof p->y_strides);
+    shape_strides(&p->shape, map.operands[2].strides);
+    return map_run(&map);
+}
+
+static smelt_status multiply(const struct product *p) {
+    const struct call *call = p->call;
+    bool host = program_is_host(call->device), done = false;
+    if (p->dtype == SMELT_FLOAT64 && !host)
+        return fail(SMELT_ERROR_UNSUPPORTED, "matmul: float64 is supported on the host only");
+    if (p->dtype == SMELT_FLOAT64) {
+        multiply_on_host(p);
+        return SMELT_OK;
     }
+    if (!p->result->size) return SMELT_OK;
+    if (!p->depth) return array_fill_on(p->result, call->desc->stream, 0);
+    if (host) TRY(product_by_tiles(p, &done));
+    return done ? SMELT_OK : run_plain(p);
+}
+
+smelt_status evaluate_matmul(const struct call *call, smelt_array **result) {
+    struct product p = {.call = call, .x = call->inputs[0], .y = call->inputs[1]};
+    TRY(call_dtype(call, 0, 2, &p.dtype));
+    TRY(read_matrices(call, &p));
+    smelt_shape shape = final_shape(call, &p);
+    TRY(call_output(call, p.dtype, &shape, &p.result));
+    smelt_status status = multiply(&p);
     if (status == SMELT_OK)
-        *result = made;
+        *result = p.result;
     else
-        smelt_array_release(made);
+        smelt_array_release(p.result);
     return status;
 }

@@ -5,18 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block's right operand fits in a private second-level cache. */
-#define BLOCK_ROWS 128
+/* A block's right operand fits in a private second-level cache. Its rows share what is packed of that. */
+#define BLOCK_ROWS 512
+#define HELD_ROWS 256 /* whose sums lie in memory of the worker's own */
+#define LEFT_ROWS 128 /* that are packed at once */
 #define BLOCK_COLUMNS 256
 #define RIGHT_UNITS (256 * BLOCK_COLUMNS)
 /* Lines of the left operand begin in different sets of the first-level cache. */
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
+/* Lines that begin at multiples of it lie in few sets. */
+#define CACHE_PERIOD 1024
+/* Columns that repay packing the left operand. */
+#define PACKING_COLUMNS 64
 #define SPARE_LINES 32 /* that an engine may read beyond the last */
 
 struct tile_memory {
-    uint32_t left[(BLOCK_ROWS + SPARE_LINES) * LEFT_LINE];
+    uint32_t left[(LEFT_ROWS + SPARE_LINES) * LEFT_LINE];
     uint32_t right[RIGHT_UNITS];
-    uint32_t sums[BLOCK_ROWS * BLOCK_COLUMNS];
+    uint32_t sums[HELD_ROWS * BLOCK_COLUMNS];
     uint32_t held[3][TILE_MOST_HELD]; /* operands and result that lie in slots, as dense tiles */
 };
 
@@ -147,6 +153,12 @@ struct stretch {
     int64_t line_stride, unit_stride;
 };
 
+/* Whether lines, or terms, that are read together lie in few sets of the first-level cache. */
+static bool collides(const struct tile_source *left) {
+    int64_t stride = left->term_stride == 1 ? left->line_stride : left->term_stride;
+    return stride % (CACHE_PERIOD / 4) == 0;
+}
+
 /* Whether the operand's own memory has the form of units: floats, or bfloats for an engine that takes whole
  * steps of units and blocks of lines. */
 static bool is_packed(const struct product *p, const struct part *part, const struct stretch *stretch) {
@@ -155,7 +167,9 @@ static bool is_packed(const struct product *p, const struct part *part, const st
     if (p->format == TILE_UNIT_BRAIN)
         return left->kind == TILE_BFLOAT && left->term_stride == 1 && left->line_stride % 2 == 0 &&
                part->units * 2 == part->terms && stretch->rows % p->engine->row_step == 0;
-    return left->kind == TILE_FLOAT && (p->format == TILE_UNIT_FLOAT || p->format == TILE_UNIT_EXACT);
+    if (left->kind != TILE_FLOAT || (p->format != TILE_UNIT_FLOAT && p->format != TILE_UNIT_EXACT))
+        return false;
+    return part->columns < PACKING_COLUMNS || !collides(left);
 }
 
 static void pack_left(const struct product *p, const struct part *part, struct stretch *stretch) {
@@ -210,7 +224,7 @@ static void multiply_part(const struct product *p, const struct part *part) {
     int64_t dealt = p->dealt_rows ? p->dealt_rows : p->rows;
     for (int row = 0; row < part->rows;) {
         int64_t at = part->row + row, inside = at % dealt;
-        int rows = smaller(part->rows - row, dealt - inside);
+        int rows = smaller(smaller(part->rows - row, LEFT_ROWS), dealt - inside);
         struct stretch stretch = {.line = at / dealt * p->dealt_step + inside, .row = row};
         stretch.rows = smaller(p->left.lines - stretch.line, rows);
         if (stretch.rows > 0) {
@@ -272,11 +286,12 @@ bool tile_multiply(const uint64_t *words, void *opaque, const uint32_t *stop) {
     if (held && p.adds) p.level->unfold(slots, down, across, tall, tile);
     if (p.engine->begin) p.engine->begin();
     int block_columns = smaller(RIGHT_UNITS / p.engine->depth, BLOCK_COLUMNS);
+    int block_rows = p.in_place ? BLOCK_ROWS : HELD_ROWS;
     for (int64_t column = 0; column < p.columns && goes_on; column += block_columns)
-        for (int64_t row = 0; row < p.rows && goes_on; row += BLOCK_ROWS) {
+        for (int64_t row = 0; row < p.rows && goes_on; row += block_rows) {
             struct part part = {.row = row,
                                 .column = column,
-                                .rows = smaller(p.rows - row, BLOCK_ROWS),
+                                .rows = smaller(p.rows - row, block_rows),
                                 .columns = smaller(p.columns - column, block_columns)};
             goes_on = multiply_block(&p, &part, stop);
         }

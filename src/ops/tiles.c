@@ -1,0 +1,158 @@
+/* Products of matrices on CPUs by the kernels of kernels/linalg/matmul_tiles.metal: a tile of the result for
+ * each threadgroup, by the runtime's blocked product, or rows times a vector. */
+#include "kernels/kernel_text.h"
+#include "ops/product.h"
+#include "ops/program.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define MOST_BATCH (SMELT_MAX_DIMENSIONS - 2)
+
+/* Shared with the kernel's `struct matrices`. Dimension 0 of the batch is the innermost. */
+struct matrices {
+    int64_t rows, columns, depth;
+    int64_t tile_rows, tile_columns;
+    int64_t first[3];
+    int64_t stride[3][2];
+    uint32_t batch_rank;
+    uint32_t batch_size[MOST_BATCH];
+    int64_t batch_stride[3][MOST_BATCH];
+};
+
+static bool is_dtype(smelt_dtype dtype) {
+    return dtype == SMELT_FLOAT32 || dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16;
+}
+
+static void write_kernels(struct text *text, const void *context) {
+    const struct program_key *key = context;
+    for (int i = 0; i < 3; i++)
+        text_addf(text, "#define %c_TYPE %s\n", "ABC"[i], program_type((smelt_dtype)key->dtypes[i]));
+    text_add(text, kernel_text_matmul_tiles);
+}
+
+/* ---- The matrices, as the kernels see them. */
+
+/* Batch dimensions that all three traverse as one are joined. */
+static void add_batch(struct matrices *m, int64_t size, const int64_t strides[3]) {
+    uint32_t last = m->batch_rank - 1;
+    bool joins = m->batch_rank > 0 && size * m->batch_size[last] <= UINT32_MAX;
+    for (int i = 0; i < 3 && joins; i++) joins = strides[i] == m->batch_stride[i][last] * m->batch_size[last];
+    if (joins) {
+        m->batch_size[last] *= (uint32_t)size;
+        return;
+    }
+    m->batch_size[m->batch_rank] = (uint32_t)size;
+    for (int i = 0; i < 3; i++) m->batch_stride[i][m->batch_rank] = strides[i];
+    m->batch_rank++;
+}
+
+/* Matrices that are multiplied by the same B are one with more rows, if their rows follow each other. */
+static bool add_rows(struct matrices *m, int64_t size, const int64_t strides[3]) {
+    if (m->batch_rank || strides[1]) return false;
+    for (int i = 0; i < 3; i += 2)
+        if (m->rows > 1 && strides[i] != m->rows * m->stride[i][0]) return false;
+    for (int i = 0; i < 3 && m->rows == 1; i += 2) m->stride[i][0] = strides[i];
+    return !__builtin_mul_overflow(m->rows, size, &m->rows);
+}
+
+/* False: a size that the kernels' positions do not hold. */
+static bool describe(const struct product *p, struct matrices *m) {
+    int64_t result[SMELT_MAX_DIMENSIONS], batch = 1;
+    shape_strides(&p->shape, result);
+    *m = (struct matrices){.rows = p->shape.size[p->batch],
+                           .columns = p->shape.size[p->batch + 1],
+                           .depth = p->depth,
+                           .stride = {{p->x_strides[p->batch], p->x_depth},
+                                      {p->y_depth, p->y_strides[p->batch + 1]},
+                                      {result[p->batch], 1}}};
+    for (int d = p->batch - 1; d >= 0; d--) {
+        int64_t size = p->shape.size[d], strides[3] = {p->x_strides[d], p->y_strides[d], result[d]};
+        if (size == 1 || add_rows(m, size, strides)) continue;
+        if (size > UINT32_MAX || __builtin_mul_overflow(batch, size, &batch) || batch > UINT32_MAX)
+            return false;
+        add_batch(m, size, strides);
+    }
+    return true;
+}
+
+/* Cᵀ = Bᵀ Aᵀ. */
+static void swap_sides(struct matrices *m, smelt_array *operands[2]) {
+    struct matrices old = *m;
+    smelt_array *left = operands[0];
+    operands[0] = operands[1];
+    operands[1] = left;
+    m->rows = old.columns;
+    m->columns = old.rows;
+    for (int i = 0; i < 3; i++) {
+        int from = i == 2 ? 2 : 1 - i;
+        m->stride[i][0] = old.stride[from][1];
+        m->stride[i][1] = old.stride[from][0];
+        memcpy(m->batch_stride[i], old.batch_stride[from], sizeof m->batch_stride[i]);
+    }
+}
+
+/* ---- Tiles. */
+
+/* The largest tile: the runtime's own blocks. */
+#define MOST_ROWS 512
+#define MOST_COLUMNS 256
+/* Multiply-adds that are not worth being divided: some microseconds. */
+#define LEAST_WORK (INT64_C(1) << 18)
+
+static int64_t pieces(int64_t size, int64_t of) {
+    return (size + of - 1) / of;
+}
+
+static int64_t tiles_of(const struct matrices *m) {
+    int64_t count = pieces(m->rows, m->tile_rows) * pieces(m->columns, m->tile_columns);
+    for (uint32_t d = 0; d < m->batch_rank; d++) count *= m->batch_size[d];
+    return count;
+}
+
+/* Tiles are halved until each of `threads` has several, or they are small. */
+static void choose_tiles(struct matrices *m, int threads, bool vector) {
+    m->tile_rows = m->rows < MOST_ROWS ? m->rows : MOST_ROWS;
+    m->tile_columns = m->columns < MOST_COLUMNS ? m->columns : MOST_COLUMNS;
+    while (threads > 1 && tiles_of(m) < 4 * threads && m->tile_rows * m->tile_columns * m->depth > LEAST_WORK)
+        if (vector || m->tile_rows >= m->tile_columns)
+            m->tile_rows = pieces(m->tile_rows, 2);
+        else
+            m->tile_columns = pieces(m->tile_columns, 2);
+}
+
+static smelt_status run(const struct product *p, struct matrices *m, smelt_array *operands[2], bool vector) {
+    struct program_key key = {
+        .family = PROGRAM_MATMUL,
+        .form = vector,
+        .dtypes = {(uint8_t)operands[0]->dtype, (uint8_t)operands[1]->dtype, (uint8_t)p->dtype}};
+    smelt_function *function;
+    TRY(program_get(&key, vector ? "smelt_matmul_vector" : "smelt_matmul", write_kernels, &key, &function));
+    choose_tiles(m, smelt_device_threads(p->call->device), vector);
+    smelt_array spans[2] = {program_span(operands[0], &m->first[0]), program_span(operands[1], &m->first[1])};
+    smelt_dispatch_desc dispatch = {
+        .buffers = {{.array = &spans[0]},
+                    {.array = &spans[1]},
+                    {.array = p->result},
+                    {.bytes = m, .size = sizeof *m}},
+        .groups = {pieces(m->columns, m->tile_columns), pieces(m->rows, m->tile_rows), 1},
+        .threadgroup = {vector ? 32 : 1},
+        .device = p->call->device,
+        .stream = p->call->desc->stream};
+    for (uint32_t d = 0; d < m->batch_rank; d++) dispatch.groups[2] *= m->batch_size[d];
+    return smelt_function_run(function, &dispatch);
+}
+
+smelt_status product_by_tiles(const struct product *p, bool *done) {
+    struct matrices m;
+    smelt_array *operands[2] = {p->x, p->y};
+    *done = false;
+    if (!is_dtype(p->x->dtype) || !is_dtype(p->y->dtype) || !is_dtype(p->dtype) || !describe(p, &m))
+        return SMELT_OK;
+    if (m.rows == 1 && m.columns > 1) swap_sides(&m, operands);
+    bool vector = m.columns == 1;
+    /* Neighbouring rows are for the plain kernel: its threads are the lanes of vectors. */
+    if (vector && m.stride[0][0] == 1 && m.rows > 1) return SMELT_OK;
+    *done = true;
+    return run(p, &m, operands, vector && m.stride[0][1] == 1);
+}

@@ -1,0 +1,231 @@
+/* Products of matrices on every path against sums in double precision: vectors, tiles, batches, layouts,
+ * dtypes. Memory that a result is allocated in holds large numbers before. */
+#include "graph.h"
+
+#include <float.h>
+#include <malloc.h>
+
+/* ---- The reference. */
+
+struct expected {
+    double *sums, *sizes; /* Σ x y and Σ |x y| */
+};
+
+static int64_t side(const smelt_array *array, int from_end) {
+    return array->shape.ndim >= from_end ? array->shape.size[array->shape.ndim - from_end] : 1;
+}
+
+/* The matrix of `array` that belongs to the batch at `index`, as its number in row-major order. */
+static int64_t matrix_at(const smelt_array *array, const int64_t *index, int batch) {
+    int own = array->shape.ndim > 2 ? array->shape.ndim - 2 : 0;
+    int64_t number = 0;
+    for (int d = 0; d < own; d++) {
+        int64_t size = array->shape.size[d];
+        number = number * size + (size == 1 ? 0 : index[batch - own + d]);
+    }
+    return number;
+}
+
+static struct expected expect(smelt_array *x, smelt_array *y, const smelt_array *result, int batch) {
+    double *a = numbers_of(x), *b = numbers_of(y);
+    int64_t rows = x->shape.ndim > 1 ? side(x, 2) : 1, depth = side(x, 1),
+            columns = y->shape.ndim > 1 ? side(y, 1) : 1, at = 0, index[SMELT_MAX_DIMENSIONS] = {0};
+    struct expected e = {calloc((size_t)result->size + 1, sizeof(double)),
+                         calloc((size_t)result->size + 1, sizeof(double))};
+    while (at < result->size) {
+        const double *left = a + matrix_at(x, index, batch) * rows * depth,
+                     *right = b + matrix_at(y, index, batch) * depth * columns;
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t k = 0; k < depth; k++)
+                for (int64_t j = 0; j < columns; j++) {
+                    double term = left[i * depth + k] * right[k * columns + j];
+                    e.sums[at + i * columns + j] += term;
+                    e.sizes[at + i * columns + j] += fabs(term);
+                }
+        at += rows * columns;
+        for (int d = batch - 1; d >= 0 && ++index[d] == result->shape.size[d]; d--) index[d] = 0;
+    }
+    free(a);
+    free(b);
+    return e;
+}
+
+/* The half distance between neighbours at 1. */
+static double rounding_of(smelt_dtype dtype) {
+    return dtype == SMELT_FLOAT16 ? 0x1p-11 : dtype == SMELT_BFLOAT16 ? 0x1p-8 : 0x1p-24;
+}
+
+static void check(smelt_array *x, smelt_array *y, smelt_array *result, int batch, const char *what) {
+    struct expected e = expect(x, y, result, batch);
+    double *got = numbers_of(result), rounding = rounding_of(result->dtype);
+    double least = result->dtype == SMELT_FLOAT16 ? 0x1p-25 : 0; /* between subnormal numbers */
+    for (int64_t i = 0; i < result->size; i++) {
+        double bound = e.sizes[i] * (double)side(x, 1) * 0x1p-24 + fabs(e.sums[i]) * rounding * 1.001 + least;
+        if (!(fabs(got[i] - e.sums[i]) <= bound))
+            FAIL_TEST("%s: %s %s @ %s %s: element %lld is %.9g, expected %.9g", what,
+                      smelt_dtype_name(x->dtype), shape_print(&x->shape).text, smelt_dtype_name(y->dtype),
+                      shape_print(&y->shape).text, (long long)i, got[i], e.sums[i]);
+    }
+    free(got);
+    free(e.sums);
+    free(e.sizes);
+}
+
+static void multiply(smelt_array *x, smelt_array *y, const char *device) {
+    struct keepsake left = remember(x), right = remember(y);
+    smelt_array *result = APPLY(.operation = OP(MATMUL), .inputs = {x, y}, .device = device);
+    int batch = result->shape.ndim - (x->shape.ndim > 1) - (y->shape.ndim > 1);
+    check(x, y, result, batch, device ? device : "");
+    assert_unchanged(&left);
+    assert_unchanged(&right);
+    smelt_array_release(result);
+    smelt_array_release(x);
+    smelt_array_release(y);
+}
+
+static smelt_array *matrix(smelt_dtype dtype, smelt_shape shape, enum layout layout) {
+    return random_array(dtype, shape, layout, -1, 1);
+}
+
+#define SHAPE(...) \
+    ((smelt_shape){.ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .size = {__VA_ARGS__}})
+
+/* A matrix, or matrices, whose columns are dense. */
+static smelt_array *with_neighbouring_terms(smelt_dtype dtype, smelt_shape shape) {
+    smelt_shape held = shape;
+    int last = shape.ndim - 1;
+    if (last < 1) return matrix(dtype, shape, CONTIGUOUS);
+    held.size[last] = shape.size[last - 1];
+    held.size[last - 1] = shape.size[last];
+    smelt_array *base = matrix(dtype, held, CONTIGUOUS), *view;
+    int64_t strides[SMELT_MAX_DIMENSIONS];
+    memcpy(strides, base->strides, sizeof strides);
+    strides[last] = base->strides[last - 1];
+    strides[last - 1] = base->strides[last];
+    OK(smelt_array_view(base, shape, strides, 0, &view));
+    smelt_array_release(base);
+    return view;
+}
+
+static const smelt_dtype dtypes[] = {SMELT_FLOAT32, SMELT_FLOAT16, SMELT_BFLOAT16};
+
+/* ---- Tests. */
+
+static void sizes_that_no_tile_divides(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {1, 2, 3, 7, 16, 31, 33, 64, 65, 100, 130};
+    int count = sizeof sizes / sizeof *sizes;
+    for (int n = 0; n < 150; n++) {
+        int64_t m = sizes[random_bits() % (unsigned)count], k = sizes[random_bits() % (unsigned)count],
+                c = sizes[random_bits() % (unsigned)count];
+        smelt_dtype dtype = dtypes[n % 3];
+        multiply(matrix(dtype, SHAPE(m, k), CONTIGUOUS), matrix(dtype, SHAPE(k, c), CONTIGUOUS),
+                 n % 4 ? NULL : test_oracle());
+    }
+}
+
+static void every_layout(void **state) {
+    (void)state;
+    for (int left = 0; left < LAYOUTS; left++)
+        for (int right = 0; right < LAYOUTS; right++)
+            for (int d = 0; d < 3; d++) {
+                smelt_dtype dtype = dtypes[d];
+                multiply(matrix(dtype, SHAPE(37, 45), (enum layout)left),
+                         matrix(dtype, SHAPE(45, 70), (enum layout)right), NULL);
+                multiply(matrix(dtype, SHAPE(37, 45), (enum layout)left),
+                         matrix(dtype, SHAPE(45), (enum layout)right), NULL);
+                multiply(matrix(dtype, SHAPE(1, 45), (enum layout)left),
+                         matrix(dtype, SHAPE(45, 70), (enum layout)right), NULL);
+                multiply(matrix(dtype, SHAPE(3, 2, 9, 21), (enum layout)left),
+                         matrix(dtype, SHAPE(2, 21, 18), (enum layout)right), NULL);
+            }
+}
+
+static void batches_are_broadcast(void **state) {
+    (void)state;
+    static const smelt_shape shapes[][2] = {{{3, {5, 6, 7}}, {2, {7, 9}}},
+                                            {{3, {64, 1, 33}}, {2, {33, 40}}},
+                                            {{2, {6, 7}}, {3, {5, 7, 9}}},
+                                            {{4, {3, 1, 6, 7}}, {4, {1, 4, 7, 9}}},
+                                            {{4, {3, 4, 1, 7}}, {2, {7, 9}}},
+                                            {{4, {3, 4, 1, 7}}, {3, {4, 7, 9}}},
+                                            {{5, {2, 1, 3, 5, 4}}, {4, {2, 1, 4, 1}}},
+                                            {{1, {7}}, {4, {3, 2, 7, 5}}},
+                                            {{4, {3, 2, 5, 7}}, {1, {7}}},
+                                            {{1, {300}}, {1, {300}}},
+                                            {{3, {40, 32, 32}}, {3, {40, 32, 32}}}};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int d = 0; d < 3; d++) {
+            multiply(matrix(dtypes[d], shapes[i][0], CONTIGUOUS), matrix(dtypes[d], shapes[i][1], CONTIGUOUS),
+                     NULL);
+            multiply(matrix(dtypes[d], shapes[i][0], CONTIGUOUS),
+                     with_neighbouring_terms(dtypes[d], shapes[i][1]), NULL);
+        }
+}
+
+static void inputs_of_two_dtypes(void **state) {
+    (void)state;
+    for (int left = 0; left < 3; left++)
+        for (int right = 0; right < 3; right++) {
+            multiply(matrix(dtypes[left], SHAPE(20, 35), CONTIGUOUS),
+                     matrix(dtypes[right], SHAPE(35, 50), CONTIGUOUS), NULL);
+            multiply(matrix(dtypes[left], SHAPE(20, 35), CONTIGUOUS),
+                     matrix(dtypes[right], SHAPE(35), CONTIGUOUS), NULL);
+        }
+}
+
+/* Several blocks of the runtime in every direction; rows at multiples of a page. */
+static void large_matrices(void **state) {
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        multiply(matrix(dtypes[d], SHAPE(530, 300), CONTIGUOUS),
+                 matrix(dtypes[d], SHAPE(300, 290), CONTIGUOUS), NULL);
+        multiply(matrix(dtypes[d], SHAPE(200, 1024), CONTIGUOUS),
+                 matrix(dtypes[d], SHAPE(1024, 256), TRANSPOSED), NULL);
+        multiply(matrix(dtypes[d], SHAPE(1024, 256), TRANSPOSED),
+                 matrix(dtypes[d], SHAPE(256, 96), CONTIGUOUS), NULL);
+        multiply(matrix(dtypes[d], SHAPE(1025, 2050), CONTIGUOUS), matrix(dtypes[d], SHAPE(2050), CONTIGUOUS),
+                 NULL);
+    }
+}
+
+static void no_elements_and_no_terms(void **state) {
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        multiply(matrix(dtypes[d], SHAPE(0, 5), CONTIGUOUS), matrix(dtypes[d], SHAPE(5, 4), CONTIGUOUS),
+                 NULL);
+        multiply(matrix(dtypes[d], SHAPE(3, 0), CONTIGUOUS), matrix(dtypes[d], SHAPE(0, 4), CONTIGUOUS),
+                 NULL);
+        multiply(matrix(dtypes[d], SHAPE(2, 3, 5), CONTIGUOUS),
+                 matrix(dtypes[d], SHAPE(0, 1, 5, 4), CONTIGUOUS), NULL);
+    }
+}
+
+static void values_that_are_not_finite(void **state) {
+    (void)state;
+    float x[6] = {INFINITY, 1, NAN, 2, 0, 1}, y[6] = {1, 0, -INFINITY, 2, 3, 1};
+    for (int rows = 1; rows < 3; rows++) { /* a vector times a matrix, and tiles */
+        smelt_array *left, *right;
+        OK(smelt_array_from_values(SMELT_FLOAT32, SHAPE(rows, 2), x, &left));
+        OK(smelt_array_from_values(SMELT_FLOAT32, SHAPE(2, 3), y, &right));
+        smelt_array *result = APPLY(.operation = OP(MATMUL), .inputs = {left, right});
+        double want[6] = {INFINITY, NAN, -INFINITY, NAN, NAN, NAN};
+        assert_numbers(result, want, 0, 0);
+        smelt_array_release(result);
+        smelt_array_release(left);
+        smelt_array_release(right);
+    }
+}
+
+int main(void) {
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_that_no_tile_divides),
+                                       cmocka_unit_test(every_layout),
+                                       cmocka_unit_test(batches_are_broadcast),
+                                       cmocka_unit_test(inputs_of_two_dtypes),
+                                       cmocka_unit_test(large_matrices),
+                                       cmocka_unit_test(no_elements_and_no_terms),
+                                       cmocka_unit_test(values_that_are_not_finite)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
