@@ -166,22 +166,49 @@ def entries(scratch, kind):
     return sorted(os.path.join(scratch.cache, name) for name in os.listdir(scratch.cache) if name.endswith("." + kind))
 
 
-def run_tests(functions, prelude=True):
-    """Runs the functions test_…, each with a Scratch; prelude=False: those look at what an empty cache is filled with."""
-    failed = 0
-    for name, function in sorted(functions.items()):
-        if not name.startswith("test_") or not callable(function):
-            continue
-        scratch, before = Scratch(prelude), os.times()
+def run_test(name, function, prelude):
+    """True if it passed."""
+    scratch, before = Scratch(prelude), os.times()
+    try:
+        verdict = function(scratch)
+        took = sum(os.times()[:4]) - sum(before[:4])
+        print(f"{name}: {verdict or 'passed'} ({took:.1f} s of a processor)", flush=True)
+        return True
+    except Exception as error:  # each test is its own
+        print(f"{name}: FAILED: {error}", flush=True)
+        if not isinstance(error, AssertionError):
+            traceback.print_exc()
+        return False
+    finally:
+        scratch.remove()
+
+
+def run_in_process(name, function, prelude):
+    """Starts the test in a process of its own, whose identifier it returns."""
+    sys.stdout.flush()
+    process = os.fork()
+    if process == 0:
+        passed = False
         try:
-            verdict = function(scratch)
-            took = sum(os.times()[:4]) - sum(before[:4])
-            print(f"{name}: {verdict or 'passed'} ({took:.1f} s of a processor)")
-        except Exception as error:  # each test is its own
-            failed += 1
-            print(f"{name}: FAILED: {error}")
-            if not isinstance(error, AssertionError):
-                traceback.print_exc()
+            passed = run_test(name, function, prelude)
         finally:
-            scratch.remove()
+            os._exit(0 if passed else 1)
+    return process
+
+
+def run_tests(functions, prelude=True, together=1):
+    """Runs the functions test_…, each with a Scratch; prelude=False: those look at what an empty cache is filled with.
+    `together`: so many at a time, for those that mostly wait."""
+    failed, running = 0, set()
+    tests = [(name, function) for name, function in sorted(functions.items()) if name.startswith("test_") and callable(function)]
+    while tests or running:
+        if tests and together == 1:
+            failed += not run_test(*tests.pop(0), prelude)
+        elif tests and len(running) < together:
+            running.add(run_in_process(*tests.pop(0), prelude))
+        else:
+            process, status = os.wait()
+            if process in running:
+                running.remove(process)
+                failed += status != 0
     sys.exit(1 if failed else 0)

@@ -159,6 +159,6 @@ def test_read_only_home(scratch):
 
 
 if HAS_CC1:
-    run_tests(globals())
+    run_tests(globals(), together=8)
 else:
     print("skipped: this build has no smelt-cc1")

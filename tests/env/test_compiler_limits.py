@@ -114,4 +114,4 @@ def test_limits_can_only_be_lowered(scratch):
         expect_exp(done, output)
 
 
-run_tests(globals())
+run_tests(globals(), together=12)

@@ -152,4 +152,4 @@ def test_no_more_processes(scratch):
     return None
 
 
-run_tests(globals(), prelude=False)
+run_tests(globals(), prelude=False, together=8)
