@@ -132,7 +132,8 @@ typedef struct smelt_tensor_slice {
 
 /* Copies a slice to or from `bytes`, which has room for `size` of them; elements stay as they are. Of formats
  * with several elements per byte, origin, size and strides must begin at whole bytes. slice NULL: the whole
- * data, packed. INVALID_ARGUMENT for a slice outside the plane, or too little room. */
+ * data, packed. INVALID_ARGUMENT for a slice outside the plane, too little room, or strides that give two
+ * elements one place to be read to. */
 SMELT_API smelt_status smelt_tensor_read_slice(const smelt_tensor *tensor, const smelt_tensor_slice *slice,
                                                void *bytes, size_t size);
 SMELT_API smelt_status smelt_tensor_write_slice(smelt_tensor *tensor, const smelt_tensor_slice *slice,
@@ -147,6 +148,7 @@ SMELT_API smelt_status smelt_tensor_write_slice(smelt_tensor *tensor, const smel
  * - uint2, uint4, uint8: affine, as MLX's quantize does. value = data * scale + bias; the edge of the range
  * that is farther from 0 is exact, as is 0 if the range holds it.
  * - int2, int4, int8: symmetric. value = data * scale; the scale is the largest magnitude over 1, 7 or 127.
+ * Scales and biases of integers are finite: those too large for their dtype are the largest it holds.
  */
 typedef struct smelt_quantise_desc {
     int element;

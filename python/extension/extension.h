@@ -156,6 +156,9 @@ enum array_kind {
 bool array_import(PyObject *o, const char *what, smelt_array **array, enum array_kind *kind);
 /* An array over the memory of `o`, to be written: ValueError if it would be a copy or is read-only. */
 bool array_import_for_writing(PyObject *o, const char *what, smelt_array **array, enum array_kind *kind);
+/* The array itself, one over the memory of an object that may be written, or a copy of another's. `copy`:
+ * None, True (always) or False (never). */
+bool array_share(PyObject *o, const char *what, PyObject *copy, smelt_array **array);
 /* `array` as an object of `kind`, on the array's device; takes the reference, also when it fails (NULL). */
 PyObject *array_export(smelt_array *array, enum array_kind kind);
 int interop_init(PyObject *module);

@@ -209,9 +209,7 @@ PyObject *array_export(smelt_array *array, enum array_kind kind) {
 
 /* ---- Functions of the module. */
 
-/* The array itself, or one over the memory of the object, which must be writable; *shared: not of smelt's
- * own. */
-static bool share(PyObject *o, const char *what, PyObject *copy, smelt_array **array) {
+bool array_share(PyObject *o, const char *what, PyObject *copy, smelt_array **array) {
     enum array_kind kind;
     bool must = copy == Py_True, never = copy == Py_False;
     if (!must && array_import_for_writing(o, what, array, &kind)) return true;
@@ -239,7 +237,7 @@ static PyObject *from_dlpack(PyObject *self, PyObject *arguments, PyObject *keyw
     if (!has(o, interned.dlpack))
         return PyErr_Format(PyExc_TypeError, "from_dlpack: expected an object with __dlpack__, got %R",
                             (PyObject *)Py_TYPE(o));
-    if (!share(o, "from_dlpack", copy, &array)) return NULL;
+    if (!array_share(o, "from_dlpack", copy, &array)) return NULL;
     if (!device || strcmp(device, smelt_array_device(array)) == 0) return array_wrap(array);
     Py_BEGIN_ALLOW_THREADS status = smelt_array_to(array, device, NULL, &moved);
     smelt_array_release(array);
@@ -265,7 +263,7 @@ static PyObject *asarray(PyObject *self, PyObject *arguments, PyObject *keywords
         array = array_of_values(o, dtype);
         return array ? array_wrap(array) : NULL;
     }
-    if (!share(o, "smelt.asarray", copy, &array)) return NULL;
+    if (!array_share(o, "smelt.asarray", copy, &array)) return NULL;
     if (!dtype || dtype == smelt_array_dtype(array)) return array_wrap(array);
     if (copy == Py_False) {
         smelt_array_release(array);

@@ -34,9 +34,18 @@ static void dealloc(PyObject *self) {
 
 /* ---- Arguments. */
 
+/* A string without zeros; NULL with an exception. */
+static const char *string_of(PyObject *o, const char *what) {
+    Py_ssize_t size;
+    const char *string = PyUnicode_AsUTF8AndSize(o, &size);
+    if (!string || strlen(string) == (size_t)size) return string;
+    PyErr_Format(PyExc_ValueError, "%s is %R, which has a null character", what, o);
+    return NULL;
+}
+
 /* "fp8_e4m3", or whatever names a dtype. */
 static bool element_of(PyObject *o, const char *what, int *element) {
-    const char *name = PyUnicode_Check(o) ? PyUnicode_AsUTF8AndSize(o, NULL) : NULL;
+    const char *name = PyUnicode_Check(o) ? string_of(o, what) : NULL;
     smelt_dtype dtype;
     if (name && smelt_element_from_name(name, element) == SMELT_OK) return true;
     if (PyErr_Occurred()) return false;
@@ -54,7 +63,8 @@ static bool sizes_of(PyObject *o, const char *what, int64_t *sizes, int *count) 
     if (good && !*count) *count = (int)length;
     if (good || PyErr_Occurred()) return good;
     if (*count)
-        PyErr_Format(PyExc_TypeError, "%s is %R; expected %d whole numbers", what, o, *count);
+        PyErr_Format(PyExc_TypeError, "%s is %R; expected %d whole number%s", what, o, *count,
+                     *count == 1 ? "" : "s");
     else
         PyErr_Format(PyExc_TypeError, "%s is %R; expected 1 to %d whole numbers", what, o,
                      SMELT_MAX_DIMENSIONS);
@@ -85,11 +95,12 @@ static bool usage_of(PyObject *o, unsigned *usage) {
     Py_ssize_t count = one ? 1 : is_list(o) ? length_of(o) : 0;
     for (Py_ssize_t i = 0; i < count; i++) {
         PyObject *word = one ? o : item_of(o, i);
-        unsigned before = *usage;
+        unsigned bit = 0;
         for (size_t k = 0; k < sizeof names / sizeof *names; k++)
             if (PyUnicode_Check(word) && PyUnicode_CompareWithASCIIString(word, names[k].name) == 0)
-                *usage |= names[k].bit;
-        if (*usage == before) count = 0;
+                bit = names[k].bit;
+        *usage |= bit;
+        if (!bit) count = 0;
     }
     if (count) return true;
     PyErr_Format(PyExc_ValueError,
@@ -145,12 +156,11 @@ static PyObject *from_array(PyObject *type, PyObject *arguments, PyObject *keywo
     PyObject *o, *dtype = Py_None;
     smelt_array *array;
     smelt_tensor *tensor;
-    enum array_kind kind;
     int element = 0;
     (void)type;
     if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O:from_array", names, &o, &dtype)) return NULL;
     if (dtype != Py_None && !element_of(dtype, "Tensor.from_array: dtype", &element)) return NULL;
-    if (!array_import(o, "Tensor.from_array", &array, &kind)) return NULL;
+    if (!array_share(o, "Tensor.from_array", Py_None, &array)) return NULL;
     smelt_status status = smelt_tensor_from_array(array, element, &tensor);
     smelt_array_release(array);
     return status == SMELT_OK ? wrap(tensor) : raise_status(status);
@@ -166,23 +176,26 @@ static PyObject *error_dictionary(const smelt_quantise_error *e) {
 
 static PyObject *quantise(PyObject *type, PyObject *arguments, PyObject *keywords) {
     static char *names[] = {"array", "dtype", "group", "scales", NULL};
-    PyObject *o, *dtype, *scales = Py_None;
+    PyObject *o, *dtype, *group = NULL, *scales = Py_None;
     smelt_quantise_desc desc;
     smelt_quantise_error error;
     smelt_array *array;
     smelt_tensor *tensor;
     enum array_kind kind;
-    long long group = 0;
     smelt_status status;
     memset(&desc, 0, sizeof desc);
     (void)type;
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|LO:quantise", names, &o, &dtype, &group,
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|OO:quantise", names, &o, &dtype, &group,
                                      &scales))
         return NULL;
     if (!element_of(dtype, "Tensor.quantise: dtype", &desc.element)) return NULL;
     if (scales != Py_None && !dtype_of_object(scales, "Tensor.quantise: scales", &desc.scales)) return NULL;
+    if (group && !integer_of(group, &desc.group)) {
+        if (!PyErr_Occurred())
+            PyErr_Format(PyExc_TypeError, "Tensor.quantise: group is %R; expected a whole number", group);
+        return NULL;
+    }
     if (!array_import(o, "Tensor.quantise", &array, &kind)) return NULL;
-    desc.group = group;
     Py_BEGIN_ALLOW_THREADS status = smelt_tensor_quantise(array, &desc, &tensor, &error);
     Py_END_ALLOW_THREADS smelt_array_release(array);
     if (status != SMELT_OK) return raise_status(status);
@@ -241,10 +254,14 @@ static bool slice_of(PyObject *self, const char *name, PyObject *origin, PyObjec
     smelt_array_release(view);
     if (!extents_of(tensor_of(self), slice->plane, &desc, extents, &in_unit)) return false;
     if (origin != Py_None && !sizes_of(origin, "Tensor: origin", slice->origin, &desc.ndim)) return false;
-    for (int d = 0; d < desc.ndim; d++) slice->size[d] = extents[d] - slice->origin[d];
+    for (int d = 0; d < desc.ndim; d++)
+        slice->size[d] = slice->origin[d] < 0 ? extents[d] : extents[d] - slice->origin[d];
     if (size != Py_None && !sizes_of(size, "Tensor: size", slice->size, &desc.ndim)) return false;
     shape->ndim = desc.ndim;
     for (int d = 0; d < desc.ndim; d++) {
+        /* No memory is allocated for what the plane does not have: reading it says so. */
+        if (slice->size[d] > extents[d])
+            return raise_status(smelt_tensor_read_slice(tensor_of(self), slice, &(char){0}, 1)) != NULL;
         int64_t units = slice->size[d] / (d ? 1 : in_unit);
         shape->size[desc.ndim - 1 - d] = units > 0 ? units : 0;
     }
@@ -398,7 +415,7 @@ static PyObject *entry_tuple(const smelt_safetensors_entry *entry) {
 }
 
 static PyObject *load(PyObject *self, PyObject *path) {
-    const char *name = PyUnicode_AsUTF8AndSize(path, NULL);
+    const char *name = string_of(path, "safetensors.load: path");
     smelt_safetensors *file;
     smelt_status status;
     (void)self;
@@ -495,9 +512,10 @@ static PyGetSetDef getters[] = {
 #define KEYWORDS(function) (PyCFunction)(void (*)(void))(function), METH_VARARGS | METH_KEYWORDS
 static PyMethodDef methods[] = {
     {"from_array", (PyCFunction)(void (*)(void))from_array, METH_VARARGS | METH_KEYWORDS | METH_STATIC,
-     "from_array(array, dtype=None)\n--\n\nA tensor over an array's memory: an array of shape (R, C) has the "
-     "dimensions "
-     "(C, R). dtype: of the elements, where an array of uint8 holds the bytes of a packed format."},
+     "from_array(array, dtype=None)\n--\n\nA tensor over an array's memory, or a copy if that is read-only: "
+     "an "
+     "array of shape (R, C) has the dimensions (C, R). dtype: of the elements, where an array of uint8 holds "
+     "the bytes of a packed format."},
     {"quantise", (PyCFunction)(void (*)(void))quantise, METH_VARARGS | METH_KEYWORDS | METH_STATIC,
      "quantise(array, dtype, group=0, scales=None)\n--\n\nA tensor with the array's values rounded to "
      "'fp8_e4m3', "

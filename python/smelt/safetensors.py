@@ -25,7 +25,7 @@ class File(NamedTuple):
 
 def load(path: str | os.PathLike[str]) -> File:
     """Opens a file. OSError where it cannot be read, ValueError with the reason where it is damaged."""
-    entries, metadata = _smelt._safetensors_load(os.fspath(path))
+    entries, metadata = _smelt._safetensors_load(os.fsdecode(path))
     return File({name: values for name, _, _, values in entries}, {name: element for name, element, _, _ in entries},
                 {name: shape for name, _, shape, _ in entries}, metadata)
 
@@ -34,6 +34,18 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], elements: Mapp
          metadata: Mapping[str, str] | None = None) -> None:
     """Writes arrays of any library, or the data of tensors, whole or not at all. `elements`: names of the element types
     of arrays that are bytes of other formats."""
+    for what, given in (("arrays", arrays), ("elements", elements or {}), ("metadata", metadata or {})):
+        if not isinstance(given, Mapping):
+            raise TypeError(f"safetensors.save: {what} is of type {type(given).__name__}; expected a dict")
+        for name in given:
+            if not isinstance(name, str):
+                raise TypeError(f"safetensors.save: {what} has the name {name!r}; expected a string")
+    for name, text in (metadata or {}).items():
+        if not isinstance(text, str):
+            raise TypeError(f"safetensors.save: metadata {name!r} is {text!r}; expected a string")
+    unknown = set(elements or {}) - set(arrays)
+    if unknown:
+        raise ValueError(f"safetensors.save: elements has {sorted(unknown)[0]!r}, which arrays lacks")
     entries: list[tuple[str, Any, Any]] = []
     for name, values in arrays.items():
         element = (elements or {}).get(name)
@@ -41,4 +53,4 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], elements: Mapp
             element = values.dtype if element is None else element
             values = values.array()
         entries.append((name, element, values))
-    _smelt._safetensors_save(os.fspath(path), entries, list((metadata or {}).items()))
+    _smelt._safetensors_save(os.fsdecode(path), entries, list((metadata or {}).items()))

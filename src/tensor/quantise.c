@@ -5,6 +5,7 @@
 #include "tensor/tensor.h"
 #include "base/reserved.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,14 +66,22 @@ static smelt_status choose_method(const smelt_quantise_desc *desc, struct method
     return SMELT_OK;
 }
 
-/* Rounded to the scales' dtype, as it is stored. */
+/* The largest finite value of the scales' dtype. */
+static double largest_scale(const struct method *method) {
+    return method->scales == SMELT_FLOAT16 ? 65504 : method->scales == SMELT_BFLOAT16 ? 0x1.fep127 : FLT_MAX;
+}
+
+/* Rounded to the scales' dtype, as it is stored: scales and biases saturate, too. */
 static double stored(const struct method *method, double value) {
+    double most = largest_scale(method);
+    if (fabs(value) > most) return copysign(most, value);
     union {
         uint64_t word;
         char bytes[8];
     } place = {0};
     element_store((smelt_dtype)method->scales, place.bytes, element_of_real(value));
-    return element_as_real(element_load((smelt_dtype)method->scales, place.bytes));
+    double rounded = element_as_real(element_load((smelt_dtype)method->scales, place.bytes));
+    return isfinite(rounded) ? rounded : copysign(most, value);
 }
 
 static struct group microscaled(const struct method *method, const double *values) {
@@ -92,13 +101,20 @@ static struct group symmetric(const struct method *method, const double *values)
     return (struct group){stored(method, largest / method->high), 0};
 }
 
+/* As a float: what is larger in float64 saturates. */
+static float as_float(double value) {
+    return value > FLT_MAX ? FLT_MAX : value < -FLT_MAX ? -FLT_MAX : (float)value;
+}
+
 /* The edge farther from 0 becomes the bias; the scale is such that 0 is a whole number of steps from it. */
 static struct group affine(const struct method *method, const double *values) {
     float low = INFINITY, high = -INFINITY;
     for (int64_t i = 0; i < method->group; i++)
-        if (isfinite(values[i])) low = fminf(low, (float)values[i]), high = fmaxf(high, (float)values[i]);
+        if (isfinite(values[i]))
+            low = fminf(low, as_float(values[i])), high = fmaxf(high, as_float(values[i]));
     if (low > high) return (struct group){1, 0};
-    float scale = fmaxf((high - low) / (float)method->high, 1e-7f);
+    float levels = (float)method->high, range = high - low;
+    float scale = fmaxf(isfinite(range) ? range / levels : high / levels - low / levels, 1e-7f);
     bool from_low = fabsf(low) > fabsf(high);
     float edge = from_low ? low : high;
     if (!from_low) scale = -scale;
@@ -179,7 +195,10 @@ static smelt_status check_array(const smelt_array *array, const struct method *m
                     "quantise: the array has shape %s; expected elements in at least "
                     "one dimension",
                     shape_print(&array->shape).text);
-    if (method->group < 1 || array->shape.size[last] % method->group)
+    if (method->group < 1)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantise: group is %lld; expected at least 1, or 0",
+                    (long long)method->group);
+    if (array->shape.size[last] % method->group)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "quantise: the last dimension is %lld; expected a multiple of the group, %lld",
                     (long long)array->shape.size[last], (long long)method->group);

@@ -74,8 +74,7 @@ static smelt_status map_file(const char *path, struct mapping **out) {
 static smelt_shape array_shape(const struct safetensors_item *item) {
     smelt_shape shape = item->shape;
     int bits = smelt_element_bits(item->element);
-    if (element_is_packed(item->element) && shape.ndim)
-        shape.size[shape.ndim - 1] = shape.size[shape.ndim - 1] * bits / 8;
+    if (element_is_packed(item->element) && shape.ndim) shape.size[shape.ndim - 1] /= 8 / bits;
     return shape;
 }
 
@@ -297,9 +296,13 @@ static smelt_status check_metadata(const char *const *metadata, int count) {
     if (count < 0)
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "safetensors write: metadata_count is %d; expected 0 or more", count);
-    for (int i = 0; i < 2 * count; i++)
-        if (!metadata || !metadata[i])
-            return fail(SMELT_ERROR_INVALID_ARGUMENT, "safetensors write: metadata[%d] is NULL", i);
+    if (!metadata && count)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "safetensors write: metadata is NULL; expected %d pairs",
+                    count);
+    for (int64_t i = 0; i < 2 * (int64_t)count; i++)
+        if (!metadata[i])
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "safetensors write: metadata[%lld] is NULL",
+                        (long long)i);
     return SMELT_OK;
 }
 

@@ -292,8 +292,9 @@ static smelt_status check_size(const char *path, const struct safetensors_item *
                         "file '%s': the shape of array '%s' has more bytes than 64 bits count", path,
                         item->name);
     int last = item->shape.ndim - 1;
-    int64_t row = last < 0 ? 1 : item->shape.size[last];
-    if (bits % 8 || row * smelt_element_bits(item->element) % 8)
+    /* Of the row's elements, those beyond whole groups of 8. */
+    int64_t beyond = last < 0 ? 1 : item->shape.size[last] % 8;
+    if (bits % 8 || beyond * smelt_element_bits(item->element) % 8)
         return fail(SMELT_ERROR_FORMAT, "file '%s': a row of array '%s' is not a whole number of bytes", path,
                     item->name);
     if (item->begin > item->end || item->end - item->begin != bits / 8)

@@ -119,7 +119,11 @@ static smelt_status lay_out_plane(const smelt_tensor_desc *desc, const char *nam
     plane->element = wanted->element;
     for (int d = 0; d < desc->ndim; d++) {
         int64_t block = plane->block[d] = wanted->block[d] ? wanted->block[d] : 1;
-        if (block < 1 || desc->dimensions[d] % block)
+        if (block < 1)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "tensor: the block of %s in dimension %d is %lld; expected at least 1, or 0 for 1",
+                        name, d, (long long)block);
+        if (desc->dimensions[d] % block)
             return fail(SMELT_ERROR_INVALID_ARGUMENT,
                         "tensor: dimension %d is %lld; expected a multiple of its block of %s, %lld", d,
                         (long long)desc->dimensions[d], name, (long long)block);
@@ -309,10 +313,15 @@ smelt_status smelt_tensor_from_array(smelt_array *array, int element, smelt_tens
     smelt_tensor_desc desc = {.element = element, .ndim = array->shape.ndim};
     for (int d = 0; d < desc.ndim; d++) {
         int axis = desc.ndim - 1 - d;
-        desc.dimensions[d] = array->shape.size[axis] * (d == 0 ? in_byte : 1);
+        if (__builtin_mul_overflow(array->shape.size[axis], d == 0 ? in_byte : 1, &desc.dimensions[d]))
+            return fail(SMELT_ERROR_LIMIT,
+                        "tensor from array: dimension %d has more elements than 64 bits count", d);
         desc.strides[d] =
             array->shape.size[axis] == 1 && d == 0 ? 1 : array->strides[axis] * (d == 0 ? 1 : in_byte);
     }
+    /* Strides that are all 0 would stand for packed ones. */
+    if (desc.ndim && array->size && !desc.strides[0])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "tensor: stride 0 is 0; expected 1");
     /* The bytes from the first element on, as far as the tensor reaches. */
     char *low;
     size_t span = array_span(array, &low);
@@ -389,6 +398,26 @@ static smelt_status place_slice(int ndim, const struct tensor_plane *plane, cons
     return SMELT_OK;
 }
 
+/* That the host has one place per element: sorted by their strides, dimensions do not reach into the next. */
+static smelt_status check_places(int ndim, const smelt_tensor_slice *slice) {
+    bool given = false, done[SMELT_MAX_DIMENSIONS] = {false};
+    int64_t taken = 1;
+    for (int d = 0; d < ndim; d++) given |= slice->strides[d] != 0, done[d] = slice->size[d] == 1;
+    for (int round = 0; round < ndim && given; round++) {
+        int next = -1;
+        for (int d = 0; d < ndim; d++)
+            if (!done[d] && (next < 0 || slice->strides[d] < slice->strides[next])) next = d;
+        if (next < 0) return SMELT_OK;
+        if (slice->strides[next] < taken)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "tensor read: stride %d is %lld; expected at least %lld, what other dimensions take",
+                        next, (long long)slice->strides[next], (long long)taken);
+        taken = slice->strides[next] * slice->size[next];
+        done[next] = true;
+    }
+    return SMELT_OK;
+}
+
 static smelt_status open_slice(const char *what, const smelt_tensor *tensor, const smelt_tensor_slice *slice,
                                void *bytes, size_t room, struct sliced *out) {
     const struct tensor_plane *plane;
@@ -424,7 +453,8 @@ smelt_status smelt_tensor_read_slice(const smelt_tensor *tensor, const smelt_ten
                                      size_t size) {
     struct sliced sliced;
     TRY(open_slice("tensor read", tensor, slice, bytes, size, &sliced));
-    smelt_status status = smelt_array_copy(sliced.host, sliced.inside);
+    smelt_status status = slice ? check_places(tensor->ndim, slice) : SMELT_OK;
+    if (status == SMELT_OK) status = smelt_array_copy(sliced.host, sliced.inside);
     close_slice(&sliced);
     return status;
 }

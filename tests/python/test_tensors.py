@@ -118,6 +118,59 @@ def test_a_tensor_shares_an_arrays_memory(random):
         smelt.Tensor.from_array(values[:, ::2])
 
 
+def test_read_only_memory_is_copied(tmp_path):
+    np.arange(12, dtype=np.float32).tofile(tmp_path / "a")
+    mapped = np.memmap(tmp_path / "a", np.float32, "r", shape=(3, 4))
+    fixed = np.arange(12, dtype=np.float32).reshape(3, 4)
+    fixed.flags.writeable = False
+    for values in (mapped, fixed, np.broadcast_to(fixed[0], (3, 4))):
+        before = values.copy()
+        tensor = smelt.Tensor.from_array(values)
+        assert np.array_equal(tensor.read(), before)
+        tensor.write(np.full((3, 4), 9, np.float32))
+        assert np.array_equal(values, before) and np.all(np.asarray(tensor.read()) == 9)
+
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda t: t.read(origin=(-2**63, 0)), ValueError, "dimension 0 begins at -9223372036854775808"),
+    (lambda t: t.read(size=(2**62, 2**62)), ValueError, "expected a part of the plane's 64"),
+    (lambda t: t.read(size=(2**44, 1)), ValueError, "dimension 0 begins at 0 and has 17592186044416 elements"),
+    (lambda t: t.read(origin=(0,)), TypeError, "Tensor: origin is (0,); expected 2 whole numbers"),
+    (lambda t: t.read("planes"), ValueError, "plane is 'planes'; expected 'data', 'scales' or 'biases'"),
+    (lambda t: t.write(np.zeros((5, 32), np.float32)), ValueError, "the values are of float32; expected uint8"),
+    (lambda t: t.write(np.zeros((5, 64), np.uint8)), ValueError, "the values have shape (5, 64); expected (5, 32)"),
+    (lambda t: t.write(None), TypeError, "Tensor.write: expected an array"),
+    (lambda t: t.dequantise("int8"), ValueError, "dtype is int8; expected a float"),
+    (lambda t: t.quantise(np.zeros(64), "uint4\0"), ValueError, "Tensor.quantise: dtype is 'uint4\\x00', which has a null character"),
+    (lambda t: t.quantise(np.zeros(64), "uint4", -1), ValueError, "group is -1; expected at least 1, or 0"),
+    (lambda t: t.quantise(np.zeros(64), "uint4", 2**70), ValueError, "expected a multiple of the group"),
+    (lambda t: t.quantise(np.zeros(64), "uint4", 3.5), TypeError, "group is 3.5; expected a whole number"),
+    (lambda t: t.quantise(np.zeros(64, int), "uint4"), ValueError, "the array is of int64; expected floats"),
+    (lambda t: t.from_array(np.float32(3)), ValueError, "ndim is 0; expected 1 to 16"),
+    (lambda t: t.from_array(np.zeros((3, 0), np.float32)), ValueError, "dimension 0 is 0; expected at least 1"),
+    (lambda t: t.from_array(np.zeros((3, 4), np.float32)[::-1]), ValueError, "stride 1 is -4 elements"),
+    (lambda t: t.from_array(np.zeros(3, complex)), TypeError, "dtype complex128 is not supported"),
+    (lambda t: t.from_array(t), TypeError, "got Tensor"),
+])
+def test_wrong_calls_are_refused(call, error, words):
+    tensor = smelt.Tensor((64, 5), "uint4", scales=("ue8m0", (32, 1)))
+    with pytest.raises(error) as raised:
+        call(tensor)
+    assert words in str(raised.value)
+
+
+def test_values_that_scales_cannot_hold_saturate():
+    values = np.full((1, 64), 3e38, np.float32)
+    values[0, ::2] = -3e38
+    for name in ("uint4", "int4", "uint8", "int8"):
+        for scales in ("float32", "float16", "bfloat16"):
+            tensor, error = smelt.Tensor.quantise(values, name, scales=scales)
+            found = np.asarray(tensor.dequantise("float64"))
+            assert np.all(np.isfinite(found)) and np.all(found * values >= 0)
+            assert error["largest"] == np.abs(found - values).max()
+            assert error["saturated"] > 0 or error["largest"] < 0.2 * 3e38
+
+
 FLOATS = {"fp8_e4m3": (ml_dtypes.float8_e4m3fn, 8), "fp8_e5m2": (ml_dtypes.float8_e5m2, 15)}
 
 
@@ -168,6 +221,25 @@ def test_files_are_read_and_written(tmp_path, random):
         smelt.safetensors.load(path)
     with pytest.raises(OSError, match="No such file"):
         smelt.safetensors.load(tmp_path / "b.safetensors")
+
+
+@pytest.mark.parametrize("arguments, options, error, words", [
+    ([np.zeros(3)], {}, TypeError, "safetensors.save: arrays is of type list; expected a dict"),
+    ({3: np.zeros(3)}, {}, TypeError, "arrays has the name 3; expected a string"),
+    ({"a": [1, 2]}, {}, TypeError, "got list; smelt.array() converts it"),
+    ({"": np.zeros(3)}, {}, ValueError, "the name of entry 0 is ''; expected an array's name"),
+    ({"a": np.zeros(3)}, {"metadata": {"k": 3}}, TypeError, "metadata 'k' is 3; expected a string"),
+    ({"a": np.zeros(3)}, {"metadata": [("k", "v")]}, TypeError, "metadata is of type list; expected a dict"),
+    ({"a": np.zeros(3)}, {"elements": {"b": "fp8_e4m3"}}, ValueError, "elements has 'b', which arrays lacks"),
+    ({"a": np.zeros(3)}, {"elements": {"a": "fp8_e4m3"}}, ValueError, "expected bytes (uint8)"),
+])
+def test_what_no_file_can_hold_is_refused(arguments, options, error, words, tmp_path):
+    with pytest.raises(error) as raised:
+        smelt.safetensors.save(tmp_path / "a.safetensors", arguments, **options)
+    assert words in str(raised.value)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="which has a null character"):
+        smelt.safetensors.load("a\0b")
 
 
 def test_files_are_those_of_the_package(tmp_path, random):
