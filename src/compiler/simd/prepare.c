@@ -15,6 +15,7 @@ static LLVMValueRef element_address(struct simd *s, LLVMValueRef base, uint64_t 
 }
 
 #define MAX_COPY_PIECES 512
+#define MAX_INDEXES 8
 
 static unsigned argument_align(LLVMValueRef call, unsigned argument) {
     unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
@@ -255,6 +256,69 @@ static smelt_status remove_vectors(struct simd *s) {
     return SMELT_OK;
 }
 
+/* ---- Addresses in private arrays. */
+
+/* Whether all incoming addresses are computed alike, from one array, and differ in numbers only. */
+static bool is_phi_of_elements(LLVMValueRef phi) {
+    if (!LLVMIsAPHINode(phi) || LLVMCountIncoming(phi) == 0) return false;
+    LLVMValueRef first = LLVMGetIncomingValue(phi, 0);
+    if (!LLVMIsAGetElementPtrInst(first) || !alloca_of(first)) return false;
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(first);
+    int count = LLVMGetNumOperands(first);
+    for (unsigned n = 1; n < LLVMCountIncoming(phi); n++) {
+        LLVMValueRef other = LLVMGetIncomingValue(phi, n);
+        if (!LLVMIsAGetElementPtrInst(other) || LLVMGetNumOperands(other) != count ||
+            LLVMGetGEPSourceElementType(other) != type ||
+            LLVMGetOperand(other, 0) != LLVMGetOperand(first, 0))
+            return false;
+        for (unsigned i = 1; i < (unsigned)count; i++) {
+            LLVMValueRef a = LLVMGetOperand(first, i), b = LLVMGetOperand(other, i);
+            bool member = i > 1 && LLVMIsAConstantInt(a); /* maybe a struct's, which must be constant */
+            if (a != b && (member || LLVMTypeOf(a) != LLVMTypeOf(b))) return false;
+        }
+    }
+    return true;
+}
+
+/* The incoming addresses' operand: theirs if it is the same, which then dominates the phi; else a phi. */
+static LLVMValueRef join_operands(struct simd *s, LLVMValueRef phi, unsigned operand) {
+    LLVMValueRef first = LLVMGetOperand(LLVMGetIncomingValue(phi, 0), operand), joined = NULL;
+    unsigned count = LLVMCountIncoming(phi), same = 0;
+    for (unsigned n = 0; n < count; n++)
+        same += LLVMGetOperand(LLVMGetIncomingValue(phi, n), operand) == first;
+    if (same == count) return first;
+    LLVMPositionBuilderBefore(s->unit->builder, phi);
+    joined = LLVMBuildPhi(s->unit->builder, LLVMTypeOf(first), "");
+    for (unsigned n = 0; n < count; n++) {
+        LLVMValueRef value = LLVMGetOperand(LLVMGetIncomingValue(phi, n), operand);
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, n);
+        LLVMAddIncoming(joined, &value, &from, 1);
+    }
+    return joined;
+}
+
+static LLVMValueRef first_behind_phis(LLVMValueRef phi) {
+    while (LLVMIsAPHINode(phi)) phi = LLVMGetNextInstruction(phi);
+    return phi;
+}
+
+/* A phi of addresses within one private array becomes the address of joined indexes: an array whose address
+ * is used for loads and stores only can be interleaved. */
+static void join_element_addresses(struct simd *s) {
+    FOR_EACH_BLOCK(block, s->entry)
+    FOR_EACH_INSTRUCTION(phi, block) {
+        if (!is_phi_of_elements(phi)) continue;
+        LLVMValueRef first = LLVMGetIncomingValue(phi, 0), indexes[MAX_INDEXES];
+        unsigned count = (unsigned)LLVMGetNumOperands(first) - 1;
+        if (count > MAX_INDEXES) continue;
+        for (unsigned i = 0; i < count; i++) indexes[i] = join_operands(s, phi, i + 1);
+        LLVMPositionBuilderBefore(s->unit->builder, first_behind_phis(phi));
+        LLVMReplaceAllUsesWith(phi, LLVMBuildGEP2(s->unit->builder, LLVMGetGEPSourceElementType(first),
+                                                  LLVMGetOperand(first, 0), indexes, count, ""));
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
 /* `x | 2` becomes x + 2 if x has none of these bits. An affine value is computed from lane 0's, which may
  * have them if lane 0 does not execute the instruction. */
 static void add_disjoint_bits(struct simd *s) {
@@ -275,6 +339,7 @@ static smelt_status prepare(struct simd *s) {
     words_split_odd(s);
     TRY(remove_vectors(s));
     if (s->refused) return SMELT_OK;
+    join_element_addresses(s);
     TRY(run_passes(
         s->unit,
         "function(mergereturn,simplifycfg<no-switch-to-lookup>,fix-irreducible,loop-simplify,lcssa)"));

@@ -4,6 +4,7 @@
  * + l) × size, so that lanes that read the same index read neighbours. Otherwise, or if an address is used
  * for anything except loads and stores, the copies follow one another. */
 #include "compiler/simd/simd.h"
+#include "compiler/zeros.h"
 
 #include <string.h>
 
@@ -64,6 +65,20 @@ static int steps_of(struct simd *s, LLVMValueRef gep, struct step *steps, int li
 
 #define MAX_STEPS 16
 
+static unsigned nothing_known(void *context, LLVMValueRef source) {
+    (void)context;
+    (void)source;
+    return 0;
+}
+
+/* Bits that what the step adds may have, the lowest among them. An index of bytes may be a multiple of more.
+ */
+static int64_t bits_of_step(const struct step *step) {
+    const struct zeros_rules rules = {.of_source = nothing_known};
+    unsigned zeros = step->index ? zeros_of_value(&rules, step->index) : 0;
+    return (int64_t)((uint64_t)step->bytes << zeros);
+}
+
 static bool is_ignored(LLVMValueRef user) {
     const char *name = called_name(user);
     return strncmp(name, "llvm.lifetime.", 14) == 0 || strncmp(name, "llvm.dbg.", 9) == 0;
@@ -78,7 +93,7 @@ static bool uses_suit(struct simd *s, LLVMValueRef address, int *bytes, int64_t 
             struct step steps[MAX_STEPS];
             int count = steps_of(s, user, steps, MAX_STEPS);
             if (count < 0 || LLVMGetOperand(user, 0) != address) return false;
-            for (int i = 0; i < count; i++) *step_bits |= steps[i].bytes;
+            for (int i = 0; i < count; i++) *step_bits |= bits_of_step(&steps[i]);
             if (!uses_suit(s, user, bytes, step_bits)) return false;
             continue;
         }
