@@ -51,6 +51,11 @@ enum simd_type { SIMD_I32, SIMD_I64, SIMD_F32 };
 #define SIMD_CODE_OPERATION(code) ((code) >> 8 & 255)
 #define SIMD_CODE_WIDTH(code) ((code) >> 16)
 
+/* A bit of a barrier's line: it orders no memory (mem_none), and simdgroups that have ended do not hold it
+ * up. */
+#define BARRIER_ORDERS_NOTHING (UINT32_C(1) << 31)
+#define BARRIER_LINE(line) ((line) & ~BARRIER_ORDERS_NOTHING)
+
 /* The functions that generated code calls. */
 void smelt_runtime_barrier(struct thread_context *context, uint32_t line, const char *file);
 uint64_t smelt_runtime_simdgroup(struct thread_context *context, uint32_t site, uint32_t code,
@@ -86,8 +91,9 @@ typedef void gang_function(struct gang_context *context);
 /* All lanes of the gang that have not returned wait at one barrier, until all gangs do. */
 void smelt_runtime_gang_barrier(struct gang_context *context, uint32_t line, const char *file);
 /* Some lanes (one bit per lane) reach a barrier in control flow that may differ by lane. 1: together with the
- * returned lanes they are the whole gang, which has waited at the barrier; 0: they are recorded as waiting in
- * vain, and the code must end them while the other lanes continue. */
+ * returned lanes they are the whole gang, or all of its simdgroups that have not ended, at a barrier that
+ * orders no memory; they have waited at the barrier; 0: they are recorded as waiting in vain, and the code
+ * must end them while the other lanes continue. */
 uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, const char *file,
                                    const uint32_t *lanes);
 /* The log call of some lanes (one bit per lane). Word w is the same for all lanes, shared[w], unless bit w of

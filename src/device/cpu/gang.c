@@ -190,10 +190,28 @@ static void begin_turns(struct gang_state *state) {
     state->left_over = false;
 }
 
+/* Whether a simdgroup of smaller gangs has partly ended. */
+static bool is_simdgroup_divided(const struct gang_state *state) {
+    for (int g = 1; g < state->gang_count; g++) {
+        const struct gang *gang = &state->gangs[g], *before = gang - 1;
+        bool same = gang->context.first / SIMDGROUP_LANES == before->context.first / SIMDGROUP_LANES;
+        if (same && gang->ended != before->ended) return true;
+    }
+    return false;
+}
+
+/* Gangs have come to a barrier: whether they may pass it. Simdgroups that have ended without returning hold
+ * up a barrier that orders memory. */
+static bool may_pass(const struct gang_state *state) {
+    if (state->uneven) return false;
+    if (!state->left_over) return true;
+    return state->last_waiting->line & BARRIER_ORDERS_NOTHING && !is_simdgroup_divided(state);
+}
+
 /* All gangs have had their turn: the one that begins the next round, or the next group; NULL: the stretch is
  * over. */
 static struct gang *next_round(struct gang_state *state) {
-    bool met = !state->vain && !(state->last_waiting && (state->uneven || state->left_over));
+    bool met = !state->vain && (!state->last_waiting || may_pass(state));
     if (!met) {
         state->worker->ended = ENDED_BY_BARRIER;
         return NULL;
@@ -268,13 +286,15 @@ uint32_t smelt_runtime_gang_arrive(struct gang_context *context, uint32_t line, 
                                    const uint32_t *lanes) {
     struct gang *gang = (struct gang *)context;
     struct gang_state *state = gang->state;
-    bool any = false, all = true;
+    bool any = false, all = true, by_simdgroups = true;
     for (int w = 0; w < lane_words(gang); w++) {
         uint32_t there = lanes_there(gang, w);
         any |= (lanes[w] & there) != 0;
-        all &= ((lanes[w] | context->returned[w]) & there) == there;
+        bool whole = ((lanes[w] | context->returned[w]) & there) == there;
+        all &= whole;
+        by_simdgroups &= whole || !(lanes[w] & there);
     }
-    if (any && all) {
+    if (any && (all || (by_simdgroups && line & BARRIER_ORDERS_NOTHING))) {
         smelt_runtime_gang_barrier(context, line, file);
         return 1;
     }
@@ -333,7 +353,7 @@ static smelt_status report_barrier(struct gang_state *state) {
                 "kernel '%s': the threads of threadgroup (%u, %u, %u) reach the barrier in %s:%u along paths "
                 "that the SIMD engine does not support; use device 'cpu-scalar'",
                 worker->launch->name, worker->group.position[0], worker->group.position[1],
-                worker->group.position[2], waiting.file ? waiting.file : "?", waiting.line);
+                worker->group.position[2], waiting.file ? waiting.file : "?", BARRIER_LINE(waiting.line));
 }
 
 static smelt_status report(struct gang_state *state) {

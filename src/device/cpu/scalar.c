@@ -151,6 +151,16 @@ static struct standing standing_of(const struct thread *thread) {
     return (struct standing){thread->context.index, thread->line, waits ? thread->file : NULL};
 }
 
+/* Of a thread that is done: whether its simdgroup has ended, which does not hold up a barrier that orders no
+ * memory. */
+static bool has_left(const struct scalar_state *state, int count, int done, const struct thread *waiting) {
+    if (!(waiting->line & BARRIER_ORDERS_NOTHING)) return false;
+    int first = done / SIMDGROUP_LANES * SIMDGROUP_LANES;
+    for (int i = first; i < count && i < first + SIMDGROUP_LANES; i++)
+        if (state->threads[i].state != THREAD_DONE) return false;
+    return true;
+}
+
 /* When every thread is done or waits: releases the barrier. *finished: no thread waits. */
 static smelt_status release_barrier(struct scalar_state *state, int count, bool *finished) {
     struct thread *waiting = NULL;
@@ -160,7 +170,8 @@ static smelt_status release_barrier(struct scalar_state *state, int count, bool 
     if (!waiting) return SMELT_OK;
     for (int i = 0; i < count; i++) {
         const struct thread *other = &state->threads[i];
-        bool gone = other->state == THREAD_DONE && other->context.returned;
+        bool gone =
+            other->state == THREAD_DONE && (other->context.returned || has_left(state, count, i, waiting));
         bool here = other->state == THREAD_AT_BARRIER && other->line == waiting->line &&
                     (other->file == waiting->file || strcmp(other->file, waiting->file) == 0);
         if (gone || here) continue;

@@ -96,13 +96,14 @@ smelt_status barrier_failure(const struct worker *worker, const struct standing 
             "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but thread %u "
             "reached the end of the kernel without passing it; all threads of a threadgroup must meet at a "
             "barrier or leave by return",
-            name, waiting->thread, group[0], group[1], group[2], waiting->file, waiting->line, other->thread);
+            name, waiting->thread, group[0], group[1], group[2], waiting->file, BARRIER_LINE(waiting->line),
+            other->thread);
     return fail(SMELT_ERROR_BARRIER,
                 "kernel '%s': thread %u of threadgroup (%u, %u, %u) waits at the barrier in %s:%u, but "
                 "thread %u waits "
                 "at the one in %s:%u; all threads of a threadgroup must meet at the same barrier",
-                name, waiting->thread, group[0], group[1], group[2], waiting->file, waiting->line,
-                other->thread, other->file, other->line);
+                name, waiting->thread, group[0], group[1], group[2], waiting->file,
+                BARRIER_LINE(waiting->line), other->thread, other->file, BARRIER_LINE(other->line));
 }
 
 smelt_status worker_memory_failure(struct worker *worker) {
