@@ -65,6 +65,9 @@ static void start_llvm(void) {
         /* Schedulers order each access after those before it that may meet it. Past this number in a block
          * they keep fewer of these; LLVM's own 1,000 took a second for 96 private numbers in 4 vectors each.
          */
+        "-cgpp-huge-func=64",
+        /* CodeGenPrepare starts a function again from its first block whenever it changed a branch, in
+         * functions below this number of blocks: by default 10,000. */
     };
     LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }

@@ -3,31 +3,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Block → index, as a sorted table of addresses. */
-struct lookup {
-    LLVMBasicBlockRef block;
-    int index;
-};
-
 static int compare_lookup(const void *a, const void *b) {
-    const struct lookup *p = a, *q = b;
+    const struct flow_lookup *p = a, *q = b;
     return p->block < q->block ? -1 : p->block > q->block;
 }
 
-int flow_index(const struct flow *flow, LLVMBasicBlockRef block) {
-    for (int i = 0; i < flow->block_count; i++)
-        if (flow->blocks[i].block == block) return i;
-    return -1;
+static struct flow_lookup *look_up(struct flow_lookup *table, int count, LLVMBasicBlockRef block) {
+    struct flow_lookup key = {block, 0};
+    return bsearch(&key, table, (size_t)count, sizeof *table, compare_lookup);
 }
 
-static int find(const struct lookup *table, int count, LLVMBasicBlockRef block) {
-    struct lookup key = {block, 0};
-    const struct lookup *hit = bsearch(&key, table, (size_t)count, sizeof *table, compare_lookup);
+static int find(struct flow_lookup *table, int count, LLVMBasicBlockRef block) {
+    const struct flow_lookup *hit = look_up(table, count, block);
     return hit ? hit->index : -1;
 }
 
+int flow_index(const struct flow *flow, LLVMBasicBlockRef block) {
+    return find(flow->table, flow->table_count, block);
+}
+
 /* Depth-first without recursion; returns the number of blocks in `order`. */
-static int post_order(LLVMValueRef function, const struct lookup *table, int count, struct arena *arena,
+static int post_order(LLVMValueRef function, struct flow_lookup *table, int count, struct arena *arena,
                       LLVMBasicBlockRef *order) {
     struct frame {
         LLVMBasicBlockRef block;
@@ -152,14 +148,14 @@ static bool find_loops(struct flow *flow, struct arena *arena) {
 smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *arena, struct flow *flow) {
     *flow = (struct flow){0};
     int count = (int)LLVMCountBasicBlocks(function);
-    struct lookup *table = arena_alloc(arena, (size_t)count * sizeof *table);
+    struct flow_lookup *table = arena_alloc(arena, (size_t)count * sizeof *table);
     LLVMBasicBlockRef *order = arena_alloc(arena, (size_t)count * sizeof *order);
     flow->blocks = arena_alloc(arena, (size_t)count * sizeof *flow->blocks);
     if (!table || !order || !flow->blocks)
         return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
     int i = 0;
     FOR_EACH_BLOCK(block, function) {
-        table[i] = (struct lookup){block, i};
+        table[i] = (struct flow_lookup){block, i};
         i++;
     }
     qsort(table, (size_t)count, sizeof *table, compare_lookup);
@@ -167,11 +163,12 @@ smelt_status flow_find(struct unit *unit, LLVMValueRef function, struct arena *a
     int placed = post_order(function, table, count, arena, order);
     if (placed < 0) return unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for %d blocks", count);
     flow->block_count = placed;
+    flow->table = table;
+    flow->table_count = count;
     for (i = 0; i < count; i++) table[i].index = -1;
     for (i = 0; i < placed; i++) {
         flow->blocks[i].block = order[placed - 1 - i];
-        struct lookup key = {flow->blocks[i].block, 0};
-        ((struct lookup *)bsearch(&key, table, (size_t)count, sizeof *table, compare_lookup))->index = i;
+        look_up(table, count, flow->blocks[i].block)->index = i;
     }
     /* Predecessors: count, then fill. */
     for (int pass = 0; pass < 2; pass++) {

@@ -22,9 +22,17 @@ struct flow_loop {
     int *latches; /* block indexes */
 };
 
+/* From a block to its index; -1: it is not reachable. */
+struct flow_lookup {
+    LLVMBasicBlockRef block;
+    int index;
+};
+
 struct flow {
     struct flow_block *blocks; /* in reverse post-order: forward edges go from lower to higher index */
     int block_count;
+    struct flow_lookup *table; /* all blocks, by address */
+    int table_count;
     struct flow_loop *loops; /* outer loops before inner ones */
     int loop_count;
     bool irreducible; /* a backward edge whose target does not dominate its source */

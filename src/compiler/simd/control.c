@@ -22,6 +22,12 @@ static bool is_header(const struct simd *s, int place) {
     return loop >= 0 && s->paths.loops[loop].header == place;
 }
 
+/* The loop in one round of which edges lead to the block, from outside for a header; -1: the function. */
+static int level_of(const struct simd *s, int place) {
+    int loop = s->paths.blocks[place].loop;
+    return is_header(s, place) ? s->paths.loops[loop].parent : loop;
+}
+
 /* ---- Where edges lead in the layout. */
 
 #define BACK (-1) /* directly to the header of a uniform loop */
@@ -86,14 +92,15 @@ static LLVMValueRef value_from(LLVMValueRef phi, LLVMBasicBlockRef block) {
 static void make_phi_slots(struct simd *s, LLVMValueRef phi) {
     struct value *v = value_of(s, phi);
     if (v->slot || v->slots) return;
+    int place = simd_place(s, LLVMGetInstructionParent(phi)), loop = level_of(s, place);
     if (v->shape != SHAPE_VARYING) {
-        v->slot = simd_slot(s, LLVMTypeOf(phi));
+        v->slot = simd_round_slot(s, LLVMTypeOf(phi), NULL, loop);
         return;
     }
     v->chunks = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
     v->slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof(LLVMValueRef));
     LLVMTypeRef type = v->piece >= 0 ? LLVMTypeOf(phi) : chunk_type(s, LLVMTypeOf(phi));
-    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = simd_slot(s, type);
+    for (int c = 0; c < s->chunk_count; c++) v->slots[c] = simd_round_slot(s, type, NULL, loop);
 }
 
 struct incoming {
@@ -261,17 +268,6 @@ static void end_divergently(struct simd *s, int place, LLVMValueRef terminator) 
 
 /* ---- Blocks. */
 
-/* Masks of blocks directly in a loop (-1: the function) are empty when its round starts. */
-static void clear_masks(struct simd *s, int loop) {
-    for (int place = 1; place < s->paths.block_count; place++) {
-        int level = is_header(s, place) ? s->paths.loops[s->paths.blocks[place].loop].parent
-                                        : s->paths.blocks[place].loop;
-        if (!owns_mask(s, place) || level != loop) continue;
-        for (int c = 0; c < s->chunk_count; c++)
-            LLVMBuildStore(s->unit->builder, LLVMConstNull(mask_type(s)), s->blocks[place].mask_slots[c]);
-    }
-}
-
 static void load_mask(struct simd *s, struct block *block) {
     LLVMBuilderRef b = s->unit->builder;
     const struct block *owner = &s->blocks[block->mask_of];
@@ -316,10 +312,7 @@ static void write_head(struct simd *s, int place) {
     struct block *block = &s->blocks[place];
     LLVMPositionBuilderAtEnd(b, block->head);
     load_mask(s, block);
-    if (is_header(s, place)) {
-        hold_mask(s, block);
-        clear_masks(s, s->paths.blocks[place].loop);
-    }
+    if (is_header(s, place)) hold_mask(s, block);
     LLVMBuildBr(b, block->body);
 }
 
@@ -376,10 +369,16 @@ static void write_loop_end(struct simd *s, int number) {
     go_on(s, s->loops[number].item, items, count);
 }
 
-static LLVMValueRef *mask_slots(struct simd *s) {
+static LLVMValueRef *mask_slots(struct simd *s, LLVMValueRef first, int loop) {
     LLVMValueRef *slots = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *slots);
-    for (int c = 0; slots && c < s->chunk_count; c++) slots[c] = simd_slot(s, mask_type(s));
+    for (int c = 0; slots && c < s->chunk_count; c++)
+        slots[c] = simd_round_slot(s, mask_type(s), first, loop);
     return slots;
+}
+
+/* The block's own mask is empty when a round starts. */
+static void make_mask(struct simd *s, int place) {
+    s->blocks[place].mask_slots = mask_slots(s, LLVMConstNull(mask_type(s)), level_of(s, place));
 }
 
 static LLVMBasicBlockRef append_block(struct simd *s, const char *name) {
@@ -397,8 +396,8 @@ static void make_blocks(struct simd *s) {
         struct block *block = &s->blocks[place];
         block->mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *block->mask);
         if (owns_mask(s, place)) {
-            block->mask_slots = mask_slots(s);
-            if (is_header(s, place)) block->held_slots = mask_slots(s);
+            make_mask(s, place);
+            if (is_header(s, place)) block->held_slots = mask_slots(s, NULL, level_of(s, place));
         }
         make_new_blocks(s, block);
     }
@@ -520,6 +519,7 @@ static void write_full_rounds(struct simd *s, int loop) {
         memset(s->items[block->item].pending, 0, words * 8);
         if (block->mask_of == entered) block->mask_of = l->header;
         make_new_blocks(s, block);
+        if (place > l->header && owns_mask(s, place)) make_mask(s, place);
     }
     memcpy(s->items[first].pending, pending, words * 8);
     s->loops[loop].last_rounds = true;
@@ -566,7 +566,6 @@ smelt_status simd_emit(struct simd *s) {
     make_blocks(s);
     if (s->arena.failed)
         return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");
-    clear_masks(s, -1);
     LLVMBuildBr(b, s->blocks[0].head);
     for (int item = 0; item < s->item_count && !s->refused; item++) write_item(s, item);
     LLVMSetCurrentDebugLocation2(b, NULL);

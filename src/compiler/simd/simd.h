@@ -99,11 +99,12 @@ struct simd {
     struct item *items;
     int item_count;
     /* Emission. */
-    bool many_accesses;            /* they must not branch one by one */
-    bool many_unknown;             /* … nor those whose addresses only the run can tell */
-    int current;                   /* block being emitted … */
-    int serial;                    /* … and the number of this emission: some blocks are emitted twice */
-    LLVMBasicBlockRef slots_block; /* where stack slots are created */
+    bool many_accesses;             /* they must not branch one by one */
+    bool many_unknown;              /* … nor those whose addresses only the run can tell */
+    int current;                    /* block being emitted … */
+    int serial;                     /* … and the number of this emission: some blocks are emitted twice */
+    LLVMBasicBlockRef slots_block;  /* where stack slots are created */
+    struct round_slot *round_slots; /* those of masks and values (slots.c) */
     LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (access.c), one for each type */
     int shared_slot_count;
     LLVMValueRef address_slot; /* a chunk's addresses in such accesses */
@@ -150,6 +151,11 @@ LLVMValueRef lanes_part(struct simd *s, LLVMValueRef vector, int first, int lane
 int chunks_of_simdgroup(struct simd *s);
 /* A slot in the function's first block. */
 LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type);
+/* slots.c — a slot for one round of a loop of the original (-1: the function), with its first contents; NULL:
+ * none. The headers of the loop must have their new blocks. */
+LLVMValueRef simd_round_slot(struct simd *s, LLVMTypeRef type, LLVMValueRef first, int loop);
+/* … when all code has been written. */
+smelt_status simd_begin_slots(struct simd *s);
 /* A new block after the builder's. */
 LLVMBasicBlockRef simd_block(struct simd *s, const char *name);
 /* Calls an intrinsic with `count` overloaded types. */

@@ -129,7 +129,8 @@ void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar) {
     struct value *v = value_of(s, original);
     v->scalar = scalar;
     v->loaded = s->serial;
-    if (!v->slot && needs_slot(s, v)) v->slot = simd_slot(s, LLVMTypeOf(scalar));
+    if (!v->slot && needs_slot(s, v))
+        v->slot = simd_round_slot(s, LLVMTypeOf(scalar), NULL, s->paths.blocks[v->block].loop);
     if (v->slot) LLVMBuildStore(s->unit->builder, scalar, v->slot);
 }
 
@@ -140,7 +141,8 @@ void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef ve
         v->chunks = arena_alloc(&s->arena, bytes);
         if (needs_slot(s, v)) {
             v->slots = arena_alloc(&s->arena, bytes);
-            for (int i = 0; i < s->chunk_count; i++) v->slots[i] = simd_slot(s, LLVMTypeOf(vector));
+            for (int i = 0; i < s->chunk_count; i++)
+                v->slots[i] = simd_round_slot(s, LLVMTypeOf(vector), NULL, s->paths.blocks[v->block].loop);
         }
     }
     v->chunks[chunk] = vector;

@@ -330,6 +330,7 @@ static smelt_status vectorise(struct simd *s) {
     TRY(simd_emit(s));
     if (speculate && !s->refused) TRY(write_speculating(s));
     if (s->refused) return SMELT_OK;
+    TRY(simd_begin_slots(s));
     TRY(finish(s));
     TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));
