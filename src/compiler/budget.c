@@ -24,6 +24,14 @@ smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size) 
                      (unsigned long long)budgets[budget].limit);
 }
 
+smelt_status budget_check_thread(struct unit *unit) {
+    uint64_t blocks, instructions = budget_count(unit->entry, &blocks);
+    int bits = simd_vector_bits(unit->request->cpu, unit->request->features);
+    uint64_t registers = (uint64_t)(SIMDGROUP_LANES / (bits / 32));
+    TRY(budget_check(unit, BUDGET_THREAD, instructions * registers));
+    return budget_check(unit, BUDGET_BLOCKS, blocks * registers);
+}
+
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks) {
     uint64_t count = 0;
     *blocks = 0;

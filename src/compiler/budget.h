@@ -7,6 +7,9 @@
  * too, the SIMD engine refuses the kernel, and the scalar engine runs it. The scalar engine has no budget
  * that ends in an error: it keeps large functions as calls, and large code is generated without optimisation.
  *
+ * What is too large once it is optimised is not optimised again: if the plain form would have the same code
+ * of a thread, or is exceeded too, the scalar engine lowers that code.
+ *
  * All forms compute the same bits. */
 #ifndef SMELT_COMPILER_BUDGET_H
 #define SMELT_COMPILER_BUDGET_H
@@ -31,6 +34,10 @@ bool budget_fits(enum budget budget, uint64_t size);
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);
+
+/* Of the entry, instructions and blocks: before any vector code is written, as that does not grow in
+ * proportion. */
+smelt_status budget_check_thread(struct unit *unit);
 
 /* Instructions of a function, and its blocks. */
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks);

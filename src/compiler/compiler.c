@@ -1,5 +1,6 @@
 /* One compile: LLVM and its errors, the stages from clang's bitcode to machine code, the entry point of the
  * library. */
+#include "compiler/budget.h"
 #include "compiler/escape.h"
 #include "compiler/pipeline.h"
 #include "compiler/quick.h"
@@ -132,12 +133,26 @@ static smelt_status stage(struct unit *unit, enum compile_stage_kind kind,
     return status;
 }
 
+/* Code of a thread that is too large for vectors in any form: the scalar engine lowers it as it is. */
+static smelt_status choose_instead(struct unit *unit) {
+    enum compile_output output = unit->request->output;
+    if (!unit->target->may_refuse || (output != COMPILE_OBJECT && output != COMPILE_ASM)) return SMELT_OK;
+    smelt_status status = budget_check_thread(unit);
+    if (status == SMELT_OK || (unit->smaller && unit->unrolls)) return status;
+    unit->smaller = unit->refused = false;
+    unit->result->image.refusal = strdup(unit->result->message);
+    unit->engine = unit->target->quick;
+    unit->target = engine_target(unit->engine);
+    return SMELT_OK;
+}
+
 static smelt_status run(struct unit *unit) {
     enum compile_output output = unit->request->output;
     TRY(pipeline_check(unit));
     TRY(stage(unit, COMPILE_STAGE_OPTIMISE, optimise_all));
     if (output == COMPILE_IR || unit->stopped) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
+    TRY(choose_instead(unit));
     if (quick_applies(unit)) quick_choose(unit);
     TRY(stage(unit, unit->target->stage, lower));
     if (unit->stopped) return print_module(unit);
@@ -188,6 +203,7 @@ static smelt_status compile_form(enum code_form form, const char *because, enum 
 /* A failed attempt leaves nothing. */
 static void begin_again(struct compile_result *result) {
     free(result->image.bindings);
+    free(result->image.refusal);
     free(result->image.tensors);
     free(result->image.sites);
     free(result->text);
@@ -206,7 +222,7 @@ static smelt_status compile_for(enum engine engine, const struct compile_request
     begin_again(result);
     *form = FORM_PLAIN;
     status = compile_form(FORM_PLAIN, because, engine, request, result, refused, &smaller);
-    if (status == SMELT_OK) result->image.refusal = strdup(because);
+    if (status == SMELT_OK && !result->image.refusal) result->image.refusal = strdup(because);
     return status;
 }
 

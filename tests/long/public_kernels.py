@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Compiles every kernel function of the .metal files in a folder cold, and prints what each took as a Markdown table.
 
-    tests/long/public_kernels.py SMELT FOLDER [--cpu avx2|sse2] [-I DIR]… [--constant NAME=VALUE]…
+    tests/long/public_kernels.py SMELT FOLDER [--cpu avx512|avx2|sse2] [-I DIR]… [--constant NAME=VALUE]…
         [--threadgroup [REGEX=]X[,Y[,Z]]]… [--only REGEX] [--every N] [--rows N] [--no-assembly] [--bar SECONDS]
 
 The columns are seconds of processor time until the first and the best code of one shape (`smelt show --time`), from the
-source, with a precompiled prelude; instructions of the optimised and of the vector IR; lines of assembly. The first code is
-quick code where there is some. The slowest rows come first, those over the bar in bold. What does not compile follows, by
-its message. Function constants without a value are 1. The exit status is 1 if a kernel is over the bar.
+source, with a precompiled prelude, forms that turned out too large included; instructions of the optimised and of the
+vector IR; lines of assembly. The first code is quick code where there is some. The slowest rows come first, those over the
+bar in bold. What does not compile follows, by its message. Function constants without a value are 1. The exit status is 1 if a kernel is over the bar.
 """
 import argparse
 import collections
@@ -74,10 +74,10 @@ def measure(trial, file, name):
     if output is None:
         return None, message
     stages = [re.split(r"  +", line.strip()) for line in output.splitlines()[1:]]
-    times = {stage[0]: float(stage[2]) / 1000 for stage in stages if len(stage) == 4 and stage[2] != "-" and stage[0] != "precompile prelude"}
+    times = [float(stage[2]) / 1000 for stage in stages if len(stage) == 4 and stage[2] != "-" and stage[0] not in ("precompile prelude", "total")]
     sizes = {stage[0]: stage[3] for stage in stages if len(stage) == 4}
     quick = QUICK.search(output)
-    best = sum(times.values())
+    best = sum(times)
     assembly, _ = (None, None) if trial.options.no_assembly else trial.show(file, name, constants, "--stage", "asm")
     return {"name": name, "file": file.name, "best": best, "first": float(quick[1]) / 1000 if quick else best,
             "optimised": sizes.get("optimise", "-"), "vector": "scalar code" if "lower" in sizes else sizes.get("vectorise", "-"),
@@ -118,7 +118,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("smelt")
     parser.add_argument("folder", type=lambda text: pathlib.Path(text).resolve())
-    parser.add_argument("--cpu", choices=["avx2", "sse2"])
+    parser.add_argument("--cpu", choices=["avx512", "avx2", "sse2"])
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("--constant", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--threadgroup", action="append", default=[], metavar="[REGEX=]X[,Y[,Z]]")

@@ -1,8 +1,40 @@
 /* In the plain form, loops are not unrolled because the source asks for it (`#pragma unroll`): the notes on
  * their branches are removed, and LLVM decides by its own limits.
  *
- * Requires: the module as clang wrote it. */
+ * Requires: the module as clang wrote it. Establishes: unit->unrolls in the best form, whether there are such
+ * notes. */
 #include "compiler/pass.h"
+
+#include <string.h>
+
+/* Notes on loops are lists, whose first operand is the list itself; a request's first is its name. */
+static bool is_request(LLVMValueRef note) {
+    LLVMValueRef words[8] = {NULL};
+    int count = note && LLVMIsAMDNode(note) ? LLVMGetMDNodeNumOperands(note) : 0;
+    if (count < 1 || count > (int)(sizeof words / sizeof *words)) return count > 0;
+    LLVMGetMDNodeOperands(note, words);
+    unsigned length = 0;
+    const char *name = words[0] && LLVMIsAMDString(words[0]) ? LLVMGetMDString(words[0], &length) : "";
+    return length > 9 && strncmp(name, "llvm.loop", 9) == 0 && strncmp(name, "llvm.loop.must", 14) != 0;
+}
+
+static bool has_requests(LLVMValueRef end, unsigned kind) {
+    LLVMValueRef list = end ? LLVMGetMetadata(end, kind) : NULL, notes[16];
+    int count = list ? LLVMGetMDNodeNumOperands(list) : 0;
+    if (count > (int)(sizeof notes / sizeof *notes)) return true;
+    if (count) LLVMGetMDNodeOperands(list, notes);
+    for (int n = 1; n < count; n++)
+        if (is_request(notes[n])) return true;
+    return false;
+}
+
+static bool asks_for_unrolling(struct unit *unit) {
+    unsigned kind = LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        FOR_EACH_BLOCK(block, f)
+    if (has_requests(LLVMGetBasicBlockTerminator(block), kind)) return true;
+    return false;
+}
 
 static void forget_requests(struct unit *unit, LLVMValueRef function) {
     unsigned kind = LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
@@ -13,6 +45,7 @@ static void forget_requests(struct unit *unit, LLVMValueRef function) {
 }
 
 smelt_status pass_rolled(struct unit *unit) {
+    unit->unrolls = unit->form == FORM_BEST && asks_for_unrolling(unit);
     if (unit->form == FORM_BEST) return SMELT_OK;
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
         forget_requests(unit, f);

@@ -149,19 +149,21 @@ LLVMValueRef chunks_join(struct simd *s, LLVMValueRef const *chunks, int count);
 LLVMValueRef lanes_part(struct simd *s, LLVMValueRef vector, int first, int lanes);
 /* Chunks of one simdgroup: 32 / chunk_lanes, or all where the gang is smaller. */
 int chunks_of_simdgroup(struct simd *s);
-/* A slot in the function's first block. */
-LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type);
-/* slots.c — a slot for one round of a loop of the original (-1: the function), with its first contents; NULL:
- * none. The headers of the loop must have their new blocks. */
-LLVMValueRef simd_round_slot(struct simd *s, LLVMTypeRef type, LLVMValueRef first, int loop);
-/* … when all code has been written. */
-smelt_status simd_begin_slots(struct simd *s);
 /* A new block after the builder's. */
 LLVMBasicBlockRef simd_block(struct simd *s, const char *name);
 /* Calls an intrinsic with `count` overloaded types. */
 LLVMValueRef simd_intrinsic(struct simd *s, const char *name, LLVMTypeRef *types, unsigned type_count,
                             LLVMValueRef *arguments, unsigned count);
 LLVMValueRef simd_i32(struct simd *s, int64_t value);
+
+/* ---- Stack slots (slots.c). */
+/* A slot in the function's first block. */
+LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type);
+/* A slot for one round of a loop of the original (-1: the function), with its first contents; NULL:
+ * none. The headers of the loop must have their new blocks. */
+LLVMValueRef simd_round_slot(struct simd *s, LLVMTypeRef type, LLVMValueRef first, int loop);
+/* … when all code has been written. */
+smelt_status simd_begin_slots(struct simd *s);
 
 /* A function of the runtime; at most 8 arguments. */
 LLVMValueRef simd_call_runtime(struct simd *s, const char *name, LLVMTypeRef result, LLVMValueRef *arguments,

@@ -1,4 +1,7 @@
-/* Where the stack slots of masks and values begin. A slot's contents are needed within one round of a loop,
+/* Stack slots, which carry masks and values between blocks. LLVM's mem2reg turns them into registers again,
+ * which makes values of skipped blocks well-formed.
+ *
+ * Slots begin near their uses: a slot's contents are needed within one round of a loop,
  * or once per call: from the block that all its uses lie behind. mem2reg looks at every block between the
  * first contents of a slot and its last use, so slots that all began in the function's first block would take
  * a time that grows with the square of the number of branches.
@@ -6,6 +9,15 @@
  * Requires: the complete function s->gang, in which slots of simd_round_slot have no first contents yet.
  * Establishes: each has. */
 #include "compiler/simd/simd.h"
+
+LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->slots_block));
+    LLVMValueRef slot = LLVMBuildAlloca(b, type, "");
+    LLVMPositionBuilderAtEnd(b, here);
+    return slot;
+}
 
 /* A slot, its first contents, and the header of the loop for one round of which it has them; NULL: once. */
 struct round_slot {

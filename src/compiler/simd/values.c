@@ -1,6 +1,5 @@
-/* Values while the gang's code is written: scalars, chunks, masks, and the stack slots that carry them
- * between blocks. LLVM's mem2reg turns slots into registers again, which makes values of skipped blocks
- * well-formed. */
+/* Values while the gang's code is written: scalars, chunks and masks. Stack slots (slots.c) carry them
+ * between blocks. */
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -101,15 +100,6 @@ LLVMBasicBlockRef simd_block(struct simd *s, const char *name) {
     LLVMBasicBlockRef block = LLVMAppendBasicBlockInContext(s->unit->context, s->gang, name);
     LLVMMoveBasicBlockAfter(block, LLVMGetInsertBlock(s->unit->builder));
     return block;
-}
-
-LLVMValueRef simd_slot(struct simd *s, LLVMTypeRef type) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMBasicBlockRef here = LLVMGetInsertBlock(b);
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(s->slots_block));
-    LLVMValueRef slot = LLVMBuildAlloca(b, type, "");
-    LLVMPositionBuilderAtEnd(b, here);
-    return slot;
 }
 
 /* A value defined where nothing is skipped is available in all code after it. */

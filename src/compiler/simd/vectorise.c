@@ -292,15 +292,6 @@ static int count_unknown(struct simd *s) {
     return count;
 }
 
-/* Before any code is written: what it would take does not grow in proportion. */
-static smelt_status check_thread(struct simd *s) {
-    uint64_t blocks, instructions = budget_count(s->entry, &blocks);
-    int bits = simd_vector_bits(s->unit->request->cpu, s->unit->request->features);
-    uint64_t registers = (uint64_t)(SIMDGROUP_LANES / (bits / 32));
-    TRY(budget_check(s->unit, BUDGET_THREAD, instructions * registers));
-    return budget_check(s->unit, BUDGET_BLOCKS, blocks * registers);
-}
-
 /* Conversions of half take a dozen instructions of a register where the CPU has none: with 128 bits. */
 static bool converts_half(LLVMValueRef i) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
@@ -319,7 +310,7 @@ static smelt_status check_gang(struct simd *s) {
 
 static smelt_status vectorise(struct simd *s) {
     struct unit *unit = s->unit;
-    TRY(check_thread(s));
+    TRY(budget_check_thread(unit));
     TRY(configure(s));
     if (s->refused) return SMELT_OK;
     if (unit->request->output == COMPILE_SIMD) report_shapes(s);
