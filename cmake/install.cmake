@@ -14,6 +14,9 @@ else()
 endif()
 install(TARGETS smelt_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/smelt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Headers of kernels, for other Metal compilers: -I share/smelt/metal. smelt has them built in.
+install(FILES ${CMAKE_SOURCE_DIR}/prelude/smelt/layout ${CMAKE_SOURCE_DIR}/prelude/smelt/tensor
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/smelt/metal/smelt)
 
 # find_package(smelt) gives smelt::smelt.
 include(CMakePackageConfigHelpers)

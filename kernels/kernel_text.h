@@ -15,5 +15,13 @@ extern const char kernel_text_cholesky[];
 extern const char kernel_text_matmul[];
 extern const char kernel_text_matmul_tiles[];
 extern const char kernel_text_triangular_inverse[];
+extern const char kernel_text_naive[];
+extern const char kernel_text_coalescing[];
+extern const char kernel_text_tiled[];
+extern const char kernel_text_tiled_register[];
+extern const char kernel_text_block_tiled[];
+extern const char kernel_text_block_tiled_vectorized[];
+extern const char kernel_text_tensor_core[];
+extern const char kernel_text_best[];
 
 #endif

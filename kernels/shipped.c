@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Room for every shipped kernel; a full table costs compiled code nothing but its reuse. */
@@ -11,7 +12,7 @@ static struct {
     pthread_mutex_t lock;
     int count;
     struct {
-        const char *name;
+        char name[64];
         smelt_kernel *kernel;
         smelt_function *function;
     } entries[MAX_SHIPPED];
@@ -33,7 +34,7 @@ smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel
         status = smelt_kernel_create(desc, &table.entries[table.count].kernel);
         if (status == SMELT_OK) {
             found = table.count++;
-            table.entries[found].name = desc->name;
+            snprintf(table.entries[found].name, sizeof table.entries[found].name, "%s", desc->name);
         }
     }
     if (status == SMELT_OK) *kernel = table.entries[found].kernel;
@@ -41,32 +42,44 @@ smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel
     return status;
 }
 
-static smelt_status make_function(const char *name, const char *source, smelt_function **function) {
+/* entry NULL: the only one. */
+static smelt_status make_function(const char *file, const char *source, const char *entry,
+                                  smelt_math_mode math, smelt_function **function) {
     smelt_library *library;
     smelt_status status =
-        smelt_library_create(&(smelt_library_desc){.path = name, .source = source}, &library);
+        smelt_library_create(&(smelt_library_desc){.path = file, .source = source, .math = math}, &library);
     if (status != SMELT_OK) return status;
-    status = smelt_library_function(library, &(smelt_function_desc){.name = NULL}, function);
+    status = smelt_library_function(library, &(smelt_function_desc){.name = entry}, function);
     smelt_library_release(library);
     return status;
 }
 
-smelt_status shipped_function(const char *name, const char *source, smelt_function **function) {
+static smelt_status find_function(const char *name, const char *source, const char *entry,
+                                  smelt_math_mode math, smelt_function **function) {
     smelt_status status = SMELT_OK;
     pthread_mutex_lock(&table.lock);
     int found = find(name);
     if (found < 0 && table.count == MAX_SHIPPED) {
         status = SMELT_ERROR_INTERNAL;
     } else if (found < 0) {
-        status = make_function(name, source, &table.entries[table.count].function);
+        status = make_function(name, source, entry, math, &table.entries[table.count].function);
         if (status == SMELT_OK) {
             found = table.count++;
-            table.entries[found].name = name;
+            snprintf(table.entries[found].name, sizeof table.entries[found].name, "%s", name);
         }
     }
     if (status == SMELT_OK) *function = table.entries[found].function;
     pthread_mutex_unlock(&table.lock);
     return status;
+}
+
+smelt_status shipped_function(const char *name, const char *source, smelt_function **function) {
+    return find_function(name, source, NULL, SMELT_MATH_SAFE, function);
+}
+
+smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
+                           smelt_function **function) {
+    return find_function(entry, source, entry, math, function);
 }
 
 void shipped_apply_call(const smelt_call *call, smelt_run_desc *desc) {

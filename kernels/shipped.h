@@ -11,6 +11,10 @@ smelt_status shipped_kernel(const smelt_kernel_desc *desc, smelt_kernel **kernel
 /* The only kernel function of the .metal text `source`; `name` tells texts apart and stands in messages. */
 smelt_status shipped_function(const char *name, const char *source, smelt_function **function);
 
+/* The kernel function `entry` of the .metal text `source`, in a math mode; `entry` tells functions apart. */
+smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
+                           smelt_function **function);
+
 /* Puts a call's settings into a descriptor. */
 void shipped_apply_call(const smelt_call *call, smelt_run_desc *desc);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Flattens the prelude into C source: prelude_texts (Metal alone, Metal with MLX's helpers, and both with tensors) and
-prelude_macros (smelt_macros.h).
+"""Flattens the prelude into C source: prelude_texts (Metal alone, Metal with MLX's helpers, and both with tensors),
+prelude_macros (smelt_macros.h) and prelude_headers (the files of smelt/, which sources include).
 
 Usage: embed.py OUTPUT FOLDER…  — #include "name" is looked up in the folders, each file taken once.
 Locations in the flattened text are named "/<smelt prelude: FILE>": a name in angle brackets is nobody's own file. clang
@@ -53,6 +53,15 @@ def text(name, folders):
     return literal("\n".join(lines) + "\n")
 
 
+HEADERS = ("layout", "tensor")
+
+
+def header(name, folders):
+    """The text of <smelt/NAME>; positions in it are the prelude's, too."""
+    with open(find("smelt/" + name, folders), encoding="utf-8") as file:
+        return literal(f'#line 1 "/<smelt prelude: smelt/{name}>"\n' + file.read())
+
+
 def main():
     output, folders = sys.argv[1], sys.argv[2:]
     with open(output, "w", encoding="ascii") as out:
@@ -61,6 +70,11 @@ def main():
             out.write(f"static const char {name}[] = {text(file, folders)};\n")
         entries = ", ".join(f"[PRELUDE_{name.upper()}] = {name}" for name in TEXTS)
         out.write(f"const char *const prelude_texts[PRELUDE_COUNT] = {{{entries}}};\n")
+        for name in HEADERS:
+            out.write(f"static const char header_{name}[] = {header(name, folders)};\n")
+        out.write(f"const char *const prelude_headers[PRELUDE_HEADERS + 1] = {{{', '.join('header_' + n for n in HEADERS)}}};\n")
+        names = ", ".join(f'"{name}"' for name in HEADERS)
+        out.write(f"const char *const prelude_header_names[PRELUDE_HEADERS] = {{{names}}};\n")
         out.write(f"const char prelude_macros[] = {text('smelt_macros.h', folders)};\n")
 
 

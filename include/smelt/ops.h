@@ -197,8 +197,16 @@ typedef struct smelt_apply_desc {
     double numbers[3];
     const char *device;   /* NULL: where the inputs are; "cpu" if there are none */
     smelt_stream *stream; /* of the device; NULL: its default */
-    uint64_t reserved[8];
+    /* matmul of two matrices of one dtype, float32, float16 or bfloat16: which kernel computes it, by name
+     * (see smelt_matmul_algorithm); NULL: the fastest way for these inputs. */
+    const char *algorithm;
+    uint64_t reserved[7];
 } smelt_apply_desc;
+
+/* The name of a kernel for products of matrices, by its number from 0: "naive", "coalescing" … "best", from
+ * slow to fast on a GPU; NULL: there are no more. They lie in kernels/matmul; docs/matmul.md describes them.
+ * On GPUs "tensor_core" multiplies float32 as TF32, with 11 significant bits. */
+SMELT_API const char *smelt_matmul_algorithm(int index);
 
 /* Computes one operation. *result is a new array, or a new view if no elements need moving; never the handle
  * of an input. Inputs may have any strides and are never written.

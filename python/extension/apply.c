@@ -137,6 +137,8 @@ static bool set_attribute(smelt_apply_desc *desc, const char *name, PyObject *va
     if (strcmp(name, "steps") == 0)
         return integers(value, "steps", desc->steps, SMELT_MAX_DIMENSIONS, &count);
     if (strcmp(name, "offset") == 0) return integers(value, "offset", &desc->offset, 1, &count);
+    if (strcmp(name, "algorithm") == 0)
+        return (desc->algorithm = PyUnicode_AsUTF8AndSize(value, NULL)) != NULL;
     if (strcmp(name, "device") == 0) return (desc->device = PyUnicode_AsUTF8AndSize(value, NULL)) != NULL;
     PyErr_Format(PyExc_TypeError, "apply: attribute '%s' is unknown", name);
     return false;

@@ -94,6 +94,7 @@ static smelt_status add_node(smelt_tape *tape, const smelt_apply_desc *desc, str
                           .outputs = arrays + input_count};
     /* Both belong to the caller and may be gone when derivatives are requested. */
     node->desc.device = NULL;
+    node->desc.algorithm = NULL;
     node->desc.stream = NULL;
     return SMELT_OK;
 }

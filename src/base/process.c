@@ -27,7 +27,16 @@ extern char **environ;
 /* Input and outputs are files in memory, not pipes: nothing has to be fed or drained while the child runs, a
  * write cannot raise SIGPIPE, and a copy of a descriptor in some other fork of the host keeps nobody waiting.
  */
-enum channel { INPUT, OUTPUT, MESSAGES, EXTRA, SHARED, STATUS, CHANNELS };
+enum channel {
+    INPUT,
+    OUTPUT,
+    MESSAGES,
+    EXTRA,
+    SHARED,
+    STATUS,
+    FIRST_FILE = PROCESS_FIRST_FILE,
+    CHANNELS = FIRST_FILE + PROCESS_FILES
+};
 
 struct channels {
     int fd[CHANNELS]; /* -1: not there */
@@ -61,16 +70,21 @@ static int memory_file(const char *bytes, size_t size) {
 
 static bool open_channels(const struct process_request *request, bool with_status,
                           struct channels *channels) {
-    *channels = (struct channels){{-1, -1, -1, -1, -1, -1}};
+    bool files = true;
+    for (int c = 0; c < CHANNELS; c++) channels->fd[c] = -1;
     channels->fd[INPUT] = memory_file(request->input, request->input_size);
     channels->fd[OUTPUT] = memory_file(NULL, 0);
     channels->fd[MESSAGES] = memory_file(NULL, 0);
     if (request->extra) channels->fd[EXTRA] = memory_file(request->extra, request->extra_size);
     if (request->shared > 0) channels->fd[SHARED] = request->shared;
     if (with_status) channels->fd[STATUS] = memory_file(NULL, 0);
+    for (int i = 0; i < PROCESS_FILES && request->files && request->files[i]; i++) {
+        channels->fd[FIRST_FILE + i] = memory_file(request->files[i], strlen(request->files[i]));
+        files &= channels->fd[FIRST_FILE + i] >= 0;
+    }
     return channels->fd[INPUT] >= 0 && channels->fd[OUTPUT] >= 0 && channels->fd[MESSAGES] >= 0 &&
            (channels->fd[EXTRA] >= 0) == (request->extra != NULL) &&
-           (channels->fd[STATUS] >= 0) == with_status;
+           (channels->fd[STATUS] >= 0) == with_status && files;
 }
 
 /* The child starts with default signals and an empty mask, whatever the host program set, and with no

@@ -11,13 +11,16 @@ struct process_request {
     size_t input_size;
     const char *extra; /* its descriptor 3 (/dev/fd/3); NULL: nothing */
     size_t extra_size;
-    int shared;          /* a descriptor of the caller's that is its descriptor 4, too; 0: none */
-    double seconds;      /* limit on its processor time; 0: none */
-    size_t memory_bytes; /* limit on its address space; 0: none */
-    size_t output_bytes; /* limit on each of its outputs: SIGXFSZ; 0: none */
+    const char *const *files; /* texts, its descriptors PROCESS_FIRST_FILE …; ended by NULL; may be NULL */
+    int shared;               /* a descriptor of the caller's that is its descriptor 4, too; 0: none */
+    double seconds;           /* limit on its processor time; 0: none */
+    size_t memory_bytes;      /* limit on its address space; 0: none */
+    size_t output_bytes;      /* limit on each of its outputs: SIGXFSZ; 0: none */
 };
 
 #define PROCESS_PATIENCE 10
+#define PROCESS_FIRST_FILE 6
+#define PROCESS_FILES 2 /* at most */
 
 struct process_result {
     struct text output;   /* standard output */

@@ -4,6 +4,7 @@
 #include "frontend/companion.h"
 #include "frontend/compile_slot.h"
 #include "frontend/compiling.h"
+#include "frontend/prelude.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -388,6 +389,7 @@ struct process_request clang_process(const struct clang_request *request, const 
                                     .extra = request->header_overlay,
                                     .extra_size =
                                         request->header_overlay ? strlen(request->header_overlay) : 0,
+                                    .files = request->header_overlay ? prelude_headers : NULL,
                                     .seconds = (double)clang_limit_seconds(),
                                     .memory_bytes = clang_limit_bytes(),
                                     .output_bytes = (size_t)CLANG_OUTPUT_MIB << 20};

@@ -1,6 +1,8 @@
 #include "frontend/overlay.h"
 #include "base/json.h"
 #include "base/printable.h"
+#include "base/process.h"
+#include "frontend/prelude.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,15 @@ static void add_headers(struct text *overlay, const char *const *names, size_t c
                   i ? "," : "", names[i]);
 }
 
+/* Files with contents, which the compiler has as descriptors. */
+static void add_smelt_headers(struct text *overlay) {
+    text_add(overlay, ",{\"name\":\"smelt\",\"type\":\"directory\",\"contents\":[");
+    for (int i = 0; i < PRELUDE_HEADERS; i++)
+        text_addf(overlay, "%s{\"name\":\"%s\",\"type\":\"file\",\"external-contents\":\"/dev/fd/%d\"}",
+                  i ? "," : "", prelude_header_names[i], PROCESS_FIRST_FILE + i);
+    text_add(overlay, "]}");
+}
+
 static void add_folder_of_headers(struct text *overlay, const char *folder, const char *const *names,
                                   size_t count) {
     text_addf(overlay, ",{\"name\":\"%s\",\"type\":\"directory\",\"contents\":[", folder);
@@ -122,6 +133,7 @@ smelt_status overlay_create(const char *const *folders, struct text *overlay) {
                           sizeof primitives_header_names / sizeof *primitives_header_names);
     add_folder_of_headers(overlay, "__exec", execution_header_names,
                           sizeof execution_header_names / sizeof *execution_header_names);
+    add_smelt_headers(overlay);
     text_add(overlay, ",{\"name\":\"" OVERLAY_SOURCE_NAME
                       "\",\"type\":\"file\",\"external-contents\":\"/dev/stdin\"}]}");
     if (alone) text_append(overlay, text_string(&roots), roots.length);

@@ -6,10 +6,10 @@
 #include "base/text.h"
 
 /* A file system overlay in clang's form. It has a folder with empty files under the names of Metal's headers,
- * for #include in users' headers; in it the source itself, which is standard input: what it includes is
- * looked for in the folders named, not in the process's. And it has the folders of `folders` (ended by NULL)
- * with all that is below them; nothing else is there for #include, #embed and __has_include. A symbolic link
- * below a folder is followed. */
+ * for #include in users' headers; smelt's own headers, which the compiler reads from descriptors; the source
+ * itself, which is standard input: what it includes is looked for in the folders named, not in the process's.
+ * And it has the folders of `folders` (ended by NULL) with all that is below them; nothing else is there for
+ * #include, #embed and __has_include. A symbolic link below a folder is followed. */
 smelt_status overlay_create(const char *const *folders, struct text *overlay);
 
 #define OVERLAY_HEADER_FOLDER "/smelt/headers"

@@ -28,6 +28,7 @@ static struct hash preprocess_key(const struct translation_request *request, con
     hasher_add_integer(hasher, request->math);
     hasher_add_integer(hasher, request->metal_version);
     hasher_add_string(hasher, prelude_macros);
+    for (int i = 0; i < PRELUDE_HEADERS; i++) hasher_add_string(hasher, prelude_headers[i]);
     hasher_add(hasher, &clang->identity, sizeof clang->identity);
     return hasher_finish(hasher);
 }

@@ -2,6 +2,7 @@
  */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
+#include "kernels/matmul/matmul.h"
 #include "ops/map.h"
 #include "ops/product.h"
 
@@ -89,9 +90,63 @@ static smelt_status run_plain(const struct product *p) {
     return map_run(&map);
 }
 
+const char *smelt_matmul_algorithm(int index) {
+    return matmul_name(index);
+}
+
+static smelt_status check_algorithm(const struct product *p) {
+    const char *wanted = p->call->desc->algorithm;
+    bool known = false;
+    struct text names = {0};
+    for (int i = 0; matmul_name(i); i++) {
+        known |= strcmp(matmul_name(i), wanted) == 0;
+        text_addf(&names, "%s%s", i ? ", " : "", matmul_name(i));
+    }
+    bool matrices = p->x->shape.ndim == 2 && p->y->shape.ndim == 2, equal = p->x->dtype == p->y->dtype;
+    smelt_status status = SMELT_OK;
+    if (!known)
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "matmul: algorithm '%s' is unknown; expected one of %s",
+                      wanted, text_string(&names));
+    else if (!matrices)
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT,
+                      "matmul: algorithm '%s' multiplies two matrices; the shapes are %s and %s", wanted,
+                      shape_print(&p->x->shape).text, shape_print(&p->y->shape).text);
+    else if (!equal || (p->dtype != SMELT_FLOAT32 && p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16))
+        status = fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "matmul: algorithm '%s' has no product of %s and %s; expected both float32, float16 or bfloat16",
+            wanted, smelt_dtype_name(p->x->dtype), smelt_dtype_name(p->y->dtype));
+    else if (p->depth > INT32_MAX || p->shape.size[0] > INT32_MAX || p->shape.size[1] > INT32_MAX)
+        status =
+            fail(SMELT_ERROR_LIMIT,
+                 "matmul: algorithm '%s' takes fewer than 2^31 rows and columns; the shapes are %s and %s",
+                 wanted, shape_print(&p->x->shape).text, shape_print(&p->y->shape).text);
+    text_free(&names);
+    return status;
+}
+
+/* One of kernels/matmul, by name. */
+static smelt_status run_algorithm(const struct product *p) {
+    const struct call *call = p->call;
+    smelt_array *x = NULL, *y = NULL;
+    smelt_status status = call_contiguous(call, p->x, &x);
+    if (status == SMELT_OK) status = call_contiguous(call, p->y, &y);
+    if (status == SMELT_OK)
+        status = matmul_run(&(struct matmul_desc){.algorithm = call->desc->algorithm,
+                                                  .a = x,
+                                                  .b = y,
+                                                  .c = p->result,
+                                                  .device = call->device,
+                                                  .stream = call->desc->stream});
+    smelt_array_release(x);
+    smelt_array_release(y);
+    return status;
+}
+
 static smelt_status multiply(const struct product *p) {
     const struct call *call = p->call;
     bool host = program_is_host(call->device), done = false;
+    if (call->desc->algorithm) TRY(check_algorithm(p));
     if (p->dtype == SMELT_FLOAT64 && !host)
         return fail(SMELT_ERROR_UNSUPPORTED, "matmul: float64 is supported on the host only");
     if (p->dtype == SMELT_FLOAT64) {
@@ -100,6 +155,7 @@ static smelt_status multiply(const struct product *p) {
     }
     if (!p->result->size) return SMELT_OK;
     if (!p->depth) return array_fill_on(p->result, call->desc->stream, 0);
+    if (call->desc->algorithm) return run_algorithm(p);
     if (host) TRY(product_by_tiles(p, &done));
     return done ? SMELT_OK : run_plain(p);
 }

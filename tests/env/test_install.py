@@ -20,7 +20,7 @@ TREE = {
     "lib/cmake/smelt/smeltTargets.cmake", "lib/cmake/smelt/smeltTargets-CONFIGURATION.cmake", "share/man/man1/smelt.1",
     "share/bash-completion/completions/smelt", "share/zsh/site-functions/_smelt", "share/fish/vendor_completions.d/smelt.fish",
     "share/doc/smelt/CHANGELOG.md", "share/doc/smelt/CONTRIBUTING.md", "share/doc/smelt/LICENSE",
-    "share/doc/smelt/README.md",
+    "share/doc/smelt/README.md", "share/smelt/metal/smelt/layout", "share/smelt/metal/smelt/tensor",
 }
 PRELUDES = {"metal-safe.pch", "mlx-safe.pch"} if HAS_CC1 else set()
 

@@ -17,7 +17,7 @@ CYCLES = [
 # passes (pass_) may stand anywhere.
 PREFIXES = {
     "smelt_objects": {
-        "kernels": "kernel_text shipped",
+        "kernels": "kernel_text matmul shipped",
         "prelude": "bitcode_interface build_id code_interface prelude_macros prelude_texts",
         "src/abi": "compile_progress compile_request compile_result compile_stage engine image",
         "src/array": "array dtype element memory packed shape space store_reals walk",

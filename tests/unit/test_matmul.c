@@ -55,12 +55,15 @@ static double rounding_of(smelt_dtype dtype) {
     return dtype == SMELT_FLOAT16 ? 0x1p-11 : dtype == SMELT_BFLOAT16 ? 0x1p-8 : 0x1p-24;
 }
 
-static void check(smelt_array *x, smelt_array *y, smelt_array *result, int batch, const char *what) {
+/* `precision`: the relative error of a term. */
+static void check(smelt_array *x, smelt_array *y, smelt_array *result, int batch, double precision,
+                  const char *what) {
     struct expected e = expect(x, y, result, batch);
     double *got = numbers_of(result), rounding = rounding_of(result->dtype);
     double least = result->dtype == SMELT_FLOAT16 ? 0x1p-25 : 0; /* between subnormal numbers */
     for (int64_t i = 0; i < result->size; i++) {
-        double bound = e.sizes[i] * (double)side(x, 1) * 0x1p-24 + fabs(e.sums[i]) * rounding * 1.001 + least;
+        double bound = e.sizes[i] * ((double)side(x, 1) * 0x1p-24 + precision) +
+                       fabs(e.sums[i]) * rounding * 1.001 + least;
         if (!(fabs(got[i] - e.sums[i]) <= bound))
             FAIL_TEST("%s: %s %s @ %s %s: element %lld is %.9g, expected %.9g", what,
                       smelt_dtype_name(x->dtype), shape_print(&x->shape).text, smelt_dtype_name(y->dtype),
@@ -75,7 +78,7 @@ static void multiply(smelt_array *x, smelt_array *y, const char *device) {
     struct keepsake left = remember(x), right = remember(y);
     smelt_array *result = APPLY(.operation = OP(MATMUL), .inputs = {x, y}, .device = device);
     int batch = result->shape.ndim - (x->shape.ndim > 1) - (y->shape.ndim > 1);
-    check(x, y, result, batch, device ? device : "");
+    check(x, y, result, batch, 0, device ? device : "");
     assert_unchanged(&left);
     assert_unchanged(&right);
     smelt_array_release(result);
@@ -217,6 +220,46 @@ static void values_that_are_not_finite(void **state) {
     }
 }
 
+/* Each kernel of the ladder, with sizes that its tiles divide and others. */
+static void algorithms(void **state) {
+    (void)state;
+    static const int64_t sizes[][3] = {{130, 70, 140}, {1, 1, 1},   {128, 64, 256}, {257, 12, 300},
+                                       {31, 33, 65},   {64, 40, 1}, {5, 0, 7},      {0, 3, 4}};
+    for (int n = 0; smelt_matmul_algorithm(n); n++)
+        for (int d = 0; d < 3; d++)
+            for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+                const char *name = smelt_matmul_algorithm(n), *device = i % 4 ? NULL : test_oracle();
+                smelt_array *x = matrix(dtypes[d], SHAPE(sizes[i][0], sizes[i][1]), (enum layout)(i % 3)),
+                            *y = matrix(dtypes[d], SHAPE(sizes[i][1], sizes[i][2]), CONTIGUOUS);
+                smelt_array *result =
+                    APPLY(.operation = OP(MATMUL), .inputs = {x, y}, .device = device, .algorithm = name);
+                bool narrow = test_device_has_memory() && !strcmp(name, "tensor_core");
+                check(x, y, result, 0, narrow ? 0x1p-10 : 0, name);
+                smelt_array_release(result);
+                smelt_array_release(x);
+                smelt_array_release(y);
+            }
+}
+
+static void algorithms_refuse(void **state) {
+    (void)state;
+    smelt_array *x = matrix(SMELT_FLOAT32, SHAPE(3, 4), CONTIGUOUS),
+                *y = matrix(SMELT_FLOAT32, SHAPE(4, 5), CONTIGUOUS),
+                *half = matrix(SMELT_FLOAT16, SHAPE(4, 5), CONTIGUOUS),
+                *batch = matrix(SMELT_FLOAT32, SHAPE(2, 4, 5), CONTIGUOUS);
+    FAILS(SMELT_ERROR_INVALID_ARGUMENT, "algorithm 'fast' is unknown; expected one of naive, coalescing",
+          .operation = OP(MATMUL), .inputs = {x, y}, .algorithm = "fast");
+    FAILS(SMELT_ERROR_INVALID_ARGUMENT, "algorithm 'tiled' has no product of float32 and float16",
+          .operation = OP(MATMUL), .inputs = {x, half}, .algorithm = "tiled");
+    FAILS(SMELT_ERROR_INVALID_ARGUMENT,
+          "algorithm 'best' multiplies two matrices; the shapes are 3x4 and 2x4x5", .operation = OP(MATMUL),
+          .inputs = {x, batch}, .algorithm = "best");
+    smelt_array_release(x);
+    smelt_array_release(y);
+    smelt_array_release(half);
+    smelt_array_release(batch);
+}
+
 int main(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_PERTURB, 1); /* allocated memory holds bytes 0xfe */
@@ -226,6 +269,8 @@ int main(void) {
                                        cmocka_unit_test(inputs_of_two_dtypes),
                                        cmocka_unit_test(large_matrices),
                                        cmocka_unit_test(no_elements_and_no_terms),
-                                       cmocka_unit_test(values_that_are_not_finite)};
+                                       cmocka_unit_test(values_that_are_not_finite),
+                                       cmocka_unit_test(algorithms),
+                                       cmocka_unit_test(algorithms_refuse)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

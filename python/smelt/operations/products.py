@@ -7,9 +7,12 @@ from smelt.operations.types import Array, Stream
 __all__ = ["addmm", "allclose", "array_equal", "inner", "isclose", "matmul", "outer", "tensordot"]
 
 
-def matmul(a: Array, b: Array, /, *, stream: Stream = None) -> array:
-    """a @ b: of the last two dimensions, the others are broadcast; a vector is a row on the left, a column on the right."""
-    return apply("matmul", (a, b))
+def matmul(a: Array, b: Array, /, *, algorithm: str | None = None, stream: Stream = None) -> array:
+    """a @ b: of the last two dimensions, the others are broadcast; a vector is a row on the left, a column on the right.
+
+    algorithm: the kernel that computes the product of two matrices, "naive", "coalescing", "tiled", "tiled_register",
+    "block_tiled", "block_tiled_vectorized", "tensor_core" or "best"; None: the fastest way for these arrays."""
+    return apply("matmul", (a, b)) if algorithm is None else apply("matmul", (a, b), algorithm=algorithm)
 
 
 def addmm(c: Array, a: Array, b: Array, /, alpha: float = 1.0, beta: float = 1.0, *, stream: Stream = None) -> array:

@@ -1,0 +1,33 @@
+// C = A · B, as fast as it gets: Metal 4's tensor operation has the tile of C and all of K, so the compiler chooses how operands
+// travel and which units multiply them. On a CPU that is a blocked product in vector registers, on GPUs of compute capability
+// 9.0 the asynchronous tensor cores, fed by tensor maps. Half and bfloat are multiplied exactly; float by multiply-adds, or as
+// TF32 in math modes relaxed and fast.
+//
+// size: M, N, K. A: M × K, B: K × N, C: M × N. Grid: N / 256 × M / 128 threadgroups, rounded up, of 256 threads; best_float_small,
+// for GPUs: N / 64 × M / 64 of 128.
+#include <metal_stdlib>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+using namespace metal;
+using namespace mpp::tensor_ops;
+
+template <typename T, int BM, int BN, ushort simdgroups>
+kernel void best(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device T *c [[buffer(2)]],
+                 constant int3 &size [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]]) {
+    // Operations take tensors of elements that are not const.
+    auto A = tensor(const_cast<device T *>(a), dextents<int, 2>(size.z, size.x));
+    auto B = tensor(const_cast<device T *>(b), dextents<int, 2>(size.y, size.z));
+    auto C = tensor(c, dextents<int, 2>(size.y, size.x));
+    auto rows = A.slice(0, int(group.y) * BM);
+    auto columns = B.slice(int(group.x) * BN, 0);
+    auto tile = C.slice(int(group.x) * BN, int(group.y) * BM);
+    matmul2d<matmul2d_descriptor(BM, BN, static_cast<int>(dynamic_extent)), execution_simdgroups<simdgroups>> product;
+    product.run(rows, columns, tile);
+}
+
+#define INSTANTIATE(name, T, BM, BN, simdgroups)                                                                         \
+    template [[host_name(name)]] kernel void best<T, BM, BN, simdgroups>(device const T *, device const T *, device T *, \
+                                                                         constant int3 &, uint2);
+INSTANTIATE("best_float", float, 128, 256, 8)
+INSTANTIATE("best_float_small", float, 64, 64, 4)
+INSTANTIATE("best_half", half, 128, 256, 8)
+INSTANTIATE("best_bfloat", bfloat, 128, 256, 8)

@@ -1,0 +1,26 @@
+/* Products of matrices by one of several kernels, which teach how one becomes fast: docs/matmul.md. */
+#ifndef SMELT_KERNELS_MATMUL_H
+#define SMELT_KERNELS_MATMUL_H
+
+#include "kernels/call.h"
+
+struct matmul_desc {
+    const char *algorithm;  /* a name that matmul_name returns */
+    smelt_array *a, *b, *c; /* (M, K), (K, N) and (M, N), dense, of one dtype: float32, float16, bfloat16 */
+    const char *device;     /* default "cpu"; the arrays are in its memory */
+    smelt_stream *stream;
+    smelt_run_info *info; /* may be NULL */
+};
+
+/* The name of an algorithm, from slow to fast on a GPU; NULL: there are no more. */
+const char *matmul_name(int index);
+
+/* c = a · b. On GPUs tensor_core multiplies float32 as TF32. INVALID_ARGUMENT, without a message, if the name
+ * is unknown or shapes or dtypes do not fit; LIMIT, without a message, for a size of 2^31 or more; else as
+ * smelt_function_run. */
+smelt_status matmul_run(const struct matmul_desc *desc);
+
+/* The same in float64 on row-major memory. */
+void matmul_reference(const double *a, const double *b, int64_t m, int64_t n, int64_t k, double *c);
+
+#endif
