@@ -39,7 +39,7 @@ def test_messages_are_clang_s(scratch):
         expect_equal((own.returncode, own.stderr), (stock.returncode, stock.stderr), f"status and message of {text}")
 
 
-def expect_compile_failure(scratch, script, status, message):
+def expect_compile_failure(scratch, script, status, message, seconds=2):
     """In LLVM's half where clang's output is in the cache."""
     smelt = installed_with_script(scratch, f'if [ "$1" = -compile ]; then {script}; fi')
     done, output = scratch.run_exp(smelt=smelt)
@@ -47,7 +47,7 @@ def expect_compile_failure(scratch, script, status, message):
     for name in os.listdir(scratch.cache):
         if name.endswith(".image"):
             os.unlink(os.path.join(scratch.cache, name))
-    done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=2)
+    done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=seconds)
     expect_failure(done, status, "smelt: kernel 'probe': " + message)
 
 
@@ -56,7 +56,7 @@ def test_killed(scratch):
 
 
 def test_endless(scratch):
-    expect_compile_failure(scratch, "while :; do :; done", 1, "LLVM took longer than 2 seconds")
+    expect_compile_failure(scratch, "while :; do :; done", 1, "LLVM took longer than 1 seconds", seconds=1)
 
 
 def test_silent(scratch):
@@ -72,10 +72,10 @@ def test_cut_off(scratch):
     expect_compile_failure(scratch, f"{CC1} -compile | head -c 2000; exit 0", 3, "smelt-cc1 broke down: exit status 0, \"\"")
 
 
-def expect_whole_failure(scratch, script, status, message):
+def expect_whole_failure(scratch, script, status, message, seconds=2):
     """Where one process is clang and then LLVM: the error says which of them it was."""
     smelt = installed_with_script(scratch, f'if [ "$1" = -whole ]; then {script}; fi')
-    done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=2)
+    done, _ = scratch.run_exp(smelt=smelt, SMELT_CLANG_SECONDS=seconds)
     expect_failure(done, status, "smelt: " + message)
     expect_equal([name for name in os.listdir(scratch.cache) if name.endswith(".image")], [], "the codes in the cache")
 
@@ -90,7 +90,8 @@ def test_killed_as_llvm(scratch):
 
 
 def test_endless_as_clang(scratch):
-    expect_whole_failure(scratch, "while :; do :; done", 1, "clang took more than 2 seconds on the source and was stopped")
+    expect_whole_failure(scratch, "while :; do :; done", 1, "clang took more than 1 seconds on the source and was stopped",
+                         seconds=1)
 
 
 def test_silent_as_clang(scratch):
@@ -144,6 +145,6 @@ def test_usage(scratch):
 
 
 if HAS_CC1:
-    run_tests(globals())
+    run_tests(globals(), together=2)
 else:
     print("skipped: this build has no smelt-cc1")

@@ -78,8 +78,8 @@ def test_real_crash(scratch):
 def test_source_that_takes_too_long(scratch):
     header = scratch.file("slow.h", SLOW_HEADER)
     done, _ = scratch.run_exp(body="out[0] = 1;\n", extra=("--header", scratch.file("empty.h", "")))  # prelude at hand
-    done, _ = scratch.run_exp(body=SLOW_BODY, extra=("--header", header), SMELT_CLANG_SECONDS=2)
-    expect_failure(done, 1, "smelt: clang took more than 2 seconds on the source and was stopped")
+    done, _ = scratch.run_exp(body=SLOW_BODY, extra=("--header", header), SMELT_CLANG_SECONDS=1)
+    expect_failure(done, 1, "smelt: clang took more than 1 seconds on the source and was stopped")
 
 
 def test_source_that_takes_too_much_memory(scratch):
@@ -104,8 +104,8 @@ out[0] = x;
 def test_code_that_takes_too_long(scratch):
     done, output = scratch.run_exp()
     expect_exp(done, output)
-    done, _ = scratch.run_exp(body=LARGE_BODY, SMELT_CLANG_SECONDS=4)
-    expect_failure(done, 1, "smelt: kernel 'probe': LLVM took longer than 4 seconds")
+    done, _ = scratch.run_exp(body=LARGE_BODY, SMELT_CLANG_SECONDS=2)
+    expect_failure(done, 1, "smelt: kernel 'probe': LLVM took longer than 2 seconds")
 
 
 def test_limits_can_only_be_lowered(scratch):
