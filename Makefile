@@ -32,13 +32,15 @@ configure: packages
 demo: compile
 	@$(BUILD)/bin/smelt_demo $(BUILD)/demo
 
+# Tests at a time: one more than the two processors that the time of `make check` is stated for, since some mostly wait.
+JOBS ?= 3
 check: all
 	@sh cmake/install_packages.sh --optional packages-check.txt
-	@ctest --test-dir $(BUILD) --output-on-failure -j 2
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 # For the inner loop: builds what changed and runs the tests that take moments. No Python, no fuzzing.
 quick: compile
-	@ctest --test-dir $(BUILD) --output-on-failure -j 2 -LE 'slow|fuzz|python|long'
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -LE 'slow|fuzz|python|long'
 
 # Stores the description of libsmelt's ABI that `make check` compares with: after additions, or with a new SONAME.
 abi: compile
@@ -86,7 +88,7 @@ format:
 # The tests that read the sources: clang-format, clang-tidy, cppcheck, mypy, ruff.
 lint: all
 	@sh cmake/install_packages.sh --optional packages-check.txt
-	@ctest --test-dir $(BUILD) --output-on-failure -L lint -j 2
+	@ctest --test-dir $(BUILD) --output-on-failure -L lint -j $(JOBS)
 
 # clang's static analyzer, which takes many minutes. Its findings are to be judged: it does not see, for one, that a status that
 # says failure is never SMELT_OK.

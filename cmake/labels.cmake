@@ -14,7 +14,12 @@ set(SMELT_LABEL_slow "^(fuzz|long|ml|accuracy)_|^lint_(clang_tidy|cppcheck|mypy)
   "^kernel_simd_(many_loops|shuffles|vectors)$"
   "^python_(doctor|types|typed_docs|docs_python|example_.*|metal_kernel.*|launch_timeout|mlx.*|operations|wheel)$")
 
-# Sets the labels of this folder's tests, at its end. A test without a kind is an error.
+# Those of ten seconds and more, which ctest starts first: none of them is left to run alone at the end.
+set(SMELT_LONGEST "^lint_(clang_tidy|cppcheck|mypy)$|^(accuracy|gpu_suite_itself|gpu_ptx|ptx_matrix)$|^ml_(tensor|tensor_programs|gemm)$"
+  "^env_(budgets|build|cc1|compiler_faults|compiler_limits|install|progress)$|^python_(doctor|operations|types)$"
+  "^unit_(graph_elementwise|interrupt|process|tiers)$|^fuzz_kernels_(1|1001)$|^kernel_simd_vectors$")
+
+# Sets the labels and costs of this folder's tests, at its end. A test without a kind is an error.
 function(smelt_label_tests)
   get_directory_property(tests TESTS)
   foreach(test ${tests})
@@ -28,6 +33,11 @@ function(smelt_label_tests)
       endforeach()
     endforeach()
     list(REMOVE_DUPLICATES labels)
+    foreach(pattern ${SMELT_LONGEST})
+      if(test MATCHES "${pattern}")
+        set_tests_properties(${test} PROPERTIES COST 10)
+      endif()
+    endforeach()
     if(NOT labels OR labels STREQUAL "slow")
       message(FATAL_ERROR "the test ${test} has no label: add its name to cmake/labels.cmake")
     endif()
