@@ -73,7 +73,7 @@ def up(a, b):
 # ---- MLX.
 
 def blocks(name):
-    return {key: int(value) for key, value in re.findall(r"_(bm|bn|bk|wm|wn|bq|bd)(\d+)", name)}
+    return {key: int(value) for key, value in re.findall(r"_(bm|bn|bk|wm|wn|bq|bd)_?(\d+)", name)}
 
 
 def gemm_fields(m, n, k, lda, ldb, ldd, b, batches):
@@ -363,7 +363,7 @@ def kinds(names):
     """Names that differ in sizes or types alone are of one kind."""
     groups = {}
     for name in names:
-        key = re.sub(r"(bfloat|float)(16|32)?(_t)?|bool_?|_(gs_|b_|bm|bn|bk|bq|bd)\d+|_w[mn]\d", "", name)
+        key = re.sub(r"(bfloat|float)(16|32)?(_t)?|bool_?|_(gs_|b_|bm_?|bn_?|bk_?|bq|bd)\d+|_w[mn]_?\d", "", name)
         groups.setdefault(key, []).append(name)
     return groups.values()
 
