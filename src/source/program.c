@@ -99,7 +99,7 @@ static struct parameter read_parameter(struct program *p, uint32_t first, uint32
         out.index = NULL;
     } else if (member != NO_PLACE) {
         out.kind = PARAMETER_RESOURCE;
-        out.attribute = "structure with a tensor";
+        out.attribute = member >= first ? "array of tensors" : "structure with a tensor";
         out.token = member;
         out.index = NULL;
     } else if (!bound) {

@@ -76,7 +76,24 @@ static uint32_t structure_of(const struct tokens *tokens, uint32_t name) {
     return 0;
 }
 
+/* The tensor in `array<tensor<…>, N> name` or `tensor<…> name[N]`, or NO_PLACE. */
+static uint32_t tensor_in_array(const struct tokens *tokens, uint32_t first, uint32_t last) {
+    bool listed = false;
+    for (uint32_t i = first; i < last; i++) {
+        uint32_t end = token_is(tokens, i, "tensor") && token_is(tokens, i + 1, "<")
+                           ? tokens_angle_end(tokens, i + 1, last)
+                           : 0;
+        bool many = end && end + 1 < last && token_is_identifier(tokens, end) &&
+                    token_is(tokens, end + 1, "[") && !attribute_list_end(tokens, end + 1);
+        if (end && (listed || many)) return i;
+        listed |= token_is(tokens, i, "array") && token_is(tokens, i + 1, "<");
+    }
+    return NO_PLACE;
+}
+
 uint32_t resource_tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last) {
+    uint32_t in_array = tensor_in_array(tokens, first, last);
+    if (in_array != NO_PLACE) return in_array;
     for (uint32_t i = first; i + 1 < last; i++) {
         bool referred = token_is(tokens, i + 1, "&") || token_is(tokens, i + 1, "*");
         uint32_t open = referred && token_is_identifier(tokens, i) ? structure_of(tokens, i) : 0;

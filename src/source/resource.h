@@ -8,8 +8,9 @@
 /* The token of the first such type among the tokens [first, last) of an argument, or NO_PLACE. */
 uint32_t resource_type(const struct tokens *tokens, uint32_t first, uint32_t last);
 
-/* The member that is a tensor bound by the host, in the structure that an argument, tokens [first, last),
- * points or refers to; NO_PLACE: there is none. Structures are found by their names alone. */
+/* A tensor bound by the host in an array of them that an argument, tokens [first, last), is, or in the
+ * structure that it points or refers to; NO_PLACE: there is none. Structures are found by their names alone.
+ */
 uint32_t resource_tensor_member(const struct tokens *tokens, uint32_t first, uint32_t last);
 
 /* Whether an argument's attribute belongs only to other stages and resources. */
