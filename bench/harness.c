@@ -92,14 +92,28 @@ static struct bench_result result_of(const struct bench *bench, const struct ben
                     bench_quantile(timing->times, timing->rounds, 0.25);
     result.work = one->work;
     result.work_unit = one->work_unit;
+    result.rounds = timing->rounds;
+    result.elements = one->elements;
+    result.bytes = one->bytes;
     if (!bench->quick) result.bar = one->bar;
     return result;
 }
 
+/* The work per second of a variant; 0: it is not there. */
+static double rate_of(const struct bench_result *results, int count, const char *variant) {
+    for (int j = 0; j < count && variant; j++)
+        if (!results[j].note && strcmp(results[j].variant, variant) == 0)
+            return results[j].work / results[j].median;
+    return 0;
+}
+
 /* Reports the results, after finding the times of the anchors that were measured among them. */
-static void report_all(const struct bench *bench, struct bench_result *results, int count) {
+static void report_all(const struct bench *bench, const struct bench_case *cases,
+                       struct bench_result *results, int count) {
     for (int i = 0; i < count; i++) {
         struct bench_result *one = &results[i];
+        one->peak = rate_of(results, count, cases[i].peak);
+        one->bandwidth = rate_of(results, count, cases[i].bandwidth);
         for (int j = 0; j < count && one->anchor && one->anchor_seconds == 0; j++)
             if (!results[j].note && strcmp(results[j].job, one->job) == 0 &&
                 strcmp(results[j].variant, one->anchor) == 0)
@@ -122,7 +136,7 @@ smelt_status bench_measure(struct bench *bench, const struct bench_case *cases, 
         if (cases[i].measure) source = i;
         results[i] = result_of(bench, &cases[i], &timings[source]);
     }
-    if (status == SMELT_OK) report_all(bench, results, count);
+    if (status == SMELT_OK) report_all(bench, cases, results, count);
     for (int i = 0; timings && i < count; i++) free(timings[i].message);
     free(results);
     free(timings);

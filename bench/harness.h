@@ -8,6 +8,14 @@
 
 struct bench_result;
 
+/* What the benchmark matmul measures, in words, lists with commas; NULL: the usual. */
+struct bench_products {
+    const char *sizes, *dtype, *algorithm, *device;
+};
+
+/* False: `message` says what is wrong with a word. */
+bool bench_matmul_check(const struct bench_products *wanted, char *message, size_t size);
+
 /* One run of benchmarks: the request, and the destination of the results. */
 struct bench {
     int repeats;               /* rounds; 0: as many as the job takes by itself */
@@ -16,6 +24,7 @@ struct bench {
     void (*report)(const struct bench_result *result, void *context);
     void *context;
     void *shared; /* of the benchmark: what its jobs have in common */
+    struct bench_products products;
 };
 
 /* What a case must reach. */
@@ -45,7 +54,10 @@ struct bench_case {
     int most_rounds; /* slow cases need not take part in every round; 0: all; 1: one, and not the unrecorded
                         one */
     double work;     /* bytes or operations of the job, for the rate; 0: no rate is shown */
-    const char *work_unit; /* "B" or "FLOP" */
+    const char *work_unit;        /* "B" or "FLOP" */
+    double elements;              /* of the result; 0: the job has no such number */
+    double bytes;                 /* that the job reads and writes at least; 0: unknown */
+    const char *peak, *bandwidth; /* the variants whose rates bound this one's; NULL: none */
     struct bench_bar bar;
 };
 
@@ -55,6 +67,9 @@ struct bench_result {
     double median, spread, anchor_seconds; /* anchor_seconds 0: there is none */
     double work;
     const char *work_unit;
+    int rounds;
+    double elements, bytes; /* as in bench_case */
+    double peak, bandwidth; /* work of those variants per second; 0: there are none */
     struct bench_bar bar;
     const char *note; /* why there are no figures; NULL: there are. Lives as long as the call of `report` */
     smelt_status status; /* of a failure */
@@ -94,7 +109,7 @@ struct benchmark {
 void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const char *(*error)(void));
 
 /* The benchmarks there are, each in the folder of its name. */
-extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_tensor_ops;
+extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_matmul, bench_tensor_ops;
 
 /* The interpolated quantile of the values, which it sorts. */
 double bench_quantile(double *values, int count, double part);

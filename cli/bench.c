@@ -2,6 +2,7 @@
  * JSON. */
 #include "bench_report.h"
 #include "commands.h"
+#include "plot.h"
 #include "values.h"
 
 #include <stddef.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu, &bench_gpu,
+static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu, &bench_gpu, &bench_matmul,
                                                      &bench_tensor_ops};
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof *benchmarks)
 
@@ -19,7 +20,8 @@ static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu,
 
 struct collection {
     struct printer printer;
-    int exit_status; /* of the first failure */
+    struct plot *plot; /* NULL: none is wanted */
+    int exit_status;   /* of the first failure */
 };
 
 static void collect(const struct bench_result *result, void *context) {
@@ -29,6 +31,7 @@ static void collect(const struct bench_result *result, void *context) {
         fprintf(stderr, "smelt: %s, %s: %s\n", result->job, result->variant, result->note);
     }
     print_result(&all->printer, result);
+    if (all->plot) plot_add(all->plot, result);
 }
 
 static void collect_comparison(const struct against_row *row, void *context) {
@@ -76,7 +79,8 @@ struct choice {
 struct request {
     bool json, csv, quick;
     int64_t repeats;
-    char *against;
+    char *against, *plot;
+    struct bench_products products;
     struct choice chosen[BENCHMARK_COUNT];
     int count;
 };
@@ -119,6 +123,17 @@ static const struct option options[] = {
      OPTION_FLAG, FIELD(json)},
     {"--csv", NULL, "print the same without rates, as comma-separated values with a header", OPTION_FLAG,
      FIELD(csv)},
+    {"--sizes", "LIST", "matmul: sizes, like 1024,1000x517x300 (M, N, K); default 1024", OPTION_TEXT,
+     FIELD(products.sizes)},
+    {"--dtype", "NAME", "matmul: float32 (default), float16 or bfloat16", OPTION_TEXT, FIELD(products.dtype),
+     .words = "float32 float16 bfloat16"},
+    {"--algorithm", "LIST", "matmul: only these kernels, like naive,best", OPTION_TEXT,
+     FIELD(products.algorithm)},
+    {"--device", "NAME", "matmul: cpu or cuda; default: all there are", OPTION_TEXT, FIELD(products.device),
+     .words = "cpu cuda"},
+    {"--plot", "FILE.svg",
+     "draw the rates as bars, and against the machine's bounds where they were measured", OPTION_TEXT,
+     FIELD(plot)},
     {"--against", "BUILD",
      "compare with another build: its folder, an installation's folder, or its\n"
      "bin/smelt. Rounds of the two alternate; --repeat is their number (default 5);\n"
@@ -148,6 +163,7 @@ static int run(const struct request *request, struct collection *all) {
         struct bench bench = {.repeats = (int)request->repeats,
                               .quick = request->quick,
                               .wanted = request->chosen[i].jobs,
+                              .products = request->products,
                               .report = collect,
                               .context = all};
         smelt_status status = request->chosen[i].benchmark->run(&bench);
@@ -217,12 +233,25 @@ int command_bench(int count, char **arguments) {
     if (parsed != PARSED) return parsed == PARSED_HELP ? EXIT_OK : EXIT_USAGE;
     bool good =
         !(request.json && request.csv) || complain("--json and --csv are both given; expected one of them");
+    char wrong[512];
+    if (good && !bench_matmul_check(&request.products, wrong, sizeof wrong)) good = complain("%s", wrong);
+    if (good && request.against && request.plot)
+        good = complain("--against and --plot are both given; expected one of them");
     if (good && !request.count) good = complain("no benchmark is named; see smelt bench --help");
     if (!good) return EXIT_USAGE;
     struct collection all = {.printer.format = request.json  ? PRINT_JSON
                                                : request.csv ? PRINT_CSV
                                                              : PRINT_TABLE};
+    if (request.plot) {
+        all.plot = calloc(1, sizeof *all.plot);
+        if (!all.plot) return report(SMELT_ERROR_OUT_OF_MEMORY);
+    }
     int exit_status = request.against ? compare(&request, &all) : run(&request, &all);
-    if (all.printer.count || exit_status == EXIT_OK) print_end(&all.printer);
+    if (all.plot) {
+        int written = plot_write(all.plot, request.plot);
+        if (exit_status == EXIT_OK) exit_status = written;
+        free(all.plot);
+    }
+    if (all.printer.count || *all.printer.job || exit_status == EXIT_OK) print_end(&all.printer);
     return exit_status;
 }

@@ -54,6 +54,47 @@ static void print_table_row(const struct bench_result *r) {
     putchar('\n');
 }
 
+/* ---- A table of products, as of a ladder. */
+
+/* Jobs of the benchmark matmul. */
+#define PRODUCTS "product-"
+#define PRODUCT_RULE                                                                                         \
+    "------------------------------------------------------------------------------------------------------" \
+    "--------"
+
+/* A heading for each job. */
+static void print_product_row(struct printer *printer, const struct bench_result *r) {
+    if (strcmp(printer->job, r->job) != 0) {
+        if (*printer->job) puts(PRODUCT_RULE "\n");
+        snprintf(printer->job, sizeof printer->job, "%s", r->job);
+        printf("%s\n" PRODUCT_RULE "\n| %-28s | %12s | %5s | %10s | %10s | %10s | %7s |\n" PRODUCT_RULE "\n",
+               r->job, "name", "met (ms)", "iters", "GFLOPS/s", "GElems/s", "of library", "of peak");
+    }
+    if (r->note) {
+        printf("| %-28s | %s%.*s\n", r->variant, r->status != SMELT_OK ? "failed: " : "",
+               (int)strcspn(r->note, "\n"), r->note);
+        return;
+    }
+    printf("| %-28s | %12.6f | %5d |", r->variant, r->median * 1e3, r->rounds);
+    if (strcmp(r->work_unit, "FLOP") != 0) { /* of memory */
+        printf(" %.3f G%s/s\n", r->work / r->median * 1e-9, r->work_unit);
+        return;
+    }
+    printf(" %10.3f |", r->work / r->median * 1e-9);
+    if (r->elements > 0)
+        printf(" %10.6f |", r->elements / r->median * 1e-9);
+    else
+        printf(" %10s |", "");
+    if (r->anchor_seconds > 0)
+        printf(" %10.3f |", r->anchor_seconds / r->median);
+    else
+        printf(" %10s |", "");
+    if (r->peak > 0)
+        printf(" %7.3f |\n", r->work / r->median / r->peak);
+    else
+        printf(" %7s |\n", "");
+}
+
 /* ---- JSON. */
 
 static void print_key(const char *key, bool first) {
@@ -83,6 +124,8 @@ static void print_object(const struct bench_result *r) {
         print_number("per_s", r->work / r->median);
         print_text("per_s_unit", r->work_unit, false);
     }
+    if (measured && r->elements > 0) print_number("elements", r->elements);
+    if (measured && r->peak > 0) print_number("of_peak", r->work / r->median / r->peak);
     if (compared && r->bar.kind != BENCH_NO_BAR) {
         print_number(r->bar.kind == BENCH_SPEED_AT_LEAST ? "bar_speed" : "bar_time", r->bar.value);
         print_key("met", false);
@@ -136,6 +179,11 @@ static void print_start(struct printer *printer, const char *table, const char *
 }
 
 void print_result(struct printer *printer, const struct bench_result *result) {
+    if (printer->format == PRINT_TABLE && strncmp(result->job, PRODUCTS, strlen(PRODUCTS)) == 0) {
+        print_product_row(printer, result);
+        (void)fflush(stdout);
+        return;
+    }
     print_start(printer,
                 "job                variant                          median       spread              rate  "
                 "ratio to anchor",
@@ -196,5 +244,6 @@ void print_comparison(struct printer *printer, const struct against_row *row) {
 }
 
 void print_end(const struct printer *printer) {
+    if (printer->format == PRINT_TABLE && *printer->job) puts(PRODUCT_RULE);
     if (printer->format == PRINT_JSON) puts(printer->count ? "\n]" : "[\n]");
 }

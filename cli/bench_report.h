@@ -8,7 +8,8 @@
 
 struct printer {
     enum { PRINT_TABLE, PRINT_JSON, PRINT_CSV } format;
-    int count; /* rows so far */
+    int count;    /* rows so far */
+    char job[64]; /* of the last row of a table of products */
 };
 
 void print_result(struct printer *printer, const struct bench_result *result);

@@ -28,8 +28,11 @@ bool openblas_open(int threads) {
     return true;
 }
 
+void openblas_product(const float *a, const float *b, float *c, int64_t m, int64_t n, int64_t k) {
+    sgemm(CBLAS_ROW_MAJOR, CBLAS_NO_TRANSPOSE, CBLAS_NO_TRANSPOSE, (int)m, (int)n, (int)k, 1.0f, a, (int)k, b,
+          (int)n, 0.0f, c, (int)n);
+}
+
 void openblas_matmul(const float *a, const float *b, float *c, int64_t n) {
-    int side = (int)n;
-    sgemm(CBLAS_ROW_MAJOR, CBLAS_NO_TRANSPOSE, CBLAS_NO_TRANSPOSE, side, side, side, 1.0f, a, side, b, side,
-          0.0f, c, side);
+    openblas_product(a, b, c, n, n, n);
 }

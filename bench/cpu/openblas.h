@@ -11,4 +11,7 @@ bool openblas_open(int threads);
 /* c = a · b, square of n, row-major float32. Only after openblas_open. */
 void openblas_matmul(const float *a, const float *b, float *c, int64_t n);
 
+/* The same of a (m, k), b (k, n) and c (m, n). */
+void openblas_product(const float *a, const float *b, float *c, int64_t m, int64_t n, int64_t k);
+
 #endif
