@@ -8,7 +8,7 @@ from smelt._smelt import (
     complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
     uint8,
 )
-from smelt import fast, metal, random, safetensors
+from smelt import bench, fast, metal, random, safetensors
 from smelt.execution import default_device, eval, set_default_device, synchronize
 from smelt.operations import (
     abs, add, addmm, all, allclose, any, arange, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax,
@@ -34,7 +34,7 @@ from smelt.transforms import checkpoint, custom_function, grad, jvp, value_and_g
 __all__ = [
     "abs", "add", "addmm", "all", "allclose", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctan2", "arctanh", "argmax", "argmin", "array", "array_equal", "asarray", "astype", "BarrierError",
-    "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "bool_", "BoundKernel",
+    "bench", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "bool_", "BoundKernel",
     "broadcast_arrays", "broadcast_to", "ceil", "checkpoint", "clip", "compile_shader", "CompileError", "complex64",
     "complexfloating", "concatenate", "conj", "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin",
     "cumprod", "cumsum", "custom_function", "default_device", "degrees", "DeviceLostError", "devices", "diag",
