@@ -43,6 +43,7 @@ static const struct engine_target engines[] = {
                     .claims_alignment = true,
                     .converts_bfloat = true,
                     .saturates = true,
+                    .unroll_first = true,
                     .intrinsics = "llvm.nvvm."},
 };
 
