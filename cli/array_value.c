@@ -101,12 +101,12 @@ static bool parse_tensor(const char *what, const char *text, struct array_value 
 bool buffer_value_parse(const char *what, const char *text, struct array_value *value) {
     static const char tensor[] = "tensor:", extension[] = ".safetensors:";
     *value = (struct array_value){.kind = ARRAY_SCALAR};
-    if (strncmp(text, tensor, sizeof tensor - 1) == 0)
-        return parse_tensor(what, text + sizeof tensor - 1, value);
     const char *file = strstr(text, extension);
-    if (!file) return array_value_parse(what, text, value);
+    bool is_tensor = strncmp(text, tensor, sizeof tensor - 1) == 0;
+    if (is_tensor) text += sizeof tensor - 1;
+    if (!file) return is_tensor ? parse_tensor(what, text, value) : array_value_parse(what, text, value);
     size_t length = (size_t)(file - text) + sizeof extension - 2;
-    value->kind = ARRAY_SAFETENSORS;
+    value->kind = is_tensor ? ARRAY_SCALED_SAFETENSORS : ARRAY_SAFETENSORS;
     value->path = strndup(text, length);
     value->name = strdup(text + length + 1);
     return (value->path && value->name) || complain("out of memory");
@@ -157,6 +157,7 @@ static smelt_status make(const struct array_value *value, bool contents, smelt_a
         return smelt_array_from_values(value->dtype, (smelt_shape){.ndim = 0}, &value->scalar, array);
     case ARRAY_FILE:
     case ARRAY_SAFETENSORS:
+    case ARRAY_SCALED_SAFETENSORS:
     case ARRAY_TENSOR:
         break;
     }

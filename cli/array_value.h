@@ -5,9 +5,9 @@
 
 #include "tensor_value.h"
 
-/* FILE.npy[:DTYPE] (its bytes as DTYPE), FILE.safetensors:NAME, tensor:… (tensor_value.h),
- * KIND:DTYPE:SHAPE[:SEED] with KIND rand, normal, zeros, ones or arange, or a scalar (2 is int32, 2.0
- * float32, true bool). */
+/* FILE.npy[:DTYPE] (its bytes as DTYPE), FILE.safetensors:NAME (or tensor:FILE.safetensors:NAME, with
+ * scales), tensor:… (tensor_value.h), KIND:DTYPE:SHAPE[:SEED] with KIND rand, normal, zeros, ones or arange,
+ * or a scalar (2 is int32, 2.0 float32, true bool). */
 struct array_value {
     enum array_kind {
         ARRAY_RAND,
@@ -18,6 +18,7 @@ struct array_value {
         ARRAY_SCALAR,
         ARRAY_FILE,
         ARRAY_SAFETENSORS,
+        ARRAY_SCALED_SAFETENSORS,
         ARRAY_TENSOR
     } kind;
     smelt_dtype dtype; /* ARRAY_FILE: SMELT_NO_DTYPE is the file's own */

@@ -90,14 +90,18 @@ smelt_status tensor_value_clear(const smelt_tensor *tensor) {
     return status;
 }
 
-/* A packed format's bytes as they are: a kernel's tensor takes them. */
-static smelt_status read_safetensors(const struct array_value *value, smelt_array **array) {
+/* A tensor with scales, or an array: a packed format's bytes as they are, which a kernel's tensor takes. */
+static smelt_status read_safetensors(const struct array_value *value, smelt_buffer *buffer) {
     smelt_safetensors *file;
     smelt_safetensors_entry entry;
     smelt_status status = smelt_safetensors_open(value->path, &file);
     if (status != SMELT_OK) return status;
-    status = smelt_safetensors_find(file, value->name, &entry);
-    if (status == SMELT_OK) *array = smelt_array_retain(entry.array);
+    if (value->kind == ARRAY_SCALED_SAFETENSORS) {
+        status = smelt_safetensors_tensor(file, value->name, &buffer->tensor);
+    } else {
+        status = smelt_safetensors_find(file, value->name, &entry);
+        if (status == SMELT_OK) buffer->array = smelt_array_retain(entry.array);
+    }
     smelt_safetensors_release(file);
     return status;
 }
@@ -106,9 +110,9 @@ bool buffer_value_make(const char *what, const struct array_value *value, bool c
                        int *status) {
     if (value->kind == ARRAY_TENSOR)
         return tensor_value_make(what, value->tensor, contents, &buffer->tensor, status);
-    if (value->kind != ARRAY_SAFETENSORS)
+    if (value->kind != ARRAY_SAFETENSORS && value->kind != ARRAY_SCALED_SAFETENSORS)
         return array_value_make(what, value, contents, &buffer->array, status);
-    if (read_safetensors(value, &buffer->array) == SMELT_OK) return true;
+    if (read_safetensors(value, buffer) == SMELT_OK) return true;
     *status = EXIT_USAGE;
     return complain("%s: %s", what, smelt_error());
 }

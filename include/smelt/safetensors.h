@@ -42,6 +42,20 @@ SMELT_API smelt_status smelt_safetensors_at(const smelt_safetensors *file, int i
 SMELT_API smelt_status smelt_safetensors_find(const smelt_safetensors *file, const char *name,
                                               smelt_safetensors_entry *entry);
 
+/* A new tensor of an array and its scales, which the file has under a related name, as one object. The values
+ * are data * scale. `name` is the data's; for an array "name_blocks" the name alone is enough. Known names:
+ *
+ *     data            scales                                                 elements
+ *     w               w_scale_inv, w_scale, w_scales                         fp8; a scale per block, per row
+ * or one w_blocks        w_scales: 1 byte per group, whose bytes are            fp4_e2m1 (16 bytes), fp8_e4m3
+ * (32 bytes) the last dimension w_packed        w_scale: 1 byte per 16 or 32 bytes                     the
+ * same layer.weight    layer.scales, layer.scale: the same, of uint32 words   the same
+ *
+ * Bytes as scales are ue8m0. INVALID_ARGUMENT if the file lacks either array, for shapes that do not belong
+ * together, and as of smelt_tensor_create. */
+SMELT_API smelt_status smelt_safetensors_tensor(const smelt_safetensors *file, const char *name,
+                                                smelt_tensor **tensor);
+
 /* The metadata: keys and values, in the order of the file. NULL for an index out of range. */
 SMELT_API int smelt_safetensors_metadata_count(const smelt_safetensors *file);
 SMELT_API const char *smelt_safetensors_metadata_key(const smelt_safetensors *file, int index);

@@ -442,6 +442,22 @@ static PyObject *load(PyObject *self, PyObject *path) {
     return NULL;
 }
 
+/* _safetensors_tensor(path, name) */
+static PyObject *load_scaled(PyObject *self, PyObject *arguments) {
+    const char *path, *name;
+    smelt_safetensors *file;
+    smelt_tensor *tensor;
+    (void)self;
+    if (!PyArg_ParseTuple(arguments, "ss:tensor", &path, &name)) return NULL;
+    smelt_status status;
+    Py_BEGIN_ALLOW_THREADS status = smelt_safetensors_open(path, &file);
+    if (status == SMELT_OK) {
+        status = smelt_safetensors_tensor(file, name, &tensor);
+        smelt_safetensors_release(file);
+    }
+    Py_END_ALLOW_THREADS return status == SMELT_OK ? wrap(tensor) : raise_status(status);
+}
+
 struct saving {
     smelt_safetensors_entry *entries;
     const char **metadata;
@@ -493,8 +509,10 @@ static PyObject *save(PyObject *self, PyObject *arguments) {
     return result;
 }
 
-static PyMethodDef functions[] = {
-    {"_safetensors_load", load, METH_O, NULL}, {"_safetensors_save", save, METH_VARARGS, NULL}, {0}};
+static PyMethodDef functions[] = {{"_safetensors_load", load, METH_O, NULL},
+                                  {"_safetensors_tensor", load_scaled, METH_VARARGS, NULL},
+                                  {"_safetensors_save", save, METH_VARARGS, NULL},
+                                  {0}};
 
 /* ---- The type. */
 

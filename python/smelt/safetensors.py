@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from smelt import _smelt
 from smelt._smelt import array
 
-__all__ = ["File", "load", "save"]
+__all__ = ["File", "load", "save", "tensor"]
 
 
 class File(NamedTuple):
@@ -28,6 +28,16 @@ def load(path: str | os.PathLike[str]) -> File:
     entries, metadata = _smelt._safetensors_load(os.fsdecode(path))
     return File({name: values for name, _, _, values in entries}, {name: element for name, element, _, _ in entries},
                 {name: shape for name, _, shape, _ in entries}, metadata)
+
+
+def tensor(path: str | os.PathLike[str], name: str) -> _smelt.Tensor:
+    """A tensor of an array and its scales, which the file has under a related name, as one object: `w` with `w_scale_inv`,
+    `w_scale` or `w_scales`; `w_blocks` or `w_packed` with `w_scales` or `w_scale`; `layer.weight` with `layer.scales`.
+    Bytes as scales are ue8m0, and bytes or words as data fp4_e2m1 or fp8_e4m3 in groups of 32. ValueError if the file
+    lacks either array, or for shapes that do not belong together."""
+    if not isinstance(name, str):
+        raise TypeError(f"safetensors.tensor: name is of type {type(name).__name__}; expected a string")
+    return _smelt._safetensors_tensor(os.fsdecode(path), name)
 
 
 def save(path: str | os.PathLike[str], arrays: Mapping[str, Any], elements: Mapping[str, Any] | None = None,

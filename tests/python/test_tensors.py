@@ -1,4 +1,6 @@
 """smelt.Tensor: descriptors, slices, quantisation, arguments of kernels; safetensors files, also of the package."""
+import subprocess
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -240,6 +242,32 @@ def test_what_no_file_can_hold_is_refused(arguments, options, error, words, tmp_
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="which has a null character"):
         smelt.safetensors.load("a\0b")
+
+
+def test_a_file_s_array_and_scales_are_one_tensor(library, random, tmp_path, build_folder):
+    path, out_path, source = tmp_path / "a.safetensors", tmp_path / "c.npy", tmp_path / "product.metal"
+    weights, _ = smelt.Tensor.quantise(random.standard_normal((48, 64)).astype(np.float32), "fp8_e4m3")
+    x, _ = smelt.Tensor.quantise(random.standard_normal((40, 64)).astype(np.float32), "fp8_e4m3")
+    smelt.safetensors.save(path, {"layer.weight": weights, "layer.scales": weights.array("scales"),
+                                  "x": x, "x_scale": x.array("scales"), "alone": x})
+    read = smelt.safetensors.tensor(path, "layer.weight")
+    assert read.dimensions == (64, 48) and read.scales == ("ue8m0", (32, 1))
+    assert np.array_equal(read.dequantise(), weights.dequantise())
+    expected = np.asarray(x.dequantise(), np.float64) @ np.asarray(weights.dequantise(), np.float64).T
+    out = np.zeros((40, 48), np.float32)
+    library.product(smelt.safetensors.tensor(str(path), "x"), read, out, groups=(2, 2), group_size=128)
+    assert np.allclose(out, expected, rtol=0, atol=1e-4)
+    source.write_text(SOURCE)
+    bindings = [f"0=tensor:{path}:x", f"1=tensor:{path}:layer.weight", f"2:out:float32:40x48={out_path}"]
+    subprocess.run([f"{build_folder}/bin/smelt", "run", source, "product", "--groups", "2,2", "--threadgroup", "128",
+                    *(word for binding in bindings for word in ("-b", binding))], check=True)
+    assert np.array_equal(np.load(out_path), out)
+    with pytest.raises(ValueError, match="the file has no scales for it; expected an array called 'alone_scale_inv'"):
+        smelt.safetensors.tensor(path, "alone")
+    with pytest.raises(ValueError, match="has no array 'missing'"):
+        smelt.safetensors.tensor(path, "missing")
+    with pytest.raises(TypeError, match="name is of type int; expected a string"):
+        smelt.safetensors.tensor(path, 3)
 
 
 def test_files_are_those_of_the_package(tmp_path, random):
