@@ -29,14 +29,15 @@ from smelt.dtypes import (
 )
 from smelt.kernel import Kernel, Launch, metal_kernel
 from smelt.library import Library, compile_shader, library
+from smelt.tuning import Config, autotune
 from smelt.transforms import checkpoint, custom_function, grad, jvp, value_and_grad, vjp, vmap
 
 __all__ = [
     "abs", "add", "addmm", "all", "allclose", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "argmax", "argmin", "array", "array_equal", "asarray", "astype", "BarrierError",
+    "arctan2", "arctanh", "argmax", "argmin", "array", "array_equal", "asarray", "astype", "autotune", "BarrierError",
     "bench", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "bool_", "BoundKernel",
     "broadcast_arrays", "broadcast_to", "ceil", "checkpoint", "clip", "compile_shader", "CompileError", "complex64",
-    "complexfloating", "concatenate", "conj", "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin",
+    "Config",    "complexfloating", "concatenate", "conj", "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin",
     "cumprod", "cumsum", "custom_function", "default_device", "degrees", "DeviceLostError", "devices", "diag",
     "diagonal", "divide", "Dtype", "DtypeCategory", "equal", "erf", "Error", "eval", "exp", "expand_dims", "expm1",
     "eye", "fast", "FaultError", "flatten", "float16", "float32", "float64", "floating", "floor", "floor_divide",
