@@ -76,7 +76,8 @@ template <typename T, int turn> void check_sizes(device uint *out, thread uint &
   out[i] = wrong_simd;
   out[45 + i] = wrong_quad;
 }
-template <typename A, typename B, typename C> void check_types(device uint *out, uint i) {
+template <typename A, typename B, typename C>
+kernel void check_types(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   uint count = 0;
   check_sizes<A, 0>(out, count, i);
   check_sizes<B, 1>(out + 90, count, i);
@@ -84,7 +85,7 @@ template <typename A, typename B, typename C> void check_types(device uint *out,
   out[270 + i] = count;
 }
 #define KERNEL(part, ...)                                                                                    \
-  kernel void vectors_##part(device uint *out [[buffer(0)]], uint i [[thread_position_in_grid]]) { check_types<__VA_ARGS__>(out, i); }
+  template [[host_name("vectors_" #part)]] kernel void check_types<__VA_ARGS__>(device uint *, uint);
 KERNEL(0, char, uchar, short)
 KERNEL(1, ushort, int, uint)
 KERNEL(2, long, ulong, float)

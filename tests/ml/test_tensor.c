@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define FILE_ .file = "tensor.metal"
+#define SINGLE .file = "tensor_single.metal"
 
 /* ---- Element types, by definition. */
 
@@ -201,7 +202,7 @@ static void alone(void **s) {
     struct tensor *left = elements("half", 63, &a), *right = elements("half", 99, &b),
                   *out = room(SMELT_FLOAT32, 77);
     multiply(&p, size, a, b, expected, bound);
-    RUN(FILE_, .entry = "alone", .in = {left, right}, .out = {[2] = out},
+    RUN(SINGLE, .entry = "alone", .in = {left, right}, .out = {[2] = out},
         .bytes = {[3] = {size, sizeof size}}, .grid = {3, 3}, .threadgroup = {3, 3});
     check_bounds("alone", out, expected, bound);
 }
@@ -270,7 +271,7 @@ static void spaces(void **s) {
             of_threads[e / 16 * 32 + i] += term;
             own_bound[e / 16 * 32 + i] += fabs(factor) * bound[e % 16 * 32 + i] + 20 * 0x1p-24 * fabs(term);
         }
-    RUN(FILE_, .entry = "spaces", .in = {left, right}, .out = {[2] = out, [3] = own}, .groups = {1},
+    RUN(SINGLE, .entry = "spaces", .in = {left, right}, .out = {[2] = out, [3] = own}, .groups = {1},
         .threadgroup = {32});
     check_bounds("spaces", out, expected, bound);
     check_bounds("spaces, by thread", own, of_threads, own_bound);
@@ -343,7 +344,7 @@ static void lanes(void **s) {
                   *words = room(SMELT_UINT32, GROUPS * THREADS * WORDS);
     for (int g = 0; g < 2 * GROUPS; g++)
         multiply(&p, size, a + g % 2 * 256, b, expected + g * 256, bound + g * 256);
-    RUN(FILE_, .entry = "lanes", .in = {left, right}, .out = {[2] = out, [3] = words}, .groups = {GROUPS},
+    RUN(SINGLE, .entry = "lanes", .in = {left, right}, .out = {[2] = out, [3] = words}, .groups = {GROUPS},
         .threadgroup = {8, 8});
     check_bounds("lanes", out, expected, bound);
     const uint32_t *found = words->data;
@@ -583,7 +584,7 @@ static void views(void **s) {
     int32_t numbers[90];
     for (int i = 0; i < 90; i++) numbers[i] = i;
     struct tensor *out = constant_of(SMELT_INT32, 12, -1);
-    RUN(FILE_, .entry = "views", .in = {copy_of(SMELT_INT32, 90, numbers)}, .update = {[2] = out},
+    RUN(SINGLE, .entry = "views", .in = {copy_of(SMELT_INT32, 90, numbers)}, .update = {[2] = out},
         .grid = {1}, .threadgroup = {1});
     /* The slice of a slice starts at (2, 1, 1): 2 + 7 + 30. */
     static const int32_t expected[] = {4 + 21 + 60, 39 + 1 + 14 + 30, 2, 7, 0, 4 + 7 + 60, 1, 92, -1, -1, 39,
