@@ -184,6 +184,13 @@ SMELT_API smelt_status smelt_tensor_quantise(const smelt_array *array, const sme
 SMELT_API smelt_status smelt_tensor_dequantise(const smelt_tensor *tensor, smelt_dtype dtype,
                                                smelt_array **array);
 
+/* ---- Layouts of <smelt/layout>. */
+
+/* A picture of the offsets of a layout, which is given in the words of the header: "row_major<2, 6>()",
+ * "column_major(2, 6)", "strided<2, 6, 1, 2>()", "blocked(row_major<1, 3>(), column_major<2, 2>())". Free
+ * *text with smelt_free. INVALID_ARGUMENT for other words, LIMIT for more than 64 rows or columns. */
+SMELT_API smelt_status smelt_layout_picture(const char *layout, char **text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -74,6 +74,18 @@ static PyObject *cache_usage(PyObject *self, PyObject *unused) {
     return result;
 }
 
+static PyObject *layout_picture(PyObject *self, PyObject *layout) {
+    (void)self;
+    char *text;
+    const char *words = PyUnicode_AsUTF8AndSize(layout, NULL);
+    if (!words) return NULL;
+    smelt_status status = smelt_layout_picture(words, &text);
+    if (status != SMELT_OK) return raise_status(status);
+    PyObject *picture = PyUnicode_FromString(text);
+    smelt_free(text);
+    return picture;
+}
+
 static PyMethodDef functions[] = {
     {"device_table", device_table, METH_NOARGS,
      "device_table()\n--\n\n"
@@ -92,6 +104,9 @@ static PyMethodDef functions[] = {
      "find_llvm()\n--\n\n"
      "The compiler library and its LLVM: (path, version).\n\n"
      "Raises NoCompilerError if either cannot be used."},
+    {"layout_picture", layout_picture, METH_O,
+     "layout_picture(layout, /)\n--\n\n"
+     "A picture of the offsets of a layout of <smelt/layout>, like 'row_major<2, 6>()'."},
     {"cache_usage", cache_usage, METH_NOARGS,
      "cache_usage()\n--\n\n"
      "The disk cache: (folder, entries, bytes).\n\n"

@@ -10,6 +10,7 @@ from smelt._smelt import (
 )
 from smelt import bench, fast, metal, random, safetensors
 from smelt.execution import default_device, eval, set_default_device, synchronize
+from smelt.layout import print_layout
 from smelt.operations import (
     abs, add, addmm, all, allclose, any, arange, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, argmax,
     argmin, array_equal, astype, bitwise_and, bitwise_invert, bitwise_or, bitwise_xor, broadcast_arrays,
@@ -47,7 +48,7 @@ __all__ = [
     "less", "less_equal", "Library", "library", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum", "mean", "metal",
     "metal_kernel", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "NoCompilerError",
-    "NoDeviceError", "not_equal", "number", "ones", "ones_like", "outer", "pad", "power", "prod", "put_along_axis",
+    "NoDeviceError", "not_equal", "number", "ones", "ones_like", "outer", "pad", "power", "print_layout", "prod", "put_along_axis",
     "quantized_matmul", "radians", "random", "real", "reciprocal", "remainder", "repeat", "reshape", "right_shift", "round", "rsqrt", "safetensors",
     "scaled_dot_product_attention",
     "set_default_device", "sigmoid", "sign", "signedinteger", "sin", "sinh", "softmax", "split", "sqrt", "square",
