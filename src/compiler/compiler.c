@@ -73,7 +73,18 @@ static void start_llvm(void) {
     LLVMParseCommandLineOptions((int)(sizeof arguments / sizeof *arguments), arguments, NULL);
 }
 
+/* Names of instructions and blocks are for people who read the IR: without them, optimising takes a tenth
+ * less. LLVM reads text only if it may keep names. */
+static void drop_names(struct unit *unit) {
+    static const char bitcode[] = {'B', 'C'};
+    const struct compile_request *request = unit->request;
+    bool binary =
+        request->bitcode_size >= sizeof bitcode && memcmp(request->bitcode, bitcode, sizeof bitcode) == 0;
+    LLVMContextSetDiscardValueNames(unit->context, binary && request->output == COMPILE_OBJECT);
+}
+
 static smelt_status read_bitcode(struct unit *unit) {
+    drop_names(unit);
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
         unit->request->bitcode, unit->request->bitcode_size, "kernel");
     char *message = NULL;

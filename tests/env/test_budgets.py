@@ -109,6 +109,20 @@ def test_attention_of_a_large_head_runs(scratch):
     expect_same(scratch, source, "attend", "rand:float32:1024", THREADS)
 
 
+def test_a_thread_too_large_is_optimised_once(scratch):
+    """Without a request to unroll, the plain form would have the same code of a thread."""
+    steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(3400))
+    source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    expect_same(scratch, source, "large", "rand:float32:128", THREADS)
+    done = scratch.run(["show", scratch.file("large.metal", HEADER + source), "-b", "0=rand:float32:128", "-b",
+                        f"1:out:float32:{THREADS}", "--grid", str(THREADS), "--threadgroup", "64", "--time"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    stages = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    expect_equal(stages.count("optimise"), 1, f"how often it is optimised ({done.stdout})")
+    expect_equal((stages.count("vectorise"), stages.count("lower")), (0, 1), f"the stages after it ({done.stdout})")
+
+
 def test_a_long_block_is_cut(scratch):
     steps = "".join(f"  x = fma(x, in[i + {k % 256}u], {k % 9}.0f); out[i + {THREADS * (k % 4)}u] = x;\n" for k in range(900))
     source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"

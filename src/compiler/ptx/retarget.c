@@ -167,6 +167,7 @@ static smelt_status read_again(struct unit *unit, const char *text) {
     LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "kernel");
     char *message = NULL;
     LLVMModuleRef module = NULL;
+    LLVMContextSetDiscardValueNames(unit->context, false); /* it refuses to read text otherwise */
     if (LLVMParseIRInContext(unit->context, buffer, &module, &message)) {
         smelt_status status = unit_fail(unit, SMELT_ERROR_INTERNAL, "the retargeted module: %s", message);
         LLVMDisposeMessage(message);
