@@ -1,6 +1,6 @@
 /* Arrays: shapes, strides, views and their bounds, copies between odd layouts, references, wrong arguments.
  */
-#include "unit.h"
+#include "outcome.h"
 
 #include "array/array.h"
 #include "array/dtype.h"
@@ -21,11 +21,6 @@ static smelt_array *view(smelt_array *base, smelt_shape shape, const int64_t *st
     smelt_array *made;
     assert_int_equal(smelt_array_view(base, shape, strides, offset, &made), SMELT_OK);
     return made;
-}
-
-static void refused(smelt_status found, smelt_status wanted, const char *message) {
-    assert_string_equal(smelt_error(), message);
-    assert_int_equal(found, wanted);
 }
 
 /* Kernels may write slightly past the end: the heap must stay intact. */

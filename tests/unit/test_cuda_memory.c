@@ -1,6 +1,6 @@
 /* Arrays on GPUs, over the fake driver: data survives the transfer there and back, with as few copies as
  * possible, in the order of its uses; and out-of-memory cases. */
-#include "unit.h"
+#include "outcome.h"
 
 #include "array/array.h"
 #include "array/dtype.h"
@@ -19,11 +19,6 @@ static const struct fake_cuda *fake;
 
 static void ok(smelt_status status) {
     if (status != SMELT_OK) FAIL_TEST("%s: %s", smelt_status_name(status), smelt_error());
-}
-
-static void refused(smelt_status found, smelt_status wanted, const char *message) {
-    assert_string_equal(smelt_error(), message);
-    assert_int_equal(found, wanted);
 }
 
 /* Every test leaves only the default streams and the staging buffers of copies. */

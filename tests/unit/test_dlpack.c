@@ -1,5 +1,5 @@
 /* DLPack tensors to arrays and back, in the host's memory. */
-#include "unit.h"
+#include "outcome.h"
 
 #include "array/array.h"
 #include "device/dlpack_layout.h"
@@ -12,11 +12,6 @@
 
 static void ok(smelt_status status) {
     if (status != SMELT_OK) FAIL_TEST("%s: %s", smelt_status_name(status), smelt_error());
-}
-
-static void refused(smelt_status found, smelt_status wanted, const char *message) {
-    assert_string_equal(smelt_error(), message);
-    assert_int_equal(found, wanted);
 }
 
 /* A producer's tensor, which counts its deletions. */

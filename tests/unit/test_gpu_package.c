@@ -1,5 +1,5 @@
 /* Code of packages for GPUs, as a device requests it for a launch, on machines without a GPU. */
-#include "unit.h"
+#include "outcome.h"
 
 #include "device/gpu_shape.h"
 #include "kernel/library.h"
@@ -20,10 +20,6 @@ static const char source[] =
     "}\n";
 
 static char folder[] = "/tmp/smelt-test-gpu-package-XXXXXX", path[64];
-
-static void succeed(smelt_status status) {
-    if (status != SMELT_OK) FAIL_TEST("%s", smelt_error());
-}
 
 /* A package of the kernel for these targets, loaded without a compiler. */
 static smelt_function *packaged(const char *const *targets) {

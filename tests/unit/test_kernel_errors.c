@@ -1,7 +1,7 @@
 /* Wrong use of kernels and libraries through the C API: the status, the exact message, and unchanged outputs.
  * What the command line can express is tested there (tests/errors); most of this never reaches the compiler.
  */
-#include "unit.h"
+#include "outcome.h"
 
 #include "smelt/smelt.h"
 
@@ -13,11 +13,6 @@
 #define LINE(count) ((smelt_shape){1, {count}})
 
 static const smelt_status wrong = SMELT_ERROR_INVALID_ARGUMENT;
-
-static void refused(smelt_status found, smelt_status wanted, const char *message) {
-    assert_string_equal(smelt_error(), message);
-    assert_int_equal(found, wanted);
-}
 
 /* ---- Creating kernels. */
 

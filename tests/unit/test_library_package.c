@@ -1,6 +1,6 @@
 /* Packages through the public interface: built, loaded from a file and from memory, run without a compiler,
  * with the same results as the text. */
-#include "unit.h"
+#include "outcome.h"
 
 #include "smelt/smelt.h"
 
@@ -46,10 +46,6 @@ static const char source[] =
     "}\n";
 
 static char folder[] = "/tmp/smelt-test-package-XXXXXX", path[64];
-
-static void succeed(smelt_status status) {
-    if (status != SMELT_OK) FAIL_TEST("%s", smelt_error());
-}
 
 static void expect_error(smelt_status found, smelt_status wanted, const char *words) {
     if (found != wanted || !strstr(smelt_error(), words))

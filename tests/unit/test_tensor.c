@@ -1,6 +1,6 @@
 /* Tensors of the host: Metal's rules, slices of planes against a plain index computation, formats by all
  * their codes, quantisation against its definition. */
-#include "unit.h"
+#include "outcome.h"
 
 #include "array/format.h"
 #include "smelt/tensor.h"
@@ -9,16 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void succeed(smelt_status status) {
-    if (status != SMELT_OK) FAIL_TEST("%s", smelt_error());
-}
-
-static void refused(smelt_status found, smelt_status wanted, const char *words) {
-    if (found != wanted || strcmp(smelt_error(), words) != 0)
-        FAIL_TEST("%s: \"%s\", expected %s: \"%s\"", smelt_status_name(found), smelt_error(),
-                  smelt_status_name(wanted), words);
-}
 
 static uint64_t state = 0x7e50;
 static uint32_t random_below(uint32_t bound) {

@@ -1,6 +1,6 @@
 /* What the functions of smelt/tensor.h and smelt/safetensors.h may be given by mistake: each call ends with
  * one sentence that names the argument, and leaves the results alone. */
-#include "unit.h"
+#include "outcome.h"
 
 #include "smelt/safetensors.h"
 
@@ -10,15 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void succeed(smelt_status status) {
-    if (status != SMELT_OK) FAIL_TEST("%s", smelt_error());
-}
-
-static void refused(smelt_status found, smelt_status wanted, const char *words) {
-    if (found != wanted || strcmp(smelt_error(), words) != 0)
-        FAIL_TEST("%s: \"%s\", expected %s: \"%s\"", smelt_status_name(found), smelt_error(),
-                  smelt_status_name(wanted), words);
-}
 #define INVALID(call, words) refused(call, SMELT_ERROR_INVALID_ARGUMENT, words)
 
 static smelt_array *floats(smelt_dtype dtype, int64_t rows, int64_t columns) {

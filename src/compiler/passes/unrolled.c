@@ -6,6 +6,7 @@
  * Requires: everything inlined, variables in registers. Maintains: everything. */
 #include "compiler/budget.h"
 #include "compiler/flow.h"
+#include "compiler/fold.h"
 
 #include <string.h>
 
@@ -20,43 +21,7 @@
 struct counter {
     LLVMValueRef phi, next;
     uint64_t start, step;
-    unsigned width;
 };
-
-static uint64_t at_width(uint64_t value, unsigned width) {
-    return width < 64 ? value & ((UINT64_C(1) << width) - 1) : value;
-}
-
-static int64_t as_signed(uint64_t value, unsigned width) {
-    return (int64_t)(value << (64 - width)) >> (64 - width);
-}
-
-static bool holds(LLVMIntPredicate predicate, uint64_t left, uint64_t right, unsigned width) {
-    int64_t a = as_signed(left, width), b = as_signed(right, width);
-    switch (predicate) {
-    case LLVMIntEQ:
-        return left == right;
-    case LLVMIntNE:
-        return left != right;
-    case LLVMIntUGT:
-        return left > right;
-    case LLVMIntUGE:
-        return left >= right;
-    case LLVMIntULT:
-        return left < right;
-    case LLVMIntULE:
-        return left <= right;
-    case LLVMIntSGT:
-        return a > b;
-    case LLVMIntSGE:
-        return a >= b;
-    case LLVMIntSLT:
-        return a < b;
-    case LLVMIntSLE:
-        return a <= b;
-    }
-    return true;
-}
 
 static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, struct counter *c) {
     LLVMValueRef add = LLVMIsAPHINode(value) ? NULL : value;
@@ -68,10 +33,10 @@ static bool find_counter(const struct flow *flow, int loop, LLVMValueRef value, 
     unsigned inside = flow_block_within(flow, flow_index(flow, LLVMGetIncomingBlock(c->phi, 1)), loop);
     LLVMValueRef start = LLVMGetIncomingValue(c->phi, !inside);
     c->next = LLVMGetIncomingValue(c->phi, inside);
-    c->width = LLVMGetIntTypeWidth(LLVMTypeOf(c->phi));
-    if (c->width > 64 || !LLVMIsAConstantInt(start) || (add && add != c->next) ||
-        !LLVMIsAInstruction(c->next) || LLVMGetInstructionOpcode(c->next) != LLVMAdd ||
-        LLVMGetOperand(c->next, 0) != c->phi || !LLVMIsAConstantInt(LLVMGetOperand(c->next, 1)))
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(c->phi)) > 64 || !LLVMIsAConstantInt(start) ||
+        (add && add != c->next) || !LLVMIsAInstruction(c->next) ||
+        LLVMGetInstructionOpcode(c->next) != LLVMAdd || LLVMGetOperand(c->next, 0) != c->phi ||
+        !LLVMIsAConstantInt(LLVMGetOperand(c->next, 1)))
         return false;
     c->start = LLVMConstIntGetZExtValue(start);
     c->step = LLVMConstIntGetZExtValue(LLVMGetOperand(c->next, 1));
@@ -93,8 +58,9 @@ static uint64_t count_until_exit(const struct flow *flow, int loop, int block) {
         return MOST_ON_REQUEST;
     uint64_t rounds = 1, limit = LLVMConstIntGetZExtValue(LLVMGetOperand(compare, 1));
     uint64_t value = LLVMGetOperand(compare, 0) == c.phi ? c.start : c.start + c.step;
-    for (; rounds < MOST_ON_REQUEST; rounds++, value += c.step)
-        if (holds(LLVMGetICmpPredicate(compare), at_width(value, c.width), limit, c.width) != stays[0]) break;
+    LLVMTypeRef type = LLVMTypeOf(c.phi);
+    for (uint64_t holds; rounds < MOST_ON_REQUEST; rounds++, value += c.step)
+        if (!fold_integers(compare, fold_cut(type, value), limit, &holds) || (bool)holds != stays[0]) break;
     return rounds;
 }
 
