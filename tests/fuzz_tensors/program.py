@@ -34,7 +34,8 @@ class Operand:
         if not self.packed:
             forms.append("guide")
         # Memory of the threadgroup holds one tile.
-        if p.scope == "thread" or (p.scope == "simdgroup" and p.simdgroups > 1 and side == 1):
+        begins_at_byte = not self.packed or (p.k if inner_is_k else p.m if side == 0 else p.n) % 8 == 0
+        if p.scope == "thread" or (p.scope == "simdgroup" and p.simdgroups > 1 and side == 1) or not begins_at_byte:
             forms.remove("threadgroup")
         if p.scope == "simdgroup" and p.k and not self.scaled:
             forms += ["cooperative", "cooperative"]
@@ -211,7 +212,7 @@ class Program:
         if self.scope != "thread":
             choices.append("threadgroup")
         self.destination = str(rng.choice(choices))
-        self.finish, self.reduction, self.operation = "none", None, "sum"
+        self.finish, self.reduction, self.operation, self.chain = "none", None, "sum", None
         if self.destination != "cooperative":
             return
         self.finish = str(rng.choice(["none", "slots", "iterator", "coordinates"]))
@@ -219,6 +220,16 @@ class Program:
             self.reduction = str(rng.choice(["rows", "columns"]))
             self.operation = str(rng.choice(["sum", "max", "min"]))
             self.subtracts = bool(rng.random() < 0.5)
+        if self.scope == "simdgroup" and self.simdgroups == 1 and self.result != "int" and rng.random() < 0.9:
+            self.draw_chain(rng)
+
+    def draw_chain(self, rng):
+        """A second product, of the destination as its left or right operand."""
+        self.chain = int(rng.integers(2))
+        self.other_kind = str(rng.choice(["half", "bfloat", "float"]))
+        self.other_size = int(rng.choice([8, 16, 16, 32, 24, 5]))
+        shape = (self.n, self.other_size) if self.chain == 0 else (self.other_size, self.m)
+        self.other = rng.integers(-2, 3, shape).astype(PLAIN[self.other_kind])
 
     # ---- Text.
 
@@ -227,6 +238,8 @@ class Program:
         parameters = [a.parameter(), b.parameter()]
         parameters.append(f"tensor<device {self.result}, dextents<int, 2>> c_all [[buffer(2)]]" if self.destination == "handle"
                           else f"device {self.result} *c_in [[buffer(2)]]")
+        if self.chain is not None:
+            parameters += [f"device {self.other_kind} *other [[buffer(4)]]", "device float *seconds [[buffer(5)]]"]
         parameters += ["device float *results [[buffer(3)]]", "uint2 group [[threadgroup_position_in_grid]]",
                        "uint index [[thread_index_in_threadgroup]]", "uint simdgroup [[simdgroup_index_in_threadgroup]]"]
         across = {"thread": "group.x * 32 + index", "simdgroup": f"group.x * {self.simdgroups} + simdgroup", "simdgroups": "group.x"}[self.scope]
@@ -289,7 +302,7 @@ class Program:
                     f"  c_all.set(c[i % {self.n}, i / {self.n}], column + i % {self.n}, row + i / {self.n});"]
         if self.destination != "cooperative":
             return []
-        lines = list(skip)
+        lines = [*([f"threadgroup {self.result} staged[{self.m * self.n}];"] if self.chain is not None else []), *skip]
         if self.finish == "slots":
             lines += ["for (ushort i = 0; i < c.get_capacity(); i++) c[i] = c[i] * 2;"]
         elif self.finish == "iterator":
@@ -308,7 +321,37 @@ class Program:
                       f"  if (r.is_valid_element(i)) results[(group.y * {self.tiles_across} + tile) * {max(self.m, self.n)} + r.get_multidimensional_index(i)[0]] = r[i];"]
             if self.subtracts:
                 lines += ["for (auto it = c.begin(); it != c.end(); it++) *it -= *r.map_iterator(it);"]
+        if self.chain is not None:
+            lines += self.write_chain()
         return [*lines, "auto c_slice = c_all.slice(column, row);", "c.store(c_slice);"]
+
+    @property
+    def chain_shape(self):
+        return (self.m, self.other_size) if self.chain == 0 else (self.other_size, self.n)
+
+    def write_chain(self):
+        side, rest = ("left", "right") if self.chain == 0 else ("right", "left")
+        (m, n), k = self.chain_shape, self.n if self.chain == 0 else self.m
+        types = f"{self.result}, {self.other_kind}, float" if self.chain == 0 else f"{self.other_kind}, {self.result}, float"
+        input_type = f"decltype(op2.template get_{side}_input_cooperative_tensor<{types}>())"
+        operands = lambda own, other: f"{own}, {other}" if self.chain == 0 else f"{other}, {own}"
+        wide, tall = (n, k) if self.chain == 0 else (k, m)
+        return [f"matmul2d<matmul2d_descriptor({m}, {n}, {k}), execution_simdgroup> op2;",
+                f"auto {rest} = tensor(other, dextents<int, 2>({wide}, {tall}));",
+                f"auto second = op2.template get_destination_cooperative_tensor<{operands(input_type, f'decltype({rest})')}, float>();",
+                f"if (op2.template is_compatible_as_{side}_input<{types}>(c)) {{",
+                f"  auto {side} = op2.template get_{side}_input_cooperative_tensor<{types}>(c);",
+                f"  op2.run({operands(side, rest)}, second);",
+                "} else {",
+                f"  auto t = tensor(staged, extents<int, {self.n}, {self.m}>());",
+                "  c.store(t);",
+                "  simdgroup_barrier(mem_flags::mem_threadgroup);",
+                f"  auto {side} = op2.template get_{side}_input_cooperative_tensor<{types}>();",
+                f"  {side}.load(t);",
+                f"  op2.run({operands(side, rest)}, second);",
+                "}",
+                f"auto all = tensor(seconds + (group.y * {self.tiles_across} + tile) * {m * n}, dextents<int, 2>({n}, {m}));",
+                "second.store(all);"]
 
     def operand_types(self):
         texts = []
@@ -373,10 +416,17 @@ class Program:
                 result = (by_tile - values).reshape(result.shape)
                 bound = (bounds + reduced_bound + half_unit * np.abs(by_tile - values)).reshape(result.shape)
             reduced = np.moveaxis(values, 2, 1).reshape(tiles_m, tiles_n, -1), np.moveaxis(reduced_bound, 2, 1).reshape(tiles_m, tiles_n, -1)
-        return result[:self.M, :self.N], bound[:self.M, :self.N], reduced
+        second = None
+        if self.chain is not None:
+            tiles = [np.moveaxis(x.reshape(tiles_m, self.m, tiles_n, self.n), 2, 1) for x in (result, bound)]
+            other = self.other.astype(np.float64)
+            multiply = (lambda x, o: x @ o) if self.chain == 0 else (lambda x, o: o @ x)
+            second = (multiply(tiles[0], other),
+                      multiply(tiles[1], np.abs(other)) + 100 * 2.0**-23 * multiply(np.abs(tiles[0]), np.abs(other)))
+        return result[:self.M, :self.N], bound[:self.M, :self.N], reduced, second
 
     def run(self, library, device):
-        expected, bound, reduced = self.expected()
+        expected, bound, reduced, second = self.expected()
         dtype = np.dtype(PLAIN[self.result])
         starts = self.adds and self.destination in ("device", "handle")
         behind = 64
@@ -386,7 +436,9 @@ class Program:
         results = np.full((self.groups[1], self.tiles_across, longest), np.nan, np.float32)
         argument = out[:self.M * self.N].reshape(self.M, self.N) if self.destination == "handle" else out
         scales = [o.scales if o.scaled and o.form == "inline" else None for o in (self.left, self.right)]
-        listed = [self.left.argument(), self.right.argument(), argument, results, None, None, *scales]
+        seconds = np.full((self.groups[1], self.tiles_across, *self.chain_shape), np.nan, np.float32) if second else None
+        other = np.ascontiguousarray(self.other) if second else None
+        listed = [self.left.argument(), self.right.argument(), argument, results, other, seconds, *scales]
         while listed[-1] is None:
             listed.pop()
         library.function("fuzz")(*listed, groups=self.groups, group_size=self.threads, device=device)
@@ -399,4 +451,6 @@ class Program:
             values, limit = reduced
             got = results[:values.shape[0], :values.shape[1], :values.shape[2]]
             outputs["results"] = (got, values, limit)
+        if second:
+            outputs["seconds"] = (seconds[:second[0].shape[0], :second[0].shape[1]], *second)
         return outputs
