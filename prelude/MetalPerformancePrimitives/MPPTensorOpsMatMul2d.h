@@ -505,13 +505,15 @@ template <uint Lanes, class S, class D, class T>
 METAL_FUNC void reduce(const S &source, D &destination, reduction_operation operation, T identity) {
   using from = typename S::layout;
   using to = typename D::layout;
-  _Pragma("clang loop unroll(full)") for (int result = 0; result < to::capacity; result++) {
-    T value = operation == reduction_operation::sum ? (T)0 : identity;
-    _Pragma("clang loop unroll(full)") for (int slot = 0; slot < from::capacity; slot++)
-      if (to::template slot_of<from>(slot) == result)
-        if (from::valid(slot)) value = combine(operation, value, source.__slots[slot]);
-    destination.__slots[result] = combine(operation, identity, combine_lanes<Lanes>(operation, value));
+  T values[to::capacity];
+  _Pragma("clang loop unroll(full)") for (int result = 0; result < to::capacity; result++)
+    values[result] = operation == reduction_operation::sum ? (T)0 : identity;
+  _Pragma("clang loop unroll(full)") for (int slot = 0; slot < from::capacity; slot++) {
+    T &value = values[to::template slot_of<from>(slot)];
+    if (from::valid(slot)) value = combine(operation, value, source.__slots[slot]);
   }
+  _Pragma("clang loop unroll(full)") for (int result = 0; result < to::capacity; result++)
+    destination.__slots[result] = combine(operation, identity, combine_lanes<Lanes>(operation, values[result]));
 }
 
 } // namespace __tensor_ops_detail

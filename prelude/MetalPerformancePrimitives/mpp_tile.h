@@ -52,13 +52,24 @@ template <class Layout> inline constexpr bool fits_tile_slots = Layout::capacity
 template <class Layout> constexpr ulong held_word() {
   return (ulong)Layout::own_down | (ulong)Layout::own_across << 16 | (ulong)Layout::tall << 32;
 }
+// The slots of large tensors are copied in loops: unrolled, they take long to compile, and gain nothing.
+template <class C> inline constexpr bool is_unrolled = C::layout::capacity <= 64;
 template <class Word, class C> METAL_FUNC void put_slots(const C &tensor, __smelt_device Word *slots) {
-  _Pragma("clang loop unroll(full)") for (int slot = 0; slot < C::layout::capacity; slot++)
-    slots[slot * 32 + (int)__smelt_lane()] = (Word)tensor.__slots[slot];
+  if constexpr (is_unrolled<C>)
+    _Pragma("clang loop unroll(full)") for (int slot = 0; slot < C::layout::capacity; slot++)
+      slots[slot * 32 + (int)__smelt_lane()] = (Word)tensor.__slots[slot];
+  else
+    _Pragma("clang loop unroll_count(4)") for (int slot = 0; slot < C::layout::capacity; slot++)
+      slots[slot * 32 + (int)__smelt_lane()] = (Word)tensor.__slots[slot];
+}
+template <class C, class Word> METAL_FUNC void take_slot(C &tensor, const __smelt_device Word *slots, int slot) {
+  tensor.__slots[slot] = (typename C::__slot_type)(typename C::value_type)slots[slot * 32 + (int)__smelt_lane()];
 }
 template <class Word, class C> METAL_FUNC void take_slots(C &tensor, const __smelt_device Word *slots) {
-  _Pragma("clang loop unroll(full)") for (int slot = 0; slot < C::layout::capacity; slot++)
-    tensor.__slots[slot] = (typename C::__slot_type)(typename C::value_type)slots[slot * 32 + (int)__smelt_lane()];
+  if constexpr (is_unrolled<C>)
+    _Pragma("clang loop unroll(full)") for (int slot = 0; slot < C::layout::capacity; slot++) take_slot(tensor, slots, slot);
+  else
+    _Pragma("clang loop unroll_count(4)") for (int slot = 0; slot < C::layout::capacity; slot++) take_slot(tensor, slots, slot);
 }
 
 // A cooperative tensor, put at the slots. Its rows are lines, or its columns.
