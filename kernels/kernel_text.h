@@ -4,6 +4,7 @@
 #define SMELT_KERNELS_KERNEL_TEXT_H
 
 extern const char kernel_text_accumulate[];
+extern const char kernel_text_attention[];
 extern const char kernel_text_complex64[];
 extern const char kernel_text_exp[];
 extern const char kernel_text_exp_strided[];

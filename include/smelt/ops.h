@@ -243,6 +243,39 @@ SMELT_API smelt_status smelt_result_dtype(const smelt_dtype *dtypes, uint64_t we
 /* The shape that shapes are broadcast to. INVALID_ARGUMENT, naming the sizes, if they cannot be. */
 SMELT_API smelt_status smelt_result_shape(const smelt_shape *shapes, int count, smelt_shape *shape);
 
+/* ---- Attention ------------------------------------------------------------------------------ */
+
+/* softmax(scale q kᵀ + mask) v for each head of each batch, in one pass: no array of scores is created. */
+typedef struct smelt_attention_desc {
+    smelt_array *q, *k,
+        *v;             /* (batches, heads, rows, D), (batches, key_heads, keys, D) and (batches, key_heads,
+                           keys, D_v); of one dtype: float32, float16 or bfloat16. D and D_v are 1 to 256.
+                           heads is a multiple of key_heads: that many heads in a row share one of k */
+    smelt_array *mask;  /* NULL; or an array of four dimensions, each of size 1 or that of (batches, heads,
+                           rows, keys), with any strides: bool, true where a row sees a key, or float32,
+                           added to the scores */
+    smelt_array *sinks; /* NULL; or float32 (heads): a score that takes its part of the sum, and no value */
+    double scale;
+    bool causal;          /* row i sees the keys up to i + keys - rows */
+    const char *device;   /* NULL: where the inputs are */
+    smelt_stream *stream; /* of the device; NULL: its default */
+    uint64_t reserved[8];
+} smelt_attention_desc;
+
+/* *out: (batches, heads, rows, D_v) of the inputs' dtype; 0 in rows that see no key. *logsumexp, unless NULL:
+ * float32 (batches, heads, rows), the logarithm of the sum of the exponentials of a row's scores, -infinity
+ * if there are none. Sums are float32; weights are rounded to the inputs' dtype. Tapes do not record it.
+ * INVALID_ARGUMENT, LIMIT and UNSUPPORTED for shapes and dtypes other than these, and the errors of
+ * allocating and running kernels. */
+SMELT_API smelt_status smelt_attention(const smelt_attention_desc *desc, smelt_array **out,
+                                       smelt_array **logsumexp);
+
+/* The gradients by q, k and v for the cotangent of out, which has its shape and dtype. out and logsumexp are
+ * what smelt_attention gave for the same desc. Scores are computed again. Fails as smelt_attention. */
+SMELT_API smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, smelt_array *out,
+                                           smelt_array *logsumexp, smelt_array *cotangent,
+                                           smelt_array *gradients[3]);
+
 #ifdef __cplusplus
 }
 #endif

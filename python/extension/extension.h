@@ -131,6 +131,7 @@ bool array_wait(smelt_array *array);
 /* ---- apply.c, tape.c */
 
 int apply_init(PyObject *module);
+int attention_init(PyObject *module);
 int tape_init(PyObject *module);
 /* Records on the open tapes that `name`, which has no derivative, computed `outputs` (new handles) from
  * `inputs`. False with an exception. */

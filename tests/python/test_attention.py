@@ -46,8 +46,8 @@ def compare(arrays, wanted, made, dtype):
     np.testing.assert_allclose(values_of(made), wanted, rtol=allowed, atol=allowed)
 
 
-@pytest.mark.parametrize("dtype", ROUNDOFF)
-@pytest.mark.parametrize("depth", [1, 40, 64, 80, 96, 128, 256])
+@pytest.mark.parametrize("dtype, depth", [*(("float32", depth) for depth in (1, 40, 64, 80, 96, 128, 256)),
+                                          ("float16", 96), ("bfloat16", 128), ("float16", 257), ("bfloat16", 64)])
 def test_heads_of_every_size(dtype, depth):
     arrays = inputs(dtype, 2, 4, 2, 17, 33, depth)
     q, k, v = map(values_of, arrays)
@@ -143,6 +143,73 @@ def test_gradients_are_differences(kind):
             moved[1][place][i] -= 1e-5
             wanted[i] = (doubled(moved[0]) - doubled(moved[1])) / 2e-5
         np.testing.assert_allclose(values_of(gradient), wanted, rtol=1e-4, atol=1e-4)
+
+
+def gradients_of(q, k, v, g, scale, mask=None, sinks=None):
+    """By q, k and v, in double precision: scores and weights as matrices."""
+    made = [np.zeros_like(x) for x in (q, k, v)]
+    for b, n in np.ndindex(q.shape[:2]):
+        at = b, n // (q.shape[1] // k.shape[1])
+        scores = scale * q[b, n] @ k[at].T
+        if mask is not None:
+            part = np.broadcast_to(mask, (*q.shape[:3], k.shape[2]))[b, n]
+            scores = np.where(part, scores, -np.inf) if part.dtype == bool else scores + part
+        top = np.maximum(scores.max(axis=1, keepdims=True), -np.inf if sinks is None else sinks[n])
+        top = np.where(top == -np.inf, 0, top)
+        weights = np.exp(scores - top)
+        total = weights.sum(axis=1, keepdims=True) + (0 if sinks is None else np.exp(sinks[n] - top))
+        weights /= np.where(total == 0, 1, total)
+        by_weights = g[b, n] @ v[at].T
+        by_scores = weights * (by_weights - (weights * by_weights).sum(axis=1, keepdims=True))
+        made[0][b, n] += scale * by_scores @ k[at]
+        made[1][at] += scale * by_scores.T @ q[b, n]
+        made[2][at] += weights.T @ g[b, n]
+    return made
+
+
+@pytest.mark.parametrize("dtype, sizes", [
+    ("float32", (2, 4, 2, 70, 131, 64, 64)), ("float32", (1, 3, 1, 5, 77, 80, 33)), ("float16", (1, 2, 2, 65, 64, 96, 96)),
+    ("bfloat16", (1, 4, 1, 33, 129, 128, 128)), ("float32", (1, 1, 1, 40, 7, 16, 128))])
+@pytest.mark.parametrize("kind", ["all", "causal", "bool", "floats"])
+def test_gradients_of_the_kernels(dtype, sizes, kind):
+    arrays = inputs(dtype, *sizes)
+    doubles = [*map(values_of, arrays)]
+    heads, rows, keys = sizes[1], sizes[3], sizes[4]
+    scale = sizes[5]**-0.5
+    seen = {"all": None, "causal": causal(rows, keys), "bool": rng.random((heads, 1, keys)) < 0.7,
+            "floats": rng.standard_normal((rows, keys)).astype(np.float32)}[kind]
+    sinks = rng.standard_normal(heads).astype(np.float32) if kind == "floats" else None
+    mask = "causal" if kind == "causal" else None if seen is None else smelt.array(seen)
+    g = smelt.array(rng.standard_normal((*arrays[0].shape[:3], sizes[6])).astype(np.float32)).astype(dtype)
+    wanted = gradients_of(*doubles, values_of(g), scale, seen, sinks)
+    made = smelt.vjp(lambda q, k, v: smelt.scaled_dot_product_attention(
+        q, k, v, scale=scale, mask=mask, sinks=None if sinks is None else smelt.array(sinks)), arrays, [g])[1]
+    for gradient, expected in zip(made, wanted):
+        assert gradient.dtype == smelt.Dtype(dtype)
+        largest = np.abs(expected).max() + 1
+        np.testing.assert_allclose(values_of(gradient), expected, rtol=0, atol=largest * (8 * ROUNDOFF[dtype] + 1e-5))
+
+
+def test_derivatives_of_derivatives_and_tangents():
+    arrays = inputs("float32", 1, 2, 1, 4, 5, 8)
+    direction = smelt.array(rng.standard_normal((1, 2, 4, 8)).astype(np.float32))
+
+    def loss(q, k, v):
+        return smelt.sum(smelt.scaled_dot_product_attention(q, k, v, scale=0.5, mask="causal") * direction)
+
+    def squares(q):
+        return smelt.sum(smelt.square(smelt.grad(loss)(q, *arrays[1:])))
+    step = rng.standard_normal(arrays[0].shape)
+    doubles, g = [*map(values_of, arrays)], values_of(direction)
+
+    def squared(q):
+        return (gradients_of(q, *doubles[1:], g, 0.5, causal(4, 5))[0]**2).sum()
+    expected = (squared(doubles[0] + 1e-5 * step) - squared(doubles[0] - 1e-5 * step)) / 2e-5
+    np.testing.assert_allclose((values_of(smelt.grad(squares)(arrays[0])) * step).sum(), expected, rtol=1e-3, atol=1e-4)
+    tangents = [smelt.array(rng.standard_normal(x.shape).astype(np.float32)) for x in arrays]
+    made = smelt.jvp(lambda *a: smelt.scaled_dot_product_attention(*a, scale=0.5), arrays, tangents)[1][0]
+    moved = [reference(*(x + s * 1e-5 * values_of(t) for x, t in zip(doubles, tangents)), 0.5) for s in (1, -1)]
+    np.testing.assert_allclose(values_of(made), (moved[0] - moved[1]) / 2e-5, rtol=1e-4, atol=1e-4)
 
 
 def test_messages():

@@ -1,0 +1,344 @@
+/* Attention and its derivative, by the kernels of kernels/tensor/attention.metal. */
+#include "array/dtype.h"
+#include "base/reserved.h"
+#include "kernels/kernel_text.h"
+#include "ops/operation.h"
+#include "ops/program.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#define MOST_DEPTH 256
+#define FEW_ROWS 16
+
+/* Shared with the kernels. */
+struct attention_size {
+    int rows, keys, depth, value_depth, heads, key_heads;
+    float scale;
+    int causal;
+    int64_t mask_first, mask_strides[4];
+};
+
+enum mask_kind { MASK_NONE, MASK_BOOLS, MASK_FLOATS };
+
+/* The arrays of a call, all but the results. `own` holds what was copied or retained. */
+enum array_name { Q, K, V, MASK, SINKS, OUT, SUMS, G, ARRAY_COUNT };
+static const char *const array_names[ARRAY_COUNT] = {"q",     "k",   "v",         "mask",
+                                                     "sinks", "out", "logsumexp", "cotangent"};
+
+struct attention {
+    struct call call;
+    smelt_apply_desc apply;
+    smelt_array *arrays[ARRAY_COUNT]; /* NULL: there is none */
+    smelt_array *own[ARRAY_COUNT];
+    struct attention_size size;
+    int batches;
+    smelt_dtype dtype;
+    enum mask_kind mask;
+};
+
+/* ---- Checks. */
+
+static smelt_status check_shape(const struct attention *a, enum array_name name, smelt_dtype dtype,
+                                const smelt_shape *shape) {
+    const smelt_array *array = a->arrays[name];
+    if (array->dtype != dtype)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: %s has dtype %s; expected %s",
+                    array_names[name], smelt_dtype_name(array->dtype), smelt_dtype_name(dtype));
+    if (!shape_equal(&array->shape, shape))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: %s has shape %s; expected %s",
+                    array_names[name], shape_print(&array->shape).text, shape_print(shape).text);
+    return SMELT_OK;
+}
+
+static smelt_status check_sizes(struct attention *a) {
+    const smelt_shape *q = &a->arrays[Q]->shape, *k = &a->arrays[K]->shape, *v = &a->arrays[V]->shape;
+    for (int i = Q; i <= V; i++) {
+        const smelt_shape *shape = &a->arrays[i]->shape;
+        if (shape->ndim != 4)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "attention: %s has shape %s; expected 4 dimensions: batches, heads, rows, size of a "
+                        "head",
+                        array_names[i], shape_print(shape).text);
+        for (int d = 0; d < 4; d++)
+            if (shape->size[d] > INT_MAX)
+                return fail(SMELT_ERROR_LIMIT, "attention: %s has shape %s; sizes are at most %d",
+                            array_names[i], shape_print(shape).text, INT_MAX);
+        if (shape->size[3] > MOST_DEPTH || shape->size[3] < 1)
+            return fail(SMELT_ERROR_LIMIT, "attention: %s has heads of %lld elements; expected 1 to %d",
+                        array_names[i], (long long)shape->size[3], MOST_DEPTH);
+    }
+    if (k->size[1] < 1 || q->size[1] % k->size[1])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "attention: q has %lld heads and k %lld; expected a multiple", (long long)q->size[1],
+                    (long long)k->size[1]);
+    a->batches = (int)q->size[0];
+    a->dtype = a->arrays[Q]->dtype;
+    a->size.heads = (int)q->size[1], a->size.rows = (int)q->size[2], a->size.depth = (int)q->size[3];
+    a->size.key_heads = (int)k->size[1], a->size.keys = (int)k->size[2],
+    a->size.value_depth = (int)v->size[3];
+    if (a->dtype != SMELT_FLOAT32 && a->dtype != SMELT_FLOAT16 && a->dtype != SMELT_BFLOAT16)
+        return fail(SMELT_ERROR_UNSUPPORTED,
+                    "attention: q has dtype %s; expected float32, float16 or bfloat16",
+                    smelt_dtype_name(a->dtype));
+    TRY(check_shape(a, K, a->dtype,
+                    &(smelt_shape){.ndim = 4, .size = {q->size[0], k->size[1], k->size[2], q->size[3]}}));
+    return check_shape(a, V, a->dtype,
+                       &(smelt_shape){.ndim = 4, .size = {q->size[0], k->size[1], k->size[2], v->size[3]}});
+}
+
+static smelt_status check_mask(struct attention *a) {
+    const smelt_array *mask = a->arrays[MASK];
+    if (!mask) return SMELT_OK;
+    const int64_t sizes[4] = {a->batches, a->size.heads, a->size.rows, a->size.keys};
+    if (mask->dtype != SMELT_BOOL && mask->dtype != SMELT_FLOAT32)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: mask has dtype %s; expected bool or float32",
+                    smelt_dtype_name(mask->dtype));
+    bool fits = mask->shape.ndim == 4;
+    for (int d = 0; d < 4 && fits; d++) fits = mask->shape.size[d] == 1 || mask->shape.size[d] == sizes[d];
+    if (!fits)
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "attention: mask has shape %s; expected 4 dimensions that can be broadcast to (%lld, %lld, "
+            "%lld, %lld)",
+            shape_print(&mask->shape).text, (long long)sizes[0], (long long)sizes[1], (long long)sizes[2],
+            (long long)sizes[3]);
+    a->mask = mask->dtype == SMELT_BOOL ? MASK_BOOLS : MASK_FLOATS;
+    return SMELT_OK;
+}
+
+static smelt_status check_rest(struct attention *a) {
+    smelt_shape rows = {.ndim = 3, .size = {a->batches, a->size.heads, a->size.rows}}, results = rows;
+    results.size[results.ndim++] = a->size.value_depth;
+    TRY(check_mask(a));
+    if (a->arrays[SINKS])
+        TRY(check_shape(a, SINKS, SMELT_FLOAT32, &(smelt_shape){.ndim = 1, .size = {a->size.heads}}));
+    if (a->arrays[OUT]) TRY(check_shape(a, OUT, a->dtype, &results));
+    if (a->arrays[SUMS]) TRY(check_shape(a, SUMS, SMELT_FLOAT32, &rows));
+    if (a->arrays[G]) TRY(check_shape(a, G, a->dtype, &results));
+    return SMELT_OK;
+}
+
+/* ---- The arrays, where the kernels read them. */
+
+/* On the call's device; contiguous, except the mask. */
+static smelt_status place(struct attention *a, enum array_name name) {
+    smelt_array *array = a->arrays[name], *here = NULL;
+    if (!array) return SMELT_OK;
+    const struct memory_space *space = array->memory->space;
+    bool host = program_is_host(a->call.device);
+    if (host ? !space : space && strcmp(space->device, a->call.device) == 0)
+        here = smelt_array_retain(array);
+    else
+        TRY(smelt_array_to(array, host ? "cpu" : a->call.device, a->apply.stream, &here));
+    smelt_status status = SMELT_OK;
+    if (name == MASK) {
+        a->own[name] = here;
+    } else {
+        status = call_contiguous(&a->call, here, &a->own[name]);
+        smelt_array_release(here);
+    }
+    a->arrays[name] = a->own[name];
+    return status;
+}
+
+static void end(struct attention *a) {
+    for (int i = 0; i < ARRAY_COUNT; i++) smelt_array_release(a->own[i]);
+}
+
+/* Call end() in any case. */
+static smelt_status begin(const smelt_attention_desc *desc, struct attention *a) {
+    if (!desc) return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: desc is NULL");
+    TRY(reserved_check(smelt_attention_desc, desc));
+    smelt_array *const given[] = {desc->q, desc->k, desc->v, desc->mask, desc->sinks};
+    memcpy(a->arrays, given, sizeof given);
+    for (int i = 0; i < ARRAY_COUNT; i++)
+        if (!a->arrays[i] && i != MASK && i != SINKS && i <= V)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: %s is NULL", array_names[i]);
+    a->size.scale = (float)desc->scale;
+    a->size.causal = desc->causal;
+    TRY(check_sizes(a));
+    TRY(check_rest(a));
+    a->apply.stream = desc->stream;
+    a->call = (struct call){.desc = &a->apply, .name = "attention"};
+    a->call.device = program_device(desc->device, a->arrays, V + 1);
+    for (int i = 0; i < ARRAY_COUNT; i++) TRY(place(a, i));
+    for (int d = 0; d < 4 && a->mask; d++)
+        a->size.mask_strides[d] = a->arrays[MASK]->shape.size[d] == 1 ? 0 : a->arrays[MASK]->strides[d];
+    return SMELT_OK;
+}
+
+/* ---- Kernels. */
+
+static int round_up(int count, int step) {
+    return (count + step - 1) / step * step;
+}
+
+/* Of a tile of scores. The registers of GPUs hold small ones; on CPUs, larger ones pay, and few rows do not
+ * fill a tile. */
+static void choose_tile(const struct attention *a, bool derivative, int *rows, int *keys) {
+    int depth = a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
+    bool few = a->size.rows <= FEW_ROWS;
+    if (program_is_host(a->call.device)) {
+        *rows = few ? 16 : 64, *keys = 64;
+    } else if (derivative) {
+        *rows = *keys = depth <= 64 && !few ? 32 : 16;
+    } else {
+        *rows = few || depth > 128 ? 16 : 32;
+        *keys = depth <= 64 ? 64 : 32;
+    }
+}
+
+static void write_kernels(struct text *text, const void *context) {
+    const struct program_key *key = context;
+    static const char *const names[] = {"DEPTH", "ROWS", "KEYS"};
+    text_addf(text, "#define ATTENTION_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
+    for (int i = 0; i < 3; i++) text_addf(text, "#define ATTENTION_%s %d\n", names[i], 16 * key->operands[i]);
+    text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
+              key->operands[4]);
+    text_add(text, kernel_text_attention);
+}
+
+enum kernel { FORWARD, DOTS, BY_Q, BY_KV };
+
+static smelt_status find_kernel(const struct attention *a, enum kernel kernel, int rows, int keys,
+                                smelt_function **function) {
+    static const char *const names[] = {"smelt_attention", "smelt_attention_dots", "smelt_attention_vjp_q",
+                                        "smelt_attention_vjp_kv"};
+    int depth = round_up(a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth, 16);
+    struct program_key key = {
+        .family = PROGRAM_ATTENTION, .operation = kernel, .dtypes = {(uint8_t)a->dtype}};
+    key.operands[0] = (uint8_t)(depth / 16);
+    key.operands[1] = (uint8_t)(rows / 16), key.operands[2] = (uint8_t)(keys / 16);
+    key.operands[3] = (uint8_t)a->mask;
+    key.operands[4] = kernel == FORWARD && a->arrays[SINKS];
+    return program_get(&key, names[kernel], write_kernels, &key, function);
+}
+
+/* A kernel with q, k, v, the result, the sizes and the sums at 0 … 5; `more` has the buffers from 6 on. */
+static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *result, smelt_array *sums,
+                        smelt_array *const more[3]) {
+    int rows, keys;
+    smelt_function *function;
+    smelt_array mask;
+    choose_tile(a, kernel != FORWARD, &rows, &keys);
+    TRY(find_kernel(a, kernel, rows, keys, &function));
+    smelt_dispatch_desc dispatch = {
+        .buffers = {{.array = a->arrays[Q]},
+                    {.array = a->arrays[K]},
+                    {.array = a->arrays[V]},
+                    {.array = result},
+                    {.bytes = &a->size, .size = sizeof a->size},
+                    {.array = sums}},
+        .groups = {round_up(a->size.rows, rows) / rows, a->size.heads, a->batches},
+        .threadgroup = {32},
+        .device = a->call.device,
+        .stream = a->apply.stream};
+    for (int i = 0; i < 3 && more; i++) dispatch.buffers[6 + i].array = more[i];
+    if (a->mask) {
+        mask = program_span(a->arrays[MASK], &a->size.mask_first);
+        dispatch.buffers[10].array = &mask;
+    }
+    if (kernel == FORWARD && a->arrays[SINKS]) dispatch.buffers[11].array = a->arrays[SINKS];
+    if (kernel == BY_KV) {
+        dispatch.groups[0] = round_up(a->size.keys, keys) / keys;
+        dispatch.groups[1] = a->size.key_heads;
+    }
+    return smelt_function_run(function, &dispatch);
+}
+
+/* ---- The operations. */
+
+static smelt_status create(const struct attention *a, const smelt_shape *shape, smelt_dtype dtype,
+                           smelt_array **array) {
+    return call_output(&a->call, dtype, shape, array);
+}
+
+/* Fills results that no kernel writes. */
+static smelt_status fill(const struct attention *a, smelt_array *array, double value) {
+    return array->size ? array_fill_on(array, a->apply.stream, value) : SMELT_OK;
+}
+
+static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
+    if (!out->size) return fill(a, sums, -INFINITY);
+    if (a->size.keys) return run(a, FORWARD, out, sums, NULL);
+    if (a->arrays[SINKS])
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "attention: k has no rows; with sinks, expected at least 1");
+    TRY(fill(a, out, 0));
+    return fill(a, sums, -INFINITY);
+}
+
+smelt_status smelt_attention(const smelt_attention_desc *desc, smelt_array **out, smelt_array **logsumexp) {
+    struct attention a = {0};
+    smelt_array *made = NULL, *sums = NULL;
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: out is NULL");
+    smelt_status status = begin(desc, &a);
+    if (status == SMELT_OK) {
+        smelt_shape shape = {.ndim = 4, .size = {a.batches, a.size.heads, a.size.rows, a.size.value_depth}};
+        status = create(&a, &shape, a.dtype, &made);
+        shape.ndim = 3;
+        if (status == SMELT_OK) status = create(&a, &shape, SMELT_FLOAT32, &sums);
+        if (status == SMELT_OK) status = attend(&a, made, sums);
+    }
+    end(&a);
+    if (status != SMELT_OK || !logsumexp) smelt_array_release(sums);
+    if (status != SMELT_OK) {
+        smelt_array_release(made);
+        return status;
+    }
+    *out = made;
+    if (logsumexp) *logsumexp = sums;
+    return SMELT_OK;
+}
+
+static smelt_status derive(struct attention *a, smelt_array *gradients[3]) {
+    smelt_array *dots = NULL, *out = a->arrays[OUT], *g = a->arrays[G];
+    smelt_function *function;
+    if (!out->size || !a->size.keys) {
+        for (int i = 0; i < 3; i++) TRY(fill(a, gradients[i], 0));
+        return SMELT_OK;
+    }
+    TRY(find_kernel(a, DOTS, 16, 16, &function));
+    TRY(create(a, &a->arrays[SUMS]->shape, SMELT_FLOAT32, &dots));
+    smelt_dispatch_desc dispatch = {
+        .buffers = {{.array = out},
+                    {.array = g},
+                    {.array = dots},
+                    {.bytes = &a->size.value_depth, .size = sizeof a->size.value_depth}},
+        .groups = {a->arrays[SUMS]->size, 1, 1},
+        .threadgroup = {32},
+        .device = a->call.device,
+        .stream = a->apply.stream};
+    smelt_status status = smelt_function_run(function, &dispatch);
+    smelt_array *const by_q[3] = {dots, g}, *const by_kv[3] = {dots, g, gradients[V]};
+    if (status == SMELT_OK) status = run(a, BY_Q, gradients[Q], a->arrays[SUMS], by_q);
+    if (status == SMELT_OK) status = run(a, BY_KV, gradients[K], a->arrays[SUMS], by_kv);
+    smelt_array_release(dots);
+    return status;
+}
+
+smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, smelt_array *out, smelt_array *logsumexp,
+                                 smelt_array *cotangent, smelt_array *gradients[3]) {
+    struct attention a = {0};
+    smelt_array *made[3] = {0};
+    if (!gradients || !out || !logsumexp || !cotangent)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "attention: %s is NULL",
+                    !gradients   ? "gradients"
+                    : !out       ? "out"
+                    : !logsumexp ? "logsumexp"
+                                 : "cotangent");
+    a.arrays[OUT] = out, a.arrays[SUMS] = logsumexp, a.arrays[G] = cotangent;
+    smelt_status status = begin(desc, &a);
+    for (int i = Q; i <= V && status == SMELT_OK; i++)
+        status = create(&a, &a.arrays[i]->shape, a.dtype, &made[i]);
+    if (status == SMELT_OK) status = derive(&a, made);
+    end(&a);
+    for (int i = 0; i < 3; i++)
+        if (status == SMELT_OK)
+            gradients[i] = made[i];
+        else
+            smelt_array_release(made[i]);
+    return status;
+}
