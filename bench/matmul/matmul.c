@@ -132,7 +132,9 @@ static smelt_status measure_rung(void *context, double *seconds) {
 /* What takes seconds takes part in a few rounds. */
 static int rounds_of(const struct rung *rung) {
     double seconds = 0;
-    bool measured = measure_rung((void *)rung, &seconds) == SMELT_OK;
+    /* The first run may compile. */
+    bool measured =
+        measure_rung((void *)rung, &seconds) == SMELT_OK && measure_rung((void *)rung, &seconds) == SMELT_OK;
     return measured && seconds > 2 ? 1 : measured && seconds > 0.2 ? 3 : 0;
 }
 
