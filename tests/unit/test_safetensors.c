@@ -139,6 +139,13 @@ static void good_files_are_read(void **s) {
     smelt_safetensors_release(file);
     assert_memory_equal(smelt_array_data(kept), "\6\7\10\11", 4);
     smelt_array_release(kept);
+    /* Nothing, of a size that bits could not count. */
+    write_file("{\"a\":{\"dtype\":\"F4\",\"shape\":[0,4611686018427387904],\"data_offsets\":[0,0]}}", 0);
+    succeed(smelt_safetensors_open(path, &file));
+    succeed(smelt_safetensors_at(file, 0, &entry));
+    assert_true(entry.shape.size[1] == INT64_C(1) << 62);
+    assert_true(smelt_array_shape(entry.array).size[1] == INT64_C(1) << 61);
+    smelt_safetensors_release(file);
 }
 
 static void what_is_written_is_read(void **s) {
