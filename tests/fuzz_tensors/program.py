@@ -429,7 +429,7 @@ class Program:
         expected, bound, reduced, second = self.expected()
         dtype = np.dtype(PLAIN[self.result])
         starts = self.adds and self.destination in ("device", "handle")
-        behind = 64
+        behind = (self.m + 1) * self.N + 64  # where a tile that is not cut off would go
         out = np.full(self.M * self.N + behind, 77).astype(dtype)
         out[:self.M * self.N] = self.before.reshape(-1) if starts else 99
         longest = max(self.m, self.n)
