@@ -7,7 +7,7 @@ import pytest
 from snippets import ROOT, run_page
 
 pytest.importorskip("numpy")
-PAGES = ["tensors-matmul", "tensors-inline", "tensors-quantised", "tensors-own-format"]
+PAGES = ["tensors-matmul", "tensors-inline", "tensors-quantised", "tensors-own-format", "tensors-attention"]
 
 
 @pytest.mark.parametrize("page", PAGES)
