@@ -12,6 +12,7 @@ enum exit_status {
 };
 
 int command_run(int count, char **arguments);
+int command_check(int count, char **arguments);
 int command_show(int count, char **arguments);
 int command_build(int count, char **arguments);
 int command_bench(int count, char **arguments);
@@ -21,8 +22,8 @@ int command_cache(int count, char **arguments);
 int command_completion(int count, char **arguments);
 
 /* Their tables. */
-extern const struct command run_command, show_command, build_command, bench_command, devices_command,
-    layout_command, cache_command, completion_command;
+extern const struct command run_command, check_command, show_command, build_command, bench_command,
+    devices_command, layout_command, cache_command, completion_command;
 
 /* All of them, by number; NULL behind the last. */
 const struct command *command_at(int index);

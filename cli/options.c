@@ -145,6 +145,26 @@ const struct command run_command = {
     .argument = add_positional,
 };
 
+static const struct option of_check[] = {
+    {"--json", NULL, "print the findings as JSON", FLAG(json)},
+    {0},
+};
+
+const struct command check_command = {
+    .name = "check",
+    .summary = "run a kernel and name its bugs",
+    .usage =
+        "smelt check SOURCE [FUNCTION] OPTIONS\n\n"
+        "Runs a kernel on the CPU, one thread at a time, with every access of memory checked, and prints "
+        "what it\n"
+        "finds: accesses out of bounds, races, values that were never set, outputs that were not written, "
+        "barriers\n"
+        "that threads miss. The exit status is 1 if there are findings.\n",
+    .options = {both, of_check},
+    .width = 26,
+    .argument = add_positional,
+};
+
 const struct command show_command = {
     .name = "show",
     .summary = "print a compilation stage of a kernel: source, rewritten, ir, asm",
@@ -291,14 +311,15 @@ static bool make_arrays(struct options *o, bool contents, int *status) {
     return true;
 }
 
-int options_parse(int count, char **arguments, bool showing, struct options *o) {
+int options_parse(const struct command *command, int count, char **arguments, struct options *o) {
+    bool showing = command == &show_command;
     *o = (struct options){.timeout = showing ? 0 : 60, .repeat = 1};
-    enum parsed parsed = parse_options(showing ? &show_command : &run_command, count, arguments, o);
+    enum parsed parsed = parse_options(command, count, arguments, o);
     if (parsed == PARSED_WRONG) return EXIT_USAGE;
     o->help = parsed == PARSED_HELP;
     if (o->help) return EXIT_OK;
     if (!o->source_path) {
-        complain("no SOURCE is given; see smelt %s --help", showing ? "show" : "run");
+        complain("no SOURCE is given; see smelt %s --help", command->name);
         return EXIT_USAGE;
     }
     if (!check_form(o) || !check_files(o) || !(showing || check_run(o))) return EXIT_USAGE;

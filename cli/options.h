@@ -14,6 +14,8 @@ struct output_option {
     struct tensor_value *tensor; /* a tensor, whose values have the dtype and shape above; heap */
 };
 
+struct command;
+
 struct options {
     char *source_path;        /* "-": standard input */
     const char *source_label; /* its name in messages */
@@ -68,7 +70,7 @@ struct options {
 /* Reads the arguments and the texts they name, and then makes the arrays: what is wrong on the command line
  * is answered before anything takes long. `showing`: arrays stay without contents. Returns an exit status;
  * EXIT_OK with options->help set means that help was requested. */
-int options_parse(int count, char **arguments, bool showing, struct options *options);
+int options_parse(const struct command *command, int count, char **arguments, struct options *options);
 void options_free(struct options *options);
 
 /* The options that may be repeated; each adds the value of `text` to `options`, or complains. */

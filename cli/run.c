@@ -176,7 +176,7 @@ static int run_traced(const struct options *o) {
 
 int command_run(int count, char **arguments) {
     struct options options;
-    int exit_status = options_parse(count, arguments, false, &options);
+    int exit_status = options_parse(&run_command, count, arguments, &options);
     if (exit_status == EXIT_OK && options.help) {
         print_command_help(&run_command);
     } else if (exit_status == EXIT_OK) {

@@ -64,7 +64,7 @@ static int show_contents(const struct options *o) {
 int command_show(int count, char **arguments) {
     struct options options;
     smelt_stage stage = SMELT_STAGE_SOURCE;
-    int exit_status = options_parse(count, arguments, true, &options);
+    int exit_status = options_parse(&show_command, count, arguments, &options);
     if (exit_status == EXIT_OK && options.help) {
         print_command_help(&show_command);
     } else if (exit_status == EXIT_OK && options.stage && strcmp(options.stage, "contents") == 0) {

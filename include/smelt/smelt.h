@@ -57,7 +57,8 @@ extern "C" {
     X(12, ERROR_OUT_OF_MEMORY, "out of memory")                                               \
     X(13, ERROR_DEVICE_LOST, "the device failed: a reset or a new process is needed")         \
     X(14, ERROR_INTERNAL, "internal error of smelt: please report it")                        \
-    X(15, ERROR_INTERRUPTED, "the caller interrupted the run")
+    X(15, ERROR_INTERRUPTED, "the caller interrupted the run")                                \
+    X(16, ERROR_CHECK, "a checked run found errors in the kernel")
 
 typedef enum smelt_status {
 #define SMELT_STATUS_ENUM(code, name, meaning) SMELT_##name = code,
@@ -534,7 +535,8 @@ typedef struct smelt_run_desc {
     /* For SMELT_STAGE_IR of smelt_kernel_show: the compiler's pass after which it is shown. The message for a
      * wrong name lists the passes. NULL: the last pass shared by all engines. */
     const char *after;
-    uint64_t reserved[7];
+    bool check; /* every access of memory is checked: <smelt/check.h> */
+    uint64_t reserved[6];
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs. On a CPU the run has ended on return. On a GPU it is
@@ -691,7 +693,8 @@ typedef struct smelt_dispatch_desc {
     /* SMELT_MAX_BUFFERS names of parameters, or NULL: where names[i] is not NULL, buffers[i] is bound to the
      * parameter of that name, not by its index. */
     const char *const *names;
-    uint64_t reserved[6];
+    bool check; /* every access of memory is checked: <smelt/check.h> */
+    uint64_t reserved[5];
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: host arrays before the

@@ -16,6 +16,7 @@ static const char *const keyword_names[KEYWORD_COUNT] = {
     [KEYWORD_DEVICE] = "device",
     [KEYWORD_TIMEOUT] = "timeout",
     [KEYWORD_PROFILE] = "profile",
+    [KEYWORD_CHECK] = "check",
     [KEYWORD_ROW_CONTIGUOUS] = "ensure_row_contiguous",
     [KEYWORD_OUT] = "out",
     [KEYWORD_OUTPUT_KIND] = "output_kind",
@@ -380,7 +381,9 @@ static bool read_settings(struct call *call, PyObject *const values[KEYWORD_COUN
     PyObject *timeout = values[KEYWORD_TIMEOUT], *row = values[KEYWORD_ROW_CONTIGUOUS];
     int contiguous = row ? PyObject_IsTrue(row) : !kernel->desc.strided;
     int verbose = values[KEYWORD_VERBOSE] ? PyObject_IsTrue(values[KEYWORD_VERBOSE]) : 0;
-    if (contiguous < 0 || verbose < 0) return false;
+    int check = values[KEYWORD_CHECK] ? PyObject_IsTrue(values[KEYWORD_CHECK]) : 0;
+    if (contiguous < 0 || verbose < 0 || check < 0) return false;
+    call->desc.check = check;
     call->strided = !contiguous;
     call->verbose = verbose;
     if (timeout && !real_of(timeout, what_of(kernel, "timeout"), &call->desc.timeout)) return false;

@@ -14,6 +14,7 @@ enum {
     NO_DEVICE,
     DEVICE_LOST,
     INTERRUPTED,
+    CHECK,
     OWN_COUNT
 };
 static const struct {
@@ -36,6 +37,8 @@ static const struct {
     [NO_DEVICE] = {"NoDeviceError", NULL, "The device does not exist on this machine."},
     [DEVICE_LOST] = {"DeviceLostError", NULL, "The device failed: a reset or a new process is needed."},
     [INTERRUPTED] = {"InterruptedError", &PyExc_InterruptedError, "The caller interrupted the run."},
+    [CHECK] = {"CheckError", NULL,
+               "A checked run found errors in the kernel: `findings` is a list of smelt.Finding."},
 };
 static PyObject *classes[OWN_COUNT];
 
@@ -67,9 +70,80 @@ static PyObject *class_of(smelt_status status) {
         return classes[DEVICE_LOST];
     case SMELT_ERROR_INTERRUPTED:
         return classes[INTERRUPTED];
+    case SMELT_ERROR_CHECK:
+        return classes[CHECK];
     default:
         return classes[ERROR];
     }
+}
+
+/* ---- What checked runs find. */
+
+static PyStructSequence_Field finding_fields[] = {
+    {"code", "SM001 …"},
+    {"kind", "out-of-bounds, race, uninitialised, unwritten, barrier or overflow"},
+    {"message", "a sentence"},
+    {"file", "of the source; empty if it is not known"},
+    {"line", "from 1; 0: not known"},
+    {"column", NULL},
+    {"argument", "the argument or variable that it is about; empty: none"},
+    {"index", "of the element there; None"},
+    {"thread", "the thread's position in its threadgroup"},
+    {"threadgroup", "the threadgroup's position in the grid"},
+    {"other", "(file, line, column) of the other place, of a race the earlier access; None"},
+    {"count", "how often it happened there"},
+    {NULL, NULL}};
+static PyStructSequence_Desc finding_description = {"smelt.Finding", "One finding of a checked run.",
+                                                    finding_fields, 12};
+static PyTypeObject *finding_type;
+
+static PyObject *position_of(const uint32_t position[3]) {
+    return Py_BuildValue("(III)", position[0], position[1], position[2]);
+}
+
+static PyObject *finding_of(const smelt_finding *f) {
+    bool outside = strcmp(f->kind, "out-of-bounds") == 0;
+    PyObject *values[12] = {PyUnicode_FromString(f->code),
+                            PyUnicode_FromString(f->kind),
+                            PyUnicode_DecodeUTF8(f->message, (Py_ssize_t)strlen(f->message), "replace"),
+                            PyUnicode_DecodeUTF8(f->file, (Py_ssize_t)strlen(f->file), "replace"),
+                            PyLong_FromLong(f->line),
+                            PyLong_FromLong(f->column),
+                            PyUnicode_DecodeUTF8(f->argument, (Py_ssize_t)strlen(f->argument), "replace"),
+                            f->index == -1 && !outside ? Py_NewRef(Py_None) : PyLong_FromLongLong(f->index),
+                            position_of(f->thread),
+                            position_of(f->threadgroup),
+                            f->other_line
+                                ? Py_BuildValue("(sii)", f->other_file, f->other_line, f->other_column)
+                                : Py_NewRef(Py_None),
+                            PyLong_FromUnsignedLongLong(f->count)};
+    PyObject *finding = PyStructSequence_New(finding_type);
+    for (int i = 0; i < 12; i++) {
+        if (finding && values[i])
+            PyStructSequence_SetItem(finding, i, values[i]);
+        else
+            Py_XDECREF(values[i]);
+        if (!values[i]) Py_CLEAR(finding);
+    }
+    return finding;
+}
+
+static PyObject *all_findings(void) {
+    PyObject *list = PyList_New(0);
+    smelt_finding finding;
+    for (int i = 0; list && smelt_findings_get(i, &finding); i++) {
+        PyObject *one = finding_of(&finding);
+        if (!one || PyList_Append(list, one) < 0) Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    return list;
+}
+
+static bool attach_findings(PyObject *exception) {
+    PyObject *list = all_findings();
+    bool done = list && PyObject_SetAttrString(exception, "findings", list) == 0;
+    Py_XDECREF(list);
+    return done;
 }
 
 PyObject *raise_status(smelt_status status) {
@@ -79,7 +153,8 @@ PyObject *raise_status(smelt_status status) {
     PyObject *text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
     PyObject *name = PyUnicode_FromString(smelt_status_name(status));
     PyObject *exception = text && name ? PyObject_CallFunctionObjArgs(class, text, NULL) : NULL;
-    if (exception && PyObject_SetAttrString(exception, "status", name) == 0)
+    if (exception && PyObject_SetAttrString(exception, "status", name) == 0 &&
+        (status != SMELT_ERROR_CHECK || attach_findings(exception)))
         PyErr_SetObject(class, exception);
     Py_XDECREF(exception);
     Py_XDECREF(name);
@@ -133,6 +208,8 @@ int errors_init(PyObject *module) {
                         "smelt is already loaded; only one interpreter per process can load it");
         return -1;
     }
+    finding_type = PyStructSequence_NewType(&finding_description);
+    if (!finding_type || PyModule_AddObjectRef(module, "Finding", (PyObject *)finding_type) < 0) return -1;
     for (int i = 0; i < OWN_COUNT; i++) {
         classes[i] = make_class(i);
         if (!classes[i] || PyModule_AddObjectRef(module, own[i].name, classes[i]) < 0) return -1;

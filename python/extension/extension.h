@@ -22,6 +22,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <smelt/check.h>
 #include <smelt/tensor.h>
 
 #include <stdlib.h>

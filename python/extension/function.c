@@ -85,10 +85,10 @@ static void list_buffers(const struct dispatch *dispatch, bool missing, char *te
 
 /* ---- Options: the keywords that are no parameters' names. */
 
-enum { THREADS, GROUPS, GROUP_SIZE, MEMORY, DEVICE, STREAM, TIMEOUT, PROFILE, CASTS, OPTION_COUNT };
+enum { THREADS, GROUPS, GROUP_SIZE, MEMORY, DEVICE, STREAM, TIMEOUT, PROFILE, CASTS, CHECK, OPTION_COUNT };
 static const char *const option_names[OPTION_COUNT] = {
     "threads", "groups",  "group_size", "threadgroup_memory", "device",
-    "stream",  "timeout", "profile",    "arg_casts"};
+    "stream",  "timeout", "profile",    "arg_casts",          "check"};
 
 static int option_of(PyObject *key) {
     for (int i = 0; i < OPTION_COUNT; i++)
@@ -391,6 +391,7 @@ static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObje
     }
     if (options[PROFILE] && !text_of(dispatch, options[PROFILE], 1, &desc->profile)) return false;
     if (options[TIMEOUT]) desc->timeout = PyFloat_AsDouble(options[TIMEOUT]);
+    if (options[CHECK]) desc->check = PyObject_IsTrue(options[CHECK]) == 1;
     if (PyErr_Occurred()) return false;
     if (!read_positional(dispatch, arguments) || !read_sizes(dispatch, arguments, keywords, options))
         return false;

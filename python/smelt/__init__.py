@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from smelt._smelt import (
-    BarrierError, BoundKernel, CompileError, DeviceLostError, Dtype, Error, FaultError, Function, InterruptedError,
-    NoCompilerError, NoDeviceError, Tensor, TimeoutError, UnsupportedError, __version__, array, asarray, bfloat16, bool_,
-    complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
+    BarrierError, BoundKernel, CheckError, CompileError, DeviceLostError, Dtype, Error, FaultError, Finding, Function,
+    InterruptedError, NoCompilerError, NoDeviceError, Tensor, TimeoutError, UnsupportedError, __version__, array, asarray,
+    bfloat16, bool_, complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
     uint8,
 )
 from smelt import bench, fast, metal, random, safetensors
@@ -37,11 +37,13 @@ __all__ = [
     "abs", "add", "addmm", "all", "allclose", "any", "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
     "arctan2", "arctanh", "argmax", "argmin", "array", "array_equal", "asarray", "astype", "autotune", "BarrierError",
     "bench", "bfloat16", "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "bool_", "BoundKernel",
-    "broadcast_arrays", "broadcast_to", "ceil", "checkpoint", "clip", "compile_shader", "CompileError", "complex64",
-    "Config",    "complexfloating", "concatenate", "conj", "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin",
+    "broadcast_arrays", "broadcast_to", "ceil", "CheckError", "checkpoint", "clip", "compile_shader", "CompileError",
+    "complex64", "Config", "complexfloating", "concatenate", "conj", "conjugate", "contiguous", "cos", "cosh", "cummax",
+    "cummin",
     "cumprod", "cumsum", "custom_function", "default_device", "degrees", "DeviceLostError", "devices", "diag",
     "diagonal", "divide", "Dtype", "DtypeCategory", "equal", "erf", "Error", "eval", "exp", "expand_dims", "expm1",
-    "eye", "fast", "FaultError", "flatten", "float16", "float32", "float64", "floating", "floor", "floor_divide",
+    "eye", "fast", "FaultError", "Finding", "flatten", "float16", "float32", "float64", "floating", "floor",
+    "floor_divide",
     "from_dlpack", "full", "full_like", "Function", "generic", "grad", "greater", "greater_equal", "identity",
     "imag", "inexact", "inner", "int16", "int32", "int64", "int8", "integer", "InterruptedError", "isclose",
     "isfinite", "isinf", "isnan", "isneginf", "isposinf", "issubdtype", "jvp", "Kernel", "Launch", "left_shift",

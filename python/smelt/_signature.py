@@ -28,14 +28,14 @@ _KERNEL = Signature([
     *_options(inputs=None, output_shapes=None, output_dtypes=None),
     Parameter("grid", _NAMED), Parameter("threadgroup", _NAMED),
     *_options(template=None, init_value=None, verbose=False, stream=None, device=None, timeout=None, profile=None,
-              ensure_row_contiguous=None, out=None, output_kind=None),
+              ensure_row_contiguous=None, out=None, output_kind=None, check=False),
 ], return_annotation=list)
 
 _BOUND = Signature([Parameter("inputs", Parameter.VAR_POSITIONAL), *_options(out=None, stream=None)],
                    return_annotation=list)
 
 _FUNCTION_OPTIONS = _options(threads=None, groups=None, group_size=None, threadgroup_memory=None, device=None,
-                             stream=None, timeout=None, profile=None, arg_casts=None)
+                             stream=None, timeout=None, profile=None, arg_casts=None, check=False)
 
 
 def kernel_signature(_: Any) -> Signature:

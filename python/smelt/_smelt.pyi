@@ -27,6 +27,24 @@ class Error(RuntimeError):
 
 class CompileError(Error): ...
 class BarrierError(Error): ...
+
+class CheckError(Error):
+    findings: list[Finding]
+
+class Finding(tuple[Any, ...]):
+    code: str
+    kind: str
+    message: str
+    file: str
+    line: int
+    column: int
+    argument: str
+    index: int | None
+    thread: tuple[int, int, int]
+    threadgroup: tuple[int, int, int]
+    other: tuple[str, int, int] | None
+    count: int
+
 class FaultError(Error): ...
 class TimeoutError(Error, builtins.TimeoutError): ...
 class UnsupportedError(Error, NotImplementedError): ...
@@ -353,6 +371,7 @@ class Kernel:
         device: str | None = None,
         timeout: float | None = None,
         profile: str | None = None,
+        check: bool = False,
         ensure_row_contiguous: bool | None = None,
         out: Sequence[Any] | None = None,
         output_kind: str | None = None,
@@ -432,6 +451,7 @@ class Function:
         stream: Any = None,
         timeout: float | None = None,
         profile: str | None = None,
+        check: bool = False,
         arg_casts: Any = None,
         **named: Any,
     ) -> None: ...

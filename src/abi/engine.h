@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* PTX: code of one thread for NVIDIA GPUs, where a simdgroup is a warp. */
-enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX, ENGINE_COUNT };
+/* CHECK: the scalar engine's code with a question before each access (abi/check.h).
+ * PTX: code of one thread for NVIDIA GPUs, where a simdgroup is a warp. */
+enum engine { ENGINE_SCALAR, ENGINE_SIMD, ENGINE_PTX, ENGINE_CHECK, ENGINE_COUNT };
 
 struct engine_traits {
     const char *name; /* in traces */
+    bool is_checked;  /* it needs a checked launch (check/check.h) */
     bool serves_all;  /* its code runs every launch, whatever shape it was compiled for */
     bool is_vector;   /* one call runs a gang: image.lanes threads; there are vectors and reasons to show */
     bool is_gpu;      /* for GPUs: their rules say which code serves a launch */

@@ -18,6 +18,35 @@
     X(smelt_runtime_gang_tile)    \
     X(smelt_runtime_gang_tile_memory)
 
+/* The checker's (check.h). */
+#define RUNTIME_OF_CHECKS(X)  \
+    X(smelt_check_access)     \
+    X(smelt_check_object)     \
+    X(smelt_check_undefined)  \
+    X(smelt_check_stored)     \
+    X(smelt_check_passed)     \
+    X(smelt_check_used)       \
+    X(smelt_check_barrier)    \
+    X(smelt_check_fence)      \
+    X(smelt_check_arithmetic) \
+    X(smelt_check_parameters) \
+    X(smelt_check_load_1)     \
+    X(smelt_check_load_2)     \
+    X(smelt_check_load_4)     \
+    X(smelt_check_load_8)     \
+    X(smelt_check_load_n)     \
+    X(smelt_check_store_1)    \
+    X(smelt_check_store_2)    \
+    X(smelt_check_store_4)    \
+    X(smelt_check_store_8)    \
+    X(smelt_check_store_n)    \
+    X(smelt_check_poison)     \
+    X(smelt_check_unpoison)   \
+    X(smelt_check_chain)      \
+    X(smelt_check_copy)       \
+    X(smelt_check_move)       \
+    X(smelt_check_set)
+
 /* Accesses lane by lane (lane_access.h). */
 #define RUNTIME_OF_LANES(X)        \
     X(smelt_runtime_load_lanes_1)  \
@@ -83,7 +112,8 @@
     X(fminf)
 
 #define RUNTIME_FUNCTIONS(X) \
-    RUNTIME_OF_ENGINES(X) RUNTIME_OF_LANES(X) RUNTIME_OF_VECTORS(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
+    RUNTIME_OF_ENGINES(X)    \
+    RUNTIME_OF_CHECKS(X) RUNTIME_OF_LANES(X) RUNTIME_OF_VECTORS(X) RUNTIME_OF_MEMORY(X) RUNTIME_OF_NUMBERS(X)
 
 /* An entry of a list of names. */
 #define RUNTIME_NAME(name) #name,

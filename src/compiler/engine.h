@@ -22,6 +22,7 @@ struct engine_target {
     enum compile_stage_kind stage; /* what lowering is */
     const struct pass *begin;      /* (optional) before all other passes */
     const struct pass *uninlined;  /* (optional) on functions that are not inlined yet */
+    const struct pass *thread;     /* (optional) instead of those of all engines, on the code of one thread */
     const struct pass *lower; /* from code of one thread to the engine's; without `generate`, to the end */
     engine_pass *generate;    /* (optional) from there to machine code */
     smelt_status (*run_passes)(struct unit *unit, const char *passes); /* LLVM's, by name */

@@ -1,4 +1,5 @@
 /* The engines, one entry each. */
+#include "compiler/check/check.h"
 #include "compiler/engine.h"
 #include "compiler/pass.h"
 
@@ -15,6 +16,41 @@ static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
 static const struct pass before_ptx[] = {PASS("ptx-target", pass_ptx_target), {0}};
 static const struct pass uninlined_ptx[] = {
     PASS("ptx-math", pass_ptx_math), PASS("ptx-memory", pass_ptx_memory), {0}};
+
+/* As pipeline.c has them for the other engines, with little optimisation. */
+static const struct pass checked_thread[] = {
+    PASS("initialisers-listed", pass_initialisers_listed),
+    PASS("constants", pass_constants),
+    PASS("wrap", pass_wrap),
+    PASS("guard", pass_guard),
+    LLVM_PASSES("always-inline,globaldce"),
+    PASS("check-private", pass_check_private),
+    LLVM_PASSES("function(sroa<modify-cfg>,early-cse)"),
+    PASS("leave", pass_leave),
+    LLVM_PASSES("function(simplifycfg),globaldce"),
+    PASS("initialisers-evaluated", pass_initialisers_evaluated),
+    LLVM_PASSES("globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"),
+    PASS("indexes", pass_indexes),
+    PASS("leave-inlined", pass_leave),
+    LLVM_PASSES(CLEAN_FUNCTIONS),
+    PASS("guarded-bindings", pass_guarded_bindings),
+    PASS("returns", pass_returns),
+    PASS("staging", pass_staging),
+    PASS("part", pass_part),
+    PASS("hold", pass_hold),
+    PASS("sink", pass_sink),
+    LLVM_PASSES(CLEAN_FUNCTIONS),
+    PASS(NULL, pass_sink),
+    PASS("check-accesses", pass_check_accesses),
+    PASS("check-undefined", pass_check_undefined),
+    LLVM_PASSES(CLEAN_FUNCTIONS ",globaldce"),
+    PASS("constants-used", pass_constants_used),
+    PASS("used-bindings", pass_used_bindings),
+    PASS("lines", pass_lines),
+    PASS("thread-limits", pass_thread_limits),
+    PASS("refuse", pass_refuse),
+    PASS("indirect", pass_indirect),
+    {0}};
 
 static const struct engine_target engines[] = {
     [ENGINE_SCALAR] = {.stage = COMPILE_STAGE_LOWER,
@@ -45,6 +81,13 @@ static const struct engine_target engines[] = {
                     .saturates = true,
                     .unroll_first = true,
                     .intrinsics = "llvm.nvvm."},
+    [ENGINE_CHECK] = {.stage = COMPILE_STAGE_LOWER,
+                      .thread = checked_thread,
+                      .lower = of_scalar,
+                      .generate = pass_codegen,
+                      .run_passes = run_plain_passes,
+                      .fills_memory = true,
+                      .calls_runtime = true},
 };
 
 const struct engine_target *engine_target(enum engine engine) {

@@ -107,6 +107,8 @@ smelt_status pass_declare(struct unit *unit);
 void declare_convergent(struct unit *unit, LLVMValueRef function);
 /* … it only computes its value from its arguments. */
 void declare_pure(struct unit *unit, LLVMValueRef function);
+/* … it may have effects, but none on the kernel's memory. */
+void declare_apart(struct unit *unit, LLVMValueRef function);
 /* staging.c — the threadgroup memory that __smelt_staging shares becomes a variable. */
 smelt_status pass_staging(struct unit *unit);
 /* rolled.c — in the plain form, loops are not unrolled because the source asks for it. */
@@ -173,6 +175,9 @@ smelt_status pass_bfloat(struct unit *unit);
 void bits_move_bfloats(struct unit *unit, LLVMValueRef function);
 /* lines.c — every instruction's debug location becomes the user's line. */
 smelt_status pass_lines(struct unit *unit);
+/* … the location of an instruction in the user's source: of the calls that were inlined, the innermost one
+ * outside the prelude; NULL: it has none. */
+LLVMMetadataRef lines_of_user(LLVMValueRef instruction);
 /* refuse.c — refuses constructs that no engine can run, by name, with the user's line. */
 smelt_status pass_refuse(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */

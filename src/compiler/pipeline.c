@@ -82,8 +82,9 @@ static const struct pass to_engine[] = {PASS("bfloat", pass_bfloat), {0}};
 enum { LISTS = 6, LOWERING = 4 /* the first of the lists that lower */ };
 
 static const struct pass *list_at(const struct engine_target *engine, int index) {
-    const struct pass *const lists[LISTS] = {engine->begin, of_bitcode, engine->uninlined,
-                                             of_thread,     to_engine,  engine->lower};
+    const struct pass *const lists[LISTS] = {engine->begin,     of_bitcode,
+                                             engine->uninlined, engine->thread ? engine->thread : of_thread,
+                                             to_engine,         engine->lower};
     static const struct pass none[] = {{0}};
     return lists[index] ? lists[index] : none;
 }

@@ -43,6 +43,8 @@ struct launch_buffer {
     char *start;           /* of the memory, or of the bytes */
     size_t offset;         /* where the buffer begins, from `start` on */
     size_t bytes;          /* of the buffer's elements */
+    size_t before, span;   /* checked launches: bytes that strides reach before its first element, and all */
+    bool undefined;        /* likewise: nobody has given the elements values */
 };
 
 static inline char *launch_address(const struct launch_buffer *buffer) {
@@ -68,20 +70,23 @@ struct launch {
     smelt_stream *stream;             /* of the device; NULL: its default */
     const char *profile;              /* the profile whose limits apply; NULL: the device's */
     const struct image *image;        /* set by `prepare`: the entry's properties */
-    const struct entry *entry;        /* (optional) its parameters have names, for traces */
-    uint64_t flow;                    /* in a trace, the arrow from here to the device's work; 0: none */
+    const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
+    const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
+    bool check;    /* on `checked` of the device that is named */
+    uint64_t flow; /* in a trace, the arrow from here to the device's work; 0: none */
     /* (optional) The device sets the numbers of lines, and `seconds` where it has a clock of its own: the
      * launch is then waited for. */
     smelt_run_info *info;
 };
 
 struct device {
-    const char *name;           /* "cpu" */
-    const char *description;    /* a sentence */
-    const char *target;         /* the target of its code; part of cache keys; NULL: this machine's CPU */
-    enum engine engine;         /* the engine of its code */
-    uint64_t threadgroup_limit; /* bytes of threadgroup memory */
-    uint32_t thread_limit;      /* threads per group */
+    const char *name;             /* "cpu" */
+    const char *description;      /* a sentence */
+    const char *target;           /* the target of its code; part of cache keys; NULL: this machine's CPU */
+    enum engine engine;           /* the engine of its code */
+    const struct device *checked; /* (optional) the same device, where every access of memory is checked */
+    uint64_t threadgroup_limit;   /* bytes of threadgroup memory */
+    uint32_t thread_limit;        /* threads per group */
     const struct memory_space *space; /* the memory of arrays that kernels use; NULL: the host's */
     /* device/stream.h; each NULL if launches have ended when `run` returns. */
     const struct stream_functions *streams;

@@ -192,6 +192,7 @@ static void state_input(const smelt_array *input, int i, struct launch_arguments
 
 void bound_state(const struct bound *bound, struct launch_arguments *arguments) {
     const struct signature *signature = bound->request->signature;
+    const smelt_run_desc *desc = bound->request->desc;
     for (int i = 0; i < signature->argument_count; i++) {
         int index = signature->arguments[i].index;
         switch (signature->arguments[i].kind) {
@@ -209,7 +210,9 @@ void bound_state(const struct bound *bound, struct launch_arguments *arguments) 
             arguments_bytes(arguments, i, &bound->ndims[index], sizeof bound->ndims[index]);
             break;
         case ARGUMENT_OUTPUT:
-            if (bound->outputs[index]) arguments_array(arguments, i, bound->outputs[index], true);
+            if (!bound->outputs[index]) break;
+            arguments_array(arguments, i, bound->outputs[index], true);
+            arguments->buffers[i].undefined = !desc->into[index] && !desc->init_values && !desc->initialise;
             break;
         }
     }

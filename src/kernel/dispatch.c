@@ -1,6 +1,7 @@
 #include "kernel/dispatch.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/setting.h"
 #include "device/stream.h"
 #include "kernel/trace.h"
 
@@ -81,9 +82,32 @@ smelt_status stream_check(const char *what, const struct device *device, const s
         what, stream->device->name, device->name);
 }
 
+/* The name a parameter has in the kernel's text. */
+static const char *parameter_name(const struct launch *launch, int index) {
+    const struct entry *entry = launch->entry;
+    const char *name = entry && index < entry->parameter_count ? entry->parameters[index].name : NULL;
+    return name ? name : "";
+}
+
+/* SMELT_CHECK=1: every run on a device that can. */
+static bool all_are_checked(const struct device *device) {
+    static struct setting setting = {"SMELT_CHECK", {"0", "1"}, ATOMIC_FLAG_INIT};
+    return device->checked && setting_choice(&setting) == 1;
+}
+
+static smelt_status use_checked(struct launch *launch) {
+    if (!launch->device->checked)
+        return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': device '%s' cannot check a run; expected cpu",
+                    launch->what, launch->device->name);
+    launch->device = launch->device->checked;
+    return SMELT_OK;
+}
+
 smelt_status launch_begin(struct launch *launch, const char *device) {
     if (launch->info) *launch->info = (smelt_run_info){0};
     TRY(device_find(device, &launch->device));
+    if (launch->check || all_are_checked(launch->device)) TRY(use_checked(launch));
+    launch->parameter_name = parameter_name;
     TRY(settings_check(launch->what, launch->device, launch->profile, launch->timeout));
     return stream_check(launch->what, launch->device, launch->stream);
 }

@@ -207,7 +207,8 @@ static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *d
                               .threadgroup_memory = desc->threadgroup_memory,
                               .stream = desc->stream,
                               .entry = function->entry,
-                              .info = desc->info};
+                              .info = desc->info,
+                              .check = desc->check};
     TRY(check_reserved(desc));
     TRY(function_check_names(function, desc));
     TRY(launch_begin(launch, desc->device));

@@ -421,7 +421,8 @@ smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc
                               .profile = desc->profile,
                               .timeout = desc->timeout,
                               .stream = desc->stream,
-                              .info = desc->info};
+                              .info = desc->info,
+                              .check = desc->check};
     TRY(reserved_check(smelt_run_desc, desc));
     TRY(launch_begin(launch, desc->device));
     TRY(check(kernel, desc, launch->device, key));

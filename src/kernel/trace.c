@@ -7,13 +7,6 @@
 /* Of more buffers only the sums are told. */
 #define MOST_BUFFERS 64
 
-/* The name a parameter has in the kernel's text. */
-static const char *parameter_name(const struct launch *launch, int index) {
-    const struct entry *entry = launch->entry;
-    const char *name = entry && index < entry->parameter_count ? entry->parameters[index].name : NULL;
-    return name ? name : "";
-}
-
 /* Bytes as they are bound; how many of them the kernel touches is not known. */
 static void add_buffers(struct trace_slice *slice, const struct launch *launch) {
     const struct image *image = launch->image;
@@ -28,7 +21,7 @@ static void add_buffers(struct trace_slice *slice, const struct launch *launch) 
         bytes[binding->writable != 0] += size;
         if (count++ >= MOST_BUFFERS) continue;
         text_addf(&list, "%s{\"index\":%d,\"name\":", count > 1 ? "," : "", binding->index);
-        json_add_string(&list, parameter_name(launch, i), 100);
+        json_add_string(&list, launch->parameter_name(launch, i), 100);
         text_addf(&list, ",\"bytes\":%zu,\"access\":\"%s\"}", size, binding->writable ? "write" : "read");
     }
     text_add(&list, "]");

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             arguments[count++] = line;
         for (int showing = 0; showing < 2; showing++) {
             struct options options;
-            int status = options_parse(count, arguments, showing, &options);
+            int status = options_parse(showing ? &show_command : &run_command, count, arguments, &options);
             check(&options, status, showing);
             options_free(&options);
         }

@@ -27,7 +27,7 @@ template <typename T> vec<T, 4> turned(vec<T, 4> v) { return v.wzyx; }
 template <typename T> void move(int region, int size, int step, device uchar *out, device uchar *in, constant uchar *fixed,
                                 threadgroup uchar *shared, uint place, uint i) {
   uint elements = size * (place + step * i), at = region * 2304 + elements;
-  thread uchar own[2 * sizeof(T)];
+  thread uchar own[4 * sizeof(T)];
   *(threadgroup T *)(shared + elements) = i & 1 ? *(device T *)(in + at) : *(constant T *)(fixed + at);
   thread T &mine = *reinterpret_cast<thread T *>(own + size * (place & i));
   mine = *(threadgroup T *)(shared + elements);

@@ -14,6 +14,7 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // tolerance: 1e-6                                            relative, and absolute below 1 (default: exact)
     // rounded-apart: why                                         a GPU's results need not have the bits of a CPU's
     // cpu-only: why                                              the case is none for GPUs: exit status 77 there
+    // finding: SM002: why                                        what a checked run finds (device `check`), and nothing else matters there
     // scalar-engine: why                                         the SIMD engine refuses it: on `cpu` it runs as on cpu-scalar
 
 A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
@@ -32,6 +33,7 @@ import sys
 import tempfile
 
 DEVICES = "cpu,cpu-scalar"
+CHECKED = "check"  # the CPU with every access of memory checked
 SKIPPED = 77
 FORMATS = {"b1": "?", "u1": "B", "u2": "H", "u4": "I", "u8": "Q", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
            "f2": "e", "f4": "f", "f8": "d"}
@@ -107,7 +109,7 @@ def same_bits(a, b):
 def read_lines(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
-            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only|scalar-engine)\b\s*(.*)", line)
+            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only|scalar-engine|finding)\b\s*(.*)", line)
             if comment:
                 yield comment.groups()
 
@@ -131,7 +133,7 @@ class Case:
     def __init__(self, path, chosen):
         self.path, self.chosen = path, chosen
         self.arguments, self.expectations, self.tolerance, self.rounded_apart, self.cpu_only = [], {}, 0.0, "", ""
-        self.engine = "simd"
+        self.engine, self.finding = "simd", ""
         names = {"math": math, **{name: getattr(math, name) for name in dir(math)}}
         names.update({name: parse_choice(word) for name, word in chosen.items()})
         for word, rest in read_lines(path):
@@ -147,6 +149,8 @@ class Case:
                 self.cpu_only = rest.lstrip(": ")
             elif word == "scalar-engine":
                 self.engine = "scalar"
+            elif word == "finding":
+                self.finding = rest.lstrip(": ").split(":")[0]
             elif word == "let":
                 name, _, value = rest.partition("=")
                 names[name.strip()] = eval(value, names)
@@ -197,13 +201,19 @@ class Case:
         with tempfile.TemporaryDirectory() as folder:
             command, files = self.command(smelt, device, folder)
             environment, trace = None, os.path.join(folder, "trace.json")
+            if device == CHECKED:
+                command[-1], environment = "cpu", {**os.environ, "SMELT_CHECK": "1"}
             if "SMELT_CASE_PACKAGE" in os.environ:
                 command, environment = self.package(smelt, command, folder)
             if device == "cpu":
                 command += ["--trace", trace]
             done = subprocess.run(command, capture_output=True, text=True, timeout=1500, check=False, env=environment)
+            if device == CHECKED and self.finding and self.finding in done.stderr:
+                return None, None
             if done.returncode != 0:
                 return {}, f"exit status {done.returncode}: {done.stderr.strip()}"
+            if device == CHECKED and self.finding:
+                return {}, f"{self.finding} was not found"
             if device == "cpu" and engines_of(trace) != {self.engine}:
                 return {}, f"it runs on the engine {' and '.join(sorted(engines_of(trace)))}, expected {self.engine}"
             return {name: read_npy(path) for name, path in files.items()}, None
@@ -242,6 +252,8 @@ class Case:
         results = {}
         for device in devices:
             found, message = self.run(smelt, device)
+            if found is None:
+                continue
             if message:
                 yield device, message
                 continue

@@ -1,6 +1,7 @@
 // Threadgroup memory is 0xff when a group begins, whatever the groups before it wrote: variables and arguments, also
 // those that are larger than what is written, and on code that is one gang, several, or has no barrier.
 // for group: 32 64 96 256
+// finding: SM005: it stores what threadgroup memory begins with
 // run: -b 0:out:uint32:2048 --threadgroup-memory 0=4096 --grid 2048 --threadgroup {group}
 // expect buffer 0: f(i) for i in 2048: 0
 // cpu-only: what GPUs begin with is open

@@ -1,4 +1,5 @@
 // The same in a kernel without a barrier, whose gangs run one after another.
+// finding: SM005: it stores what threadgroup memory begins with
 // run: -b 0:out:uint32:512 --grid 512 --threadgroup 32
 // expect buffer 0: f(i) for i in 512: 4294967295
 // cpu-only: what GPUs begin with is open

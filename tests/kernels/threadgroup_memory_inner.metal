@@ -1,4 +1,5 @@
 // What the optimiser knows of a variable that only one file sees is not what threadgroup memory begins with.
+// finding: SM005: it stores what threadgroup memory begins with
 // run: -b 0:out:uint32:256 -b 1:out:uint32:256 -b 2:out:uint32:256 --grid 256 --threadgroup 64
 // expect buffer 0: f(i) for i in 256: 4294967295
 // expect buffer 1: f(i) for i in 256: 4294967295

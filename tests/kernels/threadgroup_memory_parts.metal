@@ -1,5 +1,6 @@
 // What all threads write before the first barrier need not be filled before each group; what they leave out must be
 // as it was, unless something writes it later.
+// finding: SM002: two threads write one element
 // run: -b 0:out:uint32:512 -b 1:out:uint32:512 -b 2:out:uint32:512 -b 3:out:uint32:512 -b 4:out:uint32:512 -b 5:out:uint32:512
 // run: --grid 512,2 --threadgroup 32,2
 // expect buffer 0: f(i) for i in 512: 4294967295

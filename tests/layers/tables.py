@@ -3,6 +3,7 @@
 # Files of a folder that need each other, and why that stays.
 CYCLES = [
     ("src/array", "copy space", "a copy to another memory space is made of copies on the host, and the other way round"),
+    ("src/check", "check memory race undefined", "all of them work on the one state of a launch, and name what they find"),
     ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("cli", "completion main", "completion is a command, and completes the names of all commands"),
@@ -24,8 +25,9 @@ PREFIXES = {
         "src/autodiff": "node rule sweep tape vjp",
         "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved setting shared string text"
                     " thread trace",
+        "src/check": "check findings memories race undefined",
         "src/device": "code_list device executable gpu launch preparation",
-        "src/device/cpu": "arch barrier cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
+        "src/device/cpu": "arch barrier checked cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
                           " simdgroup tile worker",
         "src/device/cuda": "cuda flight",
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"
@@ -45,8 +47,9 @@ PREFIXES = {
         "src/base": "arena string text",
         "src/compiler": "bits budget build called_name constant engine escape flow fold intrinsic is_constant_integer paths phase"
                         " phases pipeline quick run simdgroup type uniform unit zeros",
+        "src/compiler/check": "check",
         "src/compiler/cpu": "cpu memory outside",
-        "src/compiler/passes": "alignment constants declare hold initialiser returns",
+        "src/compiler/passes": "alignment constants declare hold initialiser lines returns",
         "src/compiler/ptx": "address divergence matrix ptx wide",
         "src/compiler/simd": "access chunk chunks context copy emit gang known lanes mask piece private range remark report"
                              " rows scalar shape simd simdgroup_shape speculation value words",

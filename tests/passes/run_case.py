@@ -6,9 +6,9 @@ Usage: run_case.py RUN_PASS LIBRARY CASE      one case
 
 A case is a file NAME.ll of LLVM text, with comments:
 
-    ; run: simd sink,sink-optimised              an engine (scalar, simd, ptx), and the passes, each of which runs alone …
+    ; run: simd sink,sink-optimised              an engine (scalar, simd, ptx, check), and the passes, each of which runs alone …
     ; run: ptx ptx-inline+ptx-retarget aligned=1 … or, with +, after those before it; then fields of the shape (run_pass.c)
-    ; run: all sink                              all three; for ptx after ptx-target, whose machine LLVM's passes ask
+    ; run: all sink                              the first three; for ptx after ptx-target, whose machine LLVM's passes ask
     ; expect: store i32 %x, ptr {…}              is part of a line of the result, behind the lines of the expectations before;
                                                  {…} stands for anything, {NAME:…} for a word that is the same further on
     ; absent: sdiv                               is in no line of it
@@ -22,7 +22,7 @@ import re
 import subprocess
 import sys
 
-ENGINES = ["scalar", "simd", "ptx"]
+ENGINES = ["scalar", "simd", "ptx", "check"]
 LINE = re.compile(r"^; (run|expect|absent|fails): (.*)$")
 
 
@@ -45,7 +45,7 @@ def read_case(path):
             if part.expected or part.absent or part.fails:
                 parts.append(Part())
             engine, passes, *shape = rest.split()
-            for one in ENGINES if engine == "all" else [engine]:
+            for one in ENGINES[:3] if engine == "all" else [engine]:
                 first = "ptx-target+" if engine == "all" and one == "ptx" else ""
                 parts[-1].runs += [(one, first + names, shape) for names in passes.split(",")]
         elif word == "fails":

@@ -19,7 +19,7 @@ static const struct {
               FIELD(multiple), FIELD(most_threads), FIELD(folded), FIELD(aligned)};
 
 static const char *const engines[] = {
-    [ENGINE_SCALAR] = "scalar", [ENGINE_SIMD] = "simd", [ENGINE_PTX] = "ptx"};
+    [ENGINE_SCALAR] = "scalar", [ENGINE_SIMD] = "simd", [ENGINE_PTX] = "ptx", [ENGINE_CHECK] = "check"};
 
 static bool set(struct compile_request *request, smelt_constant *constant, const char *word) {
     const char *equals = strchr(word, '=');
@@ -82,7 +82,7 @@ int main(int count, char **arguments) {
     if (count < 5) return 2;
     const struct compiler *compiler = open_library(arguments[1]);
     int engine = 0;
-    while (engine < 3 && strcmp(arguments[2], engines[engine]) != 0) engine++;
+    while (engine < ENGINE_COUNT && strcmp(arguments[2], engines[engine]) != 0) engine++;
     const char *comma = strrchr(arguments[3], ',');
     smelt_constant constants[2] = {{.dtype = SMELT_NO_DTYPE}, {.dtype = SMELT_NO_DTYPE}};
     struct compile_request request = {.only = arguments[3],
@@ -93,7 +93,7 @@ int main(int count, char **arguments) {
                                       .private_limit = 65536,
                                       .output = COMPILE_AFTER};
     request.shape.engine = (uint32_t)engine;
-    if (!compiler || engine == 3 || !read_all(arguments[4], &request)) return 2;
+    if (!compiler || engine == ENGINE_COUNT || !read_all(arguments[4], &request)) return 2;
     for (int i = 5; i < count; i++) {
         if (set(&request, constants, arguments[i])) continue;
         fprintf(stderr, "'%s' is not a field of a shape\n", arguments[i]);

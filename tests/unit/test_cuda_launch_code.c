@@ -133,7 +133,8 @@ static void test_images_that_cannot_be_right(void **state) {
 
 /* A launch with one buffer of floats that begins this many bytes into an array. */
 static smelt_status launch_at(struct entry *entry, smelt_array *array, size_t bytes) {
-    struct launch_buffer buffer = {array->memory, array->data, bytes, 16};
+    struct launch_buffer buffer = {
+        .memory = array->memory, .start = array->data, .offset = bytes, .bytes = 16};
     struct launch request = {.buffers = &buffer, .grid = {32, 1, 1}, .group_size = {32, 1, 1}};
     return launch(entry, &request);
 }

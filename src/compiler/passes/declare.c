@@ -63,6 +63,13 @@ void declare_pure(struct unit *unit, LLVMValueRef function) {
     for (int i = 0; i < 4; i++) add(unit, function, attributes[i]);
 }
 
+void declare_apart(struct unit *unit, LLVMValueRef function) {
+    static const char *const attributes[] = {"nounwind", "willreturn", "nomerge"};
+    for (int i = 0; i < 3; i++) add(unit, function, attributes[i]);
+    LLVMAddAttributeAtIndex(function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+                            enum_attribute(unit, "memory", MEMORY_INACCESSIBLE));
+}
+
 /* A function that a kernel declares as __asm("air.…") is one of prelude/smelt_air.h, if that has it. */
 static void replace_air_function(struct unit *unit, LLVMValueRef declaration) {
     size_t length;

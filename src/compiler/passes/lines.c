@@ -17,16 +17,19 @@ static bool is_prelude(LLVMMetadataRef location) {
     return base == 1 || (base > 1 && name[base - 2] == '/');
 }
 
+LLVMMetadataRef lines_of_user(LLVMValueRef instruction) {
+    LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction), found = location;
+    while (found && is_prelude(found)) found = LLVMDILocationGetInlinedAt(found);
+    return found ? found : location;
+}
+
 smelt_status pass_lines(struct unit *unit) {
     LLVMMetadataRef subprogram = LLVMGetSubprogram(unit->entry);
     if (!subprogram) return SMELT_OK;
     FOR_EACH_BLOCK(block, unit->entry)
     FOR_EACH_INSTRUCTION(instruction, block) {
-        LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
-        if (!location) continue;
-        LLVMMetadataRef found = location;
-        while (found && is_prelude(found)) found = LLVMDILocationGetInlinedAt(found);
-        if (!found) found = location;
+        LLVMMetadataRef found = lines_of_user(instruction);
+        if (!found) continue;
         LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(found));
         /* A block of that file under the entry's subprogram keeps the file name without inlining. */
         LLVMDIBuilderRef builder = LLVMCreateDIBuilder(unit->module);

@@ -57,7 +57,8 @@ static bool is_of_c_library(const char *name, char function[32]) {
 
 /* A declaration that LLVM, the engine and the runtime do not define. */
 static bool is_missing(struct unit *unit, LLVMValueRef value) {
-    static const char *const offered[] = {RUNTIME_OF_MEMORY(RUNTIME_NAME) RUNTIME_OF_NUMBERS(RUNTIME_NAME)};
+    static const char *const offered[] = {RUNTIME_OF_MEMORY(RUNTIME_NAME) RUNTIME_OF_NUMBERS(RUNTIME_NAME)
+                                              RUNTIME_OF_CHECKS(RUNTIME_NAME)};
     bool function = LLVMIsAFunction(value), variable = LLVMIsAGlobalVariable(value);
     if ((!function && !variable) || !LLVMIsDeclaration(value)) return false;
     size_t length;

@@ -1,6 +1,7 @@
 /* The CPU as a device: loading of images, launches over the pool. */
 #include "base/alarm.h"
 #include "base/interrupt.h"
+#include "device/cpu/checked.h"
 #include "device/cpu/gang.h"
 #include "device/cpu/improve.h"
 #include "device/cpu/interrupt.h"
@@ -102,10 +103,12 @@ static smelt_status run(const struct launch *request) {
     fault_install();
     if (launch.interrupt) TRY(interruption_prepare());
     if (request->timeout > 0) TRY(alarm_arm(request->timeout, expire, &launch, &alarm));
+    TRY(checked_begin(&launch));
     launch_log_open(&log);
     if (launch.interrupt) interruption_allow(&signals);
-    smelt_status status =
-        groups == 1 ? run_groups(&launch, 0, 1) : pool_run(run_groups, &launch, groups, name);
+    smelt_status status = groups == 1 || launch.check ? run_groups(&launch, 0, groups)
+                                                      : pool_run(run_groups, &launch, groups, name);
+    status = checked_end(&launch, status);
     if (launch.interrupt) interruption_restore(&signals);
     alarm_disarm(alarm);
     launch_log_deliver(&log, name, request->info);
@@ -116,8 +119,32 @@ static smelt_status run(const struct launch *request) {
 
 #define CPU_THREADGROUP_LIMIT (227 * 1024)
 
+static void shape_checked(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
+    (void)launch;
+    (void)barrier_hint;
+    *shape = (struct code_shape){.engine = ENGINE_CHECK};
+}
+
+/* Not listed: `checked` of the others. */
+static const struct device cpu_check_device = {
+    .name = "cpu",
+    .description = "x86-64 CPU, scalar engine: every access of memory is checked",
+    .engine = ENGINE_CHECK,
+    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
+    .thread_limit = MAX_THREADS_PER_GROUP,
+    .code_bytes = sizeof(struct code),
+    .make_code = cpu_make_code,
+    .free_code = cpu_free_code,
+    .prepare = prepare,
+    .shape = shape_checked,
+    .threads = pool_size,
+    .run = run,
+    .queues = &cpu_queues,
+};
+
 static const struct device cpu_device = {
     .name = "cpu",
+    .checked = &cpu_check_device,
     .description = "x86-64 CPU, SIMD engine: a simdgroup is vector code",
     .engine = ENGINE_SIMD,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,
@@ -134,6 +161,7 @@ static const struct device cpu_device = {
 
 static const struct device cpu_scalar_device = {
     .name = "cpu-scalar",
+    .checked = &cpu_check_device,
     .description = "x86-64 CPU, scalar engine: one thread at a time per core",
     .engine = ENGINE_SCALAR,
     .threadgroup_limit = CPU_THREADGROUP_LIMIT,

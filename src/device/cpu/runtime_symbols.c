@@ -1,4 +1,5 @@
 /* The functions that generated code may call: the engine's runtime and the compiler's helpers. */
+#include "abi/check.h"
 #include "abi/cpu_context.h"
 #include "abi/lane_access.h"
 #include "abi/runtime_names.h"

@@ -1,4 +1,6 @@
 #include "device/cpu/scalar.h"
+#include "check/check.h"
+#include "device/cpu/checked.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,10 +9,13 @@
 #define FIBER_CHUNK 32
 /* A thread's private arrays: 64 KiB at the most. */
 #define STACK_BYTES (65536 + FIBER_SPARE_BYTES)
+/* Checked code keeps much more in memory. */
+#define CHECKED_STACK_BYTES ((size_t)1 << 20)
 
 /* A worker's data for this engine. */
 struct scalar_state {
     struct worker *worker;
+    size_t stack_bytes; /* of a fiber */
     struct thread threads[MAX_THREADS_PER_GROUP];
     struct fiber fibers[MAX_THREADS_PER_GROUP]; /* as many as were ever needed, in chunks */
     int fiber_count;
@@ -21,13 +26,15 @@ struct scalar_state {
     struct thread *current;
 };
 
-static smelt_status state_of(struct worker *worker, struct scalar_state **state) {
-    if (!worker->scalar) {
-        worker->scalar = calloc(1, sizeof *worker->scalar);
-        if (!worker->scalar) return fail_out_of_memory(sizeof *worker->scalar);
-        worker->scalar->worker = worker;
+static smelt_status state_of(struct worker *worker, bool checked, struct scalar_state **state) {
+    struct scalar_state **own = checked ? &worker->checked : &worker->scalar;
+    if (!*own) {
+        *own = calloc(1, sizeof **own);
+        if (!*own) return fail_out_of_memory(sizeof **own);
+        (*own)->worker = worker;
+        (*own)->stack_bytes = checked ? CHECKED_STACK_BYTES : STACK_BYTES;
     }
-    *state = worker->scalar;
+    *state = *own;
     return SMELT_OK;
 }
 
@@ -44,7 +51,7 @@ static smelt_status take_fiber(struct scalar_state *state, struct fiber **fiber)
         if (state->fiber_count == MAX_THREADS_PER_GROUP)
             return fail(SMELT_ERROR_INTERNAL, "more than %d threads wait in one threadgroup",
                         MAX_THREADS_PER_GROUP);
-        TRY(fibers_create(&state->fibers[state->fiber_count], FIBER_CHUNK, STACK_BYTES));
+        TRY(fibers_create(&state->fibers[state->fiber_count], FIBER_CHUNK, state->stack_bytes));
         for (int i = FIBER_CHUNK - 1; i >= 0; i--)
             state->free_fibers[state->free_count++] = &state->fibers[state->fiber_count + i];
         state->fiber_count += FIBER_CHUNK;
@@ -59,6 +66,16 @@ static void free_all_fibers(struct scalar_state *state) {
         state->free_fibers[state->free_count++] = &state->fibers[i];
 }
 
+/* The thread is the one that runs, on its fiber. */
+static void set_current(struct scalar_state *state, struct thread *thread) {
+    struct check *check = state->worker->launch->check;
+    struct fiber *fiber = thread->fiber;
+    state->current = thread;
+    if (check)
+        check_enter(check, thread->context.index, fiber->stack, fiber->stack_bytes,
+                    (int)(fiber - state->fibers));
+}
+
 /* Runs unstarted threads one after another until one waits: then the fiber stays with that thread, and ends
  * with it. */
 static NOT_COUNTED void fiber_main(void *argument) {
@@ -69,7 +86,7 @@ static NOT_COUNTED void fiber_main(void *argument) {
     while (state->next_thread < state->last_thread) {
         struct thread *thread = &state->threads[state->next_thread++];
         thread->fiber = self;
-        state->current = thread;
+        set_current(state, thread);
         worker->code->thread(&thread->context);
         thread->state = THREAD_DONE;
         thread->fiber = NULL;
@@ -129,7 +146,7 @@ static smelt_status run_ready(struct scalar_state *state, int first, int last) {
     for (int i = first; i < last; i++) {
         struct thread *thread = &state->threads[i];
         if (thread->state != THREAD_READY) continue;
-        state->current = thread;
+        set_current(state, thread);
         worker_enter(worker, thread->fiber);
         if (worker->ended != ENDED_WELL) return SMELT_OK;
     }
@@ -176,6 +193,7 @@ static smelt_status release_barrier(struct scalar_state *state, int count, bool 
                     (other->file == waiting->file || strcmp(other->file, waiting->file) == 0);
         if (gone || here) continue;
         struct standing here_it_waits = standing_of(waiting), there = standing_of(other);
+        checked_barrier(state->worker, &here_it_waits, &there);
         return barrier_failure(state->worker, &here_it_waits, &there);
     }
     for (int i = 0; i < count; i++)
@@ -212,6 +230,7 @@ static smelt_status run_group(struct scalar_state *state) {
     int count = prepare_threads(state);
     worker->ended = ENDED_WELL;
     worker_begin_group(worker);
+    TRY(checked_begin_group(worker));
     /* Without simdgroup operations the threads need not be kept in their simdgroups. */
     int step = worker->code->head.image.site_count ? SIMDGROUP_LANES : count;
     smelt_status status = SMELT_OK;
@@ -235,7 +254,7 @@ static smelt_status run_group(struct scalar_state *state) {
 smelt_status scalar_run_groups(struct worker *worker, struct cpu_launch *launch, uint64_t *first,
                                uint64_t last) {
     struct scalar_state *state = NULL;
-    TRY(state_of(worker, &state));
+    TRY(state_of(worker, launch->check != NULL, &state));
     TRY(worker_prepare(worker, launch));
     worker->code = launch->codes.full;
     while (*first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED) &&

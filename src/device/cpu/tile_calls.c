@@ -1,4 +1,5 @@
 /* Products of tiles that generated code calls. */
+#include "device/cpu/checked.h"
 #include "device/cpu/tile.h"
 #include "device/cpu/worker.h"
 
@@ -22,7 +23,7 @@ static bool multiply(struct worker *worker, const uint64_t *words, const void *c
 }
 
 void smelt_runtime_tile(struct thread_context *context, uint32_t count, const uint64_t *words) {
-    if (count != TILE_WORDS) return;
+    if (count != TILE_WORDS || !checked_tile(worker_in_kernel(), words, __builtin_return_address(0))) return;
     if (!multiply(worker_in_kernel(), words, __builtin_return_address(0))) smelt_runtime_stop(context);
 }
 

@@ -34,6 +34,7 @@ struct cpu_launch {
     uint32_t interrupted;       /* atomic */
     smelt_interrupt *interrupt; /* ends it when it is raised; NULL */
     struct launch_log *log;
+    struct check *check; /* of a checked launch, which runs on one thread; else NULL */
 };
 
 /* How a worker is made to leave kernel code: src/device/cpu/interrupt.c. */
@@ -66,7 +67,7 @@ struct worker {
     size_t lacking_bytes; /* stopped because so much memory could not be allocated; else 0 */
     void *tile_memory;    /* of products of tiles (tile.h), */
     void *held_tiles;     /* and of tiles in slots, allocated at their first use */
-    struct scalar_state *scalar; /* created by the engine that needs them */
+    struct scalar_state *scalar, *checked; /* created by the engine that needs them */
     struct gang_state *gangs;
     struct interruption interruption;
 };

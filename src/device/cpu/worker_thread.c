@@ -13,6 +13,7 @@ static void worker_destroy(void *pointer) {
     struct worker *worker = pointer;
     interruption_forget(worker);
     scalar_state_free(worker->scalar);
+    scalar_state_free(worker->checked);
     gang_state_free(worker->gangs);
     free(worker->threadgroup_memory);
     free(worker->tile_memory);

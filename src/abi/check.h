@@ -1,0 +1,92 @@
+/* The part of the checker that checked code uses (compiler/check/ inserts the calls, src/check/ implements
+ * them). All of them belong to the kernel thread that the calling worker runs.
+ *
+ * Shadow: one byte for each byte of memory, whose set bits are undefined. The form of its functions, and of
+ * struct check_parameters, is LLVM's own: MemorySanitizer's for kernels (llvm/lib/Transforms/Instrumentation/
+ * MemorySanitizer.cpp, "KMSAN"), whose calls the compiler renames. */
+#ifndef SMELT_ABI_CHECK_H
+#define SMELT_ABI_CHECK_H
+
+#include <stdint.h>
+
+/* A place in the user's source. Names are the kernel's own; NULL: none. */
+struct check_site {
+    const char *file;
+    const char *name; /* of a variable */
+    uint32_t line, column;
+    uint32_t number; /* of the site in its kernel, from 1 */
+};
+
+/* Where an access lies: */
+enum check_space {
+    CHECK_ANYWHERE,    /* a pointer that was loaded from memory or passed to a function */
+    CHECK_DEVICE,      /* `base` is the address of a bound argument */
+    CHECK_THREADGROUP, /* `base` is a variable's address, or an argument's if `extent` is 0 */
+    CHECK_PRIVATE,     /* `base` is a variable's address */
+    CHECK_CONSTANT     /* likewise, of a variable that is never written */
+};
+
+enum check_access { CHECK_READ, CHECK_WRITE, CHECK_ATOMIC };
+
+/* element: bytes of an element of the variable at `base`; 0: not known. */
+#define CHECK_FLAGS(space, access, element) \
+    ((uint32_t)(space) | (uint32_t)(access) << 4 | (uint32_t)(element) << 8)
+#define CHECK_SPACE(flags) ((enum check_space)((flags) & 15))
+#define CHECK_ACCESS(flags) ((enum check_access)((flags) >> 4 & 15))
+#define CHECK_ELEMENT(flags) ((flags) >> 8)
+
+/* An access of `bytes` bytes that the thread is about to make. Returns the address to use instead: the same,
+ * or scratch memory if the access is out of bounds. extent: bytes of the object at `base`; 0: not known. */
+char *smelt_check_access(char *address, const char *base, uint64_t extent, uint64_t bytes, uint32_t flags,
+                         const struct check_site *site);
+/* A private array, out of LLVM's sight. Returns its address. */
+char *smelt_check_object(char *address);
+/* A value that nobody has set, for a variable declared at the site. */
+uint64_t smelt_check_undefined(const struct check_site *site);
+/* A number that the thread is about to store in device memory; its shadow is that of the first parameter. */
+void smelt_check_stored(uint64_t value, const struct check_site *site);
+/* … that it passes to other threads: undefined values that come from outside of an array count. */
+void smelt_check_passed(uint64_t value);
+/* A branch or an address depends on an undefined value. */
+void smelt_check_used(uint32_t origin, const struct check_site *site);
+/* The thread reaches a barrier (mem_flags), of its simdgroup only; a fence of device memory. */
+void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup);
+void smelt_check_fence(void);
+/* An operation on integers whose result is undefined (enum check_arithmetic). */
+void smelt_check_arithmetic(uint32_t what, const struct check_site *site);
+enum check_arithmetic { CHECK_OVERFLOW, CHECK_SHIFT, CHECK_DIVISION };
+
+/* ---- Shadow. */
+
+/* The shadow of parameters and results of calls. */
+struct check_parameters {
+    uint64_t parameters[100], result[100], variable[100], variable_origins[100];
+    uint64_t variable_bytes;
+    uint32_t origins[200];
+    uint32_t result_origin, unused;
+};
+struct check_parameters *smelt_check_parameters(void);
+
+/* The shadow and the origins (one uint32_t for four bytes) of memory. */
+struct check_shadow {
+    char *shadow;
+    uint32_t *origins;
+};
+struct check_shadow smelt_check_load_1(char *address);
+struct check_shadow smelt_check_load_2(char *address);
+struct check_shadow smelt_check_load_4(char *address);
+struct check_shadow smelt_check_load_8(char *address);
+struct check_shadow smelt_check_load_n(char *address, uint64_t bytes);
+struct check_shadow smelt_check_store_1(char *address);
+struct check_shadow smelt_check_store_2(char *address);
+struct check_shadow smelt_check_store_4(char *address);
+struct check_shadow smelt_check_store_8(char *address);
+struct check_shadow smelt_check_store_n(char *address, uint64_t bytes);
+void smelt_check_poison(char *address, uint64_t bytes, const char *name);
+void smelt_check_unpoison(char *address, uint64_t bytes);
+uint32_t smelt_check_chain(uint32_t origin);
+void *smelt_check_copy(char *to, const char *from, uint64_t bytes);
+void *smelt_check_move(char *to, const char *from, uint64_t bytes);
+void *smelt_check_set(char *to, int32_t value, uint64_t bytes);
+
+#endif

@@ -1,0 +1,107 @@
+#include "check/finding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *code, *kind;
+} kinds[FINDING_KINDS] = {
+    [FINDING_OUT_OF_BOUNDS] = {"SM001", "out-of-bounds"},
+    [FINDING_RACE] = {"SM002", "race"},
+    [FINDING_SIMDGROUP_RACE] = {"SM003", "race"},
+    [FINDING_GROUP_RACE] = {"SM004", "race"},
+    [FINDING_UNINITIALISED] = {"SM005", "uninitialised"},
+    [FINDING_UNWRITTEN] = {"SM006", "unwritten"},
+    [FINDING_BARRIER] = {"SM007", "barrier"},
+    [FINDING_OVERFLOW] = {"SM008", "overflow"},
+};
+
+static const char *or_empty(const char *text) {
+    return text ? text : "";
+}
+
+static unsigned bucket_of(enum finding_kind kind, const struct check_site *site,
+                          const struct check_site *other) {
+    return (unsigned)(kind * 67u + (site ? site->number * 31u : 0) + (other ? other->number * 17u : 0)) & 255;
+}
+
+static void place(struct findings *findings, const struct check_site *site, const char **file, int *line,
+                  int *column) {
+    *file = site && site->file ? findings_text(findings, "%s", site->file) : "";
+    *line = site ? (int)site->line : 0;
+    *column = site ? (int)site->column : 0;
+}
+
+/* The finding, or a new one that is not listed. */
+static struct finding *find(struct findings *findings, enum finding_kind kind, const struct check_site *site,
+                            const struct check_site *other, const void *object, bool *is_new) {
+    struct finding **bucket = &findings->buckets[bucket_of(kind, site, other)];
+    *is_new = false;
+    for (struct finding *f = *bucket; f; f = f->next)
+        if (f->kind == kind && f->site == site && f->other == other && f->object == object) return f;
+    struct finding *added =
+        findings->count < MOST_FINDINGS ? arena_alloc(&findings->arena, sizeof *added) : NULL;
+    if (!added) return NULL;
+    *added = (struct finding){.next = *bucket, .kind = kind, .site = site, .other = other, .object = object};
+    added->told = (smelt_finding){
+        .code = kinds[kind].code, .kind = kinds[kind].kind, .message = "", .argument = "", .index = -1};
+    place(findings, site, &added->told.file, &added->told.line, &added->told.column);
+    place(findings, other, &added->told.other_file, &added->told.other_line, &added->told.other_column);
+    *bucket = added;
+    *is_new = true;
+    return added;
+}
+
+void findings_tell(struct findings *findings, struct finding *finding) {
+    finding->told.count++;
+    if (finding->listed || findings->count == MOST_FINDINGS) return;
+    finding->listed = true;
+    findings->list[findings->count++] = finding;
+}
+
+struct finding *findings_add(struct findings *findings, enum finding_kind kind, const struct check_site *site,
+                             const struct check_site *other, const void *object, bool *is_new) {
+    struct finding *finding = find(findings, kind, site, other, object, is_new);
+    if (finding) findings_tell(findings, finding);
+    return finding;
+}
+
+struct finding *findings_hold(struct findings *findings, enum finding_kind kind,
+                              const struct check_site *site, const void *object, bool *is_new) {
+    return find(findings, kind, site, NULL, object, is_new);
+}
+
+const char *findings_text(struct findings *findings, const char *format, ...) {
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return or_empty(arena_copy(&findings->arena, text, strlen(text)));
+}
+
+void findings_free(struct findings *findings) {
+    if (findings) arena_free(&findings->arena);
+    free(findings);
+}
+
+/* ---- Those of a thread of the host. */
+
+static _Thread_local struct findings *published;
+
+void findings_publish(struct findings *findings) {
+    findings_free(published);
+    published = findings;
+}
+
+int smelt_findings_count(void) {
+    return published ? published->count : 0;
+}
+
+bool smelt_findings_get(int index, smelt_finding *finding) {
+    if (!finding || index < 0 || index >= smelt_findings_count()) return false;
+    *finding = published->list[index]->told;
+    return true;
+}

@@ -1,0 +1,59 @@
+/* Findings of a checked launch. */
+#ifndef SMELT_CHECK_FINDING_H
+#define SMELT_CHECK_FINDING_H
+
+#include "abi/check.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "smelt/check.h"
+
+/* Of different places; the rest is only counted. */
+#define MOST_FINDINGS 1000
+
+enum finding_kind {
+    FINDING_OUT_OF_BOUNDS,
+    FINDING_RACE,
+    FINDING_SIMDGROUP_RACE,
+    FINDING_GROUP_RACE,
+    FINDING_UNINITIALISED,
+    FINDING_UNWRITTEN,
+    FINDING_BARRIER,
+    FINDING_OVERFLOW,
+    FINDING_KINDS
+};
+
+struct finding {
+    struct finding *next; /* in its bucket */
+    bool listed;
+    enum finding_kind kind;
+    const struct check_site *site, *other; /* what makes it the same finding; NULL: none */
+    const void *object;
+    smelt_finding told;
+};
+
+struct findings {
+    struct arena arena;
+    struct finding *list[MOST_FINDINGS];
+    struct finding *buckets[256];
+    int count;
+};
+
+/* The finding of this kind at these places, once more. *is_new: the caller fills the rest of `told`, strings
+ * in the arena. NULL: there is no room. */
+struct finding *findings_add(struct findings *findings, enum finding_kind kind, const struct check_site *site,
+                             const struct check_site *other, const void *object, bool *is_new);
+
+/* The same of what is a finding only if something comes of it: it is listed once findings_tell is called. */
+struct finding *findings_hold(struct findings *findings, enum finding_kind kind,
+                              const struct check_site *site, const void *object, bool *is_new);
+void findings_tell(struct findings *findings, struct finding *finding);
+
+/* Text in the arena; "" without memory. */
+const char *findings_text(struct findings *findings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The calling thread's findings become these, which are taken, or none. */
+void findings_publish(struct findings *findings);
+void findings_free(struct findings *findings);
+
+#endif

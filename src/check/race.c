@@ -1,0 +1,232 @@
+/* Data races: two accesses of the same bytes by different threads, at least one a write and not both atomic,
+ * that no barrier puts in order.
+ *
+ * What counts is not the order in which the accesses happened, but which barriers lie between them. Each
+ * thread counts the barriers it has passed, of the threadgroup and of its simdgroup, that order the memory's
+ * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
+ * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
+ * threadgroups are never in order, unless the kernel uses fences: those are trusted. Two writes of the same
+ * value are no finding.
+ *
+ * For every four bytes, the last write and two reads by different threads since are kept. An access is packed
+ * into 64 bits: the interval between barriers in which it happened, the thread, which of the four bytes, its
+ * site. */
+#include "check/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Packed accesses. */
+
+#define SITE_BITS 17
+#define NO_ACCESS UINT64_C(0)
+
+static uint64_t pack(uint32_t interval, uint32_t thread, unsigned mask, bool atomic, uint32_t site) {
+    if (site >= 1u << SITE_BITS) site = 0;
+    return (uint64_t)interval << 32 | (uint64_t)thread << 22 | (uint64_t)mask << 18 | (uint64_t)atomic << 17 |
+           site;
+}
+
+static uint32_t interval_of(uint64_t access) {
+    return (uint32_t)(access >> 32);
+}
+static uint32_t thread_of(uint64_t access) {
+    return (uint32_t)(access >> 22) & 1023;
+}
+static unsigned mask_of(uint64_t access) {
+    return (unsigned)(access >> 18) & 15;
+}
+static bool is_atomic(uint64_t access) {
+    return access >> 17 & 1;
+}
+static uint32_t site_of(uint64_t access) {
+    return (uint32_t)access & ((1u << SITE_BITS) - 1);
+}
+
+/* By the same thread since the same barrier: they differ in bytes and site at most. */
+static bool is_same(uint64_t a, uint64_t b) {
+    return a >> 22 == b >> 22;
+}
+
+/* ---- Intervals. */
+
+static uint32_t add_interval(struct check *check, const struct interval *interval) {
+    if (check->interval_count + 1 >= check->interval_room) {
+        uint32_t room = check->interval_room ? 2 * check->interval_room : 1024;
+        struct interval *grown = realloc(check->intervals, room * sizeof *grown);
+        check->out_of_memory |= !grown;
+        if (!grown) return check->interval_count;
+        check->intervals = grown;
+        check->interval_room = room;
+    }
+    check->intervals[++check->interval_count] = *interval;
+    return check->interval_count;
+}
+
+static uint32_t current_interval(struct check *check, enum memory_kind kind) {
+    struct thread_state *thread = &check->threads[check->thread];
+    if (thread->interval[kind]) return thread->interval[kind];
+    uint32_t simdgroup = check->thread / CHECK_LANES, *latest = &check->latest[simdgroup][kind];
+    struct interval now = {.group = check->group.number,
+                           .simdgroup = simdgroup,
+                           .barriers = thread->barriers[kind],
+                           .simdgroup_barriers = thread->simdgroup_barriers[kind]};
+    const struct interval *known = *latest ? &check->intervals[*latest] : NULL;
+    if (!known || known->group != now.group || known->barriers != now.barriers ||
+        known->simdgroup_barriers != now.simdgroup_barriers)
+        *latest = add_interval(check, &now);
+    return thread->interval[kind] = *latest;
+}
+
+void race_begin_group(struct check *check) {
+    for (int t = 0; t < CHECK_MOST_THREADS; t++) check->threads[t] = (struct thread_state){0};
+    for (int s = 0; s < CHECK_MOST_THREADS / CHECK_LANES; s++)
+        for (int k = 0; k < MEMORY_KINDS; k++) check->latest[s][k] = 0;
+}
+
+enum { FLAG_DEVICE = 1, FLAG_THREADGROUP = 2 }; /* of mem_flags */
+
+void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup) {
+    struct check *check = check_this;
+    struct thread_state *thread = &check->threads[check->thread];
+    static const uint32_t flag_of[MEMORY_KINDS] = {FLAG_DEVICE, FLAG_THREADGROUP};
+    for (int k = 0; k < MEMORY_KINDS; k++) {
+        if (!(flags & flag_of[k])) continue;
+        ++*(of_simdgroup ? &thread->simdgroup_barriers[k] : &thread->barriers[k]);
+        thread->interval[k] = 0;
+    }
+}
+
+void smelt_check_fence(void) {
+    check_this->fenced = true;
+}
+
+/* ---- Judging. */
+
+static bool is_ordered(const struct check *check, uint64_t before, uint64_t now) {
+    const struct interval *a = &check->intervals[interval_of(before)],
+                          *b = &check->intervals[interval_of(now)];
+    if (a->group != b->group) return check->fenced;
+    if (thread_of(before) == thread_of(now) || a->barriers < b->barriers) return true;
+    return a->simdgroup == b->simdgroup && a->simdgroup_barriers < b->simdgroup_barriers;
+}
+
+static bool conflicts(const struct check *check, uint64_t before, uint64_t now) {
+    return before && (mask_of(before) & mask_of(now)) && !(is_atomic(before) && is_atomic(now)) &&
+           !is_ordered(check, before, now);
+}
+
+static const char *verb(bool write) {
+    return write ? "writes" : "reads";
+}
+
+static void describe(struct check *check, struct finding *finding, uint64_t before, uint64_t now, bool wrote,
+                     bool writes, const char *address) {
+    smelt_finding *told = &finding->told;
+    const struct interval *a = &check->intervals[interval_of(before)];
+    check_place(check, told);
+    told->argument = check_name(check, address, &told->index);
+    check_position(check, thread_of(before), told->other_thread);
+    uint32_t number = a->group;
+    const uint32_t *groups = check->launch.groups;
+    for (int d = 0; d < 3; d++) {
+        told->other_threadgroup[d] = number % groups[d];
+        number /= groups[d];
+    }
+    const char *who = finding->kind == FINDING_GROUP_RACE       ? "in another threadgroup"
+                      : finding->kind == FINDING_SIMDGROUP_RACE ? "of the same simdgroup"
+                                                                : "of the same threadgroup";
+    const char *lacks = finding->kind == FINDING_GROUP_RACE ? "nothing orders threadgroups"
+                        : finding->kind == FINDING_SIMDGROUP_RACE
+                            ? "no barrier lies between; running in step is no promise"
+                            : "no barrier for this memory lies between";
+    char element[64] = "";
+    if (told->index >= 0) snprintf(element, sizeof element, "[%lld]", (long long)told->index);
+    told->message = findings_text(
+        check->findings, "thread (%u, %u, %u) %s %s%s%s, which thread (%u, %u, %u) %s %s at line %d: %s",
+        told->thread[0], told->thread[1], told->thread[2], verb(writes), told->argument, element,
+        is_atomic(now) ? " atomically" : "", told->other_thread[0], told->other_thread[1],
+        told->other_thread[2], who, wrote ? (is_atomic(before) ? "wrote atomically" : "wrote") : "read",
+        told->other_line, lacks);
+}
+
+static void judge(struct check *check, uint64_t before, uint64_t now, bool wrote, bool writes,
+                  char *address) {
+    if (!conflicts(check, before, now)) return;
+    const struct interval *a = &check->intervals[interval_of(before)],
+                          *b = &check->intervals[interval_of(now)];
+    enum finding_kind kind = a->group != b->group           ? FINDING_GROUP_RACE
+                             : a->simdgroup == b->simdgroup ? FINDING_SIMDGROUP_RACE
+                                                            : FINDING_RACE;
+    bool is_new;
+    struct finding *finding = findings_add(check->findings, kind, check->sites[site_of(now)],
+                                           check->sites[site_of(before)], NULL, &is_new);
+    if (is_new) describe(check, finding, before, now, wrote, writes, address);
+}
+
+/* ---- Writes of the same value. */
+
+static void doubt_write(struct check *check, uint64_t before, uint64_t now, char *address, uint64_t bytes) {
+    struct doubt *doubt = &check->doubt;
+    if (doubt->address || !conflicts(check, before, now)) return;
+    *doubt = (struct doubt){.address = address,
+                            .bytes = bytes < MOST_WRITTEN ? bytes : MOST_WRITTEN,
+                            .before = before,
+                            .now = now,
+                            .access = check->now};
+    memcpy(doubt->old, address, doubt->bytes);
+}
+
+void race_settle(struct check *check) {
+    struct doubt *doubt = &check->doubt;
+    if (!doubt->address) return;
+    char *address = doubt->address;
+    doubt->address = NULL;
+    if (memcmp(address, doubt->old, doubt->bytes) == 0) return;
+    check->now = doubt->access;
+    judge(check, doubt->before, doubt->now, true, true, address);
+}
+
+/* ---- Accesses. */
+
+static void read_cell(struct check *check, struct cell *cell, uint64_t now, char *address) {
+    uint64_t *readers = cell->readers;
+    judge(check, cell->writer, now, true, false, address);
+    for (int i = 0; i < 2; i++) {
+        if (is_same(readers[i], now)) {
+            readers[i] |= (uint64_t)mask_of(now) << 18;
+            return;
+        }
+    }
+    int place = !readers[0] || is_ordered(check, readers[0], now) ? 0 : 1;
+    readers[place] = now;
+}
+
+static void write_cell(struct check *check, struct cell *cell, uint64_t now, char *address, uint64_t bytes) {
+    if (is_atomic(now))
+        judge(check, cell->writer, now, true, true, address);
+    else
+        doubt_write(check, cell->writer, now, address, bytes);
+    for (int i = 0; i < 2; i++) judge(check, cell->readers[i], now, false, true, address);
+    if (is_same(cell->writer, now) && is_atomic(cell->writer) == is_atomic(now))
+        now |= (uint64_t)mask_of(cell->writer) << 18;
+    *cell = (struct cell){.writer = now};
+}
+
+void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
+                 uint64_t bytes, enum check_access access, const struct check_site *site) {
+    uint32_t interval = current_interval(check, kind);
+    uint64_t offset = (uint64_t)(address - region->start), end = offset + bytes;
+    for (uint64_t at = offset & ~UINT64_C(3); at < end; at += 4) {
+        unsigned mask = 15;
+        if (at < offset) mask &= 15u << (offset - at);
+        if (at + 4 > end) mask &= 15u >> (at + 4 - end);
+        uint64_t now = pack(interval, check->thread, mask & 15, access == CHECK_ATOMIC, site->number);
+        char *where = region->start + (at < offset ? offset : at);
+        if (access == CHECK_READ)
+            read_cell(check, &region->cells[at / 4], now, where);
+        else
+            write_cell(check, &region->cells[at / 4], now, where, end - (uint64_t)(where - region->start));
+    }
+}

@@ -1,0 +1,152 @@
+/* The state of a checked launch, for the files of this folder. */
+#ifndef SMELT_CHECK_STATE_H
+#define SMELT_CHECK_STATE_H
+
+#include "check/check.h"
+
+/* ---- Memory (memory.c). */
+
+/* Accesses of four bytes of memory, each packed into 64 bits (race.c); 0: none. */
+struct cell {
+    uint64_t writer, readers[2];
+};
+
+/* Memory without gaps: that of arguments that touch each other, or of a threadgroup. */
+struct region {
+    char *start, *end;
+    char *shadow;
+    uint32_t *origins;
+    struct cell *cells;
+};
+
+/* The private variables of the threads that run on a fiber. */
+struct stack {
+    char *start, *end;
+    char *shadow;
+    uint32_t *origins;
+};
+
+#define MOST_REGIONS 512
+
+/* ---- Threads (race.c). Memory of a kind is put in order by barriers that name it. */
+
+enum memory_kind { DEVICE_MEMORY, THREADGROUP_MEMORY, MEMORY_KINDS };
+
+struct thread_state {
+    uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
+    uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
+    uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
+};
+
+/* What threads of a simdgroup do between two barriers. */
+struct interval {
+    uint32_t group, simdgroup;
+    uint32_t barriers, simdgroup_barriers;
+};
+
+/* What an access is meant for. */
+struct access {
+    const char *base; /* NULL: not known */
+    uint64_t extent;
+    const char *first; /* the element that has index 0, if it is not the one at `base` */
+    const char *name;  /* NULL: not known */
+    uint32_t element;  /* bytes */
+};
+
+/* Two writes without order, of which the second is about to happen: one that changes nothing is no finding.
+ */
+#define MOST_WRITTEN 64
+struct doubt {
+    char *address; /* NULL: there is none */
+    uint64_t bytes, before, now;
+    char old[MOST_WRITTEN];
+    struct access access;
+};
+
+struct check {
+    struct check_launch launch;
+    struct check_argument *arguments;
+    struct region regions[MOST_REGIONS]; /* of device memory, by address */
+    int region_count;
+    struct region *last; /* that was found */
+    struct region threadgroup;
+    size_t threadgroup_room;
+    struct check_group group;
+    bool fenced; /* a thread has called a fence of device memory */
+
+    uint32_t thread;
+    struct thread_state threads[CHECK_MOST_THREADS];
+    struct stack stacks[CHECK_MOST_THREADS]; /* by fiber */
+    struct stack *stack;                     /* of the running thread */
+    struct check_parameters *parameters[CHECK_MOST_THREADS];
+
+    struct interval *intervals; /* from 1 */
+    uint32_t interval_count, interval_room;
+    uint32_t latest[CHECK_MOST_THREADS / CHECK_LANES][MEMORY_KINDS];
+
+    const struct check_site **sites; /* by number, those that were met */
+    uint32_t site_room;
+
+    const void **origins; /* what is undefined: by number from 1 */
+    uint32_t origin_count, origin_room;
+
+    struct access now; /* the running one */
+    struct doubt doubt;
+    struct stack elsewhere;         /* for the shadow of memory that nobody follows: constants of the code */
+    struct check_parameters *spare; /* where there is no memory for a thread's own */
+    struct stack scratch;           /* for accesses that have no memory */
+    bool out_of_memory;
+    struct findings *findings;
+};
+
+/* Of the calling thread of the host, while it runs checked code. */
+extern _Thread_local struct check *check_this __attribute__((tls_model("initial-exec")));
+
+/* memory.c */
+smelt_status memories_open(struct check *check);
+void memories_close(struct check *check);
+struct region *memories_region(struct check *check, const char *address); /* NULL: none */
+/* The argument that begins at an address, or that contains it; NULL: none. */
+const struct check_argument *memories_argument(struct check *check, const char *base, const char *address);
+smelt_status memories_begin_group(struct check *check);
+/* The shadow of `bytes` bytes; false: no memory, or none at `start`. */
+bool memories_open_stack(struct stack *stack, char *start, size_t bytes);
+void memories_close_stack(struct stack *stack);
+smelt_status memories_enter_stack(struct check *check, int fiber, char *start, size_t bytes);
+/* Zeroed, of pages that are allocated when they are touched; NULL: no memory. */
+void *memories_map(size_t bytes);
+void memories_unmap(void *start, size_t bytes);
+
+/* race.c */
+void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
+                 uint64_t bytes, enum check_access access, const struct check_site *site);
+void race_begin_group(struct check *check);
+/* Before anything else happens: was the write in doubt one that changed something? */
+void race_settle(struct check *check);
+
+/* undefined.c */
+/* The shadow of memory is set: undefined since `origin`. */
+void undefined_mark(struct check *check, char *shadow, uint32_t *origins, size_t offset, uint64_t bytes,
+                    uint32_t origin);
+enum origin_kind {
+    ORIGIN_OUTSIDE /* a finding */,
+    ORIGIN_VARIABLE,
+    ORIGIN_ARRAY,
+    ORIGIN_ARGUMENT,
+    ORIGIN_THREADGROUP
+};
+/* A number for what is undefined; `what`: a site, a name, an argument, or NULL. */
+uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void *what);
+void undefined_end(struct check *check);
+
+/* check.c */
+/* Keeps the site of a number. */
+void check_meet(struct check *check, const struct check_site *site);
+/* Fills in who and where: the running thread. */
+void check_place(struct check *check, smelt_finding *finding);
+void check_position(const struct check *check, uint32_t thread, uint32_t position[3]);
+/* The name of the argument or variable that the running access is meant for, and the index there of the
+ * element at an address (-1: not known). */
+const char *check_name(struct check *check, const char *address, int64_t *index);
+
+#endif

@@ -1,0 +1,266 @@
+/* Every access of memory asks the checker first, and uses the address that it returns.
+ *
+ * The object that an access is meant for is the one its address is computed from: an access that misses it
+ * may well hit another. Where an address comes from memory or from several objects, the checker finds what
+ * lies there. Variables that LLVM still sees are those whose accesses all lie inside (private.c). */
+#include "compiler/check/check.h"
+
+#include <string.h>
+
+enum { SPACE_THREADGROUP = 3, MOST_STEPS = 32 };
+
+/* What an address is computed from. base NULL: not known. */
+struct object {
+    LLVMValueRef base;
+    uint64_t extent; /* bytes; 0: not known here */
+    enum check_space space;
+    bool visible; /* to LLVM: nothing to ask */
+};
+
+static const struct object anywhere = {NULL, 0, CHECK_ANYWHERE, false};
+
+static bool calls(LLVMValueRef value, const char *name) {
+    return LLVMIsACallInst(value) && strcmp(called_name(value), name) == 0;
+}
+
+static struct object of_global(struct unit *unit, LLVMValueRef global) {
+    bool threadgroup = LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == SPACE_THREADGROUP;
+    return (struct object){global, LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(global)),
+                           threadgroup ? CHECK_THREADGROUP : CHECK_CONSTANT, false};
+}
+
+static struct object of_call(struct unit *unit, LLVMValueRef call) {
+    enum intrinsic intrinsic = intrinsic_of(call);
+    if (intrinsic == INTRINSIC_BUFFER_ADDRESS) return (struct object){call, 0, CHECK_DEVICE, false};
+    if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) return (struct object){call, 0, CHECK_THREADGROUP, false};
+    /* The runtime's own memory. */
+    if (intrinsic == INTRINSIC_TILE_MEMORY) return (struct object){.visible = true};
+    if (!calls(call, "smelt_check_object")) return anywhere;
+    LLVMValueRef variable = LLVMGetOperand(call, 0);
+    while (LLVMIsAAddrSpaceCastInst(variable) || LLVMIsABitCastInst(variable))
+        variable = LLVMGetOperand(variable, 0);
+    if (!LLVMIsAAllocaInst(variable)) return anywhere;
+    return (struct object){call, LLVMABISizeOfType(unit->layout, LLVMGetAllocatedType(variable)),
+                           CHECK_PRIVATE, false};
+}
+
+static struct object find_object(struct unit *unit, LLVMValueRef pointer, LLVMValueRef *phis, int depth);
+
+/* The object of all operands from `first` in steps of one; loops lead back to phis that are looked at. */
+static struct object of_all(struct unit *unit, LLVMValueRef *operands, int count, LLVMValueRef *phis,
+                            int depth) {
+    struct object found = anywhere;
+    for (int i = 0; i < count; i++) {
+        bool again = false;
+        for (int p = 0; p <= depth; p++) again |= phis[p] == operands[i];
+        if (again) continue;
+        struct object one = find_object(unit, operands[i], phis, depth);
+        if (one.visible) continue; /* of null, or undefined */
+        if (!one.base || (found.base && found.base != one.base)) return anywhere;
+        found = one;
+    }
+    return found;
+}
+
+static struct object of_phi(struct unit *unit, LLVMValueRef phi, LLVMValueRef *phis, int depth) {
+    LLVMValueRef operands[MOST_STEPS];
+    unsigned count = LLVMCountIncoming(phi);
+    if (count > MOST_STEPS || depth + 1 >= MOST_STEPS) return anywhere;
+    for (int p = 0; p <= depth; p++)
+        if (phis[p] == phi) return (struct object){.visible = true};
+    for (unsigned i = 0; i < count; i++) operands[i] = LLVMGetIncomingValue(phi, i);
+    phis[depth + 1] = phi;
+    return of_all(unit, operands, (int)count, phis, depth + 1);
+}
+
+static struct object find_object(struct unit *unit, LLVMValueRef pointer, LLVMValueRef *phis, int depth) {
+    for (;;) {
+        if (LLVMIsAUndefValue(pointer)) return (struct object){.visible = true};
+        if (LLVMIsAGlobalVariable(pointer)) return of_global(unit, pointer);
+        if (LLVMIsAAllocaInst(pointer)) return (struct object){pointer, 0, CHECK_PRIVATE, true};
+        if (LLVMIsACallInst(pointer)) return of_call(unit, pointer);
+        if (LLVMIsAPHINode(pointer)) return of_phi(unit, pointer, phis, depth);
+        if (LLVMIsASelectInst(pointer)) {
+            LLVMValueRef arms[2] = {LLVMGetOperand(pointer, 1), LLVMGetOperand(pointer, 2)};
+            return of_all(unit, arms, 2, phis, depth);
+        }
+        LLVMOpcode opcode = LLVMIsAConstantExpr(pointer)  ? LLVMGetConstOpcode(pointer)
+                            : LLVMIsAInstruction(pointer) ? LLVMGetInstructionOpcode(pointer)
+                                                          : LLVMRet;
+        if (opcode != LLVMGetElementPtr && opcode != LLVMBitCast && opcode != LLVMAddrSpaceCast)
+            return anywhere;
+        pointer = LLVMGetOperand(pointer, 0);
+    }
+}
+
+static struct object object_of(struct unit *unit, LLVMValueRef pointer) {
+    LLVMValueRef phis[MOST_STEPS] = {0};
+    return find_object(unit, pointer, phis, 0);
+}
+
+/* The variable itself; NULL: it is an argument, or not known. */
+static LLVMValueRef variable_of(const struct object *object) {
+    LLVMValueRef value = object->base;
+    if (!value || !object->extent) return NULL;
+    while (!LLVMIsAGlobalVariable(value) && !LLVMIsAAllocaInst(value)) value = LLVMGetOperand(value, 0);
+    return value;
+}
+
+static uint32_t element_bytes(struct unit *unit, const struct object *object) {
+    LLVMValueRef variable = variable_of(object);
+    if (!variable) return 0;
+    LLVMTypeRef type =
+        LLVMIsAAllocaInst(variable) ? LLVMGetAllocatedType(variable) : LLVMGlobalGetValueType(variable);
+    while (LLVMGetTypeKind(type) == LLVMArrayTypeKind) type = LLVMGetElementType(type);
+    uint64_t bytes = LLVMABISizeOfType(unit->layout, type);
+    return bytes < 1 << 20 ? (uint32_t)bytes : 0;
+}
+
+/* Of a variable; NULL: arguments have names that the launch knows. */
+static const char *object_name(struct unit *unit, const struct object *object, char name[200]) {
+    LLVMValueRef value = variable_of(object);
+    if (!value) return NULL;
+    if (LLVMIsAAllocaInst(value))
+        check_variable_name(value, name);
+    else
+        unit_plain_name(unit, value, name);
+    return name;
+}
+
+/* ---- Asking. */
+
+/* The address for the instruction to use; the builder stands before it. bytes: an i64. */
+static LLVMValueRef ask(struct unit *unit, LLVMValueRef instruction, LLVMValueRef pointer,
+                        const struct object *object, LLVMValueRef bytes, enum check_access access) {
+    LLVMBuilderRef b = unit->builder;
+    char name[200];
+    LLVMValueRef base = object->base ? check_pointer(unit, object->base) : LLVMConstNull(type_pointer(unit));
+    LLVMValueRef arguments[6] = {
+        check_pointer(unit, pointer),
+        base,
+        LLVMConstInt(type_i64(unit), object->extent, false),
+        bytes,
+        constant_i32(unit, CHECK_FLAGS(object->space, access, element_bytes(unit, object))),
+        check_site(unit, instruction, object_name(unit, object, name))};
+    LLVMValueRef address = check_call(unit, "smelt_check_access", type_pointer(unit), arguments, 6, false);
+    return LLVMBuildPointerCast(b, address, LLVMTypeOf(pointer), "");
+}
+
+static void check_operand(struct unit *unit, LLVMValueRef instruction, unsigned operand, LLVMValueRef bytes,
+                          enum check_access access) {
+    LLVMValueRef pointer = LLVMGetOperand(instruction, operand);
+    struct object object = object_of(unit, pointer);
+    if (object.visible) return;
+    LLVMPositionBuilderBefore(unit->builder, instruction);
+    LLVMSetOperand(instruction, operand, ask(unit, instruction, pointer, &object, bytes, access));
+}
+
+/* The numbers of a value that leaves the thread, the builder standing before that: only these are looked at,
+ * as structures have gaps. site NULL: it goes to other threads, not to memory. */
+static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef site) {
+    LLVMBuilderRef b = unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(value);
+    LLVMTypeKind kind = LLVMGetTypeKind(type);
+    unsigned count = kind == LLVMVectorTypeKind ? LLVMGetVectorSize(type) : 1;
+    LLVMTypeRef element = kind == LLVMVectorTypeKind ? LLVMGetElementType(type) : type;
+    LLVMTypeKind scalar = LLVMGetTypeKind(element);
+    if (LLVMIsConstant(value) || scalar == LLVMPointerTypeKind || scalar == LLVMStructTypeKind ||
+        scalar == LLVMArrayTypeKind)
+        return;
+    uint64_t bytes = LLVMStoreSizeOfType(unit->layout, element);
+    if (bytes > 8) return;
+    LLVMTypeRef word =
+        scalar == LLVMIntegerTypeKind ? element : LLVMIntTypeInContext(unit->context, (unsigned)(8 * bytes));
+    for (unsigned i = 0; i < count; i++) {
+        LLVMValueRef one = count > 1 ? LLVMBuildExtractElement(b, value, constant_i32(unit, i), "") : value;
+        one = LLVMBuildZExtOrBitCast(b, LLVMBuildBitCast(b, one, word, ""), type_i64(unit), "");
+        LLVMValueRef arguments[2] = {one, site};
+        check_call(unit, site ? "smelt_check_stored" : "smelt_check_passed",
+                   LLVMVoidTypeInContext(unit->context), arguments, site ? 2 : 1, false);
+    }
+}
+
+static LLVMValueRef bytes_of(struct unit *unit, LLVMTypeRef type) {
+    return LLVMConstInt(type_i64(unit), LLVMStoreSizeOfType(unit->layout, type), false);
+}
+
+static void check_store(struct unit *unit, LLVMValueRef store) {
+    bool atomic = LLVMGetOrdering(store) != LLVMAtomicOrderingNotAtomic;
+    struct object object = object_of(unit, LLVMGetOperand(store, 1));
+    LLVMPositionBuilderBefore(unit->builder, store);
+    if (object.space == CHECK_DEVICE) show(unit, LLVMGetOperand(store, 0), check_site(unit, store, NULL));
+    check_operand(unit, store, 1, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(store, 0))),
+                  atomic ? CHECK_ATOMIC : CHECK_WRITE);
+}
+
+static void check_load(struct unit *unit, LLVMValueRef load) {
+    bool atomic = LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic;
+    check_operand(unit, load, 0, bytes_of(unit, LLVMTypeOf(load)), atomic ? CHECK_ATOMIC : CHECK_READ);
+}
+
+static LLVMValueRef wide(struct unit *unit, LLVMValueRef length) {
+    return LLVMBuildZExtOrBitCast(unit->builder, length, type_i64(unit), "");
+}
+
+static void announce_barrier(struct unit *unit, LLVMValueRef call, bool of_simdgroup) {
+    LLVMPositionBuilderBefore(unit->builder, call);
+    LLVMValueRef arguments[2] = {LLVMGetOperand(call, 0), constant_i32(unit, of_simdgroup)};
+    check_call(unit, "smelt_check_barrier", LLVMVoidTypeInContext(unit->context), arguments, 2, false);
+}
+
+static void check_instruction_call(struct unit *unit, LLVMValueRef call) {
+    const char *name = called_name(call);
+    enum intrinsic intrinsic = intrinsic_of(call);
+    if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER) {
+        announce_barrier(unit, call, intrinsic == INTRINSIC_SIMDGROUP_BARRIER);
+        return;
+    }
+    if (intrinsic_is_of_simdgroup(intrinsic)) {
+        LLVMPositionBuilderBefore(unit->builder, call);
+        for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) show(unit, LLVMGetOperand(call, i), NULL);
+        return;
+    }
+    bool copies = strncmp(name, "llvm.memcpy.", 12) == 0 || strncmp(name, "llvm.memmove.", 13) == 0;
+    if (!copies && strncmp(name, "llvm.memset.", 12) != 0) return;
+    LLVMPositionBuilderBefore(unit->builder, call);
+    LLVMValueRef bytes = wide(unit, LLVMGetOperand(call, 2));
+    if (copies) check_operand(unit, call, 1, bytes, CHECK_READ);
+    check_operand(unit, call, 0, bytes, CHECK_WRITE);
+}
+
+static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMLoad:
+        check_load(unit, instruction);
+        break;
+    case LLVMStore:
+        check_store(unit, instruction);
+        break;
+    case LLVMAtomicRMW:
+        LLVMPositionBuilderBefore(unit->builder, instruction);
+        show(unit, LLVMGetOperand(instruction, 1), check_site(unit, instruction, NULL));
+        check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),
+                      CHECK_ATOMIC);
+        break;
+    case LLVMAtomicCmpXchg:
+        check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),
+                      CHECK_ATOMIC);
+        break;
+    case LLVMFence:
+        LLVMPositionBuilderBefore(unit->builder, instruction);
+        check_call(unit, "smelt_check_fence", LLVMVoidTypeInContext(unit->context), NULL, 0, false);
+        break;
+    case LLVMCall:
+        check_instruction_call(unit, instruction);
+        break;
+    default:
+        break;
+    }
+}
+
+smelt_status pass_check_accesses(struct unit *unit) {
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        FOR_EACH_BLOCK(block, f)
+    FOR_EACH_INSTRUCTION(instruction, block) check_instruction(unit, instruction);
+    return SMELT_OK;
+}

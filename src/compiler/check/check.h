@@ -1,0 +1,38 @@
+/* Shared by the passes that insert the checker's calls (abi/check.h). Independent of src/check, which
+ * implements them. */
+#ifndef SMELT_COMPILER_CHECK_CHECK_H
+#define SMELT_COMPILER_CHECK_CHECK_H
+
+#include "abi/check.h"
+#include "compiler/pass.h"
+
+/* private.c — private variables keep what the optimiser would use up: arrays stay in memory where an access
+ * may miss them, other variables begin with a value that nobody knows.
+ * Requires: functions inlined, variables still in memory. */
+smelt_status pass_check_private(struct unit *unit);
+
+/* accesses.c — every access asks first, with the object that its address comes from; stores to device memory
+ * show their value; barriers and fences are announced.
+ * Requires: variables in registers, intrinsics not yet lowered, thrown-away loads under their conditions. */
+smelt_status pass_check_accesses(struct unit *unit);
+
+/* undefined.c — undefined values are followed through registers and memory, by LLVM's MemorySanitizer.
+ * Requires: pass_check_private. */
+smelt_status pass_check_undefined(struct unit *unit);
+
+/* ---- site.c */
+
+/* A constant with the user's place of an instruction. name: of a variable; NULL: none. */
+LLVMValueRef check_site(struct unit *unit, LLVMValueRef instruction, const char *name);
+
+/* A call of one of the checker's functions at the builder's place. `pure`: it only computes its result. */
+LLVMValueRef check_call(struct unit *unit, const char *function, LLVMTypeRef result, LLVMValueRef *arguments,
+                        unsigned count, bool pure);
+
+/* The name of a private variable in the source: clang and the inliner append to it. */
+void check_variable_name(LLVMValueRef variable, char name[200]);
+
+/* As a pointer of the address space that contains all others. */
+LLVMValueRef check_pointer(struct unit *unit, LLVMValueRef pointer);
+
+#endif

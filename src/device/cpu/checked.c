@@ -1,0 +1,138 @@
+#include "device/cpu/checked.h"
+#include "check/check.h"
+#include "device/cpu/tile.h"
+
+static struct check_argument argument_of(const struct launch *launch, const struct binding *binding,
+                                         int parameter) {
+    const struct launch_buffer *buffer = &launch->buffers[binding->index];
+    char *address = launch_address(buffer);
+    return (struct check_argument){
+        .base = address,
+        .start = address - buffer->before,
+        .bytes = buffer->span ? buffer->span : buffer->bytes,
+        .element = binding->size > 0 ? (uint32_t)binding->size : 1,
+        .index = binding->index,
+        .undefined = buffer->undefined,
+        .name = launch->parameter_name ? launch->parameter_name(launch, parameter) : "",
+    };
+}
+
+smelt_status checked_begin(struct cpu_launch *launch) {
+    const struct code *code = launch->codes.full;
+    if (!code || !engine_traits(code->head.image.engine)->is_checked) return SMELT_OK;
+    const struct launch *request = launch->request;
+    const struct image *image = &code->head.image;
+    struct check_argument arguments[LAUNCH_MAX_BUFFERS];
+    int count = 0;
+    for (int i = 0; i < image->binding_count; i++)
+        if (image->bindings[i].kind == BINDING_BUFFER)
+            arguments[count++] = argument_of(request, &image->bindings[i], i);
+    struct check_launch checked = {.kernel = launch->name,
+                                   .arguments = arguments,
+                                   .argument_count = count,
+                                   .constants = code->object.memory,
+                                   .constant_bytes = code->object.mapped};
+    for (int d = 0; d < 3; d++) checked.groups[d] = request->groups[d];
+    smelt_status status = check_open(&checked, &launch->check);
+    if (status == SMELT_OK) return SMELT_OK;
+    check_close(launch->check);
+    launch->check = NULL;
+    return status;
+}
+
+smelt_status checked_begin_group(struct worker *worker) {
+    const struct cpu_launch *launch = worker->launch;
+    const struct group_context *group = &worker->group;
+    if (!launch->check) return SMELT_OK;
+    uint64_t number =
+        ((uint64_t)group->position[2] * group->groups[1] + group->position[1]) * group->groups[0] +
+        group->position[0];
+    struct check_group checked = {.number = (uint32_t)number,
+                                  .memory = worker->threadgroup_memory,
+                                  .memory_bytes = launch->threadgroup_total,
+                                  .slots = (char *const *)group->threadgroup_slots,
+                                  .slot_bytes = launch->threadgroup_bytes,
+                                  .slot_count = CPU_MAX_THREADGROUP_SLOTS};
+    for (int d = 0; d < 3; d++) {
+        checked.position[d] = group->position[d];
+        checked.size[d] = group->size[d];
+    }
+    return check_begin_group(launch->check, &checked);
+}
+
+void checked_barrier(const struct worker *worker, const struct standing *waiting,
+                     const struct standing *other) {
+    struct check *check = worker->launch->check;
+    if (!check) return;
+    check_barrier_missed(check, &(struct check_standing){waiting->thread, waiting->line, waiting->file},
+                         &(struct check_standing){other->thread, other->line, other->file});
+}
+
+smelt_status checked_end(struct cpu_launch *launch, smelt_status status) {
+    if (!launch->check) return status;
+    check_enter(NULL, 0, NULL, 0, 0);
+    /* Where the kernel ended early, it had no chance to write everything. */
+    smelt_status found = check_end(launch->check, status == SMELT_OK);
+    check_close(launch->check);
+    launch->check = NULL;
+    return found != SMELT_OK ? found : status;
+}
+
+/* ---- Products of tiles. */
+
+static uint32_t bits_of(uint64_t kind) {
+    switch ((enum tile_kind)kind) {
+    case TILE_FLOAT:
+    case TILE_INT32:
+        return 32;
+    case TILE_HALF:
+    case TILE_BFLOAT:
+        return 16;
+    case TILE_INT4:
+    case TILE_UINT4:
+    case TILE_FP4:
+        return 4;
+    case TILE_INT2:
+    case TILE_UINT2:
+        return 2;
+    default:
+        return 8;
+    }
+}
+
+static uint64_t least(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static struct check_lines operand_of(const uint64_t *words, uint32_t bits, uint64_t lines) {
+    const uint64_t *own = words;
+    uint64_t there = own[TILE_LINES];
+    return (struct check_lines){.start = (char *)(uintptr_t)own[TILE_DATA] + own[TILE_FIRST] * bits / 8,
+                                .lines = least(lines, there),
+                                .line_bits = (int64_t)own[TILE_LINE_STRIDE] * bits,
+                                .element_bits = (int64_t)own[TILE_TERM_STRIDE] * bits,
+                                .width = bits};
+}
+
+bool checked_tile(const struct worker *worker, const uint64_t *words, const void *caller) {
+    struct check *check = worker->launch->check;
+    struct source_line place = {"", 0};
+    if (!check) return true;
+    (void)object_line(&worker->code->object, (const char *)caller - 1, &place);
+    const uint64_t form = words[TILE_FORM];
+    struct check_lines left = operand_of(words + TILE_LEFT, bits_of(form & 255), words[TILE_ROWS]),
+                       right = operand_of(words + TILE_RIGHT, bits_of(form >> 8 & 255), words[TILE_COLUMNS]);
+    uint32_t bits = bits_of(form >> 16 & 255);
+    struct check_lines result = {.start = (char *)(uintptr_t)words[TILE_RESULT],
+                                 .lines = words[TILE_ROWS],
+                                 .elements = words[TILE_COLUMNS],
+                                 .line_bits = (int64_t)words[TILE_RESULT_ROW] * bits,
+                                 .element_bits = (int64_t)words[TILE_RESULT_COLUMN] * bits,
+                                 .width = bits,
+                                 .written = true};
+    left.elements = right.elements = words[TILE_TERMS];
+    bool inside = words[TILE_LEFT + TILE_HELD] || words[TILE_DEALT_ROWS] ||
+                  check_touch(check, &left, place.file, place.line);
+    inside = (words[TILE_RIGHT + TILE_HELD] || check_touch(check, &right, place.file, place.line)) && inside;
+    return (words[TILE_RESULT_HELD] || check_touch(check, &result, place.file, place.line)) && inside;
+}

@@ -1,0 +1,151 @@
+// Accesses that miss their array. Each kernel is run as the comment before it says; the marks at the ends of
+// lines are the findings: the code, and the element.
+#include <metal_stdlib>
+using namespace metal;
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32
+kernel void one_past_the_end(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  o[i + 1] = i; // SM001 o[64]
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 32
+kernel void one_before_the_start(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  o[int(i) - 1] = i; // SM001 o[-1]
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 32
+kernel void reads_past_the_end(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                               uint i [[thread_position_in_grid]]) {
+  o[i] = a[i] + a[i + 1]; // SM001 a[64]
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 32
+kernel void branches_on_what_is_outside(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                        uint i [[thread_position_in_grid]]) {
+  float v = a[i + 1]; // SM001 a[64]
+  if (v > 3) o[i] = 1;
+  else o[i] = 2;
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 32
+kernel void sums_what_is_outside(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]]) {
+  float v = a[i + 1]; // SM001 a[64]
+  o[i] = simd_sum(v);
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 32
+kernel void loads_first_and_selects(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                    uint i [[thread_position_in_grid]]) {
+  float v = a[i + 1];
+  o[i] = i + 1 < 64 ? v : 0.0f;
+}
+
+// run: -b 0=arange:float32:63 -b 1:out:float32:64 --grid 16 --threadgroup 16
+kernel void vector_past_the_end(device const float4 *a [[buffer(0)]], device float4 *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  o[i] = a[i]; // SM001 a[15]
+}
+
+// run: -b 0=arange:float16:70 -b 1:out:float16:64 --grid 35 --threadgroup 32
+kernel void halves_past_the_end(device const half2 *a [[buffer(0)]], device half2 *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  o[i] = a[i]; // SM001 o[32]
+}
+
+// run: -b 0=arange:uint8:16 -b 1:out:uint8:16 --grid 16 --threadgroup 16
+kernel void byte_past_the_end(device const uchar *a [[buffer(0)]], device uchar *o [[buffer(1)]],
+                              uint i [[thread_position_in_grid]]) {
+  o[i] = a[i + (i == 15)]; // SM001 a[16]
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void threadgroup_array(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[32], after[64];
+  after[t] = 0;
+  s[t] = t; // SM001 s[32]
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[t & 31] + after[t];
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void threadgroup_array_below(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float before[64], s[64];
+  before[t] = s[t] = t;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = before[t] + s[int(t) - 1]; // SM001 s[-1]
+}
+
+// run: -b 0:out:float32:64 --threadgroup-memory 0=128 --grid 64 --threadgroup 64
+kernel void threadgroup_argument(device float *o [[buffer(0)]], threadgroup float *s [[threadgroup(0)]],
+                                 uint t [[thread_index_in_threadgroup]]) {
+  s[t] = t; // SM001
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[t & 31];
+}
+
+// run: -b 0:out:float32:64 --bytes 1=uint32:5 --grid 64 --threadgroup 64
+kernel void private_array(device float *o [[buffer(0)]], constant uint &n [[buffer(1)]],
+                          uint t [[thread_index_in_threadgroup]]) {
+  float own[4], other[4] = {1, 2, 3, 4};
+  for (uint j = 0; j < n; j++) own[j] = j; // SM001 own[4]
+  o[t] = own[0] + own[1] + own[2] + own[3] + other[t & 3];
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void private_array_by_a_constant(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  float own[4] = {1, 2, 3, 4};
+  own[4] = t; // SM001 own[4]
+  o[t] = own[t & 3];
+}
+
+float last(thread const float *values, int count) {
+  return values[count]; // SM001 own[4]
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void in_a_function(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  float own[4] = {1, 2, 3, float(t)};
+  o[t] = last(own, 4);
+}
+
+constant float table[3] = {1, 2, 3};
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void constant_array(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  o[t] = table[t & 3]; // SM001 table[3]
+}
+
+struct item {
+  int key;
+  float value[3];
+};
+
+// run: -b 0=arange:int32:64 -b 1:out:float32:17 --grid 17 --threadgroup 17
+kernel void structures(device const item *a [[buffer(0)]], device float *o [[buffer(1)]],
+                       uint i [[thread_position_in_grid]]) {
+  float v = a[i].value[1]; // SM001 a[16]
+  o[i] = v;
+}
+
+// run: -b 0=zeros:int32:1 -b 1:out:int32:4 --grid 8 --threadgroup 8
+kernel void atomics(device atomic_int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                    uint i [[thread_position_in_grid]]) {
+  atomic_fetch_add_explicit(a + i / 4, 1, memory_order_relaxed); // SM001 a[1]
+  if (i < 4) o[i] = i;
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:8 --grid 8 --threadgroup 8
+kernel void a_pointer_that_walks(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]]) {
+  float sum = 0;
+  device const float *p = a + 8 * i;
+  for (int j = 0; j <= 8; j++) sum += *p++; // SM001 a[64]
+  o[i] = sum;
+}
+
+// run: -b 0=arange:float32:64 -b 1=arange:float32:64 -b 2:out:float32:64 --grid 64 --threadgroup 32
+kernel void one_of_two_arrays(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
+                              device float *o [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  o[i] = (i & 1 ? a : b)[i];
+}

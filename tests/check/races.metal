@@ -1,0 +1,110 @@
+// Accesses that no barrier orders; see bounds.metal.
+#include <metal_stdlib>
+using namespace metal;
+
+// run: -b 0=arange:float32:128 -b 1:out:float32:128 --grid 128 --threadgroup 128
+kernel void no_barrier(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                       uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[128];
+  s[t] = a[t]; // SM002
+  o[t] = s[127 - t]; // SM002 SM005
+}
+
+// run: -b 0=arange:float32:128 -b 1:out:float32:128 --grid 128 --threadgroup 128
+kernel void with_a_barrier(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                           uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[128];
+  s[t] = a[t];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[127 - t];
+}
+
+// run: -b 0:out:float32:128 --grid 128 --threadgroup 128
+kernel void a_barrier_for_other_memory(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[128];
+  s[t] = t;
+  threadgroup_barrier(mem_flags::mem_device);
+  o[t] = s[127 - t]; // SM002
+}
+
+// run: -b 0:out:float32:128 --grid 128 --threadgroup 128
+kernel void device_memory(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  o[t] = t;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  float v = o[127 - t]; // SM002
+  threadgroup_barrier(mem_flags::mem_device);
+  o[t] = v;
+}
+
+// run: -b 0:out:float32:128 --grid 128 --threadgroup 128
+kernel void second_round(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[128];
+  float sum = 0;
+  for (int round = 0; round < 3; round++) {
+    s[t] = t * round; // SM002
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    sum += s[127 - t]; // SM002
+  }
+  o[t] = sum;
+}
+
+// run: -b 0:out:float32:32 --grid 32 --threadgroup 32
+kernel void in_step(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[32];
+  s[t] = t; // SM003
+  o[t] = s[31 - t]; // SM003 SM005
+}
+
+// run: -b 0:out:float32:32 --grid 32 --threadgroup 32
+kernel void with_a_barrier_of_the_simdgroup(device float *o [[buffer(0)]],
+                                            uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[32];
+  s[t] = t;
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[31 - t];
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void a_barrier_of_the_simdgroup_is_not_enough(device float *o [[buffer(0)]],
+                                                     uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[64];
+  s[t] = t; // SM002
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[63 - t]; // SM002 SM005
+}
+
+// run: -b 0=arange:float32:256 -b 1:out:float32:1 --grid 256 --threadgroup 64
+kernel void sums_of_groups(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                           uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+  float sum = simd_sum(a[i]);
+  if (t == 0) o[0] += sum; // SM004 SM004
+}
+
+// run: -b 0=arange:float32:256 -b 1=zeros:float32:1 --grid 256 --threadgroup 64
+kernel void sums_by_atomics(device const float *a [[buffer(0)]], device atomic_float *o [[buffer(1)]],
+                            uint i [[thread_position_in_grid]], uint t [[thread_index_in_threadgroup]]) {
+  float sum = simd_sum(a[i]);
+  if (t % 32 == 0) atomic_fetch_add_explicit(o, sum, memory_order_relaxed);
+}
+
+// run: -b 0=zeros:int32:1 -b 1:out:int32:128 --grid 128 --threadgroup 64
+kernel void atomic_and_plain(device atomic_int *n [[buffer(0)]], device int *o [[buffer(1)]],
+                             uint i [[thread_position_in_grid]]) {
+  atomic_fetch_add_explicit(n, 1, memory_order_relaxed); // SM003 SM002 SM004
+  o[i] = *(device int *)n;
+}
+
+// run: -b 0:out:int32:4 --grid 128 --threadgroup 64
+kernel void the_same_value(device int *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  o[i & 3] = 7;
+}
+
+// run: -b 0:out:uint8:256 --grid 256 --threadgroup 64
+kernel void neighbouring_bytes(device uchar *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  o[i] = i;
+}
+
+// run: -b 0:out:int32:130 --grid 128 --threadgroup 64
+kernel void overlapping_tiles(device int *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  for (uint j = 0; j < 3; j++) o[i + j] = i; // SM003 SM002 SM004
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Runs `smelt check` on every kernel of this folder's .metal files, and compares what it finds with the marks there.
+
+Usage: test_planted.py SMELT. A kernel is run with the arguments of the line `// run:` before it. Its findings are
+marked at the ends of the lines where they happen: `// SM001 a[64]` is the code, and (optional) the argument or variable
+with the index of the element. A function above a kernel belongs to it.
+"""
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def cases(path):
+    """The name of each kernel, its arguments, and the marks: (line, code, argument, index)."""
+    arguments, marks = None, []
+    with open(path, encoding="utf-8") as file:
+        lines = list(enumerate(file, 1))
+    name = None
+    for number, line in lines:
+        run = re.match(r"// run: (.*)", line)
+        if run:
+            arguments, name = shlex.split(run.group(1)), None
+        kernel = re.match(r"kernel void (\w+)", line)
+        if kernel:
+            name = kernel.group(1)
+        mark = re.search(r"// ((?:SM\d+ ?)+)(\w+)?(?:\[(-?\d+)\])?$", line.rstrip())
+        if mark:
+            index = int(mark.group(3)) if mark.group(3) else None
+            marks += [(number, code, mark.group(2), index) for code in mark.group(1).split()]
+        if name and line.startswith("}"):
+            yield name, arguments, marks
+            name, marks = None, []
+
+
+def findings(smelt, path, name, arguments):
+    command = [smelt, "check", path, name, *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    try:
+        found = json.loads(done.stdout)
+    except ValueError:
+        return None, f"exit status {done.returncode}: {done.stderr.strip()}"
+    if done.returncode != (1 if found else 0):
+        return None, f"exit status {done.returncode} with {len(found)} findings"
+    return found, None
+
+
+def problem(smelt, path, name, arguments, marks):
+    found, message = findings(smelt, path, name, arguments)
+    if message:
+        return message
+    expected = sorted((line, code) for line, code, _, _ in marks)
+    seen = sorted((f["line"], f["code"]) for f in found)
+    if sorted(set(seen)) != sorted(set(expected)):
+        return f"finds {seen}, expected {expected}: " + "; ".join(f["message"] for f in found)
+    for line, code, argument, index in marks:
+        told = [f for f in found if (f["line"], f["code"]) == (line, code)]
+        if argument and not any(f["argument"] == argument for f in told):
+            return f"line {line} is about {[f['argument'] for f in told]}, expected {argument}"
+        if index is not None and not any(f["index"] == index for f in told):
+            return f"line {line} is about the elements {[f['index'] for f in told]}, expected {index}"
+    return None
+
+
+def main():
+    smelt, wrong = sys.argv[1], 0
+    work = [(os.path.join(FOLDER, file), *case) for file in sorted(os.listdir(FOLDER)) if file.endswith(".metal")
+            for case in cases(os.path.join(FOLDER, file))]
+    with ThreadPoolExecutor(2) as pool:
+        for (path, name, *_), message in zip(work, pool.map(lambda case: problem(smelt, *case), work)):
+            if message:
+                print(f"{os.path.basename(path)} {name}: {message}")
+                wrong += 1
+    print(f"{len(work)} kernels, {sum(len(case[3]) for case in work)} marks, {wrong} wrong")
+    return 1 if wrong or not work else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+// Values that nobody set, outputs that nobody wrote, barriers that threads miss; see bounds.metal.
+#include <metal_stdlib>
+using namespace metal;
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void set_on_one_way(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                           uint i [[thread_position_in_grid]]) {
+  float v;
+  if (a[i] > 3) v = 1;
+  o[i] = v; // SM005 v
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void set_on_all_ways(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                            uint i [[thread_position_in_grid]]) {
+  float v;
+  if (a[i] > 3) v = 1;
+  else v = 2;
+  o[i] = v;
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void sum_without_a_start(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  float sum;
+  for (int j = 0; j < 4; j++) sum += a[(i + j) & 63];
+  o[i] = sum; // SM005 sum
+}
+
+// run: -b 0:out:float32:64 --bytes 1=uint32:3 --grid 64 --threadgroup 64
+kernel void part_of_an_array(device float *o [[buffer(0)]], constant uint &n [[buffer(1)]],
+                             uint i [[thread_position_in_grid]]) {
+  float own[4];
+  for (uint j = 0; j < n; j++) own[j] = j;
+  o[i] = own[i & 3]; // SM005 own
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void a_branch(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  bool flag;
+  if (i > 10) flag = true;
+  if (flag) o[i] = 1; // SM005 flag
+  else o[i] = 2;
+}
+
+// run: -b 0=arange:float32:64 -b 1:out:float32:64 --grid 64 --threadgroup 64
+kernel void an_index(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                     uint i [[thread_position_in_grid]]) {
+  uint j;
+  if (i < 60) j = i;
+  o[i] = a[j & 63]; // SM005 j
+}
+
+// run: -b 0:out:float32:256 --grid 64 --threadgroup 64
+kernel void part_of_a_vector(device float4 *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  float4 v;
+  v.x = i;
+  v.y = 2;
+  v.w = 3;
+  o[i] = v.zyxw; // SM005 v
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void threadgroup_memory(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup float s[64];
+  if (t < 60) s[t] = t;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[63 - t]; // SM005
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void copied_and_never_used(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  struct pair { float a, b; } p, q;
+  p.a = i;
+  q = p;
+  o[i] = q.a;
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void some_miss_the_barrier(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  if (t < 40) threadgroup_barrier(mem_flags::mem_threadgroup); // SM007
+  o[t] = t;
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void two_barriers(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  if (t < 40)
+    threadgroup_barrier(mem_flags::mem_threadgroup); // SM007
+  else
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = t;
+}
+
+// run: -b 0:out:float32:64 --grid 64 --threadgroup 64
+kernel void some_have_returned(device float *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  if (t >= 40) return;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = t;
+}

@@ -1,0 +1,62 @@
+"""Checked runs from Python."""
+import numpy as np
+import pytest
+
+import smelt
+
+BODY = """
+uint i = thread_position_in_grid.x;
+out[i + shift] = inp[i];
+"""
+
+
+def run(shift, **options):
+    kernel = smelt.metal_kernel("moved", ["inp", "shift"], ["out"], BODY)
+    return kernel(inputs=[np.arange(8, dtype=np.float32), shift], output_shapes=[(8,)], output_dtypes=[smelt.float32],
+                  grid=(8, 1, 1), threadgroup=(8, 1, 1), **options)
+
+
+def test_findings_are_in_the_exception():
+    with pytest.raises(smelt.CheckError, match=r"writes out\[8\], but 'out' has 8 elements") as caught:
+        run(1, check=True)
+    outside, unwritten = caught.value.findings
+    assert (outside.code, outside.kind, outside.argument, outside.index) == ("SM001", "out-of-bounds", "out", 8)
+    assert (outside.thread, outside.threadgroup, outside.count, outside.other) == ((7, 0, 0), (0, 0, 0), 1, None)
+    assert (unwritten.code, unwritten.index) == ("SM006", 0)
+    assert caught.value.status == "SMELT_ERROR_CHECK"
+
+
+def test_a_right_kernel_gives_its_results():
+    (out,) = run(0, check=True)
+    assert np.array_equal(np.asarray(out), np.arange(8))
+
+
+def test_filled_outputs_need_not_be_written():
+    kernel = smelt.metal_kernel("half", ["inp"], ["out"], "uint i = thread_position_in_grid.x; if (i < 4) out[i] = inp[i];")
+    (out,) = kernel(inputs=[np.ones(8, dtype=np.float32)], output_shapes=[(8,)], output_dtypes=[smelt.float32], grid=(8, 1, 1),
+                    threadgroup=(8, 1, 1), init_value=0, check=True)
+    assert np.asarray(out).sum() == 4
+
+
+def test_negative_strides_reach_before_the_first_element():
+    kernel = smelt.metal_kernel("strided", ["inp"], ["out"],
+                                "uint i = thread_position_in_grid.x; out[i] = inp[int(i) * inp_strides[0]];",
+                                ensure_row_contiguous=False)
+    source = np.arange(8, dtype=np.float32)[::-1]
+    (out,) = kernel(inputs=[source], output_shapes=[(8,)], output_dtypes=[smelt.float32], grid=(8, 1, 1),
+                    threadgroup=(8, 1, 1), check=True)
+    assert np.array_equal(np.asarray(out), source)
+
+
+def test_functions_of_libraries():
+    library = smelt.compile_shader("kernel void twice(device float* x, uint i [[thread_position_in_grid]]) { x[2 * i] += 1; }")
+    values = smelt.array(np.zeros(8, dtype=np.float32))
+    with pytest.raises(smelt.CheckError) as caught:
+        library.twice(values, threads=8, check=True)
+    assert [(finding.argument, finding.index) for finding in caught.value.findings] == [("x", 8), ("x", 8)]
+
+
+def test_every_run_is_checked_where_the_environment_says_so(monkeypatch):
+    monkeypatch.setenv("SMELT_CHECK", "1")
+    with pytest.raises(smelt.CheckError):
+        run(1)
