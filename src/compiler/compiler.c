@@ -80,7 +80,8 @@ static void drop_names(struct unit *unit) {
     const struct compile_request *request = unit->request;
     bool binary =
         request->bitcode_size >= sizeof bitcode && memcmp(request->bitcode, bitcode, sizeof bitcode) == 0;
-    LLVMContextSetDiscardValueNames(unit->context, binary && request->output == COMPILE_OBJECT);
+    LLVMContextSetDiscardValueNames(unit->context, binary && request->output == COMPILE_OBJECT &&
+                                                       !unit->target->tells_names);
 }
 
 static smelt_status read_bitcode(struct unit *unit) {

@@ -87,6 +87,7 @@ static const struct engine_target engines[] = {
                       .generate = pass_codegen,
                       .run_passes = run_plain_passes,
                       .fills_memory = true,
+                      .tells_names = true,
                       .calls_runtime = true},
 };
 
