@@ -212,6 +212,31 @@ def test_derivatives_of_derivatives_and_tangents():
     np.testing.assert_allclose(values_of(made), (moved[0] - moved[1]) / 2e-5, rtol=1e-4, atol=1e-4)
 
 
+def test_an_operation_of_torch_has_its_gradients():
+    torch = pytest.importorskip("torch")
+    import smelt.torch
+
+    def attention(q, k, v):
+        return smelt.scaled_dot_product_attention(q, k, v, scale=0.125, mask="causal")
+
+    @smelt.torch.op("smelt_test::attention")
+    def attend(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return torch.from_dlpack(attention(q, k, v))
+
+    @attend.vjp
+    def attend_vjp(primals, cotangent, output):
+        made = smelt.vjp(attention, [smelt.asarray(x) for x in primals], [smelt.asarray(cotangent)])[1]
+        return tuple(torch.from_dlpack(x) for x in made)
+    attend.fake(lambda q, k, v: q.new_empty(q.shape))
+    tensors = [torch.randn(1, 2, 70, 64, requires_grad=True) for _ in range(3)]
+    g = torch.randn(1, 2, 70, 64)
+    out = attend(*tensors)
+    expected = torch.nn.functional.scaled_dot_product_attention(*(x.double() for x in tensors), is_causal=True, scale=0.125)
+    torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-5)
+    for made, wanted in zip(torch.autograd.grad(out, tensors, g), torch.autograd.grad(expected, tensors, g.double())):
+        torch.testing.assert_close(made, wanted, rtol=1e-4, atol=1e-4)
+
+
 def test_messages():
     q, k, v = inputs("float32", 1, 4, 2, 3, 5, 8)
     attend = smelt.scaled_dot_product_attention
