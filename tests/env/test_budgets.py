@@ -58,6 +58,20 @@ def test_loops_are_measured_before_they_are_unrolled(scratch):
     expect("; it is too large for vector code: instructions after unrolling: " in text, text)
 
 
+def test_loops_of_unknown_rounds_count_as_eight(scratch):
+    """512 copies of a loop, each of which is unrolled to eight rounds and the rest."""
+    source = ("kernel void nested(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                   uint i [[thread_position_in_grid]]) {\n  uint n = uint(in[0] * 0.0f) + 3u;\n  float all = 0;\n"
+              "#pragma unroll(8)\n  for (uint a = 0; a < 8; a++) {\n#pragma unroll(8)\n    for (uint b = 0; b < 8; b++) {\n"
+              "#pragma unroll(8)\n      for (uint c = 0; c < 8; c++) {\n        float sum = 0;\n#pragma unroll\n"
+              "        for (uint k = 0; k < n; k++)\n"
+              "          if (k + i < 199u) sum += in[(i + k * 8u + a) % 200u] * in[(i * 3u + k + b * 8u + c) % 200u]\n            * in[(i * 5u + k * 3u + c) % 200u];\n"
+              "        if (sum > in[(a * 64u + b * 8u + c) % 200u]) all += sum;\n      }\n    }\n  }\n  out[i] = all;\n}\n")
+    expect_same(scratch, source, "nested", "rand:float32:200", THREADS)
+    text = why(scratch, source, "nested", "rand:float32:200", THREADS)
+    expect("; it is too large for vector code: instructions after unrolling: " in text, text)
+
+
 def test_thousands_of_calls_stay_calls(scratch):
     calls = "".join(f"  x = sin(x + {k}.0f);\n" for k in range(4096))
     source = ("kernel void calls(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Compiles every kernel function of the .metal files in a folder cold, and prints what each took as a Markdown table.
 
-    tests/long/public_kernels.py SMELT FOLDER [--cpu avx512|avx2|sse2] [-I DIR]… [--constant NAME=VALUE]…
+    tests/long/public_kernels.py SMELT FOLDER [--cpu avx512|avx2|sse2 | --target sm_90a] [-I DIR]… [--constant NAME=VALUE]…
         [--threadgroup [REGEX=]X[,Y[,Z]]]… [--only REGEX] [--every N] [--rows N] [--no-assembly] [--bar SECONDS]
 
 The columns are seconds of processor time until the first and the best code of one shape (`smelt show --time`), from the
 source, with a precompiled prelude, forms that turned out too large included; instructions of the optimised and of the
 vector IR; lines of assembly. The first code is quick code where there is some. The slowest rows come first, those over the
-bar in bold. What does not compile follows, by its message. Function constants without a value are 1. The exit status is 1 if a kernel is over the bar.
+bar in bold. With --target, the code is PTX for that GPU, not assembled. What does not compile follows, by its message.
+Function constants without a value are 1. The exit status is 1 if a kernel is over the bar.
 """
 import argparse
 import collections
@@ -54,7 +55,8 @@ class Trial:
         """Gives constants until none is missing."""
         for _ in range(MOST_CONSTANTS):
             values = [argument for key, value in constants.items() for argument in ("--constant", f"{key}={value}")]
-            output, message = self.run("show", str(file), name, *what, *self.includes(file), *self.threadgroup(name), *values)
+            target = ("--target", self.options.target) if self.options.target else ()
+            output, message = self.run("show", str(file), name, *what, *target, *self.includes(file), *self.threadgroup(name), *values)
             missing = MISSING.search(message) if output is None else None
             if not missing or missing[1] in constants:
                 break
@@ -78,7 +80,7 @@ def measure(trial, file, name):
     sizes = {stage[0]: stage[3] for stage in stages if len(stage) == 4}
     quick = QUICK.search(output)
     best = sum(times)
-    assembly, _ = (None, None) if trial.options.no_assembly else trial.show(file, name, constants, "--stage", "asm")
+    assembly, _ = (None, None) if trial.options.no_assembly else trial.show(file, name, constants, "--stage", "ptx" if trial.options.target else "asm")
     return {"name": name, "file": file.name, "best": best, "first": float(quick[1]) / 1000 if quick else best,
             "optimised": sizes.get("optimise", "-"), "vector": "scalar code" if "lower" in sizes else sizes.get("vectorise", "-"),
             "assembly": str(assembly.count("\n")) if assembly else "-"}, None
@@ -119,6 +121,7 @@ def main():
     parser.add_argument("smelt")
     parser.add_argument("folder", type=lambda text: pathlib.Path(text).resolve())
     parser.add_argument("--cpu", choices=["avx512", "avx2", "sse2"])
+    parser.add_argument("--target", metavar="NAME")
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("--constant", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--threadgroup", action="append", default=[], metavar="[REGEX=]X[,Y[,Z]]")

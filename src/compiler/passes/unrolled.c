@@ -78,8 +78,9 @@ static uint64_t count_rounds(const struct flow *flow, int loop) {
 
 /* ---- Counting instructions. */
 
-/* Of the notes on a loop's branch, those that begin like this ask for it to be unrolled. */
-static bool is_request(LLVMValueRef note) {
+/* Of the notes on a loop's branch, those that begin like this ask for it to be unrolled; with `full`, only if
+ * its rounds are known. */
+static bool is_request(LLVMValueRef note, bool known) {
     static const char unroll[] = "llvm.loop.unroll.";
     LLVMValueRef words[4];
     if (!note || !LLVMIsAMDNode(note) || LLVMGetMDNodeNumOperands(note) > sizeof words / sizeof *words)
@@ -88,10 +89,13 @@ static bool is_request(LLVMValueRef note) {
     LLVMGetMDNodeOperands(note, words);
     unsigned length;
     const char *text = words[0] && LLVMIsAMDString(words[0]) ? LLVMGetMDString(words[0], &length) : "";
-    return strncmp(text, unroll, sizeof unroll - 1) == 0 && strcmp(text + sizeof unroll - 1, "disable") != 0;
+    if (strncmp(text, unroll, sizeof unroll - 1) != 0) return false;
+    const char *what = text + sizeof unroll - 1;
+    return strcmp(what, "disable") != 0 && (known || strcmp(what, "full") != 0);
 }
 
-static bool is_requested(struct unit *unit, const struct flow *flow, const struct flow_loop *loop) {
+static bool is_requested(struct unit *unit, const struct flow *flow, const struct flow_loop *loop,
+                         bool known) {
     unsigned kind = LLVMGetMDKindIDInContext(unit->context, "llvm.loop", 9);
     for (int i = 0; i < loop->latch_count; i++) {
         LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[loop->latches[i]].block);
@@ -100,56 +104,89 @@ static bool is_requested(struct unit *unit, const struct flow *flow, const struc
         if (count > sizeof note / sizeof *note) return true;
         if (count) LLVMGetMDNodeOperands(notes, note);
         for (unsigned n = 1; n < count; n++) /* the first is the list itself */
-            if (is_request(note[n])) return true;
+            if (is_request(note[n], known)) return true;
     }
     return false;
 }
 
-static uint64_t unrolled_size(struct unit *unit, const struct flow *flow, int loop, uint64_t size) {
-    uint64_t rounds = count_rounds(flow, loop);
-    bool requested = is_requested(unit, flow, &flow->loops[loop]);
-    uint64_t most = requested ? MOST_ON_REQUEST : MOST_BY_ITSELF;
-    bool known = rounds < MOST_ON_REQUEST;
-    if (known && size * rounds > most) return size; /* LLVM does not unroll it */
-    uint64_t unrolled = known ? size * rounds : most;
-    return unrolled > size ? unrolled : size;
+/* Instructions, first without and then with the loops unrolled whose rounds only the run can tell: LLVM does
+ * that last, in the copies that others have become. */
+struct size {
+    uint64_t known, all;
+};
+
+static struct size times(struct size size, uint64_t rounds) {
+    return (struct size){size.known * rounds, size.all * rounds};
 }
 
-/* At least the instructions of the unrolled function. */
-static smelt_status bound(struct unit *unit, uint64_t *size) {
+static uint64_t larger(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+/* At most what a loop becomes; LLVM may find rounds that are not known here. */
+static struct size bound(struct unit *unit, const struct flow *flow, int loop, struct size size) {
+    uint64_t rounds = count_rounds(flow, loop);
+    bool requested = is_requested(unit, flow, &flow->loops[loop], true);
+    uint64_t most = requested ? MOST_ON_REQUEST : MOST_BY_ITSELF;
+    if (rounds == MOST_ON_REQUEST) return (struct size){size.known, larger(size.all, most)};
+    return size.known * rounds > most ? size : times(size, rounds); /* LLVM does not unroll longer ones */
+}
+
+/* Loops whose rounds are not known are unrolled on request, too: to eight rounds at once, unless that is too
+ * long, beside the loop of the rounds that remain. */
+#define ROUNDS_AT_ONCE 8
+
+static struct size repeat(struct unit *unit, const struct flow *flow, int loop, struct size size) {
+    uint64_t rounds = ROUNDS_AT_ONCE;
+    if (!is_requested(unit, flow, &flow->loops[loop], false)) return size;
+    while (rounds > 1 && size.all * rounds > MOST_ON_REQUEST) rounds /= 2;
+    return rounds > 1 ? times(size, rounds + 1) : size;
+}
+
+/* The instructions of the function, where each loop has the size that `grown` gives for its own. */
+static smelt_status add_loops(struct unit *unit,
+                              struct size (*grown)(struct unit *, const struct flow *, int, struct size),
+                              uint64_t *size) {
     struct arena arena = {0};
     struct flow flow;
     smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
-    uint64_t *sizes =
+    struct size *sizes =
         status == SMELT_OK ? arena_alloc(&arena, ((size_t)flow.loop_count + 1) * sizeof *sizes) : NULL;
-    *size = sizes ? 0 : UINT64_MAX;
+    *size = UINT64_MAX;
     if (sizes) {
         for (int i = 0; i < flow.block_count; i++) /* sizes[0] is the function's own */
-            FOR_EACH_INSTRUCTION(instruction, flow.blocks[i].block) sizes[flow.blocks[i].loop + 1]++;
-        for (int loop = flow.loop_count - 1; loop >= 0; loop--)
-            sizes[flow.loops[loop].parent + 1] += unrolled_size(unit, &flow, loop, sizes[loop + 1]);
-        *size = sizes[0];
+            FOR_EACH_INSTRUCTION(instruction, flow.blocks[i].block) {
+                sizes[flow.blocks[i].loop + 1].known++;
+                sizes[flow.blocks[i].loop + 1].all++;
+            }
+        for (int loop = flow.loop_count - 1; loop >= 0; loop--) {
+            struct size *outer = &sizes[flow.loops[loop].parent + 1];
+            struct size inner = grown(unit, &flow, loop, sizes[loop + 1]);
+            *outer = (struct size){outer->known + inner.known, outer->all + inner.all};
+        }
+        *size = sizes[0].all;
     }
     arena_free(&arena);
     return status;
 }
 
 static smelt_status measure(struct unit *unit, uint64_t *size) {
-    uint64_t blocks;
     LLVMModuleRef module = unit->module;
+    LLVMValueRef entry = unit->entry;
     unit->module = LLVMCloneModule(module);
     smelt_status status = run_passes(unit, "function(loop(loop-rotate,indvars,loop-unroll-full))");
-    LLVMValueRef entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
-    *size = entry ? budget_count(entry, &blocks) : 0;
+    unit->entry = LLVMGetNamedFunction(unit->module, ENTRY_NAME);
+    if (status == SMELT_OK) status = add_loops(unit, repeat, size);
     LLVMDisposeModule(unit->module);
     unit->module = module;
+    unit->entry = entry;
     return status;
 }
 
 smelt_status pass_unrolled(struct unit *unit) {
     uint64_t size;
     if (unit->form != FORM_BEST || !unit->target->calls_runtime) return SMELT_OK;
-    TRY(bound(unit, &size));
+    TRY(add_loops(unit, bound, &size));
     if (budget_fits(BUDGET_UNROLLED, size)) return SMELT_OK;
     TRY(measure(unit, &size));
     return budget_check(unit, BUDGET_UNROLLED, size);
