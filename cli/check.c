@@ -21,19 +21,29 @@ static const char *source_line(const struct options *o, const char *file, int li
     return line > 0 ? at : NULL;
 }
 
-static void print_source_line(const struct options *o, const char *file, int line) {
+/* With a caret under the column, if it is known. */
+static void print_source_line(const struct options *o, const char *file, int line, int column) {
     const char *text = source_line(o, file, line);
-    if (text) printf("%6d | %.*s\n", line, (int)strcspn(text, "\r\n"), text);
+    if (!text) return;
+    int length = (int)strcspn(text, "\r\n");
+    printf("%6d | %.*s\n", line, length, text);
+    if (column <= 0 || column > length) return;
+    printf("       | ");
+    for (int i = 0; i < column - 1; i++) putchar(text[i] == '\t' ? '\t' : ' ');
+    puts("^");
 }
 
 static void print_finding(const struct options *o, const smelt_finding *f) {
-    if (f->line) printf("%s:%d: ", f->file, f->line);
+    if (f->line && f->column)
+        printf("%s:%d:%d: ", f->file, f->line, f->column);
+    else if (f->line)
+        printf("%s:%d: ", f->file, f->line);
     printf("%s (%s): %s", f->kind, f->code, f->message);
     if (f->count > 1) printf(" (%llu times)", (unsigned long long)f->count);
     putchar('\n');
-    print_source_line(o, f->file, f->line);
+    print_source_line(o, f->file, f->line, f->column);
     if (f->other_line && (f->other_line != f->line || strcmp(f->other_file, f->file) != 0))
-        print_source_line(o, f->other_file, f->other_line);
+        print_source_line(o, f->other_file, f->other_line, f->other_column);
 }
 
 /* ---- For programs. */

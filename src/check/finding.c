@@ -100,8 +100,13 @@ int smelt_findings_count(void) {
     return published ? published->count : 0;
 }
 
+smelt_finding *findings_at(int index) {
+    return index >= 0 && index < smelt_findings_count() ? &published->list[index]->told : NULL;
+}
+
 bool smelt_findings_get(int index, smelt_finding *finding) {
-    if (!finding || index < 0 || index >= smelt_findings_count()) return false;
-    *finding = published->list[index]->told;
+    const smelt_finding *found = findings_at(index);
+    if (!finding || !found) return false;
+    *finding = *found;
     return true;
 }

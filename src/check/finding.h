@@ -54,6 +54,8 @@ const char *findings_text(struct findings *findings, const char *format, ...)
 
 /* The calling thread's findings become these, which are taken, or none. */
 void findings_publish(struct findings *findings);
+/* The calling thread's, by number; NULL past the last. */
+smelt_finding *findings_at(int index);
 void findings_free(struct findings *findings);
 
 #endif

@@ -415,3 +415,14 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
     text_add(out, text_string(&note));
     text_free(&note);
 }
+
+int diagnostics_column(const struct translation *t, const char *file, int line, int column) {
+    struct message place = {.line = line, .column = column};
+    struct text storage = {0};
+    size_t length = 0;
+    snprintf(place.file, sizeof place.file, "%s", file);
+    const char *user = line_of(user_text(t, file, &storage), line, &length);
+    int result = user && column > 0 ? column_of_message(t, &place, user, length) : 0;
+    text_free(&storage);
+    return result;
+}

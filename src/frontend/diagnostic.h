@@ -15,4 +15,8 @@ void diagnostics_describe(const struct translation *translation, const char *mes
 void diagnostics_add(const struct translation *translation, uint32_t position, const char *message,
                      struct text *out);
 
+/* The column in the user's line for a column of the rewritten text's, as debug locations have it; 0: it
+ * cannot be told. */
+int diagnostics_column(const struct translation *translation, const char *file, int line, int column);
+
 #endif

@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "device/executable.h"
+#include "kernel/found.h"
 #include "kernel/function_arguments.h"
 #include "kernel/show.h"
 
@@ -226,7 +227,9 @@ static smelt_status run(smelt_function *function, const smelt_dispatch_desc *des
     struct function_call call;
     call.function = function;
     call.desc = desc;
-    return arguments_run(&launch, function_bind, &call);
+    const struct smelt_library *library = function->library;
+    return found_place(library->packaged ? NULL : &library->translation,
+                       arguments_run(&launch, function_bind, &call));
 }
 
 smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {

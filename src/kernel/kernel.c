@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "device/executable.h"
+#include "kernel/found.h"
 #include "kernel/kernel.h"
 #include "kernel/show.h"
 #include "kernel/trace.h"
@@ -457,7 +458,7 @@ static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_
     TRY(kernel_variant(kernel, desc, &key, &variant));
     struct bound_request request = kernel_request(kernel, &variant->signature, launch.device, desc);
     kernel_launch(variant, &request, &launch);
-    return kernel_run(&request, &launch, outputs);
+    return found_place(&variant->translation, kernel_run(&request, &launch, outputs));
 }
 
 smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {

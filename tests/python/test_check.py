@@ -23,6 +23,7 @@ def test_findings_are_in_the_exception():
     assert (outside.code, outside.kind, outside.argument, outside.index) == ("SM001", "out-of-bounds", "out", 8)
     assert (outside.thread, outside.threadgroup, outside.count, outside.other) == ((7, 0, 0), (0, 0, 0), 1, None)
     assert (unwritten.code, unwritten.index) == ("SM006", 0)
+    assert (outside.line, outside.column) == (3, 16)
     assert caught.value.status == "SMELT_ERROR_CHECK"
 
 
