@@ -31,6 +31,7 @@ class BarrierError(Error): ...
 class CheckError(Error):
     findings: list[Finding]
 
+@final
 class Finding(tuple[Any, ...]):
     code: str
     kind: str
@@ -39,11 +40,11 @@ class Finding(tuple[Any, ...]):
     line: int
     column: int
     argument: str
-    index: int | None
+    index: int | None  # type: ignore[assignment]
     thread: tuple[int, int, int]
     threadgroup: tuple[int, int, int]
     other: tuple[str, int, int] | None
-    count: int
+    count: int  # type: ignore[assignment]
 
 class FaultError(Error): ...
 class TimeoutError(Error, builtins.TimeoutError): ...

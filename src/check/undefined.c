@@ -17,10 +17,11 @@ uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void
         if (origins[i].kind == kind && origins[i].what == what) return i;
     if (check->origin_count + 1 >= check->origin_room) {
         uint32_t room = check->origin_room ? 2 * check->origin_room : 64;
-        origins = realloc(origins, room * sizeof *origins);
-        check->out_of_memory |= !origins;
-        if (!origins) return 0;
-        check->origins = (void *)origins;
+        struct origin *grown = realloc(origins, room * sizeof *grown);
+        check->out_of_memory |= !grown;
+        if (!grown) return 0;
+        check->origins = (void *)grown;
+        origins = grown;
         check->origin_room = room;
     }
     origins[++check->origin_count] = (struct origin){kind, what};

@@ -1,4 +1,6 @@
 """Element types of tensor operations: which go together, random elements as kernels read them, and their values."""
+from typing import Any
+
 import numpy as np
 import smelt
 
@@ -22,7 +24,7 @@ FORMATS = {
     "metal_fp8_e4m3_format": (8, small_real(8, 4, 3, 7)),
     "metal_fp8_e5m2_format": (8, small_real(8, 5, 2, 15)),
 }
-PLAIN = {"float": np.float32, "half": np.float16, "bfloat": smelt.bfloat16, "int8_t": np.int8, "uint8_t": np.uint8, "int": np.int32}
+PLAIN: dict[str, Any] = {"float": np.float32, "half": np.float16, "bfloat": smelt.bfloat16, "int8_t": np.int8, "uint8_t": np.uint8, "int": np.int32}
 # Half a unit in the last place, relative, and the smallest step.
 PRECISION = {"float": (2.0**-24, 2.0**-149), "half": (2.0**-11, 2.0**-25), "bfloat": (2.0**-8, 2.0**-133)}
 HANDLES = {"metal_fp4_e2m1_format": "fp4_e2m1", "metal_fp8_e4m3_format": "fp8_e4m3", "metal_fp8_e5m2_format": "fp8_e5m2"}
