@@ -13,13 +13,13 @@ extern "C" {
 
 /* One finding. Its strings live until the calling thread's next checked run. */
 typedef struct smelt_finding {
-    const char *code;     /* "SM001" …: docs/checking.md lists them */
-    const char *kind;     /* "out-of-bounds", "race", "uninitialised", "unwritten", "barrier", "overflow" */
-    const char *message;  /* a sentence */
-    const char *file;     /* of the user's source; "": not known */
-    int line, column;     /* from 1; 0: not known */
-    const char *argument; /* the argument or variable that it is about; "": none */
-    int64_t index;        /* of the element there; -1: none */
+    const char *code;                   /* "SM001" …: docs/checking.md lists them */
+    const char *kind;                   /* "out-of-bounds", "race", "uninitialised", "unwritten", "barrier" */
+    const char *message;                /* a sentence */
+    const char *file;                   /* of the user's source; "": not known */
+    int line, column;                   /* from 1; 0: not known */
+    const char *argument;               /* the argument or variable that it is about; "": none */
+    int64_t index;                      /* of the element there; -1: none */
     uint32_t thread[3], threadgroup[3]; /* positions of the thread, and of its threadgroup in the grid */
     const char *other_file;             /* the other place: of a race, the earlier access; "": none */
     int other_line, other_column;

@@ -81,7 +81,7 @@ static PyObject *class_of(smelt_status status) {
 
 static PyStructSequence_Field finding_fields[] = {
     {"code", "SM001 …"},
-    {"kind", "out-of-bounds, race, uninitialised, unwritten, barrier or overflow"},
+    {"kind", "out-of-bounds, race, uninitialised, unwritten or barrier"},
     {"message", "a sentence"},
     {"file", "of the source; empty if it is not known"},
     {"line", "from 1; 0: not known"},

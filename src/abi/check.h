@@ -52,9 +52,6 @@ void smelt_check_used(uint32_t origin, const struct check_site *site);
 /* The thread reaches a barrier (mem_flags), of its simdgroup only; a fence of device memory. */
 void smelt_check_barrier(uint32_t flags, uint32_t of_simdgroup);
 void smelt_check_fence(void);
-/* An operation on integers whose result is undefined (enum check_arithmetic). */
-void smelt_check_arithmetic(uint32_t what, const struct check_site *site);
-enum check_arithmetic { CHECK_OVERFLOW, CHECK_SHIFT, CHECK_DIVISION };
 
 /* ---- Shadow. */
 

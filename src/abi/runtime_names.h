@@ -28,7 +28,6 @@
     X(smelt_check_used)       \
     X(smelt_check_barrier)    \
     X(smelt_check_fence)      \
-    X(smelt_check_arithmetic) \
     X(smelt_check_parameters) \
     X(smelt_check_load_1)     \
     X(smelt_check_load_2)     \

@@ -243,20 +243,6 @@ char *smelt_check_object(char *address) {
     return address;
 }
 
-void smelt_check_arithmetic(uint32_t what, const struct check_site *site) {
-    static const char *const sentences[] = {"a signed integer overflows",
-                                            "a shift is as wide as its operand or wider",
-                                            "an integer is divided by zero"};
-    bool is_new;
-    struct check *check = check_this;
-    struct finding *finding = findings_add(check->findings, FINDING_OVERFLOW, site, NULL, NULL, &is_new);
-    if (!is_new) return;
-    check_place(check, &finding->told);
-    finding->told.message =
-        findings_text(check->findings, "%s (thread (%u, %u, %u))", sentences[what % 3],
-                      finding->told.thread[0], finding->told.thread[1], finding->told.thread[2]);
-}
-
 /* ---- Accesses of the runtime. */
 
 /* The bits from the first element to the end of the last, before and behind its start. */

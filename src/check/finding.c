@@ -1,5 +1,6 @@
 #include "check/finding.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@ static const struct {
     [FINDING_UNINITIALISED] = {"SM005", "uninitialised"},
     [FINDING_UNWRITTEN] = {"SM006", "unwritten"},
     [FINDING_BARRIER] = {"SM007", "barrier"},
-    [FINDING_OVERFLOW] = {"SM008", "overflow"},
 };
 
 static const char *or_empty(const char *text) {
@@ -87,21 +87,36 @@ void findings_free(struct findings *findings) {
     free(findings);
 }
 
-/* ---- Those of a thread of the host. */
+/* ---- Those of a thread of the host, freed with it. */
 
-static _Thread_local struct findings *published;
+static pthread_key_t published_key;
+static pthread_once_t published_once = PTHREAD_ONCE_INIT;
+
+static void destroy(void *findings) {
+    findings_free(findings);
+}
+
+static void make_key(void) {
+    (void)pthread_key_create(&published_key, destroy);
+}
+
+static struct findings *published(void) {
+    pthread_once(&published_once, make_key);
+    return pthread_getspecific(published_key);
+}
 
 void findings_publish(struct findings *findings) {
-    findings_free(published);
-    published = findings;
+    findings_free(published());
+    if (pthread_setspecific(published_key, findings) != 0) findings_free(findings);
 }
 
 int smelt_findings_count(void) {
-    return published ? published->count : 0;
+    const struct findings *findings = published();
+    return findings ? findings->count : 0;
 }
 
 smelt_finding *findings_at(int index) {
-    return index >= 0 && index < smelt_findings_count() ? &published->list[index]->told : NULL;
+    return index >= 0 && index < smelt_findings_count() ? &published()->list[index]->told : NULL;
 }
 
 bool smelt_findings_get(int index, smelt_finding *finding) {

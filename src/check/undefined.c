@@ -192,7 +192,7 @@ static const char *what_is(struct check *check, const struct origin *origin, sme
         return findings_text(check->findings, "array '%s'", told->argument);
     }
     case ORIGIN_ARGUMENT:
-        told->argument = argument->name;
+        told->argument = findings_text(check->findings, "%s", argument->name);
         return findings_text(check->findings, "output '%s'", argument->name);
     case ORIGIN_THREADGROUP:
         return "threadgroup memory";
@@ -252,7 +252,7 @@ static void look_at(struct check *check, const struct check_argument *argument) 
     struct finding *finding =
         unwritten ? findings_add(check->findings, FINDING_UNWRITTEN, NULL, NULL, argument, &is_new) : NULL;
     if (!finding) return;
-    finding->told.argument = argument->name;
+    finding->told.argument = findings_text(check->findings, "%s", argument->name);
     finding->told.index = (int64_t)first_element;
     finding->told.message = findings_text(
         check->findings, "%llu of the %llu elements of output '%s' were never written, the first is %s[%llu]",
