@@ -63,32 +63,20 @@ static struct check_shadow shadow_of(char *address, uint64_t bytes) {
     return (struct check_shadow){elsewhere->shadow, elsewhere->origins};
 }
 
-struct check_shadow smelt_check_load_1(char *address) {
-    return shadow_of(address, 1);
-}
-struct check_shadow smelt_check_load_2(char *address) {
-    return shadow_of(address, 2);
-}
-struct check_shadow smelt_check_load_4(char *address) {
-    return shadow_of(address, 4);
-}
-struct check_shadow smelt_check_load_8(char *address) {
-    return shadow_of(address, 8);
-}
+#define SHADOW_FUNCTIONS(bytes)                                    \
+    struct check_shadow smelt_check_load_##bytes(char *address) {  \
+        return shadow_of(address, bytes);                          \
+    }                                                              \
+    struct check_shadow smelt_check_store_##bytes(char *address) { \
+        return shadow_of(address, bytes);                          \
+    }
+SHADOW_FUNCTIONS(1)
+SHADOW_FUNCTIONS(2)
+SHADOW_FUNCTIONS(4)
+SHADOW_FUNCTIONS(8)
+
 struct check_shadow smelt_check_load_n(char *address, uint64_t bytes) {
     return shadow_of(address, bytes);
-}
-struct check_shadow smelt_check_store_1(char *address) {
-    return shadow_of(address, 1);
-}
-struct check_shadow smelt_check_store_2(char *address) {
-    return shadow_of(address, 2);
-}
-struct check_shadow smelt_check_store_4(char *address) {
-    return shadow_of(address, 4);
-}
-struct check_shadow smelt_check_store_8(char *address) {
-    return shadow_of(address, 8);
 }
 struct check_shadow smelt_check_store_n(char *address, uint64_t bytes) {
     return shadow_of(address, bytes);

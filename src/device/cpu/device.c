@@ -119,6 +119,12 @@ static smelt_status run(const struct launch *request) {
 
 #define CPU_THREADGROUP_LIMIT (227 * 1024)
 
+/* What the engines share. */
+#define COMMON_OF_CPUS                                                                         \
+    .threadgroup_limit = CPU_THREADGROUP_LIMIT, .thread_limit = MAX_THREADS_PER_GROUP,         \
+    .code_bytes = sizeof(struct code), .make_code = cpu_make_code, .free_code = cpu_free_code, \
+    .prepare = prepare, .threads = pool_size, .run = run, .queues = &cpu_queues
+
 static void shape_checked(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
     (void)launch;
     (void)barrier_hint;
@@ -130,16 +136,8 @@ static const struct device cpu_check_device = {
     .name = "cpu",
     .description = "x86-64 CPU, scalar engine: every access of memory is checked",
     .engine = ENGINE_CHECK,
-    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
-    .thread_limit = MAX_THREADS_PER_GROUP,
-    .code_bytes = sizeof(struct code),
-    .make_code = cpu_make_code,
-    .free_code = cpu_free_code,
-    .prepare = prepare,
+    COMMON_OF_CPUS,
     .shape = shape_checked,
-    .threads = pool_size,
-    .run = run,
-    .queues = &cpu_queues,
 };
 
 static const struct device cpu_device = {
@@ -147,16 +145,8 @@ static const struct device cpu_device = {
     .checked = &cpu_check_device,
     .description = "x86-64 CPU, SIMD engine: a simdgroup is vector code",
     .engine = ENGINE_SIMD,
-    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
-    .thread_limit = MAX_THREADS_PER_GROUP,
-    .code_bytes = sizeof(struct code),
-    .make_code = cpu_make_code,
-    .free_code = cpu_free_code,
-    .prepare = prepare,
+    COMMON_OF_CPUS,
     .shape = shape_simd,
-    .threads = pool_size,
-    .run = run,
-    .queues = &cpu_queues,
 };
 
 static const struct device cpu_scalar_device = {
@@ -164,16 +154,8 @@ static const struct device cpu_scalar_device = {
     .checked = &cpu_check_device,
     .description = "x86-64 CPU, scalar engine: one thread at a time per core",
     .engine = ENGINE_SCALAR,
-    .threadgroup_limit = CPU_THREADGROUP_LIMIT,
-    .thread_limit = MAX_THREADS_PER_GROUP,
-    .code_bytes = sizeof(struct code),
-    .make_code = cpu_make_code,
-    .free_code = cpu_free_code,
-    .prepare = prepare,
+    COMMON_OF_CPUS,
     .shape = shape_scalar,
-    .threads = pool_size,
-    .run = run,
-    .queues = &cpu_queues,
 };
 
 static const struct device *cpu_at(int index, const char **reason) {
