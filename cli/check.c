@@ -3,6 +3,7 @@
 #include "commands.h"
 #include "json.h"
 #include "options.h"
+#include "output.h"
 #include "session.h"
 #include "smelt/check.h"
 
@@ -65,10 +66,10 @@ static void print_finding_json(const smelt_finding *f) {
     print_text("file", f->file);
     printf(", \"line\": %d, \"column\": %d", f->line, f->column);
     print_text("argument", f->argument);
-    if (f->index == -1 && strcmp(f->kind, "out-of-bounds") != 0)
-        fputs(", \"index\": null", stdout);
-    else
+    if (f->has_index)
         printf(", \"index\": %lld", (long long)f->index);
+    else
+        fputs(", \"index\": null", stdout);
     fputs(", \"threads\": [{\"thread\": ", stdout);
     printf("[%u, %u, %u]", f->thread[0], f->thread[1], f->thread[2]);
     print_position("threadgroup", f->threadgroup);
@@ -110,16 +111,36 @@ static void print_findings(const struct options *o) {
         printf("%d finding%s\n", count, count == 1 ? "" : "s");
 }
 
+/* The files of outputs, of a run without findings. */
+static int write_outputs(const struct session *session, const struct options *o) {
+    int exit_status = EXIT_OK;
+    for (int i = 0; i < o->output_count; i++) {
+        smelt_array *array;
+        if (!o->outputs[i].file) continue;
+        smelt_status status = session_output(session, o, i, &array);
+        if (status != SMELT_OK) return report(status);
+        /* The file may be standard output: what was printed so far comes first. */
+        (void)fflush(stdout);
+        int written = output_write(array, o->outputs[i].file);
+        if (written != EXIT_OK) exit_status = written;
+        smelt_array_release(array);
+    }
+    return exit_status;
+}
+
 static int check(const struct options *o) {
     struct session session;
     smelt_run_info info = {.seconds = 0};
     smelt_status status = session_open(o, &session);
+    if (status == SMELT_OK && o->verbose) session_print_source(&session, stderr);
     int exit_status = status == SMELT_OK ? bound_check(&session, &info) : report(status);
     if (exit_status == EXIT_OK) {
         session.run.check = session.dispatch.check = true;
         status = session_run(&session, &info);
         if (status == SMELT_OK || status == SMELT_ERROR_CHECK) print_findings(o);
-        exit_status = status == SMELT_ERROR_CHECK ? EXIT_KERNEL : report(status);
+        exit_status = status == SMELT_OK            ? write_outputs(&session, o)
+                      : status == SMELT_ERROR_CHECK ? EXIT_KERNEL
+                                                    : report(status);
     }
     session_close(&session);
     return exit_status;

@@ -159,7 +159,9 @@ const struct command check_command = {
         "what it\n"
         "finds: accesses out of bounds, races, values that were never set, outputs that were not written, "
         "barriers\n"
-        "that threads miss. The exit status is 1 if there are findings.\n",
+        "that threads miss. The exit status is 1 if there are findings; without any, files of outputs are "
+        "written.\n"
+        "It takes the options of smelt run; the kernel runs once, whatever --repeat says.\n",
     .options = {both, of_check},
     .width = 26,
     .argument = add_positional,

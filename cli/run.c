@@ -3,7 +3,7 @@
 #include "commands.h"
 #include "json.h"
 #include "options.h"
-#include "picture.h"
+#include "output.h"
 #include "session.h"
 #include "summary.h"
 
@@ -96,13 +96,6 @@ static void print_json_head(const struct options *o, const smelt_run_info *info,
     fputs(", \"outputs\": [", stdout);
 }
 
-static int write_output(const smelt_array *array, const char *file) {
-    if (picture_is_named(file)) return picture_write(array, file);
-    smelt_status status = smelt_array_write_npy(array, file);
-    if (status != SMELT_OK) (void)report(status);
-    return status == SMELT_OK ? EXIT_OK : EXIT_ENVIRONMENT;
-}
-
 static int deliver_output(const struct options *o, int index, const smelt_array *array) {
     const struct output_option *option = &o->outputs[index];
     char name[32];
@@ -111,7 +104,7 @@ static int deliver_output(const struct options *o, int index, const smelt_array 
     if (option->file) {
         /* The file may be standard output: what was printed so far comes first. */
         (void)fflush(stdout);
-        written = write_output(array, option->file);
+        written = output_write(array, option->file);
     }
     if (o->json) {
         if (index) printf(", ");

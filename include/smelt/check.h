@@ -13,26 +13,27 @@ extern "C" {
 
 /* One finding. Its strings live until the calling thread's next checked run. */
 typedef struct smelt_finding {
-    const char *code;                   /* "SM001" …: docs/checking.md lists them */
-    const char *kind;                   /* "out-of-bounds", "race", "uninitialised", "unwritten", "barrier" */
-    const char *message;                /* a sentence */
-    const char *file;                   /* of the user's source; "": not known */
-    int line, column;                   /* from 1; 0: not known */
-    const char *argument;               /* the argument or variable that it is about; "": none */
-    int64_t index;                      /* of the element there; -1: none */
+    const char *code;     /* "SM001" …: docs/checking.md lists them */
+    const char *kind;     /* "out-of-bounds", "race", "uninitialised", "unwritten", "barrier" */
+    const char *message;  /* a sentence */
+    const char *file;     /* of the user's source; "": not known */
+    int line, column;     /* from 1; 0: not known */
+    const char *argument; /* the argument or variable that it is about; "": none */
+    int64_t index;        /* of the element there, if `has_index`; below 0 in front of the first */
     uint32_t thread[3], threadgroup[3]; /* positions of the thread, and of its threadgroup in the grid */
     const char *other_file;             /* the other place: of a race, the earlier access; "": none */
     int other_line, other_column;
     uint32_t other_thread[3], other_threadgroup[3];
     uint64_t count; /* how often it happened, at this place */
-    uint64_t reserved[4];
+    bool has_index; /* `index` is known */
+    uint64_t reserved[3];
 } smelt_finding;
 
-/* How many findings the calling thread's last checked run has; 0 if it had none. At most 1,000 of different
- * places are kept. */
+/* The number of findings of the calling thread's last checked run that began; 0 before the first. At most
+ * 1,000 findings of different places are kept. */
 SMELT_API int smelt_findings_count(void);
 
-/* False past the last. */
+/* Fills *finding with number `index`, from 0. False past the last. */
 SMELT_API bool smelt_findings_get(int index, smelt_finding *finding);
 
 #ifdef __cplusplus

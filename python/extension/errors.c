@@ -102,7 +102,6 @@ static PyObject *position_of(const uint32_t position[3]) {
 }
 
 static PyObject *finding_of(const smelt_finding *f) {
-    bool outside = strcmp(f->kind, "out-of-bounds") == 0;
     PyObject *values[12] = {PyUnicode_FromString(f->code),
                             PyUnicode_FromString(f->kind),
                             PyUnicode_DecodeUTF8(f->message, (Py_ssize_t)strlen(f->message), "replace"),
@@ -110,7 +109,7 @@ static PyObject *finding_of(const smelt_finding *f) {
                             PyLong_FromLong(f->line),
                             PyLong_FromLong(f->column),
                             PyUnicode_DecodeUTF8(f->argument, (Py_ssize_t)strlen(f->argument), "replace"),
-                            f->index == -1 && !outside ? Py_NewRef(Py_None) : PyLong_FromLongLong(f->index),
+                            f->has_index ? PyLong_FromLongLong(f->index) : Py_NewRef(Py_None),
                             position_of(f->thread),
                             position_of(f->threadgroup),
                             f->other_line

@@ -28,12 +28,13 @@ enum check_space {
 
 enum check_access { CHECK_READ, CHECK_WRITE, CHECK_ATOMIC };
 
-/* element: bytes of an element of the variable at `base`; 0: not known. */
-#define CHECK_FLAGS(space, access, element) \
-    ((uint32_t)(space) | (uint32_t)(access) << 4 | (uint32_t)(element) << 8)
+/* number: of a variable, the bytes of an element (0: not known); in CHECK_DEVICE, the argument's
+ * [[buffer(index)]]. */
+#define CHECK_FLAGS(space, access, number) \
+    ((uint32_t)(space) | (uint32_t)(access) << 4 | (uint32_t)(number) << 8)
 #define CHECK_SPACE(flags) ((enum check_space)((flags) & 15))
 #define CHECK_ACCESS(flags) ((enum check_access)((flags) >> 4 & 15))
-#define CHECK_ELEMENT(flags) ((flags) >> 8)
+#define CHECK_NUMBER(flags) ((flags) >> 8)
 
 /* An access of `bytes` bytes that the thread is about to make. Returns the address to use instead: the same,
  * or scratch memory if the access is out of bounds. extent: bytes of the object at `base`; 0: not known. */

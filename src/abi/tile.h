@@ -7,6 +7,8 @@
 #ifndef SMELT_ABI_TILE_H
 #define SMELT_ABI_TILE_H
 
+#include <stdint.h>
+
 /* Element types, as mpp_types.h counts its kinds. */
 enum tile_kind {
     TILE_FLOAT = 1,
@@ -23,6 +25,27 @@ enum tile_kind {
     TILE_E5M2,
     TILE_INT32
 };
+
+/* Bits of an element. */
+static inline uint32_t tile_kind_bits(uint64_t kind) {
+    switch (kind) {
+    case TILE_FLOAT:
+    case TILE_INT32:
+        return 32;
+    case TILE_HALF:
+    case TILE_BFLOAT:
+        return 16;
+    case TILE_INT4:
+    case TILE_UINT4:
+    case TILE_FP4:
+        return 4;
+    case TILE_INT2:
+    case TILE_UINT2:
+        return 2;
+    default:
+        return 8;
+    }
+}
 
 /* Words of an operand. */
 enum tile_operand_word {

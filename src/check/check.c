@@ -29,7 +29,7 @@ smelt_status check_open(const struct check_launch *launch, struct check **out) {
         const struct check_argument *argument = &check->arguments[i];
         if (!argument->undefined || !argument->bytes) continue;
         struct region *region = memories_region(check, argument->start);
-        undefined_mark(check, region->shadow, region->origins, (size_t)(argument->start - region->start),
+        undefined_mark(region->shadow, region->origins, (size_t)(argument->start - region->start),
                        argument->bytes, undefined_origin(check, ORIGIN_ARGUMENT, argument));
     }
     return check->out_of_memory ? fail_out_of_memory(bytes) : SMELT_OK;
@@ -54,6 +54,7 @@ void check_close(struct check *check) {
 }
 
 smelt_status check_begin_group(struct check *check, const struct check_group *group) {
+    race_settle(check);
     check->group = *group;
     race_begin_group(check);
     return memories_begin_group(check);
@@ -110,15 +111,15 @@ void check_place(struct check *check, smelt_finding *told) {
     memcpy(told->threadgroup, check->group.position, sizeof told->threadgroup);
 }
 
-const char *check_name(struct check *check, const char *address, int64_t *index) {
+void check_name(struct check *check, const char *address, smelt_finding *told) {
     const struct access *now = &check->now;
-    *index = -1;
     if (now->base && now->element) {
         int64_t offset = (int64_t)((uintptr_t)address - (uintptr_t)(now->first ? now->first : now->base)),
                 element = now->element;
-        *index = offset < 0 ? -((-offset + element - 1) / element) : offset / element;
+        told->has_index = true;
+        told->index = offset < 0 ? -((-offset + element - 1) / element) : offset / element;
     }
-    return now->name ? findings_text(check->findings, "%s", now->name) : "memory";
+    told->argument = now->name ? findings_text(check->findings, "%s", now->name) : "memory";
 }
 
 /* ---- Bounds. */
@@ -132,11 +133,11 @@ static void describe_outside(struct check *check, struct finding *finding, char 
     if (!now->base) {
         told->message = findings_text(check->findings, "thread (%u, %u, %u) %s %s", told->thread[0],
                                       told->thread[1], told->thread[2], verb,
-                                      (uintptr_t)address < 65536 ? "at a null pointer"
-                                                                 : "outside of every array that it may use");
+                                      (uintptr_t)address < 65536 ? "through a null pointer"
+                                                                 : "outside every array that it may use");
         return;
     }
-    told->argument = check_name(check, address, &told->index);
+    check_name(check, address, told);
     uint64_t count = now->extent / (now->element ? now->element : 1);
     const char *amount = bytes > now->element
                              ? findings_text(check->findings, "%llu bytes from ", (unsigned long long)bytes)
@@ -158,7 +159,7 @@ static char *scratch(struct check *check, uint64_t bytes, struct finding *findin
     memset(scratch->start, 0, bytes);
     memset(scratch->shadow, 0, bytes);
     if (finding)
-        undefined_mark(check, scratch->shadow, scratch->origins, 0, bytes,
+        undefined_mark(scratch->shadow, scratch->origins, 0, bytes,
                        undefined_origin(check, ORIGIN_OUTSIDE, finding));
     return scratch->start;
 }
@@ -194,7 +195,7 @@ static struct access of_slot(const struct check *check, const char *base, uint32
 
 /* Of a pointer that says nothing of its object: what lies there. */
 static struct access of_address(struct check *check, char *address, uint64_t bytes) {
-    const struct check_argument *argument = memories_argument(check, NULL, address);
+    const struct check_argument *argument = memories_argument(check, address);
     const struct stack *stack = check->stack;
     const struct region *group = &check->threadgroup;
     if (argument) return of_argument(argument);
@@ -210,13 +211,13 @@ static struct access of_address(struct check *check, char *address, uint64_t byt
 }
 
 static struct access meant(struct check *check, char *address, const char *base, uint64_t extent,
-                           uint64_t bytes, enum check_space space, const struct check_site *site) {
-    if (extent) return (struct access){base, extent, NULL, site->name, (uint32_t)bytes};
-    if (space == CHECK_THREADGROUP) return of_slot(check, base, (uint32_t)bytes);
-    const struct check_argument *argument =
-        space == CHECK_DEVICE && base ? memories_argument(check, base, NULL) : NULL;
-    if (argument) return of_argument(argument);
-    return space == CHECK_DEVICE ? (struct access){0} : of_address(check, address, bytes);
+                           uint64_t bytes, uint32_t flags, const struct check_site *site) {
+    uint32_t number = CHECK_NUMBER(flags);
+    if (extent) return (struct access){base, extent, NULL, site->name, number ? number : (uint32_t)bytes};
+    if (CHECK_SPACE(flags) == CHECK_THREADGROUP) return of_slot(check, base, (uint32_t)bytes);
+    if (CHECK_SPACE(flags) != CHECK_DEVICE) return of_address(check, address, bytes);
+    const struct check_argument *argument = memories_indexed(check, (int32_t)number);
+    return argument ? of_argument(argument) : (struct access){0};
 }
 
 char *smelt_check_access(char *address, const char *base, uint64_t extent, uint64_t bytes, uint32_t flags,
@@ -227,8 +228,7 @@ char *smelt_check_access(char *address, const char *base, uint64_t extent, uint6
     race_settle(check);
     if (!bytes) return address;
     check_meet(check, site);
-    check->now = meant(check, address, base, extent, bytes, space, site);
-    if (CHECK_ELEMENT(flags)) check->now.element = CHECK_ELEMENT(flags);
+    check->now = meant(check, address, base, extent, bytes, flags, site);
     if (!check->now.base || !fits(check->now.base, check->now.extent, address, bytes))
         return outside(check, address, bytes, access, site);
     if (space == CHECK_PRIVATE || space == CHECK_CONSTANT) return address;
@@ -260,6 +260,19 @@ static void give_values(const struct check_lines *l) {
                                  l->width / 8);
 }
 
+/* One site for each line, so that a product that misses again and again is one finding. */
+static const struct check_site *site_of_line(struct check *check, const char *file, int line) {
+    struct line_site *known = check->lines;
+    while (known && (known->site.line != (uint32_t)line || strcmp(known->site.file, file) != 0))
+        known = known->next;
+    if (known) return &known->site;
+    known = arena_alloc(&check->findings->arena, sizeof *known);
+    if (!known) return NULL;
+    *known = (struct line_site){.next = check->lines, .site = {.file = file, .line = (uint32_t)line}};
+    check->lines = known;
+    return &known->site;
+}
+
 bool check_touch(struct check *check, const struct check_lines *l, const char *file, int line) {
     int64_t low, high;
     bool is_new;
@@ -275,9 +288,8 @@ bool check_touch(struct check *check, const struct check_lines *l, const char *f
         if (l->written) give_values(l);
         return true;
     }
-    struct check_site *site = arena_alloc(&check->findings->arena, sizeof *site);
+    const struct check_site *site = site_of_line(check, file, line);
     if (!site) return false;
-    *site = (struct check_site){.file = file, .line = (uint32_t)line, .number = (uint32_t)line};
     struct finding *finding = findings_add(check->findings, FINDING_OUT_OF_BOUNDS, site, NULL, NULL, &is_new);
     if (is_new)
         describe_outside(check, finding, now->base && !fits(now->base, now->extent, first, 1) ? first : last,

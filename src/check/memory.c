@@ -115,15 +115,18 @@ struct region *memories_region(struct check *check, const char *address) {
     return check->last = &check->regions[first];
 }
 
-const struct check_argument *memories_argument(struct check *check, const char *base, const char *address) {
-    const struct check_argument *found = NULL;
-    for (int i = 0; i < check->launch.argument_count && !found; i++)
-        if (base && check->arguments[i].base == base) found = &check->arguments[i];
-    for (int i = 0; i < check->launch.argument_count && !found && !base; i++)
-        if (address >= check->arguments[i].start &&
-            address < check->arguments[i].start + check->arguments[i].bytes)
-            found = &check->arguments[i];
-    return found;
+const struct check_argument *memories_argument(const struct check *check, const char *address) {
+    for (int i = 0; i < check->launch.argument_count; i++) {
+        const struct check_argument *argument = &check->arguments[i];
+        if (address >= argument->start && address < argument->start + argument->bytes) return argument;
+    }
+    return NULL;
+}
+
+const struct check_argument *memories_indexed(const struct check *check, int32_t index) {
+    for (int i = 0; i < check->launch.argument_count; i++)
+        if (check->arguments[i].index == index) return &check->arguments[i];
+    return NULL;
 }
 
 smelt_status memories_begin_group(struct check *check) {
@@ -138,7 +141,7 @@ smelt_status memories_begin_group(struct check *check) {
     }
     check->last = NULL;
     uint32_t origin = undefined_origin(check, ORIGIN_THREADGROUP, NULL);
-    undefined_mark(check, region->shadow, region->origins, 0, bytes, origin);
+    undefined_mark(region->shadow, region->origins, 0, bytes, origin);
     return SMELT_OK;
 }
 

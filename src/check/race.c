@@ -20,7 +20,6 @@
 /* ---- Packed accesses. */
 
 #define SITE_BITS 17
-#define NO_ACCESS UINT64_C(0)
 
 static uint64_t pack(uint32_t interval, uint32_t thread, unsigned mask, bool atomic, uint32_t site) {
     if (site >= 1u << SITE_BITS) site = 0;
@@ -126,7 +125,7 @@ static void describe(struct check *check, struct finding *finding, uint64_t befo
     smelt_finding *told = &finding->told;
     const struct interval *a = &check->intervals[interval_of(before)];
     check_place(check, told);
-    told->argument = check_name(check, address, &told->index);
+    check_name(check, address, told);
     check_position(check, thread_of(before), told->other_thread);
     uint32_t number = a->group;
     const uint32_t *groups = check->launch.groups;
@@ -137,12 +136,13 @@ static void describe(struct check *check, struct finding *finding, uint64_t befo
     const char *who = finding->kind == FINDING_GROUP_RACE       ? "in another threadgroup"
                       : finding->kind == FINDING_SIMDGROUP_RACE ? "of the same simdgroup"
                                                                 : "of the same threadgroup";
-    const char *lacks = finding->kind == FINDING_GROUP_RACE ? "nothing orders threadgroups"
+    const char *lacks = finding->kind == FINDING_GROUP_RACE
+                            ? "nothing orders accesses of different threadgroups"
                         : finding->kind == FINDING_SIMDGROUP_RACE
-                            ? "no barrier lies between; running in step is no promise"
-                            : "no barrier for this memory lies between";
+                            ? "no barrier separates them, and lanes need not run in step"
+                            : "no barrier for this memory separates them";
     char element[64] = "";
-    if (told->index >= 0) snprintf(element, sizeof element, "[%lld]", (long long)told->index);
+    if (told->has_index) snprintf(element, sizeof element, "[%lld]", (long long)told->index);
     told->message = findings_text(
         check->findings, "thread (%u, %u, %u) %s %s%s%s, which thread (%u, %u, %u) %s %s at line %d: %s",
         told->thread[0], told->thread[1], told->thread[2], verb(writes), told->argument, element,

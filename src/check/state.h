@@ -53,6 +53,29 @@ struct access {
     uint32_t element;  /* bytes */
 };
 
+/* ---- Undefined values (undefined.c). Where one comes from, and what `what` is. */
+
+enum origin_kind {
+    ORIGIN_OUTSIDE,    /* a load out of bounds: its struct finding */
+    ORIGIN_VARIABLE,   /* the site of its declaration */
+    ORIGIN_ARRAY,      /* a private array: its name */
+    ORIGIN_ARGUMENT,   /* an output: its struct check_argument */
+    ORIGIN_THREADGROUP /* NULL */
+};
+
+struct origin {
+    enum origin_kind kind;
+    const void *what;
+};
+
+/* ---- The launch. */
+
+/* A place that only its line tells. */
+struct line_site {
+    struct line_site *next;
+    struct check_site site;
+};
+
 /* Two writes without order, of which the second is about to happen: one that changes nothing is no finding.
  */
 #define MOST_WRITTEN 64
@@ -70,7 +93,6 @@ struct check {
     int region_count;
     struct region *last; /* that was found */
     struct region threadgroup;
-    size_t threadgroup_room;
     struct check_group group;
     bool fenced; /* a thread has called a fence of device memory */
 
@@ -87,7 +109,7 @@ struct check {
     const struct check_site **sites; /* by number, those that were met */
     uint32_t site_room;
 
-    const void **origins; /* what is undefined: by number from 1 */
+    struct origin *origins; /* by number from 1 */
     uint32_t origin_count, origin_room;
 
     struct access now; /* the running one */
@@ -95,6 +117,7 @@ struct check {
     struct stack elsewhere;         /* for the shadow of memory that nobody follows: constants of the code */
     struct check_parameters *spare; /* where there is no memory for a thread's own */
     struct stack scratch;           /* for accesses that have no memory */
+    struct line_site *lines;
     bool out_of_memory;
     struct findings *findings;
 };
@@ -106,8 +129,9 @@ extern _Thread_local struct check *check_this __attribute__((tls_model("initial-
 smelt_status memories_open(struct check *check);
 void memories_close(struct check *check);
 struct region *memories_region(struct check *check, const char *address); /* NULL: none */
-/* The argument that begins at an address, or that contains it; NULL: none. */
-const struct check_argument *memories_argument(struct check *check, const char *base, const char *address);
+/* The first argument that contains an address; the one with this [[buffer(index)]]. NULL: none. */
+const struct check_argument *memories_argument(const struct check *check, const char *address);
+const struct check_argument *memories_indexed(const struct check *check, int32_t index);
 smelt_status memories_begin_group(struct check *check);
 /* The shadow of `bytes` bytes; false: no memory, or none at `start`. */
 bool memories_open_stack(struct stack *stack, char *start, size_t bytes);
@@ -125,17 +149,9 @@ void race_begin_group(struct check *check);
 void race_settle(struct check *check);
 
 /* undefined.c */
-/* The shadow of memory is set: undefined since `origin`. */
-void undefined_mark(struct check *check, char *shadow, uint32_t *origins, size_t offset, uint64_t bytes,
-                    uint32_t origin);
-enum origin_kind {
-    ORIGIN_OUTSIDE /* a finding */,
-    ORIGIN_VARIABLE,
-    ORIGIN_ARRAY,
-    ORIGIN_ARGUMENT,
-    ORIGIN_THREADGROUP
-};
-/* A number for what is undefined; `what`: a site, a name, an argument, or NULL. */
+/* Sets the shadow of memory: undefined since `origin`. */
+void undefined_mark(char *shadow, uint32_t *origins, size_t offset, uint64_t bytes, uint32_t origin);
+/* The number of an origin, new or known. */
 uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void *what);
 void undefined_end(struct check *check);
 
@@ -145,8 +161,8 @@ void check_meet(struct check *check, const struct check_site *site);
 /* Fills in who and where: the running thread. */
 void check_place(struct check *check, smelt_finding *finding);
 void check_position(const struct check *check, uint32_t thread, uint32_t position[3]);
-/* The name of the argument or variable that the running access is meant for, and the index there of the
- * element at an address (-1: not known). */
-const char *check_name(struct check *check, const char *address, int64_t *index);
+/* Fills in the argument or variable that the running access is meant for, and the index there of the element
+ * at an address, if it is known. */
+void check_name(struct check *check, const char *address, smelt_finding *finding);
 
 #endif

@@ -6,13 +6,8 @@
 
 /* ---- Where they come from. */
 
-struct origin {
-    enum origin_kind kind;
-    const void *what;
-};
-
 uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void *what) {
-    struct origin *origins = (struct origin *)check->origins;
+    struct origin *origins = check->origins;
     for (uint32_t i = check->origin_count; i > 0; i--)
         if (origins[i].kind == kind && origins[i].what == what) return i;
     if (check->origin_count + 1 >= check->origin_room) {
@@ -20,8 +15,7 @@ uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void
         struct origin *grown = realloc(origins, room * sizeof *grown);
         check->out_of_memory |= !grown;
         if (!grown) return 0;
-        check->origins = (void *)grown;
-        origins = grown;
+        check->origins = origins = grown;
         check->origin_room = room;
     }
     origins[++check->origin_count] = (struct origin){kind, what};
@@ -29,12 +23,10 @@ uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void
 }
 
 static const struct origin *origin_at(const struct check *check, uint32_t number) {
-    return number && number <= check->origin_count ? (const struct origin *)check->origins + number : NULL;
+    return number && number <= check->origin_count ? &check->origins[number] : NULL;
 }
 
-void undefined_mark(struct check *check, char *shadow, uint32_t *origins, size_t offset, uint64_t bytes,
-                    uint32_t origin) {
-    (void)check;
+void undefined_mark(char *shadow, uint32_t *origins, size_t offset, uint64_t bytes, uint32_t origin) {
     memset(shadow + offset, 0xff, bytes);
     for (size_t i = offset / 4; bytes && i <= (offset + bytes - 1) / 4; i++) origins[i] = origin;
 }
@@ -90,7 +82,7 @@ void smelt_check_poison(char *address, uint64_t bytes, const char *name) {
     struct check *check = check_this;
     struct check_shadow to = shadow_of(address, bytes);
     if (!is_followed(to.shadow)) return;
-    undefined_mark(check, to.shadow, to.origins, 0, bytes, undefined_origin(check, ORIGIN_ARRAY, name));
+    undefined_mark(to.shadow, to.origins, 0, bytes, undefined_origin(check, ORIGIN_ARRAY, name));
 }
 
 void smelt_check_unpoison(char *address, uint64_t bytes) {
@@ -162,7 +154,7 @@ uint64_t smelt_check_undefined(const struct check_site *site) {
 /* ---- What must not depend on them. */
 
 static const char *what_is(struct check *check, const struct origin *origin, smelt_finding *told) {
-    if (!origin) return "a value";
+    if (!origin) return "of unknown origin";
     const struct check_site *site = origin->what;
     const struct check_argument *argument = origin->what;
     switch (origin->kind) {
@@ -185,7 +177,7 @@ static const char *what_is(struct check *check, const struct origin *origin, sme
     case ORIGIN_THREADGROUP:
         return "threadgroup memory";
     }
-    return "a value";
+    return "of unknown origin";
 }
 
 static void report(struct check *check, uint32_t number, const struct check_site *site, const char *what) {
@@ -200,9 +192,9 @@ static void report(struct check *check, uint32_t number, const struct check_site
     if (!is_new) return;
     check_place(check, &finding->told);
     const char *source = what_is(check, origin, &finding->told);
-    finding->told.message = findings_text(
-        check->findings, "%s %s that was never given one, of %s (thread (%u, %u, %u))", what, "a value",
-        source, finding->told.thread[0], finding->told.thread[1], finding->told.thread[2]);
+    finding->told.message =
+        findings_text(check->findings, "%s a value that was never set: %s (thread (%u, %u, %u))", what,
+                      source, finding->told.thread[0], finding->told.thread[1], finding->told.thread[2]);
 }
 
 void smelt_check_used(uint32_t origin, const struct check_site *site) {
@@ -242,8 +234,9 @@ static void look_at(struct check *check, const struct check_argument *argument) 
     if (!finding) return;
     finding->told.argument = findings_text(check->findings, "%s", argument->name);
     finding->told.index = (int64_t)first_element;
+    finding->told.has_index = true;
     finding->told.message = findings_text(
-        check->findings, "%llu of the %llu elements of output '%s' were never written, the first is %s[%llu]",
+        check->findings, "%llu of the %llu elements of output '%s' were never written; the first is %s[%llu]",
         (unsigned long long)unwritten, (unsigned long long)(argument->bytes / argument->element),
         argument->name, argument->name, (unsigned long long)first_element);
 }

@@ -212,7 +212,7 @@ void bound_state(const struct bound *bound, struct launch_arguments *arguments) 
         case ARGUMENT_OUTPUT:
             if (!bound->outputs[index]) break;
             arguments_array(arguments, i, bound->outputs[index], true);
-            arguments->buffers[i].undefined = !desc->into[index] && !desc->init_values && !desc->initialise;
+            arguments->buffers[i].undefined = !desc->into[index] && !bound_fills(desc);
             break;
         }
     }

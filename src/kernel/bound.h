@@ -40,6 +40,11 @@ bool bound_in_place(const struct bound_request *request);
 smelt_status bound_output(const struct bound_request *request, int i, smelt_array *into, smelt_stream *stream,
                           smelt_array **out);
 
+/* Whether new outputs are filled before the run. */
+static inline bool bound_fills(const smelt_run_desc *desc) {
+    return desc->initialise || desc->init_values;
+}
+
 /* Without inputs and outputs yet. The request outlives it. */
 void bound_open(struct bound *bound, const struct bound_request *request);
 void bound_close(struct bound *bound);

@@ -1,6 +1,7 @@
 /* Launches that are checked and compiled once and run many times. */
 #include "base/interrupt.h"
 #include "base/reserved.h"
+#include "kernel/found.h"
 #include "kernel/kernel.h"
 #include "kernel/transfer.h"
 
@@ -126,22 +127,25 @@ smelt_status smelt_kernel_prepare(smelt_kernel *kernel, const smelt_run_desc *de
 /* ---- Running. */
 
 /* The buffers of the prepared inputs, with these outputs. */
-static void bind_outputs(const smelt_launch *launch, smelt_array *const *outputs,
+static void bind_outputs(const smelt_launch *launch, smelt_array *const *into, smelt_array *const *outputs,
                          struct launch_buffer *buffers) {
     const struct signature *signature = &launch->variant->signature;
-    for (int i = 0; i < signature->argument_count; i++)
-        buffers[i] = signature->arguments[i].kind == ARGUMENT_OUTPUT
-                         ? launch_buffer_of(outputs[signature->arguments[i].index])
-                         : launch->launch.buffers[i];
+    for (int i = 0; i < signature->argument_count; i++) {
+        int index = signature->arguments[i].index;
+        buffers[i] = launch->launch.buffers[i];
+        if (signature->arguments[i].kind != ARGUMENT_OUTPUT) continue;
+        buffers[i] = launch_buffer_of(outputs[index]);
+        buffers[i].undefined = !into[index] && !bound_fills(&launch->desc);
+    }
 }
 
 /* With the inputs it was prepared with. */
 static smelt_status run_in_place(smelt_launch *launch, const smelt_launch_desc *desc, smelt_array **outputs) {
     struct launch run = launch->launch;
     int count = launch->kernel->output_count, made = 0;
-    smelt_array *list[SMELT_MAX_ARGUMENTS];
+    smelt_array *list[SMELT_MAX_ARGUMENTS], *into[SMELT_MAX_ARGUMENTS];
     struct launch_buffer buffers[SIGNATURE_MAX_ARGUMENTS];
-    bool fills = launch->desc.initialise || launch->desc.init_values, as_prepared = !desc->into && !fills;
+    bool as_prepared = !desc->into && !bound_fills(&launch->desc);
     run.info = desc->info;
     if (desc->stream) run.stream = desc->stream;
     for (int i = 0; i < count && as_prepared; i++) as_prepared = launch->desc.into[i] != NULL;
@@ -152,12 +156,12 @@ static smelt_status run_in_place(smelt_launch *launch, const smelt_launch_desc *
     }
     smelt_status status = SMELT_OK;
     for (; made < count && status == SMELT_OK; made++) {
-        smelt_array *into = desc->into && desc->into[made] ? desc->into[made] : launch->desc.into[made];
-        status = bound_output(&launch->request, made, into, run.stream, &list[made]);
+        into[made] = desc->into && desc->into[made] ? desc->into[made] : launch->desc.into[made];
+        status = bound_output(&launch->request, made, into[made], run.stream, &list[made]);
         if (status != SMELT_OK) break;
     }
     if (status == SMELT_OK) {
-        bind_outputs(launch, list, buffers);
+        bind_outputs(launch, into, list, buffers);
         run.buffers = buffers;
         status = launch_run(&run);
     }
@@ -226,5 +230,5 @@ smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *des
     smelt_status status = launch->in_place && !desc->inputs ? run_in_place(launch, desc, outputs)
                                                             : run_replaced(launch, desc, outputs);
     interrupt_end_call(outer);
-    return interrupt_status(launch->kernel->desc.name, status);
+    return found_place(&launch->variant->translation, interrupt_status(launch->kernel->desc.name, status));
 }

@@ -99,6 +99,13 @@ kernel void the_same_value(device int *o [[buffer(0)]], uint i [[thread_position
   o[i & 3] = 7;
 }
 
+// run: -b 0:out:int32:128 --grid 128 --threadgroup 64
+kernel void the_same_value_last(device int *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  threadgroup int s[4];
+  o[i] = i;
+  s[i & 3] = 7;
+}
+
 // run: -b 0:out:uint8:256 --grid 256 --threadgroup 64
 kernel void neighbouring_bytes(device uchar *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   o[i] = i;

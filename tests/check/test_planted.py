@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -67,6 +68,18 @@ def problem(smelt, path, name, arguments, marks):
     return None
 
 
+def outputs_are_written(smelt):
+    """A run without findings gives its outputs."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "o.npy")
+        found, message = findings(smelt, os.path.join(FOLDER, "races.metal"), "the_same_value",
+                                  ["-b", f"0:out:int32:4={file}", "--grid", "128", "--threadgroup", "64"])
+        if message or found:
+            return f"an output's file: {message or found}"
+        with open(file, "rb") as written:
+            return None if written.read().endswith(b"\7\0\0\0" * 4) else "an output's file has other values"
+
+
 def main():
     smelt, wrong = sys.argv[1], 0
     work = [(os.path.join(FOLDER, file), *case) for file in sorted(os.listdir(FOLDER)) if file.endswith(".metal")
@@ -76,6 +89,10 @@ def main():
             if message:
                 print(f"{os.path.basename(path)} {name}: {message}")
                 wrong += 1
+    message = outputs_are_written(smelt)
+    if message:
+        print(message)
+        wrong += 1
     print(f"{len(work)} kernels, {sum(len(case[3]) for case in work)} marks, {wrong} wrong")
     return 1 if wrong or not work else 0
 

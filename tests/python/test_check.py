@@ -61,3 +61,33 @@ def test_every_run_is_checked_where_the_environment_says_so(monkeypatch):
     monkeypatch.setenv("SMELT_CHECK", "1")
     with pytest.raises(smelt.CheckError):
         run(1)
+
+
+def test_arguments_that_begin_at_the_same_address_have_their_own_lengths():
+    library = smelt.compile_shader("""
+kernel void copy(device float* whole, device float* part, uint i [[thread_position_in_grid]]) {
+  whole[i] = 1;
+  part[i] = 2;
+}""")
+    whole = smelt.array(np.zeros(8, dtype=np.float32))
+    with pytest.raises(smelt.CheckError) as caught:
+        library.copy(whole, whole[:4], threads=8, check=True)
+    assert [(finding.code, finding.argument, finding.index) for finding in caught.value.findings] == [("SM001", "part", 4)]
+
+
+def test_an_index_in_front_of_the_array():
+    library = smelt.compile_shader("kernel void back(device float* x, uint i [[thread_position_in_grid]]) { x[int(i) - 1] = 1; }")
+    with pytest.raises(smelt.CheckError) as caught:
+        library.back(smelt.array(np.zeros(8, dtype=np.float32)), threads=8, check=True)
+    (finding,) = caught.value.findings
+    assert (finding.index, finding.column) == (-1, 87)
+
+
+def test_bound_kernels_say_the_same():
+    kernel = smelt.metal_kernel("moved", ["inp", "shift"], ["out"], BODY)
+    bound = kernel.bind(inputs=[np.arange(8, dtype=np.float32), 1], output_shapes=[(8,)], output_dtypes=[smelt.float32],
+                        grid=(8, 1, 1), threadgroup=(8, 1, 1), check=True)
+    with pytest.raises(smelt.CheckError) as caught:
+        bound()
+    assert [(finding.code, finding.line, finding.column, finding.index) for finding in caught.value.findings] == [
+        ("SM001", 3, 16, 8), ("SM006", 0, 0, 0)]

@@ -21,26 +21,6 @@ static int below(int count) {
 
 /* ---- Elements, decoded by definition. */
 
-static int bits_of(enum tile_kind kind) {
-    switch (kind) {
-    case TILE_FLOAT:
-    case TILE_INT32:
-        return 32;
-    case TILE_HALF:
-    case TILE_BFLOAT:
-        return 16;
-    case TILE_INT4:
-    case TILE_UINT4:
-    case TILE_FP4:
-        return 4;
-    case TILE_INT2:
-    case TILE_UINT2:
-        return 2;
-    default:
-        return 8;
-    }
-}
-
 static double real(uint32_t code, int exponent_bits, int mantissa_bits) {
     int bias = (1 << (exponent_bits - 1)) - 1, mantissa = (int)(code & ((1u << mantissa_bits) - 1));
     int exponent = (int)(code >> mantissa_bits & ((1u << exponent_bits) - 1));
@@ -50,7 +30,7 @@ static double real(uint32_t code, int exponent_bits, int mantissa_bits) {
 }
 
 static double value_at(const void *data, enum tile_kind kind, int64_t at) {
-    int bits = bits_of(kind);
+    int bits = (int)tile_kind_bits(kind);
     const uint8_t *bytes = (const uint8_t *)data + at * bits / 8;
     uint32_t code = 0;
     memcpy(&code, bytes, (size_t)(bits + 7) / 8);
@@ -89,7 +69,7 @@ static double value_at(const void *data, enum tile_kind kind, int64_t at) {
 /* Random codes of finite numbers, of moderate size where the format has others. */
 static void fill(void *data, enum tile_kind kind, int64_t count) {
     uint8_t *bytes = data;
-    int64_t size = (count * bits_of(kind) + 7) / 8;
+    int64_t size = (count * (int)tile_kind_bits(kind) + 7) / 8;
     for (int64_t i = 0; i < size; i++) bytes[i] = (uint8_t)next();
     for (int64_t i = 0; i < count; i++) {
         float number = (float)((below(2000001) - 1000000) * ldexp(1, -below(24)));
@@ -120,13 +100,13 @@ struct operand {
 static void make_operand(struct operand *o) {
     int inner = o->by_term ? o->lines : o->terms, outer = o->by_term ? o->terms : o->lines;
     int64_t row = (int64_t)inner * o->spread + below(3);
-    if (bits_of(o->kind) < 8) row = (row + 3) / 4 * 4;
+    if ((int)tile_kind_bits(o->kind) < 8) row = (row + 3) / 4 * 4;
     o->line_stride = o->by_term ? o->spread : row;
     o->term_stride = o->by_term ? row : o->spread;
-    o->first = bits_of(o->kind) < 8 ? below(8) : 0;
+    o->first = (int)tile_kind_bits(o->kind) < 8 ? below(8) : 0;
     int64_t count = row * outer + o->first + 8;
     /* It ends where its last element does, so that tools see reads beyond. */
-    o->data = calloc(1, (size_t)((count * bits_of(o->kind) + 7) / 8));
+    o->data = calloc(1, (size_t)((count * (int)tile_kind_bits(o->kind) + 7) / 8));
     fill(o->data, o->kind, count);
     o->line_block = 1 + below(3), o->term_block = o->scaled ? 32 : 1;
     o->scales = malloc((size_t)(o->lines + 1) * (size_t)(o->terms + 1));
@@ -215,7 +195,7 @@ static void run(const struct job *j) {
     if (r.lines < 0) r.lines = 0;
     make_operand(&l), make_operand(&r);
     int64_t row_stride = (int64_t)j->columns * j->column_stride + 3, count = row_stride * j->rows;
-    size_t size = (size_t)bits_of(j->result) / 8;
+    size_t size = (size_t)(int)tile_kind_bits(j->result) / 8;
     uint8_t *result = calloc((size_t)count + 1, size), *before = calloc((size_t)count + 1, size);
     fill(result, j->result == TILE_INT32 ? TILE_INT8 : j->result,
          j->result == TILE_INT32 ? 4 * count : count);
@@ -313,7 +293,7 @@ static void parts_that_do_not_exist(void **unused) {
         j.lacking = below(40);
         if (next() & 1) j.dealt_rows = next() & 1 ? 8 : 16, j.dealt_step = j.dealt_rows * (1 + below(4));
         j.column_stride = 1 + below(2);
-        if (bits_of(j.left) >= 8 && bits_of(j.right) >= 8) j.spread = 1 + below(2);
+        if ((int)tile_kind_bits(j.left) >= 8 && (int)tile_kind_bits(j.right) >= 8) j.spread = 1 + below(2);
         run(&j);
     }
 }

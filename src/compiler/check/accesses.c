@@ -13,11 +13,12 @@ enum { SPACE_THREADGROUP = 3, MOST_STEPS = 32 };
 struct object {
     LLVMValueRef base;
     uint64_t extent; /* bytes; 0: not known here */
+    uint32_t index;  /* of an argument */
     enum check_space space;
     bool visible; /* to LLVM: nothing to ask */
 };
 
-static const struct object anywhere = {NULL, 0, CHECK_ANYWHERE, false};
+static const struct object anywhere = {.space = CHECK_ANYWHERE};
 
 static bool calls(LLVMValueRef value, const char *name) {
     return LLVMIsACallInst(value) && strcmp(called_name(value), name) == 0;
@@ -25,14 +26,18 @@ static bool calls(LLVMValueRef value, const char *name) {
 
 static struct object of_global(struct unit *unit, LLVMValueRef global) {
     bool threadgroup = LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == SPACE_THREADGROUP;
-    return (struct object){global, LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(global)),
-                           threadgroup ? CHECK_THREADGROUP : CHECK_CONSTANT, false};
+    return (struct object){.base = global,
+                           .extent = LLVMABISizeOfType(unit->layout, LLVMGlobalGetValueType(global)),
+                           .space = threadgroup ? CHECK_THREADGROUP : CHECK_CONSTANT};
 }
 
 static struct object of_call(struct unit *unit, LLVMValueRef call) {
     enum intrinsic intrinsic = intrinsic_of(call);
-    if (intrinsic == INTRINSIC_BUFFER_ADDRESS) return (struct object){call, 0, CHECK_DEVICE, false};
-    if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) return (struct object){call, 0, CHECK_THREADGROUP, false};
+    uint64_t index;
+    if (intrinsic == INTRINSIC_BUFFER_ADDRESS && is_constant_integer(LLVMGetOperand(call, 0), &index))
+        return (struct object){.base = call, .index = (uint32_t)index, .space = CHECK_DEVICE};
+    if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS)
+        return (struct object){.base = call, .space = CHECK_THREADGROUP};
     /* The runtime's own memory. */
     if (intrinsic == INTRINSIC_TILE_MEMORY) return (struct object){.visible = true};
     if (!calls(call, "smelt_check_object")) return anywhere;
@@ -40,13 +45,14 @@ static struct object of_call(struct unit *unit, LLVMValueRef call) {
     while (LLVMIsAAddrSpaceCastInst(variable) || LLVMIsABitCastInst(variable))
         variable = LLVMGetOperand(variable, 0);
     if (!LLVMIsAAllocaInst(variable)) return anywhere;
-    return (struct object){call, LLVMABISizeOfType(unit->layout, LLVMGetAllocatedType(variable)),
-                           CHECK_PRIVATE, false};
+    return (struct object){.base = call,
+                           .extent = LLVMABISizeOfType(unit->layout, LLVMGetAllocatedType(variable)),
+                           .space = CHECK_PRIVATE};
 }
 
 static struct object find_object(struct unit *unit, LLVMValueRef pointer, LLVMValueRef *phis, int depth);
 
-/* The object of all operands from `first` in steps of one; loops lead back to phis that are looked at. */
+/* The object that all operands share. In loops they lead back to phis that are being looked at. */
 static struct object of_all(struct unit *unit, LLVMValueRef *operands, int count, LLVMValueRef *phis,
                             int depth) {
     struct object found = anywhere;
@@ -55,7 +61,7 @@ static struct object of_all(struct unit *unit, LLVMValueRef *operands, int count
         for (int p = 0; p <= depth; p++) again |= phis[p] == operands[i];
         if (again) continue;
         struct object one = find_object(unit, operands[i], phis, depth);
-        if (one.visible) continue; /* of null, or undefined */
+        if (one.visible) continue; /* an undefined operand */
         if (!one.base || (found.base && found.base != one.base)) return anywhere;
         found = one;
     }
@@ -77,7 +83,8 @@ static struct object find_object(struct unit *unit, LLVMValueRef pointer, LLVMVa
     for (;;) {
         if (LLVMIsAUndefValue(pointer)) return (struct object){.visible = true};
         if (LLVMIsAGlobalVariable(pointer)) return of_global(unit, pointer);
-        if (LLVMIsAAllocaInst(pointer)) return (struct object){pointer, 0, CHECK_PRIVATE, true};
+        if (LLVMIsAAllocaInst(pointer))
+            return (struct object){.base = pointer, .space = CHECK_PRIVATE, .visible = true};
         if (LLVMIsACallInst(pointer)) return of_call(unit, pointer);
         if (LLVMIsAPHINode(pointer)) return of_phi(unit, pointer, phis, depth);
         if (LLVMIsASelectInst(pointer)) {
@@ -135,13 +142,13 @@ static LLVMValueRef ask(struct unit *unit, LLVMValueRef instruction, LLVMValueRe
     LLVMBuilderRef b = unit->builder;
     char name[200];
     LLVMValueRef base = object->base ? check_pointer(unit, object->base) : LLVMConstNull(type_pointer(unit));
-    LLVMValueRef arguments[6] = {
-        check_pointer(unit, pointer),
-        base,
-        LLVMConstInt(type_i64(unit), object->extent, false),
-        bytes,
-        constant_i32(unit, CHECK_FLAGS(object->space, access, element_bytes(unit, object))),
-        check_site(unit, instruction, object_name(unit, object, name))};
+    uint32_t number = object->space == CHECK_DEVICE ? object->index : element_bytes(unit, object);
+    LLVMValueRef arguments[6] = {check_pointer(unit, pointer),
+                                 base,
+                                 LLVMConstInt(type_i64(unit), object->extent, false),
+                                 bytes,
+                                 constant_i32(unit, CHECK_FLAGS(object->space, access, number)),
+                                 check_site(unit, instruction, object_name(unit, object, name))};
     LLVMValueRef address = check_call(unit, "smelt_check_access", type_pointer(unit), arguments, 6, false);
     return LLVMBuildPointerCast(b, address, LLVMTypeOf(pointer), "");
 }
@@ -208,7 +215,7 @@ static void announce_barrier(struct unit *unit, LLVMValueRef call, bool of_simdg
     check_call(unit, "smelt_check_barrier", LLVMVoidTypeInContext(unit->context), arguments, 2, false);
 }
 
-static void check_instruction_call(struct unit *unit, LLVMValueRef call) {
+static void check_called(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call);
     enum intrinsic intrinsic = intrinsic_of(call);
     if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER) {
@@ -251,7 +258,7 @@ static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
         check_call(unit, "smelt_check_fence", LLVMVoidTypeInContext(unit->context), NULL, 0, false);
         break;
     case LLVMCall:
-        check_instruction_call(unit, instruction);
+        check_called(unit, instruction);
         break;
     default:
         break;

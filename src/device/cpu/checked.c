@@ -1,5 +1,6 @@
 #include "device/cpu/checked.h"
 #include "check/check.h"
+#include "check/finding.h"
 #include "device/cpu/tile.h"
 
 static struct check_argument argument_of(const struct launch *launch, const struct binding *binding,
@@ -22,6 +23,7 @@ smelt_status checked_begin(struct cpu_launch *launch) {
     if (!code || !engine_traits(code->head.image.engine)->is_checked) return SMELT_OK;
     const struct launch *request = launch->request;
     const struct image *image = &code->head.image;
+    findings_publish(NULL);
     struct check_argument arguments[LAUNCH_MAX_BUFFERS];
     int count = 0;
     for (int i = 0; i < image->binding_count; i++)
@@ -80,26 +82,6 @@ smelt_status checked_end(struct cpu_launch *launch, smelt_status status) {
 
 /* ---- Products of tiles. */
 
-static uint32_t bits_of(uint64_t kind) {
-    switch ((enum tile_kind)kind) {
-    case TILE_FLOAT:
-    case TILE_INT32:
-        return 32;
-    case TILE_HALF:
-    case TILE_BFLOAT:
-        return 16;
-    case TILE_INT4:
-    case TILE_UINT4:
-    case TILE_FP4:
-        return 4;
-    case TILE_INT2:
-    case TILE_UINT2:
-        return 2;
-    default:
-        return 8;
-    }
-}
-
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
@@ -120,9 +102,10 @@ bool checked_tile(const struct worker *worker, const uint64_t *words, const void
     if (!check) return true;
     (void)object_line(&worker->code->object, (const char *)caller - 1, &place);
     const uint64_t form = words[TILE_FORM];
-    struct check_lines left = operand_of(words + TILE_LEFT, bits_of(form & 255), words[TILE_ROWS]),
-                       right = operand_of(words + TILE_RIGHT, bits_of(form >> 8 & 255), words[TILE_COLUMNS]);
-    uint32_t bits = bits_of(form >> 16 & 255);
+    struct check_lines left = operand_of(words + TILE_LEFT, tile_kind_bits(form & 255), words[TILE_ROWS]),
+                       right = operand_of(words + TILE_RIGHT, tile_kind_bits(form >> 8 & 255),
+                                          words[TILE_COLUMNS]);
+    uint32_t bits = tile_kind_bits(form >> 16 & 255);
     struct check_lines result = {.start = (char *)(uintptr_t)words[TILE_RESULT],
                                  .lines = words[TILE_ROWS],
                                  .elements = words[TILE_COLUMNS],

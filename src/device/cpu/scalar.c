@@ -229,8 +229,8 @@ static smelt_status run_group(struct scalar_state *state) {
     struct worker *worker = state->worker;
     int count = prepare_threads(state);
     worker->ended = ENDED_WELL;
+    TRY(checked_begin_group(worker)); /* looks at memory for the last time before it is filled */
     worker_begin_group(worker);
-    TRY(checked_begin_group(worker));
     /* Without simdgroup operations the threads need not be kept in their simdgroups. */
     int step = worker->code->head.image.site_count ? SIMDGROUP_LANES : count;
     smelt_status status = SMELT_OK;
