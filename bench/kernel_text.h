@@ -20,6 +20,11 @@ extern const char kernel_text_gpu_inverse[];
 extern const char kernel_text_gpu_matmul_half[];
 extern const char kernel_text_gpu_matmul2d[];
 extern const char kernel_text_multiply_adds[];
-extern const char kernel_text_peers[]; /* bench/gpu/peers.py */
+extern const char kernel_text_ml_matvec[];
+extern const char kernel_text_ml_matmat[];
+extern const char kernel_text_ml_attention[];
+extern const char kernel_text_ml_rows[];
+extern const char kernel_text_peers[];     /* bench/gpu/peers.py */
+extern const char kernel_text_peers_cpu[]; /* bench/ml/peers_cpu.py */
 
 #endif

@@ -1,5 +1,5 @@
 #include "bench/gpu/gpu.h"
-#include "bench/gpu/peers.h"
+#include "bench/peers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

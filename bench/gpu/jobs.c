@@ -2,7 +2,7 @@
  * PyTorch, cuBLAS and bare calls of the driver. */
 #include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"
-#include "bench/gpu/peers.h"
+#include "bench/peers.h"
 
 static const struct bench_job jobs[] = {
     {"copy", bench_gpu_copy},
@@ -51,7 +51,7 @@ static smelt_status run(struct bench *bench) {
     if (status != SMELT_OK) return status;
     struct gpu gpu = {.bench = bench};
     bench->shared = &gpu;
-    peers_start(bench->quick);
+    peers_start(kernel_text_peers, bench->quick);
     status = open_gpu(&gpu);
     if (status == SMELT_OK)
         bench_run_jobs(bench, jobs, gpu_error);

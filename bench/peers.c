@@ -1,5 +1,4 @@
-#include "bench/gpu/peers.h"
-#include "bench/kernel_text.h"
+#include "bench/peers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +36,7 @@ static const char *give_up(const char *why) {
     return child.why;
 }
 
-void peers_start(bool quick) {
+void peers_start(const char *script, bool quick) {
     if (child.started) return;
     child.started = true;
     int input[2], output[2];
@@ -52,7 +51,7 @@ void peers_start(bool quick) {
         return;
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    char *const arguments[] = {(char *)"python3", (char *)"-c", (char *)kernel_text_peers,
+    char *const arguments[] = {(char *)"python3", (char *)"-c", (char *)script,
                                (char *)(quick ? "quick" : "full"), NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
@@ -125,4 +124,5 @@ void peers_forget(const char *job) {
 
 void peers_stop(void) {
     if (child.process) (void)give_up("PyTorch was stopped");
+    child.started = child.ready = false;
 }

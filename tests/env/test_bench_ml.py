@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""A trial run of `smelt bench ml`: every way to write every kernel gives right results, with each instruction set."""
+import json
+
+from support import expect, expect_equal, run_tests
+
+WAYS = {"matvec-q4_0": 3, "matvec-q5_0": 3, "matvec-q8_0": 3, "matvec-mxfp4": 3, "matvec-q4_K": 3, "matvec-q6_K": 3,
+        "matmat-f16": 2, "matmat-q4_0": 1, "attention": 4, "softmax-rows": 5, "rms-norm": 4}
+
+
+def run_quick(scratch, jobs, **changes):
+    done = scratch.run(["bench", "ml", *jobs, "--quick", "--json"], timeout=300, **changes)
+    expect_equal((done.returncode, done.stderr), (0, ""), "status and messages")
+    return json.loads(done.stdout)
+
+
+def expect_ways(rows, ways):
+    timed = [row for row in rows if "note" not in row]
+    for row in timed:
+        expect(row["median_s"] > 0 and "error" not in row, f"no time in {row}")
+    found = {job: sum(row["job"] == job and not row["variant"].startswith(("floor", "PyTorch")) for row in timed) for job in ways}
+    expect_equal(found, ways, "the ways that took part")
+    floors = {row["job"] for row in timed if row["variant"].startswith("floor")}
+    expect_equal(floors, set(ways), "the jobs with a floor")
+
+
+def test_every_way_is_right(scratch):
+    expect_ways(run_quick(scratch, []), WAYS)
+
+
+def test_every_way_is_right_with_256_bits(scratch):
+    jobs = {job: ways for job, ways in WAYS.items() if job in ("matvec-q4_K", "matvec-mxfp4", "matmat-f16", "attention")}
+    expect_ways(run_quick(scratch, list(jobs), SMELT_CPU="avx2"), jobs)
+
+
+def test_narrow_memory_is_right_with_128_bits(scratch):
+    jobs = {job: ways for job, ways in WAYS.items() if job in ("matvec-q8_0", "matvec-q6_K")}
+    expect_ways(run_quick(scratch, list(jobs), SMELT_CPU="sse2"), jobs)
+
+
+run_tests(globals())
