@@ -18,7 +18,10 @@ static int print_usage(void) {
 }
 
 static const struct option options[] = {
-    {"--clear", NULL, "remove every entry; running processes are not affected", OPTION_FLAG, .offset = 0},
+    {"--clear", NULL,
+     "remove every entry, but not results of tuning (smelt tune --forget); running\nprocesses are not "
+     "affected",
+     OPTION_FLAG, .offset = 0},
     {0},
 };
 

@@ -16,6 +16,7 @@ int command_check(int count, char **arguments);
 int command_show(int count, char **arguments);
 int command_build(int count, char **arguments);
 int command_bench(int count, char **arguments);
+int command_tune(int count, char **arguments);
 int command_devices(int count, char **arguments);
 int command_layout(int count, char **arguments);
 int command_cache(int count, char **arguments);
@@ -23,7 +24,7 @@ int command_completion(int count, char **arguments);
 
 /* Their tables. */
 extern const struct command run_command, check_command, show_command, build_command, bench_command,
-    devices_command, layout_command, cache_command, completion_command;
+    tune_command, devices_command, layout_command, cache_command, completion_command;
 
 /* All of them, by number; NULL behind the last. */
 const struct command *command_at(int index);

@@ -15,15 +15,11 @@ static const struct {
     const struct command *command;
     int (*run)(int count, char **arguments);
 } commands[] = {
-    {&run_command, command_run},
-    {&check_command, command_check},
-    {&show_command, command_show},
-    {&build_command, command_build},
-    {&bench_command, command_bench},
-    {&devices_command, command_devices},
-    {&layout_command, command_layout},
-    {&cache_command, command_cache},
-    {&completion_command, command_completion},
+    {&run_command, command_run},         {&check_command, command_check},
+    {&show_command, command_show},       {&build_command, command_build},
+    {&bench_command, command_bench},     {&tune_command, command_tune},
+    {&devices_command, command_devices}, {&layout_command, command_layout},
+    {&cache_command, command_cache},     {&completion_command, command_completion},
 };
 #define COMMAND_COUNT (int)(sizeof commands / sizeof *commands)
 

@@ -1,6 +1,8 @@
 #include "options.h"
 #include "commands.h"
+#include "smelt/tune.h"
 #include "source.h"
+#include "tune_options.h"
 #include "values.h"
 
 #include <stddef.h>
@@ -120,6 +122,13 @@ static const struct option of_show[] = {
     {0},
 };
 
+static bool is_operation(const char *name) {
+    const char *operation;
+    for (int i = 0; (operation = smelt_tune_operation_name(i, NULL)); i++)
+        if (strcmp(operation, name) == 0) return true;
+    return false;
+}
+
 static bool add_positional(void *target, char *argument) {
     struct options *o = target;
     if (!o->source_path)
@@ -179,6 +188,72 @@ const struct command show_command = {
     .options = {of_show, both},
     .width = 26,
     .argument = add_positional,
+};
+
+/* A shipped operation, or a source. */
+static bool add_tuned(void *target, char *argument) {
+    struct options *o = target;
+    if (o->source_path || o->operation || !is_operation(argument)) return add_positional(target, argument);
+    o->operation = argument;
+    return true;
+}
+
+static const char *operation_at(const void *context, int index) {
+    (void)context;
+    return smelt_tune_operation_name(index, NULL);
+}
+
+static const struct option of_tune[] = {
+    {.name = "", .help = "\nTuning"},
+    {"--space", "NAME=V[,V…]",
+     "values of a function constant or template parameter to try, or of\n"
+     "`threads`, the threadgroup's X; every combination is tried",
+     ADD(option_add_space)},
+    {"--divide", "NAME[,NAME[,NAME]]",
+     "divide --groups by these parameters, rounding up; `-` leaves one alone", SET(option_set_divide)},
+    {"--expect", "NAME=FILE.npy", "the right contents of an output, by name or index",
+     ADD(option_add_expected)},
+    {"--tolerance", "T", "|result - expected| <= T (1 + |expected|); default 1e-3",
+     SET(option_set_tolerance)},
+    {"--budget", "SECONDS", "stop after this long (default 30); one candidate is always tried",
+     SET(option_set_budget)},
+    {"--again", NULL, "search even if there is a stored result", OPTION_CALL, .call = option_tune_again},
+    {"--sizes", "LIST", "operations: sizes, like 1024,1000x300x517; default 1024", SET(option_set_sizes)},
+    {"--dtype", "NAME", "operations: float32 (default), float16 or bfloat16", SET(option_set_tune_dtype),
+     .words = "float32 float16 bfloat16"},
+    {"--json", NULL, "print results as JSON", FLAG(json)},
+    {"--list", NULL, "print the stored results", OPTION_CALL, .call = option_tune_list},
+    {"--forget", NULL, "remove all stored results", OPTION_CALL, .call = option_tune_forget},
+    {0},
+};
+
+static void list_operations(FILE *out) {
+    const char *name, *sizes;
+    fputs("Operations, and their sizes\n", out);
+    for (int i = 0; (name = smelt_tune_operation_name(i, &sizes)); i++)
+        fprintf(out, "  %-10s %s\n", name, sizes);
+    fputc('\n', out);
+}
+
+const struct command tune_command = {
+    .name = "tune",
+    .summary = "find the fastest settings of an operation or a kernel",
+    .usage =
+        "smelt tune OPERATION [--sizes LIST] [--dtype NAME] [--device NAME] [--budget SECONDS]\n"
+        "       smelt tune SOURCE [FUNCTION] --space NAME=V,V… … OPTIONS\n"
+        "       smelt tune --list | --forget\n\n"
+        "Tries settings, prints the time of each, and stores the fastest for this machine. An operation\n"
+        "uses it from then on; for a kernel, the options of smelt run are printed. Ctrl-C stops and\n"
+        "stores nothing.\n",
+    .examples = "Examples\n"
+                "  smelt tune matmul --sizes 512,1024x1024x64 --budget 20\n"
+                "  smelt tune sums.metal row_sum --space TILE=8,16,32 --space threads=64,256 -b 0=x.npy\n"
+                "      -b 1:out:float32:1024 --groups 1024 --divide TILE --threadgroup 64\n",
+    .options = {both, of_tune},
+    .width = 26,
+    .argument = add_tuned,
+    .list = list_operations,
+    .word = operation_at,
 };
 
 bool option_set_init(struct options *o, const char *text) {
@@ -319,7 +394,7 @@ int options_parse(const struct command *command, int count, char **arguments, st
     enum parsed parsed = parse_options(command, count, arguments, o);
     if (parsed == PARSED_WRONG) return EXIT_USAGE;
     o->help = parsed == PARSED_HELP;
-    if (o->help) return EXIT_OK;
+    if (o->help || (command == &tune_command && tune_needs_no_source(o))) return EXIT_OK;
     if (!o->source_path) {
         complain("no SOURCE is given; see smelt %s --help", command->name);
         return EXIT_USAGE;
@@ -337,6 +412,7 @@ int options_parse(const struct command *command, int count, char **arguments, st
 }
 
 void options_free(struct options *o) {
+    tune_options_free(o->tune);
     free(o->source);
     free(o->header);
     free(o->stem);

@@ -65,6 +65,9 @@ struct options {
     /* show */
     char *stage, *after, *target;
     bool why, time;
+    /* tune */
+    char *operation; /* a shipped operation, in place of a source */
+    struct tune_options *tune;
 };
 
 /* Reads the arguments and the texts they name, and then makes the arrays: what is wrong on the command line

@@ -15,6 +15,7 @@
  *   library.c  whole .metal files: smelt.library; function.c: their functions;
  *              bytes.c: numbers as a type's bytes
  *   tensor.c   smelt.Tensor, and safetensors files
+ *   tune.c     searches of smelt.autotune
  *   streams.c  GPUs' streams as other libraries name them
  *   interrupt.c  Ctrl-C while a kernel runs, or is waited for; limits.c: time-outs of smelt.launch */
 #ifndef SMELT_PYTHON_EXTENSION_H
@@ -133,6 +134,7 @@ bool array_wait(smelt_array *array);
 
 int apply_init(PyObject *module);
 int attention_init(PyObject *module);
+int tune_init(PyObject *module);
 int tape_init(PyObject *module);
 /* Records on the open tapes that `name`, which has no derivative, computed `outputs` (new handles) from
  * `inputs`. False with an exception. */

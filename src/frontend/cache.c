@@ -81,6 +81,11 @@ static void listing_free(struct listing *listing) {
     free(listing->files);
 }
 
+/* Files of SQLite, which hold results of tuning (src/tune): not entries, and neither evicted nor cleared. */
+static bool is_kept(const char *name) {
+    return strstr(name, ".sqlite") != NULL;
+}
+
 /* Lists the entries; temporary files that were left behind are removed on the way. */
 static void list_files(const char *path, struct listing *listing) {
     DIR *directory = opendir(path);
@@ -88,7 +93,7 @@ static void list_files(const char *path, struct listing *listing) {
     for (struct dirent *item; (item = readdir(directory));) {
         char name[4352];
         struct stat status;
-        if (item->d_name[0] == '.') continue;
+        if (item->d_name[0] == '.' || is_kept(item->d_name)) continue;
         snprintf(name, sizeof name, "%s/%s", path, item->d_name);
         if (stat(name, &status) != 0 || !S_ISREG(status.st_mode)) continue;
         if (strstr(item->d_name, ".tmp.")) {

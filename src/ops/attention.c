@@ -4,6 +4,7 @@
 #include "kernels/kernel_text.h"
 #include "ops/operation.h"
 #include "ops/program.h"
+#include "tune/setting.h"
 
 #include <limits.h>
 #include <math.h>
@@ -175,12 +176,20 @@ static int round_up(int count, int step) {
     return (count + step - 1) / step * step;
 }
 
-/* Of a tile of scores. The registers of GPUs hold small ones; on CPUs, larger ones pay, and few rows do not
- * fill a tile. */
+/* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger
+ * ones pay, and few rows do not fill a tile. */
 static void choose_tile(const struct attention *a, bool derivative, int *rows, int *keys) {
     int depth = a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
     bool few = a->size.rows <= FEW_ROWS;
-    if (program_is_host(a->call.device)) {
+    struct tune_job job = {"attention",
+                           a->call.device,
+                           a->dtype,
+                           {(int64_t)a->batches * a->size.heads, a->size.rows, a->size.keys, depth},
+                           4};
+    int64_t tuned[SETTING_NUMBERS];
+    if (!derivative && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
+        *rows = (int)tuned[0], *keys = (int)tuned[1];
+    } else if (program_is_host(a->call.device)) {
         *rows = few ? 16 : 64, *keys = 64;
     } else if (derivative) {
         *rows = *keys = depth <= 64 && !few ? 32 : 16;

@@ -3,6 +3,7 @@
 #include "kernels/kernel_text.h"
 #include "ops/product.h"
 #include "ops/program.h"
+#include "tune/setting.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -110,10 +111,19 @@ static int64_t tiles_of(const struct matrices *m) {
     return count;
 }
 
-/* Tiles are halved until each of `threads` has several, or they are small. */
-static void choose_tiles(struct matrices *m, int threads, bool vector) {
+/* Tiles of the sizes that were tuned for single products; else they are halved until each of `threads` has
+ * several, or they are small. */
+static void choose_tiles(const struct product *p, struct matrices *m, bool vector) {
+    int threads = smelt_device_threads(p->call->device);
+    struct tune_job job = {"matmul", p->call->device, p->dtype, {m->rows, m->columns, m->depth}, 3};
+    int64_t tuned[SETTING_NUMBERS];
     m->tile_rows = m->rows < MOST_ROWS ? m->rows : MOST_ROWS;
     m->tile_columns = m->columns < MOST_COLUMNS ? m->columns : MOST_COLUMNS;
+    if (!vector && threads && !m->batch_rank && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
+        if (tuned[0] < m->rows) m->tile_rows = tuned[0];
+        if (tuned[1] < m->columns) m->tile_columns = tuned[1];
+        return;
+    }
     while (threads > 1 && tiles_of(m) < 4 * threads && m->tile_rows * m->tile_columns * m->depth > LEAST_WORK)
         if (vector || m->tile_rows >= m->tile_columns)
             m->tile_rows = pieces(m->tile_rows, 2);
@@ -128,7 +138,7 @@ static smelt_status run(const struct product *p, struct matrices *m, smelt_array
         .dtypes = {(uint8_t)operands[0]->dtype, (uint8_t)operands[1]->dtype, (uint8_t)p->dtype}};
     smelt_function *function;
     TRY(program_get(&key, vector ? "smelt_matmul_vector" : "smelt_matmul", write_kernels, &key, &function));
-    choose_tiles(m, smelt_device_threads(p->call->device), vector);
+    choose_tiles(p, m, vector);
     smelt_array spans[2] = {program_span(operands[0], &m->first[0]), program_span(operands[1], &m->first[1])};
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = &spans[0]},

@@ -36,6 +36,7 @@ PREFIXES = {
                       " launch_run library loaded profile settings shape_for_stage stream tensor_is_used tensor_of trace_compile trace_launch"
                       " trace_translation transfer",
         "src/tensor": "safetensors",
+        "src/tune": "sqlite store tune",
         "src/ops": "accumulate call compose elementwise evaluate expr host indexed map operation product program",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance literal"
