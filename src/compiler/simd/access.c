@@ -11,8 +11,9 @@
 #include <stdio.h>
 
 bool access_is_rare(struct simd *s) {
-    int loop = s->paths.blocks[s->current].loop;
-    return loop >= 0 && s->loops[loop].last_rounds;
+    for (int loop = s->paths.blocks[s->current].loop; loop >= 0; loop = s->paths.loops[loop].parent)
+        if (s->loops[loop].last_rounds) return true;
+    return false;
 }
 
 /* Calls rather than branches. */

@@ -13,6 +13,9 @@
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
+/* As mask_of: all lanes are on, whatever the mask of the function's first block. */
+#define ALL_ON (-1)
+
 static bool owns_mask(const struct simd *s, int place) {
     return place > 0 && s->blocks[place].mask_of == place;
 }
@@ -270,9 +273,11 @@ static void end_divergently(struct simd *s, int place, LLVMValueRef terminator) 
 
 static void load_mask(struct simd *s, struct block *block) {
     LLVMBuilderRef b = s->unit->builder;
-    const struct block *owner = &s->blocks[block->mask_of];
+    const struct block *owner = block->mask_of == ALL_ON ? NULL : &s->blocks[block->mask_of];
     for (int c = 0; c < s->chunk_count; c++) {
-        if (block->mask_of == 0) {
+        if (!owner) {
+            block->mask[c] = NULL;
+        } else if (block->mask_of == 0) {
             block->mask[c] = s->entry_mask[c];
         } else {
             LLVMValueRef *slots = owner->held_slots && owner != block ? owner->held_slots : owner->mask_slots;
@@ -411,8 +416,8 @@ static void make_blocks(struct simd *s) {
 }
 
 /* ---- Full rounds. A loop that lanes leave by comparing neighbours with a bound (`i < n`) is written twice:
- * first with the mask it is entered with, for as long as a comparison of scalars shows that all lanes stay;
- * then with masks, for the last round or two. */
+ * first without masks, for as long as a comparison of scalars shows that all lanes stay; then with masks, for
+ * the last round or two. If only some lanes enter the loop, which is asked once, all rounds have masks. */
 
 #define MAX_FULL_ROUND_BLOCKS 12
 
@@ -449,7 +454,8 @@ static bool has_full_rounds(struct simd *s, int loop) {
         LLVMValueRef terminator = LLVMGetBasicBlockTerminator(s->blocks[place].original);
         for (unsigned i = 0; place < l->last && i < LLVMGetNumSuccessors(terminator); i++)
             if (!paths_within(&s->paths, simd_place(s, LLVMGetSuccessor(terminator, i)), loop)) return false;
-        if (s->paths.blocks[place].loop != loop) return false;
+        int inner = s->paths.blocks[place].loop;
+        if (inner != loop && s->paths.loops[inner].divergent) return false;
     }
     return s->blocks[l->last].mask_of == l->header && staying_condition(s, loop, &predicate) != NULL;
 }
@@ -499,30 +505,71 @@ static void end_full_round(struct simd *s, int loop) {
     s->blocks[header].mask_of = entered;
 }
 
+static bool all_lanes_enter(const struct simd *s, int entered) {
+    bool all = entered == 0;
+    for (int c = 0; c < s->chunk_count; c++) all &= s->entry_mask[c] == NULL;
+    return all;
+}
+
+/* The loop stands behind a comparison with its own bound: lanes are missing only where there are fewer rounds
+ * than lanes. */
+static bool is_guarded_by_bound(struct simd *s, int loop, int entered) {
+    LLVMIntPredicate predicate;
+    LLVMValueRef bound = LLVMGetOperand(staying_condition(s, loop, &predicate), 1);
+    int before = entered > 0 ? s->paths.blocks[entered].dominator : -1;
+    if (before < 0 || !all_lanes_enter(s, s->blocks[before].mask_of)) return false;
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(s->blocks[before].original);
+    if (LLVMGetInstructionOpcode(branch) != LLVMBr || !LLVMIsConditional(branch)) return false;
+    LLVMValueRef guard = LLVMGetCondition(branch);
+    return LLVMIsAICmpInst(guard) && (LLVMGetOperand(guard, 0) == bound || LLVMGetOperand(guard, 1) == bound);
+}
+
+/* Asks before the loop whether all lanes enter it: `full`, or else `masked`. */
+static void ask_who_enters(struct simd *s, const struct block *header, LLVMBasicBlockRef question,
+                           LLVMBasicBlockRef full, LLVMBasicBlockRef masked) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef all = NULL;
+    LLVMPositionBuilderAtEnd(b, question);
+    for (int c = 0; c < s->chunk_count; c++) {
+        LLVMValueRef mask = LLVMBuildLoad2(b, mask_type(s), header->mask_slots[c], "");
+        all = all ? LLVMBuildAnd(b, all, mask, "") : mask;
+    }
+    LLVMValueRef bits = mask_bits(s, all);
+    all = LLVMBuildICmp(b, LLVMIntEQ, bits, LLVMConstAllOnes(LLVMTypeOf(bits)), "all_enter");
+    LLVMBuildCondBr(b, all, full, masked);
+}
+
 static void write_full_rounds(struct simd *s, int loop) {
     const struct path_loop *l = &s->paths.loops[loop];
     size_t words = (size_t)(s->item_count + 63) / 64;
     int entered = s->blocks[s->paths.blocks[l->header].dominator].mask_of;
     int first = s->blocks[l->header].item;
+    bool ask = !all_lanes_enter(s, entered);
+    LLVMBasicBlockRef full = s->blocks[l->header].head, question = NULL;
     uint64_t *pending = arena_alloc(&s->arena, words * 8);
     if (!pending) return;
     memcpy(pending, s->items[first].pending, words * 8);
+    if (ask) { /* what led to the loop leads to the question */
+        question = append_block(s, "question");
+        LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(full), LLVMBasicBlockAsValue(question));
+    }
     for (int place = l->header; place <= l->last; place++)
-        if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = entered;
+        if (s->blocks[place].mask_of == l->header) s->blocks[place].mask_of = ALL_ON;
     s->loops[loop].full_rounds = true;
     for (int item = first; item < s->loops[loop].item && !s->refused; item++)
-        write_block(s, s->items[item].block);
+        if (s->items[item].block >= 0) write_block(s, s->items[item].block);
     s->loops[loop].full_rounds = false;
     /* The masked rounds are written next, with blocks of their own. */
     for (int place = l->header; place <= l->last; place++) {
         struct block *block = &s->blocks[place];
         memset(s->items[block->item].pending, 0, words * 8);
-        if (block->mask_of == entered) block->mask_of = l->header;
+        if (block->mask_of == ALL_ON) block->mask_of = l->header;
         make_new_blocks(s, block);
         if (place > l->header && owns_mask(s, place)) make_mask(s, place);
     }
     memcpy(s->items[first].pending, pending, words * 8);
-    s->loops[loop].last_rounds = true;
+    s->loops[loop].last_rounds = !ask || is_guarded_by_bound(s, loop, entered);
+    if (ask) ask_who_enters(s, &s->blocks[l->header], question, full, s->blocks[l->header].head);
 }
 
 static void write_item(struct simd *s, int number) {

@@ -2,9 +2,8 @@
  *   uniform            one scalar access
  *   neighbours         one vector access
  *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle
- *   a spread pattern   all lanes on: one element after another; else as other offsets
  *   a few rows         (loads) a vector each, and shuffles: rows.c
- *   other offsets      gather or scatter from lane 0's address
+ *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
 #include "compiler/simd/simd.h"
@@ -120,29 +119,27 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
     return result;
 }
 
-/* Less code than a vector and a shuffle for each lane, and faster. */
+/* Lane 0's address plus constants, all lanes on: less code than a vector and a shuffle for each lane, and
+ * faster than a gather. */
 static LLVMValueRef load_spread(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
-                                const struct pattern *p) {
+                                const int64_t *offsets, int align) {
     LLVMBuilderRef b = s->unit->builder;
-    int64_t size = bytes_of(s, element);
     LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
     for (int lane = 0; lane < s->chunk_lanes; lane++) {
-        int64_t at = p->element[lane] * size;
-        LLVMValueRef load = LLVMBuildLoad2(b, element, byte_address(s, base, p->low + at), "");
-        LLVMSetAlignment(load, (unsigned)align_at(p->align, at));
+        LLVMValueRef load = LLVMBuildLoad2(b, element, byte_address(s, base, offsets[lane]), "");
+        LLVMSetAlignment(load, (unsigned)align);
         result = LLVMBuildInsertElement(b, result, load, simd_i32(s, lane), "");
     }
     return result;
 }
 
-static void store_spread(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const struct pattern *p) {
+static void store_spread(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const int64_t *offsets,
+                         int align) {
     LLVMBuilderRef b = s->unit->builder;
-    int64_t size = bytes_of(s, LLVMGetElementType(LLVMTypeOf(vector)));
     for (int lane = 0; lane < s->chunk_lanes; lane++) {
-        int64_t at = p->element[lane] * size;
         LLVMValueRef value = LLVMBuildExtractElement(b, vector, simd_i32(s, lane), "");
-        LLVMValueRef store = LLVMBuildStore(b, value, byte_address(s, base, p->low + at));
-        LLVMSetAlignment(store, (unsigned)align_at(p->align, at));
+        LLVMValueRef store = LLVMBuildStore(b, value, byte_address(s, base, offsets[lane]));
+        LLVMSetAlignment(store, (unsigned)align);
     }
 }
 
@@ -338,14 +335,14 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
         result = chunk_splat(s, access_load_one(s, element, byte_address(s, base, p.low), mask, align));
     } else if (p.neighbours) {
         result = access_load(s, element, byte_address(s, base, p.low), mask, p.align);
-    } else if (p.small && p.spread && !mask) {
-        explain(s, load, chunk, "load: a pattern of constant offsets that are far apart, element by element");
-        result = load_spread(s, element, base, &p);
     } else if (p.small && !p.spread && !(mask && p.repeats)) {
         explain(s, load, chunk, "load: a pattern of constant offsets, taken from a few vectors by shuffles");
         result = load_pattern(s, element, base, &p, mask);
     } else if (rows_load(s, load, chunk, &result)) {
         explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
+    } else if (!mask) {
+        explain(s, load, chunk, "load: constant offsets that are far apart, element by element");
+        result = load_spread(s, element, base, offsets, align);
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");
@@ -371,13 +368,12 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
         access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
-    } else if (p.small && p.spread && !mask) {
-        explain(s, store, chunk,
-                "store: a pattern of constant offsets that are far apart, element by element");
-        store_spread(s, vector, base, &p);
     } else if (p.small && !p.spread && !p.repeats) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
         store_pattern(s, vector, base, &p, mask);
+    } else if (!mask) {
+        explain(s, store, chunk, "store: constant offsets that are far apart, element by element");
+        store_spread(s, vector, base, offsets, align);
     } else {
         explain(s, store, chunk,
                 "scatter: the lanes' addresses are constant steps apart that are too far for vectors");

@@ -46,40 +46,52 @@ static int count_instructions(LLVMValueRef entry) {
     return count;
 }
 
+/* Values that a thread carries around the loop that has most of them; without `integers` only others, as
+ * integers are often uniform. */
+static int carried_values(LLVMValueRef entry, bool integers) {
+    int most = 0;
+    FOR_EACH_BLOCK(block, entry) {
+        int count = 0;
+        FOR_EACH_INSTRUCTION(phi, block) {
+            if (!LLVMIsAPHINode(phi)) break;
+            count += integers || LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind;
+        }
+        if (count > most) most = count;
+    }
+    return most;
+}
+
+static int registers_of(const struct simd *s) {
+    return s->vector_bits == 512 ? 32 : 16;
+}
+
+/* Whether the values that a gang of so many lanes carries around a loop leave four registers for others: a
+ * sum in memory is loaded and stored by each multiply-add. One simdgroup is the smallest gang. */
+static bool fits_registers(const struct simd *s, int lanes, int carried) {
+    return lanes <= SIMDGROUP_LANES || carried * (lanes / (s->vector_bits / 32)) <= registers_of(s) - 4;
+}
+
 /* Chosen so that code generation takes less than 60 ms: instructions of the thread times chunks of the gang.
  */
 #define MAX_GANG_INSTRUCTIONS 2400
 
-/* One simdgroup. With barriers and a known group size: as many simdgroups as divide the group and keep the
- * code small. */
+/* One simdgroup. With barriers and a known group size: as many simdgroups as divide the group, keep the code
+ * small and have registers. */
 static int choose_lanes(struct simd *s) {
     const struct code_shape *code = s->code;
     uint64_t threads = (uint64_t)code->size[0] * code->size[1] * code->size[2];
     if (s->unit->form != FORM_BEST || code->masked || !threads || threads % SIMDGROUP_LANES ||
         !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SIMDGROUP_LANES;
-    int instructions = count_instructions(s->entry);
+    int instructions = count_instructions(s->entry), carried = carried_values(s->entry, false);
     for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
         int lanes = simdgroups * SIMDGROUP_LANES;
         if (threads % (uint64_t)lanes == 0 &&
-            instructions * (lanes / s->chunk_lanes) <= MAX_GANG_INSTRUCTIONS)
+            instructions * (lanes / s->chunk_lanes) <= MAX_GANG_INSTRUCTIONS &&
+            fits_registers(s, lanes, carried))
             return lanes;
     }
     return SIMDGROUP_LANES;
-}
-
-/* Values that a thread carries around the loop that has most of them. */
-static int carried_values(LLVMValueRef entry) {
-    int most = 0;
-    FOR_EACH_BLOCK(block, entry) {
-        int count = 0;
-        FOR_EACH_INSTRUCTION(phi, block) {
-            if (!LLVMIsAPHINode(phi)) break;
-            count++;
-        }
-        if (count > most) most = count;
-    }
-    return most;
 }
 
 static bool has_simdgroup_operations(LLVMValueRef entry) {
@@ -97,7 +109,7 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
  * vectors across lanes. */
 static int lanes_in_thread(struct simd *s) {
-    int carried = carried_values(s->entry), registers = s->vector_bits == 512 ? 32 : 16;
+    int carried = carried_values(s->entry, true), registers = registers_of(s);
     if (carried < TILE_VALUES || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
     int room = registers / 2 * (s->vector_bits / 32), lanes = 4;
     while (lanes > 1 && carried * lanes > room + room / 8) lanes /= 2;
@@ -230,9 +242,10 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
 
 static smelt_status try_many(struct simd *s, bool *done) {
     int chunk_lanes = s->vector_bits / 32, lanes = (int)s->code->multiple;
-    int instructions = count_instructions(s->entry);
+    int instructions = count_instructions(s->entry), carried = carried_values(s->entry, false);
     *done = false;
-    while (lanes > SIMDGROUP_LANES && instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS)
+    while (lanes > SIMDGROUP_LANES && (instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS ||
+                                       !fits_registers(s, lanes, carried)))
         lanes /= 2;
     if (s->unit->form != FORM_BEST || lanes <= SIMDGROUP_LANES || s->code->masked ||
         intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
