@@ -91,7 +91,7 @@ static struct reader begin(const char *bytes, size_t size) {
 
 /* A field more must be carried too: then the sum below and this number change. */
 _Static_assert(sizeof(struct compile_request) ==
-                   8 * sizeof(uint64_t) + sizeof(struct code_shape) + 3 * sizeof(uint64_t),
+                   9 * sizeof(uint64_t) + sizeof(struct code_shape) + 3 * sizeof(int32_t),
                "compile_request has fields that are not written");
 
 static size_t count_constants(const smelt_constant *constants) {

@@ -11,11 +11,11 @@ struct header {
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
-    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick;
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, joined;
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt09";
+static const char magic[8] = "smelt10";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -50,6 +50,7 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .engine = image->engine,
                             .lanes = image->lanes,
                             .quick = image->quick,
+                            .joined = image->joined,
                             .binding_count = image->binding_count,
                             .site_count = image->site_count,
                             .tensor_count = image->tensor_count};
@@ -130,6 +131,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .engine = header.engine,
                         .lanes = header.lanes,
                         .quick = header.quick != 0,
+                        .joined = header.joined != 0,
                         .object_size = header.object_size};
     out.bindings = copy_of(bytes, bindings);
     out.tensors = copy_of(bytes + bindings, tensors);

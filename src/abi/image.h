@@ -25,6 +25,8 @@ struct code_shape {
     uint32_t multiple; /* one dimension: gangs of this many threads fill full groups; 0: 32 do */
     uint32_t size[3];  /* threads of a full group; 0: any. Codes for known sizes run full groups only, unless
                           they are masked. */
+    uint32_t joined;   /* SIMD: groups have one thread; if the code lets them (image.joined), the launch joins
+                          neighbouring groups to one */
     uint32_t most_threads; /* PTX: of a group, where its size is not known */
     uint32_t folded;  /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
     uint32_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
@@ -113,6 +115,7 @@ struct image {
     bool has_barrier;
     bool quick;         /* quick code (enum compile_effort): it runs every group of a launch of its shape, and
                            those cut off at the grid's edge, too, if the shape is masked */
+    bool joined;        /* the threads of a group are groups of one thread each (compiler/passes/join.c) */
     uint32_t log_words; /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
     uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
     uint32_t lanes;     /* SIMD: threads of a gang, a multiple of 32 or a part of it */

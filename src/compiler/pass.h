@@ -180,6 +180,8 @@ smelt_status pass_lines(struct unit *unit);
 LLVMMetadataRef lines_of_user(LLVMValueRef instruction);
 /* refuse.c — refuses constructs that no engine can run, by name, with the user's line. */
 smelt_status pass_refuse(struct unit *unit);
+/* join.c — groups of one thread become threads of a larger group. */
+smelt_status pass_join(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */
 smelt_status pass_indirect(struct unit *unit);
 /* specialise.c — sizes in the code shape become constants. */

@@ -67,6 +67,7 @@ static const struct pass of_thread[] = {
     PASS("unrolled", pass_unrolled),
     PASS("optimise", optimise_thread),
     PASS("sink-optimised", pass_sink),
+    PASS("join", pass_join),
     PASS("constants-used", pass_constants_used),
     PASS("used-bindings", pass_used_bindings),
     PASS("lines", pass_lines),

@@ -32,6 +32,23 @@ static struct code_shape full_shape(const uint32_t size[3], bool barrier_hint) {
     return any_size(size, false);
 }
 
+#define LEAST_JOINED 8u        /* as many lanes as make up for the mask of the others */
+#define LARGE_JOIN (128u * 64) /* threads of a grid that has groups for many CPUs even if they are large */
+
+static bool has_groups_of_one(const struct launch *launch) {
+    return launch->group_size[0] * launch->group_size[1] * launch->group_size[2] == 1;
+}
+
+bool launch_join(const struct launch *launch, struct launch *joined) {
+    if (!has_groups_of_one(launch) || launch->grid[0] < LEAST_JOINED) return false;
+    uint64_t threads = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    *joined = *launch;
+    joined->joined = true;
+    joined->group_size[0] = (threads < LARGE_JOIN ? 1 : 4) * SIMDGROUP_LANES;
+    launch_count_groups(joined);
+    return true;
+}
+
 void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch_shapes *shapes) {
     bool small = !launch->large;
     *shapes = (struct launch_shapes){.has_full = true};
@@ -44,10 +61,12 @@ void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch
         shapes->full = full_shape(launch->group_size, barrier_hint);
         shapes->full.polled = launch->timeout > 0;
         shapes->full.small = small;
+        shapes->full.joined = launch->joined || has_groups_of_one(launch);
     }
     if (shapes->has_edge) {
         shapes->edge = any_size(launch->group_size, true);
         shapes->edge.polled = launch->timeout > 0;
         shapes->edge.small = small;
+        shapes->edge.joined = launch->joined;
     }
 }

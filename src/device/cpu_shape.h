@@ -11,6 +11,11 @@ struct launch_shapes {
     struct code_shape full, edge; /* all 0 where there is no such group */
 };
 
+/* Groups of one thread would leave all other lanes of a gang idle. A launch with such groups looks whether
+ * its code allows neighbouring groups to be joined, and then becomes a launch of larger groups. False: the
+ * launch has other groups, or too few. */
+bool launch_join(const struct launch *launch, struct launch *joined);
+
 /* Codes of the SIMD engine for a launch. With T threads per full group:
  *
  *  full groups, T a multiple of 32

@@ -62,6 +62,7 @@ struct launch {
     uint32_t groups[3];
     double timeout;                      /* seconds; 0: none */
     bool best;                           /* waits for the best code */
+    bool joined;                         /* its groups are groups of one thread each (cpu_shape.h) */
     bool large;                          /* a buffer has 2^31 bytes or nearly (array_is_large) */
     bool unaligned;                      /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
     uint8_t inlined[SHAPE_MAX_INLINED];  /* as code_shape.inlined, for arguments on the host */

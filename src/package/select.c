@@ -88,6 +88,7 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
     if (wanted->polled && !made->polled) return false;
     if (made->small && !wanted->small) return false;
     if (wanted->masked && !made->masked) return false;
+    if (made->joined && !wanted->joined) return false;
     bool rows = wanted->rows || whole_line(wanted) || (wanted->size[0] && wanted->size[0] % 32 == 0);
     if (made->rows && !rows) return false;
     uint32_t multiple = wanted->multiple  ? wanted->multiple
@@ -132,7 +133,7 @@ const struct package_code *package_find_code(const struct package_entry *entry, 
     const struct package_code *best = NULL;
     for (int i = 0; i < entry->code_count; i++) {
         const struct package_code *code = &entry->codes[i];
-        bool serves_all = engine_traits(code->engine)->serves_all;
+        bool serves_all = engine_traits(code->engine)->serves_all && !code->shape.joined;
         if ((int)code->target != target || !(serves_all || shape_serves(&code->shape, wanted))) continue;
         if (!best || score(code, wanted) > score(best, wanted)) best = code;
     }

@@ -15,7 +15,7 @@
 static const struct {
     const char *name;
     size_t offset;
-} fields[] = {FIELD(polled),   FIELD(masked),       FIELD(small),  FIELD(rows),
+} fields[] = {FIELD(polled),   FIELD(masked),       FIELD(joined), FIELD(small),  FIELD(rows),
               FIELD(multiple), FIELD(most_threads), FIELD(folded), FIELD(aligned)};
 
 static const char *const engines[] = {

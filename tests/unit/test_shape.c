@@ -104,7 +104,7 @@ static const struct case_of cases[] = {
      false,
      true,
      false,
-     {SIMD, .masked = 1, .size = {0, 1, 1}},
+     {SIMD, .masked = 1, .joined = 1, .size = {0, 1, 1}},
      NONE},
     {"the first that is not",
      {1, 2147482624, 1},

@@ -13,8 +13,10 @@
 
 static smelt_status prepare(struct launch *launch, struct preparation *preparation) {
     struct launch_codes codes;
+    struct launch joined;
+    const struct launch *runs = launch;
     *preparation = (struct preparation){false, false};
-    TRY(executable_codes(launch, &codes, preparation));
+    TRY(executable_codes(&runs, &joined, &codes, preparation));
     launch->image = codes.full ? &codes.full->head.image : &codes.edge->head.image;
     return SMELT_OK;
 }
@@ -80,7 +82,7 @@ static void measure_threadgroup_memory(struct cpu_launch *launch) {
 static smelt_status run(const struct launch *request) {
     static _Atomic uint64_t launches;
     const char *name = request->executable->name;
-    const uint32_t *counts = request->groups;
+    struct launch joined;
     struct launch_log log;
     void *buffers[LAUNCH_MAX_BUFFERS]; /* not initialised: only those are read that the kernel has */
     struct cpu_launch launch = {.name = name,
@@ -89,7 +91,9 @@ static smelt_status run(const struct launch *request) {
                                 .improving = PTHREAD_MUTEX_INITIALIZER,
                                 .seen = atomic_load(&request->executable->first),
                                 .log = &log};
-    TRY(executable_codes(request, &launch.codes, NULL));
+    TRY(executable_codes(&request, &joined, &launch.codes, NULL));
+    launch.request = request;
+    const uint32_t *counts = request->groups;
     find_buffers(&launch, buffers);
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;

@@ -101,7 +101,7 @@ static struct launch_shapes shapes_of(const struct launch *launch) {
     return shapes;
 }
 
-smelt_status executable_codes(const struct launch *launch, struct launch_codes *codes,
+static smelt_status get_codes(const struct launch *launch, struct launch_codes *codes,
                               struct preparation *preparation) {
     struct executable *executable = launch->executable;
     struct launch_shapes shapes = shapes_of(launch);
@@ -113,6 +113,25 @@ smelt_status executable_codes(const struct launch *launch, struct launch_codes *
     if (shapes.has_edge) executable_improve(executable, &shapes.edge);
     if (shapes.has_full) executable_improve(executable, &shapes.full);
     codes->full = codes->edge = (const struct code *)quick;
+    return SMELT_OK;
+}
+
+static bool are_joined(const struct launch_codes *codes) {
+    return (!codes->full || codes->full->head.image.joined) &&
+           (!codes->edge || codes->edge->head.image.joined);
+}
+
+smelt_status executable_codes(const struct launch **launch, struct launch *joined, struct launch_codes *codes,
+                              struct preparation *preparation) {
+    struct launch_codes alone;
+    TRY(get_codes(*launch, codes, preparation));
+    if (!are_joined(codes) || (*launch)->joined || !launch_join(*launch, joined)) return SMELT_OK;
+    alone = *codes;
+    TRY(get_codes(joined, codes, preparation));
+    if (are_joined(codes))
+        *launch = joined;
+    else
+        *codes = alone; /* from a package that lacks the others; it does the same for groups of one */
     return SMELT_OK;
 }
 

@@ -25,11 +25,12 @@ void cpu_free_code(struct executable *executable, struct code_head *code);
 /* The codes of a launch: for its full groups and for those at the edge; the same for both if one serves both,
  * or NULL if there is no such group. Either both are of the SIMD engine or both are one code of the scalar
  * engine: quick code, if the best is missing and the launch need not wait for it. Compiles missing code, and
- * records this in `preparation` (may be NULL). */
+ * records this in `preparation` (may be NULL). If the launch's groups can be joined, *launch becomes
+ * `joined`, with those groups. */
 struct launch_codes {
     const struct code *full, *edge;
 };
-smelt_status executable_codes(const struct launch *launch, struct launch_codes *codes,
+smelt_status executable_codes(const struct launch **launch, struct launch *joined, struct launch_codes *codes,
                               struct preparation *preparation);
 
 /* The best codes of a launch, if they are all there; compiles nothing. */

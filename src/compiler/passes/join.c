@@ -1,0 +1,71 @@
+/* Threadgroups of one thread: the CPU joins neighbours to larger groups, whose threads are the lanes of
+ * gangs. A thread then still sees a group of its own, at the position that is now its own in the grid.
+ *
+ * Nothing is done to a kernel that has threadgroup memory, a barrier or a simdgroup operation.
+ *
+ * Requires: inlined, optimised code. Establishes: image.joined, if the code's shape asks for it and the
+ * kernel can be joined; no call then refers to groups. */
+#include "compiler/pass.h"
+
+#include <llvm-c/DebugInfo.h>
+
+#define THREADGROUP_SPACE 3
+
+static bool can_join(struct unit *unit) {
+    for (LLVMValueRef variable = LLVMGetFirstGlobal(unit->module); variable;
+         variable = LLVMGetNextGlobal(variable))
+        if (LLVMGetPointerAddressSpace(LLVMTypeOf(variable)) == THREADGROUP_SPACE &&
+            LLVMGetFirstUse(variable))
+            return false;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        enum intrinsic intrinsic = intrinsic_of(call);
+        enum intrinsic_kind kind = intrinsic_traits(intrinsic)->kind;
+        if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS || kind == OF_BARRIER || kind == OF_SIMDGROUP ||
+            kind == OF_TILE || kind == OF_PASS)
+            return false;
+    }
+    return true;
+}
+
+/* What the call gives to a thread that is a group; NULL: it stays. */
+static LLVMValueRef value_of(struct unit *unit, LLVMValueRef call) {
+    LLVMTypeRef type = LLVMTypeOf(call);
+    switch (intrinsic_of(call)) {
+    case INTRINSIC_POSITION_IN_THREADGROUP:
+    case INTRINSIC_THREAD_INDEX:
+    case INTRINSIC_LANE:
+    case INTRINSIC_SIMDGROUP:
+        return LLVMConstInt(type, 0, false);
+    case INTRINSIC_THREADGROUP_SIZE:
+    case INTRINSIC_DISPATCH_THREADGROUP_SIZE:
+    case INTRINSIC_SIMDGROUP_COUNT:
+        return LLVMConstInt(type, 1, false);
+    case INTRINSIC_THREADGROUP_POSITION:
+        return intrinsic_declare(unit->module, INTRINSIC_THREAD_POSITION, LLVMGetCalledFunctionType(call));
+    case INTRINSIC_GRID_GROUPS:
+        return intrinsic_declare(unit->module, INTRINSIC_GRID_THREADS, LLVMGetCalledFunctionType(call));
+    default:
+        return NULL;
+    }
+}
+
+smelt_status pass_join(struct unit *unit) {
+    if (!unit->request->shape.joined || !can_join(unit)) return SMELT_OK;
+    unit->result->image.joined = true;
+    FOR_EACH_BLOCK(block, unit->entry)
+    FOR_EACH_INSTRUCTION(call, block) {
+        LLVMValueRef value = LLVMIsACallInst(call) ? value_of(unit, call) : NULL;
+        if (!value) continue;
+        if (LLVMIsAFunction(value)) {
+            LLVMValueRef dimension = LLVMGetOperand(call, 0);
+            LLVMPositionBuilderBefore(unit->builder, call);
+            LLVMSetCurrentDebugLocation2(unit->builder, LLVMInstructionGetDebugLoc(call));
+            value = LLVMBuildCall2(unit->builder, LLVMGetCalledFunctionType(call), value, &dimension, 1, "");
+        }
+        LLVMReplaceAllUsesWith(call, value);
+        LLVMInstructionEraseFromParent(call);
+    }
+    LLVMSetCurrentDebugLocation2(unit->builder, NULL);
+    return run_passes(unit, "function(early-cse,instcombine<no-verify-fixpoint>,simplifycfg)");
+}
