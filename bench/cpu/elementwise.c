@@ -80,7 +80,8 @@ static smelt_status measure_exp(struct bench *bench, const char *name, struct ex
                                               .measure = measure_body,
                                               .context = job,
                                               .work = contest.work,
-                                              .work_unit = contest.work_unit});
+                                              .work_unit = contest.work_unit,
+                                              .bar = {BENCH_SPEED_AT_LEAST, 0.85}});
     contest_add(&contest, (struct bench_case){.variant = "copy",
                                               .measure = measure_copy,
                                               .context = job,

@@ -1,4 +1,5 @@
 #include "array/array.h"
+#include "array/memory_pool.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -87,13 +88,17 @@ void memory_retain(struct memory *memory) {
     atomic_fetch_add(&memory->references, 1);
 }
 
+static void free_block(char *start, size_t capacity) {
+    if (!capacity || !start || !memory_pool_keep(start, capacity)) free(start);
+}
+
 void memory_release(struct memory *memory) {
     if (atomic_fetch_sub(&memory->references, 1) != 1) return;
     if (memory->space) memory->space->release(memory);
     if (memory->release)
         memory->release(memory->context);
     else if (!memory->borrowed && !memory->space)
-        free(memory->start);
+        free_block(memory->start, memory->capacity);
     free(memory);
 }
 
@@ -117,9 +122,16 @@ smelt_array *array_over(struct memory *memory, smelt_dtype dtype, const smelt_sh
 /* A large array's first use is mostly page faults: in huge pages there are 512 times fewer. */
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static char *allocate(size_t bytes) {
+/* *capacity: 0, or what the block has if it may go to the pool. */
+static char *allocate(size_t bytes, size_t *capacity) {
+    *capacity = 0;
     if (bytes < 2 * HUGE_PAGE) return aligned_alloc(ALIGNMENT, bytes);
-    char *data = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+    size_t whole = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    char *data = memory_pool_take(whole, capacity);
+    if (data) return data;
+    *capacity = whole;
+    data = aligned_alloc(HUGE_PAGE, whole);
+    if (!data && memory_pool_empty()) data = aligned_alloc(HUGE_PAGE, whole);
     if (data) (void)madvise(data, bytes, MADV_HUGEPAGE);
     return data;
 }
@@ -133,10 +145,11 @@ smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_arra
     size_t rounded = (bytes + ARRAY_PADDING + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     struct memory *memory = calloc(1, sizeof *memory);
     bool possible = bytes <= PTRDIFF_MAX - 2 * HUGE_PAGE;
-    char *data = memory && possible ? allocate(rounded) : NULL;
+    size_t capacity = 0;
+    char *data = memory && possible ? allocate(rounded, &capacity) : NULL;
     smelt_array *made = data ? array_over(memory, dtype, &shape, NULL, size, data) : NULL;
     if (!made) {
-        free(data);
+        free_block(data, capacity);
         free(memory);
         return fail(SMELT_ERROR_OUT_OF_MEMORY, "an array of shape %s of %s needs %zu bytes: out of memory",
                     shape_print(&shape).text, smelt_dtype_name(dtype), bytes);
@@ -144,6 +157,7 @@ smelt_status smelt_array_create(smelt_dtype dtype, smelt_shape shape, smelt_arra
     atomic_init(&memory->references, 1);
     memory->start = data;
     memory->bytes = bytes;
+    memory->capacity = capacity;
     *array = made;
     return SMELT_OK;
 }

@@ -50,6 +50,7 @@ struct memory {
     atomic_int references;
     char *start;
     size_t bytes;
+    size_t capacity;                /* of a block that the pool may keep (memory_pool.h); 0: it is freed */
     void (*release)(void *context); /* NULL: free(start) unless `borrowed` */
     void *context;
     bool borrowed;
