@@ -1,7 +1,8 @@
 /* Loads and stores of a chunk. By the shape of their address:
  *   uniform            one scalar access
  *   neighbours         one vector access
- *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle
+ *   a small pattern    (strides, repeats) a few vectors that cover it, and a shuffle; stores need masks for
+ *                      the gaps, which only 512 bits have at a vector's speed
  *   a few rows         (loads) a vector each, and shuffles: rows.c
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
@@ -368,11 +369,11 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         access_store_one(s, vector, byte_address(s, base, p.low), mask, align);
     } else if (p.neighbours) {
         access_store(s, vector, byte_address(s, base, p.low), mask, p.align);
-    } else if (p.small && !p.spread && !p.repeats) {
+    } else if (p.small && !p.spread && !p.repeats && (mask || s->vector_bits == 512)) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
         store_pattern(s, vector, base, &p, mask);
     } else if (!mask) {
-        explain(s, store, chunk, "store: constant offsets that are far apart, element by element");
+        explain(s, store, chunk, "store: constant offsets with gaps, element by element");
         store_spread(s, vector, base, offsets, align);
     } else {
         explain(s, store, chunk,
