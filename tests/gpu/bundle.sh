@@ -31,7 +31,7 @@ for program in "$build"/tests/ml_* "$build"/tests/seeds_* "$build"/tests/prelude
     copy "$program" tests
 done
 # Of the unit tests those that take their device from outside.
-for source in $(grep -l '"../device.h"' "$(dirname "$0")"/../unit/test_*.c); do
+for source in $(grep -lE '#include "(../device|graph)\.h"' "$(dirname "$0")"/../unit/test_*.c); do
     name=$(basename "$source" .c)
     copy "$build/tests/unit_${name#test_}" tests
 done

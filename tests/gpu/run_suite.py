@@ -79,7 +79,8 @@ def program_tests(build):
             yield Test(name, [build / "tests" / name], limit=limit, cmocka=folder != "prelude")
     for path in sorted((ROOT / "tests/unit").glob("test_*.c")):
         name = "unit_" + path.stem[len("test_"):]
-        if '"../device.h"' in path.read_text(encoding="utf-8"):  # it takes its device from SMELT_TEST_DEVICE
+        # It takes its device from SMELT_TEST_DEVICE; graph.h includes device.h.
+        if re.search(r'#include "(../device|graph)\.h"', path.read_text(encoding="utf-8")):
             yield Test(name, [build / "tests" / name], cmocka=True)
 
 

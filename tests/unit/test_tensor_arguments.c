@@ -333,9 +333,9 @@ static void tensors_bring_their_scales(void **s) {
 
 static smelt_library *shipped(const char *name) {
     smelt_library *from;
-    char path[512];
-    snprintf(path, sizeof path, SMELT_SOURCES "/kernels/tensor/%s", name);
-    succeed(smelt_library_create(&(smelt_library_desc){.path = path}, &from));
+    char file[128];
+    snprintf(file, sizeof file, "kernels/tensor/%s", name);
+    succeed(smelt_library_create(&(smelt_library_desc){.path = test_source(SMELT_SOURCES, file)}, &from));
     return from;
 }
 
