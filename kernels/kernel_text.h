@@ -5,6 +5,8 @@
 
 extern const char kernel_text_accumulate[];
 extern const char kernel_text_attention[];
+extern const char kernel_text_attention_parts[];
+extern const char kernel_text_attention_warpgroups[];
 extern const char kernel_text_complex64[];
 extern const char kernel_text_exp[];
 extern const char kernel_text_exp_strided[];

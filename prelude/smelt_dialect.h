@@ -120,6 +120,9 @@ __smelt_together void __smelt_ptx_map_acquire(ulong map); // before the thread's
 __smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y, uint barrier, uint active);
 // 128 bytes for each of two maps, of this multiprocessor alone.
 __smelt_together ulong __smelt_ptx_map_memory(void);
+// By a whole warpgroup: from here on its threads have this many registers, a constant. Some must free what others take.
+__smelt_together void __smelt_ptx_fewer_registers(uint count);
+__smelt_together void __smelt_ptx_more_registers(uint count);
 __smelt_together void __smelt_ptx_wgmma_fence(void);
 __smelt_together void __smelt_ptx_wgmma_commit(void);
 __smelt_together void __smelt_ptx_wgmma_wait(uint groups);
@@ -127,7 +130,11 @@ __smelt_together void __smelt_ptx_wgmma_wait(uint groups);
 // `add`, they become the product. `type` and the transposes are constants.
 __smelt_together void __smelt_ptx_wgmma(float *sums, ulong left, ulong right, uint add, uint columns, uint type,
                                         uint transpose_left, uint transpose_right);
-__smelt_together void __smelt_ptx_wgmma_finish(float *sums, uint count);
+// The same of a left matrix in registers: four pairs of a thread, as PTX's wgmma lays them out.
+__smelt_together void __smelt_ptx_wgmma_registers(float *sums, uint a, uint b, uint c, uint d, ulong right, uint add, uint columns,
+                                                  uint type, uint transpose_right);
+// Waits until at most `groups` committed groups are under way; these sums are then complete.
+__smelt_together void __smelt_ptx_wgmma_finish(float *sums, uint count, uint groups);
 }
 
 // Operations of __smelt_simd_reduce and __smelt_simd_scan; scans add EXCLUSIVE.

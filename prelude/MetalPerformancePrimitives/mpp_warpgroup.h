@@ -165,7 +165,7 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
     before = stage, parity_before = parity;
     if (++stage == stages) stage = 0, parity ^= 1;
   }
-  __smelt_ptx_wgmma_finish(sums, W::sums);
+  __smelt_ptx_wgmma_finish(sums, W::sums, 0);
   __smelt_threadgroup_barrier(2, 0, "");
   if (leads)
     for (uint s = 0; s < stages; s++) {
@@ -218,7 +218,7 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
     __smelt_ptx_wgmma_wait(1);
     stage = stage == memory + 2 * W::stage_bytes ? memory : stage + W::stage_bytes;
   }
-  __smelt_ptx_wgmma_finish(sums, W::sums);
+  __smelt_ptx_wgmma_finish(sums, W::sums, 0);
   __smelt_threadgroup_barrier(2, 0, "");
 }
 

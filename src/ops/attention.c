@@ -1,4 +1,5 @@
-/* Attention and its derivative, by the kernels of kernels/tensor/attention.metal. */
+/* Attention and its derivative, by the kernels of kernels/tensor/attention.metal, or the first by that of
+ * attention_warpgroups.metal. */
 #include "array/dtype.h"
 #include "base/reserved.h"
 #include "kernels/kernel_text.h"
@@ -176,10 +177,29 @@ static int round_up(int count, int step) {
     return (count + step - 1) / step * step;
 }
 
+enum kernel { FORWARD, DOTS, BY_Q, BY_KV, BY_WARPGROUPS };
+
+static bool is_forward(enum kernel kernel) {
+    return kernel == FORWARD || kernel == BY_WARPGROUPS;
+}
+
+static int most_depth(const struct attention *a) {
+    return a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
+}
+
+/* Whether attention_warpgroups.metal can compute it, and has rows enough to be faster. */
+static bool is_by_warpgroups(const struct attention *a) {
+    bool fits = program_has_warpgroups(a->call.device) && a->dtype != SMELT_FLOAT32 &&
+                a->size.rows > FEW_ROWS && most_depth(a) <= 128 && a->size.depth % 8 == 0 &&
+                a->size.value_depth % 8 == 0;
+    for (int i = Q; i <= V; i++) fits &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
+    return fits;
+}
+
 /* Of a tile of scores: what was tuned, else by rule. The registers of GPUs hold small ones; on CPUs, larger
  * ones pay, and few rows do not fill a tile. */
-static void choose_tile(const struct attention *a, bool derivative, int *rows, int *keys) {
-    int depth = a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
+static void choose_tile(const struct attention *a, enum kernel kernel, int *rows, int *keys) {
+    int depth = most_depth(a);
     bool few = a->size.rows <= FEW_ROWS;
     struct tune_job job = {"attention",
                            a->call.device,
@@ -187,11 +207,13 @@ static void choose_tile(const struct attention *a, bool derivative, int *rows, i
                            {(int64_t)a->batches * a->size.heads, a->size.rows, a->size.keys, depth},
                            4};
     int64_t tuned[SETTING_NUMBERS];
-    if (!derivative && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
+    if (kernel == BY_WARPGROUPS) {
+        *rows = *keys = 128;
+    } else if (kernel == FORWARD && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
     } else if (program_is_host(a->call.device)) {
         *rows = few ? 16 : 64, *keys = 64;
-    } else if (derivative) {
+    } else if (kernel != FORWARD) {
         *rows = *keys = depth <= 64 && !few ? 32 : 16;
     } else {
         *rows = few || depth > 128 ? 16 : 32;
@@ -206,22 +228,22 @@ static void write_kernels(struct text *text, const void *context) {
     for (int i = 0; i < 3; i++) text_addf(text, "#define ATTENTION_%s %d\n", names[i], 16 * key->operands[i]);
     text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
               key->operands[4]);
-    text_add(text, kernel_text_attention);
+    text_add(text, kernel_text_attention_parts);
+    text_add(text,
+             key->operation == BY_WARPGROUPS ? kernel_text_attention_warpgroups : kernel_text_attention);
 }
-
-enum kernel { FORWARD, DOTS, BY_Q, BY_KV };
 
 static smelt_status find_kernel(const struct attention *a, enum kernel kernel, int rows, int keys,
                                 smelt_function **function) {
     static const char *const names[] = {"smelt_attention", "smelt_attention_dots", "smelt_attention_vjp_q",
-                                        "smelt_attention_vjp_kv"};
-    int depth = round_up(a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth, 16);
+                                        "smelt_attention_vjp_kv", "smelt_attention_warpgroups"};
+    int depth = round_up(most_depth(a), kernel == BY_WARPGROUPS ? 64 : 16);
     struct program_key key = {
         .family = PROGRAM_ATTENTION, .operation = kernel, .dtypes = {(uint8_t)a->dtype}};
     key.operands[0] = (uint8_t)(depth / 16);
     key.operands[1] = (uint8_t)(rows / 16), key.operands[2] = (uint8_t)(keys / 16);
     key.operands[3] = (uint8_t)a->mask;
-    key.operands[4] = kernel == FORWARD && a->arrays[SINKS];
+    key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
     return program_get(&key, names[kernel], write_kernels, &key, function);
 }
 
@@ -231,7 +253,7 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *re
     int rows, keys;
     smelt_function *function;
     smelt_array mask;
-    choose_tile(a, kernel != FORWARD, &rows, &keys);
+    choose_tile(a, kernel, &rows, &keys);
     TRY(find_kernel(a, kernel, rows, keys, &function));
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = a->arrays[Q]},
@@ -241,7 +263,7 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *re
                     {.bytes = &a->size, .size = sizeof a->size},
                     {.array = sums}},
         .groups = {round_up(a->size.rows, rows) / rows, a->size.heads, a->batches},
-        .threadgroup = {32},
+        .threadgroup = {kernel == BY_WARPGROUPS ? 384 : 32},
         .device = a->call.device,
         .stream = a->apply.stream};
     for (int i = 0; i < 3 && more; i++) dispatch.buffers[6 + i].array = more[i];
@@ -249,7 +271,7 @@ static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *re
         mask = program_span(a->arrays[MASK], &a->size.mask_first);
         dispatch.buffers[10].array = &mask;
     }
-    if (kernel == FORWARD && a->arrays[SINKS]) dispatch.buffers[11].array = a->arrays[SINKS];
+    if (is_forward(kernel) && a->arrays[SINKS]) dispatch.buffers[11].array = a->arrays[SINKS];
     if (kernel == BY_KV) {
         dispatch.groups[0] = round_up(a->size.keys, keys) / keys;
         dispatch.groups[1] = a->size.key_heads;
@@ -271,7 +293,7 @@ static smelt_status fill(const struct attention *a, smelt_array *array, double v
 
 static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
     if (!out->size) return fill(a, sums, -INFINITY);
-    if (a->size.keys) return run(a, FORWARD, out, sums, NULL);
+    if (a->size.keys) return run(a, is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD, out, sums, NULL);
     if (a->arrays[SINKS])
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "attention: k has no rows; with sinks, expected at least 1");

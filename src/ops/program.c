@@ -134,6 +134,12 @@ bool program_is_host(const char *device) {
     return strncmp(device, "cpu", 3) == 0;
 }
 
+bool program_has_warpgroups(const char *name) {
+    const struct device *device;
+    if (program_is_host(name) || device_find(name, &device) != SMELT_OK) return false;
+    return device->target && strcmp(device->target, "sm_90a") == 0;
+}
+
 smelt_status program_filled(const char *name, smelt_stream *stream, smelt_dtype dtype,
                             const smelt_shape *shape, double value, smelt_array **array) {
     smelt_array *made;

@@ -37,6 +37,9 @@ const char *program_device(const char *wanted, smelt_array *const *arrays, int c
 
 bool program_is_host(const char *device);
 
+/* Whether its code may use the warpgroups of compute capability 9.0. */
+bool program_has_warpgroups(const char *device);
+
 /* A new array on `device`. */
 smelt_status program_output(const char *device, smelt_stream *stream, smelt_dtype dtype,
                             const smelt_shape *shape, smelt_array **array);

@@ -257,3 +257,21 @@ def test_messages():
     for scale in ("0.125", None):
         with pytest.raises(TypeError, match=f"scale is {scale!r}; expected a number"):
             attend(q, k, v, scale=scale)
+
+
+@pytest.mark.skipif(not any(device.startswith("cuda") for device in smelt.devices()), reason="there is no GPU")
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("heads, key_heads, rows, keys, depth, value_depth",
+                         [(1, 1, 128, 128, 128, 128), (2, 1, 129, 300, 64, 64), (3, 3, 17, 1, 96, 64), (2, 2, 200, 130, 80, 40)])
+def test_warpgroups_of_a_gpu(dtype, heads, key_heads, rows, keys, depth, value_depth):
+    arrays = inputs(dtype, 1, heads, key_heads, rows, keys, depth, value_depth)
+    q, k, v = map(values_of, arrays)
+    there = [x.to("cuda") for x in arrays]
+    sinks, seen = rng.standard_normal(heads).astype(np.float32), rng.random((rows, keys)) < 0.7
+    added = rng.standard_normal((rows, keys)).astype(np.float32)
+    for scale, mask, wanted, sink in [(0.1, None, None, None), (-0.1, None, None, sinks), (0.2, "causal", causal(rows, keys), sinks),
+                                      (0.3, smelt.array(seen), seen, None), (0.3, smelt.array(added), added, sinks)]:
+        made = smelt.scaled_dot_product_attention(*there, scale=scale, mask=mask, sinks=None if sink is None else smelt.array(sink))
+        # Weights are rounded to the dtype before they are multiplied.
+        allowed = 8 * ROUNDOFF[dtype]
+        np.testing.assert_allclose(values_of(made.to("cpu")), reference(q, k, v, scale, wanted, sink), rtol=allowed, atol=allowed)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "compiler/ptx/ptx.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A lost copy ends in an error, not in a hang: a wait that lasts this many tries traps. */
@@ -53,6 +54,8 @@ static const struct instruction {
                     "[$1, {$2, "
                     "$3}], [$4]; }",
      "r,l,r,r,r,r"},
+    {"fewer_registers", "setmaxnreg.dec.sync.aligned.u32 $0;", "n"},
+    {"more_registers", "setmaxnreg.inc.sync.aligned.u32 $0;", "n"},
     {"wgmma_fence", "wgmma.fence.sync.aligned;", ""},
     {"wgmma_commit", "wgmma.commit_group.sync.aligned;", ""},
     {"wgmma_wait", "wgmma.wait_group.sync.aligned $0;", "n"},
@@ -121,33 +124,45 @@ static smelt_status refuse(struct unit *unit, LLVMValueRef call, unsigned argume
 /* By type: half, bfloat. */
 static const char *const wgmma_types[] = {"k16.f32.f16.f16", "k16.f32.bf16.bf16"};
 
-static smelt_status lower_wgmma(struct unit *unit, LLVMValueRef call) {
-    uint64_t constant[8];
-    for (unsigned i = 4; i < 8; i++)
-        if (!is_constant_integer(LLVMGetOperand(call, i), &constant[i])) return refuse(unit, call, i);
-    uint64_t columns = constant[4], type = constant[5];
-    if (columns % 8 || columns < 8 || columns > 256) return refuse(unit, call, 4);
-    if (type >= sizeof wgmma_types / sizeof *wgmma_types) return refuse(unit, call, 5);
+/* wgmma: the left matrix is in threadgroup memory, at a descriptor. wgmma_registers: it is in four registers
+ * of each thread, and has no transpose. */
+static smelt_status lower_wgmma(struct unit *unit, LLVMValueRef call, bool registers) {
+    /* Operands: sums, left (one or four), right, add; then constants: columns, type, transposes. */
+    unsigned lefts = registers ? 4 : 1, first = lefts + 3, last = registers ? first + 2 : first + 3;
+    uint64_t constant[4] = {0};
+    for (unsigned i = first; i <= last; i++)
+        if (!is_constant_integer(LLVMGetOperand(call, i), &constant[i - first])) return refuse(unit, call, i);
+    uint64_t columns = constant[0], type = constant[1];
+    if (columns % 8 || columns < 8 || columns > 256) return refuse(unit, call, first);
+    if (type >= sizeof wgmma_types / sizeof *wgmma_types) return refuse(unit, call, first + 1);
     unsigned count = (unsigned)columns / 2;
     struct text text = {0};
     text_addf(&text, "{ .reg .pred p; setp.ne.b32 p, $%u, 0;\nwgmma.mma_async.sync.aligned.m64n%u%s {",
-              count + 2, (unsigned)columns, wgmma_types[type]);
+              count + lefts + 1, (unsigned)columns, wgmma_types[type]);
     for (unsigned i = 0; i < count; i++) text_addf(&text, "%s$%u", i ? ", " : "", i);
-    text_addf(&text, "}, $%u, $%u, p, 1, 1, %d, %d; }", count, count + 1, (int)constant[6], (int)constant[7]);
-    LLVMValueRef more[3] = {LLVMGetOperand(call, 1), LLVMGetOperand(call, 2), LLVMGetOperand(call, 3)};
-    smelt_status status =
-        with_sums(unit, LLVMGetOperand(call, 0), count, text_string(&text), "l,l,r,", more, 3);
+    if (registers)
+        text_addf(&text, "}, {$%u, $%u, $%u, $%u}, $%u, p, 1, 1, %d; }", count, count + 1, count + 2,
+                  count + 3, count + 4, (int)constant[2]);
+    else
+        text_addf(&text, "}, $%u, $%u, p, 1, 1, %d, %d; }", count, count + 1, (int)constant[2],
+                  (int)constant[3]);
+    LLVMValueRef more[6];
+    for (unsigned i = 0; i < lefts + 2; i++) more[i] = LLVMGetOperand(call, i + 1);
+    smelt_status status = with_sums(unit, LLVMGetOperand(call, 0), count, text_string(&text),
+                                    registers ? "r,r,r,r,l,r," : "l,l,r,", more, lefts + 2);
     text_free(&text);
     LLVMInstructionEraseFromParent(call);
     return status;
 }
 
 static smelt_status lower_finish(struct unit *unit, LLVMValueRef call) {
-    uint64_t count;
+    uint64_t count, groups;
+    char text[64];
     if (!is_constant_integer(LLVMGetOperand(call, 1), &count) || count < 1 || count > MOST_SUMS)
         return refuse(unit, call, 1);
-    smelt_status status = with_sums(unit, LLVMGetOperand(call, 0), (unsigned)count,
-                                    "wgmma.wait_group.sync.aligned 0;", "", NULL, 0);
+    if (!is_constant_integer(LLVMGetOperand(call, 2), &groups) || groups > 7) return refuse(unit, call, 2);
+    snprintf(text, sizeof text, "wgmma.wait_group.sync.aligned %u;", (unsigned)groups);
+    smelt_status status = with_sums(unit, LLVMGetOperand(call, 0), (unsigned)count, text, "", NULL, 0);
     LLVMInstructionEraseFromParent(call);
     return status;
 }
@@ -185,7 +200,8 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
     LLVMPositionBuilderBefore(unit->builder, call);
     for (size_t i = 0; i < sizeof instructions / sizeof *instructions; i++)
         if (strcmp(name, instructions[i].name) == 0) return lower_plain(unit, call, &instructions[i]);
-    if (strcmp(name, "wgmma") == 0) return lower_wgmma(unit, call);
+    if (strcmp(name, "wgmma") == 0) return lower_wgmma(unit, call, false);
+    if (strcmp(name, "wgmma_registers") == 0) return lower_wgmma(unit, call, true);
     if (strcmp(name, "wgmma_finish") == 0) return lower_finish(unit, call);
     if (strcmp(name, "shared_address") == 0) {
         replace(call, LLVMBuildPtrToInt(unit->builder, LLVMGetOperand(call, 0), type_i32(unit), ""));

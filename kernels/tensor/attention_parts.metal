@@ -1,0 +1,72 @@
+// What the kernels of attention share: sizes, masks, sinks. attention.metal or attention_warpgroups.metal follows.
+//
+// The text that precedes this one defines
+//   ATTENTION_TYPE    float, half or bfloat
+//   ATTENTION_DEPTH   at least the sizes of a row of q, k and v: what a row lacks counts as 0
+//   ATTENTION_ROWS, ATTENTION_KEYS   of the tiles of scores
+//   ATTENTION_MASK    0: there is none; 1: bools, true where a row sees a key; 2: floats that are added to scores
+//   ATTENTION_SINKS   1: there is a score for each head that takes its part of the sum and has no value
+//
+// q and out: batches × heads × rows × depth (value_depth). k and v: batches × key_heads × keys × depth (value_depth), where
+// heads is a multiple of key_heads.
+#include <metal_stdlib>
+#include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
+using namespace metal;
+using namespace mpp::tensor_ops;
+
+typedef ATTENTION_TYPE T;
+constant constexpr int D = ATTENTION_DEPTH, ROWS = ATTENTION_ROWS, KEYS = ATTENTION_KEYS;
+constant constexpr auto adding = matmul2d_descriptor::mode::multiply_accumulate;
+
+struct attention_size {
+    int rows, keys, depth, value_depth, heads, key_heads;
+    float scale;
+    int causal;                       // 1: row i sees the keys up to i + keys - rows
+    long mask_first, mask_strides[4]; // of batches, heads, rows, keys; in elements
+};
+
+#if ATTENTION_MASK == 1
+typedef bool mask_type;
+#else
+typedef float mask_type;
+#endif
+
+// Operations take tensors of elements that are not const.
+inline auto rows_of(device const T *data, int columns, int rows) {
+    return tensor(const_cast<device T *>(data), dextents<int, 2>(columns, rows));
+}
+
+// A score times the scale, with the mask: -INFINITY where the row does not see the key, or does not exist.
+inline float masked(float score, int row, int column, constant attention_size &size, device const mask_type *mask) {
+    const bool seen = column < size.keys && row < size.rows && (!size.causal || column <= row + size.keys - size.rows);
+    if (!seen) return -INFINITY;
+    const float value = score * size.scale;
+#if ATTENTION_MASK == 1
+    return mask[row * size.mask_strides[2] + column * size.mask_strides[3]] ? value : -INFINITY;
+#elif ATTENTION_MASK == 2
+    return value + mask[row * size.mask_strides[2] + column * size.mask_strides[3]];
+#else
+    return value;
+#endif
+}
+
+// Whether all of the tile's rows exist and see all of its keys.
+inline bool sees_all(int first_row, int rows, int first_key, int keys, constant attention_size &size) {
+    return !ATTENTION_MASK && first_key + keys <= size.keys && first_row + rows <= size.rows &&
+           (!size.causal || first_key + keys - 1 <= first_row + size.keys - size.rows);
+}
+
+#if ATTENTION_MASK
+#define MASK_PARAMETER , device const mask_type *mask [[buffer(10)]]
+#define MASK_OF(batch, head) (mask + size.mask_first + (batch) * size.mask_strides[0] + (head) * size.mask_strides[1])
+#else
+#define MASK_PARAMETER
+#define MASK_OF(batch, head) nullptr
+#endif
+#if ATTENTION_SINKS
+#define SINKS_PARAMETER , device const float *sinks [[buffer(11)]]
+#define SINK_OF(head) sinks[head]
+#else
+#define SINKS_PARAMETER
+#define SINK_OF(head) (-INFINITY)
+#endif

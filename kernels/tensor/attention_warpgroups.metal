@@ -1,0 +1,248 @@
+// Attention of arrays by warpgroups, for GPUs of compute capability 9.0 and half or bfloat. attention_parts.metal precedes this
+// text, with ATTENTION_DEPTH 64 or 128, ATTENTION_ROWS 128 and ATTENTION_KEYS 128.
+//
+// A threadgroup of three warpgroups, 384 threads, computes 128 rows. The last two have 64 rows each. The first copies blocks
+// of keys and values to threadgroup memory by tensor maps, some blocks ahead, and leaves its registers to the others. A thread
+// holds scores of two rows, as the products leave them. Their exponentials, rounded, are the left matrix of the next product
+// without a move. Products of one block with the values run while the next block's exponentials are computed.
+//
+// Rows of q, k and v begin at multiples of 16 bytes.
+
+static_assert(sizeof(T) == 2 && (D == 64 || D == 128) && ROWS == 128 && KEYS == 128, "the tile of this kernel");
+constant constexpr uint bfloat_type = is_same_v<T, bfloat>, map_type = bfloat_type ? 10 : 6;
+// Bytes of 128 rows of 64 elements, of a tile, and what lies in threadgroup memory: queries, keys, values, barriers.
+constant constexpr uint part = 128 * 128, tile = D / 64 * part, stages = D == 64 ? 4 : 2;
+constant constexpr uint keys_at = tile, values_at = keys_at + stages * tile, barriers_at = values_at + stages * tile;
+// More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
+constant constexpr uint needed = barriers_at + 8 * 4 * stages + 256, memory_bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
+constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
+
+using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
+
+// Begins to compute the products of 64 queries and 128 keys.
+inline void begin_scores(uint queries, uint keys, thread float (&scores)[64]) {
+    __smelt_ptx_wgmma_fence();
+#pragma unroll
+    for (uint i = 0; i < D / 16; i++) {
+        const uint at = i / 4 * part + i % 4 * 32;
+        __smelt_ptx_wgmma(scores, matrix_at(queries + at, 0), matrix_at(keys + at, 0), i > 0, 128, bfloat_type, 0, 0);
+    }
+    __smelt_ptx_wgmma_commit();
+}
+
+// Begins to add the weighted values; without `add`, the sums begin with them.
+inline void begin_sums(thread const uint (&weights)[32], uint values, bool add, thread float (&sums)[D / 2]) {
+    __smelt_ptx_wgmma_fence();
+#pragma unroll
+    for (uint i = 0; i < 8; i++)
+        __smelt_ptx_wgmma_registers(sums, weights[4 * i], weights[4 * i + 1], weights[4 * i + 2], weights[4 * i + 3],
+                                    matrix_at(values + i * 2048, part), add || i > 0, D, bfloat_type, 1);
+    __smelt_ptx_wgmma_commit();
+}
+
+inline void round_weights(thread const float (&scores)[64], thread uint (&weights)[32]) {
+#pragma unroll
+    for (int i = 0; i < 32; i++) weights[i] = as_type<uint>(vec<T, 2>(T(scores[2 * i]), T(scores[2 * i + 1])));
+}
+
+// What a thread knows of its two rows: the largest score so far times log2(e), its part of the sum, and by how much what was
+// summed before counts less now.
+struct softmax_state {
+    float top[2], sum[2], scale[2];
+};
+
+inline float largest_of_four(float x) {
+    x = max(x, simd_shuffle_xor(x, 1));
+    return max(x, simd_shuffle_xor(x, 2));
+}
+
+// Scores become exponentials: of `factor` times the score, base 2.
+inline void exponentials(thread float (&scores)[64], float factor, thread softmax_state &state) {
+    float top[2] = {scores[0], scores[2]};
+#pragma unroll
+    for (int i = 0; i < 64; i++) top[i / 2 % 2] = max(top[i / 2 % 2], scores[i]);
+    float from[2];
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+        const float now = max(state.top[row], largest_of_four(top[row]) * factor);
+        from[row] = now == -INFINITY ? 0.0f : now; // A row without any key so far has weights of 0.
+        state.scale[row] = fast::exp2(state.top[row] - from[row]);
+        state.top[row] = now;
+        state.sum[row] *= state.scale[row];
+    }
+#pragma unroll
+    for (int i = 0; i < 64; i++) {
+        const int row = i / 2 % 2;
+        scores[i] = fast::exp2(fma(scores[i], factor, -from[row]));
+        state.sum[row] += scores[i];
+    }
+}
+
+// A thread's two rows: the number of keys that each sees, the first of them, and where the mask's first row lies.
+struct rows_of_thread {
+    int first, limit[2];
+    device const mask_type *mask;
+    long mask_row, mask_key;
+    float scale;
+};
+
+// The score of a key times scale and log2(e), with the mask: -INFINITY where the row does not see the key.
+inline float visible(float score, int half, int key, thread const rows_of_thread &rows) {
+    if (key >= rows.limit[half]) return -INFINITY;
+    const float value = score * rows.scale;
+#if ATTENTION_MASK == 1
+    return rows.mask[(rows.first + half * 8) * rows.mask_row + key * rows.mask_key] ? value * log2_e : -INFINITY;
+#elif ATTENTION_MASK == 2
+    return (value + rows.mask[(rows.first + half * 8) * rows.mask_row + key * rows.mask_key]) * log2_e;
+#else
+    return value * log2_e;
+#endif
+}
+
+// Softmax of a block of scores, of which the thread has those from `key` on. all: every row sees all of its keys, and the scale
+// is positive.
+inline void softmax(thread float (&scores)[64], bool all, int key, thread const rows_of_thread &rows, thread softmax_state &state) {
+    if (!all) {
+#pragma unroll
+        for (int i = 0; i < 64; i++) scores[i] = visible(scores[i], i / 2 % 2, key + i / 4 * 8 + i % 2, rows);
+    }
+    exponentials(scores, all ? rows.scale * log2_e : 1.0f, state);
+}
+
+kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device const T *k [[buffer(1)]],
+                                       device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
+                                       constant attention_size &size [[buffer(4)]],
+                                       device float *log_sums [[buffer(5)]] MASK_PARAMETER SINKS_PARAMETER,
+                                       uint3 group [[threadgroup_position_in_grid]], uint3 groups [[threadgroups_per_grid]],
+                                       uint thread_index [[thread_index_in_threadgroup]]) {
+    if (__smelt_gpu_target() != 901) return;
+    // The longest rows of a causal mask first.
+    const int first = (groups.x - 1 - group.x) * ROWS;
+    const long head = (long)group.z * size.heads + group.y;
+    const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
+    device const mask_type *head_mask = MASK_OF(group.z, group.y);
+    const int past = size.keys - size.rows; // keys before the first row's own
+    const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys, blocks = max(0, end + KEYS - 1) / KEYS;
+    const uint memory = __smelt_ptx_shared_address(__smelt_staging(memory_bytes)), barriers = memory + barriers_at;
+    const uint keys_filled = barriers, keys_empty = keys_filled + 8 * stages, values_filled = keys_empty + 8 * stages,
+               values_empty = values_filled + 8 * stages;
+    const uint simdgroup = __smelt_ptx_broadcast(thread_index >> 5);
+    const ulong maps = __smelt_ptx_map_memory();
+
+    // The keys' and the values' memory lends scratch space for the maps.
+    if (simdgroup == 0)
+        __smelt_ptx_tensor_map(maps, memory + keys_at, (ulong)(k + key_head * size.keys * size.depth), size.depth, size.keys,
+                               size.depth * 2ul, 64, KEYS, map_type);
+    if (simdgroup == 1)
+        __smelt_ptx_tensor_map(maps + 128, memory + values_at, (ulong)(v + key_head * size.keys * size.value_depth),
+                               size.value_depth, size.keys, size.value_depth * 2ul, 64, KEYS, map_type);
+    if (thread_index == 64) {
+        for (uint s = 0; s < stages; s++) {
+            __smelt_ptx_barrier_init(keys_filled + 8 * s, 1);
+            __smelt_ptx_barrier_init(values_filled + 8 * s, 1);
+            __smelt_ptx_barrier_init(keys_empty + 8 * s, 2);
+            __smelt_ptx_barrier_init(values_empty + 8 * s, 2);
+        }
+        __smelt_ptx_fence_barriers();
+    }
+    for (int i = thread_index; i < ROWS * D / 8; i += 384) {
+        const int row = i / (D / 8), chunk = i % (D / 8);
+        uint4 bits = 0;
+        if (first + row < size.rows && chunk * 8 < size.depth)
+            bits = *(device const uint4 *)(q + (head * size.rows + first + row) * size.depth + chunk * 8);
+        __smelt_ptx_store_shared(memory + chunk / 8 * part + row * 128 + ((chunk ^ row) & 7) * 16, bits.x, bits.y, bits.z, bits.w);
+    }
+    __smelt_ptx_fence_async();
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+
+    if (simdgroup < 4) {
+        __smelt_ptx_fewer_registers(24);
+        if (simdgroup > 0) return;
+        const uint leads = thread_index == 0;
+        __smelt_ptx_map_acquire(maps);
+        __smelt_ptx_map_acquire(maps + 128);
+        uint stage = 0, parity = 1;
+        for (int block = 0; block < blocks; block++) {
+            for (uint of = 0; of < 2; of++) {
+                const uint filled = (of ? values_filled : keys_filled) + 8 * stage;
+                __smelt_ptx_barrier_wait((of ? values_empty : keys_empty) + 8 * stage, parity);
+                __smelt_ptx_barrier_expect(filled, tile, leads);
+                for (uint i = 0; i < D / 64; i++)
+                    __smelt_ptx_tensor_copy(memory + (of ? values_at : keys_at) + stage * tile + i * part, maps + of * 128, i * 64,
+                                            block * KEYS, filled, leads);
+            }
+            if (++stage == stages) stage = 0, parity ^= 1;
+        }
+        return;
+    }
+
+    __smelt_ptx_more_registers(240);
+    const uint lane = __smelt_ptx_lane(), own = simdgroup / 4 - 1, signals = (thread_index & 127) == 0;
+    const int own_first = first + own * 64, row = own_first + simdgroup % 4 * 16 + lane / 4, column = lane % 4 * 2;
+    const uint queries = memory + own * 64 * 128;
+    float scores[64], sums[D / 2];
+    uint weights[32];
+    rows_of_thread rows = {.first = row, .mask = head_mask, .mask_row = size.mask_strides[2], .mask_key = size.mask_strides[3], .scale = size.scale};
+    softmax_state state;
+    const float sink = SINK_OF(group.y);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int at = row + i * 8;
+        rows.limit[i] = at >= size.rows ? 0 : size.causal ? min(size.keys, at + past + 1) : size.keys;
+        state.top[i] = sink * log2_e;
+        state.sum[i] = sink != -INFINITY && column == 0 ? 1.0f : 0.0f; // of four threads, one
+    }
+    if (blocks == 0) {
+#pragma unroll
+        for (int i = 0; i < D / 2; i++) sums[i] = 0;
+    } else {
+        // A product needs a positive factor to be as large as its score.
+        const bool plain = !ATTENTION_MASK && size.scale > 0;
+        const int seen = size.causal ? min(size.keys, own_first + past + 1) : size.keys; // keys that all own rows see
+        __smelt_ptx_barrier_wait(keys_filled, 0);
+        begin_scores(queries, memory + keys_at, scores);
+        __smelt_ptx_wgmma_finish(scores, 64, 0);
+        __smelt_ptx_barrier_arrive(keys_empty, signals);
+        softmax(scores, plain && KEYS <= seen, column, rows, state);
+        round_weights(scores, weights);
+        uint stage = 1 % stages, parity = 0, before = 0, parity_before = 0;
+        for (int block = 1; block < blocks; block++) {
+            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
+            begin_scores(queries, memory + keys_at + stage * tile, scores);
+            __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+            begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
+            __smelt_ptx_wgmma_finish(scores, 64, 1);
+            __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
+            const int key = block * KEYS;
+            softmax(scores, plain && key + KEYS <= seen, key + column, rows, state);
+            // Else the exponentials would sink below the wait.
+            simdgroup_barrier(mem_flags::mem_none);
+            __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+            __smelt_ptx_barrier_arrive(values_empty + 8 * before, signals);
+            round_weights(scores, weights);
+#pragma unroll
+            for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
+            before = stage, parity_before = parity;
+            if (++stage == stages) stage = 0, parity ^= 1;
+        }
+        __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
+        begin_sums(weights, memory + values_at + before * tile, blocks > 1, sums);
+        __smelt_ptx_wgmma_finish(sums, D / 2, 0);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float all = state.sum[i];
+        all += simd_shuffle_xor(all, 1);
+        all += simd_shuffle_xor(all, 2);
+        const float factor = all == 0 ? 0.0f : 1 / all;
+        const int at = row + i * 8;
+        if (at >= size.rows) continue;
+        const long line = head * size.rows + at;
+        if (column == 0) log_sums[line] = state.top[i] * ln_2 + log(all);
+#pragma unroll
+        for (int j = 0; j < D / 8; j++)
+            if (j * 8 + column < size.value_depth)
+                *(device vec<T, 2> *)(out + line * size.value_depth + j * 8 + column) =
+                    vec<T, 2>(T(sums[j * 4 + i * 2] * factor), T(sums[j * 4 + i * 2 + 1] * factor));
+    }
+}
