@@ -15,6 +15,8 @@
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
 /* Lines that begin at multiples of it lie in few sets. */
 #define CACHE_PERIOD 1024
+/* Lines that a set holds beside what else is read: of 8 or more ways. */
+#define SET_LINES 6
 /* Columns that repay packing the left operand. */
 #define PACKING_COLUMNS 64
 #define SPARE_LINES 32 /* that an engine may read beyond the last */
@@ -169,7 +171,7 @@ static bool is_packed(const struct product *p, const struct part *part, const st
                part->units * 2 == part->terms && stretch->rows % p->engine->row_step == 0;
     if (left->kind != TILE_FLOAT || (p->format != TILE_UNIT_FLOAT && p->format != TILE_UNIT_EXACT))
         return false;
-    return part->columns < PACKING_COLUMNS || !collides(left);
+    return part->columns < PACKING_COLUMNS || p->engine->rows <= SET_LINES || !collides(left);
 }
 
 static void pack_left(const struct product *p, const struct part *part, struct stretch *stretch) {
