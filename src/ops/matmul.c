@@ -156,6 +156,7 @@ static smelt_status multiply(const struct product *p) {
     if (!p->result->size) return SMELT_OK;
     if (!p->depth) return array_fill_on(p->result, call->desc->stream, 0);
     if (call->desc->algorithm) return run_algorithm(p);
+    if (host && product_by_vendor(p)) return SMELT_OK;
     if (host) TRY(product_by_tiles(p, &done));
     return done ? SMELT_OK : run_plain(p);
 }

@@ -22,4 +22,7 @@ struct product {
  * false, and nothing was computed, if the plain kernel should compute it. */
 smelt_status product_by_tiles(const struct product *product, bool *done);
 
+/* vendor.c. Whether OpenBLAS has computed it: with SMELT_VENDOR=1, float32 on a CPU. */
+bool product_by_vendor(const struct product *product);
+
 #endif
