@@ -28,13 +28,15 @@ enum check_space {
 
 enum check_access { CHECK_READ, CHECK_WRITE, CHECK_ATOMIC };
 
-/* number: of a variable, the bytes of an element (0: not known); in CHECK_DEVICE, the argument's
- * [[buffer(index)]]. */
-#define CHECK_FLAGS(space, access, number) \
-    ((uint32_t)(space) | (uint32_t)(access) << 4 | (uint32_t)(number) << 8)
+/* number: of a variable, the bytes of an element (0: not known), below CHECK_MOST_NUMBER; in CHECK_DEVICE,
+ * the argument's [[buffer(index)]]. alignment: the address must be a multiple of 2 to this power. */
+#define CHECK_FLAGS(space, access, number, alignment) \
+    ((uint32_t)(space) | (uint32_t)(access) << 4 | (uint32_t)(number) << 8 | (uint32_t)(alignment) << 28)
+#define CHECK_MOST_NUMBER (1u << 20)
 #define CHECK_SPACE(flags) ((enum check_space)((flags) & 15))
 #define CHECK_ACCESS(flags) ((enum check_access)((flags) >> 4 & 15))
-#define CHECK_NUMBER(flags) ((flags) >> 8)
+#define CHECK_NUMBER(flags) ((flags) >> 8 & (CHECK_MOST_NUMBER - 1))
+#define CHECK_ALIGNMENT(flags) ((flags) >> 28)
 
 /* An access of `bytes` bytes that the thread is about to make. Returns the address to use instead: the same,
  * or scratch memory if the access is out of bounds. extent: bytes of the object at `base`; 0: not known. */
@@ -42,6 +44,27 @@ char *smelt_check_access(char *address, const char *base, uint64_t extent, uint6
                          const struct check_site *site);
 /* A private array, out of LLVM's sight. Returns its address. */
 char *smelt_check_object(char *address);
+/* An operation whose result Metal leaves undefined. */
+enum check_operation {
+    CHECK_ADD,
+    CHECK_SUBTRACT,
+    CHECK_MULTIPLY,
+    CHECK_SHIFT,
+    CHECK_DIVIDE, /* or a remainder */
+    CHECK_DIVIDE_UNSIGNED,
+    CHECK_CONVERT, /* a float to an integer */
+    CHECK_CONVERT_UNSIGNED
+};
+
+/* width: bits of the integer. */
+#define CHECK_ARITHMETIC(operation, width) ((uint32_t)(operation) | (uint32_t)(width) << 8)
+#define CHECK_OPERATION(what) ((enum check_operation)((what) & 255))
+#define CHECK_WIDTH(what) ((what) >> 8)
+
+/* The thread computes such a result. x and y: the operands, in the order of the source, extended with their
+ * sign; of a shift both are the count, of a division x is the divisor, of a conversion x has the bits of a
+ * double. */
+void smelt_check_arithmetic(uint64_t x, uint64_t y, uint32_t what, const struct check_site *site);
 /* A value that nobody has set, for a variable declared at the site. */
 uint64_t smelt_check_undefined(const struct check_site *site);
 /* A number that the thread is about to store in device memory; its shadow is that of the first parameter. */

@@ -23,6 +23,7 @@
     X(smelt_check_access)     \
     X(smelt_check_object)     \
     X(smelt_check_undefined)  \
+    X(smelt_check_arithmetic) \
     X(smelt_check_stored)     \
     X(smelt_check_passed)     \
     X(smelt_check_used)       \

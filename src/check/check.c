@@ -1,4 +1,4 @@
-/* A checked launch from its begin to its end, and the bounds of each access. */
+/* A checked launch from its begin to its end. */
 #include "check/state.h"
 
 #include <stdio.h>
@@ -6,9 +6,6 @@
 #include <string.h>
 
 _Thread_local struct check *check_this;
-
-/* No access is longer: private arrays are much shorter. */
-#define SCRATCH_BYTES ((size_t)16 << 20)
 
 smelt_status check_open(const struct check_launch *launch, struct check **out) {
     struct check *check = calloc(1, sizeof *check);
@@ -73,6 +70,7 @@ smelt_status check_end(struct check *check, bool is_whole) {
     race_settle(check);
     if (is_whole) undefined_end(check);
     struct findings *findings = check->findings;
+    if (check->launch.accept) findings_filter(findings, check->launch.accept, check->launch.accept_context);
     int count = findings->count;
     check->findings = NULL;
     findings_publish(findings);
@@ -120,207 +118,4 @@ void check_name(struct check *check, const char *address, smelt_finding *told) {
         told->index = offset < 0 ? -((-offset + element - 1) / element) : offset / element;
     }
     told->argument = now->name ? findings_text(check->findings, "%s", now->name) : "memory";
-}
-
-/* ---- Bounds. */
-
-static void describe_outside(struct check *check, struct finding *finding, char *address, uint64_t bytes,
-                             enum check_access access) {
-    const struct access *now = &check->now;
-    smelt_finding *told = &finding->told;
-    check_place(check, told);
-    const char *verb = access == CHECK_READ ? "reads" : access == CHECK_WRITE ? "writes" : "changes";
-    if (!now->base) {
-        told->message = findings_text(check->findings, "thread (%u, %u, %u) %s %s", told->thread[0],
-                                      told->thread[1], told->thread[2], verb,
-                                      (uintptr_t)address < 65536 ? "through a null pointer"
-                                                                 : "outside every array that it may use");
-        return;
-    }
-    check_name(check, address, told);
-    uint64_t count = now->extent / (now->element ? now->element : 1);
-    const char *amount = bytes > now->element
-                             ? findings_text(check->findings, "%llu bytes from ", (unsigned long long)bytes)
-                             : "";
-    told->message = findings_text(check->findings,
-                                  "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s "
-                                  "%s%s[%lld]%s, but '%s' has %llu element%s",
-                                  told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
-                                  told->threadgroup[1], told->threadgroup[2], verb, amount, told->argument,
-                                  (long long)told->index, *amount ? " on" : "", told->argument,
-                                  (unsigned long long)count, count == 1 ? "" : "s");
-}
-
-/* An access that has no memory gets zeros. A value that is read there is undefined since `finding` (NULL: the
- * access is a write), which becomes one when the value is used. */
-static char *scratch(struct check *check, uint64_t bytes, struct finding *finding) {
-    struct stack *scratch = &check->scratch;
-    if (bytes > SCRATCH_BYTES) bytes = SCRATCH_BYTES;
-    memset(scratch->start, 0, bytes);
-    memset(scratch->shadow, 0, bytes);
-    if (finding)
-        undefined_mark(scratch->shadow, scratch->origins, 0, bytes,
-                       undefined_origin(check, ORIGIN_OUTSIDE, finding));
-    return scratch->start;
-}
-
-static bool fits(const char *start, uint64_t extent, const char *address, uint64_t bytes) {
-    uint64_t offset = (uint64_t)((uintptr_t)address - (uintptr_t)start);
-    return offset <= extent && bytes <= extent - offset;
-}
-
-/* The address that the access uses instead. */
-static char *outside(struct check *check, char *address, uint64_t bytes, enum check_access access,
-                     const struct check_site *site) {
-    bool is_new, reads = access == CHECK_READ;
-    struct finding *finding =
-        reads ? findings_hold(check->findings, FINDING_OUT_OF_BOUNDS, site, NULL, &is_new)
-              : findings_add(check->findings, FINDING_OUT_OF_BOUNDS, site, NULL, NULL, &is_new);
-    if (is_new) describe_outside(check, finding, address, bytes, access);
-    return scratch(check, bytes, reads ? finding : NULL);
-}
-
-static struct access of_argument(const struct check_argument *argument) {
-    return (struct access){argument->start, argument->bytes, argument->base, argument->name,
-                           argument->element};
-}
-
-/* A [[threadgroup(i)]] argument, by its address. */
-static struct access of_slot(const struct check *check, const char *base, uint32_t bytes) {
-    for (int i = 0; i < check->group.slot_count; i++)
-        if (check->group.slots[i] == base && check->group.slot_bytes[i])
-            return (struct access){base, check->group.slot_bytes[i], NULL, "threadgroup memory", bytes};
-    return (struct access){base, 0, NULL, "threadgroup memory", bytes};
-}
-
-/* Of a pointer that says nothing of its object: what lies there. */
-static struct access of_address(struct check *check, char *address, uint64_t bytes) {
-    const struct check_argument *argument = memories_argument(check, address);
-    const struct stack *stack = check->stack;
-    const struct region *group = &check->threadgroup;
-    if (argument) return of_argument(argument);
-    if (fits(group->start, (uint64_t)(group->end - group->start), address, bytes))
-        return (struct access){group->start, (uint64_t)(group->end - group->start), NULL,
-                               "threadgroup memory", 1};
-    if (fits(stack->start, (uint64_t)(stack->end - stack->start), address, bytes))
-        return (struct access){stack->start, (uint64_t)(stack->end - stack->start), NULL, "private memory",
-                               1};
-    if (fits(check->launch.constants, check->launch.constant_bytes, address, bytes))
-        return (struct access){check->launch.constants, check->launch.constant_bytes, NULL, "a constant", 1};
-    return (struct access){0};
-}
-
-static struct access meant(struct check *check, char *address, const char *base, uint64_t extent,
-                           uint64_t bytes, uint32_t flags, const struct check_site *site) {
-    uint32_t number = CHECK_NUMBER(flags);
-    if (extent) return (struct access){base, extent, NULL, site->name, number ? number : (uint32_t)bytes};
-    if (CHECK_SPACE(flags) == CHECK_THREADGROUP) return of_slot(check, base, (uint32_t)bytes);
-    if (CHECK_SPACE(flags) != CHECK_DEVICE) return of_address(check, address, bytes);
-    const struct check_argument *argument = memories_indexed(check, (int32_t)number);
-    return argument ? of_argument(argument) : (struct access){0};
-}
-
-char *smelt_check_access(char *address, const char *base, uint64_t extent, uint64_t bytes, uint32_t flags,
-                         const struct check_site *site) {
-    struct check *check = check_this;
-    enum check_space space = CHECK_SPACE(flags);
-    enum check_access access = CHECK_ACCESS(flags);
-    race_settle(check);
-    if (!bytes) return address;
-    check_meet(check, site);
-    check->now = meant(check, address, base, extent, bytes, flags, site);
-    if (!check->now.base || !fits(check->now.base, check->now.extent, address, bytes))
-        return outside(check, address, bytes, access, site);
-    if (space == CHECK_PRIVATE || space == CHECK_CONSTANT) return address;
-    struct region *region = memories_region(check, address);
-    if (region)
-        race_access(check, region, region == &check->threadgroup ? THREADGROUP_MEMORY : DEVICE_MEMORY,
-                    address, bytes, access, site);
-    return address;
-}
-
-char *smelt_check_object(char *address) {
-    return address;
-}
-
-/* ---- Accesses of the runtime. */
-
-/* The bits from the first element to the end of the last, before and behind its start. */
-static void span(const struct check_lines *l, int64_t *low, int64_t *high) {
-    int64_t line = (int64_t)(l->lines - 1) * l->line_bits,
-            element = (int64_t)(l->elements - 1) * l->element_bits;
-    *low = (line < 0 ? line : 0) + (element < 0 ? element : 0);
-    *high = (line > 0 ? line : 0) + (element > 0 ? element : 0) + l->width;
-}
-
-static void give_values(const struct check_lines *l) {
-    for (uint64_t i = 0; i < l->lines; i++)
-        for (uint64_t e = 0; e < l->elements; e++)
-            smelt_check_unpoison(l->start + ((int64_t)i * l->line_bits + (int64_t)e * l->element_bits) / 8,
-                                 l->width / 8);
-}
-
-/* One site for each line, so that a product that misses again and again is one finding. */
-static const struct check_site *site_of_line(struct check *check, const char *file, int line) {
-    struct line_site *known = check->lines;
-    while (known && (known->site.line != (uint32_t)line || strcmp(known->site.file, file) != 0))
-        known = known->next;
-    if (known) return &known->site;
-    known = arena_alloc(&check->findings->arena, sizeof *known);
-    if (!known) return NULL;
-    *known = (struct line_site){.next = check->lines, .site = {.file = file, .line = (uint32_t)line}};
-    check->lines = known;
-    return &known->site;
-}
-
-bool check_touch(struct check *check, const struct check_lines *l, const char *file, int line) {
-    int64_t low, high;
-    bool is_new;
-    race_settle(check);
-    if (!l->lines || !l->elements) return true;
-    span(l, &low, &high);
-    check->now = of_address(check, l->start, 1);
-    char *first = l->start + low / 8, *last = l->start + (high + 7) / 8 - 1;
-    struct access *now = &check->now;
-    bool inside =
-        now->base && fits(now->base, now->extent, first, 1) && fits(now->base, now->extent, last, 1);
-    if (inside) {
-        if (l->written) give_values(l);
-        return true;
-    }
-    const struct check_site *site = site_of_line(check, file, line);
-    if (!site) return false;
-    struct finding *finding = findings_add(check->findings, FINDING_OUT_OF_BOUNDS, site, NULL, NULL, &is_new);
-    if (is_new)
-        describe_outside(check, finding, now->base && !fits(now->base, now->extent, first, 1) ? first : last,
-                         1, l->written ? CHECK_WRITE : CHECK_READ);
-    return false;
-}
-
-/* ---- Barriers. */
-
-void check_barrier_missed(struct check *check, const struct check_standing *waiting,
-                          const struct check_standing *other) {
-    bool is_new;
-    struct check_site *site = arena_alloc(&check->findings->arena, sizeof *site);
-    if (!site) return;
-    *site = (struct check_site){.file = waiting->file, .line = waiting->line};
-    struct finding *finding = findings_add(check->findings, FINDING_BARRIER, site, NULL, NULL, &is_new);
-    if (!is_new) return;
-    smelt_finding *told = &finding->told;
-    check->thread = waiting->thread;
-    check_place(check, told);
-    check_position(check, other->thread, told->other_thread);
-    memcpy(told->other_threadgroup, told->threadgroup, sizeof told->threadgroup);
-    told->other_file = other->file ? findings_text(check->findings, "%s", other->file) : "";
-    told->other_line = other->file ? (int)other->line : 0;
-    const char *where = other->file
-                            ? findings_text(check->findings, "waits at the one of line %u", other->line)
-                            : "reached the end of the kernel";
-    told->message =
-        findings_text(check->findings,
-                      "thread (%u, %u, %u) waits at this barrier, but thread (%u, %u, %u) %s; all threads of "
-                      "a threadgroup must meet at a barrier or leave by return",
-                      told->thread[0], told->thread[1], told->thread[2], told->other_thread[0],
-                      told->other_thread[1], told->other_thread[2], where);
 }

@@ -33,6 +33,9 @@ struct check_launch {
     int argument_count;
     const char *constants; /* the code's own data */
     size_t constant_bytes;
+    /* (optional) Completes a finding; false: it does not count. */
+    bool (*accept)(const void *context, smelt_finding *finding);
+    const void *accept_context;
 };
 
 /* OUT_OF_MEMORY. */

@@ -16,6 +16,11 @@ static const struct {
     [FINDING_UNINITIALISED] = {"SM005", "uninitialised"},
     [FINDING_UNWRITTEN] = {"SM006", "unwritten"},
     [FINDING_BARRIER] = {"SM007", "barrier"},
+    [FINDING_OVERFLOW] = {"SM008", "overflow"},
+    [FINDING_SHIFT] = {"SM009", "overflow"},
+    [FINDING_DIVISION] = {"SM010", "overflow"},
+    [FINDING_CONVERSION] = {"SM011", "overflow"},
+    [FINDING_MISALIGNED] = {"SM012", "misaligned"},
 };
 
 static const char *or_empty(const char *text) {
@@ -73,6 +78,14 @@ struct finding *findings_hold(struct findings *findings, enum finding_kind kind,
     return find(findings, kind, site, NULL, object, is_new);
 }
 
+void findings_filter(struct findings *findings, bool (*keep)(const void *context, smelt_finding *finding),
+                     const void *context) {
+    int kept = 0;
+    for (int i = 0; i < findings->count; i++)
+        if (keep(context, &findings->list[i]->told)) findings->list[kept++] = findings->list[i];
+    findings->count = kept;
+}
+
 const char *findings_text(struct findings *findings, const char *format, ...) {
     char text[1024];
     va_list arguments;
@@ -115,13 +128,8 @@ int smelt_findings_count(void) {
     return findings ? findings->count : 0;
 }
 
-smelt_finding *findings_at(int index) {
-    return index >= 0 && index < smelt_findings_count() ? &published()->list[index]->told : NULL;
-}
-
 bool smelt_findings_get(int index, smelt_finding *finding) {
-    const smelt_finding *found = findings_at(index);
-    if (!finding || !found) return false;
-    *finding = *found;
+    if (!finding || index < 0 || index >= smelt_findings_count()) return false;
+    *finding = published()->list[index]->told;
     return true;
 }

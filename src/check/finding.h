@@ -18,6 +18,11 @@ enum finding_kind {
     FINDING_UNINITIALISED,
     FINDING_UNWRITTEN,
     FINDING_BARRIER,
+    FINDING_OVERFLOW,
+    FINDING_SHIFT,
+    FINDING_DIVISION,
+    FINDING_CONVERSION,
+    FINDING_MISALIGNED,
     FINDING_KINDS
 };
 
@@ -47,14 +52,16 @@ struct finding *findings_hold(struct findings *findings, enum finding_kind kind,
                               const struct check_site *site, const void *object, bool *is_new);
 void findings_tell(struct findings *findings, struct finding *finding);
 
+/* Keeps only those that `keep` says true of; it may change them. */
+void findings_filter(struct findings *findings, bool (*keep)(const void *context, smelt_finding *finding),
+                     const void *context);
+
 /* Text in the arena; "" without memory. */
 const char *findings_text(struct findings *findings, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The calling thread's findings become these, which are taken, or none. */
 void findings_publish(struct findings *findings);
-/* The calling thread's, by number; NULL past the last. */
-smelt_finding *findings_at(int index);
 void findings_free(struct findings *findings);
 
 #endif

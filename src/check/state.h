@@ -86,6 +86,9 @@ struct doubt {
     struct access access;
 };
 
+/* No access is longer: private arrays are much shorter. */
+#define SCRATCH_BYTES ((size_t)16 << 20)
+
 struct check {
     struct check_launch launch;
     struct check_argument *arguments;

@@ -253,7 +253,7 @@ LLVMBasicBlockRef flow_split_block(struct unit *unit, LLVMValueRef instruction) 
     for (LLVMValueRef i = instruction, next; i; i = next) {
         next = LLVMGetNextInstruction(i);
         LLVMInstructionRemoveFromParent(i);
-        LLVMInsertIntoBuilder(unit->builder, i);
+        build_kept(unit->builder, i);
     }
     LLVMPositionBuilderAtEnd(unit->builder, first);
     LLVMBuildBr(unit->builder, second);

@@ -69,6 +69,12 @@ LLVMValueRef build_saturated(struct unit *unit, LLVMValueRef value, LLVMTypeRef 
 LLVMTypeRef type_i64(struct unit *unit);
 LLVMTypeRef type_pointer(struct unit *unit);
 
+/* Calls whose names begin so only stand for their first operands (check/arithmetic.c). */
+#define CHECK_MARK "smelt.check."
+
+/* Inserts an instruction, which keeps its own place in the source. */
+void build_kept(LLVMBuilderRef builder, LLVMValueRef instruction);
+
 /* Calls the intrinsic llvm.<name> overloaded for `type`. */
 LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
                              unsigned count);

@@ -89,7 +89,7 @@ struct phase phase_left(const struct flow *flow, const struct phases *phases, in
 void phases_copy_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBlockRef copy) {
     LLVMPositionBuilderAtEnd(unit->builder, copy);
     FOR_EACH_INSTRUCTION(instruction, block) {
-        LLVMInsertIntoBuilder(unit->builder, LLVMInstructionClone(instruction));
+        build_kept(unit->builder, LLVMInstructionClone(instruction));
     }
     LLVMValueRef to = LLVMGetFirstInstruction(copy);
     for (LLVMValueRef from = LLVMGetFirstInstruction(block); from; from = LLVMGetNextInstruction(from)) {

@@ -44,6 +44,11 @@ LLVMValueRef constant_i32(struct unit *unit, uint32_t value) {
     return LLVMConstInt(type_i32(unit), value, false);
 }
 
+void build_kept(LLVMBuilderRef builder, LLVMValueRef instruction) {
+    LLVMSetCurrentDebugLocation2(builder, NULL);
+    LLVMInsertIntoBuilder(builder, instruction);
+}
+
 LLVMValueRef build_intrinsic(struct unit *unit, const char *name, LLVMTypeRef type, LLVMValueRef *arguments,
                              unsigned count) {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));

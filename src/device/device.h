@@ -13,6 +13,8 @@ struct stream_functions;
 struct event_functions;
 struct recording_functions;
 struct queue_functions;
+struct smelt_finding;
+struct translation;
 
 #define LAUNCH_MAX_BUFFERS 400
 
@@ -73,8 +75,12 @@ struct launch {
     const struct image *image;        /* set by `prepare`: the entry's properties */
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
-    bool check;    /* on `checked` of the device that is named */
-    uint64_t flow; /* in a trace, the arrow from here to the device's work; 0: none */
+    bool check; /* on `checked` of the device that is named */
+    /* (optional) Of a checked run: completes a finding from the user's text. False: the text says that it is
+     * to be ignored. */
+    bool (*accept)(const struct launch *launch, struct smelt_finding *finding);
+    const struct translation *translation; /* for `accept`; NULL: there is no text */
+    uint64_t flow;                         /* in a trace, the arrow from here to the device's work; 0: none */
     /* (optional) The device sets the numbers of lines, and `seconds` where it has a clock of its own: the
      * launch is then waited for. */
     smelt_run_info *info;

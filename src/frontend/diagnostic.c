@@ -426,3 +426,12 @@ int diagnostics_column(const struct translation *t, const char *file, int line, 
     text_free(&storage);
     return result;
 }
+
+bool diagnostics_line(const struct translation *t, const char *file, int line, struct text *out) {
+    struct text storage = {0};
+    size_t length = 0;
+    const char *user = line > 0 ? line_of(user_text(t, file, &storage), line, &length) : NULL;
+    if (user) text_append(out, user, length);
+    text_free(&storage);
+    return user != NULL;
+}

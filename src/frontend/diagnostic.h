@@ -19,4 +19,7 @@ void diagnostics_add(const struct translation *translation, uint32_t position, c
  * cannot be told. */
 int diagnostics_column(const struct translation *translation, const char *file, int line, int column);
 
+/* A line of the user's text, without its end, is added to `out`; false: there is none. */
+bool diagnostics_line(const struct translation *translation, const char *file, int line, struct text *out);
+
 #endif

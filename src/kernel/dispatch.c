@@ -1,4 +1,5 @@
 #include "kernel/dispatch.h"
+#include "kernel/found.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
 #include "base/setting.h"
@@ -108,6 +109,7 @@ smelt_status launch_begin(struct launch *launch, const char *device) {
     TRY(device_find(device, &launch->device));
     if (launch->check || all_are_checked(launch->device)) TRY(use_checked(launch));
     launch->parameter_name = parameter_name;
+    launch->accept = found_accept;
     TRY(settings_check(launch->what, launch->device, launch->profile, launch->timeout));
     return stream_check(launch->what, launch->device, launch->stream);
 }

@@ -2,10 +2,12 @@
 #ifndef SMELT_KERNEL_FOUND_H
 #define SMELT_KERNEL_FOUND_H
 
-#include "frontend/translation.h"
+#include "device/device.h"
 
-/* After a run of a kernel with this text that returned `status`, which is the result: the columns of its
- * findings become the user's. NULL: there is no text, and columns are not known. */
-smelt_status found_place(const struct translation *translation, smelt_status status);
+/* As `accept` of struct launch: the finding's columns become the user's. False: a comment asks for it to be
+ * ignored,
+ *   // smelt: ignore SM003, SM008: why
+ * at the end of one of its lines, or on a line of its own above. */
+bool found_accept(const struct launch *launch, struct smelt_finding *finding);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "device/executable.h"
-#include "kernel/found.h"
 #include "kernel/function_arguments.h"
 #include "kernel/show.h"
 
@@ -202,14 +201,16 @@ static smelt_status check_reserved(const smelt_dispatch_desc *desc) {
 /* A launch that is checked, except its arguments. */
 static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *desc, struct launch *launch) {
     int64_t grid[3];
-    *launch = (struct launch){.what = function->entry->host_name,
-                              .profile = desc->profile,
-                              .timeout = desc->timeout,
-                              .threadgroup_memory = desc->threadgroup_memory,
-                              .stream = desc->stream,
-                              .entry = function->entry,
-                              .info = desc->info,
-                              .check = desc->check};
+    *launch =
+        (struct launch){.what = function->entry->host_name,
+                        .profile = desc->profile,
+                        .timeout = desc->timeout,
+                        .threadgroup_memory = desc->threadgroup_memory,
+                        .stream = desc->stream,
+                        .entry = function->entry,
+                        .translation = function->library->packaged ? NULL : &function->library->translation,
+                        .info = desc->info,
+                        .check = desc->check};
     TRY(check_reserved(desc));
     TRY(function_check_names(function, desc));
     TRY(launch_begin(launch, desc->device));
@@ -227,9 +228,7 @@ static smelt_status run(smelt_function *function, const smelt_dispatch_desc *des
     struct function_call call;
     call.function = function;
     call.desc = desc;
-    const struct smelt_library *library = function->library;
-    return found_place(library->packaged ? NULL : &library->translation,
-                       arguments_run(&launch, function_bind, &call));
+    return arguments_run(&launch, function_bind, &call);
 }
 
 smelt_status smelt_function_run(smelt_function *function, const smelt_dispatch_desc *desc) {

@@ -6,7 +6,6 @@
 #include "base/interrupt.h"
 #include "base/reserved.h"
 #include "device/executable.h"
-#include "kernel/found.h"
 #include "kernel/kernel.h"
 #include "kernel/show.h"
 #include "kernel/trace.h"
@@ -434,6 +433,7 @@ void kernel_launch(const struct variant *variant, const struct bound_request *re
                    struct launch *launch) {
     launch->executable = variant->loaded.executable;
     launch->entry = variant->entry;
+    launch->translation = &variant->translation;
     launch->large = bound_is_large(request);
     if (request->device->space) bound_inlined(request, launch->inlined);
 }
@@ -458,7 +458,7 @@ static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_
     TRY(kernel_variant(kernel, desc, &key, &variant));
     struct bound_request request = kernel_request(kernel, &variant->signature, launch.device, desc);
     kernel_launch(variant, &request, &launch);
-    return found_place(&variant->translation, kernel_run(&request, &launch, outputs));
+    return kernel_run(&request, &launch, outputs);
 }
 
 smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {

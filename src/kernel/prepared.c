@@ -1,7 +1,6 @@
 /* Launches that are checked and compiled once and run many times. */
 #include "base/interrupt.h"
 #include "base/reserved.h"
-#include "kernel/found.h"
 #include "kernel/kernel.h"
 #include "kernel/transfer.h"
 
@@ -230,5 +229,5 @@ smelt_status smelt_launch_run(smelt_launch *launch, const smelt_launch_desc *des
     smelt_status status = launch->in_place && !desc->inputs ? run_in_place(launch, desc, outputs)
                                                             : run_replaced(launch, desc, outputs);
     interrupt_end_call(outer);
-    return found_place(&launch->variant->translation, interrupt_status(launch->kernel->desc.name, status));
+    return interrupt_status(launch->kernel->desc.name, status);
 }

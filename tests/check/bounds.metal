@@ -149,3 +149,41 @@ kernel void one_of_two_arrays(device const float *a [[buffer(0)]], device const 
                               device float *o [[buffer(2)]], uint i [[thread_position_in_grid]]) {
   o[i] = (i & 1 ? a : b)[i];
 }
+
+// ---- Alignment.
+
+// run: -b 0=zeros:uint8:64 -b 1:out:int32:8 --grid 8 --threadgroup 8
+kernel void a_number_between_two(device const uchar *a [[buffer(0)]], device int *o [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]]) {
+  o[i] = *(device const int *)(a + 6 * i); // SM012 a
+}
+
+// run: -b 0:out:uint8:64 --grid 8 --threadgroup 8
+kernel void a_header_of_one_byte(device uchar *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  device half *values = (device half *)(o + 1);
+  values[i] = 1.0h; // SM012 o
+}
+
+// run: -b 0=zeros:uint8:64 -b 1:out:float32:8 -b 2=1 --grid 8 --threadgroup 8
+kernel void behind_a_flag(device const uchar *a [[buffer(0)]], device float *o [[buffer(1)]],
+                          constant int &flags [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  device const float *values = reinterpret_cast<device const float *>(a + flags);
+  o[i] = values[i]; // SM012 a
+}
+
+// run: -b 0=arange:uint32:64 -b 1:out:uint64:8 -b 2=4 --grid 8 --threadgroup 8
+kernel void half_a_number_on(device const uint *a [[buffer(0)]], device ulong *o [[buffer(1)]],
+                             constant int &bytes [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  o[i] = *(device const ulong *)((device const uchar *)a + bytes); // SM012 a
+}
+
+struct packed_block {
+  half scale;
+  uchar values[16];
+};
+
+// run: -b 0=zeros:uint8:180 -b 1:out:float32:8 --grid 8 --threadgroup 8
+kernel void blocks_of_18_bytes(device const packed_block *a [[buffer(0)]], device float *o [[buffer(1)]],
+                               uint i [[thread_position_in_grid]]) {
+  o[i] = a[i].scale * a[i].values[3] + float(packed_short2(*(device const packed_short2 *)a[i].values).y);
+}

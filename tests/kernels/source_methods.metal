@@ -1,5 +1,5 @@
 // Methods qualified by the address space of their object, and what they return into it.
-// run: methods -b 0:out:float32:7x4 -b 1=arange:int32:16 --grid 7 --threadgroup 7
+// run: methods -b 0:out:float32:7x4 -b 1=arange:int32:17 --grid 7 --threadgroup 7
 // expect buffer 0: f(i) for i in 28: [7 - i // 4, 10 + i // 4, 6, 3 + 2 * (i // 4)][i % 4]
 #include <metal_stdlib>
 using namespace metal;

@@ -133,6 +133,7 @@ template <typename T, typename U>
 [[kernel]] void copy_g_3(device const T *in [[buffer(0)]], device U *out [[buffer(1)]], constant const packed_int3 &strides [[buffer(2)]],
                          uint3 at [[thread_position_in_grid]], uint3 size [[threads_per_grid]]) {
   const int3 by = int3(at.zyx) * int3(strides);
+  // smelt: ignore SM011: what an integer cannot hold becomes its nearest
   out[(at.z * size.y + at.y) * size.x + at.x] = static_cast<U>(in[by.x + by.y + by.z]);
 }
 template [[host_name("copy_g_3_float32_int8")]] [[kernel]] decltype(copy_g_3<float, char>) copy_g_3<float, char>;

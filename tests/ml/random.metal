@@ -50,7 +50,7 @@ kernel void philox_randint(constant uint2& seed, device T* out, constant uint& n
   // Two words a number: the high half of the product of 64 by 64 bits.
   for (uint j = 0; j < 2; j++) {
     const ulong word = (ulong(bits[2 * j + 1]) << 32) | bits[2 * j];
-    if (id * 2 + j < n) out[id * 2 + j] = static_cast<T>(low + int64_t(mulhi(word, range)));
+    if (id * 2 + j < n) out[id * 2 + j] = static_cast<T>(uint64_t(low) + mulhi(word, range));
   }
 }
 template [[host_name("philox_randint_int64")]] kernel decltype(philox_randint<int64_t>) philox_randint<int64_t>;

@@ -23,12 +23,12 @@ INSTANTIATE_FLOAT_LIMITS(bfloat16_t)
 
 template <typename U> struct Sum {
   static constexpr constant U init = U(0);
-  U operator()(U a, U b) const thread { return a + b; }
+  U operator()(U a, U b) const thread { return a + b; } // smelt: ignore SM008: integers wrap
   METAL_FUNC U simd_reduce(U v) { return simd_sum(v); }
 };
 template <typename U> struct Prod {
   static constexpr constant U init = U(1);
-  U operator()(U a, U b) const thread { return a * b; }
+  U operator()(U a, U b) const thread { return a * b; } // smelt: ignore SM008: integers wrap
   METAL_FUNC U simd_reduce(U v) { return simd_product(v); }
 };
 template <typename U> struct Min {
@@ -44,11 +44,11 @@ template <typename U> struct Max {
 // By shuffles, as code for types without a simd_sum of their own does.
 template <> struct Sum<long> {
   static constexpr constant long init = 0;
-  long operator()(long a, long b) const thread { return a + b; }
+  long operator()(long a, long b) const thread { return a + b; } // smelt: ignore SM008: integers wrap
   METAL_FUNC long simd_reduce(long v) {
     for (ushort step = SIMD_SIZE / 2; step > 0; step /= 2) {
       uint2 halves = as_type<uint2>(v);
-      v += as_type<long>(simd_shuffle_down(halves, step));
+      v += as_type<long>(simd_shuffle_down(halves, step)); // smelt: ignore SM008: integers wrap
     }
     return v;
   }

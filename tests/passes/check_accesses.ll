@@ -1,7 +1,7 @@
 ; An access asks the checker, with the argument that its address comes from; a barrier is announced.
 ; run: check check-accesses
 ; expect: %base = call ptr @__smelt_buffer_address(i32 0)
-; expect: %{asked:…} = call ptr @smelt_check_access(ptr %place, ptr %base, i64 0, i64 4, i32 1, ptr @smelt_check_site{number:…})
+; expect: %{asked:…} = call ptr @smelt_check_access(ptr %place, ptr %base, i64 0, i64 4, i32 536870913, ptr @smelt_check_site{number:…})
 ; expect: %value = load float, ptr %{asked:…}
 ; expect: call void @smelt_check_barrier(i32 2, i32 0)
 ; expect: call void @__smelt_threadgroup_barrier

@@ -120,7 +120,7 @@ static uint32_t element_bytes(struct unit *unit, const struct object *object) {
         LLVMIsAAllocaInst(variable) ? LLVMGetAllocatedType(variable) : LLVMGlobalGetValueType(variable);
     while (LLVMGetTypeKind(type) == LLVMArrayTypeKind) type = LLVMGetElementType(type);
     uint64_t bytes = LLVMABISizeOfType(unit->layout, type);
-    return bytes < 1 << 20 ? (uint32_t)bytes : 0;
+    return bytes < CHECK_MOST_NUMBER ? (uint32_t)bytes : 0;
 }
 
 /* Of a variable; NULL: arguments have names that the launch knows. */
@@ -136,6 +136,15 @@ static const char *object_name(struct unit *unit, const struct object *object, c
 
 /* ---- Asking. */
 
+/* Of the address, as a power of 2. */
+static uint32_t alignment_of(LLVMValueRef instruction) {
+    bool one = LLVMIsALoadInst(instruction) || LLVMIsAStoreInst(instruction) ||
+               LLVMIsAAtomicRMWInst(instruction) || LLVMIsAAtomicCmpXchgInst(instruction);
+    uint32_t power = 0;
+    while (one && power < 15 && LLVMGetAlignment(instruction) >> (power + 1)) power++;
+    return power;
+}
+
 /* The address for the instruction to use; the builder stands before it. bytes: an i64. */
 static LLVMValueRef ask(struct unit *unit, LLVMValueRef instruction, LLVMValueRef pointer,
                         const struct object *object, LLVMValueRef bytes, enum check_access access) {
@@ -143,12 +152,13 @@ static LLVMValueRef ask(struct unit *unit, LLVMValueRef instruction, LLVMValueRe
     char name[200];
     LLVMValueRef base = object->base ? check_pointer(unit, object->base) : LLVMConstNull(type_pointer(unit));
     uint32_t number = object->space == CHECK_DEVICE ? object->index : element_bytes(unit, object);
-    LLVMValueRef arguments[6] = {check_pointer(unit, pointer),
-                                 base,
-                                 LLVMConstInt(type_i64(unit), object->extent, false),
-                                 bytes,
-                                 constant_i32(unit, CHECK_FLAGS(object->space, access, number)),
-                                 check_site(unit, instruction, object_name(unit, object, name))};
+    LLVMValueRef arguments[6] = {
+        check_pointer(unit, pointer),
+        base,
+        LLVMConstInt(type_i64(unit), object->extent, false),
+        bytes,
+        constant_i32(unit, CHECK_FLAGS(object->space, access, number, alignment_of(instruction))),
+        check_site(unit, instruction, object_name(unit, object, name))};
     LLVMValueRef address = check_call(unit, "smelt_check_access", type_pointer(unit), arguments, 6, false);
     return LLVMBuildPointerCast(b, address, LLVMTypeOf(pointer), "");
 }

@@ -6,6 +6,15 @@
 #include "abi/check.h"
 #include "compiler/pass.h"
 
+/* arithmetic.c — operations whose result Metal may leave undefined are marked, …
+ * Requires: the module as clang wrote it. */
+smelt_status pass_check_marked(struct unit *unit);
+/* … the compiler evaluates initialisers itself, without marks: only the entry keeps them. Requires: functions
+ * inlined. */
+smelt_status pass_check_unmarked(struct unit *unit);
+/* … and the marks become tests that tell the checker. Requires: pass_hold. */
+smelt_status pass_check_tested(struct unit *unit);
+
 /* private.c — private variables keep what the optimiser would use up: arrays stay in memory where an access
  * may miss them, other variables begin with a value that nobody knows.
  * Requires: functions inlined, variables still in memory. */

@@ -148,9 +148,9 @@ static LLVMBasicBlockRef find_target(struct way *w, LLVMBasicBlockRef block) {
 
 /* A call that a copy of the block may have, too: of nothing that brings lanes together. */
 static bool is_plain_call(LLVMValueRef call) {
-    static const char *const plain[] = {"llvm.lifetime.", "llvm.dbg.", "llvm.assume",
-                                        "llvm.umin.",     "llvm.umax", "llvm.smin.",
-                                        "llvm.smax.",     "llvm.fma.", "llvm.fmuladd."};
+    static const char *const plain[] = {"llvm.lifetime.", "llvm.dbg.",  "llvm.assume", "llvm.umin.",
+                                        "llvm.umax",      "llvm.smin.", "llvm.smax.",  "llvm.fma.",
+                                        "llvm.fmuladd.",  CHECK_MARK};
     const char *name = called_name(call);
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
         if (strncmp(name, plain[i], strlen(plain[i])) == 0) return true;
@@ -170,7 +170,9 @@ static bool pass(struct way *w, LLVMBasicBlockRef block) {
     w->blocks[w->count++] = block;
     FOR_EACH_INSTRUCTION(i, block) {
         if (LLVMIsAAllocaInst(i) || (LLVMIsACallInst(i) && !may_copy(w, i))) return false;
-        w->instructions += !LLVMIsAPHINode(i) && strncmp(called_name(i), "llvm.lifetime.", 14) != 0;
+        const char *name = called_name(i);
+        w->instructions += !LLVMIsAPHINode(i) && strncmp(name, "llvm.lifetime.", 14) != 0 &&
+                           strncmp(name, CHECK_MARK, sizeof CHECK_MARK - 1) != 0;
     }
     return w->instructions <= MOST_INSTRUCTIONS;
 }
@@ -370,7 +372,7 @@ static void copy_block(struct unit *unit, LLVMBasicBlockRef block, LLVMBasicBloc
         }
         LLVMValueRef copy = LLVMInstructionClone(i);
         LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(edge));
-        LLVMInsertIntoBuilder(b, copy);
+        build_kept(b, copy);
         for (int o = 0; o < LLVMGetNumOperands(copy); o++)
             LLVMSetOperand(copy, (unsigned)o, copy_of(c, LLVMGetOperand(copy, (unsigned)o)));
         add_copy(c, i, copy);

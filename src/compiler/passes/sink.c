@@ -154,7 +154,7 @@ static bool available(const struct flow *flow, LLVMValueRef value, LLVMValueRef 
         LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(value)));
         LLVMInstructionRemoveFromParent(value);
         LLVMPositionBuilderBefore(builder, place);
-        LLVMInsertIntoBuilder(builder, value);
+        build_kept(builder, value);
         LLVMDisposeBuilder(builder);
     }
     return true;
@@ -197,7 +197,7 @@ static bool move_down(LLVMValueRef load, const struct demand *demand) {
     LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
     LLVMInstructionRemoveFromParent(load);
     LLVMPositionBuilderBefore(builder, first);
-    LLVMInsertIntoBuilder(builder, load);
+    build_kept(builder, load);
     LLVMDisposeBuilder(builder);
     return true;
 }
@@ -242,7 +242,7 @@ static void guard_load(struct unit *unit, LLVMValueRef load, const struct demand
     LLVMValueRef phi = LLVMBuildPhi(b, LLVMTypeOf(load), "thrown_away");
     LLVMReplaceAllUsesWith(load, phi);
     LLVMPositionBuilderAtEnd(b, taken);
-    LLVMInsertIntoBuilder(b, load);
+    build_kept(b, load);
     LLVMBuildBr(b, rest);
     /* Not poison: it must stay harmless in selects that do not take it, also after they are turned into
      * arithmetic. */
@@ -316,7 +316,7 @@ static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
     LLVMBasicBlockRef middle = flow_split_edge(unit, block, (unsigned)successor);
     LLVMInstructionRemoveFromParent(load);
     LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(middle));
-    LLVMInsertIntoBuilder(unit->builder, load);
+    build_kept(unit->builder, load);
     return true;
 }
 
@@ -358,7 +358,7 @@ static bool sink_to_block(const struct flow *flow, LLVMValueRef load) {
     while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
     LLVMInstructionRemoveFromParent(load);
     LLVMPositionBuilderBefore(builder, first);
-    LLVMInsertIntoBuilder(builder, load);
+    build_kept(builder, load);
     LLVMDisposeBuilder(builder);
     return true;
 }

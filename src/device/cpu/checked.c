@@ -18,6 +18,11 @@ static struct check_argument argument_of(const struct launch *launch, const stru
     };
 }
 
+static bool accept(const void *context, smelt_finding *finding) {
+    const struct launch *launch = context;
+    return launch->accept(launch, finding);
+}
+
 smelt_status checked_begin(struct cpu_launch *launch) {
     const struct code *code = launch->codes.full;
     if (!code || !engine_traits(code->head.image.engine)->is_checked) return SMELT_OK;
@@ -33,7 +38,9 @@ smelt_status checked_begin(struct cpu_launch *launch) {
                                    .arguments = arguments,
                                    .argument_count = count,
                                    .constants = code->object.memory,
-                                   .constant_bytes = code->object.mapped};
+                                   .constant_bytes = code->object.mapped,
+                                   .accept = request->accept ? accept : NULL,
+                                   .accept_context = request};
     for (int d = 0; d < 3; d++) checked.groups[d] = request->groups[d];
     smelt_status status = check_open(&checked, &launch->check);
     if (status == SMELT_OK) return SMELT_OK;
