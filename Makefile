@@ -3,7 +3,7 @@
 BUILD ?= build
 PRESET ?= release
 
-.PHONY: all abi analyze quick compile torch mlx-packages demo check check-long check-gpu deb wheel docs packages configure clean format lint sanitize
+.PHONY: all abi analyze quick check-torch compile torch mlx-packages demo check check-long check-gpu deb wheel docs packages configure clean format lint sanitize
 # All there is, and build/venv: a virtual environment with this smelt and what the Python tests need. Where pip has no
 # network it says so, and the rest is built.
 all: compile
@@ -37,6 +37,10 @@ JOBS ?= 3
 check: all
 	@sh cmake/install_packages.sh --optional packages-check.txt
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# The tests of smelt.torch with PyTorch and transformers, which it installs into build/venv first.
+check-torch: torch
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -R 'python_(docs_)?(torch|attention)'
 
 # For the inner loop: builds what changed and runs the tests that take moments. No Python, no fuzzing.
 quick: compile

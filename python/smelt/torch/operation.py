@@ -1,8 +1,4 @@
-"""Kernels as operations of PyTorch: `op` registers a function of tensors, with its VJP, as a custom operation that
-autograd, torch.compile, torch.export and torch.func know; `from_kernel` does so for one kernel; `autograd_function`
-makes a torch.autograd.Function, without registering anything.
-
-Kernels run on the tensors' device: on the CPU, or on their GPU, on torch's current stream."""
+"""Functions of tensors as operations of PyTorch: `op`, `from_kernel` and `autograd_function`."""
 
 from __future__ import annotations
 
@@ -11,10 +7,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-try:
-    import torch
-except ImportError as error:
-    raise ImportError("smelt.torch needs PyTorch; install it with: pip install torch", name="torch") from error
+import torch
 
 import smelt
 

@@ -1,0 +1,91 @@
+"""Attention as an operation of PyTorch, with its gradients: `scaled_dot_product_attention`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+import smelt
+from smelt._smelt import attention as _attention, attention_vjp as _attention_vjp
+from smelt.torch.operation import op
+
+__all__ = ["scaled_dot_product_attention"]
+
+_NAME = "smelt.torch.scaled_dot_product_attention"
+_FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+_MOST_DEPTH = 256  # of the kernel
+
+
+@op("smelt::attention")
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None, scale: float, causal: bool,
+              derive_mask: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """The result, and the logarithm of each row's sum of exponentials, which its gradients need. mask: None, or four
+    dimensions of bool or float32. derive_mask: its gradient may be asked for."""
+    made = _attention(*_arrays(q, k, v, mask), None, scale, causal)
+    return torch.from_dlpack(made[0]), torch.from_dlpack(made[1])
+
+
+@attention.fake
+def _attention_fake(q: Any, k: Any, v: Any, mask: Any, scale: Any, causal: Any, derive_mask: Any) -> Any:
+    return q.new_empty((*q.shape[:3], v.shape[3])), q.new_empty(q.shape[:3], dtype=torch.float32)
+
+
+@attention.vjp
+def _attention_backward(primals: Any, cotangents: Any, outputs: Any) -> Any:
+    q, k, v, mask, scale, causal, derive_mask = primals
+    out, sums = outputs
+    g = cotangents[0].to(q.dtype)
+    given = [smelt.asarray(x.contiguous()) for x in (out, sums, g)]
+    found = [torch.from_dlpack(x) for x in _attention_vjp(*_arrays(q, k, v, mask), None, scale, causal, *given)]
+    by_mask = _gradient_of_mask(q, k, v, mask, scale, out, sums, g) if derive_mask else None
+    return (*found, by_mask, None, None, None)
+
+
+def _arrays(q: Any, k: Any, v: Any, mask: Any) -> tuple[Any, Any, Any, Any]:
+    return smelt.asarray(q), smelt.asarray(k), smelt.asarray(v), None if mask is None else smelt.asarray(mask)
+
+
+def _gradient_of_mask(q: Any, k: Any, v: Any, mask: Any, scale: float, out: Any, sums: Any, g: Any) -> torch.Tensor:
+    """That of a mask of floats, by matrices of all scores."""
+    shared = q.shape[1] // k.shape[1]
+    q, k, v, out, g = (x.float() for x in (q, k.repeat_interleave(shared, 1), v.repeat_interleave(shared, 1), out, g))
+    sums = torch.where(sums.isneginf(), 0.0, sums)
+    weights = torch.exp(scale * q @ k.mT + mask - sums[..., None])
+    by_scores = weights * (g @ v.mT - (g * out).sum(-1, keepdim=True))
+    return by_scores.sum_to_size(mask.shape)
+
+
+def scaled_dot_product_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, scale: float | None = None,
+                                 mask: torch.Tensor | None = None, causal: bool = False) -> torch.Tensor:
+    """softmax(scale q kᵀ + mask) v, for each head of each batch, by one kernel; (B, N_q, T_q, D_v), in the dtype of q.
+
+    q: (B, N_q, T_q, D); k: (B, N_kv, T_kv, D); v: (B, N_kv, T_kv, D_v). N_q is a multiple of N_kv: that many heads of q
+    in a row share one of k and v. D and D_v are at most 256. All are float32, float16 or bfloat16 and have one dtype.
+    scale: 1/√D if None. mask: bool, where True means seen, or floats, which are added to the scores; it can be broadcast
+    to (B, N_q, T_q, T_kv). causal: row i sees the keys up to i + T_kv - T_q. A row that sees no key is 0.
+    There are gradients by q, k, v and a mask of floats; the scores of all rows are in memory at once for the last only.
+    Gradients of gradients are a RuntimeError. Raises ValueError for other shapes and dtypes."""
+    _check(q, k, v, mask)
+    derive_mask = False
+    if mask is not None:
+        if mask.dtype != torch.bool:
+            mask = mask.float()
+            derive_mask = mask.requires_grad
+        mask = mask.reshape((1,) * (4 - mask.ndim) + tuple(mask.shape))
+    return attention(q, k, v, mask, q.shape[3]**-0.5 if scale is None else float(scale), causal, derive_mask)[0]
+
+
+def _check(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor | None) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if x.ndim != 4:
+            raise ValueError(f"{_NAME}: {name} has shape {tuple(x.shape)}; expected 4 dimensions: batches, heads, rows, "
+                             "size of a head")
+        if x.dtype not in _FLOATS or x.dtype != q.dtype:
+            raise ValueError(f"{_NAME}: {name} has dtype {x.dtype}; expected "
+                             f"{'float32, float16 or bfloat16' if name == 'q' else f'{q.dtype}, as q'}")
+        if x.shape[3] > _MOST_DEPTH:
+            raise ValueError(f"{_NAME}: {name} has heads of {x.shape[3]} elements; expected at most {_MOST_DEPTH}")
+    if mask is not None and (mask.ndim > 4 or mask.dtype not in (torch.bool, *_FLOATS)):
+        raise ValueError(f"{_NAME}: mask has shape {tuple(mask.shape)} and dtype {mask.dtype}; expected bool, float32, "
+                         "float16 or bfloat16 of at most 4 dimensions")

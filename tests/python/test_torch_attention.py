@@ -1,0 +1,62 @@
+"""smelt.torch.scaled_dot_product_attention against torch's in float64: values and gradients, also of masks."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import smelt.torch  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:FutureWarning", "ignore:.*torch.jit:DeprecationWarning")
+TOLERANCES = {torch.float32: 2e-5, torch.float16: 5e-3, torch.bfloat16: 4e-2}
+
+
+def inputs(dtype, heads=4, key_heads=2, rows=13, keys=21, depth=24):
+    return [torch.randn(2, size, n, depth, dtype=dtype, requires_grad=True)
+            for n, size in ((heads, rows), (key_heads, keys), (key_heads, keys))]
+
+
+def expected_of(q, k, v, mask, causal):
+    """In float64; tensors are (B, T, N, D)."""
+    q, k, v = (x.double().transpose(1, 2) for x in (q, k, v))
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    if causal:
+        mask = torch.ones(q.shape[2], k.shape[2], dtype=torch.bool).tril(k.shape[2] - q.shape[2])
+    mask = mask.double() if mask is not None and mask.dtype != torch.bool else mask
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("kind", ["all", "causal", "bool", "floats", "floats per row"])
+def test_values_and_gradients(dtype, kind):
+    tensors = inputs(dtype)
+    mask = {"bool": lambda: torch.rand(2, 1, 13, 21) < 0.7, "floats": lambda: torch.randn(2, 4, 13, 21, requires_grad=True),
+            "floats per row": lambda: torch.randn(13, 1, requires_grad=True)}.get(kind, lambda: None)()
+    derived = [*tensors, mask] if kind.startswith("floats") else tensors
+    made = smelt.torch.scaled_dot_product_attention(*(x.transpose(1, 2) for x in tensors), mask=mask, causal=kind == "causal")
+    expected = expected_of(*tensors, mask, kind == "causal")
+    assert made.dtype == dtype
+    g = torch.randn_like(made)
+    pairs = [(made, expected), *zip(torch.autograd.grad(made, derived, g), torch.autograd.grad(expected, derived, g.double()))]
+    for a, b in pairs:
+        allowed = TOLERANCES[dtype] * max(1.0, float(b.detach().abs().max()))
+        assert float((a.double() - b.double()).abs().max()) <= allowed
+
+
+def test_opcheck():
+    q, k, v = (x.transpose(1, 2) for x in inputs(torch.float32))
+    operation = torch.ops.smelt.attention.default
+    torch.library.opcheck(operation, (q, k, v, None, 0.2, True, False))
+    torch.library.opcheck(operation, (q, k, v, torch.randn(2, 1, 13, 21, requires_grad=True), 0.2, False, True))
+
+
+def test_messages():
+    q, k, v = (x.transpose(1, 2) for x in inputs(torch.float32))
+    for given, mask, message in (
+        ((q[0], k, v), None, r"q has shape \(4, 13, 24\); expected 4 dimensions"),
+        ((q, k.half(), v), None, "k has dtype torch.float16; expected torch.float32, as q"),
+        ((q.double(), k, v), None, "q has dtype torch.float64; expected float32, float16 or bfloat16"),
+        (tuple(x.repeat(1, 1, 1, 11) for x in (q, k, v)), None, "q has heads of 264 elements; expected at most 256"),
+        ((q, k, v), torch.zeros(13, 21, dtype=torch.int32), r"mask has shape \(13, 21\) and dtype torch.int32"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            smelt.torch.scaled_dot_product_attention(*given, mask=mask)
