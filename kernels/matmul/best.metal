@@ -4,7 +4,7 @@
 // TF32 in math modes relaxed and fast.
 //
 // size: M, N, K. A: M × K, B: K × N, C: M × N. Grid: N / 256 × M / 128 threadgroups, rounded up, of 256 threads; best_float_small,
-// for GPUs: N / 64 × M / 64 of 128.
+// for GPUs: N / 64 × M / 64 of 128; best_float_large, for CPUs: N / 256 × M / 512 of 32.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
@@ -29,5 +29,6 @@ kernel void best(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]
                                                                          constant int3 &, uint2);
 INSTANTIATE("best_float", float, 128, 256, 8)
 INSTANTIATE("best_float_small", float, 64, 64, 4)
+INSTANTIATE("best_float_large", float, 512, 256, 1)
 INSTANTIATE("best_half", half, 128, 256, 8)
 INSTANTIATE("best_bfloat", bfloat, 128, 256, 8)

@@ -25,6 +25,8 @@ static const struct algorithm algorithms[] = {
     {"best", kernel_text_best, 128, 256, 256, false, SMELT_MATH_SAFE}};
 /* On GPUs floats are multiplied one by one, whose sums need more registers. */
 static const struct algorithm best_small = {"best", kernel_text_best, 64, 64, 128, false, SMELT_MATH_SAFE};
+/* On CPUs a tile packs its operands for itself, so large ones pay where every thread has several. */
+static const struct algorithm best_large = {"best", kernel_text_best, 512, 256, 32, false, SMELT_MATH_SAFE};
 #define ALGORITHMS ((int)(sizeof algorithms / sizeof *algorithms))
 
 const char *matmul_name(int index) {
@@ -66,6 +68,21 @@ static void set_grid(const struct algorithm *algorithm, const int32_t size[4],
     dispatch->threadgroup[1] = y < 8 ? y : 8;
 }
 
+/* The form of `best` for floats on the device, as the end of its name. */
+static const char *choose_best(const struct matmul_desc *desc, const int32_t size[4],
+                               const struct algorithm **algorithm) {
+    const char *device = desc->device ? desc->device : "cpu";
+    if (strcmp((*algorithm)->name, "best") != 0 || smelt_array_dtype(desc->a) != SMELT_FLOAT32) return "";
+    if (strncmp(device, "cpu", 3) != 0) {
+        *algorithm = &best_small;
+        return "_small";
+    }
+    int64_t tiles = pieces(size[0], best_large.rows) * pieces(size[1], best_large.columns);
+    if (tiles < 4 * (int64_t)smelt_device_threads(device)) return "";
+    *algorithm = &best_large;
+    return "_large";
+}
+
 smelt_status matmul_run(const struct matmul_desc *desc) {
     const struct algorithm *algorithm = NULL;
     for (int i = 0; i < ALGORITHMS; i++)
@@ -76,11 +93,9 @@ smelt_status matmul_run(const struct matmul_desc *desc) {
     if (!c.size[0] || !c.size[1]) return SMELT_OK;
     int32_t size[4] = {(int32_t)a.size[0], (int32_t)c.size[1], (int32_t)a.size[1], 0};
     smelt_dtype dtype = smelt_array_dtype(desc->a);
-    bool small = desc->device && strncmp(desc->device, "cpu", 3) != 0 && dtype == SMELT_FLOAT32 &&
-                 strcmp(algorithm->name, best_small.name) == 0;
-    if (small) algorithm = &best_small;
+    const char *form = choose_best(desc, size, &algorithm);
     char name[64];
-    snprintf(name, sizeof name, "%s_%s%s", algorithm->name, type_name(dtype), small ? "_small" : "");
+    snprintf(name, sizeof name, "%s_%s%s", algorithm->name, type_name(dtype), form);
     smelt_function *function;
     smelt_status status = shipped_entry(algorithm->text, name, algorithm->math, &function);
     if (status != SMELT_OK) return status;

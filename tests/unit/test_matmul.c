@@ -241,6 +241,18 @@ static void algorithms(void **state) {
             }
 }
 
+/* As many tiles of 512 × 256 as the threads of most machines need, cut off at both ends. */
+static void large_tiles(void **state) {
+    smelt_array *x = matrix(SMELT_FLOAT32, (smelt_shape){.ndim = 2, .size = {1030, 5}}, CONTIGUOUS),
+                *y = matrix(SMELT_FLOAT32, (smelt_shape){.ndim = 2, .size = {5, 1300}}, CONTIGUOUS);
+    (void)state;
+    smelt_array *result = APPLY(.operation = OP(MATMUL), .inputs = {x, y}, .algorithm = "best");
+    check(x, y, result, 0, 0, "best");
+    smelt_array_release(result);
+    smelt_array_release(x);
+    smelt_array_release(y);
+}
+
 static void algorithms_refuse(void **state) {
     (void)state;
     smelt_array *x = matrix(SMELT_FLOAT32, SHAPE(3, 4), CONTIGUOUS),
@@ -271,6 +283,7 @@ int main(void) {
                                        cmocka_unit_test(no_elements_and_no_terms),
                                        cmocka_unit_test(values_that_are_not_finite),
                                        cmocka_unit_test(algorithms),
+                                       cmocka_unit_test(large_tiles),
                                        cmocka_unit_test(algorithms_refuse)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
