@@ -1,4 +1,5 @@
-/* Products of matrices: by tiles where that is possible, else by the plain kernel kernels/linalg/matmul.body.
+/* Products of matrices: by tiles where that is possible, on GPUs by kernels/matmul, else by the plain kernel
+ * kernels/linalg/matmul.body.
  */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
@@ -126,13 +127,13 @@ static smelt_status check_algorithm(const struct product *p) {
 }
 
 /* One of kernels/matmul, by name. */
-static smelt_status run_algorithm(const struct product *p) {
+static smelt_status run_algorithm(const struct product *p, const char *name) {
     const struct call *call = p->call;
     smelt_array *x = NULL, *y = NULL;
     smelt_status status = call_contiguous(call, p->x, &x);
     if (status == SMELT_OK) status = call_contiguous(call, p->y, &y);
     if (status == SMELT_OK)
-        status = matmul_run(&(struct matmul_desc){.algorithm = call->desc->algorithm,
+        status = matmul_run(&(struct matmul_desc){.algorithm = name,
                                                   .a = x,
                                                   .b = y,
                                                   .c = p->result,
@@ -141,6 +142,22 @@ static smelt_status run_algorithm(const struct product *p) {
     smelt_array_release(x);
     smelt_array_release(y);
     return status;
+}
+
+/* Smaller products leave most of a GPU idle if tiles are as large as those of kernels/matmul. */
+#define LEAST_SIDE 32
+#define LEAST_ELEMENTS (512 * 512)
+
+/* The fastest of kernels/matmul for two matrices on a GPU; NULL: the plain kernel. */
+static const char *choose_on_gpu(const struct product *p) {
+    const smelt_array *x = p->x, *y = p->y;
+    int64_t rows = p->shape.size[0], columns = p->shape.size[1];
+    if (x->shape.ndim != 2 || y->shape.ndim != 2 || x->dtype != y->dtype) return NULL;
+    if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
+    if (rows < LEAST_SIDE || columns < LEAST_SIDE || rows * columns < LEAST_ELEMENTS) return NULL;
+    if (p->dtype == SMELT_FLOAT32) return "block_tiled_vectorized";
+    if (p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return NULL;
+    return program_has_warpgroups(p->call->device) ? "best" : "tensor_core";
 }
 
 static smelt_status multiply(const struct product *p) {
@@ -155,8 +172,10 @@ static smelt_status multiply(const struct product *p) {
     }
     if (!p->result->size) return SMELT_OK;
     if (!p->depth) return array_fill_on(p->result, call->desc->stream, 0);
-    if (call->desc->algorithm) return run_algorithm(p);
+    if (call->desc->algorithm) return run_algorithm(p, call->desc->algorithm);
     if (host && product_by_vendor(p)) return SMELT_OK;
+    const char *name = host ? NULL : choose_on_gpu(p);
+    if (name) return run_algorithm(p, name);
     if (host) TRY(product_by_tiles(p, &done));
     return done ? SMELT_OK : run_plain(p);
 }
