@@ -30,6 +30,9 @@ MODELS = {
     "clip text": (lambda: transformers.CLIPTextModel(transformers.CLIPTextConfig(
         **SMALL, vocab_size=101, max_position_embeddings=64, eos_token_id=1, bos_token_id=2)), "tokens"),
     "sam": (lambda: sam(), "sam"),
+    "sam 2": (lambda: sam2(), "sam 2"),
+    "sam 3's image encoder": (lambda: transformers.Sam3ViTModel(transformers.Sam3ViTConfig(
+        **VISION, window_size=3, global_attn_indexes=[1], pretrain_image_size=24)), "image"),
 }
 
 
@@ -42,6 +45,20 @@ def sam():
                                              iou_head_hidden_dim=32)
     return transformers.SamModel(transformers.SamConfig(vision_config=vision, prompt_encoder_config=prompt,
                                                         mask_decoder_config=mask))
+
+
+def sam2():
+    backbone = transformers.Sam2HieraDetConfig(
+        hidden_size=16, num_attention_heads=1, image_size=[64, 64], blocks_per_stage=[1, 1, 2, 1],
+        embed_dim_per_stage=[16, 32, 64, 128], num_attention_heads_per_stage=[1, 2, 2, 4], window_size_per_stage=[4, 2, 2, 2],
+        window_positional_embedding_background_size=[4, 4], global_attention_blocks=[3])
+    vision = transformers.Sam2VisionConfig(backbone_config=backbone, backbone_channel_list=[128, 64, 32, 16],
+                                           fpn_hidden_size=32, backbone_feature_sizes=[[16, 16], [8, 8], [4, 4]])
+    prompt = transformers.Sam2PromptEncoderConfig(hidden_size=32, image_size=64, patch_size=16, mask_input_channels=4)
+    mask = transformers.Sam2MaskDecoderConfig(hidden_size=32, mlp_dim=64, num_hidden_layers=2, num_attention_heads=2,
+                                              iou_head_hidden_dim=32)
+    return transformers.Sam2Model(transformers.Sam2Config(vision_config=vision, prompt_encoder_config=prompt,
+                                                          mask_decoder_config=mask))
 
 
 def randomised(model):
@@ -58,7 +75,8 @@ def inputs_of(kind, dtype):
         return {"input_ids": torch.randint(3, 101, (2, 19))}
     if kind == "image":
         return {"pixel_values": torch.randn(2, 3, 48, 48, dtype=dtype)}
-    return {"pixel_values": torch.randn(1, 3, 64, 64, dtype=dtype), "input_points": torch.tensor([[[[20.0, 31.0]]]], dtype=dtype)}
+    points = {"input_points": torch.tensor([[[[20.0, 31.0]]]], dtype=dtype), "input_labels": torch.tensor([[[1]]])}
+    return {"pixel_values": torch.randn(1, 3, 64, 64, dtype=dtype), **points}
 
 
 def output(model, given):
