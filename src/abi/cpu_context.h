@@ -17,6 +17,11 @@
  * (src/compiler/passes/indirect.c). */
 #define SMELT_NO_FUNCTION 1
 
+/* The memory that accesses through an argument may touch. */
+struct buffer_extent {
+    uint64_t start, bytes;
+};
+
 /* One per worker of the pool, refilled for each threadgroup. */
 struct group_context {
     uint32_t position[3];      /* of the group in the grid */
@@ -29,6 +34,24 @@ struct group_context {
     char *threadgroup_memory;                           /* static variables */
     void *threadgroup_slots[CPU_MAX_THREADGROUP_SLOTS]; /* [[threadgroup(i)]] */
     const uint32_t *stop;                               /* atomic: not 0 when the launch must end */
+    const struct buffer_extent *extents;                /* by index, of buffers */
+    uint64_t threadgroup_slot_bytes[CPU_MAX_THREADGROUP_SLOTS];
+};
+
+/* The accesses that one test in the code stands for (src/compiler/bounds), in the order of the program:
+ * constants of the code, side by side. */
+enum access_object { ACCESS_BUFFER, ACCESS_THREADGROUP_ARGUMENT, ACCESS_VARIABLE, ACCESS_UNKNOWN };
+struct access_site {
+    const char *file;
+    const char *name; /* of a variable; NULL: of an argument */
+    uint64_t offset;  /* from the lowest address that the test covers */
+    uint64_t bytes;
+    uint32_t line;
+    uint32_t object;  /* enum access_object */
+    uint32_t slot;    /* of an argument */
+    uint32_t element; /* bytes of a variable's elements */
+    uint32_t writes;
+    uint32_t left; /* how many sites follow */
 };
 
 /* One for each thread of a threadgroup. Generated code uses this part; struct thread in scalar.h extends it.
@@ -67,6 +90,10 @@ void smelt_runtime_log(struct thread_context *context, uint32_t count, const uin
 void smelt_runtime_tile(struct thread_context *context, uint32_t count, const uint64_t *words);
 /* Memory for tiles in slots, TILE_SIMDGROUP_BYTES for each simdgroup of a threadgroup. */
 void *smelt_runtime_tile_memory(struct thread_context *context);
+/* One of these accesses, the lowest at `address`, misses the `bytes` bytes from `start` on: ends the launch.
+ * Of either engine. */
+__attribute__((noreturn)) void smelt_runtime_outside(const struct access_site *sites, uint64_t start,
+                                                     uint64_t bytes, uint64_t address);
 
 /* A compiled entry: runs one thread. */
 typedef void kernel_function(struct thread_context *context);

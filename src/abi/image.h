@@ -29,7 +29,8 @@ struct code_shape {
                           neighbouring groups to one */
     uint32_t most_threads; /* PTX: of a group, where its size is not known */
     uint32_t folded;  /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
-    uint32_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
+    uint16_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
+    uint16_t tested;  /* CPUs: accesses are tested against the extents of their arrays */
     uint8_t
         inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
                                        (abi/cuda_parameters.h), 8 << n bytes of them; 0: behind an address */

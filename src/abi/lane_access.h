@@ -24,4 +24,10 @@
 
 LANE_ACCESS_SIZES(LANE_ACCESS_FUNCTIONS)
 
+/* Of the lanes whose bits in `lanes` are set (32 per word), the first whose address, first + offsets[lane],
+ * is not one of `count` addresses from `start` on; `lane_count` if there is none. */
+KEEPS_REGISTERS uint64_t smelt_runtime_outside_lane(uint64_t start, uint64_t count, uint64_t first,
+                                                    const int64_t *offsets, const uint32_t *lanes,
+                                                    uint64_t lane_count);
+
 #endif

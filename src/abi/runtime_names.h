@@ -4,19 +4,20 @@
 #define SMELT_ABI_RUNTIME_NAMES_H
 
 /* X(name): the engines' runtime (context.h). */
-#define RUNTIME_OF_ENGINES(X)     \
-    X(smelt_runtime_barrier)      \
-    X(smelt_runtime_simdgroup)    \
-    X(smelt_runtime_stop)         \
-    X(smelt_runtime_log)          \
-    X(smelt_runtime_tile)         \
-    X(smelt_runtime_tile_memory)  \
-    X(smelt_runtime_gang_barrier) \
-    X(smelt_runtime_gang_arrive)  \
-    X(smelt_runtime_gang_stop)    \
-    X(smelt_runtime_gang_log)     \
-    X(smelt_runtime_gang_tile)    \
-    X(smelt_runtime_gang_tile_memory)
+#define RUNTIME_OF_ENGINES(X)         \
+    X(smelt_runtime_barrier)          \
+    X(smelt_runtime_simdgroup)        \
+    X(smelt_runtime_stop)             \
+    X(smelt_runtime_log)              \
+    X(smelt_runtime_tile)             \
+    X(smelt_runtime_tile_memory)      \
+    X(smelt_runtime_gang_barrier)     \
+    X(smelt_runtime_gang_arrive)      \
+    X(smelt_runtime_gang_stop)        \
+    X(smelt_runtime_gang_log)         \
+    X(smelt_runtime_gang_tile)        \
+    X(smelt_runtime_gang_tile_memory) \
+    X(smelt_runtime_outside)
 
 /* The checker's (check.h). */
 #define RUNTIME_OF_CHECKS(X)  \
@@ -64,7 +65,8 @@
     X(smelt_runtime_store_row_1)   \
     X(smelt_runtime_store_row_2)   \
     X(smelt_runtime_store_row_4)   \
-    X(smelt_runtime_store_row_8)
+    X(smelt_runtime_store_row_8)   \
+    X(smelt_runtime_outside_lane)
 
 /* Arithmetic on vectors (vector_math.h). */
 #define RUNTIME_OF_VECTORS(X) X(smelt_runtime_fma_4)

@@ -3,10 +3,14 @@
 #include "compiler/engine.h"
 #include "compiler/pass.h"
 
-static const struct pass of_scalar[] = {PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
+static const struct pass of_scalar[] = {
+    PASS("bounds", pass_bounds), PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
+
+static const struct pass of_checked[] = {PASS("lower", pass_lower_scalar), PASS("cut", pass_cut), {0}};
 
 static const struct pass of_simd[] = {PASS("written-first", pass_written_first),
                                       PASS("simd-prepare", pass_simd_prepare),
+                                      PASS("bounds", pass_bounds),
                                       PASS("simd-gang", pass_simd_gang),
                                       PASS("simd-fused", pass_simd_fused),
                                       PASS("simd-settle", pass_simd_settle),
@@ -86,7 +90,7 @@ static const struct engine_target engines[] = {
                     .intrinsics = "llvm.nvvm."},
     [ENGINE_CHECK] = {.stage = COMPILE_STAGE_LOWER,
                       .thread = checked_thread,
-                      .lower = of_scalar,
+                      .lower = of_checked,
                       .generate = pass_codegen,
                       .run_passes = run_plain_passes,
                       .fills_memory = true,

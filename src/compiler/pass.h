@@ -196,6 +196,9 @@ smelt_status pass_specialise(struct unit *unit);
  * features; NULL: this machine's. */
 int simd_vector_bits(const char *cpu, const char *features);
 
+/* compiler/bounds/bounds.c — accesses are tested against the extents of their arrays. */
+smelt_status pass_bounds(struct unit *unit);
+
 /* compiler/simd/prepare.c, vectorise.c, settle.c — the entry gets the form that the vectoriser understands;
  * becomes code of a gang; is protected from LLVM's code generator. They set unit->refused, with a message,
  * where they cannot. */

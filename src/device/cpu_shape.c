@@ -62,11 +62,13 @@ void launch_shapes(const struct launch *launch, bool barrier_hint, struct launch
         shapes->full.polled = launch->timeout > 0;
         shapes->full.small = small;
         shapes->full.joined = launch->joined || has_groups_of_one(launch);
+        shapes->full.tested = launch->tested;
     }
     if (shapes->has_edge) {
         shapes->edge = any_size(launch->group_size, true);
         shapes->edge.polled = launch->timeout > 0;
         shapes->edge.small = small;
         shapes->edge.joined = launch->joined;
+        shapes->edge.tested = launch->tested;
     }
 }

@@ -45,8 +45,9 @@ struct launch_buffer {
     char *start;           /* of the memory, or of the bytes */
     size_t offset;         /* where the buffer begins, from `start` on */
     size_t bytes;          /* of the buffer's elements */
-    size_t before, span;   /* checked launches: bytes that strides reach before its first element, and all */
-    bool undefined;        /* likewise: nobody has given the elements values */
+    size_t before, span; /* CPUs: bytes that strides reach before its first element, and all; 0, 0: `bytes` */
+    const smelt_array *array; /* for messages; NULL: bytes */
+    bool undefined;           /* checked launches: nobody has given the elements values */
 };
 
 static inline char *launch_address(const struct launch_buffer *buffer) {
@@ -75,7 +76,8 @@ struct launch {
     const struct image *image;        /* set by `prepare`: the entry's properties */
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
-    bool check; /* on `checked` of the device that is named */
+    bool tested; /* on a CPU: accesses are tested against the extents of their arrays */
+    bool check;  /* on `checked` of the device that is named */
     /* (optional) Of a checked run: completes a finding from the user's text. False: the text says that it is
      * to be ignored. */
     bool (*accept)(const struct launch *launch, struct smelt_finding *finding);

@@ -12,7 +12,7 @@ void arguments_bytes(struct launch_arguments *arguments, int index, const void *
 
 void arguments_array(struct launch_arguments *arguments, int index, const smelt_array *array, bool written) {
     arguments->buffers[index] = launch_buffer_of(array);
-    if (engine_traits(arguments->device->engine)->is_checked) {
+    if (!engine_traits(arguments->device->engine)->is_gpu) {
         struct launch_buffer *buffer = &arguments->buffers[index];
         char *low;
         buffer->span = array_span(array, &low);

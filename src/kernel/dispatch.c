@@ -96,6 +96,12 @@ static bool all_are_checked(const struct device *device) {
     return device->checked && setting_choice(&setting) == 1;
 }
 
+/* SMELT_BOUNDS=1: accesses are tested in every run on a CPU. */
+static bool all_are_tested(const struct device *device) {
+    static struct setting setting = {"SMELT_BOUNDS", {"0", "1"}, ATOMIC_FLAG_INIT};
+    return device->checked && setting_choice(&setting) == 1;
+}
+
 static smelt_status use_checked(struct launch *launch) {
     if (!launch->device->checked)
         return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': device '%s' cannot check a run; expected cpu",
@@ -108,6 +114,7 @@ smelt_status launch_begin(struct launch *launch, const char *device) {
     if (launch->info) *launch->info = (smelt_run_info){0};
     TRY(device_find(device, &launch->device));
     if (launch->check || all_are_checked(launch->device)) TRY(use_checked(launch));
+    launch->tested = all_are_tested(launch->device);
     launch->parameter_name = parameter_name;
     launch->accept = found_accept;
     TRY(settings_check(launch->what, launch->device, launch->profile, launch->timeout));

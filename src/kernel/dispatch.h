@@ -34,7 +34,8 @@ static inline struct launch_buffer launch_buffer_of(const smelt_array *array) {
     return (struct launch_buffer){.memory = memory,
                                   .start = memory->start,
                                   .offset = (size_t)(array->data - memory->start),
-                                  .bytes = (size_t)array->size * smelt_dtype_bytes(array->dtype)};
+                                  .bytes = (size_t)array->size * smelt_dtype_bytes(array->dtype),
+                                  .array = array};
 }
 
 static inline struct launch_buffer launch_buffer_of_bytes(const void *bytes, size_t size) {

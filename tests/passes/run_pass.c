@@ -15,8 +15,8 @@
 static const struct {
     const char *name;
     size_t offset;
-} fields[] = {FIELD(polled),   FIELD(masked),       FIELD(joined), FIELD(small),  FIELD(rows),
-              FIELD(multiple), FIELD(most_threads), FIELD(folded), FIELD(aligned)};
+} fields[] = {FIELD(polled), FIELD(masked),   FIELD(joined),       FIELD(small),
+              FIELD(rows),   FIELD(multiple), FIELD(most_threads), FIELD(folded)};
 
 static const char *const engines[] = {
     [ENGINE_SCALAR] = "scalar", [ENGINE_SIMD] = "simd", [ENGINE_PTX] = "ptx", [ENGINE_CHECK] = "check"};
@@ -37,6 +37,10 @@ static bool set(struct compile_request *request, smelt_constant *constant, const
         shape->size[1] = shape->size[2] = 1;
     } else if (strncmp(word, "inlined=", 8) == 0) { /* buffer 0, 8 << n bytes */
         shape->inlined[0] = (uint8_t)number;
+    } else if (strncmp(word, "aligned=", 8) == 0) {
+        shape->aligned = (uint16_t)number;
+    } else if (strncmp(word, "tested=", 7) == 0) {
+        shape->tested = (uint16_t)number;
     } else if (strncmp(word, "cpu=", 4) == 0) {
         request->cpu = equals + 1;
     } else if (strncmp(word, "constant=", 9) == 0) {

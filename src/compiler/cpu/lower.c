@@ -6,6 +6,7 @@
  */
 #include "abi/cpu_context.h"
 #include "compiler/combine.h"
+#include "compiler/cpu/inside.h"
 #include "compiler/flow.h"
 #include "compiler/phases.h"
 
@@ -107,6 +108,15 @@ static smelt_status lower_address(struct lowering *l, LLVMValueRef call, bool th
         LLVMValueRef table = read_field(l, pointer, l->group, offsetof(struct group_context, buffers));
         replace(call, read_field(l, pointer, table, slot * sizeof(void *)));
     }
+    return SMELT_OK;
+}
+
+/* Extents of arguments. */
+static smelt_status lower_extent(struct lowering *l, LLVMValueRef call, enum intrinsic intrinsic) {
+    bool threadgroup = intrinsic == INTRINSIC_THREADGROUP_START || intrinsic == INTRINSIC_THREADGROUP_EXTENT;
+    uint64_t slot;
+    TRY(constant_argument(l, call, 0, threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS, &slot));
+    replace(call, inside_extent(l->unit, l->group, intrinsic, slot));
     return SMELT_OK;
 }
 
@@ -356,6 +366,7 @@ static smelt_status lower_call(struct lowering *l, LLVMValueRef call, enum intri
     if (intrinsic == INTRINSIC_THREAD_POSITION) return lower_thread_position(l, call);
     if (intrinsic == INTRINSIC_BUFFER_ADDRESS) return lower_address(l, call, false);
     if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) return lower_address(l, call, true);
+    if (inside_is_extent(intrinsic)) return lower_extent(l, call, intrinsic);
     if (intrinsic == INTRINSIC_THREADGROUP_BARRIER) {
         lower_barrier(l, call);
     } else if (intrinsic == INTRINSIC_THREAD_RETURN) {
@@ -383,6 +394,7 @@ static smelt_status lower(struct lowering *l) {
     LLVMPositionBuilder(unit->builder, LLVMGetEntryBasicBlock(unit->entry),
                         LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(unit->entry)));
     l->group = read_field(l, type_pointer(unit), l->context, offsetof(struct thread_context, group));
+    inside_lower(unit, unit->entry);
     TRY(memory_measure_private(unit));
     TRY(memory_place_variables(unit, unit->entry, l->group));
     struct flow flow;

@@ -5,6 +5,7 @@
  *   rows of 32         a simdgroup lies in one row
  *   known sizes        rows divide the gang or the gang divides rows; or the gang is the whole group
  * and otherwise are divided out of the index in the group. */
+#include "compiler/cpu/inside.h"
 #include "compiler/phases.h"
 #include "compiler/simd/simd.h"
 
@@ -268,6 +269,12 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
         emit_barrier(s, call);
     } else if (intrinsic == INTRINSIC_BARRIER_PASSES) {
         emit_arrival(s, call);
+    } else if (inside_is_extent(intrinsic)) {
+        uint64_t slot = 0;
+        (void)is_constant_integer(LLVMGetOperand(call, 0), &slot);
+        scalar_set(s, call, inside_extent(s->unit, s->group, intrinsic, slot));
+    } else if (intrinsic == INTRINSIC_LEAVES) {
+        emit_leaves(s, call);
     } else if (intrinsic == INTRINSIC_NEVER) {
         scalar_set(s, call, LLVMConstNull(simd_i1(s)));
     } else if (intrinsic == INTRINSIC_LOG) {

@@ -51,6 +51,7 @@ static bool is_ignored(const char *name) {
 static enum kind kind_of(struct simd *s, LLVMValueRef i) {
     const char *name = called_name(i);
     if (LLVMIsAPHINode(i) || LLVMIsATerminatorInst(i) || is_ignored(name)) return KIND_NOTHING;
+    if (intrinsic_of(i) == INTRINSIC_INSIDE) return emit_inside_is_once(s, i) ? KIND_ONCE : KIND_CHUNK;
     if (intrinsic_called(i)) return KIND_LANES;
     if (is_atomic(i)) {
         bool once = LLVMIsALoadInst(i) && is_uniform(s, i);
@@ -67,6 +68,10 @@ static enum kind kind_of(struct simd *s, LLVMValueRef i) {
 /* ---- Once. */
 
 static void emit_once(struct simd *s, LLVMValueRef i) {
+    if (intrinsic_of(i) == INTRINSIC_INSIDE) {
+        emit_inside(s, i, 0);
+        return;
+    }
     if (value_of(s, i)->speculated && shape_of(s, i) != SHAPE_VARYING) {
         emit_speculated(s, i);
         return;
@@ -114,6 +119,10 @@ static void emit_copy(struct simd *s, LLVMValueRef i, int chunk) {
 
 static void emit_chunk(struct simd *s, LLVMValueRef i, int chunk) {
     bool memory = LLVMIsALoadInst(i) || LLVMIsAStoreInst(i) || LLVMIsAAllocaInst(i);
+    if (intrinsic_of(i) == INTRINSIC_INSIDE) {
+        emit_inside(s, i, chunk);
+        return;
+    }
     if (s->chunk_lanes == 1 && !memory) {
         emit_copy(s, i, chunk);
         return;

@@ -74,6 +74,12 @@ struct remark {
 
 #define SHARED_SLOTS 16
 
+/* Tests that run if `when` is true: they end in `end`, and `after` follows, where none has code yet. */
+struct inside_rare {
+    LLVMValueRef when;
+    LLVMBasicBlockRef end, after;
+};
+
 struct simd {
     struct unit *unit;
     struct arena arena;
@@ -107,10 +113,12 @@ struct simd {
     struct round_slot *round_slots; /* those of masks and values (slots.c) */
     LLVMValueRef shared_slots[SHARED_SLOTS]; /* of accesses lane by lane (access.c), one for each type */
     int shared_slot_count;
-    LLVMValueRef address_slot; /* a chunk's addresses in such accesses */
-    LLVMValueRef *entry_mask;  /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;    /* by line */
-    bool refused;              /* the message in the unit's result has the reason */
+    LLVMValueRef address_slot;          /* a chunk's addresses in such accesses */
+    struct inside_count *inside_counts; /* inside.c: of extents, computed once */
+    struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
+    LLVMValueRef *entry_mask;           /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;             /* by line */
+    bool refused;                       /* the message in the unit's result has the reason */
 };
 
 /* ---- Types and constants (values.c). */
@@ -240,6 +248,11 @@ bool speculation_pays(struct simd *s); /* after an analysis without it */
 void emit_speculated(struct simd *s, LLVMValueRef division);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
+/* inside.c — tests of accesses: once for the gang, where the lanes' addresses follow from lane 0's, else for
+ * a chunk. */
+bool emit_inside_is_once(struct simd *s, LLVMValueRef call);
+void emit_inside(struct simd *s, LLVMValueRef call, int chunk);
+void emit_leaves(struct simd *s, LLVMValueRef call);
 /* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
 /* private.c — allocas: one copy for each lane. */

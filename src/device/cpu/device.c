@@ -31,9 +31,8 @@ static void shape_simd(const struct launch *launch, bool barrier_hint, struct co
 }
 
 static void shape_scalar(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
-    (void)launch;
     (void)barrier_hint;
-    *shape = (struct code_shape){.engine = ENGINE_SCALAR};
+    *shape = (struct code_shape){.engine = ENGINE_SCALAR, .tested = launch->tested};
 }
 
 static smelt_status run_groups(void *job, uint64_t first, uint64_t last) {
@@ -57,13 +56,18 @@ static void expire(void *context) {
     __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
-static void find_buffers(struct cpu_launch *launch, void **buffers) {
+static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffer_extent *extents) {
     const struct image *image = &(launch->codes.full ? launch->codes.full : launch->codes.edge)->head.image;
-    for (int i = 0; i < image->binding_count; i++)
-        if (image->bindings[i].kind == BINDING_BUFFER)
-            buffers[image->bindings[i].index] =
-                launch_address(&launch->request->buffers[image->bindings[i].index]);
+    for (int i = 0; i < image->binding_count; i++) {
+        int index = image->bindings[i].index;
+        const struct launch_buffer *buffer = &launch->request->buffers[index];
+        if (image->bindings[i].kind != BINDING_BUFFER) continue;
+        buffers[index] = launch_address(buffer);
+        extents[index] = (struct buffer_extent){(uintptr_t)buffers[index] - buffer->before,
+                                                buffer->span ? buffer->span : buffer->bytes};
+    }
     launch->buffers = buffers;
+    launch->extents = extents;
 }
 
 static void measure_threadgroup_memory(struct cpu_launch *launch) {
@@ -85,6 +89,7 @@ static smelt_status run(const struct launch *request) {
     struct launch joined;
     struct launch_log log;
     void *buffers[LAUNCH_MAX_BUFFERS]; /* not initialised: only those are read that the kernel has */
+    struct buffer_extent extents[LAUNCH_MAX_BUFFERS];
     struct cpu_launch launch = {.name = name,
                                 .request = request,
                                 .interrupt = interrupt_of_call(),
@@ -94,7 +99,7 @@ static smelt_status run(const struct launch *request) {
     TRY(executable_codes(&request, &joined, &launch.codes, NULL));
     launch.request = request;
     const uint32_t *counts = request->groups;
-    find_buffers(&launch, buffers);
+    find_buffers(&launch, buffers, extents);
     measure_threadgroup_memory(&launch);
     launch.number = atomic_fetch_add(&launches, 1) + 1;
     launch.scalar = launch.codes.full && cpu_code_serves_all(launch.codes.full);

@@ -363,8 +363,10 @@ static smelt_status report(struct gang_state *state) {
     case ENDED_BY_BARRIER:
         return report_barrier(state);
     case ENDED_BY_FAULT:
+    case ENDED_OUTSIDE:
         snprintf(who, sizeof who, "threads %u to %u", context->first, context->first + context->count - 1);
-        return fault_failure(state->worker, who);
+        return state->worker->ended == ENDED_OUTSIDE ? worker_outside_failure(state->worker, who)
+                                                     : fault_failure(state->worker, who);
     default:
         return worker_memory_failure(state->worker);
     }

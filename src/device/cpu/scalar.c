@@ -241,11 +241,10 @@ static smelt_status run_group(struct scalar_state *state) {
         if (status == SMELT_OK && worker->ended == ENDED_WELL)
             status = release_barrier(state, count, &finished);
     }
-    if (status == SMELT_OK && worker->ended == ENDED_BY_FAULT) {
-        char who[32];
-        snprintf(who, sizeof who, "thread %u", state->current->context.index);
-        status = fault_failure(worker, who);
-    }
+    char who[32];
+    snprintf(who, sizeof who, "thread %u", state->current->context.index);
+    if (status == SMELT_OK && worker->ended == ENDED_BY_FAULT) status = fault_failure(worker, who);
+    if (status == SMELT_OK && worker->ended == ENDED_OUTSIDE) status = worker_outside_failure(worker, who);
     if (status == SMELT_OK) status = worker_memory_failure(worker);
     if (status != SMELT_OK || worker->ended != ENDED_WELL) free_all_fibers(state);
     return status;

@@ -46,6 +46,8 @@ smelt_status worker_prepare(struct worker *worker, const struct cpu_launch *laun
         group->groups[d] = launch->request->groups[d];
     }
     group->buffers = launch->buffers;
+    group->extents = launch->extents;
+    memcpy(group->threadgroup_slot_bytes, launch->threadgroup_bytes, sizeof group->threadgroup_slot_bytes);
     group->stop = &launch->stop;
     worker->launch = launch;
     worker->filled_for = NULL;

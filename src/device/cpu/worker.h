@@ -25,8 +25,9 @@ struct cpu_launch {
     pthread_mutex_t improving;            /* to set it, and `seen` */
     const struct code_head *_Atomic seen; /* the executable's latest code when the best was last looked for */
     const struct launch *request;
-    void *const *buffers;  /* addresses, by index */
-    uint64_t static_bytes; /* of threadgroup memory: the kernel's own variables */
+    void *const *buffers;                /* addresses, by index */
+    const struct buffer_extent *extents; /* likewise */
+    uint64_t static_bytes;               /* of threadgroup memory: the kernel's own variables */
     uint64_t threadgroup_bytes[CPU_MAX_THREADGROUP_SLOTS];
     uint64_t threadgroup_total; /* static and dynamic */
     uint32_t stop;              /* atomic: a worker failed, or the time is over; generated code polls it */
@@ -46,6 +47,13 @@ struct interruption {
     atomic_bool signalled;             /* a signal is pending */
 };
 
+/* An access that missed its array. */
+struct outside_access {
+    const struct access_site *site;
+    struct buffer_extent extent;
+    uint64_t address;
+};
+
 /* A thread of the pool, or a caller. */
 struct worker {
     struct group_context group; /* of the running group */
@@ -60,9 +68,10 @@ struct worker {
     struct fiber *running; /* while `in_kernel` */
     volatile bool in_kernel;
     /* Why a group ended early. */
-    enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER } ended;
+    enum { ENDED_WELL, ENDED_BY_STOP, ENDED_BY_FAULT, ENDED_BY_BARRIER, ENDED_OUTSIDE } ended;
     const void *fault_address, *fault_instruction;
     int fault_signal;
+    struct outside_access outside; /* ENDED_OUTSIDE */
     const void *caller;   /* in generated code, of a function of the runtime that may fault; else NULL */
     size_t lacking_bytes; /* stopped because so much memory could not be allocated; else 0 */
     void *tile_memory;    /* of products of tiles (tile.h), */
@@ -130,6 +139,9 @@ smelt_status barrier_failure(const struct worker *worker, const struct standing 
 
 /* FAULT: the kernel code on worker->running ended with a fault. `who` is "thread 3". */
 smelt_status fault_failure(const struct worker *worker, const char *who);
+
+/* outside.c — FAULT: the kernel code ended with an access that misses its array (worker->outside). */
+smelt_status worker_outside_failure(const struct worker *worker, const char *who);
 
 /* OUT_OF_MEMORY if that ended the kernel code (lacking_bytes), which is forgotten; else OK. */
 smelt_status worker_memory_failure(struct worker *worker);

@@ -21,5 +21,13 @@
         memcpy(row + (size_t)lane * (bytes), values + (size_t)lane * (bytes), bytes);               \
     }
 
+uint64_t smelt_runtime_outside_lane(uint64_t start, uint64_t count, uint64_t first, const int64_t *offsets,
+                                    const uint32_t *lanes, uint64_t lane_count) {
+    uint64_t lane = 0;
+    for (; lane < lane_count; lane++)
+        if (lanes[lane / 32] >> lane % 32 & 1 && first + (uint64_t)offsets[lane] - start >= count) break;
+    return lane;
+}
+
 /* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): copies of 1 to 8 bytes are no calls */
 LANE_ACCESS_SIZES(ACCESS)

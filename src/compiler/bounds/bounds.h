@@ -1,0 +1,108 @@
+/* Tests of accesses against the extents of their arrays, in the code of one thread:
+ *
+ *   void __smelt_inside_S(ptr address, i64 low, i64 bytes, i64 start, i64 extent, i1 when, ptr sites)
+ *       if `when`: ends the launch unless the `bytes` bytes from address + low on are among the `extent`
+ * bytes from `start` on; sites: the accesses it stands for, struct access_site (abi/cpu_context.h) i1
+ * __smelt_leaves_S(ptr first, ptr last, i64 low, i64 bytes, i64 start, i64 extent, i1 also) whether, for any
+ * thread that runs along, `also` is true or an access from `first` or `last` would not be inside; true is
+ * always right
+ *
+ * S is the address space of the addresses. Engines lower both (cpu/inside.c, simd/inside.c).
+ *
+ * A test stands before the first of the accesses that it covers: those of a block that are a constant apart.
+ * None is needed for what constants show, nor where one covers it on all ways that lead there. In loops whose
+ * addresses are linear in a counter, `leaves` looks at the first and the last round, and `inside` only asks
+ * for its answer. */
+#ifndef SMELT_COMPILER_BOUNDS_BOUNDS_H
+#define SMELT_COMPILER_BOUNDS_BOUNDS_H
+
+#include "abi/cpu_context.h"
+#include "compiler/flow.h"
+
+enum {
+    INSIDE_ADDRESS,
+    INSIDE_LOW,
+    INSIDE_BYTES,
+    INSIDE_START,
+    INSIDE_EXTENT,
+    INSIDE_WHEN,
+    INSIDE_SITES,
+    INSIDE_OPERANDS
+};
+enum {
+    LEAVES_FIRST,
+    LEAVES_LAST,
+    LEAVES_LOW,
+    LEAVES_BYTES,
+    LEAVES_START,
+    LEAVES_EXTENT,
+    LEAVES_ALSO,
+    LEAVES_OPERANDS
+};
+
+/* What an address is computed from. */
+struct array_object {
+    LLVMValueRef start, extent; /* i64; NULL: not known, and nothing is tested */
+    enum access_object kind;
+    uint32_t slot;         /* of an argument */
+    LLVMValueRef variable; /* ACCESS_VARIABLE */
+};
+
+/* An address as a sum: root + extended(index) * scale + constant; index NULL: root + constant. */
+struct place {
+    LLVMValueRef root, index;
+    LLVMOpcode extension; /* LLVMSExt, LLVMZExt, or 0 */
+    int64_t scale, constant;
+};
+
+struct bounds {
+    struct unit *unit;
+    struct arena arena;
+    struct flow flow;
+    struct array_object *arguments; /* CPU_MAX_SLOTS, by index, created when first needed */
+    struct array_object *slots;     /* … of threadgroup memory */
+    struct joined *joined;          /* objects.c */
+    struct test *tests;             /* bounds.c: those that are always done, the last first */
+    struct loop_test *loop_tests;   /* loops.c: by loop */
+    LLVMMetadataRef file;           /* of the last site, and its text */
+    LLVMValueRef file_text;
+    LLVMValueRef named, name_text; /* of the last variable */
+};
+
+/* objects.c */
+struct array_object bounds_object(struct bounds *b, LLVMValueRef address);
+struct place bounds_place(struct unit *unit, LLVMValueRef address);
+
+/* sites.c — an array of struct access_site that begins at the first access; `offset`: from the test's address
+ */
+struct tested_access {
+    LLVMValueRef instruction;
+    int64_t offset;
+    uint64_t bytes;
+    bool writes;
+    struct tested_access *next;
+};
+LLVMValueRef bounds_sites(struct bounds *b, const struct array_object *object,
+                          const struct tested_access *accesses, int64_t low);
+
+/* loops.c — the loop whose preheader can tell whether any round's access leaves the object: then a question
+ * is added there; else -1. The address is that of `block`. */
+smelt_status bounds_loops_begin(struct bounds *b);
+int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
+                    const struct array_object *object);
+/* The test is done if the answers to the loop's questions say so. */
+void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test);
+/* When all questions are asked. */
+void bounds_loops_end(struct bounds *b);
+/* Moves the instructions of `before`'s block that compute the address in front of it; only of an address that
+ * bounds_loop_ask has accepted. */
+void bounds_loop_lift(LLVMValueRef address, LLVMValueRef before);
+
+/* call.c — at the builder's place. */
+LLVMValueRef bounds_intrinsic(struct bounds *b, enum intrinsic intrinsic, LLVMTypeRef result,
+                              LLVMValueRef *arguments, unsigned count);
+static inline LLVMValueRef bounds_i64(struct bounds *b, uint64_t value) {
+    return LLVMConstInt(type_i64(b->unit), value, false);
+}
+
+#endif

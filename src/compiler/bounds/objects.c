@@ -1,0 +1,218 @@
+/* The array that an address is computed from, and the sum that it is. */
+#include "compiler/bounds/bounds.h"
+
+#include <string.h>
+
+enum { THREADGROUP_SPACE = 3, MOST_WAYS = 64 };
+
+/* A phi or a select of addresses. */
+struct joined {
+    LLVMValueRef value;
+    struct array_object object;
+    struct joined *next;
+};
+
+static const struct array_object unknown = {.kind = ACCESS_UNKNOWN};
+
+/* ---- Arguments and variables. */
+
+/* In the entry block: values of arguments serve all code. */
+static LLVMValueRef call_at_entry(struct bounds *b, enum intrinsic intrinsic, uint32_t slot) {
+    LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(b->unit->entry);
+    LLVMValueRef argument = constant_i32(b->unit, slot), first = LLVMGetFirstInstruction(entry);
+    while (LLVMIsAAllocaInst(first)) first = LLVMGetNextInstruction(first);
+    LLVMPositionBuilderBefore(b->unit->builder, first);
+    return bounds_intrinsic(b, intrinsic, type_i64(b->unit), &argument, 1);
+}
+
+static struct array_object of_argument(struct bounds *b, LLVMValueRef call, bool threadgroup) {
+    uint64_t slot;
+    if (!is_constant_integer(LLVMGetOperand(call, 0), &slot) ||
+        slot >= (threadgroup ? CPU_MAX_THREADGROUP_SLOTS : CPU_MAX_SLOTS))
+        return unknown;
+    struct array_object *object = threadgroup ? &b->slots[slot] : &b->arguments[slot];
+    if (object->start) return *object;
+    object->kind = threadgroup ? ACCESS_THREADGROUP_ARGUMENT : ACCESS_BUFFER;
+    object->slot = (uint32_t)slot;
+    object->extent =
+        call_at_entry(b, threadgroup ? INTRINSIC_THREADGROUP_EXTENT : INTRINSIC_BUFFER_EXTENT, object->slot);
+    object->start =
+        call_at_entry(b, threadgroup ? INTRINSIC_THREADGROUP_START : INTRINSIC_BUFFER_START, object->slot);
+    return *object;
+}
+
+static struct array_object of_global(struct bounds *b, LLVMValueRef global) {
+    return (struct array_object){
+        .start = LLVMConstPtrToInt(global, type_i64(b->unit)),
+        .extent = bounds_i64(b, LLVMABISizeOfType(b->unit->layout, LLVMGlobalGetValueType(global))),
+        .kind = ACCESS_VARIABLE,
+        .variable = global};
+}
+
+/* ---- Several ways. */
+
+static LLVMOpcode opcode_of(LLVMValueRef value) {
+    return LLVMIsAConstantExpr(value)  ? LLVMGetConstOpcode(value)
+           : LLVMIsAInstruction(value) ? LLVMGetInstructionOpcode(value)
+                                       : LLVMRet;
+}
+
+static bool is_step(LLVMValueRef value) {
+    LLVMOpcode opcode = opcode_of(value);
+    return opcode == LLVMGetElementPtr || opcode == LLVMBitCast || opcode == LLVMAddrSpaceCast;
+}
+
+static LLVMValueRef base_of(LLVMValueRef address) {
+    while (is_step(address)) address = LLVMGetOperand(address, 0);
+    return address;
+}
+
+/* The sources of an address through phis and selects, at most MOST_WAYS; -1: there are more. */
+static int sources_of(LLVMValueRef address, LLVMValueRef *seen, int seen_count, LLVMValueRef *source) {
+    address = base_of(address);
+    bool phi = LLVMIsAPHINode(address) != NULL, select = LLVMIsASelectInst(address) != NULL;
+    if (LLVMIsAUndefValue(address)) return seen_count;
+    if (!phi && !select) {
+        if (*source && *source != address) return -1;
+        *source = address;
+        return seen_count;
+    }
+    for (int i = 0; i < seen_count; i++)
+        if (seen[i] == address) return seen_count;
+    if (seen_count == MOST_WAYS) return -1;
+    seen[seen_count++] = address;
+    unsigned count = phi ? LLVMCountIncoming(address) : 2;
+    for (unsigned i = 0; i < count && seen_count >= 0; i++)
+        seen_count = sources_of(phi ? LLVMGetIncomingValue(address, i) : LLVMGetOperand(address, i + 1), seen,
+                                seen_count, source);
+    return seen_count;
+}
+
+/* All addresses are inside. */
+static struct array_object as_numbers(struct bounds *b, struct array_object object) {
+    if (object.start) return object;
+    return (struct array_object){bounds_i64(b, 0), bounds_i64(b, UINT64_MAX - 1), ACCESS_UNKNOWN, 0, NULL};
+}
+
+static struct array_object join_select(struct bounds *b, LLVMValueRef select) {
+    struct array_object yes = as_numbers(b, bounds_object(b, LLVMGetOperand(select, 1))),
+                        no = as_numbers(b, bounds_object(b, LLVMGetOperand(select, 2)));
+    LLVMValueRef condition = LLVMGetOperand(select, 0);
+    LLVMPositionBuilderBefore(b->unit->builder, LLVMGetNextInstruction(select));
+    return (struct array_object){
+        .start = LLVMBuildSelect(b->unit->builder, condition, yes.start, no.start, ""),
+        .extent = LLVMBuildSelect(b->unit->builder, condition, yes.extent, no.extent, ""),
+        .kind = ACCESS_UNKNOWN};
+}
+
+static void join_phi(struct bounds *b, LLVMValueRef phi, struct joined *joined) {
+    LLVMPositionBuilderBefore(b->unit->builder, phi);
+    joined->object = (struct array_object){.start = LLVMBuildPhi(b->unit->builder, type_i64(b->unit), ""),
+                                           .extent = LLVMBuildPhi(b->unit->builder, type_i64(b->unit), ""),
+                                           .kind = ACCESS_UNKNOWN};
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++) {
+        struct array_object one = as_numbers(b, bounds_object(b, LLVMGetIncomingValue(phi, i)));
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, i);
+        LLVMAddIncoming(joined->object.start, &one.start, &from, 1);
+        LLVMAddIncoming(joined->object.extent, &one.extent, &from, 1);
+    }
+}
+
+/* Extents of several arrays take the ways that their addresses take. */
+static struct array_object of_several(struct bounds *b, LLVMValueRef address) {
+    for (struct joined *j = b->joined; j; j = j->next)
+        if (j->value == address) return j->object;
+    struct joined *joined = arena_alloc(&b->arena, sizeof *joined);
+    if (!joined) return unknown;
+    *joined = (struct joined){.value = address, .next = b->joined};
+    b->joined = joined;
+    if (LLVMIsAPHINode(address))
+        join_phi(b, address, joined);
+    else
+        joined->object = join_select(b, address);
+    return joined->object;
+}
+
+struct array_object bounds_object(struct bounds *b, LLVMValueRef address) {
+    LLVMValueRef seen[MOST_WAYS], source = NULL;
+    bool one = sources_of(address, seen, 0, &source) >= 0;
+    if (!one) return of_several(b, base_of(address));
+    if (!source) return unknown;
+    if (LLVMIsAGlobalVariable(source)) return of_global(b, source);
+    enum intrinsic intrinsic = intrinsic_of(source);
+    if (intrinsic == INTRINSIC_BUFFER_ADDRESS) return of_argument(b, source, false);
+    if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) return of_argument(b, source, true);
+    return unknown;
+}
+
+/* ---- Sums. */
+
+/* What a step with at most one index that is no constant adds; false: there are more. */
+static bool add_step(struct unit *unit, LLVMValueRef step, struct place *place) {
+    LLVMTypeRef type = LLVMGetGEPSourceElementType(step);
+    LLVMValueRef index = NULL;
+    int64_t scale = 0, constant = 0;
+    for (int i = 1; i < LLVMGetNumOperands(step); i++) {
+        LLVMValueRef operand = LLVMGetOperand(step, (unsigned)i);
+        if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+            unsigned field = (unsigned)LLVMConstIntGetZExtValue(operand);
+            constant += (int64_t)LLVMOffsetOfElement(unit->layout, type, field);
+            type = LLVMStructGetTypeAtIndex(type, field);
+            continue;
+        }
+        if (i > 1) type = LLVMGetElementType(type);
+        int64_t bytes = (int64_t)LLVMABISizeOfType(unit->layout, type);
+        if (LLVMIsAConstantInt(operand)) {
+            constant += bytes * LLVMConstIntGetSExtValue(operand);
+        } else if (index || LLVMGetTypeKind(LLVMTypeOf(operand)) != LLVMIntegerTypeKind) {
+            return false;
+        } else {
+            index = operand;
+            scale = bytes;
+        }
+    }
+    if (index && place->index) return false;
+    place->constant += constant;
+    if (index) {
+        place->index = index;
+        place->scale = scale;
+    }
+    return true;
+}
+
+/* x + c without overflow, in the sense in which it is extended. */
+static bool adds_constant(LLVMValueRef sum, LLVMOpcode extension, int64_t *constant) {
+    LLVMOpcode opcode = opcode_of(sum);
+    if (!LLVMIsAInstruction(sum) || (opcode != LLVMAdd && opcode != LLVMOr)) return false;
+    LLVMValueRef right = LLVMGetOperand(sum, 1);
+    if (!LLVMIsAConstantInt(right) || LLVMGetIntTypeWidth(LLVMTypeOf(right)) > 64) return false;
+    if (opcode == LLVMOr
+            ? !LLVMGetIsDisjoint(sum)
+            : (extension == LLVMSExt && !LLVMGetNSW(sum)) || (extension == LLVMZExt && !LLVMGetNUW(sum)))
+        return false;
+    *constant =
+        extension == LLVMZExt ? (int64_t)LLVMConstIntGetZExtValue(right) : LLVMConstIntGetSExtValue(right);
+    return true;
+}
+
+struct place bounds_place(struct unit *unit, LLVMValueRef address) {
+    struct place place = {.root = address};
+    while (is_step(place.root)) {
+        if (opcode_of(place.root) == LLVMGetElementPtr && !add_step(unit, place.root, &place)) break;
+        place.root = LLVMGetOperand(place.root, 0);
+    }
+    if (!place.index) return place;
+    /* Narrow indexes of a step are signed. */
+    if (LLVMGetIntTypeWidth(LLVMTypeOf(place.index)) < 64) place.extension = LLVMSExt;
+    LLVMOpcode opcode = opcode_of(place.index);
+    if (!place.extension && (opcode == LLVMSExt || opcode == LLVMZExt)) {
+        place.extension = opcode;
+        place.index = LLVMGetOperand(place.index, 0);
+    }
+    int64_t constant;
+    while (adds_constant(place.index, place.extension, &constant)) {
+        place.constant += constant * place.scale;
+        place.index = LLVMGetOperand(place.index, 0);
+    }
+    return place;
+}

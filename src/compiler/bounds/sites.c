@@ -1,0 +1,77 @@
+/* What messages about accesses say, as constants of the code. */
+#include "compiler/bounds/bounds.h"
+
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+static LLVMValueRef text_constant(struct unit *unit, const char *text, size_t length) {
+    LLVMValueRef bytes = LLVMConstStringInContext2(unit->context, text, length, false);
+    LLVMValueRef global = LLVMAddGlobal(unit->module, LLVMTypeOf(bytes), "");
+    LLVMSetInitializer(global, bytes);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+    return global;
+}
+
+static LLVMValueRef file_of(struct bounds *b, LLVMMetadataRef location) {
+    LLVMMetadataRef file = location ? LLVMDIScopeGetFile(LLVMDILocationGetScope(location)) : NULL;
+    unsigned length = 0;
+    if (b->file_text && file == b->file) return b->file_text;
+    const char *name = file ? LLVMDIFileGetFilename(file, &length) : "?";
+    b->file = file;
+    b->file_text = text_constant(b->unit, name, file ? length : 1);
+    return b->file_text;
+}
+
+static LLVMValueRef name_of(struct bounds *b, LLVMValueRef variable) {
+    char name[200];
+    if (!variable) return LLVMConstNull(type_pointer(b->unit));
+    if (variable == b->named) return b->name_text;
+    unit_plain_name(b->unit, variable, name);
+    b->named = variable;
+    b->name_text = text_constant(b->unit, name, strlen(name));
+    return b->name_text;
+}
+
+static uint64_t element_bytes(struct bounds *b, LLVMValueRef variable) {
+    if (!variable) return 0;
+    LLVMTypeRef type = LLVMGlobalGetValueType(variable);
+    while (LLVMGetTypeKind(type) == LLVMArrayTypeKind) type = LLVMGetElementType(type);
+    return LLVMABISizeOfType(b->unit->layout, type);
+}
+
+static LLVMValueRef site(struct bounds *b, const struct array_object *object,
+                         const struct tested_access *access, int64_t low, uint32_t left) {
+    LLVMMetadataRef location = lines_of_user(access->instruction);
+    LLVMValueRef variable = object->kind == ACCESS_VARIABLE ? object->variable : NULL;
+    struct unit *unit = b->unit;
+    LLVMValueRef fields[] = {file_of(b, location),
+                             name_of(b, variable),
+                             bounds_i64(b, (uint64_t)(access->offset - low)),
+                             bounds_i64(b, access->bytes),
+                             constant_i32(unit, location ? LLVMDILocationGetLine(location) : 0),
+                             constant_i32(unit, object->kind),
+                             constant_i32(unit, object->slot),
+                             constant_i32(unit, (uint32_t)element_bytes(b, variable)),
+                             constant_i32(unit, access->writes),
+                             constant_i32(unit, left)};
+    return LLVMConstStructInContext(unit->context, fields, sizeof fields / sizeof *fields, false);
+}
+
+LLVMValueRef bounds_sites(struct bounds *b, const struct array_object *object,
+                          const struct tested_access *accesses, int64_t low) {
+    unsigned count = 0, i = 0;
+    for (const struct tested_access *a = accesses; a; a = a->next) count++;
+    LLVMValueRef *list = arena_alloc(&b->arena, count * sizeof *list);
+    if (!list) return LLVMConstNull(type_pointer(b->unit));
+    for (const struct tested_access *a = accesses; a; a = a->next, i++)
+        list[i] = site(b, object, a, low, count - 1 - i);
+    LLVMValueRef array = LLVMConstArray2(LLVMTypeOf(list[0]), list, count);
+    LLVMValueRef global = LLVMAddGlobal(b->unit->module, LLVMTypeOf(array), "");
+    LLVMSetInitializer(global, array);
+    LLVMSetGlobalConstant(global, true);
+    LLVMSetLinkage(global, LLVMPrivateLinkage);
+    LLVMSetUnnamedAddress(global, LLVMGlobalUnnamedAddr);
+    return global;
+}

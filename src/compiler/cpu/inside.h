@@ -1,0 +1,32 @@
+/* Tests of accesses (compiler/bounds) in the code of CPUs. */
+#ifndef SMELT_COMPILER_CPU_INSIDE_H
+#define SMELT_COMPILER_CPU_INSIDE_H
+
+#include "compiler/bounds/bounds.h"
+
+/* i64: how many addresses from the start of `extent` bytes on have `bytes` bytes there; at the builder's
+ * place.
+ */
+LLVMValueRef inside_count(struct unit *unit, LLVMValueRef extent, LLVMValueRef bytes);
+
+/* A branch to `rare` or `usual`; the first is hardly ever taken. */
+void inside_branch(struct unit *unit, LLVMValueRef condition, LLVMBasicBlockRef rare,
+                   LLVMBasicBlockRef usual);
+
+/* Ends the launch, and the builder's block: the lowest access of `sites` is at `address` (i64). */
+void inside_fail(struct unit *unit, LLVMValueRef sites, LLVMValueRef start, LLVMValueRef extent,
+                 LLVMValueRef address);
+
+/* The starts and extents of arguments. */
+static inline bool inside_is_extent(enum intrinsic intrinsic) {
+    return intrinsic == INTRINSIC_BUFFER_START || intrinsic == INTRINSIC_BUFFER_EXTENT ||
+           intrinsic == INTRINSIC_THREADGROUP_START || intrinsic == INTRINSIC_THREADGROUP_EXTENT;
+}
+/* … i64, at the builder's place. group: the struct group_context *. */
+LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic intrinsic, uint64_t slot);
+
+/* For the scalar engine: the tests of a function become comparisons and branches. The extents of arguments
+ * are not lowered. */
+void inside_lower(struct unit *unit, LLVMValueRef function);
+
+#endif
