@@ -18,7 +18,7 @@ static smelt_interrupt *interrupt;
 
 static void stop(int signal) {
     (void)signal;
-    smelt_interrupt_raise(interrupt);
+    smelt_interrupt_raise(interrupt); // NOLINT(bugprone-signal-handler): made for it (smelt.h)
 }
 
 /* ---- What is shown. */
