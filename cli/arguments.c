@@ -70,11 +70,15 @@ static bool parse_output(const char *what, const char *text, bool tensors, struc
     const char *inner = is_tensor ? strstr(text, scales) : NULL;
     const char *equals = strchr(inner ? inner + sizeof scales - 1 : text, '=');
     size_t length = equals ? (size_t)(equals - text) : strlen(text), head = sizeof tensor - 1;
-    if (is_tensor ? !parse_output_tensor(what, text + head, length - head, out)
-                  : !parse_output_array(what, text, length, out))
+    bool good = is_tensor ? parse_output_tensor(what, text + head, length - head, out)
+                          : parse_output_array(what, text, length, out);
+    if (good && equals && !equals[1]) good = complain("%s has an empty file name", what);
+    if (good && equals) good = check_file(what, equals + 1, out);
+    if (!good) {
+        free(out->tensor); /* the output is not counted, so options_free does not find it */
+        out->tensor = NULL;
         return false;
-    if (equals && !equals[1]) return complain("%s has an empty file name", what);
-    if (equals && !check_file(what, equals + 1, out)) return false;
+    }
     out->file = equals ? strdup(equals + 1) : NULL;
     return true;
 }
