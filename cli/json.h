@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* A string with its quotes; bytes that are no UTF-8 become U+FFFD. NULL is null. */
+/* A string with its quotes; bytes that are not UTF-8 become U+FFFD. NULL is null. */
 void json_print_string(FILE *out, const char *text);
 
 /* A number; NaN and infinities, which JSON lacks, become null. */

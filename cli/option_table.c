@@ -67,7 +67,7 @@ static int distance(const char *a, const char *b) {
     return rows[strlen(a) % 2][length];
 }
 
-/* Every other letter may be wrong, and two at most; dashes are no letters. */
+/* Every other letter may be wrong, and two at most; dashes do not count as letters. */
 const char *nearest_word(const char *text, word_at *word, const void *context) {
     const char *found = NULL, *one;
     int letters = (int)(strlen(text) - strspn(text, "-")), best = least(2, letters / 2) + 1;

@@ -1,4 +1,4 @@
-/* What every shipped operation takes beside its arrays.
+/* What every shipped operation takes in addition to its arrays.
  *
  * The operations are a layer over smelt.h. They return its statuses and yield new references, as it does;
  * smelt_error() tells what smelt itself refused, and nothing about an INVALID_ARGUMENT of the operation,

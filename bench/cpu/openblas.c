@@ -13,7 +13,7 @@ static sgemm_function *sgemm;
 
 bool openblas_open(int threads) {
     if (sgemm) return true;
-    /* It takes CPUs it does not know for ones without AVX, and would be no measure then. */
+    /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. */
     if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
     void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;

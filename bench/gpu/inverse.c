@@ -1,4 +1,4 @@
-/* Inverses of unit lower triangular 64 x 64 squares: a kernel that knows the size, and one as it was found,
+/* Inverses of unit lower triangular 64 x 64 squares: a kernel for this size, and one as it was found,
  * which does not. */
 #include "bench/gpu/gpu.h"
 #include "bench/kernel_text.h"

@@ -64,7 +64,7 @@ static smelt_status run(struct bench *bench) {
 
 const struct benchmark bench_gpu = {
     .name = "gpu",
-    .help = "kernels on an NVIDIA GPU beside the speed of a copy, PyTorch, cuBLAS and bare launches",
+    .help = "kernels on an NVIDIA GPU next to the speed of a copy, PyTorch, cuBLAS and bare launches",
     .run = run,
     .jobs = jobs,
 };

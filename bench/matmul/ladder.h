@@ -1,4 +1,4 @@
-/* smelt bench matmul: the kernels of kernels/matmul on each device, beside its library and its peak. */
+/* smelt bench matmul: the kernels of kernels/matmul on each device, next to its library and its peak. */
 #ifndef SMELT_BENCH_MATMUL_LADDER_H
 #define SMELT_BENCH_MATMUL_LADDER_H
 

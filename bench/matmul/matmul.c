@@ -41,7 +41,7 @@ static bool parse_size(const char *text, size_t length, struct size *size) {
     return true;
 }
 
-/* False: a word that is no size, or too many; `wrong` points to it. */
+/* False if a word is not a size, or there are too many; `wrong` points to it. */
 static bool parse_sizes(const char *text, struct size sizes[MOST_SIZES], int *count, const char **wrong) {
     for (*count = 0; *text;) {
         size_t length = strcspn(text, ",");
@@ -264,6 +264,6 @@ static smelt_status run(struct bench *bench) {
 
 const struct benchmark bench_matmul = {
     .name = "matmul",
-    .help = "products of matrices step by step (docs/matmul.md), beside OpenBLAS or cuBLAS and the peak",
+    .help = "products of matrices step by step (docs/matmul.md), next to OpenBLAS or cuBLAS and the peak",
     .run = run,
 };

@@ -21,7 +21,7 @@ static smelt_status run(struct bench *bench) {
 
 const struct benchmark bench_ml = {
     .name = "ml",
-    .help = "kernels as public projects write them beside the machine's bounds and PyTorch, on the CPU",
+    .help = "kernels as public projects write them, next to the machine's bounds and PyTorch, on the CPU",
     .run = run,
     .jobs = jobs,
 };

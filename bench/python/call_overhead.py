@@ -1,4 +1,4 @@
-"""What a call of a kernel costs from Python, beside other ways to call one.
+"""What a call of a kernel costs from Python, next to other ways to call one.
 
     PYTHONPATH=build/python python bench/python/call_overhead.py [--rounds N] [--json]
 
@@ -43,7 +43,7 @@ def measure(jobs, rounds, calls, wait):
 
 
 def kernel_and_arguments(a):
-    """The kernel, and what its call takes beside inputs and outputs."""
+    """The kernel, and what its call takes in addition to inputs and outputs."""
     kernel = smelt.metal_kernel("exponential", ["a"], ["out"], BODY)
     return kernel, {"grid": (COUNT, 1, 1), "threadgroup": (COUNT, 1, 1)}
 

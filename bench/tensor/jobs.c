@@ -18,7 +18,7 @@ static smelt_status run(struct bench *bench) {
 
 const struct benchmark bench_tensor_ops = {
     .name = "tensor-ops",
-    .help = "matmul2d of Metal's tensors beside OpenBLAS",
+    .help = "matmul2d of Metal's tensors next to OpenBLAS",
     .run = run,
     .jobs = jobs,
 };

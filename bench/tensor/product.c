@@ -1,4 +1,4 @@
-/* matmul2d on the CPU: floats beside OpenBLAS; bfloats in math mode relaxed, and bytes, beside floats. */
+/* matmul2d on the CPU: floats next to OpenBLAS; bfloats in math mode relaxed, and bytes, next to floats. */
 #include "bench/tensor/tensor.h"
 #include "bench/cpu/product.h"
 #include "bench/kernel_text.h"

@@ -204,7 +204,7 @@ typedef struct smelt_apply_desc {
 } smelt_apply_desc;
 
 /* The name of a kernel for products of matrices, by its number from 0: "naive", "coalescing" … "best", from
- * slow to fast on a GPU; NULL: there are no more. They lie in kernels/matmul; docs/matmul.md describes them.
+ * slow to fast on a GPU; NULL after the last. They lie in kernels/matmul; docs/matmul.md describes them.
  * On GPUs "tensor_core" multiplies float32 as TF32, with 11 significant bits. */
 SMELT_API const char *smelt_matmul_algorithm(int index);
 

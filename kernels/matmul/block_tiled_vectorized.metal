@@ -1,5 +1,5 @@
 // C = A · B, step 6: memory is read and written four elements at a time. The tile of A lies in threadgroup memory by columns,
-// so that a thread's elements of it are neighbours, too. Tiles at an edge, and matrices whose rows are no multiples of four
+// so that a thread's elements of it are neighbours, too. Tiles at an edge, and matrices whose rows are not multiples of four
 // elements, are copied element by element.
 //
 // size: M, N, K. A: M × K, B: K × N, C: M × N. Grid: N / 128 × M / 128 threadgroups, rounded up, of 256 threads.

@@ -12,7 +12,7 @@ struct matmul_desc {
     smelt_run_info *info; /* may be NULL */
 };
 
-/* The name of an algorithm, from slow to fast on a GPU; NULL: there are no more. */
+/* The name of an algorithm, from slow to fast on a GPU; NULL after the last. */
 const char *matmul_name(int index);
 
 /* c = a · b. On GPUs tensor_core multiplies float32 as TF32. INVALID_ARGUMENT, without a message, if the name

@@ -45,7 +45,7 @@ inline void round_weights(thread const float (&scores)[64], thread uint (&weight
     for (int i = 0; i < 32; i++) weights[i] = as_type<uint>(vec<T, 2>(T(scores[2 * i]), T(scores[2 * i + 1])));
 }
 
-// What a thread knows of its two rows: the largest score so far times log2(e), its part of the sum, and by how much what was
+// A thread's state of its two rows: the largest score so far times log2(e), its part of the sum, and by how much what was
 // summed before counts less now.
 struct softmax_state {
     float top[2], sum[2], scale[2];

@@ -1,4 +1,4 @@
-// out = a · wᵀ, with weights in a format of our own that tensor operations do not know: signed 4-bit codes, two to a byte,
+// out = a · wᵀ, with weights in a format of our own that tensor operations do not support: signed 4-bit codes, two to a byte,
 // the first in the low bits, in groups of 32 along k with one half as their scale. Two ways to the same product.
 //
 // a: rows × terms, half. codes: columns × terms / 2 bytes; scales: columns × terms / 32. out: rows × columns, float.

@@ -83,7 +83,7 @@ static void list_buffers(const struct dispatch *dispatch, bool missing, char *te
     }
 }
 
-/* ---- Options: the keywords that are no parameters' names. */
+/* ---- Options: the keywords that are not names of parameters. */
 
 enum { THREADS, GROUPS, GROUP_SIZE, MEMORY, DEVICE, STREAM, TIMEOUT, PROFILE, CASTS, CHECK, OPTION_COUNT };
 static const char *const option_names[OPTION_COUNT] = {

@@ -16,7 +16,7 @@ struct array_interface {
 };
 enum { INTERFACE_NATIVE = 0x200, INTERFACE_WRITABLE = 0x400 };
 
-/* A dtype that is no number to NumPy has a name: ml_dtypes' bfloat16. */
+/* A dtype that NumPy does not have as a number has a name: ml_dtypes' bfloat16. */
 static bool dtype_by_name(PyObject *o, char kind, const char *what, smelt_dtype *dtype) {
     PyObject *given = PyObject_GetAttr(o, interned.dtype);
     if (!given) return false;

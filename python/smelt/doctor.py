@@ -1,7 +1,7 @@
 """What smelt finds on this machine, its problems and their remedies: `python -m smelt.doctor`.
 
 `report()` is the same as a dictionary. A problem is what keeps kernels from running, or makes them slower than they
-could be; each comes with its remedy. That there is no GPU, or no PyTorch, is none."""
+could be; each comes with its remedy. A missing GPU or PyTorch is not a problem."""
 
 import glob
 import importlib.metadata

@@ -79,7 +79,7 @@ class Library(_smelt.Library):
             targets: "cpu" (this machine, the default), "x86-64", "x86-64-v3", "x86-64-v4", "sm_80" … "sm_90a".
             entries: names of the functions; None: all.
             constants: values of function constants.
-            threadgroups: sizes of threadgroups to make code for beside that for any.
+            threadgroups: sizes of threadgroups to compile for, in addition to code for any size.
             keep_going: write the others when a function fails; the first failure is raised all the same.
             jobs: how many are compiled at once; 0: one a CPU.
 

@@ -82,7 +82,7 @@ def value_and_grad(fun: Callable, argnums: int | Sequence[int] | None = None,
 
     argnums: the places of these arguments; by default 0, or none where argnames are given. argnames: keyword arguments.
     The gradient is of one argument's form, or a tuple of several; with argnames, a pair of that and a dictionary.
-    fun may return a tuple whose first item is the scalar. ValueError where it is no scalar."""
+    fun may return a tuple whose first item is the scalar. ValueError if it is not a scalar."""
     numbers = (0,) if argnums is None and not argnames else () if argnums is None else argnums
     single = isinstance(numbers, int) or argnums is None
     numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)

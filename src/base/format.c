@@ -74,7 +74,7 @@ static void read_length(struct cursor *c, struct conversion *conversion) {
     while (peek(c) && strchr("lqjztL", peek(c))) c->at++;
 }
 
-/* Behind the %. False: this is no conversion, and no argument has been taken for its value. */
+/* Behind the %. False if this is not a conversion; then no argument has been consumed. */
 static bool read_conversion(struct cursor *c, struct line *line, struct conversion *conversion) {
     *conversion = (struct conversion){.width = -1, .precision = -1};
     if (peek(c) == '{') {

@@ -112,7 +112,7 @@ static bool is_open(uint32_t number) {
     return number && capture.number == number;
 }
 
-/* The chunk with room for the line; NULL: there is no memory. */
+/* The chunk with room for the line; NULL if out of memory. */
 static struct text *chunk_for(size_t bytes) {
     if (capture.chunk_count) {
         struct text *last = &capture.chunks[capture.chunk_count - 1];

@@ -73,7 +73,7 @@ static void misaligned(struct check *check, const char *address, enum check_acce
     check_name(check, address, told);
     told->message = findings_text(check->findings,
                                   "thread (%u, %u, %u) of threadgroup (%u, %u, %u) %s '%s' at an address "
-                                  "that is no multiple of %u bytes",
+                                  "that is not a multiple of %u bytes",
                                   told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
                                   told->threadgroup[1], told->threadgroup[2], verb_of(access), told->argument,
                                   1u << alignment);

@@ -43,7 +43,7 @@ struct findings {
 };
 
 /* The finding of this kind at these places, once more. *is_new: the caller fills the rest of `told`, strings
- * in the arena. NULL: there is no room. */
+ * in the arena. NULL if out of memory. */
 struct finding *findings_add(struct findings *findings, enum finding_kind kind, const struct check_site *site,
                              const struct check_site *other, const void *object, bool *is_new);
 

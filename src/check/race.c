@@ -6,7 +6,7 @@
  * kind. An earlier access is in order with a later one of the same threadgroup if its thread had passed fewer
  * barriers of the threadgroup then, or, in one simdgroup, fewer of the simdgroup. Accesses of different
  * threadgroups are never in order, unless the kernel uses fences: those are trusted. Two writes of the same
- * value are no finding.
+ * value are not a finding.
  *
  * For every four bytes, the last write and two reads by different threads since are kept. An access is packed
  * into 64 bits: the interval between barriers in which it happened, the thread, which of the four bytes, its

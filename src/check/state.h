@@ -76,7 +76,8 @@ struct line_site {
     struct check_site site;
 };
 
-/* Two writes without order, of which the second is about to happen: one that changes nothing is no finding.
+/* Two writes without order, of which the second is about to happen: one that changes nothing is not a
+ * finding.
  */
 #define MOST_WRITTEN 64
 struct doubt {

@@ -9,7 +9,7 @@
 bool simdgroup_kind(enum intrinsic intrinsic, enum simd_kind *kind);
 
 /* Of a reduction or scan: the operation, with SIMD_EXCLUSIVE where it is, and the width, a power of two up
- * to 32. False where they are no such constants. */
+ * to 32. False if they are not such constants. */
 bool simdgroup_arguments(LLVMValueRef call, uint64_t *operation, uint64_t *width);
 
 /* a operation b, of scalars or vectors, built at the builder's place; b is from the later lane. The bits are

@@ -18,7 +18,7 @@ struct intrinsic_traits {
 /* Of INTRINSIC_NONE and INTRINSIC_UNKNOWN too. */
 const struct intrinsic_traits *intrinsic_traits(enum intrinsic intrinsic);
 
-/* Which one is called directly; INTRINSIC_NONE of whatever else, a value that is no call included. */
+/* Which one is called directly; INTRINSIC_NONE of whatever else, including a value that is not a call. */
 enum intrinsic intrinsic_of(LLVMValueRef value);
 /* … by the function itself. */
 enum intrinsic intrinsic_of_function(LLVMValueRef function);

@@ -169,7 +169,7 @@ smelt_status pass_returns(struct unit *unit);
 bool returns_has_effect(LLVMBasicBlockRef block);
 /* part.c — ways that lead past threadgroup barriers get code of their own, in the loop that they leave. */
 smelt_status pass_part(struct unit *unit);
-/* hold.c — simdgroup functions stay in their loops: LLVM does not know which lanes leave these. */
+/* hold.c — simdgroup functions stay in their loops: LLVM has no notion of lanes that leave these. */
 smelt_status pass_hold(struct unit *unit);
 /* … ends that, in a function, once no pass follows that leads branches elsewhere. */
 void hold_release(struct unit *unit, LLVMValueRef function);

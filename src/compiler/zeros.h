@@ -5,7 +5,7 @@
 #include "compiler/pass.h"
 
 struct zeros_rules {
-    /* What an engine knows of calls of intrinsics, parameters, objects and loads. 0 of other values; 63: the
+    /* An engine's facts about calls of intrinsics, parameters, objects and loads. 0 of other values; 63: the
      * value is 0. */
     unsigned (*of_source)(void *context, LLVMValueRef source);
     void *context;

@@ -81,7 +81,7 @@ struct launch {
     /* (optional) Of a checked run: completes a finding from the user's text. False: the text says that it is
      * to be ignored. */
     bool (*accept)(const struct launch *launch, struct smelt_finding *finding);
-    const struct translation *translation; /* for `accept`; NULL: there is no text */
+    const struct translation *translation; /* for `accept`; NULL if there is no text */
     uint64_t flow;                         /* in a trace, the arrow from here to the device's work; 0: none */
     /* (optional) The device sets the numbers of lines, and `seconds` where it has a clock of its own: the
      * launch is then waited for. */

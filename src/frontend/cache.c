@@ -19,7 +19,7 @@
 /* How long a look through the whole folder is good for: it costs a system call an entry. */
 #define TIDY_SECONDS 3600
 #define TIDY_WRITES 256
-/* Its time is that of the last look; the name is no entry's. */
+/* Its time is that of the last look; no entry has this name. */
 #define TIDY_MARK ".tidied"
 
 /* A checked folder, usable or not; never freed: callers hold the pointers. */

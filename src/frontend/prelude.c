@@ -168,7 +168,7 @@ smelt_status prelude_write_installed(enum prelude prelude, smelt_math_mode math,
 
 /* ---- Images in the cache. */
 
-/* Where the file cannot be written, *kept is false: that is no failure. */
+/* Where the file cannot be written, *kept is false, which is not a failure. */
 static smelt_status precompile_into_cache(const struct clang *clang, const struct wanted *wanted,
                                           const char *path, bool *kept) {
     struct text image = {0};

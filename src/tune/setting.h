@@ -19,7 +19,7 @@ struct tune_job {
     int size_count;
 };
 
-/* Fills the numbers, whose meaning is the operation's; false: there is no setting. */
+/* Fills the numbers, whose meaning is the operation's; false if there is no setting. */
 bool tune_setting(const struct tune_job *job, int64_t numbers[SETTING_NUMBERS]);
 
 /* Gives the calling thread's operations these numbers; NULL: ends that. For searches. */

@@ -65,7 +65,7 @@ static smelt_status run(struct store *store, struct sqlite3_stmt *statement) {
     return status;
 }
 
-/* `create`: the file and its table; otherwise a missing file is no error, and there is no database. */
+/* `create`: the file and its table; otherwise a missing file is not an error, and there is no database. */
 static smelt_status open_store(struct store *store, bool create) {
     const char *reason;
     *store = (struct store){0};

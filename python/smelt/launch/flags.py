@@ -114,7 +114,7 @@ def _number(value: float) -> int | float:
 
 @dataclass(frozen=True)
 class DebugFlags:
-    """What one set of debug flags says. Counts that are no whole numbers, in a damaged buffer, stay floats."""
+    """What one set of debug flags says. Counts that are not whole numbers (in a damaged buffer) stay floats."""
 
     started: bool
     rows: int | float

@@ -328,7 +328,7 @@ def astype(a: array, dtype: Dtype, stream: Stream = None) -> array:
 
 
 def clip(a: Array, /, a_min: Array | None, a_max: Array | None, *, stream: Stream = None) -> array:
-    """a, not below a_min and not above a_max; None is no bound. ValueError if both are None."""
+    """a, not below a_min and not above a_max; None means no bound. ValueError if both are None."""
     if a_min is None and a_max is None:
         raise ValueError("clip: a_min and a_max are both None; expected at least one bound")
     if a_min is None:

@@ -27,7 +27,7 @@ def _expanded(a: array, key: Any) -> tuple[array, list]:
                 raise TypeError(f"smelt.array: an index array has dtype {item.dtype.name}; expected an integer dtype or bool")
         elif item is not None and item is not Ellipsis and not isinstance(item, slice):
             if isinstance(item, bool) or not hasattr(item, "__index__"):
-                raise TypeError(f"smelt.array: {item!r} is no index; expected int, slice, array, None or ...")
+                raise TypeError(f"smelt.array: {item!r} is not an index; expected int, slice, array, None or ...")
             item = item.__index__()
         keys.append(item)
     if sum(item is Ellipsis for item in keys) > 1:

@@ -26,7 +26,7 @@ def op(name: str) -> Callable[[Callable], Op]:
         def scale_vjp(primals, cotangent, output): ...
 
     The function may call kernels and torch's operations. Its parameters are tensors where they are not annotated, else
-    what torch's schemas know: torch.Tensor, int, float, bool, str, torch.dtype, torch.device, sequences of numbers, and
+    what torch's schemas allow: torch.Tensor, int, float, bool, str, torch.dtype, torch.device, sequences of numbers, and
     any of these or None (`float | None`). It returns one tensor, or a tuple of as many as its annotation says
     (`tuple[torch.Tensor, torch.Tensor]`). It sees tensors without their gradients, in any layout; it may not write into
     them. A result that shares memory with an argument is copied.
@@ -478,8 +478,8 @@ def _placed(gradients: Sequence, wanted: Sequence) -> tuple:
 
 
 def _transformed() -> bool:
-    """Is this within a transform of torch.func? Those do not know the gradients that torch.library registers, but they
-    know torch.autograd.Function's."""
+    """Is this within a transform of torch.func? Those ignore the gradients that torch.library registers, but they
+    use torch.autograd.Function's."""
     return not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active()
 
 

@@ -25,7 +25,7 @@ __all__ = ["attention_forward", "register"]
 def register(name: str = "smelt") -> None:
     """Adds the attention implementation `name` to transformers, for model.set_attn_implementation(name) and for
     attn_implementation=name where a model is made. Masks are those of "sdpa"; SAM's image encoder, which has attention
-    of its own, is included. Registering twice is no mistake."""
+    of its own, is included. Registering twice is not an error."""
     from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, sdpa_mask
     transformers.AttentionInterface.register(name, attention_forward)
     ALL_MASK_ATTENTION_FUNCTIONS.register(name, sdpa_mask)

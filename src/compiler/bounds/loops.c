@@ -248,7 +248,7 @@ struct linear {
     struct bounds *b;
     int loop, nodes;
     LLVMValueRef phi; /* the one that it depends on; NULL: none yet */
-    bool unsure;      /* a factor of 64 bits that only the run knows */
+    bool unsure;      /* a factor of 64 bits, unknown before the run */
 };
 
 enum dependence { FIXED, LINEAR, OTHER };

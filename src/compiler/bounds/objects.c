@@ -147,7 +147,7 @@ struct array_object bounds_object(struct bounds *b, LLVMValueRef address) {
 
 /* ---- Sums. */
 
-/* What a step with at most one index that is no constant adds; false: there are more. */
+/* What a step with at most one index that is not constant adds; false if there are more. */
 static bool add_step(struct unit *unit, LLVMValueRef step, struct place *place) {
     LLVMTypeRef type = LLVMGetGEPSourceElementType(step);
     LLVMValueRef index = NULL;

@@ -123,7 +123,7 @@ static uint32_t element_bytes(struct unit *unit, const struct object *object) {
     return bytes < CHECK_MOST_NUMBER ? (uint32_t)bytes : 0;
 }
 
-/* Of a variable; NULL: arguments have names that the launch knows. */
+/* Of a variable; NULL for arguments, whose names the launch has. */
 static const char *object_name(struct unit *unit, const struct object *object, char name[200]) {
     LLVMValueRef value = variable_of(object);
     if (!value) return NULL;

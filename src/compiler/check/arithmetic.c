@@ -3,7 +3,7 @@
  * that no integer can hold.
  *
  * What clang promises is lost in the first passes, but code that asks must not be there while the way of the
- * lanes is laid out. So the operands in question pass through functions that LLVM knows nothing of but that
+ * lanes is laid out. So the operands in question pass through functions of which LLVM knows only that
  * they only compute: it moves none to where it would not be computed, and drops those whose value is not
  * used. Once the way is laid out, tests take their places. MemorySanitizer passes over the tests, as they do
  * not depend on what they test; it sees the call that tells the checker.
@@ -207,7 +207,8 @@ static LLVMValueRef divides_badly(struct unit *unit, LLVMValueRef by, LLVMValueR
                        compare(unit, LLVMIntEQ, x, smallest(type))));
 }
 
-/* Truncated it must fit: least - 1 < value < past; of 32 bits and more, least - 1 is no float, but least is.
+/* Truncated it must fit: least - 1 < value < past; of 32 bits and more, least - 1 is not a float, but least
+ * is.
  */
 static LLVMValueRef converts_badly(struct unit *unit, LLVMValueRef value, LLVMTypeRef to, bool is_signed) {
     LLVMBuilderRef b = unit->builder;

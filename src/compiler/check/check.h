@@ -16,7 +16,7 @@ smelt_status pass_check_unmarked(struct unit *unit);
 smelt_status pass_check_tested(struct unit *unit);
 
 /* private.c — private variables keep what the optimiser would use up: arrays stay in memory where an access
- * may miss them, other variables begin with a value that nobody knows.
+ * may miss them, other variables begin with an unknown value.
  * Requires: functions inlined, variables still in memory. */
 smelt_status pass_check_private(struct unit *unit);
 

@@ -1,10 +1,10 @@
 /* Private variables, before the optimiser turns them into registers.
  *
  * It may assume that an access lies within its variable, and that a variable which is read before it is
- * written has any value, a convenient one. So an array that an access may miss (an index that is no constant,
- * or a wrong one; an address that goes elsewhere) stays in memory: the code gets its address from the
- * checker. Other variables, whose accesses are all known to lie inside, begin with a value of the checker,
- * which disappears where it is never used.
+ * written has any value, a convenient one. So an array that an access may miss (an index that is not
+ * constant, or a wrong one; an address that goes elsewhere) stays in memory: the code gets its address from
+ * the checker. Other variables, whose accesses are all known to lie inside, begin with a value of the
+ * checker, which disappears where it is never used.
  *
  * Requires: functions inlined, variables in memory as clang put them there. */
 #include "compiler/check/check.h"

@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* Instructions and blocks on such a way: more than that is no mere test. */
+/* Instructions and blocks on such a way: more than that is not a mere test. */
 #define MOST_INSTRUCTIONS 24
 #define MOST_STEPS 32
 #define MOST_KNOWN 64
@@ -230,7 +230,7 @@ static void learn_branch(struct way *w, LLVMBasicBlockRef from, LLVMBasicBlockRe
         learn(w, condition, LLVMConstInt(LLVMTypeOf(condition), taken, false));
 }
 
-/* What who takes the edge knows of its branch and those before, up to the block's dominator. */
+/* What holds on the edge, by its branch and those before, up to the block's dominator. */
 static void learn_branches(struct way *w, int from, int first) {
     const struct flow_block *blocks = w->flow->blocks;
     learn_branch(w, blocks[from].block, blocks[first].block);
@@ -456,7 +456,7 @@ static bool concerns_simdgroups(enum intrinsic intrinsic) {
            intrinsic == INTRINSIC_SIMDGROUP_COUNT;
 }
 
-/* Is it of importance which way a thread takes, beside what it does there? */
+/* Does it matter which way a thread takes, apart from what it does there? */
 static bool brings_threads_together(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f)) {
         if (LLVMGetFirstUse(f) && concerns_simdgroups(intrinsic_of_function(f))) return true;

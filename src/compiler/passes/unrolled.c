@@ -133,7 +133,7 @@ static struct size bound(struct unit *unit, const struct flow *flow, int loop, s
 }
 
 /* Loops whose rounds are not known are unrolled on request, too: to eight rounds at once, unless that is too
- * long, beside the loop of the rounds that remain. */
+ * long, next to the loop of the rounds that remain. */
 #define ROUNDS_AT_ONCE 8
 
 static struct size repeat(struct unit *unit, const struct flow *flow, int loop, struct size size) {

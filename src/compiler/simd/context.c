@@ -1,4 +1,4 @@
-/* What a gang knows of its place: positions and sizes, addresses of arguments; barriers and returns.
+/* A gang's place: positions and sizes, addresses of arguments; barriers and returns.
  *
  * Positions in the threadgroup are affine where the group's size says so:
  *   one dimension      x = first + lane

@@ -1,7 +1,7 @@
 /* Control flow of a gang. Uniform branches stay branches. After a divergent branch, the blocks of all its
  * paths run one after another, each under the mask of the lanes that take it, and skipped if there are none.
  * In the same way, a loop's rounds run until no lane needs another. (After Moll and Hack, "Partial
- * control-flow linearization", PLDI 2018: each item of the layout knows which later items must still be
+ * control-flow linearization", PLDI 2018: each item of the layout records which later items must still be
  * visited.)
  *
  * Taking an edge of the original writes to stack slots: the lanes that arrive, in the mask of the target, and
@@ -286,7 +286,7 @@ static void load_mask(struct simd *s, struct block *block) {
     }
 }
 
-/* Skips the block if no lane wants it. */
+/* Skips the block if no lane needs it. */
 static void write_guard(struct simd *s, struct block *block) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMPositionBuilderAtEnd(b, block->guard);
@@ -343,7 +343,7 @@ static void write_block(struct simd *s, int place) {
         end_uniformly(s, place, terminator);
 }
 
-/* The end of a divergent loop's round: another one if any lane wants it. */
+/* The end of a divergent loop's round: another one if any lane needs it. */
 static void write_loop_end(struct simd *s, int number) {
     LLVMBuilderRef b = s->unit->builder;
     const struct path_loop *loop = &s->paths.loops[number];

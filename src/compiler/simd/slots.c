@@ -45,7 +45,7 @@ static int common_dominator(const struct flow *flow, int a, int b) {
     return a;
 }
 
-/* A block that a round of the slot's loop passes once, before any use; -1: there is no use. *stored: that
+/* A block that a round of the slot's loop passes once, before any use; -1 if there is no use. *stored: that
  * block stores to the slot, and does not load from it. */
 static int find_begin(const struct flow *flow, const struct round_slot *r, bool *stored) {
     int header = r->header ? flow_index(flow, r->header) : -1, begin = -1;

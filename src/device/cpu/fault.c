@@ -17,7 +17,7 @@ static _Thread_local void *own_stack;
 static _Thread_local volatile sig_atomic_t handing_on;
 
 /* The instruction to blame: the faulting one, or the call into a library function that faulted; NULL if the
- * kernel has overwritten its own stack and jumped who knows where. */
+ * kernel has overwritten its own stack and jumped to an arbitrary address. */
 static const void *blamed_instruction(const struct worker *worker, const ucontext_t *context) {
     const void *instruction = arch_instruction(context);
     if (leave_in_code(worker, instruction)) return instruction;

@@ -63,7 +63,7 @@ NOT_COUNTED static void on_signal(int signal, siginfo_t *info, void *opaque) {
 }
 
 #if WITH_TSAN
-/* ThreadSanitizer holds signals back until a function it knows is called: never, in an endless kernel. The
+/* ThreadSanitizer holds signals back until it intercepts a call: never, in an endless kernel. The
  * system is asked directly, and shown how a handler returns. */
 #define SA_RESTORER 0x04000000
 struct system_action {

@@ -15,7 +15,7 @@
 #define LEFT_LINE (TILE_MOST_DEPTH + 16)
 /* Lines that begin at multiples of it lie in few sets. */
 #define CACHE_PERIOD 1024
-/* Lines that a set holds beside what else is read: of 8 or more ways. */
+/* Lines of a set, of 8 or more ways, that are left for what else is read. */
 #define SET_LINES 6
 /* Columns that repay packing the left operand. */
 #define PACKING_COLUMNS 64

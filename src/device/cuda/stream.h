@@ -29,7 +29,7 @@ struct cuda_stream {
     uint64_t pending_count; /* all of them, also those whose names were pushed out */
     /* Of traces (timeline.c). */
     uint32_t number;      /* of its GPU, in the order they were made */
-    uint32_t traced;      /* the latest capture that knows its name */
+    uint32_t traced;      /* the latest capture that has its name */
     int64_t traced_until; /* the end of its latest slice */
 };
 

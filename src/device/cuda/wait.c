@@ -6,7 +6,8 @@
 #include "device/cuda/log.h"
 
 /* ---- Time-outs. The flag that the kernel's loops look at lies in the GPU's memory. When time is over, or
- * the call is interrupted, it is set by a copy on another stream, which the GPU makes beside the kernel. */
+ * the call is interrupted, it is set by a copy on another stream, which the GPU makes while the kernel runs.
+ */
 
 struct watch {
     struct flight *flight;

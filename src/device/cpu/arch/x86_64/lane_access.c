@@ -29,5 +29,5 @@ uint64_t smelt_runtime_outside_lane(uint64_t start, uint64_t count, uint64_t fir
     return lane;
 }
 
-/* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): copies of 1 to 8 bytes are no calls */
+/* NOLINTNEXTLINE(clang-diagnostic-excessive-regsave): copies of 1 to 8 bytes are not calls */
 LANE_ACCESS_SIZES(ACCESS)
