@@ -150,7 +150,15 @@ typedef enum smelt_operation_kind {
     X(TENSORDOT, tensordot, PRODUCT, 2) /* sums over axes[0 … n-1] of x and axes[n … 2n-1] of y */           \
     X(ARRAY_EQUAL, array_equal, OTHER, 2) /* one bool; false where shapes differ; `equal_nan` */             \
     X(ALL_CLOSE, all_close, OTHER, 2)  /* |x - y| <= numbers[1] + numbers[0] |y|, one bool; `equal_nan` */   \
-    X(IS_CLOSE, is_close, OTHER, 2)    /* the same, element by element */
+    X(IS_CLOSE, is_close, OTHER, 2)    /* the same, element by element */                                    \
+    X(LOG_SOFTMAX, log_softmax, REDUCE, 1) /* over `axes`; the result has x's shape */                       \
+    X(SOFTMAX_VJP, softmax_vjp, REDUCE, 2) /* of softmax x, y the cotangent: its gradient, `axes` as there */ \
+    X(LOG_SOFTMAX_VJP, log_softmax_vjp, REDUCE, 2) /* likewise */                                            \
+    X(LAYER_NORM, layer_norm, OTHER, -1) /* x[, weight[, bias]], over the last dimension; numbers[0]: eps */ \
+    X(RMS_NORM, rms_norm, OTHER, -1)   /* the same without subtracting the mean */                           \
+    X(LAYER_NORM_VJP, layer_norm_vjp, OTHER, -1) /* x, cotangent[, weight]: the gradient by x */             \
+    X(RMS_NORM_VJP, rms_norm_vjp, OTHER, -1)                                                                 \
+    X(ROPE, rope, OTHER, -1)           /* see nn.h: x, offsets[, frequencies] */
 /* clang-format on */
 
 typedef enum smelt_operation {

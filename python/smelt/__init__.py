@@ -23,6 +23,7 @@ from smelt.operations import (
     repeat, reshape, right_shift, round, rsqrt, scaled_dot_product_attention, sigmoid, sign, sin, sinh, softmax, split, sqrt, square, squeeze,
     stack, std, stop_gradient, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot, tile,
     transpose, tri, tril, triu, unflatten, var, where, zeros, zeros_like,
+    layer_norm, log_softmax, rms_norm, rope,
 )
 from smelt.dtypes import (
     DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
@@ -58,6 +59,7 @@ __all__ = [
     "take_along_axis", "tan", "tanh", "Tensor", "tensordot", "tile", "TimeoutError", "transpose", "tri", "tril", "triu",
     "uint16", "uint32", "uint64", "uint8", "unflatten", "unsignedinteger", "UnsupportedError", "value_and_grad",
     "var", "vjp", "vmap", "where", "zeros", "zeros_like", "__version__",
+    "layer_norm", "log_softmax", "rms_norm", "rope",
 ]
 
 

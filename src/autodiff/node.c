@@ -10,6 +10,7 @@ bool node_differentiates(const struct node *node, int input) {
     if (!dtype_is_inexact(node->inputs[input]->dtype)) return false;
     if (node->custom) return true;
     if (!rule_find(node->desc.operation) || !dtype_is_inexact(node->outputs[0]->dtype)) return false;
+    if (node->desc.operation == SMELT_OPERATION_ROPE) return input == 0;
     return node->desc.operation != SMELT_OPERATION_WHERE || input > 0;
 }
 

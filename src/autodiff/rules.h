@@ -37,7 +37,9 @@ typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int
     X(RESHAPE, reshape, JOINTLY) X(TRANSPOSE, transpose, JOINTLY) X(BROADCAST_TO, broadcast_to, JOINTLY)     \
     X(SLICE, slice, JOINTLY) X(SLICE_UPDATE, slice_update, JOINTLY) X(CONCATENATE, concatenate, JOINTLY)     \
     X(PAD, pad, JOINTLY) X(GATHER, gather, JOINTLY) X(SCATTER, scatter, JOINTLY)                             \
-    X(SCATTER_SUM, scatter_sum, JOINTLY) X(MATMUL, matmul, EACH)
+    X(SCATTER_SUM, scatter_sum, JOINTLY) X(MATMUL, matmul, EACH)                                             \
+    X(SOFTMAX, softmax, NOT) X(LOG_SOFTMAX, log_softmax, NOT)                                                \
+    X(LAYER_NORM, norm, NOT) X(RMS_NORM, norm, NOT) X(ROPE, rope, JOINTLY)
 /* clang-format on */
 
 vjp_rule vjp_unary, vjp_binary;

@@ -3,18 +3,21 @@
 #include "ops/elementwise.h"
 #include "ops/operation.h"
 #include "ops/program.h"
+#include "ops/routine.h"
 
 #include <string.h>
 
-/* ---- Who computes an operation: one of the two. */
+/* ---- Who computes an operation: one of the two, or by dtypes either. */
 
 struct computing {
     evaluator *evaluate; /* itself: tapes record it */
     evaluator *compose;  /* by other operations */
+    bool unrecorded;     /* evaluated only while no tape records */
 };
 
 #define ROW(...) +1
-_Static_assert(0 UNARY_TABLE(ROW) BINARY_TABLE(ROW) OPERATION_TABLE(ROW, ROW) == SMELT_OPERATION_END - 1,
+_Static_assert(0 UNARY_TABLE(ROW) BINARY_TABLE(ROW)
+                       OPERATION_TABLE(ROW, ROW, ROW, ROW) == SMELT_OPERATION_END - 1,
                "each operation has one row in elementwise.h or operation.h");
 #undef ROW
 
@@ -24,15 +27,21 @@ static const struct computing *computing_of(smelt_operation operation) {
 #define BINARY(upper, ...) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_binary},
 #define EVALUATED(upper, who) [SMELT_OPERATION_##upper] = {.evaluate = evaluate_##who},
 #define COMPOSED(upper, who) [SMELT_OPERATION_##upper] = {.compose = compose_##who},
+#define FUSED(upper, kernel, parts) \
+    [SMELT_OPERATION_##upper] = {.evaluate = evaluate_##kernel, .compose = compose_##parts},
+#define GRADIENT(upper, kernel, parts) \
+    [SMELT_OPERATION_##upper] = {evaluate_##kernel, compose_##parts, .unrecorded = true},
         /* clang-format off */
         UNARY_TABLE(UNARY)
         BINARY_TABLE(BINARY)
-        OPERATION_TABLE(EVALUATED, COMPOSED)
+        OPERATION_TABLE(EVALUATED, COMPOSED, FUSED, GRADIENT)
     /* clang-format on */
 #undef UNARY
 #undef BINARY
 #undef EVALUATED
 #undef COMPOSED
+#undef FUSED
+#undef GRADIENT
     };
     return &table[operation];
 }
@@ -111,6 +120,13 @@ void operation_record_with(operation_recorder *wanted) {
 
 /* ---- The call itself. */
 
+static bool is_composed(const struct call *call, const struct computing *computing) {
+    if (!computing->evaluate || !computing->compose) return computing->compose != NULL;
+    if (computing->unrecorded && recorder) return true;
+    bool any = call->count > 0 && call->inputs[0]->size > 0;
+    return !any || !routine_is_float(call->inputs[0]->dtype) || call_has_float64(call);
+}
+
 smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
     struct call call = {.desc = desc};
     smelt_array *made = NULL;
@@ -118,7 +134,7 @@ smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "apply: %s is NULL", desc ? "result" : "desc");
     TRY(check_inputs(desc, &call));
     const struct computing *computing = computing_of(desc->operation);
-    if (computing->compose) return compose(&call, computing, result);
+    if (is_composed(&call, computing)) return compose(&call, computing, result);
     TRY(compute(&call, computing, &made));
     smelt_status status = recorder ? recorder(desc, call.count, made) : SMELT_OK;
     if (status == SMELT_OK)

@@ -18,15 +18,17 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
 
 /* The function that computes each operation, except those of elementwise.h: evaluate_* runs kernels, views or
  * plain loops, and tapes record the operation itself; compose_* expresses it by other operations, which tapes
- * record instead (composite.c). */
+ * record instead (composite.c). Those that are FUSED have a kernel for float32, float16 and bfloat16; their
+ * composition serves other dtypes and empty arrays. A GRADIENT, which has no rule of its own, is also
+ * composed while a tape of the thread is open. */
 /* clang-format off */
-#define OPERATION_TABLE(EVALUATED, COMPOSED)                                                                 \
+#define OPERATION_TABLE(EVALUATED, COMPOSED, FUSED, GRADIENT)                                                \
     EVALUATED(ASTYPE, astype) EVALUATED(IDENTITY, identity) EVALUATED(STOP_GRADIENT, identity)               \
     EVALUATED(WHERE, where) COMPOSED(CLIP, clip)                                                             \
     EVALUATED(SUM, reduce) EVALUATED(PROD, reduce) EVALUATED(MAX, reduce) EVALUATED(MIN, reduce)             \
     EVALUATED(ALL, reduce) EVALUATED(ANY, reduce)                                                            \
     COMPOSED(MEAN, mean) COMPOSED(VAR, variance) COMPOSED(STD, variance)                                     \
-    COMPOSED(LOGSUMEXP, logsumexp) COMPOSED(SOFTMAX, softmax)                                                \
+    COMPOSED(LOGSUMEXP, logsumexp) FUSED(SOFTMAX, softmax, softmax)                                          \
     EVALUATED(ARGMAX, argument) EVALUATED(ARGMIN, argument)                                                  \
     EVALUATED(CUMSUM, cumulative) EVALUATED(CUMPROD, cumulative)                                             \
     EVALUATED(CUMMAX, cumulative) EVALUATED(CUMMIN, cumulative)                                              \
@@ -40,15 +42,22 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
     EVALUATED(ZEROS, create) EVALUATED(ONES, create) EVALUATED(FULL, create) EVALUATED(ARANGE, create)       \
     EVALUATED(EYE, create)                                                                                   \
     EVALUATED(MATMUL, matmul) COMPOSED(OUTER, outer) COMPOSED(INNER, inner) COMPOSED(TENSORDOT, tensordot)   \
-    COMPOSED(ARRAY_EQUAL, array_equal) COMPOSED(ALL_CLOSE, close) COMPOSED(IS_CLOSE, close)
+    COMPOSED(ARRAY_EQUAL, array_equal) COMPOSED(ALL_CLOSE, close) COMPOSED(IS_CLOSE, close)                  \
+    FUSED(LOG_SOFTMAX, softmax, log_softmax) GRADIENT(SOFTMAX_VJP, softmax_vjp, softmax_vjp)                 \
+    GRADIENT(LOG_SOFTMAX_VJP, softmax_vjp, softmax_vjp)                                                      \
+    FUSED(LAYER_NORM, norm, norm) FUSED(RMS_NORM, norm, norm)                                                \
+    GRADIENT(LAYER_NORM_VJP, norm_vjp, norm_vjp) GRADIENT(RMS_NORM_VJP, norm_vjp, norm_vjp)                  \
+    FUSED(ROPE, rope, rope)
 /* clang-format on */
 
 evaluator evaluate_unary, evaluate_binary;
 #define OPERATION_EVALUATOR(upper, who) evaluator evaluate_##who;
 #define OPERATION_COMPOSITION(upper, who) evaluator compose_##who;
-OPERATION_TABLE(OPERATION_EVALUATOR, OPERATION_COMPOSITION)
+#define OPERATION_BOTH(upper, kernel, parts) evaluator evaluate_##kernel, compose_##parts;
+OPERATION_TABLE(OPERATION_EVALUATOR, OPERATION_COMPOSITION, OPERATION_BOTH, OPERATION_BOTH)
 #undef OPERATION_EVALUATOR
 #undef OPERATION_COMPOSITION
+#undef OPERATION_BOTH
 
 /* ---- The arguments of a call: call.c. */
 

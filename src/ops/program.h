@@ -16,7 +16,14 @@ struct program_key {
     uint8_t operands[PROGRAM_MAX_ARRAYS]; /* how each is addressed */
 };
 
-enum program_family { PROGRAM_MAP = 1, PROGRAM_REDUCE, PROGRAM_SCAN, PROGRAM_MATMUL, PROGRAM_ATTENTION };
+enum program_family {
+    PROGRAM_MAP = 1,
+    PROGRAM_REDUCE,
+    PROGRAM_SCAN,
+    PROGRAM_MATMUL,
+    PROGRAM_ATTENTION,
+    PROGRAM_ROUTINE
+};
 
 /* The function `name` of the text that `write(text, context)` appends. The library keeps it. */
 smelt_status program_get(const struct program_key *key, const char *name,

@@ -15,6 +15,9 @@ from smelt.operations.indexing import (
     put_along_axis, take, take_along_axis,
 )
 from smelt.operations.indexing import getitem as getitem, setitem as setitem  # for the extension module
+from smelt.operations.nn import (
+    layer_norm, log_softmax, rms_norm, rope,
+)
 from smelt.operations.products import (
     addmm, allclose, array_equal, inner, isclose, matmul, outer, tensordot,
 )
@@ -44,4 +47,5 @@ __all__ = [
     "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "take", "take_along_axis",
     "tan", "tanh", "tensordot", "tile", "transpose", "tri", "tril", "triu", "unflatten", "var", "where", "zeros",
     "zeros_like",
+    "layer_norm", "log_softmax", "rms_norm", "rope",
 ]

@@ -1,0 +1,58 @@
+// Softmax of rows and its logarithm, with the gradients. x, y, g, out: (rows, columns) of T; sums in float. The text
+// stands behind team.metal, the type T and the constants SIMDGROUPS and LOGARITHM.
+//
+// The largest element is subtracted first. If it is infinite, nothing is: a row of -INFINITY gives 0 / 0.
+
+kernel void smelt_softmax(const device T *x [[buffer(0)]], device T *out [[buffer(1)]],
+                          constant row_size &size [[buffer(2)]], uint group [[threadgroup_position_in_grid]],
+                          uint simdgroup [[simdgroup_index_in_threadgroup]],
+                          uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float parts[32];
+  const team t = team_of(group, simdgroup, simdgroups, lane, parts);
+  if (t.row >= size.rows) return;
+  const uint columns = size.columns;
+  x += long(t.row) * columns;
+  out += long(t.row) * columns;
+  float top = -INFINITY, sum = 0.0f;
+  for (uint i = t.me; i < columns; i += TEAM) top = max(top, float(x[i]));
+  top = team_max(t, top);
+  const float shift = isinf(top) ? 0.0f : top;
+  if (LOGARITHM) {
+    for (uint i = t.me; i < columns; i += TEAM) sum += exp(float(x[i]) - shift);
+    const float less = log(team_sum(t, sum)) + shift;
+    for (uint i = t.me; i < columns; i += TEAM) out[i] = T(float(x[i]) - less);
+  } else if (sizeof(T) == 4) {
+    // A float holds the exponential without a loss until the sum is known.
+    for (uint i = t.me; i < columns; i += TEAM) {
+      const float e = exp(float(x[i]) - shift);
+      sum += e;
+      out[i] = T(e);
+    }
+    const float scale = 1.0f / team_sum(t, sum);
+    for (uint i = t.me; i < columns; i += TEAM) out[i] = T(float(out[i]) * scale);
+  } else {
+    for (uint i = t.me; i < columns; i += TEAM) sum += exp(float(x[i]) - shift);
+    const float scale = 1.0f / team_sum(t, sum);
+    for (uint i = t.me; i < columns; i += TEAM) out[i] = T(exp(float(x[i]) - shift) * scale);
+  }
+}
+
+// out = y (g - sum(y g)), or for the logarithm g - exp(y) sum(g).
+kernel void smelt_softmax_vjp(const device T *y [[buffer(0)]], const device T *g [[buffer(1)]],
+                              device T *out [[buffer(2)]], constant row_size &size [[buffer(3)]],
+                              uint group [[threadgroup_position_in_grid]],
+                              uint simdgroup [[simdgroup_index_in_threadgroup]],
+                              uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
+  threadgroup float parts[32];
+  const team t = team_of(group, simdgroup, simdgroups, lane, parts);
+  if (t.row >= size.rows) return;
+  const uint columns = size.columns;
+  const long first = long(t.row) * columns;
+  float sum = 0.0f;
+  for (uint i = t.me; i < columns; i += TEAM) sum += LOGARITHM ? float(g[first + i]) : float(y[first + i]) * float(g[first + i]);
+  sum = team_sum(t, sum);
+  for (uint i = t.me; i < columns; i += TEAM) {
+    const float a = float(y[first + i]), b = float(g[first + i]);
+    out[first + i] = T(LOGARITHM ? b - exp(a) * sum : a * (b - sum));
+  }
+}

@@ -1,0 +1,52 @@
+/* Derivatives of softmax, its logarithm, norms and rotary positions, by operations of their own: kernels
+ * unless an outer tape records them. */
+#include "autodiff/rules.h"
+
+static smelt_array *softmax_gradient(struct expression *e, const struct node *node, smelt_operation operation,
+                                     smelt_array *g) {
+    smelt_apply_desc desc = node->desc;
+    desc.operation = operation;
+    desc.inputs[0] = node->outputs[0];
+    desc.inputs[1] = g;
+    desc.inputs[2] = NULL;
+    return expr_apply(e, &desc);
+}
+
+smelt_array *vjp_softmax(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    (void)input;
+    return softmax_gradient(e, node, SMELT_OPERATION_SOFTMAX_VJP, g);
+}
+
+smelt_array *vjp_log_softmax(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    (void)input;
+    return softmax_gradient(e, node, SMELT_OPERATION_LOG_SOFTMAX_VJP, g);
+}
+
+/* By x; by weight the cotangent times the normalised rows; by bias the cotangent. The caller sums over rows.
+ */
+smelt_array *vjp_norm(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    bool layer = node->desc.operation == SMELT_OPERATION_LAYER_NORM;
+    const double *numbers = node->desc.numbers;
+    if (input == 2) return g;
+    smelt_apply_desc desc = {.operation = layer ? SMELT_OPERATION_LAYER_NORM : SMELT_OPERATION_RMS_NORM,
+                             .inputs = {expr_astype(e, node->inputs[0], SMELT_FLOAT32)},
+                             .numbers = {numbers[0]}};
+    if (input == 1)
+        return expr_binary(e, SMELT_OPERATION_MULTIPLY, expr_astype(e, g, SMELT_FLOAT32),
+                           expr_apply(e, &desc));
+    desc.operation = layer ? SMELT_OPERATION_LAYER_NORM_VJP : SMELT_OPERATION_RMS_NORM_VJP;
+    desc.inputs[0] = node->inputs[0];
+    desc.inputs[1] = g;
+    if (node->input_count > 1) desc.inputs[2] = node->inputs[1];
+    return expr_apply(e, &desc);
+}
+
+/* The rotation back. */
+smelt_array *vjp_rope(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    (void)input;
+    smelt_apply_desc desc = node->desc;
+    desc.inputs[0] = g;
+    for (int i = 1; i < node->input_count; i++) desc.inputs[i] = node->inputs[i];
+    desc.reverse = !desc.reverse;
+    return expr_apply(e, &desc);
+}

@@ -1,0 +1,148 @@
+"""Softmax, norms, rotary positions and their gradients against NumPy in double precision, on fresh random data."""
+import numpy as np
+import pytest
+import smelt
+from operation_checks import DTYPES, check_gradients, compare, device, poison, random, rng, values_of  # noqa: F401
+
+SHAPES = [(3, 5), (2, 33, 7), (5, 32), (4, 1025), (1, 2500), (7, 1), (130, 64)]
+
+
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", range(4))
+def test_softmax_and_its_logarithm(device, dtype, layout):
+    for shape in SHAPES:
+        a = random(shape, dtype, layout) * 4
+        x = values_of(a)
+        for axis in (-1, 0, tuple(range(len(shape)))):
+            wanted = softmax(x, axis)
+            compare(smelt.softmax(a, axis), wanted, dtype)
+            compare(smelt.log_softmax(a, axis), np.log(wanted), dtype)
+
+
+def test_softmax_of_special_rows(device):
+    rows = np.zeros((6, 40), np.float32)
+    rows[0] = -np.inf
+    rows[1, 3] = np.nan
+    rows[2, 4:] = -np.inf
+    rows[3] = 1e30
+    rows[4, ::2] = -1e30
+    rows[5, 7] = np.inf
+    made, logs = np.asarray(smelt.softmax(smelt.array(rows), -1)), np.asarray(smelt.log_softmax(smelt.array(rows), -1))
+    assert np.isnan(made[:2]).all() and np.isnan(logs[1]).all()
+    assert np.allclose(made[2, :4], 0.25) and not made[2, 4:].any() and (logs[2, 4:] == -np.inf).all()
+    assert np.allclose(made[3], 1 / 40) and np.allclose(made[4, 1::2], 1 / 20) and not made[4, ::2].any()
+    assert np.isnan(made[5, 7])
+    assert smelt.softmax(smelt.zeros((3, 0)), -1).shape == (3, 0)
+    assert smelt.log_softmax(smelt.array([1, 2], dtype="int32")).dtype == smelt.float32
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", range(4))
+def test_norms(device, dtype, layout):
+    for shape in SHAPES:
+        a = random(shape, dtype, layout) * 2 + 1
+        weight, bias = random(shape[-1:], dtype, layout), random(shape[-1:], dtype)
+        x, w, b = values_of(a), values_of(weight), values_of(bias)
+        centred = x - x.mean(-1, keepdims=True)
+        layer = centred / np.sqrt(x.var(-1, keepdims=True) + 1e-3)
+        rms = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)
+        compare(smelt.layer_norm(a, weight, bias, 1e-3), layer * w + b, dtype, 2e-5)
+        compare(smelt.layer_norm(a, weight, None, 1e-3), layer * w, dtype, 2e-5)
+        compare(smelt.layer_norm(a, None, None, 1e-3), layer, dtype, 2e-5)
+        compare(smelt.rms_norm(a, weight, 1e-3), rms * w, dtype, 2e-5)
+        compare(smelt.fast.rms_norm(a, None, 1e-3), rms, dtype, 2e-5)
+
+
+def test_norms_of_large_means_mixed_dtypes_and_nan(device):
+    x = (rng.standard_normal((3, 50)) + 1000).astype(np.float32)
+    d = x.astype(np.float64)
+    compare(smelt.layer_norm(smelt.array(x), None, None), (d - d.mean(-1, keepdims=True)) / np.sqrt(d.var(-1, keepdims=True) + 1e-5),
+            "float32", 3e-4)
+    assert smelt.rms_norm(smelt.array(x, dtype="float16"), smelt.ones(50)).dtype == smelt.float32
+    x[1, 4] = np.nan
+    made = np.asarray(smelt.layer_norm(smelt.array(x), None, None))
+    assert np.isnan(made[1]).all() and np.isfinite(made[[0, 2]]).all()
+
+
+def rope(x, dims, traditional, base, scale, offset, freqs=None):
+    half = dims // 2
+    frequency = base ** (-np.arange(half) / half) if freqs is None else 1 / freqs
+    places = np.arange(x.shape[-2])[:, None] + np.reshape(offset, (-1, *(1,) * (x.ndim - 1)))
+    angle = np.broadcast_to(places * scale * frequency, (*x.shape[:-1], half))
+    first, second = (x[..., 0:dims:2], x[..., 1:dims:2]) if traditional else (x[..., :half], x[..., half:dims])
+    out = x.copy()
+    turned = first * np.cos(angle) - second * np.sin(angle), first * np.sin(angle) + second * np.cos(angle)
+    out[..., :dims] = np.stack(turned, -1).reshape(first.shape[:-1] + (dims,)) if traditional else np.concatenate(turned, -1)
+    return out
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("traditional", [False, True])
+def test_rope(device, dtype, traditional):
+    for shape, dims in [((2, 3, 9, 20), 16), ((4, 33, 8), 8), ((5, 7), 2), ((2, 2, 3, 5, 65), 64), ((1, 1, 1, 4), 4)]:
+        a = random(shape, dtype, len(shape) % 4)
+        for offset in (0, 11, np.arange(shape[0]) * 3 if len(shape) > 2 else 2):
+            made = smelt.rope(a, dims, traditional=traditional, base=1000.0, scale=0.7, offset=offset)
+            compare(made, rope(values_of(a), dims, traditional, 1000.0, 0.7, offset), dtype, 1e-5)
+        freqs = rng.uniform(1, 50, dims // 2).astype(np.float32)
+        made = smelt.fast.rope(a, dims, traditional=traditional, base=None, scale=1.0, offset=4, freqs=smelt.array(freqs))
+        compare(made, rope(values_of(a), dims, traditional, None, 1.0, 4, freqs.astype(np.float64)), dtype, 1e-5)
+
+
+@pytest.mark.parametrize("name, f, shapes", [
+    ("softmax", lambda x: smelt.softmax(x, -1), [(3, 5)]),
+    ("softmax of all", lambda x: smelt.softmax(x), [(3, 5)]),
+    ("log_softmax", lambda x: smelt.log_softmax(x, 0), [(3, 5)]),
+    ("layer_norm", smelt.layer_norm, [(2, 3, 6), (6,), (6,)]),
+    ("layer_norm without weight", lambda x: smelt.layer_norm(x, None, None), [(3, 6)]),
+    ("rms_norm", smelt.rms_norm, [(4, 6), (6,)]),
+    ("rope", lambda x: smelt.rope(x, 4, traditional=True, base=9.0, scale=0.5, offset=3), [(2, 3, 5)]),
+    ("rope in halves", lambda x: smelt.rope(x, 4, traditional=False, base=9.0, scale=0.5, offset=3), [(2, 3, 5)]),
+])
+def test_gradients_are_differences(name, f, shapes):
+    check_gradients(f, [rng.standard_normal(shape) for shape in shapes])
+
+
+def test_gradients_of_long_rows_and_small_dtypes():
+    for shape in [(2, 1500), (3, 65)]:
+        x, g = rng.standard_normal((2, *shape))
+        for f in (lambda a: smelt.softmax(a, -1), lambda a: smelt.log_softmax(a, -1),
+                  lambda a: smelt.layer_norm(a, None, None), lambda a: smelt.rms_norm(a, None)):
+            def summed(a):
+                return smelt.sum(f(a) * smelt.array(g, dtype=a.dtype))
+            exact = np.asarray(smelt.grad(summed)(smelt.array(x, dtype="float64")))
+            for dtype, allowed in [("float32", 3e-5), ("float16", 4e-3), ("bfloat16", 3e-2)]:
+                poison(x.size)
+                made = smelt.grad(summed)(smelt.array(x).astype(dtype))
+                assert made.dtype == smelt.Dtype(dtype)
+                np.testing.assert_allclose(values_of(made), exact, rtol=allowed, atol=allowed * max(1, np.abs(exact).max()))
+
+
+def test_tangents_follow_the_gradients():
+    x, t, g = rng.standard_normal((3, 4, 6)).astype(np.float32)
+    for f in (lambda a: smelt.softmax(a, -1), lambda a: smelt.layer_norm(a, None, None),
+              lambda a: smelt.rope(a, 6, traditional=False, base=9.0, scale=1.0, offset=2)):
+        forward = np.asarray(smelt.jvp(f, [smelt.array(x)], [smelt.array(t)])[1][0])
+        backward = np.asarray(smelt.vjp(f, [smelt.array(x)], [smelt.array(g)])[1][0])
+        np.testing.assert_allclose((forward * g).sum(), (backward * t).sum(), rtol=1e-4, atol=1e-4)
+
+
+def test_refusals_name_what_is_wrong():
+    x = smelt.ones((2, 3, 8))
+    with pytest.raises(ValueError, match=r"layer_norm: weight has shape 7; expected 8, as x has shape 2x3x8"):
+        smelt.layer_norm(x, smelt.ones(7), None)
+    with pytest.raises(ValueError, match=r"rms_norm: .* x has 0 dimensions"):
+        smelt.rms_norm(smelt.array(1.0), None)
+    with pytest.raises(ValueError, match="rope: dims is 10; expected an even number up to the 8 elements of a row"):
+        smelt.rope(x, 10, traditional=True, base=9.0, scale=1.0, offset=0)
+    with pytest.raises(ValueError, match="rope: offset has shape .* one for each of 2 batches"):
+        smelt.rope(x, 8, traditional=True, base=9.0, scale=1.0, offset=smelt.array([1, 2, 3]))
+    with pytest.raises(ValueError, match="rope: base is None and freqs is None; expected one of them"):
+        smelt.rope(x, 8, traditional=True, base=None, scale=1.0, offset=0)
+    with pytest.raises(ValueError, match="log_softmax: axis 3 is out of range"):
+        smelt.log_softmax(x, 3)
