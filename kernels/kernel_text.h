@@ -18,6 +18,7 @@ extern const char kernel_text_cholesky[];
 extern const char kernel_text_matmul[];
 extern const char kernel_text_matmul_tiles[];
 extern const char kernel_text_triangular_inverse[];
+extern const char kernel_text_conv[];
 extern const char kernel_text_norm[];
 extern const char kernel_text_rope[];
 extern const char kernel_text_softmax[];

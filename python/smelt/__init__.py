@@ -24,6 +24,7 @@ from smelt.operations import (
     stack, std, stop_gradient, subtract, sum, swapaxes, take, take_along_axis, tan, tanh, tensordot, tile,
     transpose, tri, tril, triu, unflatten, var, where, zeros, zeros_like,
     layer_norm, log_softmax, rms_norm, rope,
+    conv1d, conv2d, conv3d, conv_general, conv_transpose1d, conv_transpose2d, conv_transpose3d,
 )
 from smelt.dtypes import (
     DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
@@ -60,6 +61,7 @@ __all__ = [
     "uint16", "uint32", "uint64", "uint8", "unflatten", "unsignedinteger", "UnsupportedError", "value_and_grad",
     "var", "vjp", "vmap", "where", "zeros", "zeros_like", "__version__",
     "layer_norm", "log_softmax", "rms_norm", "rope",
+    "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
 ]
 
 

@@ -27,12 +27,10 @@ smelt_status compose_log_softmax(const struct call *call, smelt_array **result) 
     struct expression e = open(call);
     uint32_t axes;
     TRY(call_axes(call, call->inputs[0]->shape.ndim, &axes));
-    smelt_array *x = widened(&e, call->inputs[0]), *value = x;
-    if (x && x->size)
-        value = expr_binary(&e, SMELT_OPERATION_SUBTRACT, x,
-                            expr_reduce(&e, SMELT_OPERATION_LOGSUMEXP, x, axes, true));
-    else
-        value = expr_unary(&e, SMELT_OPERATION_EXP, x);
+    smelt_array *x = widened(&e, call->inputs[0]);
+    smelt_array *value = x && x->size ? expr_binary(&e, SMELT_OPERATION_SUBTRACT, x,
+                                                    expr_reduce(&e, SMELT_OPERATION_LOGSUMEXP, x, axes, true))
+                                      : expr_unary(&e, SMELT_OPERATION_EXP, x);
     return expr_close(&e, expr_astype(&e, value, result_of(call->inputs[0]->dtype)), result);
 }
 

@@ -146,3 +146,96 @@ def test_refusals_name_what_is_wrong():
         smelt.rope(x, 8, traditional=True, base=None, scale=1.0, offset=0)
     with pytest.raises(ValueError, match="log_softmax: axis 3 is out of range"):
         smelt.log_softmax(x, 3)
+
+
+def convolution(x, w, stride, before, after, apart, between, groups, flip):
+    """Element by element; all settings one number per spatial dimension."""
+    count = x.ndim - 2
+    wide = np.zeros((x.shape[0], *[(x.shape[1 + d] - 1) * between[d] + 1 for d in range(count)], x.shape[-1]))
+    wide[(slice(None), *[slice(None, None, step) for step in between])] = x
+    wide = np.pad(wide, [(0, 0), *[(max(before[d], 0), max(after[d], 0)) for d in range(count)], (0, 0)])
+    wide = wide[(slice(None), *[slice(max(-before[d], 0), wide.shape[1 + d] - max(-after[d], 0)) for d in range(count)])]
+    if flip:
+        w = w[(slice(None), *[slice(None, None, -1)] * count)]
+    sizes = [(wide.shape[1 + d] - (w.shape[1 + d] - 1) * apart[d] - 1) // stride[d] + 1 for d in range(count)]
+    out = np.zeros((x.shape[0], *sizes, w.shape[0]))
+    channels, outputs = w.shape[-1], w.shape[0] // groups
+    for tap in np.ndindex(w.shape[1:-1]):
+        part = wide[(slice(None), *[slice(tap[d] * apart[d], tap[d] * apart[d] + (sizes[d] - 1) * stride[d] + 1, stride[d])
+                                    for d in range(count)])]
+        for g in range(groups):
+            here = slice(g * outputs, (g + 1) * outputs)
+            out[..., here] += part[..., g * channels:(g + 1) * channels] @ w[(here, *tap)].T
+    return out
+
+
+CONVOLUTIONS = [  # x, weight, stride, before, after, kernel dilation, input dilation, groups, flip
+    ((2, 9, 3), (4, 3, 3), (1,), (0,), (0,), (1,), (1,), 1, False),
+    ((1, 17, 8), (5, 4, 8), (3,), (2,), (4,), (2,), (1,), 1, True),
+    ((2, 10, 6), (6, 3, 2), (2,), (1,), (1,), (1,), (1,), 3, False),
+    ((3, 7, 6, 4), (5, 3, 2, 4), (1, 2), (1, 0), (1, 2), (1, 1), (1, 1), 1, False),
+    ((1, 8, 9, 16), (33, 3, 3, 16), (2, 1), (1, 1), (1, 1), (2, 1), (1, 1), 1, False),
+    ((2, 5, 4, 6), (6, 3, 3, 1), (1, 1), (1, 1), (1, 1), (1, 1), (1, 1), 6, False),
+    ((1, 4, 5, 2), (3, 3, 3, 2), (1, 1), (2, 2), (2, 3), (1, 1), (3, 2), 1, True),
+    ((2, 6, 5, 3), (2, 2, 2, 3), (1, 1), (-1, 0), (0, -2), (1, 1), (1, 1), 1, False),
+    ((1, 4, 5, 3, 2), (3, 2, 3, 2, 2), (1, 2, 1), (1, 0, 1), (0, 1, 0), (1, 1, 2), (1, 1, 1), 1, False),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions(device, dtype, case):
+    x, w = random(case[0], dtype, 2), random(case[1], dtype, 3)
+    _, _, stride, before, after, apart, between, groups, flip = case
+    made = smelt.conv_general(x, w, stride, (before, after), apart, between, groups, flip)
+    compare(made, convolution(values_of(x), values_of(w), *case[2:]), dtype, 1e-5)
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_gradients_of_convolutions(case):
+    _, _, stride, before, after, apart, between, groups, flip = case
+    def f(x, w):
+        return smelt.conv_general(x, w, stride, (before, after), apart, between, groups, flip)
+    x, w, t, u = (rng.standard_normal(shape) for shape in (*case[:2], *case[:2]))
+    out = f(smelt.array(x, dtype="float64"), smelt.array(w, dtype="float64"))
+    np.testing.assert_allclose(np.asarray(out), convolution(x, w, *case[2:]), rtol=1e-12, atol=1e-12)
+    g = rng.standard_normal(out.shape)
+    # It is linear in each: a gradient is right if it gives the change for every direction.
+    change = (convolution(t, w, *case[2:]) * g).sum(), (convolution(x, u, *case[2:]) * g).sum()
+    for dtype, allowed in (("float64", 1e-9), ("float32", 1e-4)):
+        gradients = smelt.vjp(f, [smelt.array(x, dtype=dtype), smelt.array(w, dtype=dtype)], [smelt.array(g, dtype=dtype)])[1]
+        for gradient, direction, wanted in zip(gradients, (t, u), change):
+            np.testing.assert_allclose((np.asarray(gradient, np.float64) * direction).sum(), wanted, rtol=allowed, atol=allowed * 30)
+
+
+def test_gradients_of_a_convolution_are_differences():
+    def f(x, w):
+        return smelt.conv2d(x, w, stride=(2, 1), padding=1, groups=2)
+    check_gradients(f, [rng.standard_normal((1, 4, 3, 4)), rng.standard_normal((2, 3, 2, 2))])
+
+
+def test_transposed_convolutions_undo_shapes():
+    for count, transposed, plain in ((1, smelt.conv_transpose1d, smelt.conv1d), (2, smelt.conv_transpose2d, smelt.conv2d)):
+        x, w = random((2, *[7, 6][:count], 4)), random((4, *[3, 4][:count], 5))
+        y = plain(random((2, *[13, 12][:count], 5)), w, 2, 1)
+        g = random(y.shape)
+        back = smelt.vjp(lambda a: plain(a, w, 2, 1), [random((2, *[13, 12][:count], 5))], [g])[1][0]
+        turned = smelt.moveaxis(w, 0, -1)
+        turned = smelt.array(np.ascontiguousarray(np.moveaxis(np.asarray(w), [0, -1], [-1, 0])))
+        more = [(13 + 2 - 3) % 2, (12 + 2 - 4) % 2][:count]
+        made = transposed(g, turned, 2, 1, 1, more if count > 1 else more[0])
+        np.testing.assert_allclose(np.asarray(made), np.asarray(back), rtol=1e-5, atol=1e-5)
+
+
+def test_refusals_of_convolutions():
+    x, w = smelt.ones((1, 5, 5, 4)), smelt.ones((2, 3, 3, 4))
+    with pytest.raises(ValueError, match="conv_general: x has 4 channels, weight 2 outputs of 4 channels, and there are 2 groups"):
+        smelt.conv2d(x, w, groups=2)
+    with pytest.raises(ValueError, match="spatial dimension 0 has 5 elements with padding, and the kernel spans 7"):
+        smelt.conv2d(x, w, dilation=3)
+    with pytest.raises(ValueError, match=r"conv1d: input has shape \(1, 5, 5, 4\); expected 1 spatial dimensions"):
+        smelt.conv1d(x, w)
+    with pytest.raises(ValueError, match="stride 1, kernel dilation -1 and input dilation 1 of spatial dimension 0; expected at least 1"):
+        smelt.conv2d(x, w, dilation=-1)
+    with pytest.raises(ValueError, match="conv2d: stride has 0; expected at least 1"):
+        smelt.conv2d(x, w, stride=(1, 0))

@@ -16,7 +16,7 @@ from smelt.operations.indexing import (
 )
 from smelt.operations.indexing import getitem as getitem, setitem as setitem  # for the extension module
 from smelt.operations.nn import (
-    layer_norm, log_softmax, rms_norm, rope,
+    conv1d, conv2d, conv3d, conv_general, conv_transpose1d, conv_transpose2d, conv_transpose3d, layer_norm, log_softmax, rms_norm, rope,
 )
 from smelt.operations.products import (
     addmm, allclose, array_equal, inner, isclose, matmul, outer, tensordot,
@@ -48,4 +48,5 @@ __all__ = [
     "tan", "tanh", "tensordot", "tile", "transpose", "tri", "tril", "triu", "unflatten", "var", "where", "zeros",
     "zeros_like",
     "layer_norm", "log_softmax", "rms_norm", "rope",
+    "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
 ]
