@@ -234,14 +234,15 @@ SMELT_API const char *smelt_matmul_algorithm(int index);
  * scatter_sum: the updates, then the indices. An index i < 0 counts from the end; an index still out of range
  * selects the first or last element. No index faults.
  *
- * Networks. layer_norm and rms_norm divide by the square root of variance or mean square + numbers[0]. rope: x
- * (batches, …, rows, elements); pairs of the first starts[0] elements of each row turn by the angle (offset + row)
- * · numbers[1] · numbers[0]^(-2 i / starts[0]), or 1 / frequencies[i] in place of the power. The pair i is the
- * elements 2 i and 2 i + 1 if starts[1] is 1, or i and i + starts[0] / 2 if it is 0. offsets: one integer, or one per
- * batch. `reverse` turns back. conv_general: x (batches, spatial …, channels), weight (outputs, spatial …, channels /
- * groups), 1 to 3 spatial dimensions; for each of these `steps` has the stride, `starts` and `stops` the padding
- * before and after, which may be negative, `shape` the dilation of the kernel and `axes` that of x (either may be
- * left out: 1); `offset` is the number of groups (0: 1), and `reverse` turns the kernel round.
+ * Networks. layer_norm and rms_norm divide by the square root of variance or mean square + numbers[0].
+ * rope: x (batches, …, rows, elements); pairs of the first starts[0] elements of each row turn by the
+ * angle (offset + row) · numbers[1] · numbers[0]^(-2 i / starts[0]), or 1 / frequencies[i] in place of the
+ * power. The pair i is the elements 2 i and 2 i + 1 if starts[1] is 1, or i and i + starts[0] / 2 if it is
+ * 0. offsets: one integer, or one per batch. `reverse` turns back. conv_general: x (batches, spatial …,
+ * channels), weight (outputs, spatial …, channels / groups), 1 to 3 spatial dimensions; for each of these
+ * `steps` has the stride, `starts` and `stops` the padding before and after, which may be negative,
+ * `shape` the dilation of the kernel and `axes` that of x (either may be left out: 1); `offset` is the
+ * number of groups (0: 1), and `reverse` turns the kernel round.
  *
  * Determinism. The same inputs give the same bits, except for scatter_add and scatter_sum of floats, which
  * add in any order.

@@ -1,4 +1,5 @@
 """What all Python tests share."""
+import functools
 import importlib
 import os
 
@@ -25,6 +26,17 @@ def example(request, source_folder):
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(f"{source_folder}/examples/python")
         return importlib.import_module(request.module.__name__.removeprefix("test_example_"))
+
+
+@pytest.fixture(params=["cpu", "cpu-scalar"])
+def engine(request, monkeypatch):
+    """Both engines of the CPU, one after the other: functions of smelt.operations then run on this device."""
+    from smelt import operations
+    for name in ("elementwise", "nn", "reductions", "sequence", "shapes", "signal", "sorting"):
+        module = getattr(operations, name, None)
+        if hasattr(module, "apply"):
+            monkeypatch.setattr(module, "apply", functools.partial(module.apply, device=request.param))
+    return request.param
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):

@@ -1,24 +1,10 @@
-"""What tests of shipped operations share: arrays of every dtype and layout, devices, gradients as differences."""
-import functools
-
+"""What tests of shipped operations share: arrays of every dtype and layout, gradients as differences."""
 import numpy as np
-import pytest
 import smelt
-from smelt import operations
 
 rng = np.random.default_rng()
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 DTYPES = list(ROUNDOFF)
-
-
-@pytest.fixture(params=["cpu", "cpu-scalar"])
-def device(request, monkeypatch):
-    """Both engines: functions of smelt.operations then run on the device."""
-    for name in ("nn", "reductions", "sorting", "signal", "sequence", "elementwise", "shapes"):
-        module = getattr(operations, name, None)
-        if module and hasattr(module, "apply"):
-            monkeypatch.setattr(module, "apply", functools.partial(module.apply, device=request.param))
-    return request.param
 
 
 def values_of(x):

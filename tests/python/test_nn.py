@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 import smelt
-from operation_checks import DTYPES, check_gradients, compare, device, poison, random, rng, values_of  # noqa: F401
+from operation_checks import DTYPES, check_gradients, compare, poison, random, rng, values_of
 
 SHAPES = [(3, 5), (2, 33, 7), (5, 32), (4, 1025), (1, 2500), (7, 1), (130, 64)]
 
@@ -13,10 +13,9 @@ def softmax(x, axis):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", range(4))
-def test_softmax_and_its_logarithm(device, dtype, layout):
-    for shape in SHAPES:
-        a = random(shape, dtype, layout) * 4
+def test_softmax_and_its_logarithm(engine, dtype):
+    for layout, shape in enumerate(SHAPES):
+        a = random(shape, dtype, layout % 4) * 4
         x = values_of(a)
         for axis in (-1, 0, tuple(range(len(shape)))):
             wanted = softmax(x, axis)
@@ -24,7 +23,7 @@ def test_softmax_and_its_logarithm(device, dtype, layout):
             compare(smelt.log_softmax(a, axis), np.log(wanted), dtype)
 
 
-def test_softmax_of_special_rows(device):
+def test_softmax_of_special_rows(engine):
     rows = np.zeros((6, 40), np.float32)
     rows[0] = -np.inf
     rows[1, 3] = np.nan
@@ -42,11 +41,10 @@ def test_softmax_of_special_rows(device):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", range(4))
-def test_norms(device, dtype, layout):
-    for shape in SHAPES:
-        a = random(shape, dtype, layout) * 2 + 1
-        weight, bias = random(shape[-1:], dtype, layout), random(shape[-1:], dtype)
+def test_norms(engine, dtype):
+    for layout, shape in enumerate(SHAPES):
+        a = random(shape, dtype, layout % 4) * 2 + 1
+        weight, bias = random(shape[-1:], dtype, layout % 4), random(shape[-1:], dtype)
         x, w, b = values_of(a), values_of(weight), values_of(bias)
         centred = x - x.mean(-1, keepdims=True)
         layer = centred / np.sqrt(x.var(-1, keepdims=True) + 1e-3)
@@ -58,7 +56,7 @@ def test_norms(device, dtype, layout):
         compare(smelt.fast.rms_norm(a, None, 1e-3), rms, dtype, 2e-5)
 
 
-def test_norms_of_large_means_mixed_dtypes_and_nan(device):
+def test_norms_of_large_means_mixed_dtypes_and_nan(engine):
     x = (rng.standard_normal((3, 50)) + 1000).astype(np.float32)
     d = x.astype(np.float64)
     compare(smelt.layer_norm(smelt.array(x), None, None), (d - d.mean(-1, keepdims=True)) / np.sqrt(d.var(-1, keepdims=True) + 1e-5),
@@ -83,7 +81,7 @@ def rope(x, dims, traditional, base, scale, offset, freqs=None):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("traditional", [False, True])
-def test_rope(device, dtype, traditional):
+def test_rope(engine, dtype, traditional):
     for shape, dims in [((2, 3, 9, 20), 16), ((4, 33, 8), 8), ((5, 7), 2), ((2, 2, 3, 5, 65), 64), ((1, 1, 1, 4), 4)]:
         a = random(shape, dtype, len(shape) % 4)
         for offset in (0, 11, np.arange(shape[0]) * 3 if len(shape) > 2 else 2):
@@ -184,7 +182,7 @@ CONVOLUTIONS = [  # x, weight, stride, before, after, kernel dilation, input dil
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("case", CONVOLUTIONS)
-def test_convolutions(device, dtype, case):
+def test_convolutions(engine, dtype, case):
     x, w = random(case[0], dtype, 2), random(case[1], dtype, 3)
     _, _, stride, before, after, apart, between, groups, flip = case
     made = smelt.conv_general(x, w, stride, (before, after), apart, between, groups, flip)
@@ -216,11 +214,10 @@ def test_gradients_of_a_convolution_are_differences():
 
 def test_transposed_convolutions_undo_shapes():
     for count, transposed, plain in ((1, smelt.conv_transpose1d, smelt.conv1d), (2, smelt.conv_transpose2d, smelt.conv2d)):
-        x, w = random((2, *[7, 6][:count], 4)), random((4, *[3, 4][:count], 5))
+        w = random((4, *[3, 4][:count], 5))
         y = plain(random((2, *[13, 12][:count], 5)), w, 2, 1)
         g = random(y.shape)
         back = smelt.vjp(lambda a: plain(a, w, 2, 1), [random((2, *[13, 12][:count], 5))], [g])[1][0]
-        turned = smelt.moveaxis(w, 0, -1)
         turned = smelt.array(np.ascontiguousarray(np.moveaxis(np.asarray(w), [0, -1], [-1, 0])))
         more = [(13 + 2 - 3) % 2, (12 + 2 - 4) % 2][:count]
         made = transposed(g, turned, 2, 1, 1, more if count > 1 else more[0])
