@@ -3,7 +3,8 @@
 `op` registers a function of tensors, with its VJP, as a custom operation that autograd, torch.compile, torch.export and
 torch.func know; `TorchMetalKernel` does so for Metal source with a reference written in PyTorch; `from_kernel` for one
 kernel. `autograd_function` makes a torch.autograd.Function, without registering anything. `scaled_dot_product_attention`
-is attention as such an operation; smelt.torch.transformers gives it to models of Hugging Face.
+is attention as such an operation; smelt.torch.transformers gives it to models of Hugging Face, and `optimize` replaces
+other parts of them as well.
 
 Kernels run on the tensors' device: on the CPU, or on their GPU, on torch's current stream."""
 
@@ -17,9 +18,11 @@ except ImportError as error:
 from smelt.torch.attention import scaled_dot_product_attention
 from smelt.torch.kernel import TorchMetalKernel, Verification
 from smelt.torch.operation import Op, _traced_call, autograd_function, from_kernel, op  # noqa: F401
+from smelt.torch.optimizing import Report, optimize
+from smelt.torch.quantised import QuantizedLinear
 
-__all__ = ["Op", "TorchMetalKernel", "Verification", "autograd_function", "from_kernel", "op",
-           "scaled_dot_product_attention"]
+__all__ = ["Op", "QuantizedLinear", "Report", "TorchMetalKernel", "Verification", "autograd_function", "from_kernel", "op",
+           "optimize", "scaled_dot_product_attention"]
 
 if TYPE_CHECKING:
     from smelt.torch import transformers as transformers

@@ -1,0 +1,155 @@
+"""smelt.torch.optimize: decoders of transformers with parts that run as kernels give what they gave before."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import smelt.torch  # noqa: E402
+from torch import nn  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+SMALL = {"hidden_size": 128, "intermediate_size": 192, "num_hidden_layers": 2, "num_attention_heads": 4,
+         "num_key_value_heads": 2, "vocab_size": 101, "max_position_embeddings": 256}
+TOLERANCES = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 6e-2}
+
+
+def decoder(kind, **settings):
+    torch.manual_seed(torch.seed() % 2**31)
+    config = getattr(transformers, f"{kind}Config")(**SMALL, **settings)
+    model = getattr(transformers, f"{kind}ForCausalLM")(config).eval()
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            weight.normal_(1 if "norm" in name else 0, 0.1)
+    return model
+
+
+DECODERS = {"llama": lambda: decoder("Llama"), "qwen3": lambda: decoder("Qwen3", head_dim=32),
+            "mistral": lambda: decoder("Mistral", sliding_window=5),
+            "llama, long": lambda: decoder("Llama", rope_parameters={
+                "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 64, "rope_theta": 10000.0})}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=lambda dtype: str(dtype).removeprefix("torch."))
+@pytest.mark.parametrize("kind", DECODERS)
+@torch.no_grad()
+def test_outputs_are_those_of_stock(kind, dtype):
+    model = DECODERS[kind]().to(dtype)
+    tokens = torch.randint(3, 101, (2, 19))
+    expected = model(tokens).logits.float()
+    exact = copy.deepcopy(model).float()(tokens).logits
+    report = smelt.torch.optimize(model)
+    found = model(tokens).logits.float()
+    error = torch.linalg.norm(found - exact) / torch.linalg.norm(exact)
+    stock_error = torch.linalg.norm(expected - exact) / torch.linalg.norm(exact)
+    assert error < max(TOLERANCES[dtype] / 10, 1.5 * stock_error), f"{error} against stock's {stock_error}"
+    kinds = set(", ".join(report.replaced.values()).split(", "))
+    assert kinds == {"rms norm", "gated MLP", "rotary positions", "attention"} and not report.left, str(report)
+    norms = sum(type(module).__name__ == "RMSNorm" for module in model.modules())
+    assert norms == (9 if kind == "qwen3" else 5)
+
+
+@torch.no_grad()
+def test_generated_tokens_are_those_of_stock():
+    model = decoder("Llama")
+    tokens = torch.randint(3, 101, (2, 7))
+    settings = {"max_new_tokens": 12, "do_sample": False, "attention_mask": torch.ones_like(tokens), "pad_token_id": 0}
+    expected = model.generate(tokens, **settings)
+    smelt.torch.optimize(model)
+    assert torch.equal(model.generate(tokens, **settings), expected)
+
+
+def test_gradients_are_those_of_stock():
+    model = decoder("Llama")
+    ours = copy.deepcopy(model)
+    smelt.torch.optimize(ours)
+    tokens = torch.randint(3, 101, (2, 9))
+    for one in (model, ours):
+        one(tokens, labels=tokens).loss.backward()
+    for (name, theirs), (_, mine) in zip(model.named_parameters(), ours.named_parameters()):
+        torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-3, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+
+
+def unpacked(layer):
+    """The weights that a packed layer stands for, computed here."""
+    bits, words = layer.form.bits, layer.codes.to(torch.int64) & 0xFFFFFFFF
+    codes = torch.stack([words >> (bits * i) & (1 << bits) - 1 for i in range(32 // bits)], -1).reshape(words.shape[0], -1)
+    if layer.form.mode == "affine":
+        scales, biases = (x.double().repeat_interleave(layer.form.group_size, 1) for x in (layer.scales, layer.biases))
+        return codes * scales + biases
+    values = codes.to(torch.uint8).view(torch.float8_e4m3fn).double()
+    return values * torch.exp2(layer.scales.double() - 127).repeat_interleave(layer.form.group_size, 1)
+
+
+@pytest.mark.parametrize("weights, most", [("int4", 0.12), ("int8", 0.008), ("fp8", 0.04)])
+@torch.no_grad()
+def test_packed_weights(weights, most):
+    linear = nn.Linear(192, 33)
+    layer = smelt.torch.QuantizedLinear.pack(linear, weights)
+    found = unpacked(layer)
+    assert torch.linalg.norm(found - linear.weight) < most * torch.linalg.norm(linear.weight)
+    for shape in ((192,), (1, 192), (2, 5, 192)):
+        x = torch.randn(shape)
+        expected = x.double() @ found.T + linear.bias
+        torch.testing.assert_close(layer(x).double(), expected, rtol=1e-5, atol=1e-5)
+    x = torch.randn(3, 192, requires_grad=True)
+    with torch.enable_grad():
+        layer(x).sum().backward()
+    torch.testing.assert_close(x.grad.double(), found.sum(0).expand(3, -1), rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_a_model_with_packed_weights_is_the_one_with_their_values():
+    model = decoder("Llama")
+    report = smelt.torch.optimize(model, weights="int4")
+    assert sum("int4 weights" in what for what in report.replaced.values()) == 15
+    stock = decoder("Llama")
+    for name, module in model.named_modules():
+        if isinstance(module, smelt.torch.QuantizedLinear):
+            stock.get_submodule(name).weight.copy_(unpacked(module).float())
+        elif "Norm" in type(module).__name__ or isinstance(module, nn.Embedding):
+            stock.get_submodule(name).weight.copy_(module.weight)
+    tokens = torch.randint(3, 101, (2, 19))
+    torch.testing.assert_close(model(tokens).logits, stock(tokens).logits, rtol=1e-3, atol=1e-3)
+
+
+class OddRMSNorm(nn.Module):
+    """One that adds 1 to its weight, as some models do."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.eps = nn.Parameter(torch.zeros(64)), 1e-6
+
+    def forward(self, x):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps) * (1 + self.weight)
+
+
+def test_what_differs_is_left_and_reported():
+    model = nn.Sequential(OddRMSNorm(), nn.Linear(64, 64), nn.Linear(64, 5), nn.Linear(5, 3))
+    x = torch.randn(2, 64)
+    expected = model[0](x)
+    report = smelt.torch.optimize(model, weights="int8")
+    assert report.left["0"] == "its result is not that of weight · x / rms(x)"
+    assert report.left["3"] == "its rows have 5 weights; expected a multiple of 64 for int8"
+    assert set(report.replaced) == {"1", "2"}
+    assert torch.equal(model[0](x), expected)
+    assert str(report).startswith("replaced: 2 × int8 weights\nleft: 0: ")
+
+
+def test_shared_weights_are_left():
+    model = decoder("Llama", tie_word_embeddings=True)
+    report = smelt.torch.optimize(model, weights="int4")
+    assert report.left == {"lm_head": "it shares its weights with an embedding"}
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="weights is 'int3'; expected None, 'int4', 'int8', 'fp8'"):
+        smelt.torch.optimize(nn.Linear(4, 4), weights="int3")
+    with pytest.raises(ValueError, match="Linear has no part that can be replaced"):
+        smelt.torch.optimize(nn.Linear(4, 4))
+    with pytest.raises(TypeError, match="model is of type int"):
+        smelt.torch.optimize(3)
