@@ -1,5 +1,6 @@
 """What networks consist of, with the signatures of MLX: norms, rotary positions, convolutions."""
 from collections.abc import Sequence
+from typing import Any
 
 from smelt._smelt import apply, array, asarray
 from smelt.operations.types import Array, Axes, Stream
@@ -76,8 +77,10 @@ def _convolve(name: str, x: Array, weight: Array, stride: Sizes, padding: Sizes 
     steps = _each(name, "stride", stride, count)
     if 0 in steps:  # which the descriptor reads as "not given"
         raise ValueError(f"{name}: stride has 0; expected at least 1")
-    pair = not isinstance(padding, int) and len(padding) == 2 and not isinstance(padding[0], int)
-    before, after = padding if pair else (padding, padding)
+    before: Any = padding
+    after: Any = padding
+    if not isinstance(padding, int) and len(padding) == 2 and not isinstance(padding[0], int):
+        before, after = padding
     return apply("conv_general", (x, weight), steps=steps,
                  starts=_each(name, "padding", before, count), stops=_each(name, "padding", after, count),
                  shape=_each(name, "kernel_dilation", kernel_dilation, count),
