@@ -418,6 +418,12 @@ static PyObject *get_transposed(PyObject *self, void *unused) {
     return PyObject_CallMethod(self, "transpose", NULL);
 }
 
+/* Programs for graphs of other libraries tell values from tensors. */
+static PyObject *get_itself(PyObject *self, void *unused) {
+    (void)unused;
+    return Py_NewRef(self);
+}
+
 static PyGetSetDef properties[] = {
     {"T", get_transposed, NULL, "The array with its dimensions reversed.", NULL},
     {"__array_priority__", get_priority, NULL, NULL, NULL},
@@ -429,6 +435,7 @@ static PyGetSetDef properties[] = {
     {"size", get_size, NULL, "The number of elements.", NULL},
     {"itemsize", get_itemsize, NULL, "Bytes of one element.", NULL},
     {"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+    {"tensor", get_itself, NULL, "The array itself: for values of graphs.", NULL},
     {"device", get_device, NULL, "Its device: 'cpu', 'cuda:0'.", NULL},
     {0}};
 

@@ -104,8 +104,14 @@ static PyObject *call_operation(const char *name, PyObject *arguments, PyObject 
     return result;
 }
 
+/* A tape tracks it, or it is a value of a graph: what is done with it must be an operation. */
+static bool is_described(PyObject *self) {
+    smelt_array *array = array_of(self);
+    return smelt_tape_tracks(NULL, array) || strcmp(smelt_array_device(array), "graph") == 0;
+}
+
 static PyObject *subscript(PyObject *self, PyObject *key) {
-    if (is_plain_key(key) && !smelt_tape_tracks(NULL, array_of(self))) return array_subscript(self, key);
+    if (is_plain_key(key) && !is_described(self)) return array_subscript(self, key);
     return call_operation("getitem", PyTuple_Pack(2, self, key), NULL);
 }
 
@@ -124,7 +130,7 @@ static int assign(PyObject *self, PyObject *key, PyObject *value) {
 }
 
 static PyObject *sequence_item(PyObject *self, Py_ssize_t i) {
-    if (!smelt_tape_tracks(NULL, array_of(self))) return array_sequence_item(self, i);
+    if (!is_described(self)) return array_sequence_item(self, i);
     PyObject *key = PyLong_FromSsize_t(i);
     PyObject *item = key ? subscript(self, key) : NULL;
     Py_XDECREF(key);

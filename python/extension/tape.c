@@ -1,82 +1,6 @@
 /* Tapes, and functions whose derivatives Python gives. */
 #include "operations.h"
 
-/* An exception of a Python function that smelt called: kept until the call into smelt is over. */
-static _Thread_local PyObject *kept_type, *kept_value, *kept_traceback;
-
-static smelt_status keep_exception(void) {
-    Py_XDECREF(kept_type);
-    Py_XDECREF(kept_value);
-    Py_XDECREF(kept_traceback);
-    PyErr_Fetch(&kept_type, &kept_value, &kept_traceback);
-    return SMELT_ERROR_INVALID_ARGUMENT;
-}
-
-static PyObject *raise_kept(smelt_status status) {
-    if (!kept_type) return raise_status(status);
-    PyErr_Restore(kept_type, kept_value, kept_traceback);
-    kept_type = kept_value = kept_traceback = NULL;
-    return NULL;
-}
-
-/* ---- Lists of arrays. */
-
-#define MOST_ARRAYS 4096
-
-struct arrays {
-    smelt_array **items; /* borrowed of the objects, but NULL for None */
-    int count;
-};
-
-static bool take_arrays(PyObject *list, const char *what, bool optional, struct arrays *arrays) {
-    Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : -1;
-    *arrays = (struct arrays){0};
-    if (count < 0 || count > MOST_ARRAYS) {
-        PyErr_Format(PyExc_TypeError, "%s: expected a list of at most %d smelt.array", what, MOST_ARRAYS);
-        return false;
-    }
-    arrays->items = calloc((size_t)count + 1, sizeof *arrays->items);
-    if (!arrays->items) {
-        PyErr_NoMemory();
-        return false;
-    }
-    arrays->count = (int)count;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *o = PyList_GetItem(list, i);
-        arrays->items[i] = array_of(o);
-        if (arrays->items[i] || (optional && o == Py_None)) continue;
-        PyErr_Format(PyExc_TypeError, "%s: number %zd is a %R; expected a smelt.array", what, i,
-                     (PyObject *)Py_TYPE(o));
-        free(arrays->items);
-        arrays->items = NULL;
-        return false;
-    }
-    return true;
-}
-
-/* New references for the list; NULL arrays become None. */
-static PyObject *list_of(smelt_array *const *items, int count) {
-    PyObject *list = PyList_New(count);
-    for (int i = 0; i < count && list; i++) {
-        PyObject *o = items[i] ? array_wrap(smelt_array_retain(items[i])) : Py_NewRef(Py_None);
-        if (!o || PyList_SetItem(list, i, o) < 0) Py_CLEAR(list);
-    }
-    return list;
-}
-
-/* Takes the references of `items`. */
-static PyObject *list_taking(smelt_array **items, int count) {
-    PyObject *list = PyList_New(count);
-    for (int i = 0; i < count; i++) {
-        PyObject *o = list ? array_wrap(items[i]) : NULL;
-        if (!list)
-            smelt_array_release(items[i]);
-        else if (!o || PyList_SetItem(list, i, o) < 0)
-            Py_CLEAR(list);
-    }
-    return list;
-}
-
 /* ---- smelt._smelt.Tape */
 
 struct tape_object {
@@ -128,7 +52,7 @@ static PyObject *products(PyObject *self, PyObject *arguments, bool forward) {
     struct arrays a[3] = {{0}};
     PyObject *result = NULL;
     bool good = true;
-    for (int i = 0; i < 3 && good; i++) good = take_arrays(lists[i], names[forward][i], i == 1, &a[i]);
+    for (int i = 0; i < 3 && good; i++) good = arrays_take(lists[i], names[forward][i], i == 1, &a[i]);
     if (good && a[0].count != a[1].count) {
         PyErr_Format(PyExc_ValueError, "%d %s for %d %s: expected one for each", a[1].count,
                      names[forward][1], a[0].count, names[forward][0]);
@@ -141,7 +65,7 @@ static PyObject *products(PyObject *self, PyObject *arguments, bool forward) {
                                                                  a[1].items, a[2].items, a[2].count, made)
                                                 : smelt_tape_vjp(held(self), a[0].items, a[0].count,
                                                                  a[1].items, a[2].items, a[2].count, made);
-        Py_END_ALLOW_THREADS result = status == SMELT_OK ? list_taking(made, a[2].count) : raise_kept(status);
+        Py_END_ALLOW_THREADS result = status == SMELT_OK ? arrays_list_taking(made, a[2].count) : exception_raise_kept(status);
     } else if (good) {
         PyErr_NoMemory();
     }
@@ -193,20 +117,20 @@ static smelt_status call_rule(PyObject *rule, const struct rules *rules, smelt_a
                               smelt_array *const *outputs, smelt_array *const *with, int with_count,
                               smelt_array **made, int count) {
     PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *lists[3] = {list_of(inputs, rules->input_count), list_of(outputs, rules->output_count),
-                          list_of(with, with_count)};
+    PyObject *lists[3] = {arrays_list(inputs, rules->input_count), arrays_list(outputs, rules->output_count),
+                          arrays_list(with, with_count)};
     PyObject *result = lists[0] && lists[1] && lists[2]
                            ? PyObject_CallFunctionObjArgs(rule, lists[0], lists[1], lists[2], NULL)
                            : NULL;
     struct arrays arrays = {0};
-    bool good = result && take_arrays(result, "a derivative", true, &arrays);
+    bool good = result && arrays_take(result, "a derivative", true, &arrays);
     if (good && arrays.count != count) {
         PyErr_Format(PyExc_ValueError, "a derivative returned %d arrays; expected %d", arrays.count, count);
         good = false;
     }
     for (int i = 0; i < count && good; i++)
         made[i] = arrays.items[i] ? smelt_array_retain(arrays.items[i]) : NULL;
-    smelt_status status = good ? SMELT_OK : keep_exception();
+    smelt_status status = good ? SMELT_OK : exception_keep();
     free(arrays.items);
     Py_XDECREF(result);
     for (int i = 0; i < 3; i++) Py_XDECREF(lists[i]);
@@ -276,8 +200,8 @@ static PyObject *tape_record(PyObject *self, PyObject *arguments) {
     (void)self;
     if (!PyArg_ParseTuple(arguments, "sOOOO:tape_record", &name, &input_list, &output_list, &vjp, &jvp))
         return NULL;
-    bool good = take_arrays(input_list, "inputs", false, &inputs) &&
-                take_arrays(output_list, "outputs", false, &outputs) &&
+    bool good = arrays_take(input_list, "inputs", false, &inputs) &&
+                arrays_take(output_list, "outputs", false, &outputs) &&
                 record(name, &inputs, &outputs, vjp == Py_None ? NULL : vjp, jvp == Py_None ? NULL : jvp);
     free(inputs.items);
     free(outputs.items);

@@ -10,9 +10,18 @@ static PyObject *printable(smelt_array *array) {
     return status == SMELT_OK ? array_export(wide, KIND_NUMPY) : raise_status(status);
 }
 
+/* A value of a graph has no elements to show. */
+static PyObject *value_repr(PyObject *self, const char *dtype) {
+    PyObject *shape = PyObject_GetAttrString(self, "shape");
+    PyObject *text = shape ? PyUnicode_FromFormat("value(%R, dtype=%s)", shape, dtype) : NULL;
+    Py_XDECREF(shape);
+    return text;
+}
+
 PyObject *array_repr(PyObject *self) {
     smelt_array *array = array_of(self);
     const char *dtype = smelt_dtype_name(smelt_array_dtype(array));
+    if (strcmp(smelt_array_device(array), "graph") == 0) return value_repr(self, dtype);
     PyObject *numpy = PyImport_ImportModule("numpy"), *elements = NULL, *text = NULL, *result = NULL;
     PyObject *print = numpy ? PyObject_GetAttrString(numpy, "array2string") : NULL;
     PyObject *options = print ? Py_BuildValue("{s:s,s:s}", "separator", ", ", "prefix", "array(") : NULL;

@@ -66,11 +66,11 @@ __all__ = [
 
 
 if TYPE_CHECKING:
-    from smelt import doctor, launch, mlx, torch
+    from smelt import doctor, graph, launch, mlx, torch
 else:
     def __getattr__(name):
         """Modules that are imported when they are first named, as they need other libraries or are seldom needed."""
-        if name not in ("doctor", "launch", "mlx", "torch"):
+        if name not in ("doctor", "graph", "launch", "mlx", "torch"):
             raise AttributeError(f"module 'smelt' has no attribute {name!r}")
         import importlib
 

@@ -7,6 +7,7 @@
 #include "base/reserved.h"
 #include "device/executable.h"
 #include "kernel/kernel.h"
+#include "array/symbolic.h"
 #include "kernel/show.h"
 #include "kernel/trace.h"
 #include "source/signature.h"
@@ -461,12 +462,41 @@ static smelt_status run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_
     return kernel_run(&request, &launch, outputs);
 }
 
+/* ---- Values of graphs. */
+
+static _Atomic(kernel_tracer *) tracer;
+
+void kernel_trace_with(kernel_tracer *wanted) {
+    atomic_store(&tracer, wanted);
+}
+
+static bool has_symbolic(const smelt_kernel *kernel, const smelt_run_desc *desc) {
+    bool found = false;
+    for (int i = 0; i < kernel->input_count; i++)
+        found |= desc->inputs[i] && array_is_symbolic(desc->inputs[i]);
+    return found;
+}
+
+static smelt_status trace(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
+    struct variant_key key;
+    struct launch launch;
+    kernel_tracer *trace_with = atomic_load(&tracer);
+    smelt_run_desc anywhere = *desc; /* the device is known when the graph is compiled */
+    anywhere.device = NULL;
+    anywhere.stream = NULL;
+    TRY(kernel_begin(kernel, &anywhere, &key, &launch));
+    if (trace_with) return trace_with(kernel, &anywhere, outputs);
+    return fail(SMELT_ERROR_INTERNAL, "kernel '%s': an input is a value of a graph, but there are no graphs",
+                kernel->desc.name);
+}
+
 smelt_status smelt_kernel_run(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs) {
     if (!kernel || !desc || !outputs)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel run: %s is NULL",
                     !kernel ? "kernel"
                     : !desc ? "desc"
                             : "outputs");
+    if (has_symbolic(kernel, desc)) return trace(kernel, desc, outputs);
     smelt_interrupt *outer = interrupt_begin_call(desc->interrupt);
     smelt_status status = run(kernel, desc, outputs);
     interrupt_end_call(outer);

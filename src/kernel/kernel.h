@@ -47,6 +47,11 @@ struct smelt_kernel {
 smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc, struct variant_key *key,
                           struct launch *launch);
 
+/* What smelt_kernel_run does if an input is symbolic (array/symbolic.h); the launch is checked. */
+typedef smelt_status kernel_tracer(smelt_kernel *kernel, const smelt_run_desc *desc, smelt_array **outputs);
+/* Sets the process's tracer. */
+void kernel_trace_with(kernel_tracer *tracer);
+
 /* The kernel's entry for a key, created if it is missing; lives as long as the kernel. */
 smelt_status kernel_variant(smelt_kernel *kernel, const smelt_run_desc *desc, const struct variant_key *key,
                             struct variant **variant);

@@ -312,11 +312,12 @@ smelt_status evaluate_convolve(const struct call *call, smelt_array **result) {
     smelt_shape shape = out_shape(&c);
     if (shape_product(&shape) && (!call->inputs[0]->size || !call->inputs[1]->size))
         return program_filled(call->device, call->desc->stream, dtype, &shape, 0, result);
-    if (dtype == SMELT_FLOAT64)
+    bool symbolic = program_is_symbolic(call->device);
+    if (dtype == SMELT_FLOAT64 && !symbolic)
         TRY(smelt_array_create(dtype, shape, &made));
     else
         TRY(call_output(call, dtype, &shape, &made));
-    smelt_status status = !made->size              ? SMELT_OK
+    smelt_status status = !made->size || symbolic  ? SMELT_OK
                           : dtype == SMELT_FLOAT64 ? run_plain(call, &c, made)
                                                    : run_kernels(call, &c, dtype, made);
     if (status == SMELT_OK)

@@ -16,6 +16,7 @@ static void write_convert(struct text *text, const struct map *map) {
 
 smelt_status call_place(const struct call *call, smelt_array *from, smelt_array *to, const smelt_shape *space,
                         const int64_t *strides, int64_t offset) {
+    if (program_is_symbolic(call->device)) return SMELT_OK;
     if (from->dtype == SMELT_FLOAT64 || to->dtype == SMELT_FLOAT64) {
         smelt_array *source, *target;
         int64_t broadcast[SMELT_MAX_DIMENSIONS];

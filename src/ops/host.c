@@ -76,7 +76,7 @@ static void store(smelt_array *array, int64_t index, double value) {
 }
 
 static smelt_status check_place(const struct call *call) {
-    if (program_is_host(call->device)) return SMELT_OK;
+    if (program_is_host(call->device) || program_is_symbolic(call->device)) return SMELT_OK;
     return fail(SMELT_ERROR_UNSUPPORTED,
                 "%s: float64 is supported on the host only, but an input is on %s; convert the float64 "
                 "input to float32, or move the other inputs to the host",
@@ -94,13 +94,14 @@ static smelt_status host_elementwise(const struct call *call, smelt_array **resu
     TRY(elementwise_dtypes(call->desc->operation, common, &computed, &dtype));
     TRY(call_shape(call, 0, call->count, &shape));
     TRY(call_output(call, dtype, &shape, &made));
+    *result = made;
+    if (program_is_symbolic(call->device)) return SMELT_OK;
     real_function *function = function_of(call->desc->operation);
     for (int i = 0; i < call->count; i++) reader_open(&readers[i], call->inputs[i], &shape);
     for (int64_t at = 0; at < made->size; at++) {
         for (int i = 0; i < call->count; i++) values[i] = reader_next(&readers[i]);
         store(made, at, function(values[0], values[1]));
     }
-    *result = made;
     return SMELT_OK;
 }
 
@@ -121,13 +122,14 @@ smelt_status host_where(const struct call *call, smelt_array **result) {
     TRY(call_dtype(call, 1, 2, &dtype));
     TRY(call_shape(call, 0, 3, &shape));
     TRY(call_output(call, dtype, &shape, &made));
+    *result = made;
+    if (program_is_symbolic(call->device)) return SMELT_OK;
     for (int i = 0; i < 3; i++) reader_open(&readers[i], call->inputs[i], &shape);
     for (int64_t at = 0; at < made->size; at++) {
         bool condition = reader_next(&readers[0]) != 0;
         double yes = reader_next(&readers[1]), no = reader_next(&readers[2]);
         store(made, at, condition ? yes : no);
     }
-    *result = made;
     return SMELT_OK;
 }
 
@@ -148,6 +150,8 @@ smelt_status host_reduce(const struct call *call, smelt_array **result) {
     smelt_operation operation = call->desc->operation;
     bool logical = operation == SMELT_OPERATION_ALL || operation == SMELT_OPERATION_ANY;
     TRY(call_output(call, logical ? SMELT_BOOL : SMELT_FLOAT64, &shape, &made));
+    *result = made;
+    if (program_is_symbolic(call->device)) return SMELT_OK;
     TRY(smelt_array_fill(made, accumulate_start(operation)));
     shape_strides(&kept, strides);
     for (int d = 0; d < kept.ndim; d++)
@@ -159,7 +163,6 @@ smelt_status host_reduce(const struct call *call, smelt_array **result) {
         double so_far = element_as_real(element_load(made->dtype, made->data + to.offset * (int64_t)bytes));
         store(made, to.offset, accumulate_combine(operation, so_far, reader_next(&reader)));
     }
-    *result = made;
     return SMELT_OK;
 }
 

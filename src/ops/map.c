@@ -15,7 +15,15 @@ struct layout {
 };
 
 /* How an operand is addressed: enum in program_key.operands. */
-enum { ADDRESS_ROW = 1, ADDRESS_ONE, ADDRESS_BYTES, ADDRESS_STRIDED, ADDRESS_BYTES_STRIDED };
+enum {
+    ADDRESS_ROW = 1,
+    ADDRESS_ONE,
+    ADDRESS_BYTES,
+    ADDRESS_STRIDED,
+    ADDRESS_BYTES_STRIDED,
+    ADDRESS_NEIGHBOURS, /* strided, by 1 along the innermost dimension … */
+    ADDRESS_REPEATED    /* … or by 0: the compiler then sees plain loads */
+};
 
 /* A GPU's thread does so many elements of a row: loads in flight. */
 #define GPU_ELEMENTS 4
@@ -95,6 +103,10 @@ static bool is_bytes(const struct map *map, const struct operand *operand) {
 
 static uint8_t address_of(const struct map *map, const struct operand *operand, bool row) {
     bool bytes = is_bytes(map, operand);
+    if (!row && !bytes && map->space.ndim) {
+        int64_t inner = operand->strides[map->space.ndim - 1];
+        return inner == 1 ? ADDRESS_NEIGHBOURS : inner == 0 ? ADDRESS_REPEATED : ADDRESS_STRIDED;
+    }
     if (!row) return bytes ? ADDRESS_BYTES_STRIDED : ADDRESS_STRIDED;
     /* A single element is the first of its row: no code of its own. */
     return bytes ? ADDRESS_BYTES : map->space.ndim && !operand->strides[0] ? ADDRESS_ONE : ADDRESS_ROW;
@@ -139,9 +151,16 @@ static void write_row(struct text *text, const struct map *map) {
 }
 
 static void write_strided(struct text *text, const struct map *map) {
-    for (int j = 0; j < map->operand_count; j++)
-        text_addf(text, "  long o%d = long(point.x) * l.stride[%d] + long(point.y) * l.stride[%d];\n", j,
-                  j * SMELT_MAX_DIMENSIONS, j * SMELT_MAX_DIMENSIONS + 1);
+    for (int j = 0; j < map->operand_count; j++) {
+        int first = j * SMELT_MAX_DIMENSIONS;
+        text_addf(text, "  long o%d = long(point.y) * l.stride[%d]", j, first + 1);
+        if (map->key.operands[j] == ADDRESS_NEIGHBOURS)
+            text_add(text, " + long(point.x);\n");
+        else if (map->key.operands[j] == ADDRESS_REPEATED)
+            text_add(text, ";\n");
+        else
+            text_addf(text, " + long(point.x) * l.stride[%d];\n", first);
+    }
     text_add(text, "  uint rest = point.z;\n"
                    "  for (uint d = 2; d < l.rank; d++) {\n"
                    "    const long c = long(rest % l.size[d]);\n"
@@ -164,7 +183,7 @@ static void write_kernel(struct text *text, const void *context) {
     text_add(text, ") {\n");
     for (int j = 0; j < map->operand_count; j++)
         if (map->operands[j].array) write_start(text, j);
-    if (map->key.operands[0] == ADDRESS_STRIDED || map->key.operands[0] == ADDRESS_BYTES_STRIDED)
+    if (map->key.operands[0] >= ADDRESS_STRIDED)
         write_strided(text, map);
     else
         write_row(text, map);
@@ -258,9 +277,8 @@ static smelt_status launch(struct map *map, bool row) {
     return smelt_function_run(plan.function, &plan.dispatch);
 }
 
-smelt_status map_run(struct map *map) {
-    for (int d = 0; d < map->space.ndim; d++)
-        if (map->space.size[d] == 0) return SMELT_OK;
+/* Completes the key. Returns whether the space is a row. */
+static bool choose_form(struct map *map) {
     simplify(map);
     bool row = !map->lanes && is_row(map);
     map->key.family = PROGRAM_MAP;
@@ -269,5 +287,18 @@ smelt_status map_run(struct map *map) {
         map->key.operands[j] = address_of(map, &map->operands[j], row);
     }
     if (!program_is_host(map->device)) map->key.form |= 0x8000;
+    return row;
+}
+
+void map_text(struct map *map, struct text *text) {
+    (void)choose_form(map);
+    program_write(&map->key, write_kernel, map, text);
+}
+
+smelt_status map_run(struct map *map) {
+    if (program_is_symbolic(map->device)) return SMELT_OK;
+    for (int d = 0; d < map->space.ndim; d++)
+        if (map->space.size[d] == 0) return SMELT_OK;
+    bool row = choose_form(map);
     return launch(map, row);
 }

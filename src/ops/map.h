@@ -31,11 +31,15 @@ struct map {
     /* The kernel reads these as l.number[i]: sizes and strides. */
     int number_count;
     int64_t numbers[MAP_MAX_NUMBERS];
+    const void *context; /* of the two functions */
     /* (optional) Appends the text before the kernel. */
     void (*write_before)(struct text *text, const struct map *map);
     /* Appends the statements of one thread: operand j's element is p<j>[o<j>]. Types are those in memory. */
     void (*write)(struct text *text, const struct map *map);
 };
+
+/* Appends the text of the kernel that map_run would run. Simplifies `map`. */
+void map_text(struct map *map, struct text *text);
 
 /* Runs it; does nothing for an empty space. Operands are on the device; a GPU also accepts host operands of
  * which the space uses one element. Simplifies `map`. */

@@ -1,10 +1,12 @@
 /* smelt_apply: the table of evaluators, the checks all operations share, recording. */
+#include "array/symbolic.h"
 #include "base/reserved.h"
 #include "ops/elementwise.h"
 #include "ops/operation.h"
 #include "ops/program.h"
 #include "ops/routine.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* ---- Who computes an operation: one of the two, or by dtypes either. */
@@ -66,6 +68,8 @@ static smelt_status check_inputs(const smelt_apply_desc *desc, struct call *call
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: axis_count is %d, expected 0 to %d", call->name,
                     desc->axis_count, 2 * SMELT_MAX_DIMENSIONS);
     call->device = program_device(desc->device, call->inputs, call->count);
+    for (int i = 0; i < call->count; i++)
+        if (array_is_symbolic(call->inputs[i])) call->device = ARRAY_SYMBOLIC_DEVICE;
     return SMELT_OK;
 }
 
@@ -86,7 +90,7 @@ static smelt_status move_inputs(struct call *call, smelt_array **moved) {
 
 static smelt_status compute(struct call *call, const struct computing *computing, smelt_array **result) {
     smelt_array *moved[SMELT_MAX_ARGUMENTS] = {0};
-    smelt_status status = move_inputs(call, moved);
+    smelt_status status = program_is_symbolic(call->device) ? SMELT_OK : move_inputs(call, moved);
     if (status == SMELT_OK) status = computing->evaluate(call, result);
     for (int i = 0; i < call->count; i++) smelt_array_release(moved[i]);
     return status;
@@ -118,10 +122,73 @@ void operation_record_with(operation_recorder *wanted) {
     recorder = wanted;
 }
 
+/* ---- Values of graphs. */
+
+static _Atomic(operation_tracer *) tracer;
+
+void operation_trace_with(operation_tracer *wanted) {
+    atomic_store(&tracer, wanted);
+}
+
+bool operation_is_composed(smelt_operation operation) {
+    return computing_of(operation)->compose != NULL;
+}
+
+smelt_status operation_infer(const smelt_apply_desc *desc, smelt_array **result) {
+    struct call call = {.desc = desc};
+    TRY(check_inputs(desc, &call));
+    call.device = ARRAY_SYMBOLIC_DEVICE;
+    return computing_of(desc->operation)->evaluate(&call, result);
+}
+
+static smelt_status trace(const struct call *call, smelt_array *shaped, smelt_array **result) {
+    operation_tracer *trace_with = atomic_load(&tracer);
+    if (!trace_with)
+        return fail(SMELT_ERROR_INTERNAL, "%s: an input is a value of a graph, but there are no graphs",
+                    call->name);
+    return trace_with(call->desc, call->count, shaped, result);
+}
+
+/* Without inputs there is no graph to be a value of: its elements are computed now, and become a constant of
+ * the graph that uses them. Equal elements are one. */
+static smelt_status create_constant(const smelt_apply_desc *desc, smelt_array **result) {
+    smelt_apply_desc create = *desc;
+    smelt_operation operation = desc->operation;
+    bool equal = operation == SMELT_OPERATION_ZEROS || operation == SMELT_OPERATION_ONES ||
+                 operation == SMELT_OPERATION_FULL;
+    create.device = "cpu";
+    create.stream = NULL;
+    if (!equal) return smelt_apply(&create, result);
+    int64_t strides[SMELT_MAX_DIMENSIONS] = {0}, size;
+    smelt_array *one;
+    TRY(shape_check(smelt_operation_name(operation), desc->dtype ? desc->dtype : SMELT_FLOAT32, &desc->shape,
+                    &size));
+    create.shape = (smelt_shape){.ndim = 0};
+    TRY(smelt_apply(&create, &one));
+    smelt_status status = smelt_array_view(one, desc->shape, strides, 0, result);
+    smelt_array_release(one);
+    return status;
+}
+
 /* ---- The call itself. */
+
+smelt_status operation_apply_into(const smelt_apply_desc *desc, smelt_array *into) {
+    struct call call = {.desc = desc, .into = into};
+    smelt_array *made = NULL;
+    TRY(check_inputs(desc, &call));
+    TRY(compute(&call, computing_of(desc->operation), &made));
+    smelt_status status = SMELT_OK;
+    if (made->memory != into->memory || made->data != into->data)
+        status = call_place(&(struct call){.desc = desc, .name = call.name, .device = call.device}, made,
+                            into, &into->shape, into->strides, 0);
+    smelt_array_release(made);
+    return status;
+}
 
 static bool is_composed(const struct call *call, const struct computing *computing) {
     if (!computing->evaluate || !computing->compose) return computing->compose != NULL;
+    /* In a graph the parts are fused with what surrounds them. */
+    if (program_is_symbolic(call->device)) return true;
     if (computing->unrecorded && recorder) return true;
     bool any = call->count > 0 && call->inputs[0]->size > 0;
     return !any || !routine_is_float(call->inputs[0]->dtype) || call_has_float64(call);
@@ -135,7 +202,15 @@ smelt_status smelt_apply(const smelt_apply_desc *desc, smelt_array **result) {
     TRY(check_inputs(desc, &call));
     const struct computing *computing = computing_of(desc->operation);
     if (is_composed(&call, computing)) return compose(&call, computing, result);
+    bool symbolic = program_is_symbolic(call.device);
+    if (symbolic && !call.count) return create_constant(desc, result);
     TRY(compute(&call, computing, &made));
+    if (symbolic) {
+        smelt_array *shaped = made;
+        smelt_status traced = trace(&call, shaped, &made);
+        smelt_array_release(shaped);
+        TRY(traced);
+    }
     smelt_status status = recorder ? recorder(desc, call.count, made) : SMELT_OK;
     if (status == SMELT_OK)
         *result = made;

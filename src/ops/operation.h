@@ -12,6 +12,7 @@ struct call {
     smelt_array *inputs[SMELT_MAX_ARGUMENTS];
     int count;
     const char *device;
+    smelt_array *into; /* NULL, or where call_output may place the result */
 };
 
 typedef smelt_status evaluator(const struct call *call, smelt_array **result);
@@ -101,6 +102,28 @@ typedef smelt_status operation_recorder(const smelt_apply_desc *desc, int count,
 
 /* Sets the calling thread's recorder; NULL: none. */
 void operation_record_with(operation_recorder *recorder);
+
+/* ---- Values of graphs: operation.c. */
+
+/* Called in place of computing an operation that has a symbolic input (array/symbolic.h): `shaped` has the
+ * result's dtype and shape, and the strides and offset of a view. *result becomes the handle that stands for
+ * it. */
+typedef smelt_status operation_tracer(const smelt_apply_desc *desc, int count, const smelt_array *shaped,
+                                      smelt_array **result);
+
+/* Sets the process's tracer. */
+void operation_trace_with(operation_tracer *tracer);
+
+/* What smelt_apply infers for symbolic inputs, without the tracer: the result is as `shaped` above. Not for
+ * compositions. */
+smelt_status operation_infer(const smelt_apply_desc *desc, smelt_array **result);
+
+/* Whether the operation is expressed by others, so that a tracer never meets it. */
+bool operation_is_composed(smelt_operation operation);
+
+/* smelt_apply, with its result in `into`, which has the result's dtype and shape, is row-contiguous and on
+ * the device. No tape records it. */
+smelt_status operation_apply_into(const smelt_apply_desc *desc, smelt_array *into);
 
 /* ---- The plain loops: host.c. */
 

@@ -1,5 +1,6 @@
 #include "ops/program.h"
 #include "array/dtype.h"
+#include "array/symbolic.h"
 #include "base/hash.h"
 #include "device/device.h"
 #include "kernels/kernel_text.h"
@@ -72,6 +73,16 @@ static smelt_status keep(const struct program_key *key, smelt_function *made, sm
     return room ? SMELT_OK : fail_out_of_memory(sizeof *program);
 }
 
+void program_write(const struct program_key *key, void (*write)(struct text *, const void *),
+                   const void *context, struct text *text) {
+    bool is_complex = false;
+    for (int i = 0; i < PROGRAM_MAX_ARRAYS; i++) is_complex |= key->dtypes[i] == SMELT_COMPLEX64;
+    text_add(text, "using namespace metal;\n");
+    text_add(text, kernel_text_functions);
+    if (is_complex) text_add(text, kernel_text_complex64);
+    write(text, context);
+}
+
 smelt_status program_get(const struct program_key *key, const char *name,
                          void (*write)(struct text *, const void *), const void *context,
                          smelt_function **function) {
@@ -80,12 +91,7 @@ smelt_status program_get(const struct program_key *key, const char *name,
     struct text text = {0};
     smelt_library *library = NULL;
     smelt_function *made = NULL;
-    bool is_complex = false;
-    for (int i = 0; i < PROGRAM_MAX_ARRAYS; i++) is_complex |= key->dtypes[i] == SMELT_COMPLEX64;
-    text_add(&text, "using namespace metal;\n");
-    text_add(&text, kernel_text_functions);
-    if (is_complex) text_add(&text, kernel_text_complex64);
-    write(&text, context);
+    program_write(key, write, context, &text);
     smelt_status status = text.failed ? fail_out_of_memory(text.length) : SMELT_OK;
     if (status == SMELT_OK)
         status =
@@ -134,6 +140,10 @@ bool program_is_host(const char *device) {
     return strncmp(device, "cpu", 3) == 0;
 }
 
+bool program_is_symbolic(const char *device) {
+    return strcmp(device, ARRAY_SYMBOLIC_DEVICE) == 0;
+}
+
 bool program_has_warpgroups(const char *name) {
     const struct device *device;
     if (program_is_host(name) || device_find(name, &device) != SMELT_OK) return false;
@@ -144,7 +154,7 @@ smelt_status program_filled(const char *name, smelt_stream *stream, smelt_dtype 
                             const smelt_shape *shape, double value, smelt_array **array) {
     smelt_array *made;
     TRY(program_output(name, stream, dtype, shape, &made));
-    smelt_status status = array_fill_on(made, stream, value);
+    smelt_status status = program_is_symbolic(name) ? SMELT_OK : array_fill_on(made, stream, value);
     if (status == SMELT_OK)
         *array = made;
     else
@@ -156,6 +166,7 @@ smelt_status program_output(const char *name, smelt_stream *stream, smelt_dtype 
                             const smelt_shape *shape, smelt_array **array) {
     const struct device *device;
     if (program_is_host(name)) return smelt_array_create(dtype, *shape, array);
+    if (program_is_symbolic(name)) return array_symbolic(dtype, shape, NULL, NULL, array);
     TRY(device_find(name, &device));
     return device->space->create(device->space, stream, dtype, shape, array);
 }

@@ -14,6 +14,7 @@ struct program_key {
     uint16_t form;      /* the family's own */
     uint8_t dtypes[PROGRAM_MAX_ARRAYS];
     uint8_t operands[PROGRAM_MAX_ARRAYS]; /* how each is addressed */
+    uint64_t content[2];                  /* a hash of statements that no other part determines */
 };
 
 enum program_family {
@@ -30,6 +31,10 @@ smelt_status program_get(const struct program_key *key, const char *name,
                          void (*write)(struct text *text, const void *context), const void *context,
                          smelt_function **function);
 
+/* The whole text of such a function, as it is compiled. */
+void program_write(const struct program_key *key, void (*write)(struct text *text, const void *context),
+                   const void *context, struct text *text);
+
 /* The name of a dtype in these texts: "half"; complex64 is a struct of helper text. */
 const char *program_type(smelt_dtype dtype);
 
@@ -43,6 +48,9 @@ void program_typedef(struct text *text, const char *name, smelt_dtype dtype);
 const char *program_device(const char *wanted, smelt_array *const *arrays, int count);
 
 bool program_is_host(const char *device);
+
+/* Whether it is the device of arrays without elements (array/symbolic.h), on which nothing runs. */
+bool program_is_symbolic(const char *device);
 
 /* Whether its code may use the warpgroups of compute capability 9.0. */
 bool program_has_warpgroups(const char *device);

@@ -198,14 +198,17 @@ smelt_status evaluate_scatter_sum(const struct call *call, smelt_array **result)
     TRY(shape_check("scatter_sum", updates->dtype, &call->desc->shape, &size));
     TRY(indexed_read(call, 1, &call->desc->shape, &indexed));
     TRY(check_updates(call, updates, &indexed));
-    if (!atomic && !program_is_host(call->device))
+    bool symbolic = program_is_symbolic(call->device);
+    if (!atomic && !program_is_host(call->device) && !symbolic)
         return fail(SMELT_ERROR_UNSUPPORTED,
                     "scatter_sum: sums of %s are supported on the host only, but an input is on %s",
                     smelt_dtype_name(updates->dtype), call->device);
     TRY(program_filled(call->device, call->desc->stream, atomic ? atomic : updates->dtype, &call->desc->shape,
                        0, &made));
     smelt_status status = SMELT_OK;
-    if (!atomic) {
+    if (symbolic) {
+        /* Nothing to compute yet. */
+    } else if (!atomic) {
         add_on_host(&indexed, updates, made);
     } else {
         struct map map = {.name = call->name,

@@ -7,7 +7,7 @@ CYCLES = [
     ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("cli", "completion main", "completion is a command, and completes the names of all commands"),
-    ("python/extension", "apply array dlpack exchange index interop numpy operators tape text torch values",
+    ("python/extension", "apply array dlpack exchange index interop lists numpy operators tape text torch values",
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
     ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
     ("src/ops", "composite composite_nn convolve expression operation rope", "compositions are operations made of operations"),
@@ -32,6 +32,7 @@ PREFIXES = {
         "src/device/cuda": "cuda flight",
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"
                         " progress target translation",
+        "src/graph": "fused fusion graph plan",
         "src/kernel": "arguments array_for array_is_large bound device_to_show found function kernel launch_begin launch_measure launch_prepare"
                       " launch_run library loaded profile settings shape_for_stage stream tensor_is_used tensor_of trace_compile trace_launch"
                       " trace_translation transfer",

@@ -1,0 +1,316 @@
+/* Sessions: the memory of a compiled graph, and its executions. */
+#include "base/reserved.h"
+#include "graph/plan.h"
+#include "ops/program.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct smelt_session {
+    atomic_int references;
+    pthread_mutex_t lock; /* of an execution */
+    smelt_compiled *compiled;
+    smelt_array **buffers;
+    /* By value: constants, values in buffers, and views of both. */
+    smelt_array **fixed;
+};
+
+/* ---- Values as arrays. */
+
+/* A buffer's bytes as the value. */
+static smelt_status view_buffer(const struct smelt_session *session, int value, smelt_array **out) {
+    const smelt_compiled *compiled = session->compiled;
+    const struct graph_value *type = plan_value(compiled, value);
+    int64_t size = shape_product(&type->shape);
+    smelt_shape flat = {1, {size * (int64_t)smelt_dtype_bytes(type->dtype)}};
+    smelt_array *bytes = NULL, *elements = NULL;
+    smelt_status status =
+        smelt_array_view(session->buffers[compiled->places[value].index], flat, NULL, 0, &bytes);
+    if (status == SMELT_OK) status = smelt_array_reinterpret(bytes, type->dtype, &elements);
+    if (status == SMELT_OK) status = smelt_array_view(elements, type->shape, NULL, 0, out);
+    smelt_array_release(bytes);
+    smelt_array_release(elements);
+    return status;
+}
+
+static smelt_status view_root(const smelt_compiled *compiled, int value, smelt_array *root,
+                              smelt_array **out) {
+    const struct place *place = &compiled->places[value];
+    return smelt_array_view(root, plan_value(compiled, value)->shape, place->strides, place->offset, out);
+}
+
+static smelt_status fix_value(struct smelt_session *session, int value) {
+    const smelt_compiled *compiled = session->compiled;
+    const struct place *place = &compiled->places[value];
+    switch (place->kind) {
+    case PLACE_CONSTANT:
+        return smelt_array_to(compiled->graph->nodes[compiled->graph->values[value].node].constant,
+                              compiled->device, NULL, &session->fixed[value]);
+    case PLACE_BUFFER:
+        return view_buffer(session, value, &session->fixed[value]);
+    case PLACE_VIEW: {
+        smelt_array *root = session->fixed[place->root];
+        return root ? view_root(compiled, value, root, &session->fixed[value]) : SMELT_OK;
+    }
+    default:
+        return SMELT_OK;
+    }
+}
+
+static smelt_status prepare(struct smelt_session *session) {
+    const smelt_compiled *compiled = session->compiled;
+    session->buffers = calloc((size_t)compiled->buffer_count + 1, sizeof *session->buffers);
+    session->fixed = calloc((size_t)compiled->value_count + 1, sizeof *session->fixed);
+    if (!session->buffers || !session->fixed)
+        return fail_out_of_memory((size_t)compiled->value_count * sizeof *session->fixed);
+    for (int b = 0; b < compiled->buffer_count; b++)
+        TRY(smelt_array_create_on(compiled->device, SMELT_UINT8,
+                                  (smelt_shape){1, {(int64_t)compiled->buffers[b]}}, &session->buffers[b]));
+    /* Roots first: a view may have a smaller number than a scratch value, but never than its own root. */
+    for (int v = 0; v < compiled->value_count; v++)
+        if (compiled->places[v].kind != PLACE_VIEW) TRY(fix_value(session, v));
+    for (int v = 0; v < compiled->value_count; v++)
+        if (compiled->places[v].kind == PLACE_VIEW) TRY(fix_value(session, v));
+    return SMELT_OK;
+}
+
+/* ---- Life. */
+
+smelt_status smelt_session_create(smelt_compiled *compiled, const smelt_session_desc *desc,
+                                  smelt_session **out) {
+    if (!compiled || !out)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "session: %s is NULL",
+                    compiled ? "the address for the new session" : "compiled");
+    if (desc) TRY(reserved_check(smelt_session_desc, desc));
+    smelt_session *session = calloc(1, sizeof *session);
+    if (!session) return fail_out_of_memory(sizeof *session);
+    atomic_init(&session->references, 1);
+    pthread_mutex_init(&session->lock, NULL);
+    session->compiled = smelt_compiled_retain(compiled);
+    smelt_status status = prepare(session);
+    if (status == SMELT_OK)
+        *out = session;
+    else
+        smelt_session_release(session);
+    return status;
+}
+
+smelt_session *smelt_session_retain(smelt_session *session) {
+    if (session) atomic_fetch_add(&session->references, 1);
+    return session;
+}
+
+void smelt_session_release(smelt_session *session) {
+    if (!session || atomic_fetch_sub(&session->references, 1) != 1) return;
+    for (int v = 0; v < session->compiled->value_count && session->fixed; v++)
+        smelt_array_release(session->fixed[v]);
+    for (int b = 0; b < session->compiled->buffer_count && session->buffers; b++)
+        smelt_array_release(session->buffers[b]);
+    free(session->fixed);
+    free(session->buffers);
+    smelt_compiled_release(session->compiled);
+    pthread_mutex_destroy(&session->lock);
+    free(session);
+}
+
+/* ---- An execution. */
+
+struct execution {
+    const smelt_session *session;
+    const smelt_compiled *compiled;
+    smelt_stream *stream;
+    smelt_array **arrays; /* by value: fixed ones, and references to those of this execution */
+    smelt_array **outputs;
+};
+
+/* An array of the caller as the device reads it: there, without gaps. */
+static smelt_status bind_input(struct execution *x, int index, smelt_array *given) {
+    const smelt_graph *graph = x->compiled->graph;
+    int value = graph->inputs[index].value;
+    const struct graph_value *type = &graph->values[value];
+    smelt_array *there, *dense;
+    if (given->dtype != type->dtype || !shape_equal(&given->shape, &type->shape))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "graph '%s': input '%s' is %s %s, expected %s %s",
+                    graph->name, graph->inputs[index].name, smelt_dtype_name(given->dtype),
+                    shape_print(&given->shape).text, smelt_dtype_name(type->dtype),
+                    shape_print(&type->shape).text);
+    TRY(smelt_array_to(given, x->compiled->device, x->stream, &there));
+    if (smelt_array_is_contiguous(there)) {
+        x->arrays[value] = there;
+        return SMELT_OK;
+    }
+    smelt_status status = program_output(x->compiled->device, x->stream, type->dtype, &type->shape, &dense);
+    if (status == SMELT_OK) {
+        smelt_apply_desc copy = {.operation = SMELT_OPERATION_IDENTITY,
+                                 .inputs = {there},
+                                 .device = x->compiled->device,
+                                 .stream = x->stream};
+        status = operation_apply_into(&copy, dense);
+        if (status == SMELT_OK)
+            x->arrays[value] = dense;
+        else
+            smelt_array_release(dense);
+    }
+    smelt_array_release(there);
+    return status;
+}
+
+static int find_input(const smelt_graph *graph, const char *name) {
+    for (int i = 0; i < graph->input_count; i++)
+        if (strcmp(graph->inputs[i].name, name) == 0) return i;
+    return -1;
+}
+
+static smelt_status bind_inputs(struct execution *x, const smelt_execute_desc *desc) {
+    const smelt_graph *graph = x->compiled->graph;
+    if (desc->input_count != graph->input_count || (graph->input_count && !desc->inputs))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "graph '%s': %d inputs are given, expected %d", graph->name,
+                    desc->inputs ? desc->input_count : 0, graph->input_count);
+    for (int i = 0; i < graph->input_count; i++) {
+        const char *name = desc->input_names ? desc->input_names[i] : NULL;
+        int index = name ? find_input(graph, name) : i;
+        if (index < 0)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "graph '%s': there is no input '%s'", graph->name,
+                        name);
+        if (!desc->inputs[i] || x->arrays[graph->inputs[index].value])
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "graph '%s': input '%s' is %s", graph->name,
+                        graph->inputs[index].name, desc->inputs[i] ? "given twice" : "NULL");
+        TRY(bind_input(x, index, desc->inputs[i]));
+    }
+    return SMELT_OK;
+}
+
+static smelt_status check_into(const struct execution *x, int i, const smelt_array *into) {
+    const smelt_graph *graph = x->compiled->graph;
+    const struct graph_value *type = &graph->values[graph->outputs[i].value];
+    bool fits = into->dtype == type->dtype && shape_equal(&into->shape, &type->shape) &&
+                smelt_array_is_contiguous(into);
+    const char *device = smelt_array_device(into);
+    bool host = program_is_host(x->compiled->device);
+    if (fits && (host ? program_is_host(device) : strcmp(device, x->compiled->device) == 0)) return SMELT_OK;
+    return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                "graph '%s': the array for output '%s' is %s %s on %s, expected %s %s, row-contiguous, on %s",
+                graph->name, graph->outputs[i].name, smelt_dtype_name(into->dtype),
+                shape_print(&into->shape).text, device, smelt_dtype_name(type->dtype),
+                shape_print(&type->shape).text, x->compiled->device);
+}
+
+static smelt_status bind_outputs(struct execution *x, const smelt_execute_desc *desc) {
+    const smelt_graph *graph = x->compiled->graph;
+    for (int i = 0; i < graph->output_count; i++) {
+        int value = graph->outputs[i].value;
+        smelt_array *into = desc->into ? desc->into[i] : NULL;
+        if (into) TRY(check_into(x, i, into));
+        x->outputs[i] = smelt_array_retain(into);
+        if (!into)
+            TRY(program_output(x->compiled->device, x->stream, graph->values[value].dtype,
+                               &graph->values[value].shape, &x->outputs[i]));
+        const struct place *place = &x->compiled->places[value];
+        if (place->kind == PLACE_OUTPUT && place->index == i)
+            x->arrays[value] = smelt_array_retain(x->outputs[i]);
+    }
+    return SMELT_OK;
+}
+
+static smelt_status bind_views(struct execution *x) {
+    for (int v = 0; v < x->compiled->value_count; v++) {
+        const struct place *place = &x->compiled->places[v];
+        if (place->kind != PLACE_VIEW || x->session->fixed[v] || !x->arrays[place->root]) continue;
+        TRY(view_root(x->compiled, v, x->arrays[place->root], &x->arrays[v]));
+    }
+    return SMELT_OK;
+}
+
+/* ---- Steps. */
+
+static smelt_status run_fused(struct execution *x, const struct step *step) {
+    for (int k = 0; k < step->kernel_count; k++) {
+        struct map map;
+        fused_kernel_map(&step->kernels[k], x->arrays, x->compiled->device, x->stream, &map);
+        TRY(map_run(&map));
+    }
+    return SMELT_OK;
+}
+
+static smelt_status run_operation(struct execution *x, const struct step *step) {
+    const struct graph_node *node = &x->compiled->graph->nodes[step->node];
+    smelt_apply_desc desc = node->desc;
+    for (int i = 0; i < node->input_count; i++) desc.inputs[i] = x->arrays[node->inputs[i]];
+    desc.device = x->compiled->device;
+    desc.stream = x->stream;
+    return operation_apply_into(&desc, x->arrays[node->first]);
+}
+
+static smelt_status run_kernel(struct execution *x, const struct step *step) {
+    const struct graph_node *node = &x->compiled->graph->nodes[step->node];
+    smelt_array *inputs[SMELT_MAX_ARGUMENTS];
+    for (int i = 0; i < node->input_count; i++) inputs[i] = x->arrays[node->inputs[i]];
+    return graph_launch_run(node->launch, inputs, x->arrays + node->first, x->compiled->device, x->stream);
+}
+
+static smelt_status run_steps(struct execution *x) {
+    for (int s = 0; s < x->compiled->step_count; s++) {
+        const struct step *step = &x->compiled->steps[s];
+        TRY(step->kind == STEP_FUSED       ? run_fused(x, step)
+            : step->kind == STEP_OPERATION ? run_operation(x, step)
+                                           : run_kernel(x, step));
+    }
+    return SMELT_OK;
+}
+
+/* Outputs that are inputs, constants, views, or output a second time. */
+static smelt_status copy_outputs(struct execution *x) {
+    for (int i = 0; i < x->compiled->graph->output_count; i++) {
+        int value = x->compiled->graph->outputs[i].value;
+        const struct place *place = &x->compiled->places[value];
+        if (place->kind == PLACE_OUTPUT && place->index == i) continue;
+        smelt_apply_desc copy = {.operation = SMELT_OPERATION_IDENTITY,
+                                 .inputs = {x->arrays[value]},
+                                 .device = x->compiled->device,
+                                 .stream = x->stream};
+        TRY(operation_apply_into(&copy, x->outputs[i]));
+    }
+    return SMELT_OK;
+}
+
+static smelt_status execute(struct execution *x, const smelt_execute_desc *desc) {
+    TRY(bind_inputs(x, desc));
+    TRY(bind_outputs(x, desc));
+    TRY(bind_views(x));
+    TRY(run_steps(x));
+    return copy_outputs(x);
+}
+
+smelt_status smelt_session_execute(smelt_session *session, const smelt_execute_desc *desc,
+                                   smelt_array **outputs) {
+    if (!session || !desc || !outputs)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "execute: %s is NULL",
+                    !session ? "session"
+                    : !desc  ? "desc"
+                             : "outputs");
+    TRY(reserved_check(smelt_execute_desc, desc));
+    const smelt_compiled *compiled = session->compiled;
+    size_t values = (size_t)compiled->value_count, output_count = (size_t)compiled->graph->output_count;
+    smelt_array **block = calloc(values + output_count + 1, sizeof *block);
+    if (!block) return fail_out_of_memory(values * sizeof *block);
+    struct execution x = {.session = session,
+                          .compiled = compiled,
+                          .stream = desc->stream,
+                          .arrays = block,
+                          .outputs = block + values};
+    memcpy(block, session->fixed, values * sizeof *block);
+    pthread_mutex_lock(&session->lock);
+    smelt_status status = execute(&x, desc);
+    pthread_mutex_unlock(&session->lock);
+    for (size_t v = 0; v < values; v++)
+        if (!session->fixed[v]) smelt_array_release(x.arrays[v]);
+    for (size_t i = 0; i < output_count; i++) {
+        if (status == SMELT_OK)
+            outputs[i] = x.outputs[i];
+        else
+            smelt_array_release(x.outputs[i]);
+    }
+    free(block);
+    return status;
+}

@@ -1,0 +1,6 @@
+"""docs/graphs.md does what it says."""
+from snippets import run_page
+
+
+def test_page():
+    run_page("docs/graphs.md")
