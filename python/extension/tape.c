@@ -65,7 +65,8 @@ static PyObject *products(PyObject *self, PyObject *arguments, bool forward) {
                                                                  a[1].items, a[2].items, a[2].count, made)
                                                 : smelt_tape_vjp(held(self), a[0].items, a[0].count,
                                                                  a[1].items, a[2].items, a[2].count, made);
-        Py_END_ALLOW_THREADS result = status == SMELT_OK ? arrays_list_taking(made, a[2].count) : exception_raise_kept(status);
+        Py_END_ALLOW_THREADS result =
+            status == SMELT_OK ? arrays_list_taking(made, a[2].count) : exception_raise_kept(status);
     } else if (good) {
         PyErr_NoMemory();
     }

@@ -2,7 +2,6 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from smelt import _smelt
 from smelt.graph.building import Graph, TensorType
 from smelt.graph.driver import Device, Tensor, as_array, device_name
 
