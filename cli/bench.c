@@ -91,16 +91,16 @@ static bool has_job(const struct benchmark *benchmark, const char *name) {
     return false;
 }
 
-/* A benchmark, or a job of the one named last. */
+/* A job of the benchmark named last, or a benchmark: some jobs have a benchmark's name. */
 static bool parse_name(void *target, char *name) {
     struct request *request = target;
     struct choice *last = request->count ? &request->chosen[request->count - 1] : NULL;
-    const struct benchmark *found = find(name);
-    if (!found && last && has_job(last->benchmark, name)) {
+    if (last && has_job(last->benchmark, name)) {
         if (last->job_count == MAX_JOBS) return complain("more than %d jobs are named", MAX_JOBS);
         last->jobs[last->job_count++] = name;
         return true;
     }
+    const struct benchmark *found = find(name);
     const char *near = found ? NULL : nearest_word(name, name_at, NULL);
     if (near) return complain("benchmark '%s' is unknown; did you mean %s?", name, near);
     if (!found) return complain("benchmark '%s' is unknown; see smelt bench --help", name);

@@ -5,6 +5,7 @@ static const struct {
     const char *measure;
 } budgets[] = {
     [BUDGET_INLINED] = {150000, "instructions after inlining"},
+    [BUDGET_CERTAIN] = {72000, "instructions of a thread, not optimised, times registers per value"},
     [BUDGET_UNROLLED] = {60000, "instructions after unrolling"},
     [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
@@ -24,10 +25,18 @@ smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size) 
                      (unsigned long long)budgets[budget].limit);
 }
 
+static uint64_t registers_per_value(struct unit *unit) {
+    int bits = simd_vector_bits(unit->request->cpu, unit->request->features);
+    return (uint64_t)(SIMDGROUP_LANES / (bits / 32));
+}
+
+smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions) {
+    return budget_check(unit, BUDGET_CERTAIN, instructions * registers_per_value(unit));
+}
+
 smelt_status budget_check_thread(struct unit *unit) {
     uint64_t blocks, instructions = budget_count(unit->entry, &blocks);
-    int bits = simd_vector_bits(unit->request->cpu, unit->request->features);
-    uint64_t registers = (uint64_t)(SIMDGROUP_LANES / (bits / 32));
+    uint64_t registers = registers_per_value(unit);
     TRY(budget_check(unit, BUDGET_THREAD, instructions * registers));
     return budget_check(unit, BUDGET_BLOCKS, blocks * registers);
 }

@@ -18,6 +18,7 @@
 
 enum budget {
     BUDGET_INLINED,  /* instructions of the kernel with all its functions inlined */
+    BUDGET_CERTAIN,  /* … once its functions are optimised, times the registers of a simdgroup's value */
     BUDGET_UNROLLED, /* … with its loops unrolled on request, before they are optimised */
     BUDGET_THREAD,   /* instructions of a thread, times the registers of a simdgroup's value */
     BUDGET_BLOCKS,   /* blocks of a thread, times the same */
@@ -34,6 +35,9 @@ bool budget_fits(enum budget budget, uint64_t size);
 /* SMELT_OK if the size fits. Otherwise unit->smaller is set, or unit->refused in the plain form, with a
  * message that has the measure, the size and the limit. */
 smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size);
+
+/* Of a thread before it is optimised, with everything inlined: whether it is certainly too large. */
+smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions);
 
 /* Of the entry, instructions and blocks: before any vector code is written, as that does not grow in
  * proportion. */

@@ -121,6 +121,8 @@ smelt_status pass_staging(struct unit *unit);
 smelt_status pass_rolled(struct unit *unit);
 /* outlined.c — large functions of a kernel past its budget stay functions. */
 smelt_status pass_outlined(struct unit *unit);
+/* simplified.c — functions that a large kernel calls in many places are optimised first. */
+smelt_status pass_simplified(struct unit *unit);
 /* alignment.c — claimed alignments become the true ones of vectors, which may be at any multiple of their
  * elements' size; does nothing for PTX. Requires: memory calls as clang wrote them. */
 smelt_status pass_alignment(struct unit *unit);
@@ -204,7 +206,10 @@ smelt_status pass_bounds(struct unit *unit);
  * where they cannot. */
 smelt_status pass_simd_prepare(struct unit *unit);
 smelt_status pass_simd_gang(struct unit *unit);
+/* unrolled.c — loops that the source asks to unroll do not become too large. */
 smelt_status pass_unrolled(struct unit *unit);
+/* … whether all loops of a function have a known number of rounds. */
+bool unrolled_ends(struct unit *unit, LLVMValueRef function);
 smelt_status pass_simd_fused(struct unit *unit);
 smelt_status pass_simd_settle(struct unit *unit);
 /* compiler/cpu/lower.c — intrinsics become loads from the thread's context and calls of the scalar engine's

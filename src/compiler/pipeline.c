@@ -52,6 +52,7 @@ static const struct pass of_thread[] = {
      * attention kernel). */
     LLVM_PASSES("function(sroa<modify-cfg>,early-cse)"),
     PASS("leave", pass_leave),
+    PASS("simplified", pass_simplified),
     LLVM_PASSES("function(simplifycfg),always-inline,globaldce"),
     PASS("initialisers-evaluated", pass_initialisers_evaluated),
     LLVM_PASSES("globalopt,globaldce,function(sroa<modify-cfg>,early-cse)"),

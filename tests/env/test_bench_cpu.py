@@ -76,7 +76,11 @@ def test_names_are_checked(scratch):
             (["cpu", "exponential"], "benchmark 'exponential' is unknown; see smelt bench --help"),
             (["exp"], "benchmark 'exp' is unknown; see smelt bench --help"),
             (["compile", "exp"], "benchmark 'exp' is unknown; see smelt bench --help"),
-            (["cpu", "exp", "cpu"], "benchmark 'cpu' is named twice")):
+            (["cpu", "exp", "cpu"], "benchmark 'cpu' is named twice"),
+            (["gpu", "matmul", "cpu", "cpu"], "benchmark 'cpu' is named twice"),
+            (["gpu", "matmul", "gpu"], "benchmark 'gpu' is named twice"),
+            (["gpu", "copy", "matmul", "matmul", "--against", "/no/such/build"],
+             "--against is '/no/such/build': '/no/such/build' cannot be run: No such file or directory")):
         done = scratch.run(["bench", *arguments])
         expect_equal((done.returncode, done.stderr.strip(), done.stdout), (2, "smelt: " + message, ""),
                      " ".join(arguments))

@@ -150,4 +150,67 @@ def test_a_long_block_is_cut(scratch):
         expect_equal("label %absent" in done.stdout, cut, f"whether the code of {device} is cut")
 
 
+NUMBERS = """struct number { uint limbs[8]; };
+number product(number a, number b) {
+  number r;
+  for (int i = 0; i < 8; i++) r.limbs[i] = 0;
+  for (int i = 0; i < 8; i++) {
+    ulong carry = 0;
+    for (int j = 0; j < 8 - i; j++) {
+      carry += ulong(a.limbs[i]) * b.limbs[j] + r.limbs[i + j];
+      r.limbs[i + j] = uint(carry);
+      carry >>= 32;
+    }
+  }
+  return r;
+}
+number sum(number a, number b) {
+  ulong carry = 0;
+  for (int i = 0; i < 8; i++, carry >>= 32) carry += ulong(a.limbs[i]) + b.limbs[i], a.limbs[i] = uint(carry);
+  return a;
+}
+number step(number x, number y) {
+  number z = x;
+  for (int k = 0; k < 2; k++) {
+    z = sum(product(z, x), y); z = sum(product(z, y), x); z = product(sum(z, x), sum(z, y)); z = sum(product(x, z), z);
+    x = sum(product(z, z), y); y = sum(product(x, z), z);
+  }
+  return sum(sum(x, y), z);
+}
+"""
+
+
+def test_functions_of_a_large_kernel_are_optimised_once(scratch):
+    """Products of 256 bits, of which there are 288 copies: the results are those of Python's integers."""
+    steps = "".join("  x = step(x, y); y = step(y, x);\n" for k in range(12))
+    source = (NUMBERS + "kernel void numbers(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                    uint i [[thread_position_in_grid]]) {\n  number x, y;\n"
+              "  for (uint k = 0; k < 8; k++) x.limbs[k] = uint(in[0] * 0.0f) + i * 77u + k, y.limbs[k] = i + k * k * 12345u;\n" +
+              steps + "  for (int k = 0; k < 8; k++) out[i * 8 + k] = float((x.limbs[k] ^ y.limbs[k]) & 0xffffffu);\n}\n")
+    found = expect_same(scratch, source, "numbers", "rand:float32:8", THREADS * 8)
+    whole = 2**256 - 1
+
+    def step(x, y):
+        z = x
+        for _ in range(2):
+            z = z * x + y & whole
+            z = z * y + x & whole
+            z = (z + x) * (z + y) & whole
+            z = x * z + z & whole
+            x = z * z + y & whole
+            y = x * z + z & whole
+        return x + y + z & whole
+    for i in range(THREADS):
+        x, y = (sum(limb % 2**32 << 32 * k for k, limb in enumerate(limbs))
+                for limbs in ([i * 77 + k for k in range(8)], [i + k * k * 12345 for k in range(8)]))
+        for _ in range(12):
+            x = step(x, y)
+            y = step(y, x)
+        wanted = [(x >> 32 * k ^ y >> 32 * k) & 0xffffff for k in range(8)]
+        expect_equal([int(value) for value in found[8 * i:8 * i + 8]], wanted, f"the limbs of thread {i}")
+    text = why(scratch, source, "numbers", "rand:float32:8", THREADS * 8, SMELT_CPU=os.environ.get("SMELT_CPU", "avx2"))
+    expect("; it is too large for vector code: instructions of a thread, not optimised, times registers per value: " in text
+           or "the simd engine refuses this kernel: it is too large for vector code: instructions of a thread, not " in text, text)
+
+
 run_tests(globals())

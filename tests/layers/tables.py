@@ -47,11 +47,11 @@ PREFIXES = {
     "smelt_compiler_objects": {
         "src/abi": "compile_progress compile_stage",
         "src/base": "arena string text",
-        "src/compiler": "bits bounds budget build called_name constant engine escape flow fold intrinsic is_constant_integer paths phase"
+        "src/compiler": "bits bounds budget build called_name callee callees constant engine escape flow fold intrinsic is_constant_integer paths phase"
                         " phases pipeline quick run simdgroup type uniform unit zeros",
         "src/compiler/check": "check",
         "src/compiler/cpu": "cpu inside memory outside",
-        "src/compiler/passes": "alignment constants declare hold initialiser lines returns",
+        "src/compiler/passes": "alignment constants declare hold initialiser lines returns unrolled",
         "src/compiler/ptx": "address divergence matrix ptx wide",
         "src/compiler/simd": "access chunk chunks context copy emit gang known lanes mask piece private range remark report"
                              " rows scalar shape simd simdgroup_shape speculation value words",

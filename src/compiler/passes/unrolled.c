@@ -191,3 +191,13 @@ smelt_status pass_unrolled(struct unit *unit) {
     TRY(measure(unit, &size));
     return budget_check(unit, BUDGET_UNROLLED, size);
 }
+
+bool unrolled_ends(struct unit *unit, LLVMValueRef function) {
+    struct arena arena = {0};
+    struct flow flow;
+    bool ends = flow_find(unit, function, &arena, &flow) == SMELT_OK && !flow.irreducible;
+    for (int loop = 0; ends && loop < flow.loop_count; loop++)
+        ends = count_rounds(&flow, loop) < MOST_ON_REQUEST;
+    arena_free(&arena);
+    return ends;
+}

@@ -1,0 +1,105 @@
+/* Functions that a large kernel calls in many places are optimised before they are inlined. Arithmetic of 256
+ * bits is a few functions with loops over limbs: inlined as they are, hundreds of copies of the same loops
+ * are unrolled and simplified one by one, in one long function, where each step also takes longer.
+ *
+ * Afterwards the size of the kernel with everything inlined is known better than before. If it exceeds the
+ * budget of a thread by half, whatever the optimiser does, the SIMD engine refuses the kernel here, and
+ * in scalar code the functions stay functions, if all their loops have a known number of rounds: the stop
+ * flag is polled in the entry only.
+ *
+ * Requires: declare.c, guard.c, leave.c. Maintains: what the code does; kernels with less to save are left as
+ * they are. */
+#include "compiler/budget.h"
+#include "compiler/callees.h"
+
+#include <string.h>
+
+/* Of clang's instructions, of which about a third remains after the optimiser. */
+#define WORTH_SAVING 10000 /* all copies but the first of each function */
+#define LONG_FUNCTION 5000 /* larger ones only see their calls become smaller */
+
+/* The optimiser leaves out functions that are marked with this. */
+static const char leave_out[] = "optnone";
+
+static bool is_simplified(const struct callees *callees, const struct callee *c) {
+    return c && c != callees->first && c->plain && c->instructions <= LONG_FUNCTION;
+}
+
+static uint64_t saved(const struct callees *callees) {
+    uint64_t sum = 0;
+    for (struct callee *c = callees->first; c; c = c->next) {
+        uint64_t own = 0;
+        if (!is_simplified(callees, c)) continue;
+        FOR_EACH_BLOCK(block, c->function)
+        FOR_EACH_INSTRUCTION(i, block) own++;
+        sum += own * (c->copies - 1);
+    }
+    return sum;
+}
+
+/* Calls in functions that are left out are not inlined yet. */
+static void mark_calls(struct unit *unit, const struct callee *c, bool mark) {
+    unsigned kind = LLVMGetEnumAttributeKindForName("noinline", 8);
+    LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    FOR_EACH_BLOCK(block, c->function)
+    FOR_EACH_INSTRUCTION(i, block) {
+        if (!callees_called(i)) continue;
+        if (mark)
+            LLVMAddCallSiteAttribute(i, index, LLVMCreateEnumAttribute(unit->context, kind, 0));
+        else
+            LLVMRemoveCallSiteEnumAttribute(i, index, kind);
+    }
+}
+
+static void mark_others(struct unit *unit, const struct callees *callees, bool mark) {
+    unsigned kind = LLVMGetEnumAttributeKindForName(leave_out, sizeof leave_out - 1);
+    LLVMAttributeIndex index = (LLVMAttributeIndex)LLVMAttributeFunctionIndex;
+    for (struct callee *c = callees->first; c; c = c->next) {
+        if (is_simplified(callees, c)) continue;
+        mark_calls(unit, c, mark);
+        if (mark)
+            LLVMAddAttributeAtIndex(c->function, index, LLVMCreateEnumAttribute(unit->context, kind, 0));
+        else
+            LLVMRemoveEnumAttributeAtIndex(c->function, index, kind);
+    }
+}
+
+/* From the innermost functions to the outermost. */
+#define SIMPLIFY                                                                            \
+    "cgscc(inline<only-mandatory>,function(sroa<modify-cfg>,early-cse<memssa>,simplifycfg," \
+    "instcombine<no-verify-fixpoint>,simplifycfg,loop-simplify,lcssa,"                      \
+    "loop(loop-rotate,indvars,loop-unroll-full),sroa<modify-cfg>,early-cse<memssa>,"        \
+    "instcombine<no-verify-fixpoint>,gvn,simplifycfg))"
+
+static smelt_status simplify(struct unit *unit, const struct callees *callees) {
+    mark_others(unit, callees, true);
+    smelt_status status = run_passes(unit, SIMPLIFY);
+    mark_others(unit, callees, false);
+    return status;
+}
+
+/* Whether the thread is certainly too large for vector code. */
+static smelt_status choose(struct unit *unit, const struct callees *callees) {
+    smelt_status status = budget_check_inlined(unit, callees->first->instructions);
+    if (status == SMELT_OK || unit->target->may_refuse) return status;
+    unit->smaller = unit->refused = false;
+    for (struct callee *c = callees->first->next; c; c = c->next)
+        if (c->plain && c->instructions > FEW_INSTRUCTIONS && unrolled_ends(unit, c->function))
+            callees_keep(unit, c->function);
+    return SMELT_OK;
+}
+
+smelt_status pass_simplified(struct unit *unit) {
+    struct callees callees = {0};
+    if (!unit->target->calls_runtime) return SMELT_OK;
+    smelt_status status = callees_find(unit, &callees);
+    if (status == SMELT_OK && saved(&callees) >= WORTH_SAVING) {
+        status = simplify(unit, &callees);
+        arena_free(&callees.arena);
+        callees = (struct callees){0};
+        if (status == SMELT_OK) status = callees_find(unit, &callees);
+        if (status == SMELT_OK) status = choose(unit, &callees);
+    }
+    arena_free(&callees.arena);
+    return status;
+}
