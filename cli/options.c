@@ -112,7 +112,7 @@ static const struct option of_show[] = {
      TEXT(target), .words = "sm_80 sm_86 sm_87 sm_89 sm_90 sm_90a"},
     {"--why", NULL,
      "for each gather, scatter, masked loop or rejection by the SIMD engine: the\n"
-     "line that caused it, and why",
+     "line that caused it, and why; for a GPU (--target): what one thread of it does",
      FLAG(why)},
     {"--time", NULL,
      "how long each stage takes, in milliseconds and in those of a processor, and the\n"

@@ -594,7 +594,8 @@ typedef enum smelt_stage {
     SMELT_STAGE_IR,         /* LLVM IR after optimisation, before the engine's passes */
     SMELT_STAGE_ASM,        /* machine code of the chosen device, as text */
     SMELT_STAGE_SIMD,       /* the SIMD engine's vector IR, with the shape of each value */
-    SMELT_STAGE_WHY,        /* per line, what is not plain vector code in the SIMD engine, and why */
+    SMELT_STAGE_WHY,        /* per line, what is not plain vector code in the SIMD engine, and why; for a GPU,
+                               how many of the kernel's threads one of its threads does the work of, or why not */
     SMELT_STAGE_PTX,        /* for NVIDIA GPUs; also on machines without one */
     SMELT_STAGE_TIME        /* a table: how long each stage takes, and the IR's size after it */
 } smelt_stage;

@@ -11,11 +11,12 @@ struct header {
     struct hash checksum; /* of everything behind the header */
     uint64_t size;        /* of everything behind the header */
     uint64_t threadgroup_bytes, threadgroup_filled, private_bytes, stack_bytes, object_size, refusal_size;
-    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, joined;
+    uint32_t max_threads, required_threads[3], has_barrier, log_words, engine, lanes, quick, joined, alone,
+        coarse[3], block[3];
     int32_t binding_count, site_count, tensor_count;
 };
 
-static const char magic[8] = "smelt10";
+static const char magic[8] = "smelt11";
 
 void image_free(struct image *image) {
     free(image->bindings);
@@ -46,11 +47,14 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
                             .required_threads = {image->required_threads[0], image->required_threads[1],
                                                  image->required_threads[2]},
                             .has_barrier = image->has_barrier,
+                            .coarse = {image->coarse[0], image->coarse[1], image->coarse[2]},
+                            .block = {image->block[0], image->block[1], image->block[2]},
                             .log_words = image->log_words,
                             .engine = image->engine,
                             .lanes = image->lanes,
                             .quick = image->quick,
                             .joined = image->joined,
+                            .alone = image->alone,
                             .binding_count = image->binding_count,
                             .site_count = image->site_count,
                             .tensor_count = image->tensor_count};
@@ -71,6 +75,19 @@ smelt_status image_write(const struct image *image, char **bytes, size_t *size) 
 /* A gang is some simdgroups, or an even part of one. */
 static bool lanes_are_sound(uint32_t lanes) {
     return lanes && (lanes % 32 == 0 || 32 % lanes == 0);
+}
+
+/* Coarsened code names its blocks, or is not coarsened. */
+static bool blocks_are_sound(const struct header *header) {
+    uint64_t threads = 1;
+    if (!header->coarse[0] && !header->coarse[1] && !header->coarse[2]) return true;
+    for (int d = 0; d < 3; d++) {
+        bool sound =
+            header->coarse[d] && header->coarse[d] <= 1024 && header->block[d] && header->block[d] <= 1024;
+        if (!sound) return false;
+        threads *= header->block[d];
+    }
+    return threads <= 1024;
 }
 
 static bool tensors_are_sound(const struct tensor_binding *tensors, int32_t count) {
@@ -101,7 +118,7 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
         return fail(SMELT_ERROR_FORMAT, "a compiled entry is damaged");
     bool sound = header.engine < ENGINE_COUNT &&
                  (!engine_traits(header.engine)->is_vector || lanes_are_sound(header.lanes));
-    if (header.threadgroup_filled > header.threadgroup_bytes) sound = false;
+    if (header.threadgroup_filled > header.threadgroup_bytes || !blocks_are_sound(&header)) sound = false;
     if (!sound || header.binding_count < 0 || header.binding_count > IMAGE_MAX_BINDINGS ||
         header.site_count < 0 || header.tensor_count < 0 || header.tensor_count > header.binding_count)
         return fail(SMELT_ERROR_FORMAT, "a compiled entry has impossible counts");
@@ -132,6 +149,9 @@ smelt_status image_read(const char *bytes, size_t size, struct image *image) {
                         .lanes = header.lanes,
                         .quick = header.quick != 0,
                         .joined = header.joined != 0,
+                        .alone = header.alone != 0,
+                        .coarse = {header.coarse[0], header.coarse[1], header.coarse[2]},
+                        .block = {header.block[0], header.block[1], header.block[2]},
                         .object_size = header.object_size};
     out.bindings = copy_of(bytes, bindings);
     out.tensors = copy_of(bytes + bindings, tensors);

@@ -31,10 +31,16 @@ struct code_shape {
     uint32_t folded;  /* PTX: more groups than the hardware's grid allows: they are numbered in one row */
     uint16_t aligned; /* PTX: buffers begin at multiples of BUFFER_ALIGNMENT */
     uint16_t tested;  /* CPUs: accesses are tested against the extents of their arrays */
+    uint32_t coarse;  /* PTX: one thread may do the work of several (image.coarse). 1, 2, 4: the grid has many
+                         groups in its first, second, third dimension; COARSE_LINE: it has one dimension. 0: no
+                         thread may */
+    uint32_t distinct; /* PTX: buffers that the kernel may write overlap no others */
     uint8_t
         inlined[SHAPE_MAX_INLINED]; /* PTX: by buffer index: its contents lie in the kernel's parameters
                                        (abi/cuda_parameters.h), 8 << n bytes of them; 0: behind an address */
 };
+
+#define COARSE_LINE 8
 
 /* Quick code gives the same bits as the best, is compiled sooner and runs more slowly (compiler/quick.c). It
  * exists only of some kernels and engines: where there is none, every effort means the best. */
@@ -117,6 +123,10 @@ struct image {
     bool quick;         /* quick code (enum compile_effort): it runs every group of a launch of its shape, and
                            those cut off at the grid's edge, too, if the shape is masked */
     bool joined;        /* the threads of a group are groups of one thread each (compiler/passes/join.c) */
+    uint32_t coarse[3]; /* PTX: threads whose work one thread of the hardware does, in each dimension; 0, 0,
+                           0: each does its own, and blocks are groups */
+    uint32_t block[3];  /* … and then the threads of the hardware's blocks */
+    bool alone;         /* PTX: threads do their own work in launches of any shape */
     uint32_t log_words; /* PTX: of the longest log call, with CUDA_LOG_HEADER; 0: no log calls */
     uint32_t engine;    /* the engine of the code: the scalar engine's if the SIMD engine refused */
     uint32_t lanes;     /* SIMD: threads of a gang, a multiple of 32 or a part of it */

@@ -68,6 +68,7 @@ struct launch {
     bool joined;                         /* its groups are groups of one thread each (cpu_shape.h) */
     bool large;                          /* a buffer has 2^31 bytes or nearly (array_is_large) */
     bool unaligned;                      /* a buffer does not begin at a multiple of BUFFER_ALIGNMENT */
+    bool overlapping;                    /* a buffer that the kernel may write overlaps another */
     uint8_t inlined[SHAPE_MAX_INLINED];  /* as code_shape.inlined, for arguments on the host */
     const struct launch_buffer *buffers; /* by index */
     const size_t *threadgroup_memory; /* SMELT_MAX_BUFFERS sizes, bytes, by threadgroup index; NULL: none */

@@ -53,7 +53,8 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     const struct device *device = launch->device;
     static const int64_t usual[3] = {256, 1, 1};
     const int64_t *group = desc->group[0] ? desc->group : usual;
-    bool vectors = stage == SMELT_STAGE_SIMD || stage == SMELT_STAGE_WHY;
+    bool why = stage == SMELT_STAGE_WHY, on_gpu = desc->target || engine_traits(device->engine)->is_gpu;
+    bool vectors = stage == SMELT_STAGE_SIMD || (why && !on_gpu);
     if (desc->after && stage != SMELT_STAGE_IR)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': after requires stage ir", what);
     TRY(check_target(what, desc->target));

@@ -4,6 +4,7 @@
 #include "package/describe.h"
 #include "package/features.h"
 #include "package/select.h"
+#include "package/shapes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,15 +85,17 @@ smelt_status package_code(const struct package *package, const struct package_en
                           const struct code_options *options, bool changed, struct image *image, bool *ready,
                           char **note) {
     struct text reason = {0}, ignored = {0};
-    const struct code_shape *wanted = &options->shape;
+    struct code_shape wanted = options->shape;
     const struct package_code *code = NULL;
     *note = NULL;
     *ready = true;
     reason_against(package, entry, options->target, changed, &reason);
     int target = reason.length ? -1 : package_target_here(package, options->target, &ignored);
     text_free(&ignored);
-    if (target >= 0) code = package_find_code(entry, target, wanted);
-    bool well = code && (engine_traits(code->engine)->serves_all || shape_serves_well(&code->shape, wanted));
+    bool coarse = target >= 0 && package_has_coarse(entry, target);
+    if (wanted.coarse != PACKAGE_COARSE || !coarse) wanted.coarse = 0;
+    if (target >= 0) code = package_find_code(entry, target, &wanted);
+    bool well = code && (engine_traits(code->engine)->serves_all || shape_serves_well(&code->shape, &wanted));
     if (well) {
         text_free(&reason);
         *note = note_of(&package->targets[target], code, options, true);

@@ -6,6 +6,8 @@ static void describe_gpu_shape(const struct code_shape *shape, struct text *out)
     for (int i = 0; i < SHAPE_MAX_INLINED; i++) inlined += shape->inlined[i] != 0;
     if (!shape->small) text_add(out, "buffers of any size, ");
     if (!shape->aligned) text_add(out, "buffers at any address, ");
+    if (shape->aligned && !shape->distinct) text_add(out, "buffers that may overlap, ");
+    if (shape->coarse) text_add(out, "large grids of one dimension, ");
     if (shape->joined) text_add(out, "threadgroups of one thread, ");
     if (shape->folded) text_add(out, "more threadgroups than the hardware's, ");
     if (shape->polled) text_add(out, "time-outs, ");

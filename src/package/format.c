@@ -43,7 +43,8 @@ static void write_shape(struct text *out, const struct code_shape *shape) {
     write_u32(out, shape->multiple);
     for (int d = 0; d < 3; d++) write_u32(out, shape->size[d]);
     write_u32(out, shape->most_threads);
-    write_u32(out, shape->folded | shape->aligned << 1 | shape->joined << 2);
+    write_u32(out, shape->folded | shape->aligned << 1 | shape->joined << 2 | shape->distinct << 3 |
+                       shape->coarse << 8);
     for (int i = 0; i < SHAPE_MAX_INLINED; i += 4)
         write_u32(out, shape->inlined[i] | (uint32_t)shape->inlined[i + 1] << 8 |
                            (uint32_t)shape->inlined[i + 2] << 16 | (uint32_t)shape->inlined[i + 3] << 24);
@@ -137,7 +138,9 @@ static void read_shape(struct reader *r, struct code_shape *shape) {
     for (int d = 0; d < 3; d++) shape->size[d] = read_u32(r);
     shape->most_threads = read_u32(r);
     shape->folded = read_u32(r);
-    shape->joined = shape->folded >> 2;
+    shape->coarse = shape->folded >> 8;
+    shape->joined = shape->folded >> 2 & 1;
+    shape->distinct = shape->folded >> 3 & 1;
     shape->aligned = shape->folded >> 1 & 1;
     shape->folded &= 1;
     for (int i = 0; i < SHAPE_MAX_INLINED; i += 4) {

@@ -67,6 +67,8 @@ static bool serves_on_gpu(const struct code_shape *made, const struct code_shape
     if (made->polled != wanted->polled || made->folded != wanted->folded) return false;
     if (made->small && !wanted->small) return false;
     if (made->aligned && !wanted->aligned) return false;
+    if (made->distinct && !wanted->distinct) return false;
+    if (made->coarse & ~wanted->coarse) return false;
     if (wanted->masked && !made->masked) return false;
     uint32_t threads = wanted->size[0] * wanted->size[1] * wanted->size[2];
     if (!made->size[0] && (threads ? threads : wanted->most_threads) > made->most_threads) return false;
@@ -79,6 +81,7 @@ static bool serves_on_gpu(const struct code_shape *made, const struct code_shape
 static bool serves_well_on_gpu(const struct code_shape *made, const struct code_shape *wanted) {
     struct code_shape same = *made;
     if (one_dimensional(made)) same.masked = wanted->masked;
+    if (made->coarse) return serves_on_gpu(made, wanted);
     return serves_on_gpu(made, wanted) && memcmp(&same, wanted, sizeof same) == 0;
 }
 
@@ -128,6 +131,12 @@ static int score(const struct package_code *code, const struct code_shape *wante
     return 1000 * shape_serves_well(made, wanted) + 500 * exact + 256 * !made->masked + (int)made->multiple +
            32 * (made->rows || one_dimensional(made)) + 16 * (made->small != 0) +
            8 * (made->polled == wanted->polled);
+}
+
+bool package_has_coarse(const struct package_entry *entry, int target) {
+    for (int i = 0; i < entry->code_count; i++)
+        if ((int)entry->codes[i].target == target && entry->codes[i].shape.coarse) return true;
+    return false;
 }
 
 const struct package_code *package_find_code(const struct package_entry *entry, int target,

@@ -15,6 +15,10 @@ bool shape_serves(const struct code_shape *made, const struct code_shape *wanted
  * figures. */
 bool shape_serves_well(const struct code_shape *made, const struct code_shape *wanted);
 
+/* Whether there is coarsened code of the target: for other grids, and without it, the others serve as well as
+ * any. */
+bool package_has_coarse(const struct package_entry *entry, int target);
+
 /* The entry's best code of the target for a launch, or NULL. */
 const struct package_code *package_find_code(const struct package_entry *entry, int target,
                                              const struct code_shape *wanted);

@@ -107,21 +107,26 @@ void shapes_for_gpu(const smelt_build_desc *desc, const struct package_entry *en
     shape.folded = 1;
     add_both(shapes, shape);
     shape.folded = 0;
-    /* Buffers with arbitrary alignment are left to the codes above. */
-    shape.aligned = 1;
+    /* Buffers with arbitrary alignment, and those that overlap, are left to the codes above. */
+    shape.aligned = shape.distinct = 1;
     if (has_one_size(entry)) {
         add_group(shapes, inlined, entry->required_threads);
         return;
     }
     shape.most_threads = 256;
     add_both(shapes, shape);
-    shape = (struct code_shape){.engine = ENGINE_PTX, .masked = 1, .small = 1, .aligned = 1};
+    shape = (struct code_shape){.engine = ENGINE_PTX, .masked = 1, .small = 1, .aligned = 1, .distinct = 1};
     memcpy(shape.inlined, inlined, sizeof inlined);
     shape.most_threads = 256;
     add_both(shapes, shape);
     shape.size[1] = shape.size[2] = 1;
     shape.most_threads = MOST_THREADS;
     add_both(shapes, shape);
+    if (!image->alone) {
+        /* Blocks of coarsened code are not groups: it serves groups of any size. */
+        shape.coarse = PACKAGE_COARSE;
+        add_both(shapes, shape);
+    }
     add_group(shapes, inlined, (uint32_t[3]){256, 1, 1});
     for (int i = 0; i < SMELT_MAX_BUILD_THREADGROUPS && desc->threadgroups[i][0]; i++) {
         uint32_t size[3];

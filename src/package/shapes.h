@@ -6,7 +6,10 @@
 #include "package/package.h"
 
 /* In addition to the first; a GPU's are compiled with and without polls of the stop flag. */
-#define MAX_SHAPES (2 * (7 + SMELT_MAX_BUILD_THREADGROUPS))
+#define MAX_SHAPES (2 * (8 + SMELT_MAX_BUILD_THREADGROUPS))
+
+/* The one kind of grid that packages have coarsened code for (struct code_shape): long, of one dimension. */
+#define PACKAGE_COARSE (COARSE_LINE | 1u)
 
 struct shapes {
     struct code_shape items[MAX_SHAPES];

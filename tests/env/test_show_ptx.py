@@ -106,7 +106,7 @@ def test_code_differs_where_launches_do(scratch):
         return lines_that_begin(show(scratch, PLACE, PLACES, *options), ".maxntid")
 
     for group, most in (("32", 32), ("64", 64), ("16,16", 256), ("7", 32), ("1000", 1024), ("33,5", 256)):
-        expect_equal(threads("--threadgroup", group, "--grid", "4096,4096"), [f".maxntid {most}, 1, 1"], f"threads of groups {group}")
+        expect_equal(threads("--threadgroup", group, "--grid", "4096,50"), [f".maxntid {most}, 1, 1"], f"threads of groups {group}")
     # Positions: shifts where the size is known, a division where it is not, and where edges are short of threads.
     known = show(scratch, PLACE, PLACES, "--threadgroup", "8,8", "--grid", "64,64")
     expect("rem.u32" not in known and "div.u32" not in known, f"a known size is divided by:\n{known}")
@@ -139,12 +139,30 @@ def test_small_inputs_are_read_from_the_parameters(scratch):
     expect("ld.param.f32" in text and "ld.global" not in text, f"n and few are not read from the parameters in\n{text}")
 
 
+def test_why_threads_do_their_own_work(scratch):
+    def why(body, grid, **environment):
+        done = scratch.run(["show", "--body", scratch.file("k.body", body), *FLOATS, "--why", "--target", "sm_80", "--grid", grid],
+                           **environment)
+        expect_equal((done.returncode, done.stderr), (0, ""), "exit status and messages")
+        return done.stdout
+
+    several = "a thread of the hardware does the work of 4 threads, neighbours in x; blocks are 256 x 1 x 1\n"
+    expect(why(EXP, "262144").startswith(several), why(EXP, "262144"))
+    expect(why(EXP, "300", SMELT_GPU_COARSE="always").startswith(several), why(EXP, "300", SMELT_GPU_COARSE="always"))
+    own = "each thread does its own work: "
+    expect_equal(why(EXP, "262143"), own + "the grid is small\n", "a small grid")
+    expect_equal(why(EXP, "262144", SMELT_GPU_COARSE="never"), own + "the grid is small\n", "never")
+    expect_equal(why(LOOP, "262144"), own + "threads run loops\n", "a loop")
+    expect_equal(why("threadgroup_barrier(mem_flags::mem_device);\n" + EXP, "262144"),
+                 own + "threads wait for each other at a barrier\n", "a barrier")
+
+
 def test_what_cannot_be_shown(scratch):
     kernel = ["show", "--body", scratch.file("k.body", EXP), *FLOATS]
     for name in ("sm_70", "sm_80a", "SM_80", "90", "x86-64", ""):
         expect_failure(scratch.run([*kernel, "--stage", "ptx", "--target", name]), 1,
                        f"smelt: kernel 'k': target '{name}' is not a GPU target; expected {NAMES}")
-    expect_failure(scratch.run([*kernel, "--why", "--target", "sm_80"]), 1,
+    expect_failure(scratch.run([*kernel, "--stage", "simd", "--target", "sm_80"]), 1,
                    "smelt: kernel 'k': stages simd and why need the SIMD engine; target 'sm_80' uses another")
     done = scratch.run([*kernel, "--stage", "simd", "--device", "cuda"], SMELT_CUDA_DRIVER="/no/such/driver")
     expect_failure(done, 1, "smelt: kernel 'k': stages simd and why need the SIMD engine; device 'cuda' uses another")

@@ -52,7 +52,7 @@ PREFIXES = {
         "src/compiler/check": "check",
         "src/compiler/cpu": "cpu inside memory outside",
         "src/compiler/passes": "alignment constants declare hold initialiser lines returns unrolled",
-        "src/compiler/ptx": "address divergence matrix ptx wide",
+        "src/compiler/ptx": "address coarse divergence matrix ptx wide",
         "src/compiler/simd": "access chunk chunks context copy emit gang known lanes mask piece private range remark report"
                              " rows scalar shape simd simdgroup_shape speculation value words",
     },

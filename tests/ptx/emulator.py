@@ -218,6 +218,10 @@ class Machine:
             at, count = self.read(thread, operands[2]) & 255, self.read(thread, operands[3]) & 255
             field = self.read(thread, operands[1]) >> at & (1 << count) - 1
             put(signed(field, count) if kind[0] == "s" and count else field)
+        elif operation == "bfi":
+            at, count = self.read(thread, operands[3]) & 255, self.read(thread, operands[4]) & 255
+            mask = (1 << count) - 1
+            put(self.read(thread, operands[2]) & ~(mask << at) | (self.read(thread, operands[1]) & mask) << at)
         elif operation == "prmt":
             both = self.read(thread, operands[1]) & 0xFFFFFFFF | (self.read(thread, operands[2]) & 0xFFFFFFFF) << 32
             choice = self.read(thread, operands[3])

@@ -128,6 +128,12 @@ static void random_gpu_launch(struct gpu_case *c) {
         c->launch.group_size[d] = l.request.group_size[d];
         if (below(10) == 0) c->launch.grid[d] = 65530 * l.request.group_size[d] + below(100);
     }
+    c->launch.unaligned = below(8) == 0;
+    c->launch.overlapping = below(8) == 0;
+    if (below(6) == 0) { /* many threads in one dimension */
+        c->launch.grid[0] = (1u << 18) + below(1u << 20);
+        for (int d = 1; d < 3; d++) c->launch.grid[d] = c->launch.group_size[d] = 1;
+    }
     if (below(4) == 0) { /* groups for which a package is built */
         c->launch.group_size[0] = c->launch.group_size[1] = below(2) ? 16 : 7;
         c->launch.group_size[2] = 1;
@@ -171,6 +177,10 @@ static void expect_safe_on_gpu(const struct code_shape *made, const struct gpu_c
     expect_on_gpu(!cut || made->masked, "threads that are not there", made, c);
     expect_on_gpu(many == made->folded, "the grid's rows", made, c);
     expect_on_gpu((launch->timeout > 0) == made->polled, "the flag's address", made, c);
+    expect_on_gpu(!(made->coarse & COARSE_LINE) || (launch->grid[1] == 1 && launch->grid[2] == 1),
+                  "several dimensions", made, c);
+    expect_on_gpu(!made->aligned || !launch->unaligned, "buffers that are not aligned", made, c);
+    expect_on_gpu(!made->distinct || !launch->overlapping, "buffers that overlap", made, c);
     expect_on_gpu(made->size[0] || threads <= made->most_threads, "too many threads", made, c);
     for (int i = 0; i < 4; i++)
         if (made->inlined[i])

@@ -56,7 +56,9 @@ static void annotate(struct unit *unit, const char *what, uint32_t value) {
 /* ptxas gives a thread as many registers as the largest block allows. */
 static void declare_kernel(struct unit *unit) {
     const struct code_shape *shape = &unit->request->shape;
+    const struct image *image = &unit->result->image;
     uint32_t threads = shape->size[0] * shape->size[1] * shape->size[2];
+    if (image->coarse[0]) threads = image->block[0] * image->block[1] * image->block[2];
     LLVMTypeRef bytes =
         LLVMArrayType2(LLVMInt8TypeInContext(unit->context), ptx_parameter_bytes(&unit->result->image));
     unsigned byval = LLVMGetEnumAttributeKindForName("byval", 5),

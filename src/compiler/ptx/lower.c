@@ -136,6 +136,7 @@ static void begin(struct lowering *l) {
     LLVMPositionBuilderBefore(unit->builder, first);
     l->thread = ptx_metal_thread(unit, ptx_register(unit, "tid.x"));
     find_groups(l);
+    if (unit->result->image.coarse[0]) return; /* coarse_positions.c has computed the rest */
     find_own_sizes(l);
     if (l->shape->masked) leave_if(l, LLVMBuildICmp(unit->builder, LLVMIntUGE, l->thread, l->threads, ""));
     find_position(l);

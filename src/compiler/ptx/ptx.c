@@ -16,6 +16,8 @@ const struct pass ptx_passes[] = {
     PASS("ptx-simdgroup", pass_ptx_simdgroup),
     /* Copied paths may leave unreachable blocks. */
     LLVM_PASSES("function(simplifycfg)"),
+    PASS("ptx-rounds", pass_ptx_rounds),
+    PASS("ptx-coarsen", pass_ptx_coarsen),
     PASS("ptx-lower", pass_ptx_lower),
     PASS(NULL, unit_verify),
     LLVM_PASSES("function(sroa<modify-cfg>,infer-address-spaces,early-cse<memssa>,"

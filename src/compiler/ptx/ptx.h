@@ -40,6 +40,15 @@ smelt_status pass_ptx_addresses(struct unit *unit);
 /* simdgroup.c — simdgroup operations become warp instructions over the lanes that are active there. */
 smelt_status pass_ptx_simdgroup(struct unit *unit);
 
+/* apart.c — whether what is loaded at one address cannot be what is stored at the other. */
+bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
+
+/* rounds.c — loops that store run several rounds at once, loads first. */
+smelt_status pass_ptx_rounds(struct unit *unit);
+
+/* coarsen.c — one thread of the hardware does the work of several, where the shape allows it. */
+smelt_status pass_ptx_coarsen(struct unit *unit);
+
 /* lower.c — the remaining intrinsics: positions, addresses, barriers, returns, log lines; atomics get their
  * fences; loops poll the stop flag if the shape requires it. */
 smelt_status pass_ptx_lower(struct unit *unit);

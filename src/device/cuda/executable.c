@@ -3,6 +3,7 @@
 #include "device/gpu_shape.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static bool has_slot(const struct binding *binding) {
     return binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
@@ -83,13 +84,25 @@ static smelt_status get_module(struct executable *executable, struct cuda_code *
     return status;
 }
 
+/* A code for the same launches except that their grids have another size, which it does not depend on. */
+static struct code_head *find_alone(struct executable *executable, const struct code_shape *shape) {
+    for (struct code_head *code = atomic_load(&executable->first); code; code = code->next) {
+        struct code_shape same = code->shape;
+        same.coarse = shape->coarse;
+        if (code->image.alone && memcmp(&same, shape, sizeof same) == 0) return code;
+    }
+    return NULL;
+}
+
 smelt_status cuda_code_for(const struct launch *launch, struct cuda_code **out, struct cuda_module **module,
                            struct preparation *preparation) {
     struct executable *executable = launch->executable;
     struct code_head *head;
     struct code_shape shape;
     gpu_shape(launch, executable->source.barrier_hint, &shape);
-    TRY(executable_code(executable, &shape, COMPILE_BEST, &head, preparation));
+    head = executable_find(executable, &shape, false);
+    if (!head) head = find_alone(executable, &shape);
+    if (!head) TRY(executable_code(executable, &shape, COMPILE_BEST, &head, preparation));
     struct cuda_code *code = (struct cuda_code *)head;
     *module = atomic_load_explicit(&code->module, memory_order_acquire);
     if (!is_current(*module, cuda_gpu_of(executable->device))) TRY(get_module(executable, code, module));

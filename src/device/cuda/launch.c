@@ -19,7 +19,8 @@
 
 /* ---- Sizes. */
 
-/* Groups as the hardware's blocks; rows of them where there are more than it takes. */
+/* Groups as the hardware's blocks; rows of them where there are more than it takes. Blocks of coarsened code
+ * cover as much as the image says. */
 static smelt_status measure_grid(struct flight *f) {
     const struct launch *request = f->request;
     const uint32_t *groups = request->groups;
@@ -29,6 +30,15 @@ static smelt_status measure_grid(struct flight *f) {
         f->parameters.head.grid[d] = request->grid[d];
         f->parameters.head.group_size[d] = request->group_size[d];
         f->parameters.head.groups[d] = f->blocks[d] = groups[d];
+    }
+    const struct image *image = &f->code->head.image;
+    if (image->coarse[0]) {
+        f->threads = image->block[0] * image->block[1] * image->block[2];
+        for (int d = 0; d < 3; d++) {
+            uint32_t covered = image->coarse[d] * image->block[d];
+            f->blocks[d] = (request->grid[d] - 1) / covered + 1;
+        }
+        return SMELT_OK;
     }
     if (!f->code->head.shape.folded) return SMELT_OK;
     uint64_t total = (uint64_t)groups[0] * groups[1] * groups[2];
@@ -180,7 +190,7 @@ static smelt_status enqueue(struct flight *f) {
     return flight_launch(f);
 }
 
-/* ---- Where buffers begin. */
+/* ---- Codes for buffers that begin anywhere, or overlap. */
 
 /* Code is compiled for buffers that begin like arrays. Views may begin anywhere: there is other code for
  * them. */
@@ -212,12 +222,39 @@ static smelt_status check_elements(const struct flight *f) {
     return SMELT_OK;
 }
 
+/* ---- What buffers share. */
+
+static bool overlap(const struct launch_buffer *a, const struct launch_buffer *b) {
+    uintptr_t from = (uintptr_t)launch_address(a), other = (uintptr_t)launch_address(b);
+    return a->memory == b->memory || (from < other + b->bytes && other < from + a->bytes);
+}
+
+/* Views of the same memory count as overlapping: a kernel may go beyond a view. */
+static bool written_overlaps(const struct flight *f) {
+    const struct cuda_code *code = f->code;
+    for (uint32_t i = 0; i < code->slot_count; i++) {
+        const struct cuda_slot *written = &code->slots[i];
+        const struct launch_buffer *buffer = &f->request->buffers[written->index];
+        if (written->threadgroup || !written->writable || !is_on_gpu(buffer)) continue;
+        for (uint32_t k = 0; k < code->slot_count; k++) {
+            const struct cuda_slot *slot = &code->slots[k];
+            if (k == i || slot->threadgroup || !is_on_gpu(&f->request->buffers[slot->index])) continue;
+            if (overlap(buffer, &f->request->buffers[slot->index])) return true;
+        }
+    }
+    return false;
+}
+
 static smelt_status find_code(struct flight *f, struct launch *anywhere) {
     TRY(cuda_code_for(f->request, &f->code, &f->module, NULL));
-    if (!f->code->head.shape.aligned || !begins_anywhere(f)) return SMELT_OK;
-    TRY(check_elements(f));
+    const struct code_shape *shape = &f->code->head.shape;
+    bool begins = begins_anywhere(f), unaligned = shape->aligned && begins;
+    bool overlapping = shape->distinct && written_overlaps(f);
+    if (begins) TRY(check_elements(f));
+    if (!unaligned && !overlapping) return SMELT_OK;
     *anywhere = *f->request;
-    anywhere->unaligned = true;
+    anywhere->unaligned |= unaligned;
+    anywhere->overlapping |= overlapping;
     f->request = anywhere;
     return cuda_code_for(anywhere, &f->code, &f->module, NULL);
 }

@@ -1,0 +1,98 @@
+/* Coarsening: one thread of the hardware does the work of several of the kernel's (coarsen.c).
+ *
+ * The kernel's code, which has no loops, is taken apart. A thread's *first* part is its loads that always run
+ * and what they need; the *rest* is everything else. Code for several threads runs the first parts of all,
+ * then the rest of each. Branches to the thread's end on the way (*guards*) are asked for all threads at
+ * once; if one of them would leave, the threads run one after the other, in the code as it was. */
+#ifndef SMELT_COMPILER_PTX_COARSE_H
+#define SMELT_COMPILER_PTX_COARSE_H
+
+#include "compiler/flow.h"
+#include "compiler/ptx/ptx.h"
+
+#define COARSE_MOST 8 /* threads that one does the work of */
+
+/* By how many bytes, or by how much, a value differs between neighbours in a dimension. */
+enum step_kind { STEP_NONE, STEP_KNOWN, STEP_NEAR, STEP_ALIKE, STEP_UNKNOWN };
+struct step {
+    /* NEAR: by this between most neighbours, as of a remainder. ALIKE: by the same unknown number everywhere.
+     * NONE: not computed yet. */
+    enum step_kind kind;
+    int64_t amount;
+};
+
+struct coarse_form {
+    int dimension;
+    uint32_t threads; /* of the kernel per thread of the hardware; 0: it is not coarsened */
+    bool neighbours;  /* they lie side by side; otherwise the hardware's block apart */
+    uint32_t block[3];
+};
+
+/* An instruction of the kernel. */
+struct coarse_item {
+    LLVMValueRef value;
+    int block;                        /* index in the flow */
+    bool first;                       /* may run in the first part */
+    bool wide;                        /* load or store: one access for several neighbours */
+    LLVMValueRef copies[COARSE_MOST]; /* by thread */
+    struct step steps[3];
+};
+
+struct coarse_block {
+    bool always; /* every thread that no guard sends away runs it */
+    bool inside; /* threads that no guard sends away may run it */
+    int guard;   /* the successor that stays; -1: its branch is not a guard */
+    LLVMBasicBlockRef copy;
+};
+
+struct coarsening {
+    struct unit *unit;
+    struct arena arena;
+    struct flow flow;
+    struct coarse_form form;
+    struct coarse_block *blocks; /* by index in the flow */
+    struct coarse_item *items;   /* in the flow's order */
+    int count;
+    struct coarse_number *numbers; /* items by value */
+    const char *because;           /* it is not coarsened: a sentence's end; NULL: it can be */
+    /* What positions are computed from, once code is built. */
+    LLVMValueRef first[3];            /* position in the grid of the first of the hardware thread's threads */
+    LLVMValueRef grid[3], size[3];    /* threads of the grid, and of a full group */
+    LLVMValueRef begin_group, within; /* neighbours: the group of `first` in the dimension, its place there */
+};
+
+/* The item of a value; NULL: it is not an instruction of the kernel. */
+struct coarse_item *coarse_item_of(struct coarsening *c, LLVMValueRef value);
+
+/* coarse_parts.c — blocks, guards, and what may run first. Sets `because` if the code cannot be coarsened. */
+smelt_status coarse_take_apart(struct coarsening *c);
+/* … whether an instruction has no effect, and reads no memory. */
+bool coarse_is_pure(struct unit *unit, LLVMValueRef instruction);
+
+/* coarse_steps.c — the step of a value between neighbours in a dimension; of threads a block apart if
+ * `neighbours` is not set: only 0 is then known. */
+struct step coarse_step(struct coarsening *c, LLVMValueRef value, int dimension);
+uint64_t coarse_access_bytes(struct coarsening *c, LLVMValueRef access);
+/* … whether a load or store of neighbours may be one access. */
+bool coarse_joins(struct coarsening *c, LLVMValueRef access, int dimension);
+
+/* coarse_form.c — chooses the form: by the code and the shape of the launch alone. */
+void coarse_choose(struct coarsening *c);
+
+/* coarse_positions.c — computes `first` … at the builder's place. */
+void coarse_begin(struct coarsening *c);
+/* … i1: the hardware thread's threads all lie in the grid; … its thread number `t` (i32) does. */
+LLVMValueRef coarse_all_inside(struct coarsening *c);
+LLVMValueRef coarse_one_inside(struct coarsening *c, LLVMValueRef t);
+/* … the value of a call of an intrinsic of threads for thread number `t`; NULL: the same for all threads. */
+LLVMValueRef coarse_position(struct coarsening *c, LLVMValueRef call, LLVMValueRef t);
+
+/* coarse_copies.c — the code for several threads, from the end of `block` on. A thread of which a guard is
+ * not sure leads to `plain`. */
+smelt_status coarse_build(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain);
+
+/* coarse_wide.c — loads neighbours at once and sets the copies; stores them at once from the copies. */
+void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueRef address);
+void coarse_store_wide(struct coarsening *c, struct coarse_item *store);
+
+#endif

@@ -1,0 +1,159 @@
+/* Positions of the threads whose work one thread of the hardware does. Its number in the block and the
+ * block's in the grid give the first one's position in the grid; the others follow in one dimension. Groups
+ * are not blocks: a thread's group, and its place there, follow from its position in the grid. */
+#include "abi/cuda_parameters.h"
+#include "compiler/ptx/coarse.h"
+
+#include <stddef.h>
+
+static LLVMValueRef number(struct coarsening *c, uint32_t value) {
+    return constant_i32(c->unit, value);
+}
+
+static LLVMValueRef plus(struct coarsening *c, LLVMValueRef a, LLVMValueRef b) {
+    return LLVMBuildNUWAdd(c->unit->builder, a, b, "");
+}
+
+static LLVMValueRef scaled(struct coarsening *c, LLVMValueRef value, uint32_t factor) {
+    return factor == 1 ? value : LLVMBuildNUWMul(c->unit->builder, value, number(c, factor), "");
+}
+
+static bool is_one(LLVMValueRef value) {
+    uint64_t constant;
+    return is_constant_integer(value, &constant) && constant == 1;
+}
+
+static LLVMValueRef quotient(struct coarsening *c, LLVMValueRef a, LLVMValueRef b) {
+    return is_one(b) ? a : LLVMBuildUDiv(c->unit->builder, a, b, "");
+}
+
+static LLVMValueRef remainder_of(struct coarsening *c, LLVMValueRef a, LLVMValueRef b) {
+    return is_one(b) ? number(c, 0) : LLVMBuildURem(c->unit->builder, a, b, "");
+}
+
+static uint32_t step_between(const struct coarsening *c) {
+    return c->form.neighbours ? 1 : c->form.block[c->form.dimension];
+}
+
+/* Neighbours lie in one group. */
+static bool in_one_group(const struct coarsening *c) {
+    uint32_t size = c->unit->request->shape.size[c->form.dimension];
+    return c->form.neighbours && size && size % c->form.threads == 0;
+}
+
+void coarse_begin(struct coarsening *c) {
+    static const char *const blocks[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
+    struct unit *unit = c->unit;
+    const struct code_shape *shape = &unit->request->shape;
+    const struct coarse_form *form = &c->form;
+    LLVMValueRef rest = ptx_register(unit, "tid.x");
+    for (size_t d = 0; d < 3; d++) {
+        bool last = d == 2 || (form->block[2] == 1 && (d == 1 || form->block[1] == 1));
+        LLVMValueRef width = number(c, form->block[d]);
+        LLVMValueRef own = last ? rest : remainder_of(c, rest, width);
+        rest = last ? number(c, 0) : quotient(c, rest, width);
+        bool here = (int)d == form->dimension;
+        bool line = shape->coarse & COARSE_LINE && d > 0;
+        LLVMValueRef block = line ? number(c, 0) : ptx_register(unit, blocks[d]);
+        LLVMValueRef before =
+            scaled(c, block, form->block[d] * (here && !form->neighbours ? form->threads : 1));
+        c->first[d] = plus(c, before, own);
+        if (here && form->neighbours) c->first[d] = scaled(c, c->first[d], form->threads);
+        c->grid[d] = ptx_parameter(unit, type_i32(unit), offsetof(struct cuda_parameters, grid) + 4 * d);
+        c->size[d] = shape->size[d] ? number(c, shape->size[d])
+                                    : ptx_parameter(unit, type_i32(unit),
+                                                    offsetof(struct cuda_parameters, group_size) + 4 * d);
+    }
+    c->begin_group = quotient(c, c->first[form->dimension], c->size[form->dimension]);
+    c->within = remainder_of(c, c->first[form->dimension], c->size[form->dimension]);
+}
+
+/* The position in the grid of thread number `t`. */
+static LLVMValueRef place(struct coarsening *c, int d, LLVMValueRef t) {
+    if (d != c->form.dimension) return c->first[d];
+    LLVMValueRef more = LLVMBuildNUWMul(c->unit->builder, t, number(c, step_between(c)), "");
+    return plus(c, c->first[d], more);
+}
+
+static LLVMValueRef inside(struct coarsening *c, LLVMValueRef t) {
+    LLVMBuilderRef b = c->unit->builder;
+    LLVMValueRef all = NULL;
+    for (int d = 0; d < 3; d++) {
+        if (c->unit->request->shape.coarse & COARSE_LINE && d > 0) break;
+        LLVMValueRef one = LLVMBuildICmp(b, LLVMIntULT, place(c, d, t), c->grid[d], "");
+        all = all ? LLVMBuildAnd(b, all, one, "") : one;
+    }
+    return all;
+}
+
+LLVMValueRef coarse_all_inside(struct coarsening *c) {
+    return inside(c, number(c, c->form.threads - 1));
+}
+
+LLVMValueRef coarse_one_inside(struct coarsening *c, LLVMValueRef t) {
+    return inside(c, t);
+}
+
+static LLVMValueRef group(struct coarsening *c, int d, LLVMValueRef t) {
+    if (d == c->form.dimension && in_one_group(c)) return c->begin_group;
+    return quotient(c, place(c, d, t), c->size[d]);
+}
+
+static LLVMValueRef within(struct coarsening *c, int d, LLVMValueRef t) {
+    if (d == c->form.dimension && in_one_group(c)) return plus(c, c->within, t);
+    return remainder_of(c, place(c, d, t), c->size[d]);
+}
+
+/* Groups at the grid's edge have fewer threads. */
+static LLVMValueRef own_size(struct coarsening *c, int d, LLVMValueRef t) {
+    LLVMBuilderRef b = c->unit->builder;
+    const struct code_shape *shape = &c->unit->request->shape;
+    if (!shape->masked || shape->size[d] == 1) return c->size[d];
+    LLVMValueRef before = LLVMBuildMul(b, group(c, d, t), c->size[d], "");
+    LLVMValueRef left = LLVMBuildSub(b, c->grid[d], before, "");
+    LLVMValueRef full = LLVMBuildICmp(b, LLVMIntUGE, left, c->size[d], "");
+    return LLVMBuildSelect(b, full, c->size[d], left, "");
+}
+
+static LLVMValueRef index_in_group(struct coarsening *c, LLVMValueRef t) {
+    LLVMBuilderRef b = c->unit->builder;
+    LLVMValueRef index = within(c, 2, t);
+    for (int d = 1; d >= 0; d--) {
+        LLVMValueRef rows = LLVMBuildMul(b, index, own_size(c, d, t), "");
+        index = LLVMBuildAdd(b, rows, within(c, d, t), "");
+    }
+    return index;
+}
+
+static LLVMValueRef threads_of_group(struct coarsening *c, LLVMValueRef t) {
+    LLVMBuilderRef b = c->unit->builder;
+    LLVMValueRef rows = LLVMBuildMul(b, own_size(c, 0, t), own_size(c, 1, t), "");
+    return LLVMBuildMul(b, rows, own_size(c, 2, t), "");
+}
+
+LLVMValueRef coarse_position(struct coarsening *c, LLVMValueRef call, LLVMValueRef t) {
+    LLVMBuilderRef b = c->unit->builder;
+    uint64_t d = 0;
+    if (LLVMGetNumArgOperands(call) == 1 && (!is_constant_integer(LLVMGetOperand(call, 0), &d) || d > 2))
+        return NULL;
+    switch (intrinsic_of(call)) {
+    case INTRINSIC_THREAD_POSITION:
+        return place(c, (int)d, t);
+    case INTRINSIC_THREADGROUP_POSITION:
+        return group(c, (int)d, t);
+    case INTRINSIC_POSITION_IN_THREADGROUP:
+        return within(c, (int)d, t);
+    case INTRINSIC_THREADGROUP_SIZE:
+        return own_size(c, (int)d, t);
+    case INTRINSIC_THREAD_INDEX:
+        return index_in_group(c, t);
+    case INTRINSIC_LANE:
+        return LLVMBuildAnd(b, index_in_group(c, t), number(c, 31), "");
+    case INTRINSIC_SIMDGROUP:
+        return LLVMBuildLShr(b, index_in_group(c, t), number(c, 5), "");
+    case INTRINSIC_SIMDGROUP_COUNT:
+        return LLVMBuildLShr(b, LLVMBuildAdd(b, threads_of_group(c, t), number(c, 31), ""), number(c, 5), "");
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,309 @@
+/* Loops of one block that store: several rounds at once, their loads before their stores, so that more loads
+ * are in flight. NVIDIA's assembler does so itself where a loop does not store; it does not know that what is
+ * stored to is not loaded from.
+ *
+ * Before the loop stands a test of whether that many rounds follow. It computes the rounds' conditions as the
+ * loop would; if one of them ends the loop, the rest runs round by round.
+ *
+ * Requires: the retargeted module, without operations of simdgroups. Maintains: what the code does, and the
+ * order of a thread's accesses except for loads that move before stores to memory apart from theirs. */
+#include "compiler/flow.h"
+#include "compiler/ptx/coarse.h"
+#include "compiler/ptx/ptx.h"
+
+#define ROUNDS 4
+#define MOST_INSTRUCTIONS 128 /* of a round */
+
+struct round_item {
+    LLVMValueRef value;
+    bool ahead; /* computed from what is known before the round's loads' values are used, or a load */
+    LLVMValueRef copies[ROUNDS];
+};
+
+struct rounds {
+    struct unit *unit;
+    LLVMBasicBlockRef body, before, after;
+    unsigned stays; /* the successor of the loop's branch that is the loop */
+    LLVMValueRef branch;
+    struct round_item items[MOST_INSTRUCTIONS];
+    int count, phis;
+};
+
+static struct round_item *item_of(struct rounds *r, LLVMValueRef value) {
+    if (!LLVMIsAInstruction(value) || LLVMGetInstructionParent(value) != r->body) return NULL;
+    for (int i = 0; i < r->count; i++)
+        if (r->items[i].value == value) return &r->items[i];
+    return NULL;
+}
+
+static LLVMValueRef incoming(LLVMValueRef phi, LLVMBasicBlockRef from) {
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        if (LLVMGetIncomingBlock(phi, i) == from) return LLVMGetIncomingValue(phi, i);
+    return NULL;
+}
+
+/* ---- Which loops. */
+
+static LLVMValueRef address_of(LLVMValueRef access) {
+    return LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
+}
+
+static bool is_plain_access(LLVMValueRef i) {
+    return (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) && !LLVMGetVolatile(i) &&
+           LLVMGetOrdering(i) == LLVMAtomicOrderingNotAtomic;
+}
+
+/* The constant by which a counter grows in a round; 0: none is known. */
+static int64_t step_of_counter(struct rounds *r, LLVMValueRef value) {
+    struct round_item *item = item_of(r, value);
+    if (!item || !LLVMIsAPHINode(value)) return 0;
+    LLVMValueRef next = incoming(value, r->body);
+    if (!item_of(r, next) || LLVMGetInstructionOpcode(next) != LLVMAdd) return 0;
+    if (LLVMGetOperand(next, 0) != value || !LLVMIsAConstantInt(LLVMGetOperand(next, 1))) return 0;
+    return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
+}
+
+/* By how many bytes, at least, an address moves from round to round; 0: it may stay. The index is a counter,
+ * or one plus what stays; its bits are not cut. */
+static int64_t step_of_address(struct rounds *r, LLVMValueRef address) {
+    if (!LLVMIsAGetElementPtrInst(address) || LLVMGetNumOperands(address) != 2) return 0;
+    if (item_of(r, LLVMGetOperand(address, 0))) return 0;
+    LLVMValueRef index = LLVMGetOperand(address, 1);
+    for (int depth = 0; depth < 4 && item_of(r, index) && !LLVMIsAPHINode(index); depth++) {
+        LLVMOpcode opcode = LLVMGetInstructionOpcode(index);
+        if (opcode == LLVMZExt || opcode == LLVMSExt) {
+            index = LLVMGetOperand(index, 0);
+        } else if (opcode == LLVMAdd) {
+            bool first = item_of(r, LLVMGetOperand(index, 0)) != NULL;
+            if (item_of(r, LLVMGetOperand(index, first ? 1 : 0))) return 0;
+            index = LLVMGetOperand(index, first ? 0 : 1);
+        } else {
+            return 0;
+        }
+    }
+    int64_t step = step_of_counter(r, index);
+    return (step < 0 ? -step : step) *
+           (int64_t)LLVMABISizeOfType(r->unit->layout, LLVMGetGEPSourceElementType(address));
+}
+
+/* Whether a load may move before the stores of the rounds before its own, and of its own. `place` and
+ * `store_place`: their order in a round. */
+static bool may_pass(struct rounds *r, LLVMValueRef load, int place, LLVMValueRef store, int store_place) {
+    if (ptx_are_apart(r->unit, address_of(load), address_of(store))) return true;
+    /* A round loads what only it stores to, later. */
+    if (store_place < place || address_of(load) != address_of(store)) return false;
+    uint64_t bytes = LLVMStoreSizeOfType(r->unit->layout, LLVMTypeOf(load)),
+             stored = LLVMStoreSizeOfType(r->unit->layout, LLVMTypeOf(LLVMGetOperand(store, 0)));
+    int64_t step = step_of_address(r, address_of(load));
+    return step >= (int64_t)bytes && step >= (int64_t)stored;
+}
+
+static bool load_moves(struct rounds *r, int place) {
+    for (int i = 0; i < r->count; i++) {
+        LLVMValueRef store = r->items[i].value;
+        if (LLVMIsAStoreInst(store) && !may_pass(r, r->items[place].value, place, store, i)) return false;
+    }
+    return true;
+}
+
+/* A value that an instruction has in any round follows from values before the loop, and from loads that move:
+ * assumed of phis, until one contradicts. */
+static bool is_ahead(struct rounds *r, int i) {
+    LLVMValueRef value = r->items[i].value;
+    if (LLVMIsAPHINode(value)) {
+        const struct round_item *next = item_of(r, incoming(value, r->body));
+        return !next || next->ahead;
+    }
+    if (LLVMIsALoadInst(value) ? !load_moves(r, i) : !coarse_is_pure(r->unit, value)) return false;
+    for (int o = 0; o < LLVMGetNumOperands(value); o++) {
+        const struct round_item *operand = item_of(r, LLVMGetOperand(value, (unsigned)o));
+        if (operand && !operand->ahead) return false;
+    }
+    return true;
+}
+
+static void find_ahead(struct rounds *r) {
+    for (int i = 0; i < r->count; i++) r->items[i].ahead = true;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < r->count; i++) {
+            if (!r->items[i].ahead || is_ahead(r, i)) continue;
+            r->items[i].ahead = false;
+            changed = true;
+        }
+    }
+}
+
+/* Whether a condition needs no load: the test before the rounds must not load what a later round would. */
+static bool needs_load(struct rounds *r, LLVMValueRef value, int depth) {
+    const struct round_item *item = item_of(r, value);
+    if (!item) return false;
+    if (!item->ahead || LLVMIsALoadInst(value) || depth == 0) return true;
+    if (LLVMIsAPHINode(value)) {
+        LLVMValueRef next = incoming(value, r->body);
+        return next != value && needs_load(r, next, depth - 1);
+    }
+    for (int o = 0; o < LLVMGetNumOperands(value); o++) {
+        LLVMValueRef operand = LLVMGetOperand(value, (unsigned)o);
+        if (LLVMIsAPHINode(operand) && incoming(operand, r->body) == value) continue; /* a counter */
+        if (needs_load(r, operand, depth - 1)) return true;
+    }
+    return false;
+}
+
+static bool collect(struct rounds *r) {
+    bool stores = false, loads = false;
+    r->count = r->phis = 0;
+    FOR_EACH_INSTRUCTION(i, r->body) {
+        if (LLVMIsATerminatorInst(i)) break;
+        if (r->count == MOST_INSTRUCTIONS) return false;
+        bool known = LLVMIsAPHINode(i) || is_plain_access(i) || coarse_is_pure(r->unit, i);
+        if (!known) return false;
+        stores |= LLVMIsAStoreInst(i) != NULL;
+        r->phis += LLVMIsAPHINode(i) != NULL;
+        r->items[r->count++] = (struct round_item){.value = i};
+    }
+    if (!stores) return false;
+    find_ahead(r);
+    for (int i = 0; i < r->count; i++) loads |= LLVMIsALoadInst(r->items[i].value) && r->items[i].ahead;
+    return loads && !needs_load(r, LLVMGetCondition(r->branch), 8);
+}
+
+/* A loop of one block that gains by it. */
+static bool is_wanted(struct rounds *r, const struct flow *flow, int loop) {
+    const struct flow_loop *l = &flow->loops[loop];
+    if (l->latch_count != 1 || l->latches[0] != l->header) return false;
+    r->body = flow->blocks[l->header].block;
+    r->branch = LLVMGetBasicBlockTerminator(r->body);
+    if (!LLVMIsABranchInst(r->branch) || !LLVMIsConditional(r->branch)) return false;
+    r->stays = LLVMGetSuccessor(r->branch, 0) == r->body ? 0 : 1;
+    r->after = LLVMGetSuccessor(r->branch, 1 - r->stays);
+    return collect(r);
+}
+
+/* It has a block before and one behind it that nothing else leads from or to. */
+static bool stands_alone(struct rounds *r, const struct flow *flow, int loop) {
+    int header = flow->loops[loop].header;
+    const struct flow_block *block = &flow->blocks[header];
+    if (block->predecessor_count != 2) return false;
+    int before = block->predecessors[block->predecessors[0] == header];
+    r->before = flow->blocks[before].block;
+    return flow->blocks[flow_index(flow, r->after)].predecessor_count == 1 &&
+           LLVMGetNumSuccessors(LLVMGetBasicBlockTerminator(r->before)) == 1;
+}
+
+/* ---- The rounds. */
+
+static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value);
+
+static LLVMValueRef copy_in(struct rounds *r, int round, struct round_item *item) {
+    LLVMValueRef copy = LLVMInstructionClone(item->value);
+    for (int o = 0; o < LLVMGetNumOperands(copy); o++)
+        LLVMSetOperand(copy, (unsigned)o, value_in(r, round, LLVMGetOperand(copy, (unsigned)o)));
+    LLVMInsertIntoBuilder(r->unit->builder, copy);
+    return item->copies[round] = copy;
+}
+
+/* Of an item that is ahead, or whose operands are there. */
+static LLVMValueRef value_in(struct rounds *r, int round, LLVMValueRef value) {
+    struct round_item *item = item_of(r, value);
+    if (!item) return value;
+    if (item->copies[round]) return item->copies[round];
+    if (LLVMIsAPHINode(value)) /* of round 0, the phis of the test are there */
+        return item->copies[round] = value_in(r, round - 1, incoming(value, r->body));
+    return copy_in(r, round, item);
+}
+
+static LLVMBasicBlockRef new_block(struct rounds *r, const char *name) {
+    return LLVMInsertBasicBlockInContext(r->unit->context, r->body, name);
+}
+
+/* The block that tests whether the rounds follow; the builder is at its end. */
+static LLVMBasicBlockRef build_test(struct rounds *r) {
+    LLVMBasicBlockRef test = new_block(r, "rounds");
+    LLVMPositionBuilderAtEnd(r->unit->builder, test);
+    for (int i = 0; i < r->phis; i++)
+        r->items[i].copies[0] = LLVMBuildPhi(r->unit->builder, LLVMTypeOf(r->items[i].value), "");
+    return test;
+}
+
+static LLVMValueRef all_follow(struct rounds *r) {
+    LLVMBuilderRef b = r->unit->builder;
+    LLVMValueRef all = NULL;
+    for (int round = 0; round < ROUNDS - 1; round++) {
+        LLVMValueRef one = value_in(r, round, LLVMGetCondition(r->branch));
+        if (r->stays == 1) one = LLVMBuildNot(b, one, "");
+        all = all ? LLVMBuildAnd(b, all, one, "") : one;
+    }
+    return all;
+}
+
+static void build_rounds(struct rounds *r) {
+    for (int i = 0; i < r->count; i++)
+        for (int round = 0; round < ROUNDS; round++)
+            if (r->items[i].ahead && LLVMIsALoadInst(r->items[i].value))
+                (void)value_in(r, round, r->items[i].value);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < r->count; i++) (void)value_in(r, round, r->items[i].value);
+}
+
+static void unroll(struct rounds *r) {
+    LLVMBuilderRef b = r->unit->builder;
+    LLVMBasicBlockRef test = build_test(r), together = new_block(r, "together");
+    LLVMBuildCondBr(b, all_follow(r), together, r->body);
+    LLVMPositionBuilderAtEnd(b, together);
+    build_rounds(r);
+    LLVMValueRef last = value_in(r, ROUNDS - 1, LLVMGetCondition(r->branch));
+    LLVMBuildCondBr(b, last, r->stays == 0 ? test : r->after, r->stays == 0 ? r->after : test);
+    for (int i = 0; i < r->phis; i++) {
+        LLVMValueRef phi = r->items[i].value, now = r->items[i].copies[0];
+        LLVMValueRef values[2] = {incoming(phi, r->before), value_in(r, ROUNDS - 1, incoming(phi, r->body))};
+        LLVMBasicBlockRef from[2] = {r->before, together};
+        LLVMAddIncoming(now, values, from, 2);
+    }
+    FOR_EACH_INSTRUCTION(phi, r->after) {
+        if (!LLVMIsAPHINode(phi)) break;
+        LLVMValueRef value = value_in(r, ROUNDS - 1, incoming(phi, r->body));
+        LLVMAddIncoming(phi, &value, &together, 1);
+    }
+    /* The loop as it was begins where the test ends. */
+    LLVMSetSuccessor(LLVMGetBasicBlockTerminator(r->before), 0, test);
+    for (int i = 0; i < r->phis; i++) {
+        LLVMValueRef phi = r->items[i].value;
+        LLVMPositionBuilderBefore(b, phi);
+        LLVMValueRef now = LLVMBuildPhi(b, LLVMTypeOf(phi), "");
+        LLVMValueRef values[2] = {r->items[i].copies[0], incoming(phi, r->body)};
+        LLVMBasicBlockRef from[2] = {test, r->body};
+        LLVMAddIncoming(now, values, from, 2);
+        LLVMReplaceAllUsesWith(phi, now);
+        LLVMInstructionEraseFromParent(phi);
+    }
+}
+
+/* ---- The pass. */
+
+/* *any: whether there is such a loop. With `change`, they are unrolled. */
+static smelt_status each_loop(struct unit *unit, bool change, bool *any) {
+    struct arena arena = {0};
+    struct flow flow;
+    smelt_status status = flow_find(unit, unit->entry, &arena, &flow);
+    struct rounds *r = arena_alloc(&arena, sizeof *r);
+    if (status == SMELT_OK && !r) status = unit_fail(unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for a loop");
+    for (int loop = 0; status == SMELT_OK && !flow.irreducible && loop < flow.loop_count; loop++) {
+        r->unit = unit;
+        if (!is_wanted(r, &flow, loop)) continue;
+        *any = true;
+        /* Loops of one block do not touch each other. */
+        if (change && stands_alone(r, &flow, loop)) unroll(r);
+    }
+    arena_free(&arena);
+    return status;
+}
+
+smelt_status pass_ptx_rounds(struct unit *unit) {
+    bool any = false;
+    TRY(each_loop(unit, false, &any));
+    if (!any) return SMELT_OK;
+    TRY(ptx_run_passes(unit, "function(loop-simplify,lcssa)"));
+    return each_loop(unit, true, &any);
+}

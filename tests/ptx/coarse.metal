@@ -1,0 +1,141 @@
+// What coarsened code must keep: positions, edges, guards, the order of a thread's own accesses (test_coarse.py).
+#include <metal_stdlib>
+using namespace metal;
+
+kernel void sum(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *o [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    o[i] = a[i] + b[i];
+}
+
+kernel void guarded(device const half *a [[buffer(0)]], device half *o [[buffer(1)]], constant uint &n [[buffer(2)]], constant uint &least [[buffer(3)]],
+                    uint i [[thread_position_in_grid]]) {
+    if (i >= n) return;
+    if (i < least) return;
+    o[i] = a[i] * half(2);
+}
+
+kernel void bytes(device const uchar *a [[buffer(0)]], device const ushort *b [[buffer(1)]], device uint *o [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    o[i] = a[i] * 3u + b[i];
+}
+
+kernel void narrow(device const char *a [[buffer(0)]], device char *o [[buffer(1)]], constant int &n [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+    if (int(i) < n) o[i] = char(a[i] + 5);
+}
+
+kernel void wide(device const long *a [[buffer(0)]], device long *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    o[i] = a[i] * 3 - 1;
+}
+
+kernel void places(device const uint *a [[buffer(0)]], device uint *o [[buffer(1)]], uint i [[thread_position_in_grid]], uint g [[threadgroup_position_in_grid]],
+                   uint t [[thread_position_in_threadgroup]], uint own [[threads_per_threadgroup]], uint full [[dispatch_threads_per_threadgroup]],
+                   uint index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]], uint s [[simdgroup_index_in_threadgroup]],
+                   uint count [[simdgroups_per_threadgroup]], uint all [[threads_per_grid]], uint groups [[threadgroups_per_grid]]) {
+    o[i] = a[g * full + t] + i + 3 * g + 5 * t + 7 * own + 11 * full + 13 * index + 17 * lane + 19 * s + 23 * count + 29 * all + 31 * groups;
+}
+
+kernel void places3(device uint *o [[buffer(0)]], uint3 p [[thread_position_in_grid]], uint3 g [[threadgroup_position_in_grid]],
+                    uint3 t [[thread_position_in_threadgroup]], uint3 own [[threads_per_threadgroup]], uint3 full [[dispatch_threads_per_threadgroup]],
+                    uint index [[thread_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]], uint s [[simdgroup_index_in_threadgroup]],
+                    uint count [[simdgroups_per_threadgroup]], uint3 all [[threads_per_grid]], uint3 groups [[threadgroups_per_grid]]) {
+    uint3 v = 3 * g + 5 * t + 7 * own + 11 * full + 29 * all + 31 * groups;
+    o[(p.z * all.y + p.y) * all.x + p.x] = v.x + 37 * v.y + 41 * v.z + 13 * index + 17 * lane + 19 * s + 23 * count;
+}
+
+kernel void transposed(device const float *a [[buffer(0)]], device float *o [[buffer(1)]], constant uint &w [[buffer(2)]], constant uint &h [[buffer(3)]],
+                       uint2 p [[thread_position_in_grid]]) {
+    o[p.y * w + p.x] = a[p.x * h + p.y];
+}
+
+kernel void rows(device const short *a [[buffer(0)]], device const short *b [[buffer(1)]], device short *o [[buffer(2)]], constant uint &w [[buffer(3)]],
+                 uint2 p [[thread_position_in_grid]]) {
+    if (p.x >= w) return;
+    o[p.y * w + p.x] = a[p.y * w + p.x] + b[p.x];
+}
+
+kernel void broadcast(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]], device float *o [[buffer(2)]], constant uint &n [[buffer(3)]],
+                      uint i [[thread_position_in_grid]]) {
+    o[i] = a[i] - b[i % n];
+}
+
+kernel void shifted(device const float *a [[buffer(0)]], device float *o [[buffer(1)]], constant uint &from [[buffer(2)]], constant uint &to [[buffer(3)]],
+                    uint i [[thread_position_in_grid]]) {
+    o[i + to] = a[i + from] + 1;
+}
+
+kernel void strided(device const float *a [[buffer(0)]], device float *o [[buffer(1)]], uint i [[thread_position_in_grid]]) {
+    o[2 * i] = a[3 * i] + a[3 * i + 1];
+}
+
+kernel void backwards(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], uint i [[thread_position_in_grid]], uint n [[threads_per_grid]]) {
+    o[n - 1 - i] = a[i] * 2;
+}
+
+kernel void gathered(device const uint *index [[buffer(0)]], device const float *a [[buffer(1)]], device float *o [[buffer(2)]],
+                     uint i [[thread_position_in_grid]]) {
+    o[i] = a[index[i]];
+}
+
+// Ways that differ by thread, a load behind where they meet, and an end in between.
+kernel void ways(device const int *a [[buffer(0)]], device const int *b [[buffer(1)]], device int *o [[buffer(2)]], device int *p [[buffer(3)]],
+                 uint i [[thread_position_in_grid]]) {
+    int x = a[i];
+    if (x % 3 == 0) x += b[i] * 2;
+    else if (x % 3 == 1) p[i] = x;
+    if (x % 5 == 0) return;
+    switch (x & 3) {
+    case 0: x += 7; break;
+    case 1: p[i] = -x; break;
+    default: x *= 3;
+    }
+    o[i] = x - b[i];
+}
+
+// A thread reads what it wrote: `b` may be `o`.
+kernel void after(device const int *a [[buffer(0)]], device int *o [[buffer(1)]], device const int *b [[buffer(2)]], device int *p [[buffer(3)]],
+                  uint i [[thread_position_in_grid]]) {
+    o[i] = a[i] + 1;
+    p[i] = b[i] * 2;
+}
+
+kernel void in_place(device float *a [[buffer(0)]], uint i [[thread_position_in_grid]]) { a[i] = a[i] * 2 + 1; }
+
+kernel void filled(device half *o [[buffer(0)]], uint i [[thread_position_in_grid]]) { o[i] = half(i & 255); }
+
+kernel void pairs(device const float2 *a [[buffer(0)]], device half2 *o [[buffer(1)]], uint i [[thread_position_in_grid]]) { o[i] = half2(a[i].yx); }
+
+// ---- Loops, whose rounds may run together.
+
+kernel void scaled_rows(device const float *a [[buffer(0)]], device float *o [[buffer(1)]], constant uint &w [[buffer(2)]],
+                        uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    for (uint c = t; c < w; c += n) o[r * w + c] = a[r * w + c] * 2;
+}
+
+kernel void rows_in_place(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]], uint r [[threadgroup_position_in_grid]],
+                          uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    device int *row = a + r * w;
+    for (uint c = t; c < w; c += n) row[c] = row[c] * 3 - 1;
+}
+
+// Sums as they grow, and the last of each thread's.
+kernel void running(device const int *a [[buffer(0)]], device const int *b [[buffer(1)]], device int *o [[buffer(2)]], device int *last [[buffer(3)]],
+                    constant int &w [[buffer(4)]], uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]],
+                    uint n [[threads_per_threadgroup]]) {
+    int sum = 0, before = 7;
+    for (int c = t; c < w; c += n) {
+        sum += a[r * w + c] * before;
+        before = b[c];
+        o[r * w + c] = sum;
+    }
+    last[r * n + t] = sum + before;
+}
+
+kernel void gathered_rows(device const uint *index [[buffer(0)]], device const float *a [[buffer(1)]], device float *o [[buffer(2)]],
+                          constant uint &w [[buffer(3)]], uint r [[threadgroup_position_in_grid]], uint t [[thread_position_in_threadgroup]]) {
+    for (uint c = t; c < w; c += 64) o[r * w + c] = a[index[c]] + a[c];
+}
+
+// A round reads what the one before it wrote.
+kernel void chained(device int *a [[buffer(0)]], constant uint &w [[buffer(1)]], uint r [[threadgroup_position_in_grid]],
+                    uint t [[thread_position_in_threadgroup]], uint n [[threads_per_threadgroup]]) {
+    device int *row = a + r * (w + 64);
+    for (uint c = t; c < w; c += n) row[c + n] = row[c] + 1;
+}
