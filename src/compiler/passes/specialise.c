@@ -30,8 +30,20 @@ static LLVMValueRef known(struct unit *unit, LLVMValueRef call) {
     return constant_i32(unit, shape->size[d]);
 }
 
+/* A position's limit where the size of the threadgroup is known and all lanes of its simdgroups hold threads;
+ * else 0. */
+static uint64_t limit_by_size(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
+    const struct code_shape *shape = &unit->request->shape;
+    uint64_t threads = (uint64_t)shape->size[0] * shape->size[1] * shape->size[2], d;
+    if (shape->masked || !threads || threads % SIMDGROUP_LANES) return 0;
+    if (intrinsic == INTRINSIC_THREAD_INDEX) return threads;
+    if (intrinsic == INTRINSIC_SIMDGROUP) return threads / SIMDGROUP_LANES;
+    bool position = intrinsic == INTRINSIC_POSITION_IN_THREADGROUP;
+    return position && is_constant_integer(LLVMGetOperand(call, 0), &d) && d < 3 ? shape->size[d] : 0;
+}
+
 /* An exclusive upper limit of an intrinsic's result in launches of this shape; 0: none is known. */
-static uint64_t limit_of(struct unit *unit, enum intrinsic intrinsic) {
+static uint64_t limit_of(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
     static const struct {
         enum intrinsic intrinsic;
         uint32_t limit; /* 0: the limit for small grids */
@@ -48,6 +60,8 @@ static uint64_t limit_of(struct unit *unit, enum intrinsic intrinsic) {
         {INTRINSIC_GRID_THREADS, 0},
         {INTRINSIC_GRID_GROUPS, 0},
     };
+    uint64_t limit = limit_by_size(unit, call, intrinsic);
+    if (limit) return limit;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (intrinsic == limits[i].intrinsic)
             return limits[i].limit ? limits[i].limit : unit->request->shape.small ? INT32_MAX : 0;
@@ -57,7 +71,7 @@ static uint64_t limit_of(struct unit *unit, enum intrinsic intrinsic) {
 /* With it the optimiser turns signed divisions of positions into unsigned ones and simplifies widened
  * indexes. */
 static void limit_result(struct unit *unit, LLVMValueRef call) {
-    uint64_t limit = limit_of(unit, intrinsic_of(call));
+    uint64_t limit = limit_of(unit, call, intrinsic_of(call));
     if (!limit) return;
     LLVMMetadataRef ends[2] = {LLVMValueAsMetadata(constant_i32(unit, 0)),
                                LLVMValueAsMetadata(constant_i32(unit, (uint32_t)limit))};

@@ -135,6 +135,26 @@ static int shape_of_binary(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, in
     return shape == SHAPE_VARYING ? speculation_shape(s, i) : shape;
 }
 
+/* x < n, for lanes' numbers that fill the low bits: if n is a multiple of their count, as lane 0's number is,
+ * all lanes are below it, or none. */
+static int shape_of_comparison(struct simd *s, LLVMValueRef i, int left, int right) {
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(i);
+    LLVMValueRef number = LLVMGetOperand(i, 0), bound = LLVMGetOperand(i, 1);
+    bool suits = predicate == LLVMIntULT || predicate == LLVMIntUGE || predicate == LLVMIntSLT ||
+                 predicate == LLVMIntSGE;
+    if (!suits || left <= 0 || right != SHAPE_UNIFORM ||
+        LLVMGetTypeKind(LLVMTypeOf(number)) != LLVMIntegerTypeKind)
+        return SHAPE_VARYING;
+    const int64_t *offsets = shape_offsets(s, left);
+    unsigned bits = 0, number_zeros = range_zero_bits(s, number);
+    for (int lane = 0; lane < s->lanes; lane++) {
+        if (offsets[lane] < 0) return SHAPE_VARYING;
+        while (bits < 32 && offsets[lane] >> bits) bits++;
+    }
+    if (bits >= 32 || bits >= shape_width(number) || number_zeros < bits) return SHAPE_VARYING;
+    return range_zero_bits(s, bound) >= bits ? SHAPE_UNIFORM : SHAPE_VARYING;
+}
+
 int shape_transfer(struct simd *s, LLVMValueRef i) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     if (opcode == LLVMCall) return shape_of_call(s, i);
@@ -164,6 +184,8 @@ int shape_transfer(struct simd *s, LLVMValueRef i) {
     case LLVMAddrSpaceCast:
     case LLVMFreeze:
         return shapes[0];
+    case LLVMICmp:
+        return shape_of_comparison(s, i, shapes[0], shapes[1]);
     case LLVMSelect:
         return shapes[0] == SHAPE_UNIFORM ? shape_join(shapes[1], shapes[2]) : SHAPE_VARYING;
     default:
