@@ -346,6 +346,33 @@ const struct rule rules[] = {
     R(STATEMENT, STORE_VECTOR, 1, INTERLEAVED_F, "((device float2*)out_f)[i * 2u + $#1.u] = $2;"),
     R(STATEMENT, STORE_VECTOR, 2, INTERLEAVED_U, "((device uint4*)out_u)[i] = $U;"),
     R(STATEMENT, STORE_VECTOR, 2, INTERLEAVED_C, "((device uchar4*)out_c)[i] = $C;"),
+    /* Matrices in memory, sums over a loop, arithmetic with their elements between products. */
+    R(STATEMENT, SIMD_MATRIX, 2, KERNEL,
+      "{ simdgroup_float8x8 ma, mb, mc = make_filled_simdgroup_matrix<float, 8, 8>($#3.); simdgroup_half8x8 "
+      "mh; "
+      "simdgroup_load(ma, in_f + $#99., $[8`16`20`64], ulong2($#3., 0), $[true`false]); "
+      "simdgroup_load(mh, in_h + $#99., $[8`24`40], ulong2(0), $[true`false]); "
+      "for (uint j = 0; j < $[3u`5u`size / 32u + 1u]; j++) { "
+      "simdgroup_load(mb, in_f + j * 8u + $#9., 64, ulong2(0, $#9.), $[true`false]); "
+      "simdgroup_multiply_accumulate(mc, ma, mb, mc); $[`simdgroup_multiply_accumulate(mc, mh, mb, mc); ]"
+      "$[`mc.thread_elements() *= 0.5f;`mc.thread_elements() *= float2(j, 2);`mc.thread_elements() += "
+      "float2($f);"
+      "`mc.thread_elements() = max(mc.thread_elements(), float2(lane));`simdgroup_multiply(ma, mc, mh);"
+      "`ma.thread_elements() = mc.thread_elements().yx;] } $!f += mc.thread_elements()[$[0`1`$u & 1u]]; }"),
+    R(STATEMENT, SIMD_MATRIX, 1, KERNEL,
+      "{ simdgroup_float8x8 ma[2], mb[2], mc[4]; for (uint j = 0; j < 4; j++) mc[j] = "
+      "make_filled_simdgroup_matrix<float, 8, 8>(j); for (uint k = 0; k < $[2u`8u]; k++) { "
+      "for (uint j = 0; j < 2; j++) simdgroup_load(ma[j], in_f + $[k`group] * 8u + j * 512u, 64); "
+      "for (uint j = 0; j < 2; j++) simdgroup_load(mb[j], in_f + k * 128u + j * 8u, 16); "
+      "for (uint j = 0; j < 4; j++) simdgroup_multiply_accumulate(mc[j], ma[j / $[2`1 % 2]], mb[j % 2], "
+      "mc[j]); } "
+      "$!f += mc[$#3.].thread_elements().$[x`y] - mc[1].thread_elements().y; }"),
+    /* Neighbouring elements of one thread. */
+    R(STATEMENT, LOAD_VECTOR, 2, KERNEL,
+      "{ uint j = ($[i`$u`tid * 5u`lane * 16u`group + lane * 3u]) % 4000u * $[1u`2u`4u]; "
+      "for (uint k = 0; k < $[2u`4u`7u`8u]; k++) $[$!u += uint(in_f[j + k])`$!u ^= in_u[j + k] << k`"
+      "$!u += in_s[j + k] * in_c[j + k]`$!u += uint(in_h[j + k])`$!u += in_c[j + k] << (k * 3u)`"
+      "$!u += uint(in_l[j + k])]; }"),
     R(STATEMENT, LOAD_EDGE, 2, KERNEL,
       "{ int j = int(i) + $[-9`-5`-1`1`5`-40]; if (j >= 0 && j < $#999.) $!u ^= in_u[j]; }"),
     R(STATEMENT, LOAD_EDGE, 2, KERNEL, "{ uint j = i - $#40.u; $!u = j < 900u ? in_u[j] : 3u; }"),

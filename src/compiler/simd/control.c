@@ -8,7 +8,8 @@
  * the values of its phis for those lanes.
  *
  * Requires: simd_analyse. Establishes: the function s->gang. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/matrix.h"
+#include "compiler/simd/neighbours.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -138,13 +139,16 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
     FOR_EACH_INSTRUCTION(phi, target->original) {
         if (!LLVMIsAPHINode(phi)) break;
         LLVMValueRef value = value_from(phi, s->blocks[from].original);
-        if (!value || is_empty(value)) continue;
+        bool matrix = matrix_of(s, phi) != NULL;
+        if (!value || (is_empty(value) && !matrix)) continue;
         make_phi_slots(s, phi);
         const struct value *v = value_of(s, phi);
         if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
         for (int c = 0; v->slots && c < s->chunk_count; c++) {
             bool piece = piece_is(s, phi);
-            LLVMValueRef own = piece ? piece_first_lane(s, value, c) : chunk_of(s, value, c);
+            LLVMValueRef own = matrix  ? matrix_incoming(s, phi, s->blocks[from].original, c)
+                               : piece ? piece_first_lane(s, value, c)
+                                       : chunk_of(s, value, c);
             add_incoming(s, &list, v->slots[c], own, all || piece ? NULL : masks[c]);
         }
     }
@@ -610,6 +614,8 @@ smelt_status simd_emit(struct simd *s) {
         LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(s->start));
         LLVMPositionBuilderAtEnd(b, s->start);
     }
+    matrix_find(s);
+    neighbours_find(s);
     make_blocks(s);
     if (s->arena.failed)
         return unit_fail(s->unit, SMELT_ERROR_OUT_OF_MEMORY, "no memory for the gang's code");

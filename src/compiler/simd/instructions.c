@@ -4,7 +4,7 @@
  *
  * Accesses to memory stay in the order of each thread. Between threads, only barriers and simdgroup
  * operations order anything, and these end a run. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/matrix.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -158,6 +158,19 @@ static void flush(struct simd *s, struct run *run) {
     run->writes = false;
 }
 
+/* ---- Matrices in rows: all chunks at once, in order. */
+
+static void emit_matrix(struct simd *s, LLVMValueRef i, struct run *run) {
+    const struct matrix *matrix = matrix_of(s, i);
+    LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(i));
+    if (matrix->kind == MATRIX_PRODUCT) {
+        matrix_emit_later(s, i);
+        return;
+    }
+    if (matrix->kind != MATRIX_ARITHMETIC || matrix->mixed) flush(s, run);
+    matrix_emit(s, i);
+}
+
 void emit_instructions(struct simd *s, LLVMBasicBlockRef block) {
     int count = 0;
     FOR_EACH_INSTRUCTION(instruction, block) count++;
@@ -166,6 +179,16 @@ void emit_instructions(struct simd *s, LLVMBasicBlockRef block) {
     FOR_EACH_INSTRUCTION(i, block) {
         enum kind kind = kind_of(s, i);
         if (s->refused) return;
+        if (s->matrices) {
+            if (matrix_is_awaited(s, i)) {
+                flush(s, &run);
+                matrix_emit_pending(s);
+            }
+            if (matrix_of(s, i)) {
+                emit_matrix(s, i, &run);
+                continue;
+            }
+        }
         switch (kind) {
         case KIND_NOTHING:
             continue;
@@ -191,4 +214,5 @@ void emit_instructions(struct simd *s, LLVMBasicBlockRef block) {
             emit_lanes(s, i);
     }
     flush(s, &run);
+    if (s->pending_matrices) matrix_emit_pending(s);
 }

@@ -1,4 +1,4 @@
-/* The product of 8×8 matrices in the lanes of a simdgroup.
+/* The product of 8×8 matrices in the lanes of a simdgroup, where they are not kept in rows (matrix.h).
  *
  * A lane holds two neighbouring elements of a row, in an even and an odd column (prelude:
  * metal_simdgroup_matrix). One call computes one of them for every lane. The accumulator stays in place; for
@@ -6,22 +6,10 @@
  * chunk of row k of B, broadcast down the columns, in a fused multiply-add. Products that share a matrix have
  * the same broadcasts, and the clean-up after this pass merges them, so that a tile of matrices is mostly
  * multiply-adds. */
+#include "compiler/simd/matrix.h"
 #include "compiler/simd/lanes.h"
 
 #include <string.h>
-
-#define MATRIX_SIZE 8
-
-/* The position of elements: lane bits 4, 2 and 1 are the row, bits 3 and 0 the pair of columns. */
-static int row_of(int lane) {
-    return (lane >> 2 & 4) | (lane >> 1 & 3);
-}
-static int pair_of(int lane) {
-    return (lane >> 2 & 2) | (lane & 1);
-}
-static int lane_at(int row, int pair) {
-    return (row & 4) << 2 | (row & 3) << 1 | (pair & 2) << 2 | (pair & 1);
-}
 
 /* One operand's chunks of one simdgroup. Elements of inactive lanes are 0. */
 static void load_operand(struct simd *s, LLVMValueRef operand, int first, LLVMValueRef *chunks) {
@@ -61,6 +49,11 @@ static bool is_second_half(LLVMValueRef call) {
     return are_halves(before, call) && !is_second_half(before);
 }
 
+LLVMValueRef matrix_second_half(LLVMValueRef call) {
+    LLVMValueRef second = neighbour(call, true);
+    return !is_second_half(call) && are_halves(call, second) ? second : NULL;
+}
+
 /* The products of one simdgroup: for each column of A and row of B, in order, all chunks of both halves. */
 struct product {
     LLVMValueRef even[SIMDGROUP_LANES], odd[SIMDGROUP_LANES], right[2][SIMDGROUP_LANES],
@@ -74,8 +67,8 @@ static void add_products(struct simd *s, struct product *p, int k) {
         int column[SIMDGROUP_LANES], row[SIMDGROUP_LANES];
         for (int i = 0; i < s->chunk_lanes; i++) {
             int lane = chunk * s->chunk_lanes + i;
-            column[i] = lane_at(row_of(lane), k / 2);
-            row[i] = lane_at(k, pair_of(lane));
+            column[i] = matrix_lane(matrix_row(lane), k / 2);
+            row[i] = matrix_lane(k, matrix_pair(lane));
         }
         LLVMValueRef left = lanes_gather(s, k % 2 ? p->odd : p->even, count, column);
         for (int h = 0; h < p->halves; h++) {
@@ -88,7 +81,7 @@ static void add_products(struct simd *s, struct product *p, int k) {
 /* A label in the code, at which LLVM's scheduler starts anew. Over hundreds of independent multiply-adds, it
  * does not count registers well: it would process all sums of a tile in turn, and load and store each of them
  * every time. */
-static void end_schedule(struct simd *s) {
+void matrix_end_schedule(struct simd *s) {
     LLVMContextRef context = s->unit->context;
     LLVMMetadataRef text = LLVMMDStringInContext2(context, "product", 7);
     LLVMValueRef note = LLVMMetadataAsValue(context, LLVMMDNodeInContext2(context, &text, 1));
@@ -109,7 +102,7 @@ void emit_matrix_product(struct simd *s, LLVMValueRef call) {
                 p.sums[h][chunk] = chunk_of(s, LLVMGetOperand(calls[h], 3), first + chunk);
         }
         for (int k = 0; k < MATRIX_SIZE; k++) add_products(s, &p, k);
-        end_schedule(s);
+        matrix_end_schedule(s);
         for (int h = 0; h < halves; h++)
             for (int chunk = 0; chunk < count; chunk++)
                 chunk_set(s, calls[h], first + chunk, p.sums[h][chunk]);

@@ -7,7 +7,7 @@
  *   other offsets      all lanes on: one element after another; else gather or scatter from lane 0's address
  *   varying            looked at when it runs: neighbours after all, or all the same, or a gather
  * Nothing outside the first and the last element that active lanes ask for is ever touched. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/neighbours.h"
 
 #include <string.h>
 
@@ -118,30 +118,6 @@ static LLVMValueRef load_pattern(struct simd *s, LLVMTypeRef element, LLVMValueR
             shuffle_to(s, pieces[n], result ? result : LLVMGetPoison(LLVMTypeOf(pieces[n])), indexes, wide);
     }
     return result;
-}
-
-/* Lane 0's address plus constants, all lanes on: less code than a vector and a shuffle for each lane, and
- * faster than a gather. */
-static LLVMValueRef load_spread(struct simd *s, LLVMTypeRef element, LLVMValueRef base,
-                                const int64_t *offsets, int align) {
-    LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef result = LLVMGetPoison(chunk_type(s, element));
-    for (int lane = 0; lane < s->chunk_lanes; lane++) {
-        LLVMValueRef load = LLVMBuildLoad2(b, element, byte_address(s, base, offsets[lane]), "");
-        LLVMSetAlignment(load, (unsigned)align);
-        result = LLVMBuildInsertElement(b, result, load, simd_i32(s, lane), "");
-    }
-    return result;
-}
-
-static void store_spread(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const int64_t *offsets,
-                         int align) {
-    LLVMBuilderRef b = s->unit->builder;
-    for (int lane = 0; lane < s->chunk_lanes; lane++) {
-        LLVMValueRef value = LLVMBuildExtractElement(b, vector, simd_i32(s, lane), "");
-        LLVMValueRef store = LLVMBuildStore(b, value, byte_address(s, base, offsets[lane]));
-        LLVMSetAlignment(store, (unsigned)align);
-    }
 }
 
 static void store_pattern(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const struct pattern *p,
@@ -342,8 +318,9 @@ static void emit_load(struct simd *s, LLVMValueRef load, int chunk) {
     } else if (rows_load(s, load, chunk, &result)) {
         explain(s, load, chunk, "load: a vector for each of a few rows, combined by shuffles");
     } else if (!mask) {
-        explain(s, load, chunk, "load: constant offsets that are far apart, element by element");
-        result = load_spread(s, element, base, offsets, align);
+        explain(s, load, chunk,
+                "load: constant offsets that are far apart, each row of neighbours by itself");
+        result = spread_load(s, element, base, offsets, align);
     } else {
         explain(s, load, chunk,
                 "gather: the lanes' addresses are constant steps apart that are too far for vectors");
@@ -373,8 +350,8 @@ static void emit_store(struct simd *s, LLVMValueRef store, int chunk) {
         explain(s, store, chunk, "store: a pattern of constant offsets, put into a few vectors by shuffles");
         store_pattern(s, vector, base, &p, mask);
     } else if (!mask) {
-        explain(s, store, chunk, "store: constant offsets with gaps, element by element");
-        store_spread(s, vector, base, offsets, align);
+        explain(s, store, chunk, "store: constant offsets with gaps, each row of neighbours by itself");
+        spread_store(s, vector, base, offsets, align);
     } else {
         explain(s, store, chunk,
                 "scatter: the lanes' addresses are constant steps apart that are too far for vectors");
@@ -407,6 +384,7 @@ bool emit_memory(struct simd *s, LLVMValueRef i, int chunk) {
         return true;
     case LLVMLoad:
     case LLVMStore:
+        if (neighbours_emit(s, i, chunk)) return true;
         if (s->chunk_lanes == 1)
             emit_lane_access(s, i, chunk);
         else if (LLVMIsALoadInst(i))

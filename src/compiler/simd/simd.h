@@ -24,18 +24,21 @@ enum { PIECE_UNKNOWN = -2, NO_PIECE = -1 /* others: a shape, see piece.c */ };
 struct value {
     LLVMValueRef original;
     int shape;
-    int piece;            /* varying: the shape within each chunk, if there is one (piece.c) */
-    int block;            /* where it is defined, by place in the order; -1: everywhere (constants) */
-    LLVMValueRef scalar;  /* uniform, affine: lane 0's value */
-    LLVMValueRef *chunks; /* varying: chunk_count vectors */
-    LLVMValueRef slot;    /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
-    LLVMValueRef *slots;  /* … of the chunks */
-    bool signed_index;    /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
-    bool speculated;      /* a division whose lanes are taken to share the quotient (speculation.c) */
-    int element;          /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
-    LLVMValueRef memory;  /* alloca: that of all lanes */
-    int loaded;           /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
-    struct value *next;   /* in the table */
+    int piece;             /* varying: the shape within each chunk, if there is one (piece.c) */
+    int block;             /* where it is defined, by place in the order; -1: everywhere (constants) */
+    LLVMValueRef scalar;   /* uniform, affine: lane 0's value */
+    LLVMValueRef *chunks;  /* varying: chunk_count vectors */
+    LLVMValueRef slot;     /* stack slot of the scalar, for values that cross guarded blocks; or NULL */
+    LLVMValueRef *slots;   /* … of the chunks */
+    bool signed_index;     /* a widened index: affine only if lane 0 is taken as signed (shape.c) */
+    bool speculated;       /* a division whose lanes are taken to share the quotient (speculation.c) */
+    int element;           /* alloca: bytes of its elements if these are interleaved by lane; or 0 */
+    LLVMValueRef memory;   /* alloca: that of all lanes */
+    struct matrix *matrix; /* it is a half of one, whose chunks are rows (matrix.h); or NULL */
+    struct neighbours *neighbours; /* an access that is done together with others (neighbours.h); or NULL */
+    int order;                     /* its place among all instructions: see there */
+    int loaded;                    /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
+    struct value *next;            /* in the table */
 };
 
 /* One block of the entry, by place; simd->paths has its loop and its divergence. */
@@ -116,9 +119,12 @@ struct simd {
     LLVMValueRef address_slot;          /* a chunk's addresses in such accesses */
     struct inside_count *inside_counts; /* inside.c: of extents, computed once */
     struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
-    LLVMValueRef *entry_mask;           /* chunk_count; entries NULL: all lanes */
-    struct remark *remarks;             /* by line */
-    bool refused;                       /* the message in the unit's result has the reason */
+    struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
+    struct matrix_rows *free_matrix_rows;
+    LLVMValueRef row_reader;  /* half of a matrix: chunk_of gives rows of its operands */
+    LLVMValueRef *entry_mask; /* chunk_count; entries NULL: all lanes */
+    struct remark *remarks;   /* by line */
+    bool refused;             /* the message in the unit's result has the reason */
 };
 
 /* ---- Types and constants (values.c). */
@@ -139,6 +145,8 @@ LLVMValueRef scalar_of(struct simd *s, LLVMValueRef original);
 LLVMValueRef chunk_scalar(struct simd *s, LLVMValueRef original, int chunk);
 /* The vector of one chunk, of any value: uniform ones are spread, affine ones get their offsets. */
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk);
+/* The same as it is kept: of a half of a matrix, a row. */
+LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk);
 /* The code of an instruction. Kept in stack slots if other blocks need it. */
 void scalar_set(struct simd *s, LLVMValueRef original, LLVMValueRef scalar);
 void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef vector);
@@ -255,6 +263,10 @@ void emit_inside(struct simd *s, LLVMValueRef call, int chunk);
 void emit_leaves(struct simd *s, LLVMValueRef call);
 /* rows.c — a chunk of a load whose lanes fall into a few rows of constant offsets; false if they do not. */
 bool rows_load(struct simd *s, LLVMValueRef load, int chunk, LLVMValueRef *out);
+/* spread.c — a chunk at lane 0's address plus constant offsets, all lanes on. */
+LLVMValueRef spread_load(struct simd *s, LLVMTypeRef element, LLVMValueRef base, const int64_t *offsets,
+                         int align);
+void spread_store(struct simd *s, LLVMValueRef vector, LLVMValueRef base, const int64_t *offsets, int align);
 /* private.c — allocas: one copy for each lane. */
 void private_find_layouts(struct simd *s); /* before the analysis */
 int private_shape(struct simd *s, LLVMValueRef alloca);

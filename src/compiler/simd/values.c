@@ -1,6 +1,6 @@
 /* Values while the gang's code is written: scalars, chunks and masks. Stack slots (slots.c) carry them
  * between blocks. */
-#include "compiler/simd/simd.h"
+#include "compiler/simd/matrix.h"
 
 #include <string.h>
 
@@ -138,6 +138,7 @@ void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef ve
     v->chunks[chunk] = vector;
     v->loaded = s->serial;
     if (v->slots) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
+    if (v->matrix && v->matrix->uses) matrix_keep_row(s, original, chunk, vector);
 }
 
 /* The loads are in the head of the current block, so that all its code may use them. */
@@ -184,6 +185,11 @@ static LLVMValueRef spread(struct simd *s, LLVMValueRef scalar, const int64_t *o
 }
 
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk) {
+    if (s->row_reader) return matrix_operand(s, original, chunk);
+    return matrix_of(s, original) ? matrix_lanes(s, original, chunk) : chunk_kept(s, original, chunk);
+}
+
+LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk) {
     if (!LLVMIsAInstruction(original)) return chunk_splat(s, original);
     struct value *v = value_of(s, original);
     load_from_slots(s, v);

@@ -1,0 +1,87 @@
+/* Matrices of 8×8 elements in a row for each register.
+ *
+ * A lane of a simdgroup has two neighbouring elements of a matrix (matrix.c), so a matrix is two values of
+ * the thread: its *halves*, the even and the odd columns. In lanes' order, a chunk of eight lanes has
+ * elements of four rows, and a product needs a shuffle for each operand of each multiply-add. With rows in
+ * registers it needs none: a row of the right matrix, times an element of the left one for all columns.
+ *
+ * Where it pays and nothing speaks against it, the chunks of both halves are therefore the rows: those of the
+ * first half rows 0 to 3, those of the second rows 4 to 7. This holds for 256 bits, where a chunk is a row.
+ * matrix_find.c decides which values are kept so; matrix_rows.c writes their code, and converts at the
+ * borders. */
+#ifndef SMELT_COMPILER_SIMD_MATRIX_H
+#define SMELT_COMPILER_SIMD_MATRIX_H
+
+#include "compiler/simd/simd.h"
+
+#define MATRIX_SIZE 8
+#define MATRIX_CHUNKS 4 /* of a half, in one simdgroup */
+
+/* The position of elements: lane bits 4, 2 and 1 are the row, bits 3 and 0 the pair of columns. */
+static inline int matrix_row(int lane) {
+    return (lane >> 2 & 4) | (lane >> 1 & 3);
+}
+static inline int matrix_pair(int lane) {
+    return (lane >> 2 & 2) | (lane & 1);
+}
+static inline int matrix_lane(int row, int pair) {
+    return (row & 4) << 2 | (row & 3) << 1 | (pair & 2) << 2 | (pair & 1);
+}
+
+enum matrix_kind {
+    MATRIX_PRODUCT,
+    MATRIX_LOAD,
+    MATRIX_STORE,
+    MATRIX_PHI,
+    MATRIX_ARITHMETIC /* the same operation on each element */
+};
+
+struct matrix {
+    enum matrix_kind kind;
+    LLVMValueRef halves[2]; /* instructions of one block, in any order */
+    LLVMValueRef place;     /* the first load, the last store: where both are written … */
+    int64_t bytes;          /* … from whose address to the first half's */
+    struct matrix *next;    /* of s->matrices */
+    bool mixed;             /* arithmetic: has an operand in lanes' order */
+    int uses;               /* as an operand of products … */
+    bool far;               /* … of which one is in another block */
+    int left;               /* … that are not written yet */
+    bool transposed;        /* load, store: the columns are rows in memory */
+    const int64_t *offsets; /* load, store: of all lanes' first elements, from lane 0's */
+    /* Emission. */
+    struct matrix_rows *rows; /* of operands of products: in memory */
+    struct matrix *pending;   /* a product that waits: the one after it … */
+    bool waits;
+    bool converted; /* arithmetic: written with its only operand */
+    bool chained;   /* … and during writing: part of a chain */
+};
+
+/* matrix_find.c — decides, when all shapes are known. */
+void matrix_find(struct simd *s);
+/* The matrix of which the value is a half; NULL: it is in lanes' order. */
+struct matrix *matrix_of(struct simd *s, LLVMValueRef value);
+/* Both are halves of one matrix, in order; else NULL. */
+struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first, LLVMValueRef second);
+
+/* matrix.c — the second half of the product of which the call is the first half; or NULL. */
+LLVMValueRef matrix_second_half(LLVMValueRef call);
+/* A label in the code, at which LLVM's scheduler starts anew. */
+void matrix_end_schedule(struct simd *s);
+
+/* matrix_rows.c — a chunk of a half in lanes' order. */
+LLVMValueRef matrix_lanes(struct simd *s, LLVMValueRef value, int chunk);
+/* A chunk of a phi's half, when control comes from the block. */
+LLVMValueRef matrix_incoming(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk);
+/* The operand of s->row_reader, a half, that belongs to its chunk. */
+LLVMValueRef matrix_operand(struct simd *s, LLVMValueRef operand, int chunk);
+/* Loads, stores, arithmetic with operands in lanes' order: all chunks, each where it stands. */
+void matrix_emit(struct simd *s, LLVMValueRef instruction);
+/* Products wait, so that several can be written together. */
+void matrix_emit_later(struct simd *s, LLVMValueRef product);
+/* The instruction needs the result of a product that waits. */
+bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction);
+void matrix_emit_pending(struct simd *s);
+/* A row of an operand of products has been computed. */
+void matrix_keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row);
+
+#endif

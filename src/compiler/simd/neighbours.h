@@ -1,0 +1,32 @@
+/* Accesses of one thread to neighbouring elements, which are done together (neighbours.c, transpose.c). */
+#ifndef SMELT_COMPILER_SIMD_NEIGHBOURS_H
+#define SMELT_COMPILER_SIMD_NEIGHBOURS_H
+
+#include "compiler/simd/simd.h"
+
+#define MOST_NEIGHBOURS 16
+
+struct neighbours {
+    LLVMValueRef accesses[MOST_NEIGHBOURS]; /* loads, or stores, by address */
+    int count;                              /* a power of two */
+    LLVMValueRef place;                     /* the first load, the last store: where all are written */
+    int64_t bytes;                          /* from its address to the first element */
+    LLVMValueRef *loaded;                   /* each lane's vector, … */
+    int serial;                             /* in this emission */
+};
+
+/* neighbours.c — finds them, before anything is written. */
+void neighbours_find(struct simd *s);
+/* The constant between two addresses; false: there is none to be seen. */
+bool neighbours_distance(struct simd *s, LLVMValueRef from, LLVMValueRef to, int64_t *bytes);
+/* Returns false for other accesses, and where lanes are off. */
+bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
+
+/* transpose.c — `count` vectors of `width` elements for each of `parts` parts of 128 bits, all of one type,
+ * become vectors of `count` elements for each part: one after another in `out`, several in a vector where
+ * they are small. Powers of two. Returns the number of vectors in `out`, at most MOST_TRANSPOSED. */
+#define MOST_TRANSPOSED 64
+int transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
+              LLVMValueRef *out);
+
+#endif
