@@ -615,6 +615,7 @@ smelt_status simd_emit(struct simd *s) {
         LLVMPositionBuilderAtEnd(b, s->start);
     }
     matrix_find(s);
+    s->matrix_forms = &matrix_forms;
     neighbours_find(s);
     make_blocks(s);
     if (s->arena.failed)

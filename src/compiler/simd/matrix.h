@@ -56,24 +56,29 @@ struct matrix {
     bool chained;   /* … and during writing: part of a chain */
 };
 
+/* The matrix of which the value is a half; NULL: it is in lanes' order. */
+static inline struct matrix *matrix_of(struct simd *s, LLVMValueRef value) {
+    return LLVMIsAInstruction(value) ? value_of(s, value)->matrix : NULL;
+}
+
+/* Both are halves of one matrix, in order; else NULL. */
+static inline struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first, LLVMValueRef second) {
+    struct matrix *matrix = matrix_of(s, first);
+    return matrix && matrix->halves[0] == first && matrix->halves[1] == second ? matrix : NULL;
+}
+
 /* matrix_find.c — decides, when all shapes are known. */
 void matrix_find(struct simd *s);
-/* The matrix of which the value is a half; NULL: it is in lanes' order. */
-struct matrix *matrix_of(struct simd *s, LLVMValueRef value);
-/* Both are halves of one matrix, in order; else NULL. */
-struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first, LLVMValueRef second);
 
 /* matrix.c — the second half of the product of which the call is the first half; or NULL. */
 LLVMValueRef matrix_second_half(LLVMValueRef call);
 /* A label in the code, at which LLVM's scheduler starts anew. */
 void matrix_end_schedule(struct simd *s);
 
-/* matrix_rows.c — a chunk of a half in lanes' order. */
-LLVMValueRef matrix_lanes(struct simd *s, LLVMValueRef value, int chunk);
+/* matrix_rows.c — how the halves' chunks are had. */
+extern const struct matrix_forms matrix_forms;
 /* A chunk of a phi's half, when control comes from the block. */
 LLVMValueRef matrix_incoming(struct simd *s, LLVMValueRef phi, LLVMBasicBlockRef from, int chunk);
-/* The operand of s->row_reader, a half, that belongs to its chunk. */
-LLVMValueRef matrix_operand(struct simd *s, LLVMValueRef operand, int chunk);
 /* Loads, stores, arithmetic with operands in lanes' order: all chunks, each where it stands. */
 void matrix_emit(struct simd *s, LLVMValueRef instruction);
 /* Products wait, so that several can be written together. */
@@ -81,7 +86,4 @@ void matrix_emit_later(struct simd *s, LLVMValueRef product);
 /* The instruction needs the result of a product that waits. */
 bool matrix_is_awaited(struct simd *s, LLVMValueRef instruction);
 void matrix_emit_pending(struct simd *s);
-/* A row of an operand of products has been computed. */
-void matrix_keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row);
-
 #endif

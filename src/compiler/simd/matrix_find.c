@@ -11,15 +11,6 @@
 
 #include <string.h>
 
-struct matrix *matrix_of(struct simd *s, LLVMValueRef value) {
-    return LLVMIsAInstruction(value) ? value_of(s, value)->matrix : NULL;
-}
-
-struct matrix *matrix_of_halves(struct simd *s, LLVMValueRef first, LLVMValueRef second) {
-    struct matrix *matrix = matrix_of(s, first);
-    return matrix && matrix->halves[0] == first && matrix->halves[1] == second ? matrix : NULL;
-}
-
 static bool runs_for_all(struct simd *s, LLVMBasicBlockRef block) {
     return s->blocks[simd_place(s, block)].mask_of == 0;
 }

@@ -44,7 +44,8 @@ static LLVMValueRef row_of(struct simd *s, LLVMValueRef first, LLVMValueRef seco
     return row_from_lanes(s, first, second, group, row);
 }
 
-LLVMValueRef matrix_lanes(struct simd *s, LLVMValueRef value, int chunk) {
+/* A chunk of a half in lanes' order. */
+static LLVMValueRef lanes_of_half(struct simd *s, LLVMValueRef value, int chunk) {
     static const int low[] = {0, 1, 2, 3, 8, 9, 10, 11}, high[] = {4, 5, 6, 7, 12, 13, 14, 15};
     static const int even[] = {0, 2, 8, 10, 4, 6, 12, 14}, odd[] = {1, 3, 9, 11, 5, 7, 13, 15};
     const struct matrix *matrix = matrix_of(s, value);
@@ -55,7 +56,8 @@ LLVMValueRef matrix_lanes(struct simd *s, LLVMValueRef value, int chunk) {
     return shuffle(s, pairs[0], pairs[1], value == matrix->halves[0] ? even : odd);
 }
 
-LLVMValueRef matrix_operand(struct simd *s, LLVMValueRef operand, int chunk) {
+/* The operand of s->row_reader, a half, that belongs to its chunk. */
+static LLVMValueRef operand_of_reader(struct simd *s, LLVMValueRef operand, int chunk) {
     const struct matrix *matrix = matrix_of(s, s->row_reader);
     int second = s->row_reader == matrix->halves[1], n = 0;
     while (LLVMGetOperand(s->row_reader, (unsigned)n) != operand) n++;
@@ -227,7 +229,8 @@ static void store_row(struct simd *s, const struct matrix_rows *rows, int group,
     LLVMSetAlignment(LLVMBuildStore(s->unit->builder, vector, at), ROW_BYTES);
 }
 
-void matrix_keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row) {
+/* A row of an operand of products has been computed. */
+static void keep_row(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row) {
     struct matrix *matrix = matrix_of(s, half);
     if (!matrix->rows) matrix->rows = take_rows(s);
     if (!matrix->rows) return;
@@ -452,3 +455,6 @@ void matrix_emit_pending(struct simd *s) {
         give_rows(s, rows);
     }
 }
+
+const struct matrix_forms matrix_forms = {
+    .lanes = lanes_of_half, .operand = operand_of_reader, .keep_row = keep_row};

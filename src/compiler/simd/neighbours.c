@@ -328,7 +328,7 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
         for (int part = 0; part < parts; part++) together[part] = loaded[part * lanes + i];
         vectors[i] = chunks_join(s, together, parts);
     }
-    int in_vector = group->count / transpose(s, vectors, lanes, group->count, parts, out);
+    int in_vector = group->count / lanes_transpose(s, vectors, lanes, group->count, parts, out);
     for (int n = 0; n < group->count; n++) {
         LLVMValueRef value = out[n / in_vector];
         if (in_vector > 1) value = lanes_part(s, value, n % in_vector * lanes, lanes);
@@ -369,7 +369,7 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
         LLVMValueRef value = chunk_of(s, LLVMGetOperand(group->accesses[n], 0), chunk);
         vectors[n] = LLVMBuildBitCast(b, value, chunk_type(s, bits), "");
     }
-    int count = transpose(s, vectors, group->count, lanes, parts, out), in_vector = lanes / count;
+    int count = lanes_transpose(s, vectors, group->count, lanes, parts, out), in_vector = lanes / count;
     for (int lane = 0; lane < s->chunk_lanes; lane++) {
         int part = lane / lanes, i = lane % lanes;
         LLVMValueRef vector = out[i / in_vector];

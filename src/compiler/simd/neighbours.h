@@ -26,7 +26,7 @@ bool neighbours_emit(struct simd *s, LLVMValueRef access, int chunk);
  * become vectors of `count` elements for each part: one after another in `out`, several in a vector where
  * they are small. Powers of two. Returns the number of vectors in `out`, at most MOST_TRANSPOSED. */
 #define MOST_TRANSPOSED 64
-int transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
-              LLVMValueRef *out);
+int lanes_transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
+                    LLVMValueRef *out);
 
 #endif

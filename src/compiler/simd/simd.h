@@ -77,6 +77,14 @@ struct remark {
 
 #define SHARED_SLOTS 16
 
+struct simd;
+/* What values.c needs to know of matrices, where there are any: see matrix_rows.c. */
+struct matrix_forms {
+    LLVMValueRef (*lanes)(struct simd *s, LLVMValueRef half, int chunk);
+    LLVMValueRef (*operand)(struct simd *s, LLVMValueRef operand, int chunk);
+    void (*keep_row)(struct simd *s, LLVMValueRef half, int chunk, LLVMValueRef row);
+};
+
 /* Tests that run if `when` is true: they end in `end`, and `after` follows, where none has code yet. */
 struct inside_rare {
     LLVMValueRef when;
@@ -120,6 +128,7 @@ struct simd {
     struct inside_count *inside_counts; /* inside.c: of extents, computed once */
     struct inside_rare inside_rare;     /* … and the last block of tests that a loop's answer leads to */
     struct matrix *matrices, *pending_matrices; /* matrix.h: all; products that wait to be written */
+    const struct matrix_forms *matrix_forms;
     struct matrix_rows *free_matrix_rows;
     LLVMValueRef row_reader;  /* half of a matrix: chunk_of gives rows of its operands */
     LLVMValueRef *entry_mask; /* chunk_count; entries NULL: all lanes */

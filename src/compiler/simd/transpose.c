@@ -16,8 +16,8 @@ static LLVMValueRef alternate(struct simd *s, LLVMValueRef a, LLVMValueRef b, in
     return lanes_shuffle(s, a, b, indexes, count);
 }
 
-int transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
-              LLVMValueRef *out) {
+int lanes_transpose(struct simd *s, LLVMValueRef const *vectors, int count, int width, int parts,
+                    LLVMValueRef *out) {
     LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(vectors[0]));
     int room = 128 / (int)LLVMSizeOfTypeInBits(s->unit->layout, element);
     LLVMValueRef current[MOST_TRANSPOSED] = {NULL}, next[MOST_TRANSPOSED] = {NULL};

@@ -138,7 +138,7 @@ void chunk_set(struct simd *s, LLVMValueRef original, int chunk, LLVMValueRef ve
     v->chunks[chunk] = vector;
     v->loaded = s->serial;
     if (v->slots) LLVMBuildStore(s->unit->builder, vector, v->slots[chunk]);
-    if (v->matrix && v->matrix->uses) matrix_keep_row(s, original, chunk, vector);
+    if (v->matrix && v->matrix->uses) s->matrix_forms->keep_row(s, original, chunk, vector);
 }
 
 /* The loads are in the head of the current block, so that all its code may use them. */
@@ -185,8 +185,9 @@ static LLVMValueRef spread(struct simd *s, LLVMValueRef scalar, const int64_t *o
 }
 
 LLVMValueRef chunk_of(struct simd *s, LLVMValueRef original, int chunk) {
-    if (s->row_reader) return matrix_operand(s, original, chunk);
-    return matrix_of(s, original) ? matrix_lanes(s, original, chunk) : chunk_kept(s, original, chunk);
+    if (s->row_reader) return s->matrix_forms->operand(s, original, chunk);
+    return matrix_of(s, original) ? s->matrix_forms->lanes(s, original, chunk)
+                                  : chunk_kept(s, original, chunk);
 }
 
 LLVMValueRef chunk_kept(struct simd *s, LLVMValueRef original, int chunk) {
