@@ -40,7 +40,7 @@ check: all
 
 # The tests of smelt.torch with PyTorch and transformers, which it installs into build/venv first.
 check-torch: torch
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -R 'python_(docs_)?(torch|attention)'
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -R 'python_(docs_)?(torch|attention|segmenter|export|example_segment|example_language_model)'
 
 # For the inner loop: builds what changed and runs the tests that take moments. No Python, no fuzzing.
 quick: compile
