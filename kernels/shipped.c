@@ -77,8 +77,36 @@ smelt_status shipped_function(const char *name, const char *source, smelt_functi
     return find_function(name, source, NULL, SMELT_MATH_SAFE, function);
 }
 
+static _Thread_local const struct shipped_sink *collected;
+
+void shipped_collect(const struct shipped_sink *sink) {
+    collected = sink;
+}
+
+smelt_status shipped_put(const char *entry, const void *package, size_t bytes) {
+    smelt_library *library;
+    smelt_function *made;
+    smelt_status status = smelt_library_create(
+        &(smelt_library_desc){.package = package, .package_size = bytes, .path = entry}, &library);
+    if (status == SMELT_OK) {
+        status = smelt_library_function(library, &(smelt_function_desc){.name = entry}, &made);
+        smelt_library_release(library);
+    }
+    if (status != SMELT_OK) return status;
+    pthread_mutex_lock(&table.lock);
+    if (find(entry) < 0 && table.count < MAX_SHIPPED) {
+        snprintf(table.entries[table.count].name, sizeof table.entries[table.count].name, "%s", entry);
+        table.entries[table.count++].function = made;
+        made = NULL;
+    }
+    pthread_mutex_unlock(&table.lock);
+    smelt_function_release(made);
+    return SMELT_OK;
+}
+
 smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
                            smelt_function **function) {
+    if (collected) collected->add(collected->context, source, entry, math);
     return find_function(entry, source, entry, math, function);
 }
 

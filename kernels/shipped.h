@@ -15,6 +15,17 @@ smelt_status shipped_function(const char *name, const char *source, smelt_functi
 smelt_status shipped_entry(const char *source, const char *entry, smelt_math_mode math,
                            smelt_function **function);
 
+/* Receives the text, the function's name and the math mode of each entry that the calling thread gets from
+ * shipped_entry; NULL: nothing does. */
+struct shipped_sink {
+    void (*add)(void *context, const char *source, const char *entry, smelt_math_mode math);
+    void *context;
+};
+void shipped_collect(const struct shipped_sink *sink);
+
+/* Gives the table the function `entry` from a package, unless it has one. */
+smelt_status shipped_put(const char *entry, const void *package, size_t bytes);
+
 /* Puts a call's settings into a descriptor. */
 void shipped_apply_call(const smelt_call *call, smelt_run_desc *desc);
 

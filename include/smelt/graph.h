@@ -50,7 +50,7 @@ SMELT_API int smelt_graph_output_count(const smelt_graph *graph);
 /* One line per node: "%2 = multiply(%0, %1) : float32 4x3". Free *text with smelt_free. */
 SMELT_API smelt_status smelt_graph_show(const smelt_graph *graph, char **text);
 
-/* ---- Registered operations ------------------------------------------------------------------ */
+/* ---- Reading graphs ------------------------------------------------------------------------- */
 
 typedef enum smelt_attribute_kind {
     SMELT_ATTRIBUTE_NONE = 0,
@@ -70,6 +70,37 @@ typedef struct smelt_attribute {
     const char *string;
     uint64_t reserved[2];
 } smelt_attribute;
+
+typedef enum smelt_node_kind {
+    SMELT_NODE_INPUT = 1,
+    SMELT_NODE_CONSTANT,
+    SMELT_NODE_OPERATION, /* one that is not composed of others */
+    SMELT_NODE_CUSTOM,    /* a registered operation */
+    SMELT_NODE_KERNEL
+} smelt_node_kind;
+
+/* A node. Its values are numbers, first_output, first_output + 1 …; pointers live as long as the graph, until
+ * nodes are added. */
+typedef struct smelt_node {
+    smelt_node_kind kind;
+    const char *name; /* of the input, operation or kernel; "constant" */
+    const int *inputs;
+    int input_count;
+    int first_output, output_count;
+    const smelt_apply_desc *desc;      /* of an operation: without arrays and device */
+    smelt_array *constant;             /* of a constant, on the host; not a reference of its own */
+    const smelt_attribute *attributes; /* of a registered operation, ended by a NULL name */
+    uint64_t reserved[4];
+} smelt_node;
+
+/* Nodes are numbered from 0; each follows what it needs. */
+SMELT_API int smelt_graph_node_count(const smelt_graph *graph);
+SMELT_API smelt_status smelt_graph_node(const smelt_graph *graph, int index, smelt_node *node);
+SMELT_API smelt_status smelt_graph_value_type(const smelt_graph *graph, int value, smelt_type *type);
+/* The name of an output, and the number of its value; NULL if there is none. */
+SMELT_API const char *smelt_graph_output_name(const smelt_graph *graph, int index, int *value);
+
+/* ---- Registered operations ------------------------------------------------------------------ */
 
 #define SMELT_MAX_ATTRIBUTES 32
 
@@ -185,6 +216,14 @@ SMELT_API int smelt_compiled_output_count(const smelt_compiled *compiled);
 /* NULL if there is none; lives as long as the handle. `type` may be NULL. */
 SMELT_API const char *smelt_compiled_input(const smelt_compiled *compiled, int index, smelt_type *type);
 SMELT_API const char *smelt_compiled_output(const smelt_compiled *compiled, int index, smelt_type *type);
+
+/* Writes the compiled graph to a file, with the machine code of all kernels that it runs on its device: the
+ * graph is executed once, on zeros. UNSUPPORTED for graphs with kernels from bodies; IO. */
+SMELT_API smelt_status smelt_compiled_save(smelt_compiled *compiled, const char *path);
+/* Reads one, for the device that it was compiled for. Executing it needs no compiler. It holds machine code,
+ * which runs unchecked: load only files from a trusted source. FORMAT if the file is damaged, or from another
+ * version of smelt; NO_DEVICE; IO. */
+SMELT_API smelt_status smelt_compiled_load(const char *path, smelt_compiled **compiled);
 
 /* ---- Sessions ------------------------------------------------------------------------------- */
 

@@ -9,13 +9,17 @@
  *   dlpack.c   DLPack capsules; exchange.c: its tables of C functions; torch.c
  *   memory.c   arrays over memory of Python objects, from numpy.c and buffer.c
  *   machine.c  the machine's devices and compilers, for smelt.doctor
- *   apply.c    operations by name; tape.c: tapes, custom functions; graph.c: graphs, compiled graphs,
- * sessions; registered.c: registered operations; lists.c: lists of arrays (operations.h is theirs) kernel.c
- * kernels from bodies: smelt.metal_kernel; call.c: the arguments of a call; numbers.c: sizes and shapes;
- * bind.c: Kernel.bind library.c  whole .metal files: smelt.library; function.c: their functions; bytes.c:
- * numbers as a type's bytes tensor.c   smelt.Tensor, and safetensors files tune.c     searches of
- * smelt.autotune streams.c  GPUs' streams as other libraries name them interrupt.c  Ctrl-C while a kernel
- * runs, or is waited for; limits.c: time-outs of smelt.launch */
+ *   apply.c    operations by name; tape.c: tapes, custom functions (operations.h is theirs)
+ *   graph.c    graphs, compiled graphs, sessions; registered.c: registered operations; lists.c: lists
+ *              of arrays
+ *   kernel.c   kernels from bodies: smelt.metal_kernel; call.c: the arguments of a call;
+ *              numbers.c: sizes and shapes; bind.c: Kernel.bind
+ *   library.c  whole .metal files: smelt.library; function.c: their functions;
+ *              bytes.c: numbers as a type's bytes
+ *   tensor.c   smelt.Tensor, and safetensors files
+ *   tune.c     searches of smelt.autotune
+ *   streams.c  GPUs' streams as other libraries name them
+ *   interrupt.c  Ctrl-C while a kernel runs, or is waited for; limits.c: time-outs of smelt.launch */
 #ifndef SMELT_PYTHON_EXTENSION_H
 #define SMELT_PYTHON_EXTENSION_H
 

@@ -188,7 +188,100 @@ static PyObject *graph_compile(PyObject *self, PyObject *arguments) {
                                                    : exception_raise_kept(status);
 }
 
+static PyObject *numbers_list(const int64_t *numbers, int count) {
+    PyObject *list = PyList_New(count);
+    for (int i = 0; i < count && list; i++) {
+        PyObject *number = PyLong_FromLongLong(numbers[i]);
+        if (!number || PyList_SetItem(list, i, number) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+/* The attributes of an operation whose first input has `ndim` dimensions. */
+static PyObject *attributes_of(const smelt_apply_desc *desc, int ndim) {
+    int64_t axes[2 * SMELT_MAX_DIMENSIONS];
+    for (int i = 0; i < desc->axis_count; i++) axes[i] = desc->axes[i];
+    PyObject *lists[] = {numbers_list(axes, desc->axis_count), numbers_list(desc->starts, ndim),
+                         numbers_list(desc->stops, ndim), numbers_list(desc->steps, ndim)};
+    PyObject *made = NULL;
+    if (lists[0] && lists[1] && lists[2] && lists[3])
+        made = Py_BuildValue("{s:O,s:O,s:O,s:O,s:N,s:N,s:K,s:L,s:(ddd)}", "axes", lists[0], "starts",
+                             lists[1], "stops", lists[2], "steps", lists[3], "no_axes",
+                             PyBool_FromLong(desc->no_axes), "keepdims", PyBool_FromLong(desc->keepdims),
+                             "weak", (unsigned long long)desc->weak, "offset", (long long)desc->offset,
+                             "numbers", desc->numbers[0], desc->numbers[1], desc->numbers[2]);
+    for (int i = 0; i < 4; i++) Py_XDECREF(lists[i]);
+    return made;
+}
+
+/* A list of (value, dtype, shape). */
+static PyObject *outputs_of(const smelt_graph *graph, const smelt_node *node) {
+    PyObject *list = PyList_New(node->output_count);
+    for (int i = 0; i < node->output_count && list; i++) {
+        smelt_type type;
+        int value = node->first_output + i;
+        PyObject *entry = NULL, *shape = NULL;
+        if (smelt_graph_value_type(graph, value, &type) == SMELT_OK) shape = shape_tuple(&type.shape);
+        if (shape) entry = Py_BuildValue("(iOO)", value, dtype_object(type.dtype), shape);
+        Py_XDECREF(shape);
+        if (!entry || PyList_SetItem(list, i, entry) < 0) Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *describe_node(const smelt_graph *graph, const smelt_node *node) {
+    static const char *const kinds[] = {"removed", "input", "constant", "operation", "custom", "kernel"};
+    int64_t inputs[SMELT_MAX_ARGUMENTS];
+    smelt_type first = {0};
+    for (int i = 0; i < node->input_count; i++) inputs[i] = node->inputs[i];
+    if (node->input_count) (void)smelt_graph_value_type(graph, node->inputs[0], &first);
+    PyObject *values = numbers_list(inputs, node->input_count), *outputs = outputs_of(graph, node);
+    PyObject *attributes = node->desc ? attributes_of(node->desc, first.shape.ndim) : PyDict_New();
+    PyObject *constant = node->constant ? array_wrap(smelt_array_retain(node->constant)) : Py_NewRef(Py_None);
+    PyObject *made = NULL;
+    if (values && outputs && attributes && constant)
+        made = Py_BuildValue("{s:s,s:s,s:O,s:O,s:O,s:O}", "kind", kinds[node->kind], "name", node->name,
+                             "inputs", values, "outputs", outputs, "attributes", attributes, "constant",
+                             constant);
+    Py_XDECREF(values);
+    Py_XDECREF(outputs);
+    Py_XDECREF(attributes);
+    Py_XDECREF(constant);
+    return made;
+}
+
+static PyObject *graph_nodes(PyObject *self, PyObject *unused) {
+    const smelt_graph *graph = held(self);
+    PyObject *list = PyList_New(0);
+    (void)unused;
+    for (int i = 0; i < smelt_graph_node_count(graph) && list; i++) {
+        smelt_node node;
+        PyObject *entry = NULL;
+        if (smelt_graph_node(graph, i, &node) == SMELT_OK) entry = describe_node(graph, &node);
+        if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
+    return list;
+}
+
+/* A list of (name, value). */
+static PyObject *graph_outputs(PyObject *self, PyObject *unused) {
+    const smelt_graph *graph = held(self);
+    PyObject *list = PyList_New(0);
+    const char *name;
+    int value;
+    (void)unused;
+    for (int i = 0; list && (name = smelt_graph_output_name(graph, i, &value)); i++) {
+        PyObject *entry = Py_BuildValue("(si)", name, value);
+        if (!entry || PyList_Append(list, entry) < 0) Py_CLEAR(list);
+        Py_XDECREF(entry);
+    }
+    return list;
+}
+
 static PyMethodDef graph_methods[] = {
+    {"nodes", graph_nodes, METH_NOARGS, "nodes($self, /)\n--\n\nA dict for each node."},
+    {"outputs", graph_outputs, METH_NOARGS, "outputs($self, /)\n--\n\nA list of (name, value)."},
     {"input", graph_input, METH_VARARGS, "input($self, name, dtype, shape, /)\n--\n\nA new input's value."},
     {"output", graph_output, METH_VARARGS,
      "output($self, name, value, /)\n--\n\nThe value becomes the next output."},
@@ -274,7 +367,30 @@ static PyObject *compiled_session(PyObject *self, PyObject *arguments) {
                                                    : raise_status(status);
 }
 
+static PyObject *compiled_save(PyObject *self, PyObject *path) {
+    const char *name = PyUnicode_AsUTF8AndSize(path, NULL);
+    smelt_status status;
+    if (!name) return NULL;
+    Py_BEGIN_ALLOW_THREADS status = smelt_compiled_save(held(self), name);
+    Py_END_ALLOW_THREADS return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
+}
+
+static PyObject *load_compiled(PyObject *self, PyObject *path) {
+    const char *name = PyUnicode_AsUTF8AndSize(path, NULL);
+    smelt_compiled *compiled;
+    smelt_status status;
+    (void)self;
+    if (!name) return NULL;
+    Py_BEGIN_ALLOW_THREADS status = smelt_compiled_load(name, &compiled);
+    Py_END_ALLOW_THREADS return status == SMELT_OK ? hold(compiled_type, compiled, release_compiled)
+                                                   : raise_status(status);
+}
+
+static PyMethodDef module_functions[] = {
+    {"load_compiled", load_compiled, METH_O, "load_compiled(path, /)\n--\n\nsmelt_compiled_load."}, {0}};
+
 static PyMethodDef compiled_methods[] = {
+    {"save", compiled_save, METH_O, "save($self, path, /)\n--\n\nsmelt_compiled_save."},
     {"describe", compiled_describe, METH_NOARGS, "describe($self, /)\n--\n\nsmelt_compiled_info as a dict."},
     {"show", compiled_show, METH_VARARGS, "show($self, step, /)\n--\n\nsmelt_compiled_show."},
     {"inputs", compiled_inputs, METH_NOARGS, "inputs($self, /)\n--\n\nA list of (name, dtype, shape)."},
@@ -345,6 +461,7 @@ int graph_init(PyObject *module) {
     compiled_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &compiled_spec, NULL);
     session_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &session_spec, NULL);
     if (!graph_type || !compiled_type || !session_type) return -1;
+    if (PyModule_AddFunctions(module, module_functions) < 0) return -1;
     return PyModule_AddObjectRef(module, "Graph", (PyObject *)graph_type) < 0 ||
                    PyModule_AddObjectRef(module, "CompiledGraph", (PyObject *)compiled_type) < 0 ||
                    PyModule_AddObjectRef(module, "GraphSession", (PyObject *)session_type) < 0

@@ -49,6 +49,16 @@ static smelt_status plan_kernels(smelt_compiled *compiled, struct step *step) {
                                                      : plan_elements(compiled, step);
 }
 
+smelt_status compiled_plan(smelt_compiled *compiled) {
+    TRY(fusion_create(compiled->graph, !compiled->unfused, &compiled->fusion));
+    TRY(plan_steps(compiled));
+    for (int s = 0; s < compiled->step_count; s++)
+        if (compiled->steps[s].kind == STEP_FUSED) TRY(plan_kernels(compiled, &compiled->steps[s]));
+    TRY(plan_memory(compiled, !compiled->unplanned));
+    count_steps(compiled);
+    return SMELT_OK;
+}
+
 static smelt_status run_passes(const smelt_graph *graph, const smelt_compile_desc *desc,
                                smelt_compiled *compiled) {
     smelt_compiled_info *info = &compiled->info;
@@ -57,13 +67,9 @@ static smelt_status run_passes(const smelt_graph *graph, const smelt_compile_des
         info->nodes += compiled->graph->nodes[n].kind >= GRAPH_OPERATION;
     TRY(graph_share(compiled->graph, &info->shared));
     TRY(graph_remove_dead(compiled->graph, &info->dead));
-    TRY(fusion_create(compiled->graph, !desc->unfused, &compiled->fusion));
-    TRY(plan_steps(compiled));
-    for (int s = 0; s < compiled->step_count; s++)
-        if (compiled->steps[s].kind == STEP_FUSED) TRY(plan_kernels(compiled, &compiled->steps[s]));
-    TRY(plan_memory(compiled, !desc->unplanned));
-    count_steps(compiled);
-    return SMELT_OK;
+    compiled->unfused = desc->unfused;
+    compiled->unplanned = desc->unplanned;
+    return compiled_plan(compiled);
 }
 
 smelt_status smelt_graph_compile(smelt_graph *graph, const smelt_compile_desc *given, smelt_compiled **out) {

@@ -109,6 +109,7 @@ struct place {
 struct smelt_compiled {
     atomic_int references;
     char device[32];
+    bool unfused, unplanned;
     smelt_graph *graph; /* expanded; passes have run */
     struct fusion fusion;
     struct step *steps;
@@ -122,6 +123,9 @@ struct smelt_compiled {
     int buffer_count;
     smelt_compiled_info info;
 };
+
+/* compile.c: everything after the passes: fusion, steps, kernels, memory. */
+smelt_status compiled_plan(smelt_compiled *compiled);
 
 /* The type of a value, also of a scratch value. */
 const struct graph_value *plan_value(const smelt_compiled *compiled, int value);

@@ -83,9 +83,34 @@ void program_write(const struct program_key *key, void (*write)(struct text *, c
     write(text, context);
 }
 
+static _Thread_local const struct program_sink *collected;
+
+void program_collect(const struct program_sink *sink) {
+    collected = sink;
+}
+
+static void collect(const struct program_key *key, const char *name,
+                    void (*write)(struct text *, const void *), const void *context) {
+    struct text text = {0};
+    program_write(key, write, context, &text);
+    collected->add(collected->context, key, name, text_string(&text));
+    text_free(&text);
+}
+
+smelt_status program_put(const struct program_key *key, const char *name, const void *package, size_t bytes) {
+    smelt_library *library;
+    smelt_function *made, *function;
+    TRY(smelt_library_create(&(smelt_library_desc){.package = package, .package_size = bytes, .path = name},
+                             &library));
+    smelt_status status = smelt_library_function(library, &(smelt_function_desc){.name = name}, &made);
+    smelt_library_release(library);
+    return status == SMELT_OK ? keep(key, made, &function) : status;
+}
+
 smelt_status program_get(const struct program_key *key, const char *name,
                          void (*write)(struct text *, const void *), const void *context,
                          smelt_function **function) {
+    if (collected) collect(key, name, write, context);
     *function = look_up(key);
     if (*function) return SMELT_OK;
     struct text text = {0};

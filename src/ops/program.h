@@ -31,6 +31,17 @@ smelt_status program_get(const struct program_key *key, const char *name,
                          void (*write)(struct text *text, const void *context), const void *context,
                          smelt_function **function);
 
+/* Receives the key, the function's name and the whole text of each kernel that the calling thread gets from
+ * program_get; NULL: nothing does. */
+struct program_sink {
+    void (*add)(void *context, const struct program_key *key, const char *name, const char *text);
+    void *context;
+};
+void program_collect(const struct program_sink *sink);
+
+/* Gives the table the function from a package (smelt_library_build), unless it has one for the key. */
+smelt_status program_put(const struct program_key *key, const char *name, const void *package, size_t bytes);
+
 /* The whole text of such a function, as it is compiled. */
 void program_write(const struct program_key *key, void (*write)(struct text *text, const void *context),
                    const void *context, struct text *text);

@@ -1,7 +1,9 @@
 """Compiling graphs, and executing them."""
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from smelt import _smelt
 from smelt.graph.building import Graph, TensorType
 from smelt.graph.driver import Device, Tensor, as_array, device_name
 
@@ -40,6 +42,11 @@ class Model:
             raise ValueError(f"execute: input '{missing[0]}' is missing")
         return [as_array(value) for value in given] + [as_array(named[str(name)]) for name in left]
 
+    def save(self, path: Any) -> None:
+        """Writes the compiled graph to a file, with machine code for its device: InferenceSession.load(path) needs no
+        compiler. NotImplementedError for graphs with kernel bodies."""
+        self.compiled.save(os.fspath(path))
+
     def run(self, inputs: Sequence[Any], into: Sequence[Any] | None = None) -> list:
         """Executes it on arrays: a list of smelt.array. into: for each output an array that receives it, or None."""
         return self._session.execute([as_array(a) for a in inputs], None if into is None else list(into),
@@ -60,8 +67,12 @@ class InferenceSession:
     def __init__(self, devices: Sequence[Device | str] | None = None):
         self.device = device_name(devices[0] if devices else None)
 
-    def load(self, graph: Graph, *, fuse: bool = True, reuse_memory: bool = True, recording: bool = True) -> Model:
-        """Compiles the graph and allocates its memory."""
+    def load(self, graph: Graph | str | os.PathLike[str], *, fuse: bool = True, reuse_memory: bool = True,
+             recording: bool = True) -> Model:
+        """Compiles the graph and allocates its memory; or takes a compiled graph from a file of Model.save. On GPUs,
+        executions with the same arrays are recorded as a CUDA graph, and replayed, unless `recording` is false."""
+        if not isinstance(graph, Graph):
+            return Model(_smelt.load_compiled(os.fspath(graph)), self.device, recording)
         compiled = graph.handle.compile(self.device, not fuse, not reuse_memory)
         return Model(compiled, self.device, recording)
 

@@ -1,0 +1,107 @@
+/* Sessions of graphs over the fake driver: executions with the same arrays are recorded, and replayed. */
+#include "streams.h"
+
+#include "smelt/graph.h"
+
+/* y = exp(x) - 1.5 over `count` elements, without fusion: two launches. */
+static smelt_session *new_session(int64_t count, bool no_recording) {
+    smelt_graph *graph;
+    smelt_compiled *compiled;
+    smelt_session *session;
+    smelt_array *x, *exps, *number, *y;
+    double value = 1.5;
+    ok(smelt_graph_create("recorded", &graph));
+    ok(smelt_graph_input(graph, NULL, SMELT_FLOAT32, (smelt_shape){1, {count}}, &x));
+    ok(smelt_array_from_values(SMELT_FLOAT64, (smelt_shape){.ndim = 0}, &value, &number));
+    ok(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_EXP, .inputs = {x}}, &exps));
+    ok(smelt_apply(
+        &(smelt_apply_desc){.operation = SMELT_OPERATION_SUBTRACT, .inputs = {exps, number}, .weak = 2}, &y));
+    ok(smelt_graph_output(graph, NULL, y));
+    ok(smelt_graph_compile(graph, &(smelt_compile_desc){.device = "cuda", .unfused = true}, &compiled));
+    ok(smelt_session_create(compiled, &(smelt_session_desc){.no_recording = no_recording}, &session));
+    smelt_array *arrays[] = {x, exps, number, y};
+    for (int i = 0; i < 4; i++) smelt_array_release(arrays[i]);
+    smelt_compiled_release(compiled);
+    smelt_graph_release(graph);
+    return session;
+}
+
+static smelt_array *new_floats(int64_t count) {
+    smelt_array *array;
+    ok(smelt_array_create_on("cuda", SMELT_FLOAT32, (smelt_shape){1, {count}}, &array));
+    return array;
+}
+
+static void execute(smelt_session *session, smelt_array *x, smelt_array *into) {
+    smelt_array *y;
+    ok(smelt_session_execute(
+        session, &(smelt_execute_desc){.inputs = &x, .input_count = 1, .into = into ? &into : NULL}, &y));
+    if (into) assert_true(y->data == into->data);
+    smelt_array_release(y);
+}
+
+static void the_second_execution_with_the_same_arrays_is_recorded(void **state) {
+    (void)state;
+    smelt_session *session = new_session(64, false), *plain = new_session(64, true);
+    smelt_array *x = new_floats(64), *y = new_floats(64), *other = new_floats(64);
+    fake->forget_calls();
+    execute(session, x, y);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 0);
+    execute(session, x, y);
+    execute(session, x, y);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 2);
+    assert_int_equal(fake->calls("cuGraphInstantiateWithFlags"), 1);
+    /* Another input: an execution of its own, then a recording of its own. */
+    for (int i = 0; i < 3; i++) execute(session, other, y);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 4);
+    assert_int_equal(fake->calls("cuGraphInstantiateWithFlags"), 2);
+    execute(session, x, y);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 5);
+    /* New outputs: small ones are copied from the recording's. */
+    for (int i = 0; i < 3; i++) execute(session, x, NULL);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 7);
+    for (int i = 0; i < 3; i++) execute(plain, x, y);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 7);
+    smelt_session_release(session);
+    smelt_session_release(plain);
+    smelt_array_release(x);
+    smelt_array_release(y);
+    smelt_array_release(other);
+}
+
+static void large_outputs_are_not_copied(void **state) {
+    (void)state;
+    int64_t count = 1 << 19;
+    smelt_session *session = new_session(count, false);
+    smelt_array *x = new_floats(count);
+    fake->forget_calls();
+    for (int i = 0; i < 3; i++) execute(session, x, NULL);
+    assert_int_equal(fake->calls("cuGraphLaunch"), 0);
+    smelt_session_release(session);
+    smelt_array_release(x);
+}
+
+/* Each combination is recorded once: so many that the oldest are forgotten do not make more recordings. */
+static void recordings_are_few(void **state) {
+    (void)state;
+    smelt_session *session = new_session(64, false);
+    smelt_array *x[20], *y = new_floats(64);
+    fake->forget_calls();
+    for (int i = 0; i < 20; i++) x[i] = new_floats(64);
+    for (int i = 0; i < 20; i++)
+        for (int k = 0; k < 3; k++) execute(session, x[i], y);
+    assert_int_equal(fake->calls("cuGraphInstantiateWithFlags"), 8);
+    for (int i = 0; i < 20; i++) smelt_array_release(x[i]);
+    smelt_array_release(y);
+    smelt_session_release(session);
+}
+
+int main(void) {
+    if (!open_two_gpus()) return 1;
+    const struct CMUnitTest tests[] = {
+        TEST(the_second_execution_with_the_same_arrays_is_recorded),
+        TEST(large_outputs_are_not_copied),
+        TEST(recordings_are_few),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
