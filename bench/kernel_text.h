@@ -14,6 +14,7 @@ extern const char kernel_text_sample_grid[];
 extern const char kernel_text_divergent[];
 extern const char kernel_text_gelu_chain[];
 extern const char kernel_text_gpu_copy[];
+extern const char kernel_text_gpu_plain[];
 extern const char kernel_text_gpu_rows[];
 extern const char kernel_text_gpu_sample[];
 extern const char kernel_text_gpu_inverse[];

@@ -74,6 +74,8 @@ float gpu_widen_half(uint16_t bits);
 smelt_status bench_gpu_copy(struct bench *bench, const char *job);
 smelt_status bench_gpu_launch(struct bench *bench, const char *job);
 smelt_status bench_gpu_exp(struct bench *bench, const char *job);
+/* … of several names, one for each kernel */
+smelt_status bench_gpu_plain(struct bench *bench, const char *job);
 smelt_status bench_gpu_softmax(struct bench *bench, const char *job);
 smelt_status bench_gpu_rms_norm(struct bench *bench, const char *job);
 smelt_status bench_gpu_grid_sample(struct bench *bench, const char *job);

@@ -18,8 +18,18 @@ static const smelt_array *array_of(const smelt_buffer *buffer) {
     return buffer->tensor ? buffer->tensor->planes[SMELT_PLANE_DATA].array : buffer->array;
 }
 
-static smelt_status bind_buffer(const struct subject *what, const struct binding *binding,
-                                const smelt_buffer *buffer, struct launch_arguments *arguments) {
+/* Bytes travel with a GPU's launch as far as they are few. */
+#define MOST_INLINED_BYTES 2048
+
+/* A host's array that a GPU's launch takes along, as it does bytes, if the kernel only reads it. */
+static bool is_small_on_host(const smelt_array *array) {
+    return !array->memory->space &&
+           (size_t)array->size * smelt_dtype_bytes(array->dtype) <= MOST_INLINED_BYTES;
+}
+
+static smelt_status bind_buffer(const struct launch *launch, const struct subject *what,
+                                const struct binding *binding, const smelt_buffer *buffer,
+                                struct launch_arguments *arguments) {
     TRY(check_one(what, buffer));
     if (buffer->array && !smelt_array_is_contiguous(buffer->array))
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
@@ -33,7 +43,11 @@ static smelt_status bind_buffer(const struct subject *what, const struct binding
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     SUBJECT " has %zu bytes, expected at least %d, the size of its type", SUBJECT_OF(what),
                     given, binding->size);
-    if (array)
+    bool along = array && launch->device->space && launch->inlined[binding->index] && !binding->writable &&
+                 is_small_on_host(array);
+    if (along)
+        arguments_bytes(arguments, binding->index, array->data, given);
+    else if (array)
         arguments_array(arguments, binding->index, array, binding->writable);
     else
         arguments_bytes(arguments, binding->index, buffer->bytes, buffer->size);
@@ -78,8 +92,9 @@ static smelt_status bind_threadgroup(const smelt_function *function, const struc
 }
 
 /* The parameter number `i`. */
-static smelt_status bind_parameter(struct function_call *call, const struct image *image, int i,
+static smelt_status bind_parameter(struct function_call *call, const struct launch *launch, int i,
                                    struct launch_arguments *arguments) {
+    const struct image *image = launch->image;
     const struct entry *entry = call->function->entry;
     const struct binding *binding = &image->bindings[i];
     const char *parameter = entry->parameters[i].name;
@@ -96,19 +111,16 @@ static smelt_status bind_parameter(struct function_call *call, const struct imag
     const smelt_buffer *buffer = buffer_of(call->desc, parameter, binding->index);
     struct subject what = {entry->host_name, binding->index, parameter};
     return tensor ? bind_tensor(&what, binding, tensor, buffer, &call->layouts[binding->index], arguments)
-                  : bind_buffer(&what, binding, buffer, arguments);
+                  : bind_buffer(launch, &what, binding, buffer, arguments);
 }
 
 smelt_status function_bind(void *context, const struct launch *launch, struct launch_arguments *arguments) {
     struct function_call *call = context;
     int count = call->function->entry->parameter_count;
     for (int i = 0; i < launch->image->binding_count && i < count; i++)
-        TRY(bind_parameter(call, launch->image, i, arguments));
+        TRY(bind_parameter(call, launch, i, arguments));
     return SMELT_OK;
 }
-
-/* Bytes travel with a GPU's launch as far as they are few. */
-#define MOST_INLINED_BYTES 2048
 
 static void find_inlined_bytes(const smelt_dispatch_desc *desc, uint8_t inlined[SHAPE_MAX_INLINED]) {
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
@@ -119,26 +131,31 @@ static void find_inlined_bytes(const smelt_dispatch_desc *desc, uint8_t inlined[
     }
 }
 
-/* Arguments by value to which arrays or tensors are bound are tensors: their layouts travel likewise. An
- * index that is not a number is not known yet. */
-static void find_inlined_layouts(const smelt_function *function, const smelt_dispatch_desc *desc,
-                                 uint8_t inlined[SHAPE_MAX_INLINED]) {
+/* The contents of small arrays of the host travel likewise to arguments by reference. Arguments by value to
+ * which arrays or tensors are bound are tensors: their layouts do. An index that is not a number is not known
+ * yet. */
+static void find_inlined_arrays(const smelt_function *function, const smelt_dispatch_desc *desc,
+                                uint8_t inlined[SHAPE_MAX_INLINED]) {
     const struct entry *entry = function->entry;
     for (int i = 0; i < entry->parameter_count; i++) {
         const struct parameter *p = &entry->parameters[i];
-        if (p->kind != PARAMETER_BUFFER || !p->by_value || !p->index) continue;
+        if (p->kind != PARAMETER_BUFFER || (!p->by_value && !p->by_reference) || !p->index) continue;
         char *end;
         long index = strtol(p->index, &end, 10);
         if (*end || index < 0 || index >= SMELT_MAX_BUFFERS) continue;
-        const smelt_array *array = array_of(buffer_of(desc, p->name, (int)index));
-        if (array) inlined[index + TENSOR_LAYOUT] = inlined_class(tensor_layout_bytes(array->shape.ndim));
+        const smelt_buffer *buffer = buffer_of(desc, p->name, (int)index);
+        const smelt_array *array = array_of(buffer);
+        if (p->by_reference && buffer->array && array->size && is_small_on_host(array))
+            inlined[index] = inlined_class((size_t)array->size * smelt_dtype_bytes(array->dtype));
+        else if (p->by_value && array)
+            inlined[index + TENSOR_LAYOUT] = inlined_class(tensor_layout_bytes(array->shape.ndim));
     }
 }
 
 void function_inlined(const smelt_function *function, const smelt_dispatch_desc *desc,
                       uint8_t inlined[SHAPE_MAX_INLINED]) {
     find_inlined_bytes(desc, inlined);
-    find_inlined_layouts(function, desc, inlined);
+    find_inlined_arrays(function, desc, inlined);
 }
 
 bool function_is_large(const smelt_dispatch_desc *desc) {

@@ -10,7 +10,8 @@ import subprocess
 from support import SMELT, expect, expect_equal, run_tests
 
 KERNELS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench", "kernels")
-JOBS = {"copy", "launch", "exp", "softmax", "rms-norm", "grid-sample", "grid-sample-vjp", "inverse", "matmul",
+JOBS = {"copy", "launch", "exp", "exp-64", "exp-256", "exp-1024", "swiglu-bf16", "swiglu-f16", "gelu-bf16", "gelu-f16", "residual-bf16",
+        "residual-f16", "transpose-read", "broadcast", "scale-rows", "layer-norm", "softmax", "rms-norm", "grid-sample", "grid-sample-vjp", "inverse", "matmul",
         "matmul2d-4096", "matmul2d-8192"}
 
 

@@ -148,6 +148,20 @@ static void launches_of_every_kind_find_code(void **state) {
     assert_int_equal(found.seen.launch.parameter_bytes, sizeof(struct cuda_parameters) + 3 * 8);
     assert_int_equal(found.seen.slots[1], (uintptr_t)smelt_array_data(array));
     smelt_array_release(array);
+    /* A small array of the host travels as bytes do. */
+    array = floats("cpu", 1, a, 0);
+    launch(function,
+           (smelt_dispatch_desc){
+               .device = "cuda", .grid = {512}, .threadgroup = {256}, .buffers = {[1] = {.array = array}}},
+           &found);
+    assert_true(found.a_inlined);
+    smelt_array_release(array);
+    /* Many threads: one of the hardware does the work of four, in blocks that are not groups. */
+    launch(function, (smelt_dispatch_desc){.device = "cuda", .grid = {1 << 20}, .threadgroup = {96}}, &found);
+    assert_true(found.a_inlined && code_has(&found, ".maxntid 256, 1, 1"));
+    assert_int_equal(found.seen.launch.block[0], 256);
+    assert_int_equal(found.seen.launch.grid[0], (1 << 20) / 4 / 256);
+    assert_int_equal(found.seen.head.groups[0], ((1 << 20) + 95) / 96);
     smelt_function_release(function);
 }
 

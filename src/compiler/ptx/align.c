@@ -28,6 +28,8 @@ static bool is_access(LLVMValueRef instruction) {
 
 static bool is_open(struct unit *unit, LLVMValueRef access) {
     unsigned claimed = LLVMGetAlignment(access);
+    unsigned asked = LLVMGetMDKindIDInContext(unit->context, PTX_ALIGNED, sizeof PTX_ALIGNED - 1);
+    if (LLVMGetMetadata(access, asked)) return false;
     if (claimed <= alignment_of_element(unit, accessed_type(access))) return false;
     return claimed >> 1 >> ptx_known_zeros(unit, address_of(access)) != 0;
 }

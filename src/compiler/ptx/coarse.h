@@ -56,6 +56,11 @@ struct coarsening {
     struct coarse_number *numbers; /* items by value */
     const char *because;           /* it is not coarsened: a sentence's end; NULL: it can be */
     /* What positions are computed from, once code is built. */
+    LLVMValueRef tile,
+        own;           /* in the dimension: where the block begins, and the hardware thread's place in it */
+    LLVMValueRef step; /* from one of its threads to the next */
+    bool one_group;    /* … which lie in one group */
+    bool proved;       /* accesses of neighbours need no test */
     LLVMValueRef first[3];            /* position in the grid of the first of the hardware thread's threads */
     LLVMValueRef grid[3], size[3];    /* threads of the grid, and of a full group */
     LLVMValueRef begin_group, within; /* neighbours: the group of `first` in the dimension, its place there */
@@ -79,19 +84,34 @@ bool coarse_joins(struct coarsening *c, LLVMValueRef access, int dimension);
 /* coarse_form.c — chooses the form: by the code and the shape of the launch alone. */
 void coarse_choose(struct coarsening *c);
 
-/* coarse_positions.c — computes `first` … at the builder's place. */
+/* … whether a value follows from positions, and from loads that do not depend on them and that every thread
+ * starts with. */
+bool coarse_is_simple(struct coarsening *c, LLVMValueRef value);
+
+/* coarse_positions.c — computes `tile`, `own`, `grid`, `size`, and `first` in the other dimensions, at the
+ * builder's place. */
 void coarse_begin(struct coarsening *c);
+/* … the rest: threads are neighbours, or a block apart. */
+void coarse_start(struct coarsening *c, bool neighbours);
+/* … the first thread is that at the start of the tile. */
+void coarse_start_at_tile(struct coarsening *c);
 /* … i1: the hardware thread's threads all lie in the grid; … its thread number `t` (i32) does. */
 LLVMValueRef coarse_all_inside(struct coarsening *c);
 LLVMValueRef coarse_one_inside(struct coarsening *c, LLVMValueRef t);
 /* … the value of a call of an intrinsic of threads for thread number `t`; NULL: the same for all threads. */
 LLVMValueRef coarse_position(struct coarsening *c, LLVMValueRef call, LLVMValueRef t);
 
-/* coarse_copies.c — the code for several threads, from the end of `block` on. A thread of which a guard is
+/* coarse_copies.c — a value of the first part, for thread number `t`, at the builder's place. */
+LLVMValueRef coarse_first_value(struct coarsening *c, unsigned t, LLVMValueRef value);
+/* … what has been built is no longer used. */
+void coarse_forget_copies(struct coarsening *c);
+/* … the code for several threads, from the end of `block` on. A thread of which a guard is
  * not sure leads to `plain`. */
 smelt_status coarse_build(struct coarsening *c, LLVMBasicBlockRef block, LLVMBasicBlockRef plain);
 
-/* coarse_wide.c — loads neighbours at once and sets the copies; stores them at once from the copies. */
+/* coarse_wide.c — the bytes of one access for neighbours. */
+uint64_t coarse_wide_bytes(struct coarsening *c, LLVMValueRef access);
+/* … loads neighbours at once and sets the copies; stores them at once from the copies. */
 void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueRef address);
 void coarse_store_wide(struct coarsening *c, struct coarse_item *store);
 

@@ -34,17 +34,17 @@ static void copy_item(struct coarsening *c, unsigned t, struct coarse_item *item
 
 /* ---- The first parts. */
 
-static LLVMValueRef first_value(struct coarsening *c, unsigned t, LLVMValueRef value) {
+LLVMValueRef coarse_first_value(struct coarsening *c, unsigned t, LLVMValueRef value) {
     struct coarse_item *item = coarse_item_of(c, value);
     if (!item) return value;
     if (present(c, t, item)) return item->copies[t];
-    if (t && is_alike(c, item)) return item->copies[t] = first_value(c, 0, value);
+    if (t && is_alike(c, item)) return item->copies[t] = coarse_first_value(c, 0, value);
     if (item->wide && LLVMIsALoadInst(value)) {
-        coarse_load_wide(c, item, first_value(c, 0, LLVMGetOperand(value, 0)));
+        coarse_load_wide(c, item, coarse_first_value(c, 0, LLVMGetOperand(value, 0)));
         return item->copies[t];
     }
     for (int o = 0; o < LLVMGetNumOperands(value); o++)
-        (void)first_value(c, t, LLVMGetOperand(value, (unsigned)o));
+        (void)coarse_first_value(c, t, LLVMGetOperand(value, (unsigned)o));
     copy_item(c, t, item);
     return item->copies[t];
 }
@@ -54,13 +54,18 @@ static LLVMValueRef all_stay(struct coarsening *c, const struct coarse_block *bl
     LLVMBuilderRef b = c->unit->builder;
     LLVMValueRef all = NULL, before = NULL;
     for (unsigned t = 0; t < c->form.threads; t++) {
-        LLVMValueRef one = first_value(c, t, LLVMGetCondition(branch));
+        LLVMValueRef one = coarse_first_value(c, t, LLVMGetCondition(branch));
         if (one == before) continue;
         before = one;
         if (block->guard == 1) one = LLVMBuildNot(b, one, "");
         all = all ? LLVMBuildAnd(b, all, one, "") : one;
     }
     return all;
+}
+
+void coarse_forget_copies(struct coarsening *c) {
+    for (int i = 0; i < c->count; i++)
+        for (int t = 0; t < COARSE_MOST; t++) c->items[i].copies[t] = NULL;
 }
 
 static LLVMBasicBlockRef append_block(struct coarsening *c) {
@@ -81,7 +86,7 @@ static void build_guards(struct coarsening *c, LLVMBasicBlockRef plain) {
 static void build_first(struct coarsening *c) {
     for (int i = 0; i < c->count; i++) {
         if (!c->items[i].first || !LLVMIsALoadInst(c->items[i].value)) continue;
-        for (unsigned t = 0; t < c->form.threads; t++) (void)first_value(c, t, c->items[i].value);
+        for (unsigned t = 0; t < c->form.threads; t++) (void)coarse_first_value(c, t, c->items[i].value);
     }
 }
 

@@ -162,6 +162,27 @@ static bool is_simple(struct coarsening *c, LLVMValueRef value, bool positions, 
 
 #define MOST_DEPTH 12 /* of a guard's condition */
 
+/* Whether the loads that a value follows from are in the first block, and whether it follows from no other
+ * memory. */
+static bool loads_at_start(struct coarsening *c, LLVMValueRef value, int depth) {
+    const struct coarse_item *item = coarse_item_of(c, value);
+    if (!item) return true;
+    if (depth == 0) return false;
+    if (LLVMIsALoadInst(value)) {
+        LLVMValueRef from = LLVMGetOperand(value, 0);
+        bool parameter =
+            LLVMIsAGetElementPtrInst(from) && LLVMGetOperand(from, 0) == LLVMGetParam(c->unit->entry, 0);
+        if (item->block != 0 && !parameter) return false;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!loads_at_start(c, LLVMGetOperand(value, (unsigned)i), depth - 1)) return false;
+    return true;
+}
+
+bool coarse_is_simple(struct coarsening *c, LLVMValueRef value) {
+    return is_simple(c, value, true, MOST_DEPTH) && loads_at_start(c, value, MOST_DEPTH);
+}
+
 static int guard_of(struct coarsening *c, int block) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(c->flow.blocks[block].block);
     if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return -1;

@@ -31,16 +31,6 @@ static LLVMValueRef remainder_of(struct coarsening *c, LLVMValueRef a, LLVMValue
     return is_one(b) ? number(c, 0) : LLVMBuildURem(c->unit->builder, a, b, "");
 }
 
-static uint32_t step_between(const struct coarsening *c) {
-    return c->form.neighbours ? 1 : c->form.block[c->form.dimension];
-}
-
-/* Neighbours lie in one group. */
-static bool in_one_group(const struct coarsening *c) {
-    uint32_t size = c->unit->request->shape.size[c->form.dimension];
-    return c->form.neighbours && size && size % c->form.threads == 0;
-}
-
 void coarse_begin(struct coarsening *c) {
     static const char *const blocks[] = {"ctaid.x", "ctaid.y", "ctaid.z"};
     struct unit *unit = c->unit;
@@ -52,26 +42,47 @@ void coarse_begin(struct coarsening *c) {
         LLVMValueRef width = number(c, form->block[d]);
         LLVMValueRef own = last ? rest : remainder_of(c, rest, width);
         rest = last ? number(c, 0) : quotient(c, rest, width);
-        bool here = (int)d == form->dimension;
         bool line = shape->coarse & COARSE_LINE && d > 0;
         LLVMValueRef block = line ? number(c, 0) : ptx_register(unit, blocks[d]);
-        LLVMValueRef before =
-            scaled(c, block, form->block[d] * (here && !form->neighbours ? form->threads : 1));
-        c->first[d] = plus(c, before, own);
-        if (here && form->neighbours) c->first[d] = scaled(c, c->first[d], form->threads);
+        if ((int)d == form->dimension) {
+            c->tile = scaled(c, block, form->block[d] * form->threads);
+            c->own = own;
+        } else {
+            c->first[d] = plus(c, scaled(c, block, form->block[d]), own);
+        }
         c->grid[d] = ptx_parameter(unit, type_i32(unit), offsetof(struct cuda_parameters, grid) + 4 * d);
         c->size[d] = shape->size[d] ? number(c, shape->size[d])
                                     : ptx_parameter(unit, type_i32(unit),
                                                     offsetof(struct cuda_parameters, group_size) + 4 * d);
     }
-    c->begin_group = quotient(c, c->first[form->dimension], c->size[form->dimension]);
-    c->within = remainder_of(c, c->first[form->dimension], c->size[form->dimension]);
+}
+
+static void find_group(struct coarsening *c, bool neighbours) {
+    int d = c->form.dimension;
+    uint32_t size = c->unit->request->shape.size[d];
+    c->one_group = neighbours && size && size % c->form.threads == 0;
+    if (!c->one_group) return;
+    c->begin_group = quotient(c, c->first[d], c->size[d]);
+    c->within = remainder_of(c, c->first[d], c->size[d]);
+}
+
+void coarse_start(struct coarsening *c, bool neighbours) {
+    int d = c->form.dimension;
+    c->first[d] = plus(c, c->tile, neighbours ? scaled(c, c->own, c->form.threads) : c->own);
+    c->step = number(c, neighbours ? 1 : c->form.block[d]);
+    find_group(c, neighbours);
+}
+
+void coarse_start_at_tile(struct coarsening *c) {
+    c->first[c->form.dimension] = c->tile;
+    c->step = number(c, 1);
+    find_group(c, true);
 }
 
 /* The position in the grid of thread number `t`. */
 static LLVMValueRef place(struct coarsening *c, int d, LLVMValueRef t) {
     if (d != c->form.dimension) return c->first[d];
-    LLVMValueRef more = LLVMBuildNUWMul(c->unit->builder, t, number(c, step_between(c)), "");
+    LLVMValueRef more = LLVMBuildNUWMul(c->unit->builder, t, c->step, "");
     return plus(c, c->first[d], more);
 }
 
@@ -95,12 +106,12 @@ LLVMValueRef coarse_one_inside(struct coarsening *c, LLVMValueRef t) {
 }
 
 static LLVMValueRef group(struct coarsening *c, int d, LLVMValueRef t) {
-    if (d == c->form.dimension && in_one_group(c)) return c->begin_group;
+    if (d == c->form.dimension && c->one_group) return c->begin_group;
     return quotient(c, place(c, d, t), c->size[d]);
 }
 
 static LLVMValueRef within(struct coarsening *c, int d, LLVMValueRef t) {
-    if (d == c->form.dimension && in_one_group(c)) return plus(c, c->within, t);
+    if (d == c->form.dimension && c->one_group) return plus(c, c->within, t);
     return remainder_of(c, place(c, d, t), c->size[d]);
 }
 

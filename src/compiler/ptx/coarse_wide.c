@@ -4,6 +4,11 @@
 
 #define MOST_BYTES 16u
 
+uint64_t coarse_wide_bytes(struct coarsening *c, LLVMValueRef access) {
+    uint64_t all = coarse_access_bytes(c, access) * c->form.threads;
+    return all < MOST_BYTES ? all : MOST_BYTES;
+}
+
 struct pieces {
     LLVMTypeRef own, scalar; /* of one thread's access, and of its elements */
     unsigned per_thread;     /* scalars */
@@ -31,6 +36,14 @@ static LLVMValueRef piece_address(struct coarsening *c, const struct pieces *p, 
     return piece ? LLVMBuildInBoundsGEP2(c->unit->builder, byte, address, &offset, 1, "") : address;
 }
 
+/* For align.c: the code has asked whether the address is a multiple. */
+static void mark(struct coarsening *c, LLVMValueRef access) {
+    if (!c->proved) return;
+    unsigned kind = LLVMGetMDKindIDInContext(c->unit->context, PTX_ALIGNED, sizeof PTX_ALIGNED - 1);
+    LLVMSetMetadata(access, kind,
+                    LLVMMetadataAsValue(c->unit->context, LLVMMDNodeInContext2(c->unit->context, NULL, 0)));
+}
+
 void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueRef address) {
     LLVMBuilderRef b = c->unit->builder;
     struct pieces p = pieces_of(c, LLVMTypeOf(load->value));
@@ -38,6 +51,7 @@ void coarse_load_wide(struct coarsening *c, struct coarse_item *load, LLVMValueR
     for (unsigned piece = 0, scalar = 0; piece < p.count; piece++) {
         LLVMValueRef vector = LLVMBuildLoad2(b, type, piece_address(c, &p, address, piece), "");
         LLVMSetAlignment(vector, p.bytes);
+        mark(c, vector);
         for (unsigned i = 0; i < p.scalars; i++, scalar++) {
             LLVMValueRef *copy = &load->copies[scalar / p.per_thread];
             LLVMValueRef value = LLVMBuildExtractElement(b, vector, constant_i32(c->unit, i), "");
@@ -74,5 +88,6 @@ void coarse_store_wide(struct coarsening *c, struct coarse_item *store) {
         }
         LLVMValueRef access = LLVMBuildStore(b, vector, piece_address(c, &p, address, piece));
         LLVMSetAlignment(access, p.bytes);
+        mark(c, access);
     }
 }

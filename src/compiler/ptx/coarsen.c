@@ -50,22 +50,82 @@ static LLVMBasicBlockRef new_block(struct unit *unit, const char *name) {
     return LLVMAppendBasicBlockInContext(unit->context, unit->entry, name);
 }
 
-static smelt_status build(struct coarsening *c) {
+/* i1: the neighbours' accesses are aligned wherever the block's row of threads begins; it is the same for all
+ * threads of that row. NULL: they are known to be, or it is not known before the rest of the code. */
+static LLVMValueRef ask_alignment(struct coarsening *c) {
     struct unit *unit = c->unit;
     LLVMBuilderRef b = unit->builder;
-    LLVMBasicBlockRef before = LLVMGetEntryBasicBlock(unit->entry);
-    LLVMBasicBlockRef begin = LLVMInsertBasicBlockInContext(unit->context, before, "coarse");
-    LLVMBasicBlockRef together = new_block(unit, "together"), plain = new_block(unit, "plain"),
-                      each = new_block(unit, "each"), next = new_block(unit, "next"),
-                      end = new_block(unit, "end");
-    LLVMTypeRef i32 = type_i32(unit);
-    LLVMPositionBuilderAtEnd(b, begin);
-    coarse_begin(c);
-    LLVMBuildCondBr(b, coarse_all_inside(c), together, plain);
-    TRY(coarse_build(c, together, plain));
+    LLVMValueRef all = NULL;
+    coarse_start_at_tile(c);
+    for (int i = 0; i < c->count; i++) {
+        if (!c->items[i].wide) continue;
+        LLVMValueRef access = c->items[i].value;
+        LLVMValueRef address = LLVMGetOperand(access, LLVMIsALoadInst(access) ? 0 : 1);
+        uint64_t bytes = coarse_wide_bytes(c, access);
+        if (!coarse_is_simple(c, address)) {
+            coarse_forget_copies(c);
+            return NULL;
+        }
+        LLVMValueRef start = coarse_first_value(c, 0, address);
+        if (bytes >> ptx_known_zeros(unit, start) <= 1) continue;
+        LLVMValueRef number = LLVMBuildPtrToInt(b, start, type_i64(unit), "");
+        LLVMValueRef rest = LLVMBuildAnd(b, number, LLVMConstInt(type_i64(unit), bytes - 1, false), "");
+        LLVMValueRef one = LLVMBuildICmp(b, LLVMIntEQ, rest, LLVMConstInt(type_i64(unit), 0, false), "");
+        all = all ? LLVMBuildAnd(b, all, one, "") : one;
+    }
+    coarse_forget_copies(c);
+    return all;
+}
 
+/* Code for several threads at once, and where it begins. */
+struct version {
+    LLVMBasicBlockRef begin, otherwise; /* `otherwise`: leads to the code for one by one */
+    LLVMValueRef first, step;
+};
+
+static smelt_status build_version(struct coarsening *c, struct version *v, bool neighbours) {
+    LLVMBuilderRef b = c->unit->builder;
+    LLVMBasicBlockRef together = new_block(c->unit, "together");
+    v->otherwise = new_block(c->unit, "otherwise");
+    LLVMPositionBuilderAtEnd(b, v->begin);
+    coarse_start(c, neighbours);
+    v->first = c->first[c->form.dimension];
+    v->step = c->step;
+    LLVMBuildCondBr(b, coarse_all_inside(c), together, v->otherwise);
+    TRY(coarse_build(c, together, v->otherwise));
+    coarse_forget_copies(c);
+    return SMELT_OK;
+}
+
+/* Not neighbours, and no access for several. */
+static void set_apart(struct coarsening *c) {
+    c->form.neighbours = c->proved = false;
+    for (int i = 0; i < c->count; i++) {
+        c->items[i].wide = false;
+        for (int d = 0; d < 3; d++) c->items[i].steps[d] = (struct step){STEP_NONE, 0};
+    }
+}
+
+/* The versions' threads, one by one: the code as it was. */
+static void build_plain(struct coarsening *c, struct version *versions, int count) {
+    struct unit *unit = c->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef before = c->flow.blocks[0].block;
+    LLVMBasicBlockRef plain = new_block(unit, "plain"), each = new_block(unit, "each"),
+                      next = new_block(unit, "next"), end = new_block(unit, "end");
+    LLVMTypeRef i32 = type_i32(unit);
     LLVMPositionBuilderAtEnd(b, plain);
+    LLVMValueRef first = LLVMBuildPhi(b, i32, ""), step = LLVMBuildPhi(b, i32, "");
     LLVMBuildBr(b, each);
+    for (int i = 0; i < count; i++) {
+        LLVMAddIncoming(first, &versions[i].first, &versions[i].otherwise, 1);
+        LLVMAddIncoming(step, &versions[i].step, &versions[i].otherwise, 1);
+        LLVMPositionBuilderAtEnd(b, versions[i].otherwise);
+        LLVMBuildBr(b, plain);
+    }
+    c->first[c->form.dimension] = first;
+    c->step = step;
+    c->one_group = false;
     LLVMPositionBuilderAtEnd(b, each);
     LLVMValueRef t = LLVMBuildPhi(b, i32, "");
     LLVMBuildCondBr(b, coarse_one_inside(c, t), before, end);
@@ -79,6 +139,32 @@ static smelt_status build(struct coarsening *c) {
     LLVMPositionBuilderAtEnd(b, end);
     LLVMBuildRetVoid(b);
     rebind(c, t, next);
+}
+
+/* Neighbours where their accesses are aligned; where they are not, the same threads of the block's row, a
+ * block apart. */
+static smelt_status build(struct coarsening *c) {
+    struct unit *unit = c->unit;
+    LLVMBuilderRef b = unit->builder;
+    LLVMBasicBlockRef before = LLVMGetEntryBasicBlock(unit->entry);
+    struct version versions[2] = {{.begin = LLVMInsertBasicBlockInContext(unit->context, before, "coarse")}};
+    bool neighbours = c->form.neighbours;
+    LLVMPositionBuilderAtEnd(b, versions[0].begin);
+    coarse_begin(c);
+    LLVMValueRef aligned = neighbours ? ask_alignment(c) : NULL;
+    if (aligned) {
+        LLVMBasicBlockRef near = new_block(unit, "near");
+        versions[1].begin = new_block(unit, "apart");
+        LLVMBuildCondBr(b, aligned, near, versions[1].begin);
+        versions[0].begin = near;
+        c->proved = true;
+    }
+    TRY(build_version(c, &versions[0], neighbours));
+    if (aligned) {
+        set_apart(c);
+        TRY(build_version(c, &versions[1], false));
+    }
+    build_plain(c, versions, aligned ? 2 : 1);
     return SMELT_OK;
 }
 

@@ -46,6 +46,9 @@ bool ptx_are_apart(struct unit *unit, LLVMValueRef loaded, LLVMValueRef stored);
 /* rounds.c — loops that store run several rounds at once, loads first. */
 smelt_status pass_ptx_rounds(struct unit *unit);
 
+/* Metadata of accesses whose alignment has been asked for. */
+#define PTX_ALIGNED "smelt.aligned"
+
 /* coarsen.c — one thread of the hardware does the work of several, where the shape allows it. */
 smelt_status pass_ptx_coarsen(struct unit *unit);
 
