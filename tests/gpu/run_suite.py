@@ -96,6 +96,12 @@ def accuracy_tests(build, device):
                    limit=600)
 
 
+# What makes threads wait for each other or loop: without it, one thread of a GPU does the work of several.
+TOGETHER = ("for,for_varying,while,do,break,continue,barrier,barrier_loop,tree,threadgroup_atomic,atomic,atomic_own,simd_reduce,"
+            "simd_float,simd_scan,simd_shuffle,simd_matrix,simd_vote,quad,simd_divergent,simd_barrier,simd_float_scan,leave_barrier,"
+            "helper,fast")
+
+
 def fuzz_tests(build, device, folder, count):
     # What GPUs round otherwise than CPUs: tests/ml/rounding.c. One difference would spread through a whole kernel.
     fuzzer, devices = build / "fuzz/fuzz_kernels", ["--device", device if device == "cpu" else f"cpu,{device}",
@@ -105,6 +111,10 @@ def fuzz_tests(build, device, folder, count):
     for seed in (1, 1001, 3001, 4001, 5001, 6001, 7001, 8001):
         yield Test(f"fuzz_{seed}", [fuzzer, *devices, "--seed", seed, "--count", count, "--seconds", 100, "--reduce", 0,
                                     "--output", folder / "kernels"], limit=400)
+    for buffers in ("seen", "any"):
+        yield Test(f"fuzz_coarse_{buffers}", ["env", "SMELT_GPU_COARSE=always", f"SMELT_GPU_BUFFERS={buffers}", fuzzer, "--device",
+                                              device, "--oracle", "cpu", "--without", TOGETHER, "--seed", 9001, "--count", count,
+                                              "--seconds", 100, "--reduce", 0, "--output", folder / "kernels"], limit=400)
 
 
 def all_tests(build, smelt, device, folder, sanitizer):

@@ -89,6 +89,14 @@ struct survey {
     int accesses, instructions;
 };
 
+/* The bytes that a thread accesses side by side: an access of a vector is one per element here, and a
+ * thread's vector is as long as it is far to the next thread's. */
+static uint64_t reach_of(struct step step, uint64_t bytes) {
+    uint64_t apart = (uint64_t)(step.amount < 0 ? -step.amount : step.amount);
+    bool vector = step.kind == STEP_KNOWN && apart > bytes && apart <= WIDEST && (apart & (apart - 1)) == 0;
+    return vector ? apart : bytes;
+}
+
 static bool survey_kernel(struct coarsening *c, struct survey *s) {
     s->between_lanes = arena_alloc(&c->arena, (size_t)c->count * sizeof *s->between_lanes);
     if (!s->between_lanes) return false;
@@ -107,7 +115,7 @@ static bool survey_kernel(struct coarsening *c, struct survey *s) {
             alike &= other.kind == STEP_KNOWN && other.amount == 0;
         }
         if (alike) continue;
-        uint64_t bytes = coarse_access_bytes(c, value);
+        uint64_t bytes = reach_of(step, coarse_access_bytes(c, value));
         s->accesses++;
         if (bytes > s->widest) s->widest = bytes;
     }
