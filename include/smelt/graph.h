@@ -137,7 +137,10 @@ typedef struct smelt_operation_desc {
     /* (optional) Called when the operation is replaced and no graph uses it any more. */
     void (*release)(void *context);
     void *context;
-    uint64_t reserved[8];
+    /* `run` is not called when a graph is compiled, but at each execution, with arrays on the device, for
+     * what graphs cannot describe: functions of .metal files, other libraries. Its results are copied. */
+    bool opaque;
+    uint64_t reserved[7];
 } smelt_operation_desc;
 
 /* Registers it for the process; one of the same name is replaced for later uses. "matrix_multiplication", the

@@ -154,8 +154,9 @@ static PyObject *optional(PyObject *o) {
 static PyObject *register_operation(PyObject *self, PyObject *arguments) {
     const char *name;
     PyObject *o[4];
+    int opaque;
     (void)self;
-    if (!PyArg_ParseTuple(arguments, "sOOOO:register_operation", &name, &o[0], &o[1], &o[2], &o[3]))
+    if (!PyArg_ParseTuple(arguments, "sOOOOp:register_operation", &name, &o[0], &o[1], &o[2], &o[3], &opaque))
         return NULL;
     struct functions *functions = malloc(sizeof *functions);
     if (!functions) return PyErr_NoMemory();
@@ -166,7 +167,8 @@ static PyObject *register_operation(PyObject *self, PyObject *arguments) {
                                  .vjp = functions->vjp ? vjp : NULL,
                                  .jvp = functions->jvp ? jvp : NULL,
                                  .release = release,
-                                 .context = functions};
+                                 .context = functions,
+                                 .opaque = opaque};
     smelt_status status = smelt_operation_register(&desc);
     if (status == SMELT_OK) return Py_NewRef(Py_None);
     release(functions);
@@ -201,7 +203,8 @@ static PyObject *custom(PyObject *self, PyObject *arguments) {
 
 static PyMethodDef functions_table[] = {
     {"register_operation", register_operation, METH_VARARGS,
-     "register_operation(name, infer, run, vjp, jvp, /)\n--\n\nsmelt_operation_register: functions of "
+     "register_operation(name, infer, run, vjp, jvp, opaque, /)\n--\n\nsmelt_operation_register: functions "
+     "of "
      "(inputs, "
      "device, parameters, types), the derivatives also of outputs and cotangents or tangents; or None."},
     {"custom", custom, METH_VARARGS,

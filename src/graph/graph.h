@@ -81,6 +81,8 @@ smelt_status graph_trace_operation(const smelt_apply_desc *desc, int count, cons
 
 /* ---- Registered operations: custom.c. */
 
+/* Whether the operation runs at each execution. */
+bool graph_call_is_opaque(const struct graph_call *call);
 /* The name of the operation that a call uses. */
 const char *graph_call_name(const struct graph_call *call);
 struct graph_call *graph_call_retain(struct graph_call *call);

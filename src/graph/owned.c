@@ -24,6 +24,10 @@ void graph_call_release(struct graph_call *call) {
     free(call);
 }
 
+bool graph_call_is_opaque(const struct graph_call *call) {
+    return call->operation->desc.opaque;
+}
+
 const char *graph_call_name(const struct graph_call *call) {
     return call->operation->desc.name;
 }

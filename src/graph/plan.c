@@ -108,6 +108,7 @@ static smelt_status add_step(smelt_compiled *compiled, int n) {
     int count = g < 0 ? 1 : compiled->fusion.groups[g].node_count;
     struct step *step = &compiled->steps[compiled->step_count++];
     *step = (struct step){.kind = g >= 0                       ? STEP_FUSED
+                                  : node->kind == GRAPH_CUSTOM ? STEP_CALL
                                   : node->kind == GRAPH_KERNEL ? STEP_KERNEL
                                                                : STEP_OPERATION,
                           .node = n,

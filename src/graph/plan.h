@@ -76,9 +76,10 @@ void fused_kernel_free(struct fused_kernel *kernel);
 void fused_kernel_map(const struct fused_kernel *kernel, smelt_array *const *arrays, const char *device,
                       smelt_stream *stream, struct map *map);
 
-/* ---- Steps and places: plan.c. */
+/* ---- Steps and places: plan.c. A step is a fused kernel, an operation, a kernel from a body, or the call of
+ * an opaque registered operation. */
 
-enum step_kind { STEP_FUSED = 1, STEP_OPERATION, STEP_KERNEL };
+enum step_kind { STEP_FUSED = 1, STEP_OPERATION, STEP_KERNEL, STEP_CALL };
 
 struct step {
     enum step_kind kind;

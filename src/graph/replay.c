@@ -28,10 +28,11 @@ static smelt_status replay_node(const smelt_graph *from, const struct graph_node
             status = replay_operation(node, inputs, outputs);
             break;
         case GRAPH_CUSTOM:
-            status = device ? graph_call_expand(node->call, device, inputs, node->input_count, types,
-                                                node->output_count, outputs)
-                            : graph_call_again(node->call, inputs, node->input_count, types,
-                                               node->output_count, outputs);
+            status = device && !graph_call_is_opaque(node->call)
+                         ? graph_call_expand(node->call, device, inputs, node->input_count, types,
+                                             node->output_count, outputs)
+                         : graph_call_again(node->call, inputs, node->input_count, types, node->output_count,
+                                            outputs);
             break;
         case GRAPH_KERNEL:
             status = graph_launch_again(node->launch, inputs, outputs);

@@ -121,6 +121,12 @@ static smelt_status write_node(struct text *out, const smelt_graph *graph, const
                     "compiled save: kernel '%s' is a kernel body, which packages do not hold; graphs of "
                     "operations can be saved",
                     graph_launch_name(node->launch));
+    if (node->kind == GRAPH_CUSTOM)
+        return fail(
+            SMELT_ERROR_UNSUPPORTED,
+            "compiled save: operation '%s' is opaque: its function runs at each execution, and files do not "
+            "hold functions",
+            graph_call_name(node->call));
     stored_number(out, node->kind);
     stored_number(out, node->input_count);
     for (int i = 0; i < node->input_count; i++) stored_number(out, node->inputs[i]);

@@ -282,11 +282,39 @@ static smelt_status run_kernel(struct execution *x, const struct step *step) {
     return graph_launch_run(node->launch, inputs, x->arrays + node->first, x->compiled->device, x->stream);
 }
 
+/* An opaque operation, whose results are copied to their places. */
+static smelt_status run_call(struct execution *x, const struct step *step) {
+    const struct graph_node *node = &x->compiled->graph->nodes[step->node];
+    size_t inputs = (size_t)node->input_count, outputs = (size_t)node->output_count;
+    smelt_array **arrays = calloc(inputs + outputs + 1, sizeof *arrays);
+    smelt_type *types = calloc(outputs + 1, sizeof *types);
+    smelt_status status = arrays && types ? SMELT_OK : fail_out_of_memory(inputs * sizeof *arrays);
+    if (status == SMELT_OK) {
+        for (int i = 0; i < node->input_count; i++) arrays[i] = x->arrays[node->inputs[i]];
+        for (int i = 0; i < node->output_count; i++)
+            types[i] = graph_type(x->compiled->graph, node->first + i);
+        status = graph_call_expand(node->call, x->compiled->device, arrays, node->input_count, types,
+                                   node->output_count, arrays + inputs);
+    }
+    for (int i = 0; i < node->output_count && status == SMELT_OK; i++) {
+        smelt_apply_desc copy = {.operation = SMELT_OPERATION_IDENTITY,
+                                 .inputs = {arrays[inputs + (size_t)i]},
+                                 .device = x->compiled->device,
+                                 .stream = x->stream};
+        status = operation_apply_into(&copy, x->arrays[node->first + i]);
+    }
+    for (size_t i = inputs; i < inputs + outputs && arrays; i++) smelt_array_release(arrays[i]);
+    free(arrays);
+    free(types);
+    return status;
+}
+
 static smelt_status run_steps(struct execution *x) {
     for (int s = 0; s < x->compiled->step_count; s++) {
         const struct step *step = &x->compiled->steps[s];
         TRY(step->kind == STEP_FUSED       ? run_fused(x, step)
             : step->kind == STEP_OPERATION ? run_operation(x, step)
+            : step->kind == STEP_CALL      ? run_call(x, step)
                                            : run_kernel(x, step));
     }
     return SMELT_OK;

@@ -84,7 +84,8 @@ def random_function(seed, nodes):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("seed", range(12))
+# SMELT_TEST_FULL=1: many more, as make check-long runs them.
+@pytest.mark.parametrize("seed", range(300 if os.environ.get("SMELT_TEST_FULL") else 12))
 def test_random_graphs_fused_unfused_and_eager(seed, device):
     if device == "cpu-scalar" and seed >= 4:
         pytest.skip("the scalar engine runs a part of them")
@@ -314,6 +315,42 @@ def test_an_operation_eager_in_graphs_and_differentiated():
     step = 1e-3
     f = lambda v: v / (1 + np.exp(-2 * v))
     np.testing.assert_allclose(eager, (f(x.astype("d") + step) - f(x.astype("d") - step)) / (2 * step), rtol=1e-4, atol=1e-5)
+
+
+def test_opaque_operations_run_at_each_execution(tmp_path):
+    library = smelt.library("""
+        #include <metal_stdlib>
+        kernel void rows(const device float *x [[buffer(0)]], device float *y [[buffer(1)]], constant uint &n [[buffer(2)]],
+                         uint i [[thread_position_in_grid]]) {
+            float sum = 0;
+            for (uint k = 0; k < n; k++) sum += x[i * n + k];
+            y[i] = sum;
+        }""")
+    calls = []
+
+    @operation("test_rows", shape=lambda x: [TensorType(x.dtype, x.shape[:1]), TensorType("int32", ())], opaque=True)
+    def rows(x):
+        calls.append(x.device)
+        y = smelt.array(np.full(x.shape[0], np.nan, np.float32))
+        library.rows(x, y, np.uint32(x.shape[1]), threads=(x.shape[0], 1, 1))
+        return [y, smelt.array(len(calls))]
+
+    rows.vjp(lambda inputs, cotangents, outputs: smelt.broadcast_to(smelt.expand_dims(cotangents[0], 1), inputs[0].shape))
+    x = np.random.default_rng(9).standard_normal((5, 7)).astype("f")
+
+    def function(x):
+        sums, count = rows(x * 2)
+        return sums + 1, count, smelt.grad(lambda v: smelt.sum(rows(v)[0] * smelt.sum(v, axis=1)))(x)
+
+    model = InferenceSession().load(Graph.of(function, TensorType.of(x)))
+    assert calls == []
+    for execution in (1, 2):
+        sums, count, gradient = (t.to_numpy() for t in model.execute(x))
+        np.testing.assert_allclose(sums, 2 * x.sum(1) + 1, rtol=1e-5)
+        np.testing.assert_allclose(gradient, np.broadcast_to(2 * x.sum(1, keepdims=True), x.shape), rtol=1e-5)
+        assert len(calls) == 2 * execution and count <= 2 * execution
+    with pytest.raises(NotImplementedError, match="operation 'test_rows' is opaque"):
+        model.save(tmp_path / "never")
 
 
 def test_mistakes_in_registered_operations():

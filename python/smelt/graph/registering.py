@@ -28,8 +28,8 @@ def _keywords(function: Callable, offered: dict[str, Any], parameters: dict[str,
 class Operation:
     """A registered operation: calling it computes it, or adds a node to the graph of its values."""
 
-    def __init__(self, name: str, function: Callable, shape: Callable | None):
-        self.name = name
+    def __init__(self, name: str, function: Callable, shape: Callable | None, opaque: bool = False):
+        self.name, self._opaque = name, opaque
         self.__doc__ = function.__doc__
         self._function, self._shape = function, shape
         self._vjp: Callable | None = None
@@ -71,19 +71,20 @@ class Operation:
             return differentiate
 
         _smelt.register_operation(self.name, infer if shape else None, run, derivative(vjp) if vjp else None,
-                                  derivative(jvp) if jvp else None)
+                                  derivative(jvp) if jvp else None, self._opaque)
 
 
 def operation(name: str, shape: Callable | None = None, vjp: Callable | None = None,
-              jvp: Callable | None = None) -> Callable[[Callable], Operation]:
+              jvp: Callable | None = None, opaque: bool = False) -> Callable[[Callable], Operation]:
     """Registers a function as an operation, for this process.
 
     The function gets its inputs and, as keywords, the compile-time parameters; `device`, for which it is compiled, and
     `out_types` too if it has keywords of these names. It returns an array or a list of them, computed by smelt's
     functions and kernels. shape(*inputs, **parameters) returns a TensorType or a list of them; without it, uses give
-    their out_types."""
+    their out_types. opaque: in graphs, the function is called at each execution, with arrays, not when the graph is
+    compiled: for what graphs cannot describe, such as functions of .metal files."""
     def decorate(function: Callable) -> Operation:
-        made = Operation(name, function, shape)
+        made = Operation(name, function, shape, opaque)
         if vjp:
             made.vjp(vjp)
         if jvp:
