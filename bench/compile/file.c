@@ -1,5 +1,6 @@
 #include "bench/compile/file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +139,8 @@ static smelt_status time_entry(struct job *job, smelt_library *library, double *
     if (status == SMELT_OK) status = smelt_function_wait(function, NULL);
     double own_code = time_of(RUSAGE_SELF) - own_between;
     double children_code = time_of(RUSAGE_CHILDREN) - children_between;
-    job->clang = children_between - children - children_code;
+    /* A difference of two compiles, which on a busy machine may come out below 0. */
+    job->clang = fmax(children_between - children - children_code, 1e-6);
     job->rest = own_between - own > own_code ? own_between - own - own_code : 0;
     smelt_function_release(function);
     return status;

@@ -9,7 +9,8 @@ static const struct {
     [BUDGET_UNROLLED] = {60000, "instructions after unrolling"},
     [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
-    [BUDGET_GANG] = {50000, "instructions of vector code"},
+    [BUDGET_GANG] = {36000, "instructions of vector code"},
+    [BUDGET_GPU] = {40000, "instructions of a thread"},
 };
 
 bool budget_fits(enum budget budget, uint64_t size) {
@@ -20,7 +21,8 @@ smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size) 
     if (budget_fits(budget, size)) return SMELT_OK;
     unit->smaller = unit->form == FORM_BEST;
     unit->refused = !unit->smaller;
-    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "it is too large for vector code: %s: %llu, at most %llu",
+    return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "it is too large for %s: %s: %llu, at most %llu",
+                     budget == BUDGET_GPU ? "a GPU with its loops unrolled" : "vector code",
                      budgets[budget].measure, (unsigned long long)size,
                      (unsigned long long)budgets[budget].limit);
 }

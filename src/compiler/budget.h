@@ -7,6 +7,8 @@
  * too, the SIMD engine refuses the kernel, and the scalar engine runs it. The scalar engine has no budget
  * that ends in an error: it keeps large functions as calls, and large code is generated without optimisation.
  *
+ * On GPUs a thread's code has one budget, and past it the plain form.
+ *
  * What is too large once it is optimised is not optimised again: if the plain form would have the same code
  * of a thread, or is exceeded too, the scalar engine lowers that code.
  *
@@ -22,7 +24,8 @@ enum budget {
     BUDGET_UNROLLED, /* … with its loops unrolled on request, before they are optimised */
     BUDGET_THREAD,   /* instructions of a thread, times the registers of a simdgroup's value */
     BUDGET_BLOCKS,   /* blocks of a thread, times the same */
-    BUDGET_GANG      /* instructions of a gang */
+    BUDGET_GANG,     /* instructions of a gang */
+    BUDGET_GPU       /* instructions of a GPU's thread, whose loops the source asks to unroll */
 };
 
 /* Compiling one instruction of a gang takes some 0.1 ms: these are 5 seconds. */

@@ -145,6 +145,13 @@ static smelt_status stage(struct unit *unit, enum compile_stage_kind kind,
     return status;
 }
 
+/* A GPU's code that is too large because loops were unrolled on request is compiled again without that. */
+static smelt_status choose_rolled(struct unit *unit) {
+    uint64_t blocks;
+    if (unit->target->calls_runtime || !unit->unrolls) return SMELT_OK;
+    return budget_check(unit, BUDGET_GPU, budget_count(unit->entry, &blocks));
+}
+
 /* Code of a thread that is too large for vectors in any form: the scalar engine lowers it as it is. */
 static smelt_status choose_instead(struct unit *unit) {
     enum compile_output output = unit->request->output;
@@ -164,6 +171,7 @@ static smelt_status run(struct unit *unit) {
     TRY(stage(unit, COMPILE_STAGE_OPTIMISE, optimise_all));
     if (output == COMPILE_IR || unit->stopped) return print_module(unit);
     if (output == COMPILE_CONSTANTS) return SMELT_OK;
+    TRY(choose_rolled(unit));
     TRY(choose_instead(unit));
     if (quick_applies(unit)) quick_choose(unit);
     TRY(stage(unit, unit->target->stage, lower));

@@ -56,20 +56,43 @@ size_t clang_limit_bytes(void) {
     return (size_t)limit_of("SMELT_CLANG_MEMORY", CLANG_MEMORY_MIB) << 20;
 }
 
+static bool same(struct hash a, struct hash b) {
+    return a.low == b.low && a.high == b.high;
+}
+
+/* The last program that did not answer in time: nobody waits for it again. */
+static pthread_mutex_t silent_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct hash silent;
+
+static bool is_silent(struct hash identity) {
+    pthread_mutex_lock(&silent_lock);
+    bool is = same(identity, silent);
+    pthread_mutex_unlock(&silent_lock);
+    return is;
+}
+
+static void note_silent(struct hash identity) {
+    pthread_mutex_lock(&silent_lock);
+    silent = identity;
+    pthread_mutex_unlock(&silent_lock);
+}
+
 /* The first line of the program's --version; "" if it cannot be run. */
-static void ask_version(const char *path, char line[256]) {
-    const char *const arguments[] = {path, "--version", NULL};
+static void ask_version(const struct clang *clang, char line[256]) {
+    const char *const arguments[] = {clang->path, "--version", NULL};
     long seconds = clang_limit_seconds();
     struct process_request request = {.arguments = arguments,
                                       .seconds = seconds < 10 ? (double)seconds : 10,
                                       .memory_bytes = clang_limit_bytes()};
     struct process_result result;
     line[0] = 0;
+    if (is_silent(clang->identity)) return;
     /* It is short, and an interruption must not look like a program that cannot be run. */
     smelt_interrupt *interrupt = interrupt_begin_call(NULL);
     smelt_status status = process_run(&request, &result);
     interrupt_end_call(interrupt);
     if (status != SMELT_OK) return;
+    if (result.timed_out) note_silent(clang->identity);
     const char *text = text_string(&result.output);
     snprintf(line, 256, "%.*s", (int)strcspn(text, "\n"), text);
     process_result_free(&result);
@@ -82,7 +105,7 @@ void clang_version(const struct clang *clang, char line[256]) {
         snprintf(line, 256, "%s", text_string(&kept));
         text_free(&kept);
     } else {
-        ask_version(clang->path, line);
+        ask_version(clang, line);
         struct bytes piece = {line, strlen(line)};
         if (*line) cache_write(clang->identity, "version", &piece, 1);
     }
@@ -154,10 +177,6 @@ static struct clang found;
 static struct hash found_environment;
 static bool found_valid;
 
-static bool same(struct hash a, struct hash b) {
-    return a.low == b.low && a.high == b.high;
-}
-
 smelt_status clang_find(struct clang *clang) {
     struct hasher *hasher = hasher_create();
     hasher_add_string(hasher, getenv("SMELT_CLANG"));
@@ -197,11 +216,19 @@ static bool recall_last(struct hash *identity) {
     return there;
 }
 
+/* A clang alone makes no code. */
+static bool has_compiler(void) {
+    char path[4096];
+    return companion_find(COMPANION_CC1, path) || companion_find(COMPANION_COMPILER_LIBRARY, path);
+}
+
 smelt_status clang_find_or_recall(struct clang *clang) {
     smelt_status status = clang_find(clang);
-    if (status != SMELT_ERROR_NO_COMPILER) return status;
-    *clang = (struct clang){.path = ""};
-    return recall_last(&clang->identity) ? SMELT_OK : clang_find(clang);
+    if (status == SMELT_OK ? has_compiler() : status != SMELT_ERROR_NO_COMPILER) return status;
+    struct clang last = {.path = ""};
+    if (!recall_last(&last.identity)) return status == SMELT_OK ? status : clang_find(clang);
+    *clang = last;
+    return SMELT_OK;
 }
 
 bool clang_find_maker(const struct clang *clang, struct clang *maker) {

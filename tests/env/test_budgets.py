@@ -213,4 +213,17 @@ def test_functions_of_a_large_kernel_are_optimised_once(scratch):
            or "the simd engine refuses this kernel: it is too large for vector code: instructions of a thread, not " in text, text)
 
 
+def test_a_gpu_s_thread_too_large_unrolled_keeps_its_loops(scratch):
+    product = ("#pragma unroll\n  for (int i = 0; i < 30; i++) {{\n#pragma unroll\n    for (int j = 0; j < 30; j++)\n"
+               "      s = s * 31u + (s >> 7) * uint(i + {k}) + as_type<uint>(in[(s + uint(i * j)) & 127u]);\n  }}\n")
+    source = ("kernel void limbs(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {{\n  uint s = i;\n{}  out[i] = float(s & 0xffffu);\n}}\n")
+    for copies, stages in ((1, 1), (6, 2)):
+        file = scratch.file(f"limbs{copies}.metal", HEADER + source.format("".join(product.format(k=k) for k in range(copies))))
+        done = scratch.run(["show", file, "limbs", "--target", "sm_90a", "--time"])
+        expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+        found = [line.split("  ")[0] for line in done.stdout.splitlines()]
+        expect_equal(found.count("optimise"), stages, f"how often it is optimised ({done.stdout})")
+
+
 run_tests(globals())

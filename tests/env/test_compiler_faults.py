@@ -69,14 +69,24 @@ def start_some(scratch, smelt, count=5):
     return [start(scratch, body, output, smelt) for output in outputs], outputs
 
 
+TRIES = 3
+
+
 def test_one_process_compiles_and_the_others_wait(scratch):
+    """On a machine so busy that a process waits too long, another may compile as well: that is not so each time."""
     smelt = installed_with_script(scratch, f'echo "$1" >> {scratch.path}/starts')
-    processes, outputs = start_some(scratch, smelt)
-    for process, output in zip(processes, outputs):
-        expect_equal(finish(process), (0, ""), "status and messages")
-        expect_values(output, EXP)
-    with open(os.path.join(scratch.path, "starts"), encoding="utf-8") as file:
-        starts = sorted(word for word in file.read().split() if word != "-vector-bits")
+    starts = None
+    for number in range(TRIES):
+        scratch.cache = os.path.join(scratch.path, f"cache{number}")
+        processes, outputs = start_some(scratch, smelt)
+        for process, output in zip(processes, outputs):
+            expect_equal(finish(process), (0, ""), "status and messages")
+            expect_values(output, EXP)
+        with open(os.path.join(scratch.path, "starts"), encoding="utf-8") as file:
+            starts = sorted(word for word in file.read().split() if word != "-vector-bits")
+        os.remove(os.path.join(scratch.path, "starts"))
+        if starts == ["-cc1", "-whole"]:
+            return
     expect_equal(starts, ["-cc1", "-whole"], "the compilers that were started: one for the prelude, one for the kernel")
 
 

@@ -115,6 +115,27 @@ def test_no_compiler_library(scratch):
     expect(was_cached(done), "the kernel in the cache was not used")
 
 
+def test_what_smelt_cc1_compiled_runs_without_it(scratch):
+    """A clang in PATH alone makes no code: it is not asked for what is in the cache."""
+    if not HAS_CC1:
+        return
+    command = installed_without_cc1(scratch, None)
+    for name, body in (("plain", EXP_BODY), ("preprocessed", "#define ONE 1\n" + EXP_BODY)):
+        done, output = scratch.run_exp(name, body)
+        expect_exp(done, output)
+        done, output = scratch.run_exp(name, body, smelt=command, extra=("--verbose",))
+        expect_exp(done, output)
+        expect(was_cached(done), f"the {name} kernel in the cache was not used")
+
+
+def test_a_clang_that_does_not_answer_is_waited_for_once(scratch):
+    silent = scratch.file("silent", f"#!/bin/sh\necho asked >> {scratch.path}/asked\nexec sleep 1000\n", 0o755)
+    expect_message(scratch, f"smelt: SMELT_CLANG is '{silent}', which reports ''; expected clang version 19", SMELT_CLANG=silent,
+                   SMELT_CLANG_SECONDS="1")
+    with open(os.path.join(scratch.path, "asked"), encoding="utf-8") as file:
+        expect_equal(file.read(), "asked\n", "how often it was asked")
+
+
 def test_a_gpu_s_code_in_the_cache_needs_neither(scratch):
     """On a driver that is none: it takes all calls, and kernels do nothing."""
     driver = os.path.join(os.path.dirname(os.path.dirname(SMELT)), "tests", "libfakecuda.so")
