@@ -31,5 +31,6 @@ extern const char kernel_text_block_tiled[];
 extern const char kernel_text_block_tiled_vectorized[];
 extern const char kernel_text_tensor_core[];
 extern const char kernel_text_best[];
+extern const char kernel_text_best_tiles[];
 
 #endif

@@ -4,7 +4,7 @@
 // TF32 in math modes relaxed and fast.
 //
 // size: M, N, K. A: M × K, B: K × N, C: M × N. Grid: N / 256 × M / 128 threadgroups, rounded up, of 256 threads; best_float_small,
-// for GPUs: N / 64 × M / 64 of 128; best_float_large, for CPUs: N / 256 × M / 512 of 32.
+// for GPUs, where more floats take best_tiles.metal: N / 64 × M / 64 of 128; best_float_large, for CPUs: N / 256 × M / 512 of 32.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;

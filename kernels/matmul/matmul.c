@@ -23,7 +23,11 @@ static const struct algorithm algorithms[] = {
     {"block_tiled_vectorized", kernel_text_block_tiled_vectorized, 128, 128, 256, false, SMELT_MATH_SAFE},
     {"tensor_core", kernel_text_tensor_core, 64, 64, 128, false, SMELT_MATH_RELAXED},
     {"best", kernel_text_best, 128, 256, 256, false, SMELT_MATH_SAFE}};
-/* On GPUs floats are multiplied one by one, whose sums need more registers. */
+/* On GPUs floats are multiplied by the plain cores. */
+static const struct algorithm best_tiles = {"best", kernel_text_best_tiles, 128, 128, 128,
+                                            false,  SMELT_MATH_SAFE};
+/* … in smaller parts where those would leave most of the GPU idle. */
+#define FEW_TILES 16
 static const struct algorithm best_small = {"best", kernel_text_best, 64, 64, 128, false, SMELT_MATH_SAFE};
 /* On CPUs a tile packs its operands for itself, so large ones pay where every thread has several. */
 static const struct algorithm best_large = {"best", kernel_text_best, 512, 256, 32, false, SMELT_MATH_SAFE};
@@ -74,8 +78,9 @@ static const char *choose_best(const struct matmul_desc *desc, const int32_t siz
     const char *device = desc->device ? desc->device : "cpu";
     if (strcmp((*algorithm)->name, "best") != 0 || smelt_array_dtype(desc->a) != SMELT_FLOAT32) return "";
     if (strncmp(device, "cpu", 3) != 0) {
-        *algorithm = &best_small;
-        return "_small";
+        bool few = pieces(size[0], best_tiles.rows) * pieces(size[1], best_tiles.columns) < FEW_TILES;
+        *algorithm = few ? &best_small : &best_tiles;
+        return few ? "_small" : "_tiles";
     }
     int64_t tiles = pieces(size[0], best_large.rows) * pieces(size[1], best_large.columns);
     if (tiles < 4 * (int64_t)smelt_device_threads(device)) return "";

@@ -28,7 +28,7 @@ enum budget {
     BUDGET_GPU       /* instructions of a GPU's thread, whose loops the source asks to unroll */
 };
 
-/* Compiling one instruction of a gang takes some 0.1 ms: these are 5 seconds. */
+/* Compiling one instruction of a gang takes 0.1 to 0.2 ms. These are some 5 seconds, too. */
 #define MOST_INSTRUCTIONS_OPTIMISED 30000 /* of scalar code: code generation optimises up to this */
 #define LONG_BLOCK 6000                   /* instructions: cut.c cuts blocks of more … */
 #define CUT_BLOCK 1000                    /* … into pieces of about so many */

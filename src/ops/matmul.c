@@ -155,7 +155,7 @@ static const char *choose_on_gpu(const struct product *p) {
     if (x->shape.ndim != 2 || y->shape.ndim != 2 || x->dtype != y->dtype) return NULL;
     if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
     if (rows < LEAST_SIDE || columns < LEAST_SIDE || rows * columns < LEAST_ELEMENTS) return NULL;
-    if (p->dtype == SMELT_FLOAT32) return "block_tiled_vectorized";
+    if (p->dtype == SMELT_FLOAT32) return "best";
     if (p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return NULL;
     return program_has_warpgroups(p->call->device) ? "best" : "tensor_core";
 }
