@@ -170,6 +170,21 @@ static bool offsets_are(struct simd *s, const int64_t *offsets, int64_t step) {
     return true;
 }
 
+/* The lanes' narrow elements are close enough for a few vectors and byte shuffles: the same for each access.
+ */
+static bool are_dense(struct simd *s, const int64_t *offsets, int64_t size) {
+    for (int chunk = 0; chunk < s->chunk_count; chunk++) {
+        const int64_t *own = offsets + (ptrdiff_t)chunk * s->chunk_lanes;
+        int64_t low = own[0], high = own[0];
+        for (int i = 1; i < s->chunk_lanes; i++) {
+            if (own[i] < low) low = own[i];
+            if (own[i] > high) high = own[i];
+        }
+        if ((high - low) / size >= s->chunk_lanes / 2 * s->chunk_lanes) return false;
+    }
+    return size < 4;
+}
+
 /* Neighbouring lanes, or all lanes, at one element, and lanes close together, are as well served one by one.
  */
 static bool pays(struct simd *s, const struct neighbours *group) {
@@ -181,6 +196,7 @@ static bool pays(struct simd *s, const struct neighbours *group) {
     const int64_t *offsets = shape_offsets(s, shape);
     if (offsets_are(s, offsets, 0) || offsets_are(s, offsets, size)) return false;
     if (s->vector_bits == 512) return false;
+    if (is_load(group->place) && group->count * size < 16 && are_dense(s, offsets, size)) return false;
     return !is_load(group->place) || group->count >= 4 || !offsets_are(s, offsets, 2 * size);
 }
 
