@@ -329,7 +329,8 @@ static void emit_loads(struct simd *s, struct neighbours *group, int chunk) {
     LLVMTypeRef own = LLVMVectorType(bits, (unsigned)group->count);
     int64_t size = size_of(s, group->place);
     int parts = parts_of(s, size), lanes = s->chunk_lanes / parts;
-    LLVMValueRef addresses[GANG_MAX_LANES], vectors[MOST_TRANSPOSED] = {NULL}, out[MOST_TRANSPOSED] = {NULL};
+    LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
+                 out[MOST_TRANSPOSED] = {NULL};
     if (!group->loaded) group->loaded = arena_alloc(&s->arena, (size_t)s->lanes * sizeof(LLVMValueRef));
     if (!group->loaded) return;
     LLVMValueRef *loaded = group->loaded + (ptrdiff_t)chunk * s->chunk_lanes;
@@ -366,7 +367,7 @@ static const struct neighbours *copied_by(struct simd *s, const struct neighbour
 
 static void emit_copies(struct simd *s, const struct neighbours *group, const struct neighbours *from,
                         int chunk) {
-    LLVMValueRef addresses[GANG_MAX_LANES];
+    LLVMValueRef addresses[GANG_MAX_LANES] = {NULL};
     lane_addresses(s, group, chunk, addresses);
     for (int lane = 0; lane < s->chunk_lanes; lane++) {
         LLVMValueRef vector = from->loaded[chunk * s->chunk_lanes + lane];
@@ -379,7 +380,8 @@ static void emit_stores(struct simd *s, const struct neighbours *group, int chun
     LLVMTypeRef bits = bits_of(s, type_of(group->place));
     int64_t size = size_of(s, group->place);
     int parts = parts_of(s, size), lanes = s->chunk_lanes / parts;
-    LLVMValueRef addresses[GANG_MAX_LANES], vectors[MOST_TRANSPOSED] = {NULL}, out[MOST_TRANSPOSED] = {NULL};
+    LLVMValueRef addresses[GANG_MAX_LANES] = {NULL}, vectors[MOST_TRANSPOSED] = {NULL},
+                 out[MOST_TRANSPOSED] = {NULL};
     lane_addresses(s, group, chunk, addresses);
     for (int n = 0; n < group->count; n++) {
         LLVMValueRef value = chunk_of(s, LLVMGetOperand(group->accesses[n], 0), chunk);
