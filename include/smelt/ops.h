@@ -159,7 +159,9 @@ typedef enum smelt_operation_kind {
     X(LAYER_NORM_VJP, layer_norm_vjp, OTHER, -1) /* x, cotangent[, weight]: the gradient by x */             \
     X(RMS_NORM_VJP, rms_norm_vjp, OTHER, -1)                                                                 \
     X(ROPE, rope, OTHER, -1)           /* x, offsets[, frequencies]: see Networks */                         \
-    X(CONV_GENERAL, conv_general, PRODUCT, 2) /* x, weight: see Networks */
+    X(CONV_GENERAL, conv_general, PRODUCT, 2) /* x, weight: see Networks */                                  \
+    X(SORT, sort, CUMULATIVE, 1)       /* equals keep their order, NaN comes last; `reverse`: descending */  \
+    X(ARGSORT, argsort, CUMULATIVE, 1) /* the places of x's elements in that order, int32 */
 /* clang-format on */
 
 typedef enum smelt_operation {

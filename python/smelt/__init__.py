@@ -25,6 +25,7 @@ from smelt.operations import (
     transpose, tri, tril, triu, unflatten, var, where, zeros, zeros_like,
     layer_norm, log_softmax, rms_norm, rope,
     conv1d, conv2d, conv3d, conv_general, conv_transpose1d, conv_transpose2d, conv_transpose3d,
+    argpartition, argsort, partition, sort, topk,
 )
 from smelt.dtypes import (
     DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
@@ -62,6 +63,7 @@ __all__ = [
     "var", "vjp", "vmap", "where", "zeros", "zeros_like", "__version__",
     "layer_norm", "log_softmax", "rms_norm", "rope",
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "argpartition", "argsort", "partition", "sort", "topk",
 ]
 
 

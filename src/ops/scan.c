@@ -1,7 +1,10 @@
-/* Along one axis: cumulative operations, and the index of an extreme element. A thread takes a line. */
+/* Along one axis: cumulative operations, and the index of an extreme element. A thread takes a line, or where
+ * the line's elements are neighbours a team of threads. */
 #include "array/dtype.h"
+#include "kernels/kernel_text.h"
 #include "ops/accumulate.h"
 #include "ops/map.h"
+#include "ops/routine.h"
 
 #include <limits.h>
 #include <string.h>
@@ -56,6 +59,58 @@ static void write_cumulative(struct text *text, const struct map *map) {
     text_addf(text, "    p1[to] = R(%s);\n  }\n", exclusive ? "before" : "sum");
 }
 
+/* ---- By teams. */
+
+/* Shorter lines leave most of a simdgroup idle. */
+#define SHORTEST_ROW 32
+
+struct scan_key {
+    smelt_operation operation;
+    smelt_dtype sum, element, result;
+    int simdgroups;
+    bool reverse, exclusive;
+};
+
+static void write_scan(struct text *text, const void *context) {
+    const struct scan_key *key = context;
+    accumulate_write(text, key->operation, key->sum, key->result);
+    program_typedef(text, "T", key->element);
+    text_addf(text, "constant constexpr int SIMDGROUPS = %d, REVERSE = %d, EXCLUSIVE = %d;\n",
+              key->simdgroups, key->reverse, key->exclusive);
+    text_add(text, kernel_text_scan);
+}
+
+static bool is_row(const struct call *call, const smelt_array *from, int axis) {
+    int64_t count = from->shape.ndim ? from->shape.size[axis] : 0;
+    return axis == from->shape.ndim - 1 && count >= SHORTEST_ROW && count <= UINT32_MAX / 2 &&
+           from->size / count <= INT_MAX && call->inputs[0]->dtype != SMELT_COMPLEX64;
+}
+
+static smelt_status scan_rows(const struct call *call, smelt_array *from, smelt_dtype sum, smelt_array *out) {
+    smelt_array *dense;
+    smelt_function *function;
+    int64_t columns = from->shape.size[from->shape.ndim - 1], rows = from->size / columns;
+    struct routine_team team = routine_team_of(call, rows, columns);
+    const struct scan_key scan = {
+        call->desc->operation, sum, from->dtype, out->dtype, team.simdgroups, call->desc->reverse,
+        call->desc->exclusive};
+    struct program_key key = {.family = PROGRAM_SCAN, .operation = (uint16_t)scan.operation};
+    key.form = (uint16_t)(scan.simdgroups | scan.reverse << 8 | scan.exclusive << 9);
+    key.dtypes[0] = (uint8_t)scan.element, key.dtypes[1] = (uint8_t)scan.result, key.dtypes[2] = (uint8_t)sum;
+    TRY(program_get(&key, "smelt_scan", write_scan, &scan, &function));
+    TRY(routine_input(call, from, from->dtype, &dense));
+    const uint32_t size[2] = {(uint32_t)rows, (uint32_t)columns};
+    smelt_status status = smelt_function_run(
+        function, &(smelt_dispatch_desc){
+                      .buffers = {{.array = dense}, {.array = out}, {.bytes = size, .size = sizeof size}},
+                      .groups = {team.groups},
+                      .threadgroup = {team.threads},
+                      .device = call->device,
+                      .stream = call->desc->stream});
+    smelt_array_release(dense);
+    return status;
+}
+
 smelt_status evaluate_cumulative(const struct call *call, smelt_array **result) {
     smelt_array *from, *made = NULL;
     smelt_dtype sum, dtype;
@@ -70,6 +125,8 @@ smelt_status evaluate_cumulative(const struct call *call, smelt_array **result) 
         /* Nothing to compute yet. */
     } else if (status == SMELT_OK && made->size && dtype == SMELT_FLOAT64) {
         host_lines_cumulative(call, from, axis, made);
+    } else if (status == SMELT_OK && made->size && is_row(call, from, axis)) {
+        status = scan_rows(call, from, sum, made);
     } else if (status == SMELT_OK && made->size) {
         int64_t count = from->shape.size[axis], back = call->desc->reverse ? -1 : 1;
         struct map map = lines(call, from, made, made->strides, axis);

@@ -26,6 +26,9 @@ from smelt.operations.reductions import (
     all, any, argmax, argmin, cummax, cummin, cumprod, cumsum, logsumexp, max, mean, min, prod, softmax, std, sum,
     var,
 )
+from smelt.operations.sorting import (
+    argpartition, argsort, partition, sort, topk,
+)
 from smelt.operations.shapes import (
     broadcast_arrays, broadcast_to, concatenate, contiguous, diag, diagonal, expand_dims, flatten, moveaxis, pad,
     repeat, reshape, split, squeeze, stack, swapaxes, tile, transpose, tril, triu, unflatten,
@@ -49,4 +52,5 @@ __all__ = [
     "zeros_like",
     "layer_norm", "log_softmax", "rms_norm", "rope",
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "argpartition", "argsort", "partition", "sort", "topk",
 ]
