@@ -28,6 +28,7 @@ extern const char kernel_text_team[];
 extern const char kernel_text_naive[];
 extern const char kernel_text_coalescing[];
 extern const char kernel_text_tiled[];
+extern const char kernel_text_transpose[];
 extern const char kernel_text_tiled_register[];
 extern const char kernel_text_block_tiled[];
 extern const char kernel_text_block_tiled_vectorized[];

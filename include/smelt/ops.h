@@ -161,7 +161,8 @@ typedef enum smelt_operation_kind {
     X(ROPE, rope, OTHER, -1)           /* x, offsets[, frequencies]: see Networks */                         \
     X(CONV_GENERAL, conv_general, PRODUCT, 2) /* x, weight: see Networks */                                  \
     X(SORT, sort, CUMULATIVE, 1)       /* equals keep their order, NaN comes last; `reverse`: descending */  \
-    X(ARGSORT, argsort, CUMULATIVE, 1) /* the places of x's elements in that order, int32 */
+    X(ARGSORT, argsort, CUMULATIVE, 1) /* the places of x's elements in that order, int32 */                 \
+    X(CONTIGUOUS, contiguous, SHAPE, 1) /* x row by row: a view if it is already */
 /* clang-format on */
 
 typedef enum smelt_operation {

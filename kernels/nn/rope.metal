@@ -8,24 +8,33 @@ struct rope_size {
   float log_base, scale, direction; // direction: 1, or -1 for the gradient
 };
 
-// The thread's place: a pair or a pair of elements behind `dims`, a position, a head of a batch.
-kernel void smelt_rope(const device T *x [[buffer(0)]], const device int *offsets [[buffer(1)]],
-                       const device float *frequencies [[buffer(2)]], device T *out [[buffer(3)]],
-                       constant rope_size &size [[buffer(4)]], uint3 place [[thread_position_in_grid]]) {
+// The cosine and sine of each pair's angle: (1 or batches, length, dims / 2). Threads: (pair, position, batch).
+kernel void smelt_rope_table(const device int *offsets [[buffer(0)]], const device float *frequencies [[buffer(1)]],
+                             device float2 *table [[buffer(2)]], constant rope_size &size [[buffer(3)]],
+                             uint3 place [[thread_position_in_grid]]) {
+  const uint half_dims = size.dims / 2, pair = place.x;
+  const float frequency = FREQUENCIES ? 1.0f / frequencies[pair]
+                                      : exp(-float(pair) / float(half_dims) * size.log_base);
+  const float angle = float(offsets[place.z] + int(place.y)) * size.scale * frequency;
+  table[(long(place.z) * size.length + place.y) * half_dims + pair] =
+      float2(precise::cos(angle), precise::sin(angle) * size.direction);
+}
+
+// Threads: (a pair, or two elements behind `dims`; position; head of a batch).
+kernel void smelt_rope(const device T *x [[buffer(0)]], const device float2 *table [[buffer(1)]],
+                       device T *out [[buffer(2)]], constant rope_size &size [[buffer(3)]],
+                       uint3 place [[thread_position_in_grid]]) {
   const uint half_dims = size.dims / 2, pair = place.x;
   const long row = (long(place.z) * size.length + place.y) * size.width;
   if (pair >= half_dims) {
-    for (uint i = size.dims + (pair - half_dims) * 2; i < min(size.width, size.dims + (pair - half_dims) * 2 + 2); i++)
-      out[row + i] = x[row + i];
+    const uint first = size.dims + (pair - half_dims) * 2, end = min(size.width, first + 2);
+    for (uint i = first; i < end; i++) out[row + i] = x[row + i];
     return;
   }
-  const int offset = offsets[size.offsets > 1 ? place.z / size.heads : 0];
-  const float frequency = FREQUENCIES ? 1.0f / frequencies[pair]
-                                      : exp(-float(pair) / float(half_dims) * size.log_base);
-  const float angle = float(offset + int(place.y)) * size.scale * frequency;
-  const float c = precise::cos(angle), s = precise::sin(angle) * size.direction;
+  const long turn = (size.offsets > 1 ? long(place.z / size.heads) * size.length : 0) + place.y;
+  const float2 t = table[turn * half_dims + pair];
   const long first = row + (TRADITIONAL ? 2 * pair : pair), second = first + (TRADITIONAL ? 1 : half_dims);
   const float a = float(x[first]), b = float(x[second]);
-  out[first] = T(a * c - b * s);
-  out[second] = T(a * s + b * c);
+  out[first] = T(a * t[0] - b * t[1]);
+  out[second] = T(a * t[1] + b * t[0]);
 }

@@ -140,7 +140,19 @@ static struct conv_size size_of(const struct convolve *c) {
     return size;
 }
 
-/* What each element of a weight's row multiplies: its distance in each spatial dimension, and its channel. */
+static bool is_dilated(const struct convolve *c) {
+    return product(c->input_dilation) > 1;
+}
+
+/* Fewer channels leave lanes idle that a kernel position has to itself. */
+#define FEWEST_CHANNELS 16
+
+static bool is_by_channel(const struct convolve *c) {
+    return c->channels / c->groups >= FEWEST_CHANNELS;
+}
+
+/* What each element of a weight's row multiplies: its distance in each spatial dimension, and in elements of
+ * x, or where those are dilated its channel. */
 static smelt_status create_columns(const struct call *call, const struct convolve *c, smelt_array **columns) {
     int64_t channels = c->channels / c->groups, width = product(c->kernel) * channels;
     smelt_array *host;
@@ -149,6 +161,7 @@ static smelt_status create_columns(const struct call *call, const struct convolv
                     call->name, (long long)width);
     TRY(smelt_array_create(SMELT_INT32, (smelt_shape){2, {width, 4}}, &host));
     int32_t *next = smelt_array_data(host);
+    bool too_far = false;
     for (int64_t i = 0; i < width; i++) {
         int64_t rest = i / channels;
         for (int d = CONVOLVE_MOST - 1; d >= 0; d--) {
@@ -156,86 +169,113 @@ static smelt_status create_columns(const struct call *call, const struct convolv
             next[4 * i + d] = (int32_t)((c->flip ? c->kernel[d] - 1 - k : k) * c->kernel_dilation[d]);
             rest /= c->kernel[d];
         }
-        next[4 * i + 3] = (int32_t)(i % channels);
+        const int32_t *at = next + 4 * i;
+        int64_t place = is_dilated(c) ? 0 : ((at[0] * c->in[1] + at[1]) * c->in[2] + at[2]) * c->channels;
+        if (place > INT_MAX - channels) too_far = true;
+        next[4 * i + 3] = (int32_t)(place + i % channels);
     }
-    smelt_status status = routine_input(call, host, SMELT_INT32, columns);
+    smelt_status status =
+        too_far ? fail(SMELT_ERROR_LIMIT, "%s: the kernel spans 2^31 elements of x or more", call->name)
+                : routine_input(call, host, SMELT_INT32, columns);
     smelt_array_release(host);
     return status;
 }
 
-static smelt_status run(const struct call *call, const char *entry, smelt_array *const arrays[4],
-                        struct conv_size *size, int64_t columns, int64_t rows) {
-    const struct routine routine = {
-        .entry = entry, .texts = {kernel_text_conv}, .types = {{"T", arrays[0]->dtype}}};
+/* Threads: `grid`. */
+static smelt_status run(const struct call *call, const char *entry, const struct convolve *c,
+                        smelt_array *const arrays[4], const struct conv_size *size, const int64_t grid[3]) {
+    const struct routine routine = {.entry = entry,
+                                    .texts = {kernel_text_conv},
+                                    .types = {{"T", arrays[0]->dtype}},
+                                    .sizes = {{"DILATED", is_dilated(c)}, {"BY_CHANNEL", is_by_channel(c)}}};
     smelt_dispatch_desc dispatch = {.buffers = {{.array = arrays[0]},
                                                 {.array = arrays[1]},
                                                 {.array = arrays[2]},
                                                 {.bytes = size, .size = sizeof *size},
                                                 {.array = arrays[3]}},
-                                    .grid = {columns, rows, 1},
-                                    .threadgroup = {columns < 256 ? columns : 256, 1, 1}};
-    dispatch.threadgroup[1] = 256 / dispatch.threadgroup[0] < rows ? 256 / dispatch.threadgroup[0] : rows;
+                                    .grid = {grid[0], grid[1], grid[2]}};
+    routine_group(call, grid, dispatch.threadgroup);
     return routine_run(call, &routine, &dispatch);
 }
 
-/* The product of `unfolded` and the weights' rows, to rows `first` … of `out`. */
+/* The product of `unfolded` and the weights' rows. */
 static smelt_status multiply(const struct call *call, smelt_array *unfolded, smelt_array *weight,
-                             int64_t first, smelt_array *out) {
+                             smelt_array **made) {
     smelt_shape turned = {2, {unfolded->shape.size[1], weight->shape.size[0]}};
-    const int64_t strides[] = {1, turned.size[0]}, rows[] = {turned.size[1], 1};
-    smelt_array *view, *made;
+    const int64_t strides[] = {1, turned.size[0]};
+    smelt_array *view;
     TRY(smelt_array_view(weight, turned, strides, 0, &view));
     smelt_status status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_MATMUL,
                                                           .inputs = {unfolded, view},
                                                           .device = call->device,
                                                           .stream = call->desc->stream},
-                                      &made);
+                                      made);
     smelt_array_release(view);
-    TRY(status);
-    status = call_place(call, made, out, &made->shape, rows, first * turned.size[1]);
-    smelt_array_release(made);
     return status;
 }
 
-/* arrays: x, columns; `weight`: (outputs, width). */
-static smelt_status run_by_product(const struct call *call, const struct convolve *c,
-                                   smelt_array *const arrays[2], smelt_array *weight, smelt_array *out) {
+/* Rows `first` … of the result. arrays: x, columns; `weight`: (outputs, width). */
+static smelt_status run_part(const struct call *call, const struct convolve *c, smelt_array *const arrays[2],
+                             smelt_array *weight, int64_t first, int64_t count, smelt_array **made) {
     struct conv_size size = size_of(c);
-    int64_t rows = c->batches * product(c->out), most = MOST_ELEMENTS / size.width;
+    smelt_array *unfolded;
+    int64_t channels = size.group_channels;
+    const int64_t grid[3] = {is_by_channel(c) ? channels : size.width,
+                             is_by_channel(c) ? size.width / channels : 1, count};
+    TRY(call_output(call, arrays[0]->dtype, &(smelt_shape){2, {count, size.width}}, &unfolded));
+    size.first_row = (int32_t)first;
+    smelt_status status = run(call, "smelt_conv_unfold", c,
+                              (smelt_array *[4]){arrays[0], arrays[1], unfolded, arrays[0]}, &size, grid);
+    if (status == SMELT_OK) status = multiply(call, unfolded, weight, made);
+    smelt_array_release(unfolded);
+    return status;
+}
+
+static smelt_status run_by_product(const struct call *call, const struct convolve *c,
+                                   smelt_array *const arrays[2], smelt_array *weight, smelt_array **out) {
+    int64_t rows = c->batches * product(c->out), most = MOST_ELEMENTS / weight->shape.size[1];
+    const int64_t strides[] = {c->outputs, 1};
+    smelt_shape shape = out_shape(c);
+    smelt_array *part;
     if (most < 1) most = 1;
+    if (rows <= most) {
+        TRY(run_part(call, c, arrays, weight, 0, rows, &part));
+        smelt_status status = smelt_array_view(part, shape, NULL, 0, out);
+        smelt_array_release(part);
+        return status;
+    }
+    TRY(call_output(call, arrays[0]->dtype, &shape, out));
     for (int64_t first = 0; first < rows; first += most) {
         int64_t count = rows - first < most ? rows - first : most;
-        smelt_array *unfolded;
-        TRY(call_output(call, out->dtype, &(smelt_shape){2, {count, size.width}}, &unfolded));
-        size.first_row = (int32_t)first;
-        smelt_status status =
-            run(call, "smelt_conv_unfold", (smelt_array *[4]){arrays[0], arrays[1], unfolded}, &size,
-                size.width, count);
-        if (status == SMELT_OK) status = multiply(call, unfolded, weight, first, out);
-        smelt_array_release(unfolded);
+        TRY(run_part(call, c, arrays, weight, first, count, &part));
+        smelt_status status = call_place(call, part, *out, &part->shape, strides, first * c->outputs);
+        smelt_array_release(part);
         TRY(status);
     }
     return SMELT_OK;
 }
 
 static smelt_status run_by_groups(const struct call *call, const struct convolve *c,
-                                  smelt_array *const arrays[2], smelt_array *weight, smelt_array *out) {
+                                  smelt_array *const arrays[2], smelt_array *weight, smelt_array **out) {
     struct conv_size size = size_of(c);
-    smelt_shape turned = {2, {size.width, size.outputs}};
-    const int64_t strides[] = {1, size.width};
+    smelt_shape turned = {2, {size.width, size.outputs}}, shape = out_shape(c);
+    const int64_t strides[] = {1, size.width}, grid[3] = {size.outputs, 1, c->batches * product(c->out)};
     smelt_array *view, *columns;
     TRY(smelt_array_view(weight, turned, strides, 0, &view));
     smelt_status status = call_contiguous(call, view, &columns);
     smelt_array_release(view);
     TRY(status);
-    status = run(call, "smelt_conv_groups", (smelt_array *[4]){arrays[0], arrays[1], out, columns}, &size,
-                 size.outputs, c->batches * product(c->out));
+    status = call_output(call, arrays[0]->dtype, &shape, out);
+    if (status == SMELT_OK)
+        status = run(call, "smelt_conv_groups", c, (smelt_array *[4]){arrays[0], arrays[1], *out, columns},
+                     &size, grid);
     smelt_array_release(columns);
     return status;
 }
 
+/* *out may be set on failure. */
 static smelt_status run_kernels(const struct call *call, const struct convolve *c, smelt_dtype dtype,
-                                smelt_array *out) {
+                                smelt_array **out) {
     smelt_array *arrays[2] = {0}, *weight = NULL, *rows = NULL;
     int64_t width = product(c->kernel) * c->channels / c->groups;
     if (c->batches * product(c->out) > INT_MAX)
@@ -312,14 +352,14 @@ smelt_status evaluate_convolve(const struct call *call, smelt_array **result) {
     smelt_shape shape = out_shape(&c);
     if (shape_product(&shape) && (!call->inputs[0]->size || !call->inputs[1]->size))
         return program_filled(call->device, call->desc->stream, dtype, &shape, 0, result);
-    bool symbolic = program_is_symbolic(call->device);
-    if (dtype == SMELT_FLOAT64 && !symbolic)
-        TRY(smelt_array_create(dtype, shape, &made));
-    else
-        TRY(call_output(call, dtype, &shape, &made));
-    smelt_status status = !made->size || symbolic  ? SMELT_OK
-                          : dtype == SMELT_FLOAT64 ? run_plain(call, &c, made)
-                                                   : run_kernels(call, &c, dtype, made);
+    smelt_status status;
+    made = NULL;
+    if (program_is_symbolic(call->device) || dtype == SMELT_FLOAT64 || !shape_product(&shape)) {
+        status = call_output(call, dtype, &shape, &made);
+        if (status == SMELT_OK && made->size && !program_is_symbolic(call->device)) status = run_plain(call, &c, made);
+    } else {
+        status = run_kernels(call, &c, dtype, &made);
+    }
     if (status == SMELT_OK)
         *result = made;
     else

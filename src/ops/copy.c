@@ -1,7 +1,8 @@
 /* Copies and conversions: where elements are placed, as they are or in another dtype. */
 #include "array/dtype.h"
+#include "kernels/kernel_text.h"
 #include "ops/map.h"
-#include "ops/operation.h"
+#include "ops/routine.h"
 
 #include <string.h>
 
@@ -43,11 +44,74 @@ smelt_status call_place(const struct call *call, smelt_array *from, smelt_array 
     return map_run(&map);
 }
 
+/* ---- Tiles: of a copy that runs along different dimensions in source and target. */
+
+#define TILE 32
+/* Smaller dimensions do not fill a tile, and are cached as they are. */
+#define SMALLEST_DIMENSION 16
+
+/* Shared with the kernel. */
+struct transpose_size {
+    uint32_t rows, columns, tiles;
+    uint32_t size[14];
+    int64_t start, row_out, column_in;
+    int64_t in[14], out[14];
+};
+
+/* The dimension along which the source's elements are neighbours, if it is not the last; else -1. */
+static int source_dimension(const smelt_array *array) {
+    int last = array->shape.ndim - 1;
+    if (last < 1 || array->shape.size[last] < SMALLEST_DIMENSION || array->strides[last] == 1) return -1;
+    for (int d = 0; d < last; d++)
+        if (array->strides[d] == 1 && array->shape.size[d] >= SMALLEST_DIMENSION) return d;
+    return -1;
+}
+
+static smelt_status copy_tiles(const struct call *call, smelt_array *array, int inner, smelt_array *made) {
+    int last = array->shape.ndim - 1, rank = 0;
+    struct transpose_size size = {.rows = (uint32_t)array->shape.size[inner],
+                                  .columns = (uint32_t)array->shape.size[last],
+                                  .row_out = made->strides[inner],
+                                  .column_in = array->strides[last]};
+    int64_t batches = 1;
+    for (int d = last - 1; d >= 0; d--) {
+        if (d == inner) continue;
+        size.size[rank] = (uint32_t)array->shape.size[d];
+        size.in[rank] = array->strides[d];
+        size.out[rank++] = made->strides[d];
+        batches *= array->shape.size[d];
+    }
+    smelt_array span = program_span(array, &size.start);
+    const struct routine routine = {.entry = "smelt_transpose",
+                                    .texts = {kernel_text_transpose},
+                                    .types = {{"T", array->dtype}},
+                                    .sizes = {{"RANK", rank}}};
+    return routine_run(
+        call, &routine,
+        &(smelt_dispatch_desc){
+            .buffers = {{.array = &span}, {.array = made}, {.bytes = &size, .size = sizeof size}},
+            .groups = {(size.columns + TILE - 1) / TILE, (size.rows + TILE - 1) / TILE, batches},
+            .threadgroup = {TILE, 8, 1}});
+}
+
+static bool has_tiles(const struct call *call, const smelt_array *array, smelt_dtype dtype) {
+    const struct memory_space *space = array->memory->space;
+    bool here = program_is_host(call->device) ? !space : space && strcmp(space->device, call->device) == 0;
+    bool small = true;
+    for (int d = 0; d < array->shape.ndim; d++) small &= array->shape.size[d] < INT32_MAX;
+    return here && small && array->size && array->size < INT64_C(1) << 40 && array->dtype == dtype &&
+           dtype != SMELT_FLOAT64 && dtype != SMELT_COMPLEX64 && source_dimension(array) >= 0;
+}
+
+/* ---- Copies of whole arrays. */
+
 static smelt_status copy(const struct call *call, smelt_array *array, smelt_dtype dtype,
                          smelt_array **result) {
     smelt_array *made;
     TRY(call_output(call, dtype, &array->shape, &made));
-    smelt_status status = call_place(call, array, made, &array->shape, made->strides, 0);
+    smelt_status status = has_tiles(call, array, dtype)
+                              ? copy_tiles(call, array, source_dimension(array), made)
+                              : call_place(call, array, made, &array->shape, made->strides, 0);
     if (status == SMELT_OK)
         *result = made;
     else
@@ -64,6 +128,12 @@ smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_
 smelt_status evaluate_identity(const struct call *call, smelt_array **result) {
     smelt_array *input = call->inputs[0];
     return smelt_array_view(input, input->shape, input->strides, 0, result);
+}
+
+smelt_status evaluate_contiguous(const struct call *call, smelt_array **result) {
+    smelt_array *input = call->inputs[0];
+    if (smelt_array_is_contiguous(input)) return evaluate_identity(call, result);
+    return call_contiguous(call, input, result);
 }
 
 smelt_status evaluate_astype(const struct call *call, smelt_array **result) {

@@ -48,7 +48,8 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
     GRADIENT(LOG_SOFTMAX_VJP, softmax_vjp, softmax_vjp)                                                      \
     FUSED(LAYER_NORM, norm, norm) FUSED(RMS_NORM, norm, norm)                                                \
     GRADIENT(LAYER_NORM_VJP, norm_vjp, norm_vjp) GRADIENT(RMS_NORM_VJP, norm_vjp, norm_vjp)                  \
-    FUSED(ROPE, rope, rope) EVALUATED(CONV_GENERAL, convolve) EVALUATED(SORT, sort) EVALUATED(ARGSORT, sort)
+    FUSED(ROPE, rope, rope) EVALUATED(CONV_GENERAL, convolve) EVALUATED(SORT, sort) EVALUATED(ARGSORT, sort)       \
+    EVALUATED(CONTIGUOUS, contiguous)
 /* clang-format on */
 
 evaluator evaluate_unary, evaluate_binary;

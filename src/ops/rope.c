@@ -68,25 +68,41 @@ static smelt_status read(const struct call *call, struct rope *rope) {
     return SMELT_OK;
 }
 
+static smelt_status run_kernel(const struct call *call, const struct rope *rope, const char *entry,
+                               smelt_array *const arrays[3], bool frequencies, smelt_dtype dtype,
+                               const int64_t grid[3]) {
+    const struct routine routine = {
+        .entry = entry,
+        .texts = {kernel_text_rope},
+        .types = {{"T", dtype}},
+        .sizes = {{"TRADITIONAL", rope->traditional}, {"FREQUENCIES", frequencies}}};
+    smelt_dispatch_desc dispatch = {.buffers = {{.array = arrays[0]},
+                                                {.array = arrays[1]},
+                                                {.array = arrays[2]},
+                                                {.bytes = &rope->size, .size = sizeof rope->size}},
+                                    .grid = {grid[0], grid[1], grid[2]}};
+    routine_group(call, grid, dispatch.threadgroup);
+    return routine_run(call, &routine, &dispatch);
+}
+
+/* arrays: x, offsets, frequencies or NULL. */
 static smelt_status run(const struct call *call, const struct rope *rope, smelt_array *const arrays[3],
                         smelt_array *out) {
     const struct rope_size *size = &rope->size;
-    const struct routine routine = {
-        .entry = "smelt_rope",
-        .texts = {kernel_text_rope},
-        .types = {{"T", out->dtype}},
-        .sizes = {{"TRADITIONAL", rope->traditional}, {"FREQUENCIES", arrays[2] != NULL}}};
-    int64_t pairs = size->dims / 2 + (size->width - size->dims + 1) / 2;
-    smelt_dispatch_desc dispatch = {.buffers = {{.array = arrays[0]},
-                                                {.array = arrays[1]},
-                                                {.array = arrays[2] ? arrays[2] : arrays[0]},
-                                                {.array = out},
-                                                {.bytes = size, .size = sizeof *size}},
-                                    .grid = {pairs, size->length, (int64_t)size->batches * size->heads}};
-    dispatch.threadgroup[0] = pairs < 32 ? pairs : 32;
-    dispatch.threadgroup[1] = size->length < 8 ? size->length : 8;
-    dispatch.threadgroup[2] = 1;
-    return routine_run(call, &routine, &dispatch);
+    int64_t half = size->dims / 2, tables = size->offsets;
+    smelt_shape shape = {4, {tables, size->length, half, 2}};
+    smelt_array *table;
+    TRY(call_output(call, SMELT_FLOAT32, &shape, &table));
+    smelt_status status = run_kernel(
+        call, rope, "smelt_rope_table", (smelt_array *[3]){arrays[1], arrays[2] ? arrays[2] : table, table},
+        arrays[2] != NULL, SMELT_FLOAT32, (int64_t[3]){half, size->length, tables});
+    int64_t pairs = half + (size->width - size->dims + 1) / 2;
+    if (status == SMELT_OK)
+        status =
+            run_kernel(call, rope, "smelt_rope", (smelt_array *[3]){arrays[0], table, out}, false, out->dtype,
+                       (int64_t[3]){pairs, size->length, (int64_t)size->batches * size->heads});
+    smelt_array_release(table);
+    return status;
 }
 
 smelt_status evaluate_rope(const struct call *call, smelt_array **result) {

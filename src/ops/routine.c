@@ -1,5 +1,5 @@
 #include "ops/routine.h"
-#include "ops/program.h"
+#include "ops/map.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,6 +128,10 @@ smelt_status routine_rows_close(const struct call *call, struct routine_rows *ro
     else
         smelt_array_release(made);
     return status;
+}
+
+void routine_group(const struct call *call, const int64_t grid[3], int64_t group[3]) {
+    map_group(grid, program_is_host(call->device) ? 1024 : 256, group);
 }
 
 struct routine_team routine_team_of(const struct call *call, int64_t rows, int64_t columns) {

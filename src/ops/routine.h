@@ -47,6 +47,10 @@ smelt_status routine_rows_open(const struct call *call, smelt_array *array, uint
 smelt_status routine_rows_close(const struct call *call, struct routine_rows *rows, smelt_status status,
                                 smelt_array *made, smelt_array **result);
 
+/* The threads of a group for a grid of independent threads: on a CPU a group costs half a microsecond, so it
+ * has many. */
+void routine_group(const struct call *call, const int64_t grid[3], int64_t group[3]);
+
 /* Threads for one team per row: a simdgroup, or on GPUs a threadgroup for long rows. */
 struct routine_team {
     int simdgroups; /* of a row */

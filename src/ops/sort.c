@@ -1,5 +1,6 @@
-/* Sorting along an axis: rows of up to 32-bit elements by the kernels of kernels/sorting, wider ones by the C
- * library. Equal elements keep their order; NaN comes last. */
+/* Sorting along an axis: on GPUs and cpu-scalar by the kernels of kernels/sorting. On a CPU a network of
+ * exchanges is no match for a radix sort, whose scattered stores vectors do not help: it is plain code, for
+ * 64-bit elements too. Equal elements keep their order; NaN comes last. */
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
@@ -88,51 +89,129 @@ static smelt_status sort_rows(const struct call *call, const struct routine_rows
     return status;
 }
 
-/* ---- 64-bit elements. */
+/* ---- Radix sort on the host. */
 
 struct entry {
     uint64_t key;
     int64_t place;
 };
 
-static int compare(const void *a, const void *b) {
-    const struct entry *x = a, *y = b;
-    if (x->key != y->key) return x->key < y->key ? -1 : 1;
-    return x->place < y->place ? -1 : 1;
+#define MOST_BITS 11 /* of a digit: counts stay in the first-level cache */
+#define FEW_BITS 8   /* for short rows, which would spend their time on counts */
+#define FEW_ELEMENTS 4096
+#define FEWEST_ELEMENTS 24 /* fewer are inserted one by one */
+
+/* The bits of infinity; 0 for integers. */
+static uint64_t infinity_of(smelt_dtype dtype) {
+    switch (dtype) {
+    case SMELT_FLOAT16:
+        return 0x7c00;
+    case SMELT_BFLOAT16:
+        return 0x7f80;
+    case SMELT_FLOAT32:
+        return 0x7f800000;
+    case SMELT_FLOAT64:
+        return UINT64_C(0x7ff) << 52;
+    default:
+        return 0;
+    }
 }
 
-static uint64_t key_of(smelt_dtype dtype, const char *at) {
-    const uint64_t sign = UINT64_C(1) << 63;
-    uint64_t bits;
-    memcpy(&bits, at, sizeof bits);
-    if (dtype == SMELT_UINT64) return bits;
-    if (dtype == SMELT_INT64) return bits ^ sign;
-    double value;
-    memcpy(&value, at, sizeof value);
-    if (isnan(value)) return UINT64_MAX;
-    if (value == 0) bits = 0;
-    return bits & sign ? ~bits : bits | sign;
+/* Unsigned numbers that compare as values: of floats the bits, those of negative ones complemented; NaN is
+ * above all, and the zeros are equal. */
+static uint64_t key_of(uint64_t bits, uint64_t sign, uint64_t infinity, uint64_t flip) {
+    uint64_t ones = sign | (sign - 1), size = bits & ~sign;
+    if (!infinity) return bits ^ flip;
+    if (size > infinity) return ones;
+    if (!size) bits = 0;
+    return bits & sign ? ~bits & ones : bits | sign;
 }
 
-static smelt_status sort_plainly(const struct call *call, const struct routine_rows *rows, smelt_array *out) {
-    int64_t columns = rows->columns;
+static uint64_t load_bits(const char *at, int64_t bytes) {
+    uint64_t wide;
+    uint32_t middle;
+    uint16_t small;
+    switch (bytes) {
+    case 8:
+        memcpy(&wide, at, sizeof wide);
+        return wide;
+    case 4:
+        memcpy(&middle, at, sizeof middle);
+        return middle;
+    case 2:
+        memcpy(&small, at, sizeof small);
+        return small;
+    default:
+        return (unsigned char)*at;
+    }
+}
+
+/* `turn`: exclusive bits that reverse the order. */
+static void read_entries(const smelt_array *array, int64_t first, int64_t count, uint64_t turn,
+                         struct entry *entries) {
+    int64_t bytes = (int64_t)smelt_dtype_bytes(array->dtype);
+    uint64_t sign = UINT64_C(1) << (8 * bytes - 1), infinity = infinity_of(array->dtype);
+    uint64_t flip = dtype_is_signed(array->dtype) ? sign : 0;
+    const char *from = array->data + first * bytes;
+    for (int64_t i = 0; i < count; i++)
+        entries[i] =
+            (struct entry){key_of(load_bits(from + bytes * i, bytes), sign, infinity, flip) ^ turn, i};
+}
+
+static void insert_all(struct entry *entries, int64_t count) {
+    for (int64_t i = 1; i < count; i++) {
+        struct entry entry = entries[i];
+        int64_t to = i;
+        for (; to > 0 && entries[to - 1].key > entry.key; to--) entries[to] = entries[to - 1];
+        entries[to] = entry;
+    }
+}
+
+/* From the lowest digit up, each pass stable; passes in which all digits are equal are left out. Returns
+ * where the result is: `entries` or `other`. */
+static struct entry *sort_entries(struct entry *entries, struct entry *other, int64_t count, int width) {
+    int bits = count < FEW_ELEMENTS ? FEW_BITS : MOST_BITS;
+    if (count < FEWEST_ELEMENTS) {
+        insert_all(entries, count);
+        return entries;
+    }
+    for (int shift = 0; shift < width; shift += bits) {
+        int32_t starts[1 << MOST_BITS], next = 0;
+        uint64_t mask = (UINT64_C(1) << bits) - 1;
+        memset(starts, 0, sizeof *starts << bits);
+        for (int64_t i = 0; i < count; i++) starts[entries[i].key >> shift & mask]++;
+        if (starts[entries[0].key >> shift & mask] == count) continue;
+        for (int digit = 0; digit < 1 << bits; digit++) {
+            int32_t these = starts[digit];
+            starts[digit] = next;
+            next += these;
+        }
+        for (int64_t i = 0; i < count; i++) other[starts[entries[i].key >> shift & mask]++] = entries[i];
+        struct entry *swapped = entries;
+        entries = other;
+        other = swapped;
+    }
+    return entries;
+}
+
+static smelt_status sort_on_host(const struct call *call, const struct routine_rows *rows, smelt_array *out) {
+    int64_t columns = rows->columns, bytes = (int64_t)smelt_dtype_bytes(rows->array->dtype);
+    uint64_t turn = call->desc->reverse ? UINT64_MAX >> (64 - 8 * bytes) : 0;
     if (columns > INT_MAX)
         return fail(SMELT_ERROR_LIMIT, "%s: rows have %lld elements; expected at most 2^31 - 1", call->name,
                     (long long)columns);
-    struct entry *entries = malloc((size_t)columns * sizeof *entries);
-    if (!entries) return fail_out_of_memory((size_t)columns * sizeof *entries);
+    struct entry *entries = malloc(2 * (size_t)columns * sizeof *entries);
+    if (!entries) return fail_out_of_memory(2 * (size_t)columns * sizeof *entries);
     for (int64_t row = 0; row < rows->rows; row++) {
-        const char *from = rows->array->data + row * columns * 8;
-        for (int64_t i = 0; i < columns; i++) {
-            uint64_t key = key_of(rows->array->dtype, from + 8 * i);
-            entries[i] = (struct entry){call->desc->reverse ? ~key : key, i};
-        }
-        qsort(entries, (size_t)columns, sizeof *entries, compare);
+        const char *from = rows->array->data + row * columns * bytes;
+        read_entries(rows->array, row * columns, columns, turn, entries);
+        const struct entry *sorted = sort_entries(entries, entries + columns, columns, (int)bytes * 8);
         for (int64_t i = 0; i < columns; i++) {
             if (gives_indices(call))
-                ((int32_t *)out->data)[row * columns + i] = (int32_t)entries[i].place;
+                ((int32_t *)out->data)[row * columns + i] = (int32_t)sorted[i].place;
             else
-                memcpy(out->data + (row * columns + i) * 8, from + 8 * entries[i].place, 8);
+                memcpy(out->data + (row * columns + i) * bytes, from + bytes * sorted[i].place,
+                       (size_t)bytes);
         }
     }
     free(entries);
@@ -171,6 +250,7 @@ smelt_status evaluate_sort(const struct call *call, smelt_array **result) {
     smelt_array_release(x);
     TRY(status);
     status = call_output(call, gives_indices(call) ? SMELT_INT32 : dtype, &rows.shape, &made);
-    if (status == SMELT_OK && made->size) status = (wide ? sort_plainly : sort_rows)(call, &rows, made);
+    if (status == SMELT_OK && made->size)
+        status = (wide || strcmp(call->device, "cpu") == 0 ? sort_on_host : sort_rows)(call, &rows, made);
     return routine_rows_close(call, &rows, status, made, result);
 }

@@ -185,4 +185,4 @@ def contiguous(a: array, allow_col_major: bool = False, *, stream: Stream = None
     """The array with its elements in row-major order, without gaps: itself if it has them."""
     steps = [math.prod(a.shape[d + 1:]) * a.itemsize for d in range(a.ndim)]
     dense = all(size < 2 or stride == step for size, stride, step in zip(a.shape, a.strides, steps))
-    return a if dense else apply("where", (True, a, a))
+    return a if dense else apply("contiguous", (a,))
