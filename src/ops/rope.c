@@ -71,11 +71,12 @@ static smelt_status read(const struct call *call, struct rope *rope) {
 static smelt_status run_kernel(const struct call *call, const struct rope *rope, const char *entry,
                                smelt_array *const arrays[3], bool frequencies, smelt_dtype dtype,
                                const int64_t grid[3]) {
-    const struct routine routine = {
-        .entry = entry,
-        .texts = {kernel_text_rope},
-        .types = {{"T", dtype}},
-        .sizes = {{"TRADITIONAL", rope->traditional}, {"FREQUENCIES", frequencies}}};
+    const struct routine routine = {.entry = entry,
+                                    .texts = {kernel_text_rope},
+                                    .types = {{"T", dtype}},
+                                    .sizes = {{"TRADITIONAL", rope->traditional},
+                                              {"FREQUENCIES", frequencies},
+                                              {"PARTIAL", rope->size.dims < rope->size.width}}};
     smelt_dispatch_desc dispatch = {.buffers = {{.array = arrays[0]},
                                                 {.array = arrays[1]},
                                                 {.array = arrays[2]},
@@ -90,7 +91,7 @@ static smelt_status run(const struct call *call, const struct rope *rope, smelt_
                         smelt_array *out) {
     const struct rope_size *size = &rope->size;
     int64_t half = size->dims / 2, tables = size->offsets;
-    smelt_shape shape = {4, {tables, size->length, half, 2}};
+    smelt_shape shape = {4, {2, tables, size->length, half}};
     smelt_array *table;
     TRY(call_output(call, SMELT_FLOAT32, &shape, &table));
     smelt_status status = run_kernel(
