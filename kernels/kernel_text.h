@@ -21,6 +21,7 @@ extern const char kernel_text_triangular_inverse[];
 extern const char kernel_text_conv[];
 extern const char kernel_text_norm[];
 extern const char kernel_text_rope[];
+extern const char kernel_text_sample[];
 extern const char kernel_text_scan[];
 extern const char kernel_text_softmax[];
 extern const char kernel_text_sort[];

@@ -162,7 +162,11 @@ typedef enum smelt_operation_kind {
     X(CONV_GENERAL, conv_general, PRODUCT, 2) /* x, weight: see Networks */                                  \
     X(SORT, sort, CUMULATIVE, 1)       /* equals keep their order, NaN comes last; `reverse`: descending */  \
     X(ARGSORT, argsort, CUMULATIVE, 1) /* the places of x's elements in that order, int32 */                 \
-    X(CONTIGUOUS, contiguous, SHAPE, 1) /* x row by row: a view if it is already */
+    X(CONTIGUOUS, contiguous, SHAPE, 1) /* x row by row: a view if it is already */                          \
+    X(GRID_SAMPLE, grid_sample, OTHER, 2) /* x, grid: see Networks */                                        \
+    X(GRID_SAMPLE_VJP_X, grid_sample_vjp_x, OTHER, 2) /* cotangent, grid; `shape`: x's. float32 */           \
+    X(GRID_SAMPLE_VJP_GRID, grid_sample_vjp_grid, OTHER, 3) /* cotangent, grid, x. float32 */                \
+    X(CHUNK_INVERSE, chunk_inverse, OTHER, 1) /* see Networks */
 /* clang-format on */
 
 typedef enum smelt_operation {
@@ -245,10 +249,17 @@ SMELT_API const char *smelt_matmul_algorithm(int index);
  * channels), weight (outputs, spatial …, channels / groups), 1 to 3 spatial dimensions; for each of these
  * `steps` has the stride, `starts` and `stops` the padding before and after, which may be negative,
  * `shape` the dilation of the kernel and `axes` that of x (either may be left out: 1); `offset` is the
- * number of groups (0: 1), and `reverse` turns the kernel round.
+ * number of groups (0: 1), and `reverse` turns the kernel round. grid_sample: x (batches, height, width,
+ * channels), grid (batches, rows, columns, 2) of points (across, down); the result (batches, rows,
+ * columns, channels) has x's dtype. starts[0]: 0 bilinear, 1 the nearest pixel (halves to even);
+ * starts[1]: 0 pixels outside count as 0, 1 points outside are moved to the border; starts[2]: -1 and 1
+ * are 0 the edges of the image, 1 the centres of its outer pixels. chunk_inverse: x (batches, length,
+ * heads, width), width 1 to 128; each `width` rows of a head are a square of which the part S below the
+ * diagonal is used, and the result has (I + S)⁻¹ there; a last chunk of fewer rows is the smaller square
+ * it is, 0 in the columns past it.
  *
- * Determinism. The same inputs give the same bits, except for scatter_add and scatter_sum of floats, which
- * add in any order.
+ * Determinism. The same inputs give the same bits, except for scatter_add, scatter_sum and grid_sample_vjp_x
+ * of floats, which add in any order.
  *
  * INVALID_ARGUMENT for inputs, shapes, axes and dtypes that do not match; UNSUPPORTED for dtypes that the
  * operation lacks; LIMIT; and the errors of allocating and running kernels. */

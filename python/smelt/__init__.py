@@ -26,6 +26,7 @@ from smelt.operations import (
     layer_norm, log_softmax, rms_norm, rope,
     conv1d, conv2d, conv3d, conv_general, conv_transpose1d, conv_transpose2d, conv_transpose3d,
     argpartition, argsort, partition, sort, topk,
+    chunk_inverse, grid_sample,
 )
 from smelt.dtypes import (
     DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
@@ -64,6 +65,7 @@ __all__ = [
     "layer_norm", "log_softmax", "rms_norm", "rope",
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "argpartition", "argsort", "partition", "sort", "topk",
+    "chunk_inverse", "grid_sample",
 ]
 
 

@@ -10,7 +10,7 @@ CYCLES = [
     ("python/extension", "apply array dlpack exchange index interop lists numpy operators tape text torch values",
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
     ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
-    ("src/ops", "composite composite_nn convolve expression operation rope", "compositions are operations made of operations"),
+    ("src/ops", "composite composite_nn convolve expression operation rope sample", "compositions are operations made of operations"),
 ]
 
 # How the external names of a folder's objects begin: in whole words. A name belongs to the folder with the longest

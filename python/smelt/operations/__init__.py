@@ -29,6 +29,9 @@ from smelt.operations.reductions import (
 from smelt.operations.sorting import (
     argpartition, argsort, partition, sort, topk,
 )
+from smelt.operations.sequence import (
+    chunk_inverse, grid_sample,
+)
 from smelt.operations.shapes import (
     broadcast_arrays, broadcast_to, concatenate, contiguous, diag, diagonal, expand_dims, flatten, moveaxis, pad,
     repeat, reshape, split, squeeze, stack, swapaxes, tile, transpose, tril, triu, unflatten,
@@ -53,4 +56,5 @@ __all__ = [
     "layer_norm", "log_softmax", "rms_norm", "rope",
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "argpartition", "argsort", "partition", "sort", "topk",
+    "chunk_inverse", "grid_sample",
 ]
