@@ -166,7 +166,12 @@ typedef enum smelt_operation_kind {
     X(GRID_SAMPLE, grid_sample, OTHER, 2) /* x, grid: see Networks */                                        \
     X(GRID_SAMPLE_VJP_X, grid_sample_vjp_x, OTHER, 2) /* cotangent, grid; `shape`: x's. float32 */           \
     X(GRID_SAMPLE_VJP_GRID, grid_sample_vjp_grid, OTHER, 3) /* cotangent, grid, x. float32 */                \
-    X(CHUNK_INVERSE, chunk_inverse, OTHER, 1) /* see Networks */
+    X(CHUNK_INVERSE, chunk_inverse, OTHER, 1) /* see Networks */                                             \
+    X(FFT, fft, CUMULATIVE, 1)         /* Fourier's transform along axes[0], of `offset` elements (0: all), or \
+                                          with `reverse` its inverse; complex64 */                           \
+    X(RFFT, rfft, CUMULATIVE, 1)       /* its first n / 2 + 1 elements, of real numbers */                   \
+    X(IRFFT, irfft, CUMULATIVE, 1)     /* the inverse: `offset` real numbers (0: 2 (size - 1)) */            \
+    X(HADAMARD_TRANSFORM, hadamard_transform, OTHER, 1) /* of the last dimension, 2^k, times numbers[0] */
 /* clang-format on */
 
 typedef enum smelt_operation {

@@ -27,6 +27,8 @@ from smelt.operations import (
     conv1d, conv2d, conv3d, conv_general, conv_transpose1d, conv_transpose2d, conv_transpose3d,
     argpartition, argsort, partition, sort, topk,
     chunk_inverse, grid_sample,
+    gated_delta,
+    fft, fft2, fftn, hadamard_transform, ifft, ifft2, ifftn, irfft, irfft2, irfftn, rfft, rfft2, rfftn,
 )
 from smelt.dtypes import (
     DtypeCategory, complexfloating, floating, generic, inexact, integer, issubdtype, number, signedinteger,
@@ -66,6 +68,8 @@ __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "argpartition", "argsort", "partition", "sort", "topk",
     "chunk_inverse", "grid_sample",
+    "gated_delta",
+    "fft", "fft2", "fftn", "hadamard_transform", "ifft", "ifft2", "ifftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
 ]
 
 

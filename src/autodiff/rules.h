@@ -41,7 +41,8 @@ typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int
     X(SOFTMAX, softmax, NOT) X(LOG_SOFTMAX, log_softmax, NOT)                                                \
     X(LAYER_NORM, norm, NOT) X(RMS_NORM, norm, NOT) X(ROPE, rope, JOINTLY)                                   \
     X(CONV_GENERAL, convolve, EACH) X(SORT, sort, NOT) X(CONTIGUOUS, contiguous, JOINTLY)        \
-    X(GRID_SAMPLE, sample, NOT) X(CHUNK_INVERSE, chunk_inverse, NOT)
+    X(GRID_SAMPLE, sample, NOT) X(CHUNK_INVERSE, chunk_inverse, NOT)                                         \
+    X(FFT, complex, NOT) X(HADAMARD_TRANSFORM, hadamard, JOINTLY)
 /* clang-format on */
 
 vjp_rule vjp_unary, vjp_binary;

@@ -3,7 +3,8 @@
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "kernels/linalg/triangular_inverse.h"
-#include "ops/routine.h"
+#include "ops/program.h"
+#include "ops/routine_input.h"
 
 #include <limits.h>
 
@@ -38,6 +39,7 @@ smelt_status evaluate_chunk_inverse(const struct call *call, smelt_array **resul
         if (shape->size[d] > INT_MAX)
             return fail(SMELT_ERROR_LIMIT, "%s: x has shape %s; sizes are below 2^31", call->name,
                         shape_print(shape).text);
+    if (program_is_symbolic(call->device)) return call_output(call, x->dtype, shape, result);
     TRY(routine_input(call, x, wide, &a));
     smelt_status status = call_output(call, wide, shape, &made);
     if (status == SMELT_OK && made->size && plain)

@@ -4,7 +4,7 @@
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
-#include "ops/routine.h"
+#include "ops/routine_input.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -356,7 +356,8 @@ smelt_status evaluate_convolve(const struct call *call, smelt_array **result) {
     made = NULL;
     if (program_is_symbolic(call->device) || dtype == SMELT_FLOAT64 || !shape_product(&shape)) {
         status = call_output(call, dtype, &shape, &made);
-        if (status == SMELT_OK && made->size && !program_is_symbolic(call->device)) status = run_plain(call, &c, made);
+        if (status == SMELT_OK && made->size && !program_is_symbolic(call->device))
+            status = run_plain(call, &c, made);
     } else {
         status = run_kernels(call, &c, dtype, &made);
     }

@@ -95,6 +95,7 @@ static smelt_status copy_tiles(const struct call *call, smelt_array *array, int 
 }
 
 static bool has_tiles(const struct call *call, const smelt_array *array, smelt_dtype dtype) {
+    if (program_is_symbolic(call->device)) return false;
     const struct memory_space *space = array->memory->space;
     bool here = program_is_host(call->device) ? !space : space && strcmp(space->device, call->device) == 0;
     bool small = true;

@@ -51,7 +51,9 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
     FUSED(ROPE, rope, rope) EVALUATED(CONV_GENERAL, convolve) EVALUATED(SORT, sort) EVALUATED(ARGSORT, sort)       \
     EVALUATED(CONTIGUOUS, contiguous) FUSED(GRID_SAMPLE, sample, sample)                                     \
     GRADIENT(GRID_SAMPLE_VJP_X, sample_by_x, sample_by_x)                                                    \
-    GRADIENT(GRID_SAMPLE_VJP_GRID, sample_by_grid, sample_by_grid) EVALUATED(CHUNK_INVERSE, chunk_inverse)
+    GRADIENT(GRID_SAMPLE_VJP_GRID, sample_by_grid, sample_by_grid) EVALUATED(CHUNK_INVERSE, chunk_inverse)   \
+    EVALUATED(FFT, fourier) COMPOSED(RFFT, rfft) COMPOSED(IRFFT, irfft)                                      \
+    FUSED(HADAMARD_TRANSFORM, hadamard, hadamard)
 /* clang-format on */
 
 evaluator evaluate_unary, evaluate_binary;

@@ -2,7 +2,7 @@
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/expression.h"
-#include "ops/routine.h"
+#include "ops/routine_input.h"
 
 #include <math.h>
 

@@ -25,27 +25,8 @@ struct routine {
 smelt_status routine_run(const struct call *call, const struct routine *routine,
                          smelt_dispatch_desc *dispatch);
 
-/* An input as a routine reads it: on the call's device, row-contiguous, of a dtype. A new reference. */
-smelt_status routine_input(const struct call *call, smelt_array *array, smelt_dtype dtype,
-                           smelt_array **result);
-
 /* Whether kernels compute in this dtype: float32, float16 or bfloat16. */
 bool routine_is_float(smelt_dtype dtype);
-
-/* An array as rows: the dimensions `axes` last, joined to one row. */
-struct routine_rows {
-    smelt_array *array;              /* row-contiguous, of the call's device: a reference */
-    int64_t rows, columns;           /* columns >= 1 if the array has elements */
-    bool moved;                      /* dimensions are in another order than the input's */
-    smelt_shape shape;               /* of `array` */
-    int order[SMELT_MAX_DIMENSIONS]; /* dimension i of `array` is the input's order[i] */
-};
-smelt_status routine_rows_open(const struct call *call, smelt_array *array, uint32_t axes, smelt_dtype dtype,
-                               struct routine_rows *rows);
-/* Releases the rows. Unless `status` is a failure, *result becomes `made`, of rows->shape, in the input's
- * order of dimensions; `made` is released otherwise. Returns the first failure. */
-smelt_status routine_rows_close(const struct call *call, struct routine_rows *rows, smelt_status status,
-                                smelt_array *made, smelt_array **result);
 
 /* The threads of a group for a grid of independent threads: on a CPU a group costs half a microsecond, so it
  * has many. */

@@ -1,6 +1,6 @@
 /* Softmax, layer norm and RMS norm of rows, and their gradients: by the kernels of kernels/nn. */
 #include "kernels/kernel_text.h"
-#include "ops/routine.h"
+#include "ops/routine_input.h"
 
 /* Shared with the kernels. */
 struct row_size {

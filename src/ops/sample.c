@@ -4,7 +4,7 @@
 #include "kernels/kernel_text.h"
 #include "ops/expression.h"
 #include "ops/program.h"
-#include "ops/routine.h"
+#include "ops/routine_input.h"
 
 #include <limits.h>
 

@@ -4,7 +4,7 @@
 #include "kernels/kernel_text.h"
 #include "ops/accumulate.h"
 #include "ops/map.h"
-#include "ops/routine.h"
+#include "ops/routine_input.h"
 
 #include <limits.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "array/dtype.h"
 #include "kernels/kernel_text.h"
 #include "ops/program.h"
-#include "ops/routine.h"
+#include "ops/routine_input.h"
 
 #include <limits.h>
 #include <math.h>
@@ -242,6 +242,11 @@ smelt_status evaluate_sort(const struct call *call, smelt_array **result) {
     TRY(call_axis(call, call->inputs[0]->shape.ndim, &axis, &flat));
     if (dtype == SMELT_COMPLEX64)
         return fail(SMELT_ERROR_UNSUPPORTED, "%s is not defined for complex64", call->name);
+    if (program_is_symbolic(call->device)) {
+        smelt_shape line = {1, {call->inputs[0]->size}};
+        return call_output(call, gives_indices(call) ? SMELT_INT32 : dtype,
+                           flat ? &line : &call->inputs[0]->shape, result);
+    }
     if (wide && !program_is_host(call->device))
         return fail(SMELT_ERROR_UNSUPPORTED, "%s: %s is sorted on the host only; move x to 'cpu'", call->name,
                     smelt_dtype_name(dtype));

@@ -10,7 +10,7 @@ CYCLES = [
     ("python/extension", "apply array dlpack exchange index interop lists numpy operators tape text torch values",
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
     ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
-    ("src/ops", "composite composite_nn convolve expression operation rope sample", "compositions are operations made of operations"),
+    ("src/ops", "composite composite_nn convolve expression fourier hadamard operation rope sample", "compositions are operations made of operations"),
 ]
 
 # How the external names of a folder's objects begin: in whole words. A name belongs to the folder with the longest
@@ -38,7 +38,7 @@ PREFIXES = {
                       " trace_translation transfer",
         "src/tensor": "safetensors",
         "src/tune": "sqlite store tune",
-        "src/ops": "accumulate call compose convolve elementwise evaluate expr host indexed map operation product program routine",
+        "src/ops": "accumulate call compose convolve delta elementwise evaluate expr host indexed map operation product program routine",
         "src/package": "constants describe features package read shape_any shape_serves shapes write",
         "src/source": "attribute attributes casts change conditional directive directives imbalance literal"
                       " program_add_entry_point program_create program_free program_origin refusal resource rewrite"

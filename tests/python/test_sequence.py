@@ -85,3 +85,67 @@ def test_gradients_of_inverses_are_differences():
         check_gradients(smelt.chunk_inverse, [rng.standard_normal(shape)])
     with pytest.raises(ValueError, match="chunk_inverse: x has shape 1x2x3x129; expected"):
         smelt.chunk_inverse(smelt.ones((1, 2, 3, 129)))
+
+
+def delta_reference(q, k, v, g, beta, initial, scale):
+    B, T, H, K = q.shape
+    state = np.zeros((B, H, K, v.shape[3])) if initial is None else initial.copy()
+    out = np.zeros(v.shape)
+    for t in range(T):
+        state = state * np.exp(g[:, t])[..., None, None]
+        change = beta[:, t][..., None] * (v[:, t] - np.einsum("bhkv,bhk->bhv", state, k[:, t]))
+        state = state + np.einsum("bhk,bhv->bhkv", k[:, t], change)
+        out[:, t] = scale * np.einsum("bhkv,bhk->bhv", state, q[:, t])
+    return out, state
+
+
+def delta_inputs(B, T, H, K, V, initial=True):
+    q, k = rng.standard_normal((2, B, T, H, K))
+    k /= np.linalg.norm(k, axis=-1, keepdims=True)
+    v, g, beta = rng.standard_normal((B, T, H, V)), -rng.uniform(0, 0.5, (B, T, H)), rng.uniform(0, 1, (B, T, H))
+    return [q, k, v, g, beta, *([rng.standard_normal((B, H, K, V))] if initial else [])]
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "float64"])
+def test_gated_delta(dtype):
+    for sizes in [(2, 70, 2, 16, 24), (1, 5, 3, 7, 1), (1, 130, 1, 64, 33), (1, 1, 1, 1, 5)]:
+        for initial in (False, True):
+            rounded = [smelt.array(x, dtype=dtype if i < 3 else "float64" if dtype == "float64" else "float32")
+                       for i, x in enumerate(delta_inputs(*sizes, initial))]
+            exact = [np.asarray(a if dtype == "float64" else a.astype("float32")).astype(float) for a in rounded]
+            wanted = delta_reference(*exact[:5], exact[5] if initial else None, 0.3)
+            made = smelt.gated_delta(*rounded[:5], scale=0.3, initial_state=rounded[5] if initial else None)
+            if dtype == "float64":
+                for a, b in zip(made, wanted):
+                    np.testing.assert_allclose(np.asarray(a), b, rtol=1e-11, atol=1e-11)
+            else:
+                compare(made[0], wanted[0], dtype, 2e-5)
+                compare(made[1], wanted[1], "float32", 2e-5)
+
+
+def test_gated_delta_by_chunks_is_the_recurrence():
+    arrays = delta_inputs(1, 37, 2, 5, 4)
+    wanted = delta_reference(*arrays, 5 ** -0.5)
+    for chunk in (1, 8, 37, 64):
+        made = smelt.gated_delta(*[smelt.array(x, dtype="float64") for x in arrays[:5]], chunk=chunk,
+                                 initial_state=smelt.array(arrays[5], dtype="float64"))
+        for a, b in zip(made, wanted):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("chunk", [3, 64])
+def test_gradients_of_gated_delta_are_differences(chunk):
+    def f(q, k, v, g, beta, initial):
+        out, state = smelt.gated_delta(q, k, v, g, beta, chunk=chunk, initial_state=initial)
+        return smelt.concatenate([smelt.flatten(out), smelt.flatten(state)])
+    check_gradients(f, delta_inputs(1, 7, 1, 2, 3), second=chunk == 3)
+
+
+def test_gated_delta_without_an_initial_state_has_gradients():
+    arrays = delta_inputs(2, 6, 2, 3, 2, initial=False)
+    def f(*a):
+        return smelt.gated_delta(*a, chunk=4)[0]
+    check_gradients(f, arrays[:5], second=False)
+    single = [smelt.array(x.astype(np.float32)) for x in arrays]
+    with pytest.raises(ValueError, match="gated delta: k has shape 2x6x2x2; expected 2x6x2x3"):
+        f(single[0], single[1][..., :2], *single[2:])

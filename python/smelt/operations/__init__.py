@@ -30,7 +30,10 @@ from smelt.operations.sorting import (
     argpartition, argsort, partition, sort, topk,
 )
 from smelt.operations.sequence import (
-    chunk_inverse, grid_sample,
+    chunk_inverse, gated_delta, grid_sample,
+)
+from smelt.operations.signal import (
+    fft, fft2, fftn, hadamard_transform, ifft, ifft2, ifftn, irfft, irfft2, irfftn, rfft, rfft2, rfftn,
 )
 from smelt.operations.shapes import (
     broadcast_arrays, broadcast_to, concatenate, contiguous, diag, diagonal, expand_dims, flatten, moveaxis, pad,
@@ -57,4 +60,6 @@ __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_general", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
     "argpartition", "argsort", "partition", "sort", "topk",
     "chunk_inverse", "grid_sample",
+    "gated_delta",
+    "fft", "fft2", "fftn", "hadamard_transform", "ifft", "ifft2", "ifftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftn",
 ]
