@@ -1,4 +1,7 @@
 """Shipped operations as nodes of graphs, and their gradients there: the same numbers as when they are called eagerly."""
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import smelt
@@ -10,7 +13,7 @@ def floats(*shape):
     return smelt.array(rng.standard_normal(shape).astype(np.float32))
 
 
-CASES = {
+CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "softmax": (lambda a: smelt.log_softmax(smelt.softmax(a, 0) * 2, -1), [(5, 40)]),
     "norms": (lambda a, w, b: smelt.rms_norm(smelt.layer_norm(a, w, b), w), [(3, 4, 33), (33,), (33,)]),
     "rope": (lambda a: smelt.rope(a, 6, traditional=False, base=100.0, scale=1.0, offset=3), [(2, 3, 5, 8)]),
