@@ -111,6 +111,12 @@ __smelt_together void __smelt_ptx_barrier_arrive(uint barrier, uint active);
 __smelt_together void __smelt_ptx_barrier_expect(uint barrier, uint bytes, uint active);
 __smelt_together void __smelt_ptx_barrier_wait(uint barrier, uint parity);
 __smelt_together void __smelt_ptx_store_shared(uint address, uint a, uint b, uint c, uint d); // 16 bytes
+// Begin copies of 4, 8 and 16 bytes from the device's memory, at multiples of as many; what lies past `bytes` is 0. All that a
+// thread has begun are complete after the wait.
+__smelt_together void __smelt_ptx_copy_4(uint to, ulong from, uint bytes);
+__smelt_together void __smelt_ptx_copy_8(uint to, ulong from, uint bytes);
+__smelt_together void __smelt_ptx_copy_16(uint to, ulong from, uint bytes);
+__smelt_together void __smelt_ptx_copy_wait(void);
 __smelt_together void __smelt_ptx_fence_barriers(void);
 __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.

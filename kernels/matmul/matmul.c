@@ -41,27 +41,50 @@ static const char *type_name(smelt_dtype dtype) {
     return dtype == SMELT_FLOAT32 ? "float" : dtype == SMELT_FLOAT16 ? "half" : "bfloat";
 }
 
-static bool fits(const struct matmul_desc *desc) {
-    if (!shipped_is_float(desc->a, 2) || !shipped_is_float(desc->b, 2) || !shipped_is_float(desc->c, 2))
-        return false;
+/* M, N, K and the number of products. */
+struct sizes {
+    int64_t m, n, k, products;
+    int64_t a_batch, b_batch; /* elements from one product's operand to the next's; 0: it is the same */
+};
+
+static bool is_on_gpu(const struct matmul_desc *desc) {
+    return desc->device && strncmp(desc->device, "cpu", 3) != 0;
+}
+
+static int64_t matrices(smelt_shape shape) {
+    int64_t count = 1;
+    for (int i = 0; i < shape.ndim - 2; i++) count *= shape.size[i];
+    return count;
+}
+
+static bool fits(const struct matmul_desc *desc, bool best, struct sizes *sizes) {
     smelt_shape a = smelt_array_shape(desc->a), b = smelt_array_shape(desc->b),
                 c = smelt_array_shape(desc->c);
     smelt_dtype dtype = smelt_array_dtype(desc->a);
-    return dtype == smelt_array_dtype(desc->b) && dtype == smelt_array_dtype(desc->c) &&
-           a.size[1] == b.size[0] && a.size[0] == c.size[0] && b.size[1] == c.size[1];
+    int most = best && is_on_gpu(desc) ? SMELT_MAX_DIMENSIONS : 2;
+    if (a.ndim < 2 || b.ndim < 2 || c.ndim < 2 || c.ndim > most) return false;
+    if (!shipped_is_float(desc->a, a.ndim) || dtype != smelt_array_dtype(desc->b) ||
+        dtype != smelt_array_dtype(desc->c))
+        return false;
+    *sizes = (struct sizes){c.size[c.ndim - 2], c.size[c.ndim - 1], a.size[a.ndim - 1], matrices(c), 0, 0};
+    if (a.ndim > 2) sizes->a_batch = sizes->m * sizes->k;
+    if (b.ndim > 2) sizes->b_batch = sizes->k * sizes->n;
+    return a.size[a.ndim - 2] == sizes->m && b.size[b.ndim - 2] == sizes->k &&
+           b.size[b.ndim - 1] == sizes->n && (a.ndim == 2 || matrices(a) == sizes->products) &&
+           (b.ndim == 2 || matrices(b) == sizes->products);
 }
 
 static int64_t pieces(int64_t size, int64_t of) {
     return (size + of - 1) / of;
 }
 
-static void set_grid(const struct algorithm *algorithm, const int32_t size[4],
+static void set_grid(const struct algorithm *algorithm, const struct sizes *sizes,
                      smelt_dispatch_desc *dispatch) {
-    int64_t rows = size[0], columns = size[1];
+    int64_t rows = sizes->m, columns = sizes->n;
     if (algorithm->rows) {
         dispatch->groups[0] = pieces(columns, algorithm->columns);
         dispatch->groups[1] = pieces(rows, algorithm->rows);
-        dispatch->groups[2] = 1;
+        dispatch->groups[2] = sizes->products;
         dispatch->threadgroup[0] = algorithm->threads;
         return;
     }
@@ -73,34 +96,71 @@ static void set_grid(const struct algorithm *algorithm, const int32_t size[4],
 }
 
 /* The form of `best` for floats on the device, as the end of its name. */
-static const char *choose_best(const struct matmul_desc *desc, const int32_t size[4],
+static const char *choose_best(const struct matmul_desc *desc, const struct sizes *sizes,
                                const struct algorithm **algorithm) {
     const char *device = desc->device ? desc->device : "cpu";
     if (strcmp((*algorithm)->name, "best") != 0 || smelt_array_dtype(desc->a) != SMELT_FLOAT32) return "";
-    if (strncmp(device, "cpu", 3) != 0) {
-        bool few = pieces(size[0], best_tiles.rows) * pieces(size[1], best_tiles.columns) < FEW_TILES;
+    if (is_on_gpu(desc)) {
+        bool few = pieces(sizes->m, best_tiles.rows) * pieces(sizes->n, best_tiles.columns) < FEW_TILES &&
+                   sizes->products == 1;
         *algorithm = few ? &best_small : &best_tiles;
         return few ? "_small" : "_tiles";
     }
-    int64_t tiles = pieces(size[0], best_large.rows) * pieces(size[1], best_large.columns);
+    int64_t tiles = pieces(sizes->m, best_large.rows) * pieces(sizes->n, best_large.columns);
     if (tiles < 4 * (int64_t)smelt_device_threads(device)) return "";
     *algorithm = &best_large;
     return "_large";
 }
 
-smelt_status matmul_run(const struct matmul_desc *desc) {
-    const struct algorithm *algorithm = NULL;
-    for (int i = 0; i < ALGORITHMS; i++)
-        if (desc->algorithm && strcmp(desc->algorithm, algorithms[i].name) == 0) algorithm = &algorithms[i];
-    if (!algorithm || !fits(desc)) return SMELT_ERROR_INVALID_ARGUMENT;
-    smelt_shape a = smelt_array_shape(desc->a), c = smelt_array_shape(desc->c);
-    if (a.size[0] > INT32_MAX || a.size[1] > INT32_MAX || c.size[1] > INT32_MAX) return SMELT_ERROR_LIMIT;
-    if (!c.size[0] || !c.size[1]) return SMELT_OK;
-    int32_t size[4] = {(int32_t)a.size[0], (int32_t)c.size[1], (int32_t)a.size[1], 0};
-    smelt_dtype dtype = smelt_array_dtype(desc->a);
-    const char *form = choose_best(desc, size, &algorithm);
+/* ---- Rows for tensor maps. */
+
+#define ROW_ELEMENTS 8          /* of 16 bits: rows begin at multiples of 16 bytes */
+#define LEAST_DEPTH 256         /* shorter sums do not use tensor maps (mpp_warpgroup.h) … */
+#define LEAST_WORTH (512 * 512) /* … and smaller matrices are not worth two launches more */
+
+/* *matrix: a copy of it, dense matrices of rows of `columns` elements, with longer rows; the caller's. */
+static smelt_status lengthen_rows(const struct matmul_desc *desc, int64_t columns, int32_t *row,
+                                  int64_t *batch, smelt_array **matrix) {
+    int64_t rows = smelt_array_size(*matrix) / columns;
+    int32_t size[2] = {(int32_t)columns, (int32_t)(pieces(columns, ROW_ELEMENTS) * ROW_ELEMENTS)};
+    smelt_array *longer;
+    smelt_function *function;
+    smelt_status status = smelt_array_create_on(desc->device, smelt_array_dtype(*matrix),
+                                                (smelt_shape){.ndim = 2, .size = {rows, size[1]}}, &longer);
+    if (status != SMELT_OK) return status;
+    status = shipped_entry(kernel_text_best, "best_rows", SMELT_MATH_SAFE, &function);
+    if (status == SMELT_OK)
+        status = smelt_function_run(
+            function,
+            &(smelt_dispatch_desc){
+                .buffers = {{.array = *matrix}, {.array = longer}, {.bytes = size, .size = sizeof size}},
+                .grid = {size[1] / ROW_ELEMENTS, rows},
+                .threadgroup = {32, 8},
+                .device = desc->device,
+                .stream = desc->stream});
+    if (status != SMELT_OK) {
+        smelt_array_release(longer);
+        return status;
+    }
+    *batch = *batch / columns * size[1];
+    *row = size[1];
+    *matrix = longer;
+    return SMELT_OK;
+}
+
+static bool needs_rows(const struct matmul_desc *desc, const struct algorithm *algorithm,
+                       const struct sizes *sizes, int64_t columns) {
+    return is_on_gpu(desc) && algorithm->text == kernel_text_best &&
+           smelt_array_dtype(desc->a) != SMELT_FLOAT32 && columns % ROW_ELEMENTS && sizes->k >= LEAST_DEPTH &&
+           sizes->m * sizes->n * sizes->products >= LEAST_WORTH;
+}
+
+static smelt_status run(const struct matmul_desc *desc, const struct algorithm *algorithm, const char *form,
+                        struct sizes *sizes, int32_t rows[2]) {
+    int32_t size[4] = {(int32_t)sizes->m, (int32_t)sizes->n, (int32_t)sizes->k, 0};
+    int64_t batches[2] = {sizes->a_batch, sizes->b_batch};
     char name[64];
-    snprintf(name, sizeof name, "%s_%s%s", algorithm->name, type_name(dtype), form);
+    snprintf(name, sizeof name, "%s_%s%s", algorithm->name, type_name(smelt_array_dtype(desc->a)), form);
     smelt_function *function;
     smelt_status status = shipped_entry(algorithm->text, name, algorithm->math, &function);
     if (status != SMELT_OK) return status;
@@ -111,8 +171,39 @@ smelt_status matmul_run(const struct matmul_desc *desc) {
                                     .device = desc->device,
                                     .stream = desc->stream,
                                     .info = desc->info};
-    set_grid(algorithm, size, &dispatch);
+    smelt_buffer batch = {.bytes = batches, .size = sizeof batches};
+    if (algorithm->text == kernel_text_best) {
+        dispatch.buffers[4] = (smelt_buffer){.bytes = rows, .size = 2 * sizeof *rows};
+        dispatch.buffers[5] = batch;
+    } else if (algorithm->text == kernel_text_best_tiles) {
+        dispatch.buffers[4] = batch;
+    }
+    set_grid(algorithm, sizes, &dispatch);
     return smelt_function_run(function, &dispatch);
+}
+
+smelt_status matmul_run(const struct matmul_desc *desc) {
+    const struct algorithm *algorithm = NULL;
+    struct sizes sizes;
+    for (int i = 0; i < ALGORITHMS; i++)
+        if (desc->algorithm && strcmp(desc->algorithm, algorithms[i].name) == 0) algorithm = &algorithms[i];
+    if (!algorithm || !fits(desc, strcmp(algorithm->name, "best") == 0, &sizes))
+        return SMELT_ERROR_INVALID_ARGUMENT;
+    if (sizes.m > INT32_MAX || sizes.n > INT32_MAX - ROW_ELEMENTS || sizes.k > INT32_MAX - ROW_ELEMENTS)
+        return SMELT_ERROR_LIMIT;
+    if (!sizes.m || !sizes.n || !sizes.products) return SMELT_OK;
+    const char *form = choose_best(desc, &sizes, &algorithm);
+    struct matmul_desc own = *desc;
+    int32_t rows[2] = {(int32_t)sizes.k, (int32_t)sizes.n};
+    smelt_status status = SMELT_OK;
+    if (needs_rows(desc, algorithm, &sizes, sizes.k))
+        status = lengthen_rows(desc, sizes.k, &rows[0], &sizes.a_batch, &own.a);
+    if (status == SMELT_OK && needs_rows(desc, algorithm, &sizes, sizes.n))
+        status = lengthen_rows(desc, sizes.n, &rows[1], &sizes.b_batch, &own.b);
+    if (status == SMELT_OK) status = run(&own, algorithm, form, &sizes, rows);
+    if (own.a != desc->a) smelt_array_release(own.a);
+    if (own.b != desc->b) smelt_array_release(own.b);
+    return status;
 }
 
 void matmul_reference(const double *a, const double *b, int64_t m, int64_t n, int64_t k, double *c) {

@@ -5,9 +5,11 @@
 #include "kernels/call.h"
 
 struct matmul_desc {
-    const char *algorithm;  /* a name that matmul_name returns */
-    smelt_array *a, *b, *c; /* (M, K), (K, N) and (M, N), dense, of one dtype: float32, float16, bfloat16 */
-    const char *device;     /* default "cpu"; the arrays are in its memory */
+    const char *algorithm; /* a name that matmul_name returns */
+    /* (M, K), (K, N) and (M, N), dense, of one dtype: float32, float16, bfloat16. `best` on a GPU also takes
+     * many products: c has more dimensions before these, and a and b have the same or none. */
+    smelt_array *a, *b, *c;
+    const char *device; /* default "cpu"; the arrays are in its memory */
     smelt_stream *stream;
     smelt_run_info *info; /* may be NULL */
 };

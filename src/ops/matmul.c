@@ -148,16 +148,26 @@ static smelt_status run_algorithm(const struct product *p, const char *name) {
 #define LEAST_SIDE 32
 #define LEAST_ELEMENTS (512 * 512)
 
-/* The fastest of kernels/matmul for two matrices on a GPU; NULL: the plain kernel. */
+/* Whether an operand has a matrix for each product, or one for all. */
+static bool has_all_or_one(const struct product *p, const smelt_array *array) {
+    if (array->shape.ndim == 2) return true;
+    if (array->shape.ndim != p->batch + 2) return false;
+    return memcmp(array->shape.size, p->shape.size, (size_t)p->batch * sizeof *p->shape.size) == 0;
+}
+
+/* The fastest of kernels/matmul on a GPU; NULL: the plain kernel. */
 static const char *choose_on_gpu(const struct product *p) {
     const smelt_array *x = p->x, *y = p->y;
-    int64_t rows = p->shape.size[0], columns = p->shape.size[1];
-    if (x->shape.ndim != 2 || y->shape.ndim != 2 || x->dtype != y->dtype) return NULL;
+    int64_t rows = p->shape.size[p->batch], columns = p->shape.size[p->batch + 1], elements = rows * columns;
+    if (x->shape.ndim < 2 || y->shape.ndim < 2 || x->dtype != y->dtype) return NULL;
+    if (!has_all_or_one(p, x) || !has_all_or_one(p, y)) return NULL;
     if (rows > INT32_MAX || columns > INT32_MAX || p->depth > INT32_MAX) return NULL;
-    if (rows < LEAST_SIDE || columns < LEAST_SIDE || rows * columns < LEAST_ELEMENTS) return NULL;
+    for (int i = 0; i < p->batch; i++) elements *= p->shape.size[i];
+    if (rows < LEAST_SIDE || columns < LEAST_SIDE || elements < LEAST_ELEMENTS) return NULL;
     if (p->dtype == SMELT_FLOAT32) return "best";
     if (p->dtype != SMELT_FLOAT16 && p->dtype != SMELT_BFLOAT16) return NULL;
-    return program_has_warpgroups(p->call->device) ? "best" : "tensor_core";
+    if (program_has_warpgroups(p->call->device)) return "best";
+    return p->batch ? NULL : "tensor_core";
 }
 
 static smelt_status multiply(const struct product *p) {

@@ -253,6 +253,22 @@ static void large_tiles(void **state) {
     smelt_array_release(y);
 }
 
+/* On a GPU, tiles for one or many products; rows of half and bfloat that tensor maps cannot describe. */
+static void products_that_fill_a_gpu(void **state) {
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        smelt_dtype dtype = dtypes[d];
+        multiply(matrix(dtype, SHAPE(4, 260, 258), CONTIGUOUS), matrix(dtype, SHAPE(4, 258, 270), CONTIGUOUS),
+                 NULL);
+        multiply(matrix(dtype, SHAPE(4, 257, 264), CONTIGUOUS), matrix(dtype, SHAPE(264, 257), CONTIGUOUS),
+                 NULL);
+        multiply(matrix(dtype, SHAPE(260, 100), CONTIGUOUS), matrix(dtype, SHAPE(2, 2, 100, 272), CONTIGUOUS),
+                 NULL);
+        multiply(matrix(dtype, SHAPE(531, 261), CONTIGUOUS), matrix(dtype, SHAPE(261, 512), CONTIGUOUS),
+                 NULL);
+    }
+}
+
 static void algorithms_refuse(void **state) {
     (void)state;
     smelt_array *x = matrix(SMELT_FLOAT32, SHAPE(3, 4), CONTIGUOUS),
@@ -284,6 +300,7 @@ int main(void) {
                                        cmocka_unit_test(values_that_are_not_finite),
                                        cmocka_unit_test(algorithms),
                                        cmocka_unit_test(large_tiles),
+                                       cmocka_unit_test(products_that_fill_a_gpu),
                                        cmocka_unit_test(algorithms_refuse)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
