@@ -8,6 +8,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from coarse import PLAIN, Input, Output, check, three  # noqa: E402
 
 FOUR_LOADS = r"(ld\.global(?:(?!st\.global)[\s\S])*){4}"
+APART4 = ("a block apart", 4, "x")
 NEAR4, NEAR8, NEAR2 = ("neighbours", 4, "x"), ("neighbours", 8, "x"), ("neighbours", 2, "x")
 
 # Lengths around those of blocks and of chunks; groups of any size.
@@ -27,19 +28,21 @@ for w, h in ((64, 32), (33, 17), (40, 30)):
     check("transposed", (w, h), (32, 8), [Input("float32", w * h), Output("float32", w * h), w, h], ("neighbours", 4, "y"))
 for w in (64, 72, 61):
     check("rows", (w + 3, 9), (32, 4), [Input("int16", (w + 3) * 9), Input("int16", w), Output("int16", w * 9), w])
-check("broadcast", (517,), (256,), [Input("float32", 517), Input("float32", 20), Output("float32", 517), 20])
+# A block apart: blocks cover 1024 threads, and the last ones do not run together.
+check("broadcast", (1300,), (256,), [Input("float32", 1300), Input("float32", 20), Output("float32", 1300), 20], APART4)
 for start, end in ((4, 8), (1, 2), (0, 3)):
     check("shifted", (519,), (256,), [Input("float32", 540), Output("float32", 540), start, end], NEAR4)
 check("strided", (300,), (128,), [Input("float32", 1000), Output("float32", 600)])
 check("backwards", (517,), (256,), [Input("int32", 517), Output("int32", 517)])
-check("gathered", (517,), (256,), [Input("uint32", 517), Input("float32", 101), Output("float32", 517)])
-check("ways", (517,), (256,), [Input("int32", 517), Input("int32", 517), Output("int32", 517), Output("int32", 517)])
+check("gathered", (1300,), (256,), [Input("uint32", 1300), Input("float32", 101), Output("float32", 1300)], code="any")
+for code, count in (("seen", 517), ("any", 1300)):
+    check("ways", (count,), (256,), [Input("int32", count), Input("int32", count), Output("int32", count), Output("int32", count)], code=code)
 check("filled", (1029,), (256,), [Output("float16", 1029)], NEAR8)
 check("pairs", (517,), (256,), [Input("float32", 1034), Output("float16", 1034)])
 
-first, shared = Input("int32", 517), Output("int32", 517)
-check("after", (517,), (256,), [first, shared, shared, Output("int32", 517)],
-      expected={3: struct.pack("<517i", *((value + 1) * 2 for value in first.values))}, code="any")
+first, shared = Input("int32", 1300), Output("int32", 1300)
+check("after", (1300,), (256,), [first, shared, shared, Output("int32", 1300)], APART4,
+      expected={3: struct.pack("<1300i", *((value + 1) * 2 for value in first.values))}, code="any")
 check("after", (517,), (256,), [first, Output("int32", 517), Input("int32", 517), Output("int32", 517)], NEAR4)
 first = Input("float32", 517)
 check("in_place", (517,), (256,), [first], expected={0: struct.pack("<517f", *(value * 2 + 1 for value in first.values))})

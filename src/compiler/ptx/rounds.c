@@ -11,7 +11,8 @@
 #include "compiler/ptx/coarse.h"
 #include "compiler/ptx/ptx.h"
 
-#define ROUNDS 4              /* at most: that many loads are in flight */
+#define ROUNDS 4
+#define MOST_LOADS 2          /* of a round */
 #define MOST_INSTRUCTIONS 128 /* of a round */
 
 struct round_item {
@@ -167,8 +168,8 @@ static bool collect(struct rounds *r) {
     if (!stores) return false;
     find_ahead(r);
     for (int i = 0; i < r->count; i++) loads += LLVMIsALoadInst(r->items[i].value) && r->items[i].ahead;
-    r->rounds = loads ? ROUNDS / loads : 0;
-    /* With three loads a round, four rounds at once were slower (layer norm on an H100: 257 us, not 244). */
+    r->rounds = loads && loads <= MOST_LOADS ? ROUNDS : 0;
+    /* With three loads in a round, more rounds were slower (layer norm on an H100: 257 us, not 244). */
     return r->rounds > 1 && !needs_load(r, LLVMGetCondition(r->branch), 8);
 }
 
