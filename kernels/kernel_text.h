@@ -36,6 +36,7 @@ extern const char kernel_text_transpose[];
 extern const char kernel_text_tiled_register[];
 extern const char kernel_text_block_tiled[];
 extern const char kernel_text_block_tiled_vectorized[];
+extern const char kernel_text_quantized_matmul[];
 extern const char kernel_text_tensor_core[];
 extern const char kernel_text_best[];
 extern const char kernel_text_best_tiles[];

@@ -314,6 +314,33 @@ SMELT_API smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, sme
                                            smelt_array *logsumexp, smelt_array *cotangent,
                                            smelt_array *gradients[3]);
 
+/* ---- Products with a packed matrix --------------------------------------------------------- */
+
+/* How elements become weights, with the scale (and the bias) of their group. */
+typedef enum smelt_quantized_mode {
+    SMELT_QUANTIZED_AFFINE, /* unsigned integers: element * scale + bias */
+    SMELT_QUANTIZED_MXFP4,  /* fp4_e2m1 * 2^(scale - 127), in groups of 32 */
+    SMELT_QUANTIZED_MXFP8   /* fp8_e4m3 * 2^(scale - 127), in groups of 32 */
+} smelt_quantized_mode;
+
+typedef struct smelt_quantized_matmul_desc {
+    smelt_array *x;       /* (…, K): float32, float16 or bfloat16. K is a multiple of group_size */
+    smelt_array *w;       /* uint32 (N, K * bits / 32): the elements of a row, the first in the lowest bits */
+    smelt_array *scales;  /* (N, K / group_size): float32, float16 or bfloat16; else uint8 */
+    smelt_array *biases;  /* the same, of the scales' dtype; NULL unless mode is affine */
+    int bits, group_size; /* affine: 2, 4 or 8; 32, 64 or 128. mxfp4: 4, 32. mxfp8: 8, 32 */
+    smelt_quantized_mode mode;
+    const char *device;   /* NULL: where the inputs are */
+    smelt_stream *stream; /* of the device; NULL: its default */
+    uint64_t reserved[8];
+} smelt_quantized_matmul_desc;
+
+/* *out = x wᵀ, (…, N) of x's dtype, in one kernel that stores no weights: made for few rows of x, as when a
+ * model decodes; it reads w once for each 4 of them. Weights and sums are float32; the products of a group
+ * are summed before they are scaled. Tapes do not record it. INVALID_ARGUMENT and LIMIT for other shapes,
+ * dtypes and settings, and the errors of allocating and running kernels. */
+SMELT_API smelt_status smelt_quantized_matmul(const smelt_quantized_matmul_desc *desc, smelt_array **out);
+
 #ifdef __cplusplus
 }
 #endif

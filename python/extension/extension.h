@@ -137,6 +137,7 @@ bool array_wait(smelt_array *array);
 int apply_init(PyObject *module);
 int attention_init(PyObject *module);
 int delta_init(PyObject *module);
+int quantized_init(PyObject *module);
 int tune_init(PyObject *module);
 int tape_init(PyObject *module);
 /* Records on the open tapes that `name`, which has no derivative, computed `outputs` (new handles) from

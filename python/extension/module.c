@@ -63,10 +63,8 @@ static int execute(PyObject *module) {
     if (kernel_init(module) < 0 || bind_init(module) < 0) return -1;
     if (library_init(module) < 0 || tensor_init(module) < 0) return -1;
     if (graph_init(module) < 0 || registered_init(module) < 0) return -1;
-    return apply_init(module) < 0 || attention_init(module) < 0 || delta_init(module) < 0 ||
-                   tune_init(module) < 0
-               ? -1
-               : tape_init(module);
+    if (attention_init(module) < 0 || delta_init(module) < 0 || quantized_init(module) < 0) return -1;
+    return apply_init(module) < 0 || tune_init(module) < 0 ? -1 : tape_init(module);
 }
 
 static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)execute}, {0}};

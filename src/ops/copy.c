@@ -120,6 +120,15 @@ static smelt_status copy(const struct call *call, smelt_array *array, smelt_dtyp
     return status;
 }
 
+smelt_status call_bring(const struct call *call, smelt_array *array, smelt_array **here) {
+    const struct memory_space *space = array->memory->space;
+    bool host = program_is_host(call->device);
+    if (host ? space != NULL : !space || strcmp(space->device, call->device) != 0)
+        return smelt_array_to(array, host ? "cpu" : call->device, call->desc->stream, here);
+    *here = smelt_array_retain(array);
+    return SMELT_OK;
+}
+
 smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_array **result) {
     if (!smelt_array_is_contiguous(array)) return copy(call, array, array->dtype, result);
     *result = smelt_array_retain(array);

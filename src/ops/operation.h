@@ -89,6 +89,8 @@ smelt_status call_output(const struct call *call, smelt_dtype dtype, const smelt
 
 /* ---- Copies: copy.c. */
 
+/* The array on the call's device: a reference to it, or a copy. */
+smelt_status call_bring(const struct call *call, smelt_array *array, smelt_array **here);
 /* A row-contiguous array of the same elements, on the call's device: a reference to `array`, or a copy. */
 smelt_status call_contiguous(const struct call *call, smelt_array *array, smelt_array **result);
 /* Copies `from`, broadcast and converted, to `to` with its strides from `offset` on. */

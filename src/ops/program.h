@@ -23,7 +23,8 @@ enum program_family {
     PROGRAM_SCAN,
     PROGRAM_MATMUL,
     PROGRAM_ATTENTION,
-    PROGRAM_ROUTINE
+    PROGRAM_ROUTINE,
+    PROGRAM_QUANTIZED
 };
 
 /* The function `name` of the text that `write(text, context)` appends. The library keeps it. */

@@ -1,5 +1,8 @@
-"""Products with quantised matrices, composed of other operations: gradients pass through to all that is not packed."""
-from smelt._smelt import array, asarray, bfloat16, float16, float32, uint32, uint8
+"""Products with quantised matrices: one kernel where x has few rows, else composed of other operations. Gradients pass
+through to all that is not packed."""
+from smelt._smelt import (
+    array, asarray, bfloat16, float16, float32, quantized_matmul as _quantized_matmul, tape_tracks, uint32, uint8,
+)
 from smelt.operations.creation import arange
 from smelt.operations.elementwise import bitwise_and, right_shift
 from smelt.operations.indexing import take
@@ -10,6 +13,7 @@ from smelt.operations.types import Array, Stream
 __all__ = ["quantized_matmul"]
 
 _NAME = "quantized_matmul"
+_MOST_ROWS = 32  # of the kernel, which reads w again for each 4 of them
 _FLOATS = (float32, float16, bfloat16)
 # Of each mode: its group sizes and bits, the default first.
 _MODES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {"affine": ((64, 32, 128), (4, 2, 8)), "mxfp4": ((32,), (4,)), "mxfp8": ((32,), (8,))}
@@ -25,6 +29,8 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
     mode "affine": bits 2, 4 or 8 and groups of 32, 64 or 128 (4 and 64 if None); a weight is element · scale + bias.
     "mxfp4" and "mxfp8": fp4_e2m1 and fp8_e4m3 elements in groups of 32, uint8 scales 2^(scale - 127), no biases.
     Weights and sums are float32; the result has the dtype of x, in mode affine the common one of x, scales and biases.
+    Where transpose is true, w is a matrix, x has 32 rows at most and no gradient is wanted, one kernel computes it, which
+    stores no weights.
     Raises ValueError for other shapes, dtypes and settings."""
     x, w, scales = asarray(x), asarray(w), asarray(scales)
     biases = None if biases is None else asarray(biases)
@@ -35,6 +41,11 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
     if x.shape[-1] != (columns if transpose else rows):
         raise ValueError(f"{_NAME}: x has {x.shape[-1]} columns; expected {columns if transpose else rows}, as w has shape "
                          f"{w.shape} with {bits} bits per element and transpose is {bool(transpose)}")
+    dtypes = {x.dtype, scales.dtype, biases.dtype} if affine and biases is not None else {x.dtype}
+    few = x.size <= _MOST_ROWS * x.shape[-1] and scales.dtype == (scales if biases is None else biases).dtype
+    if transpose and w.ndim == 2 and few and columns and not any(tape_tracks(a) for a in (x, scales, biases) if a is not None):
+        x = x if len(dtypes) == 1 else x.astype(float32)
+        return _quantized_matmul(x, w, scales, biases, bits, group_size, list(_MODES).index(mode))
     elements = _unpack(w, bits)
     if not affine:
         elements = take(array(_FP4 if bits == 4 else _FP8, float32), elements)
@@ -44,7 +55,6 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
     if biases is not None:
         weights = weights + biases.astype(float32).reshape((*biases.shape, 1))
     weights = weights.reshape((*w.shape[:-1], columns))
-    dtypes = {x.dtype, scales.dtype, biases.dtype} if affine and biases is not None else {x.dtype}
     product = matmul(x.astype(float32), swapaxes(weights, -1, -2) if transpose else weights)
     return product.astype(x.dtype if len(dtypes) == 1 else float32)
 

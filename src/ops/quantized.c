@@ -1,0 +1,190 @@
+/* Products of few rows with a packed matrix, by the kernel of kernels/tensor/quantized_matmul.metal. */
+#include "array/dtype.h"
+#include "base/reserved.h"
+#include "kernels/kernel_text.h"
+#include "ops/operation.h"
+#include "ops/program.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define COLUMNS 4 /* of a simdgroup */
+#define SIMDGROUPS 8
+
+/* Shared with the kernel. */
+struct quantized_size {
+    int rows, columns, terms;
+};
+
+enum array_name { X, W, SCALES, BIASES, ARRAY_COUNT };
+static const char *const array_names[ARRAY_COUNT] = {"x", "w", "scales", "biases"};
+
+struct product {
+    struct call call;
+    smelt_apply_desc apply;
+    smelt_array *arrays[ARRAY_COUNT];
+    smelt_array *own[ARRAY_COUNT]; /* where the kernel reads them */
+    struct quantized_size size;
+    int bits, group;
+    smelt_quantized_mode mode;
+};
+
+/* ---- Checks. */
+
+static bool is_float(smelt_dtype dtype) {
+    return dtype == SMELT_FLOAT32 || dtype == SMELT_FLOAT16 || dtype == SMELT_BFLOAT16;
+}
+
+static smelt_status check_settings(const struct product *p) {
+    bool affine = p->mode == SMELT_QUANTIZED_AFFINE;
+    if (p->mode < SMELT_QUANTIZED_AFFINE || p->mode > SMELT_QUANTIZED_MXFP8)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "quantized_matmul: mode is %d; expected 0 (affine), 1 "
+                    "(mxfp4) or 2 (mxfp8)",
+                    (int)p->mode);
+    if (affine ? p->bits != 2 && p->bits != 4 && p->bits != 8
+               : p->bits != (p->mode == SMELT_QUANTIZED_MXFP4 ? 4 : 8))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: bits is %d; expected %s", p->bits,
+                    affine                             ? "2, 4 or 8"
+                    : p->mode == SMELT_QUANTIZED_MXFP4 ? "4 for mxfp4"
+                                                       : "8 for mxfp8");
+    if (affine ? p->group != 32 && p->group != 64 && p->group != 128 : p->group != 32)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: group_size is %d; expected %s", p->group,
+                    affine ? "32, 64 or 128" : "32 for mxfp4 and mxfp8");
+    if (affine != (p->arrays[BIASES] != NULL))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: biases is %s; expected %s",
+                    affine ? "NULL" : "an array",
+                    affine ? "an array, as mode is affine" : "NULL, as mode is not affine");
+    return SMELT_OK;
+}
+
+static smelt_status check_arrays(struct product *p) {
+    const smelt_array *x = p->arrays[X], *w = p->arrays[W];
+    if (x->shape.ndim < 1 || !is_float(x->dtype))
+        return fail(
+            SMELT_ERROR_INVALID_ARGUMENT,
+            "quantized_matmul: x has shape %s and dtype %s; expected float32, float16 or bfloat16 of one "
+            "dimension or more",
+            shape_print(&x->shape).text, smelt_dtype_name(x->dtype));
+    if (w->shape.ndim != 2 || w->dtype != SMELT_UINT32)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "quantized_matmul: w has shape %s and dtype %s; expected uint32 of two dimensions",
+                    shape_print(&w->shape).text, smelt_dtype_name(w->dtype));
+    int64_t columns = w->shape.size[0], terms = w->shape.size[1] * 32 / p->bits;
+    int64_t rows = terms ? x->size / terms : 0;
+    if (x->shape.size[x->shape.ndim - 1] != terms || terms < 1 || terms % p->group)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "quantized_matmul: x has %lld columns and w %lld elements in a row; expected the same, a "
+                    "multiple of %d",
+                    (long long)x->shape.size[x->shape.ndim - 1], (long long)terms, p->group);
+    if (columns > INT_MAX / 2 || terms > INT_MAX / 2 || rows > INT_MAX / 2)
+        return fail(SMELT_ERROR_LIMIT,
+                    "quantized_matmul: %lld rows, %lld columns, %lld terms; at most %d each", (long long)rows,
+                    (long long)columns, (long long)terms, INT_MAX / 2);
+    smelt_shape groups = {.ndim = 2, .size = {columns, terms / p->group}};
+    for (int i = SCALES; i <= BIASES; i++) {
+        const smelt_array *array = p->arrays[i];
+        if (!array) continue;
+        if (!shape_equal(&array->shape, &groups))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: %s has shape %s; expected %s",
+                        array_names[i], shape_print(&array->shape).text, shape_print(&groups).text);
+        if (p->mode == SMELT_QUANTIZED_AFFINE
+                ? !is_float(array->dtype) || array->dtype != p->arrays[SCALES]->dtype
+                : array->dtype != SMELT_UINT8)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: %s has dtype %s; expected %s",
+                        array_names[i], smelt_dtype_name(array->dtype),
+                        p->mode == SMELT_QUANTIZED_AFFINE ? "float32, float16 or bfloat16, the same for both"
+                                                          : "uint8");
+    }
+    p->size = (struct quantized_size){(int)rows, (int)columns, (int)terms};
+    return SMELT_OK;
+}
+
+/* Call end() in any case. */
+static smelt_status begin(const smelt_quantized_matmul_desc *desc, struct product *p) {
+    if (!desc) return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: desc is NULL");
+    TRY(reserved_check(smelt_quantized_matmul_desc, desc));
+    smelt_array *const given[ARRAY_COUNT] = {desc->x, desc->w, desc->scales, desc->biases};
+    memcpy(p->arrays, given, sizeof given);
+    for (int i = X; i < BIASES; i++)
+        if (!given[i])
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: %s is NULL", array_names[i]);
+    p->bits = desc->bits, p->group = desc->group_size, p->mode = desc->mode;
+    TRY(check_settings(p));
+    TRY(check_arrays(p));
+    p->apply.stream = desc->stream;
+    p->call = (struct call){.desc = &p->apply, .name = "quantized_matmul"};
+    p->call.device = program_device(desc->device, p->arrays, given[BIASES] ? ARRAY_COUNT : BIASES);
+    for (int i = 0; i < ARRAY_COUNT; i++) {
+        smelt_array *here;
+        if (!given[i]) continue;
+        TRY(call_bring(&p->call, given[i], &here));
+        smelt_status status = call_contiguous(&p->call, here, &p->own[i]);
+        smelt_array_release(here);
+        TRY(status);
+    }
+    return SMELT_OK;
+}
+
+static void end(struct product *p) {
+    for (int i = 0; i < ARRAY_COUNT; i++) smelt_array_release(p->own[i]);
+}
+
+/* ---- The kernel. */
+
+static void write_kernel(struct text *text, const void *context) {
+    const struct program_key *key = context;
+    static const char *const names[] = {"MODE", "BITS", "GROUP", "ROWS", "WORDS"};
+    text_addf(text, "#define QUANTIZED_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
+    text_addf(text, "#define QUANTIZED_SCALE %s\n", program_type((smelt_dtype)key->dtypes[1]));
+    for (int i = 0; i < 5; i++) text_addf(text, "#define QUANTIZED_%s %d\n", names[i], key->operands[i]);
+    text_add(text, kernel_text_quantized_matmul);
+}
+
+/* Rows of a simdgroup: those there are, up to 4. A weight is unpacked once for all of them. */
+static int choose_rows(const struct product *p) {
+    return p->size.rows <= 1 ? 1 : p->size.rows == 2 ? 2 : 4;
+}
+
+static smelt_status run(const struct product *p, smelt_array *out) {
+    smelt_function *function;
+    int rows = choose_rows(p), words = program_is_host(p->call.device) ? 1 : p->bits;
+    struct program_key key = {
+        .family = PROGRAM_QUANTIZED,
+        .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
+        .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group, (uint8_t)rows, (uint8_t)words}};
+    TRY(program_get(&key, "smelt_quantized_matmul", write_kernel, &key, &function));
+    int columns = COLUMNS * SIMDGROUPS;
+    smelt_dispatch_desc dispatch = {
+        .buffers = {{.array = p->own[X]},
+                    {.array = p->own[W]},
+                    {.array = p->own[SCALES]},
+                    {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
+                    {.array = out},
+                    {.bytes = &p->size, .size = sizeof p->size}},
+        .groups = {(p->size.columns + columns - 1) / columns, (p->size.rows + rows - 1) / rows, 1},
+        .threadgroup = {32 * SIMDGROUPS, 1, 1},
+        .device = p->call.device,
+        .stream = p->apply.stream};
+    return smelt_function_run(function, &dispatch);
+}
+
+smelt_status smelt_quantized_matmul(const smelt_quantized_matmul_desc *desc, smelt_array **out) {
+    struct product p = {0};
+    smelt_array *made = NULL;
+    if (!out) return fail(SMELT_ERROR_INVALID_ARGUMENT, "quantized_matmul: out is NULL");
+    smelt_status status = begin(desc, &p);
+    if (status == SMELT_OK) {
+        smelt_shape shape = p.arrays[X]->shape;
+        shape.size[shape.ndim - 1] = p.size.columns;
+        status = call_output(&p.call, p.arrays[X]->dtype, &shape, &made);
+    }
+    if (status == SMELT_OK && made->size) status = run(&p, made);
+    end(&p);
+    if (status != SMELT_OK) {
+        smelt_array_release(made);
+        return status;
+    }
+    *out = made;
+    return SMELT_OK;
+}
