@@ -122,8 +122,18 @@ __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.
 __smelt_together void __smelt_ptx_tensor_map(ulong map, uint scratch, ulong data, uint width, uint height, ulong stride_bytes,
                                              uint box_width, uint box_height, uint type);
+// The same of `count` matrices, the third coordinate of __smelt_ptx_tensor_copy_of; a copy is of one.
+__smelt_together void __smelt_ptx_tensor_map_of(ulong map, uint scratch, ulong data, uint width, uint height, ulong stride_bytes,
+                                                uint box_width, uint box_height, uint type, uint count, ulong bytes_between);
 __smelt_together void __smelt_ptx_map_acquire(ulong map); // before the thread's first copy by a map that others wrote
 __smelt_together void __smelt_ptx_tensor_copy(uint to, ulong map, uint x, uint y, uint barrier, uint active);
+__smelt_together void __smelt_ptx_tensor_copy_of(uint to, ulong map, uint x, uint y, uint z, uint barrier, uint active);
+__smelt_together void __smelt_ptx_copy(uint to, ulong from, uint bytes, uint barrier, uint active); // multiples of 16
+// By one whole simdgroup: stores four matrices of 8 × 8 pairs of bytes, as products leave them. Lane l has the address of
+// row l % 8 of matrix l / 8.
+__smelt_together void __smelt_ptx_store_matrices(uint address, uint a, uint b, uint c, uint d);
+// Adds to four floats in the device's memory, at a multiple of 16 bytes, each of them at once.
+__smelt_together void __smelt_ptx_add_four(ulong address, float a, float b, float c, float d);
 // 128 bytes for each of two maps, of this multiprocessor alone.
 __smelt_together ulong __smelt_ptx_map_memory(void);
 // By a whole warpgroup: from here on its threads have this many registers, a constant. Some must free what others take.

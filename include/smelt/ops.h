@@ -309,7 +309,10 @@ SMELT_API smelt_status smelt_attention(const smelt_attention_desc *desc, smelt_a
                                        smelt_array **logsumexp);
 
 /* The gradients by q, k and v for the cotangent of out, which has its shape and dtype. out and logsumexp are
- * what smelt_attention gave for the same desc. Scores are computed again. Fails as smelt_attention. */
+ * what smelt_attention gave for the same desc. Scores are computed again. On GPUs of compute capability 9.0,
+ * the gradient by q of float16 and bfloat16 is summed in any order: the last bits of its sums may differ from
+ * run to run. It takes 4 bytes of memory for each element of q, and a few for each row. Fails as
+ * smelt_attention. */
 SMELT_API smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, smelt_array *out,
                                            smelt_array *logsumexp, smelt_array *cotangent,
                                            smelt_array *gradients[3]);

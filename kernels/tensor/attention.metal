@@ -87,8 +87,9 @@ kernel void smelt_attention(device const T *q [[buffer(0)]], device const T *k [
 // that by a score is w · (g · v - dots).
 
 kernel void smelt_attention_dots(device const T *out [[buffer(0)]], device const T *g [[buffer(1)]],
-                                 device float *dots [[buffer(2)]], constant int &depth [[buffer(3)]],
+                                 device float *dots [[buffer(3)]], constant attention_size &size [[buffer(4)]],
                                  uint row [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    const int depth = size.value_depth;
     float sum = 0;
     for (int i = lane; i < depth; i += 32) sum += (float)out[(long)row * depth + i] * (float)g[(long)row * depth + i];
     sum = simd_sum(sum);

@@ -19,24 +19,28 @@ constant constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 
 using mpp::tensor_ops::__tensor_ops_detail::matrix_at;
 
+inline ulong further(ulong matrix, uint bytes) { return matrix + (bytes >> 4); }
+
 // Begins to compute the products of 64 queries and 128 keys.
 inline void begin_scores(uint queries, uint keys, thread float (&scores)[64]) {
+    const ulong left = matrix_at(queries, 0), right = matrix_at(keys, 0);
     __smelt_ptx_wgmma_fence();
 #pragma unroll
     for (uint i = 0; i < D / 16; i++) {
         const uint at = i / 4 * part + i % 4 * 32;
-        __smelt_ptx_wgmma(scores, matrix_at(queries + at, 0), matrix_at(keys + at, 0), i > 0, 128, bfloat_type, 0, 0);
+        __smelt_ptx_wgmma(scores, further(left, at), further(right, at), i > 0, 128, bfloat_type, 0, 0);
     }
     __smelt_ptx_wgmma_commit();
 }
 
 // Begins to add the weighted values; without `add`, the sums begin with them.
 inline void begin_sums(thread const uint (&weights)[32], uint values, bool add, thread float (&sums)[D / 2]) {
+    const ulong right = matrix_at(values, part);
     __smelt_ptx_wgmma_fence();
 #pragma unroll
     for (uint i = 0; i < 8; i++)
         __smelt_ptx_wgmma_registers(sums, weights[4 * i], weights[4 * i + 1], weights[4 * i + 2], weights[4 * i + 3],
-                                    matrix_at(values + i * 2048, part), add || i > 0, D, bfloat_type, 1);
+                                    further(right, i * 2048), add || i > 0, D, bfloat_type, 1);
     __smelt_ptx_wgmma_commit();
 }
 
@@ -51,30 +55,34 @@ struct softmax_state {
     float top[2], sum[2], scale[2];
 };
 
+// One instruction; the number, where one is NaN.
+inline float larger(float x, float y) { return __builtin_fmaxf(x, y); }
+
 inline float largest_of_four(float x) {
-    x = max(x, simd_shuffle_xor(x, 1));
-    return max(x, simd_shuffle_xor(x, 2));
+    x = larger(x, simd_shuffle_xor(x, 1));
+    return larger(x, simd_shuffle_xor(x, 2));
 }
 
 // Scores become exponentials: of `factor` times the score, base 2.
 inline void exponentials(thread float (&scores)[64], float factor, thread softmax_state &state) {
-    float top[2] = {scores[0], scores[2]};
+    float top[2] = {-INFINITY, -INFINITY};
 #pragma unroll
-    for (int i = 0; i < 64; i++) top[i / 2 % 2] = max(top[i / 2 % 2], scores[i]);
+    for (int i = 0; i < 64; i += 2) top[i / 2 % 2] = larger(top[i / 2 % 2], larger(scores[i], scores[i + 1]));
     float from[2];
 #pragma unroll
     for (int row = 0; row < 2; row++) {
-        const float now = max(state.top[row], largest_of_four(top[row]) * factor);
+        const float now = larger(state.top[row], largest_of_four(top[row]) * factor);
         from[row] = now == -INFINITY ? 0.0f : now; // A row without any key so far has weights of 0.
         state.scale[row] = fast::exp2(state.top[row] - from[row]);
         state.top[row] = now;
         state.sum[row] *= state.scale[row];
     }
 #pragma unroll
-    for (int i = 0; i < 64; i++) {
+    for (int i = 0; i < 64; i += 2) {
         const int row = i / 2 % 2;
         scores[i] = fast::exp2(fma(scores[i], factor, -from[row]));
-        state.sum[row] += scores[i];
+        scores[i + 1] = fast::exp2(fma(scores[i + 1], factor, -from[row]));
+        state.sum[row] += scores[i] + scores[i + 1];
     }
 }
 
@@ -113,14 +121,15 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
                                        device const T *v [[buffer(2)]], device T *out [[buffer(3)]],
                                        constant attention_size &size [[buffer(4)]],
                                        device float *log_sums [[buffer(5)]] MASK_PARAMETER SINKS_PARAMETER,
-                                       uint3 group [[threadgroup_position_in_grid]], uint3 groups [[threadgroups_per_grid]],
+                                       uint group [[threadgroup_position_in_grid]],
                                        uint thread_index [[thread_index_in_threadgroup]]) {
     if (__smelt_gpu_target() != 901) return;
-    // The longest rows of a causal mask first.
-    const int first = (groups.x - 1 - group.x) * ROWS;
-    const long head = (long)group.z * size.heads + group.y;
-    const long key_head = (long)group.z * size.key_heads + group.y / (size.heads / size.key_heads);
-    device const mask_type *head_mask = MASK_OF(group.z, group.y);
+    // Groups of a head follow each other, and share its keys in the cache; the longest rows of a causal mask first.
+    const uint row_blocks = (size.rows + ROWS - 1) / ROWS, head = __smelt_ptx_broadcast(group / row_blocks);
+    const int first = __smelt_ptx_broadcast((row_blocks - 1 - group % row_blocks) * ROWS);
+    const uint batch = head / size.heads, head_of_batch = head % size.heads;
+    const long key_head = (long)batch * size.key_heads + head_of_batch / (size.heads / size.key_heads);
+    device const mask_type *head_mask = MASK_OF(batch, head_of_batch);
     const int past = size.keys - size.rows; // keys before the first row's own
     const int end = size.causal ? min(size.keys, first + ROWS + past) : size.keys, blocks = max(0, end + KEYS - 1) / KEYS;
     const uint memory = __smelt_ptx_shared_address(__smelt_staging(memory_bytes)), barriers = memory + barriers_at;
@@ -149,7 +158,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         const int row = i / (D / 8), chunk = i % (D / 8);
         uint4 bits = 0;
         if (first + row < size.rows && chunk * 8 < size.depth)
-            bits = *(device const uint4 *)(q + (head * size.rows + first + row) * size.depth + chunk * 8);
+            bits = *(device const uint4 *)(q + ((long)head * size.rows + first + row) * size.depth + chunk * 8);
         __smelt_ptx_store_shared(memory + chunk / 8 * part + row * 128 + ((chunk ^ row) & 7) * 16, bits.x, bits.y, bits.z, bits.w);
     }
     __smelt_ptx_fence_async();
@@ -184,7 +193,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
     uint weights[32];
     rows_of_thread rows = {.first = row, .mask = head_mask, .mask_row = size.mask_strides[2], .mask_key = size.mask_strides[3], .scale = size.scale};
     softmax_state state;
-    const float sink = SINK_OF(group.y);
+    const float sink = SINK_OF(head_of_batch);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const int at = row + i * 8;
@@ -206,8 +215,8 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         softmax(scores, plain && KEYS <= seen, column, rows, state);
         round_weights(scores, weights);
         uint stage = 1 % stages, parity = 0, before = 0, parity_before = 0;
+        if (blocks > 1) __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
         for (int block = 1; block < blocks; block++) {
-            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
             begin_scores(queries, memory + keys_at + stage * tile, scores);
             __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
             begin_sums(weights, memory + values_at + before * tile, block > 1, sums);
@@ -215,15 +224,16 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
             __smelt_ptx_barrier_arrive(keys_empty + 8 * stage, signals);
             const int key = block * KEYS;
             softmax(scores, plain && key + KEYS <= seen, key + column, rows, state);
-            // Else the exponentials would sink below the wait.
-            simdgroup_barrier(mem_flags::mem_none);
+            const uint done = before;
+            before = stage, parity_before = parity;
+            if (block + 1 < blocks && ++stage == stages) stage = 0, parity ^= 1;
+            // The next keys; after the last, once more these. The branch in it keeps the exponentials before the wait below.
+            __smelt_ptx_barrier_wait(keys_filled + 8 * stage, parity);
             __smelt_ptx_wgmma_finish(sums, D / 2, 0);
-            __smelt_ptx_barrier_arrive(values_empty + 8 * before, signals);
+            __smelt_ptx_barrier_arrive(values_empty + 8 * done, signals);
             round_weights(scores, weights);
 #pragma unroll
             for (int i = 0; i < D / 2; i++) sums[i] *= state.scale[i / 2 % 2];
-            before = stage, parity_before = parity;
-            if (++stage == stages) stage = 0, parity ^= 1;
         }
         __smelt_ptx_barrier_wait(values_filled + 8 * before, parity_before);
         begin_sums(weights, memory + values_at + before * tile, blocks > 1, sums);
@@ -237,7 +247,7 @@ kernel void smelt_attention_warpgroups(device const T *q [[buffer(0)]], device c
         const float factor = all == 0 ? 0.0f : 1 / all;
         const int at = row + i * 8;
         if (at >= size.rows) continue;
-        const long line = head * size.rows + at;
+        const long line = (long)head * size.rows + at;
         if (column == 0) log_sums[line] = state.top[i] * ln_2 + log(all);
 #pragma unroll
         for (int j = 0; j < D / 8; j++)

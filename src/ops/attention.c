@@ -1,5 +1,5 @@
-/* Attention and its derivative, by the kernels of kernels/tensor/attention.metal, or the first by that of
- * attention_warpgroups.metal. */
+/* Attention and its derivative, by the kernels of kernels/tensor/attention.metal, or by those of
+ * attention_warpgroups.metal and attention_vjp_warpgroups.metal. */
 #include "array/dtype.h"
 #include "base/reserved.h"
 #include "kernels/kernel_text.h"
@@ -13,6 +13,7 @@
 
 #define MOST_DEPTH 256
 #define FEW_ROWS 16
+#define VJP_BLOCK_SUMS 8192 /* floats, of a block of rows: attention_vjp_warpgroups.metal */
 
 /* Shared with the kernels. */
 struct attention_size {
@@ -126,14 +127,9 @@ static smelt_status check_rest(struct attention *a) {
 
 /* On the call's device; contiguous, except the mask. */
 static smelt_status place(struct attention *a, enum array_name name) {
-    smelt_array *array = a->arrays[name], *here = NULL;
-    if (!array) return SMELT_OK;
-    const struct memory_space *space = array->memory->space;
-    bool host = program_is_host(a->call.device);
-    if (host ? !space : space && strcmp(space->device, a->call.device) == 0)
-        here = smelt_array_retain(array);
-    else
-        TRY(smelt_array_to(array, host ? "cpu" : a->call.device, a->apply.stream, &here));
+    smelt_array *here = NULL;
+    if (!a->arrays[name]) return SMELT_OK;
+    TRY(call_bring(&a->call, a->arrays[name], &here));
     smelt_status status = SMELT_OK;
     if (name == MASK) {
         a->own[name] = here;
@@ -177,22 +173,55 @@ static int round_up(int count, int step) {
     return (count + step - 1) / step * step;
 }
 
-enum kernel { FORWARD, DOTS, BY_Q, BY_KV, BY_WARPGROUPS };
+enum kernel {
+    FORWARD,
+    DOTS,
+    BY_Q,
+    BY_KV,
+    BY_WARPGROUPS,
+    VJP_NOTES,
+    VJP_BY_WARPGROUPS,
+    VJP_ROUND,
+    KERNEL_COUNT
+};
+
+/* By kernel: its name, and the text that has it. */
+static const struct {
+    const char *name, *text;
+} kernels[KERNEL_COUNT] = {
+    [FORWARD] = {"smelt_attention", kernel_text_attention},
+    [DOTS] = {"smelt_attention_dots", kernel_text_attention},
+    [BY_Q] = {"smelt_attention_vjp_q", kernel_text_attention},
+    [BY_KV] = {"smelt_attention_vjp_kv", kernel_text_attention},
+    [BY_WARPGROUPS] = {"smelt_attention_warpgroups", kernel_text_attention_warpgroups},
+    [VJP_NOTES] = {"smelt_attention_vjp_notes", kernel_text_attention_vjp_warpgroups},
+    [VJP_BY_WARPGROUPS] = {"smelt_attention_vjp_warpgroups", kernel_text_attention_vjp_warpgroups},
+    [VJP_ROUND] = {"smelt_attention_vjp_round", kernel_text_attention_vjp_warpgroups},
+};
 
 static bool is_forward(enum kernel kernel) {
     return kernel == FORWARD || kernel == BY_WARPGROUPS;
+}
+
+static bool has_mask(enum kernel kernel) {
+    return kernel != DOTS && kernel != VJP_NOTES && kernel != VJP_ROUND;
+}
+
+static bool is_warpgroups(enum kernel kernel) {
+    return kernel >= BY_WARPGROUPS;
 }
 
 static int most_depth(const struct attention *a) {
     return a->size.depth > a->size.value_depth ? a->size.depth : a->size.value_depth;
 }
 
-/* Whether attention_warpgroups.metal can compute it, and has rows enough to be faster. */
+/* Whether kernels of warpgroups can compute it, with rows enough to be faster. */
 static bool is_by_warpgroups(const struct attention *a) {
     bool fits = program_has_warpgroups(a->call.device) && a->dtype != SMELT_FLOAT32 &&
                 a->size.rows > FEW_ROWS && most_depth(a) <= 128 && a->size.depth % 8 == 0 &&
                 a->size.value_depth % 8 == 0;
-    for (int i = Q; i <= V; i++) fits &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
+    for (int i = Q; i < ARRAY_COUNT; i++)
+        if (a->arrays[i] && i != MASK && i != SINKS) fits &= ((uintptr_t)a->arrays[i]->data & 15) == 0;
     return fits;
 }
 
@@ -207,8 +236,8 @@ static void choose_tile(const struct attention *a, enum kernel kernel, int *rows
                            {(int64_t)a->batches * a->size.heads, a->size.rows, a->size.keys, depth},
                            4};
     int64_t tuned[SETTING_NUMBERS];
-    if (kernel == BY_WARPGROUPS) {
-        *rows = *keys = 128;
+    if (is_warpgroups(kernel)) {
+        *rows = kernel == BY_WARPGROUPS || depth <= 64 ? 128 : 64, *keys = 128;
     } else if (kernel == FORWARD && tune_setting(&job, tuned) && tuned[0] > 0 && tuned[1] > 0) {
         *rows = (int)tuned[0], *keys = (int)tuned[1];
     } else if (program_is_host(a->call.device)) {
@@ -229,53 +258,61 @@ static void write_kernels(struct text *text, const void *context) {
     text_addf(text, "#define ATTENTION_MASK %d\n#define ATTENTION_SINKS %d\n", key->operands[3],
               key->operands[4]);
     text_add(text, kernel_text_attention_parts);
-    text_add(text,
-             key->operation == BY_WARPGROUPS ? kernel_text_attention_warpgroups : kernel_text_attention);
+    text_add(text, kernels[key->operation].text);
 }
 
 static smelt_status find_kernel(const struct attention *a, enum kernel kernel, int rows, int keys,
                                 smelt_function **function) {
-    static const char *const names[] = {"smelt_attention", "smelt_attention_dots", "smelt_attention_vjp_q",
-                                        "smelt_attention_vjp_kv", "smelt_attention_warpgroups"};
-    int depth = round_up(most_depth(a), kernel == BY_WARPGROUPS ? 64 : 16);
+    int depth = round_up(most_depth(a), is_warpgroups(kernel) ? 64 : 16);
     struct program_key key = {
         .family = PROGRAM_ATTENTION, .operation = kernel, .dtypes = {(uint8_t)a->dtype}};
     key.operands[0] = (uint8_t)(depth / 16);
     key.operands[1] = (uint8_t)(rows / 16), key.operands[2] = (uint8_t)(keys / 16);
-    key.operands[3] = (uint8_t)a->mask;
+    key.operands[3] = (uint8_t)(has_mask(kernel) ? a->mask : MASK_NONE);
     key.operands[4] = is_forward(kernel) && a->arrays[SINKS];
-    return program_get(&key, names[kernel], write_kernels, &key, function);
+    return program_get(&key, kernels[kernel].name, write_kernels, &key, function);
 }
 
-/* A kernel with q, k, v, the result, the sizes and the sums at 0 … 5; `more` has the buffers from 6 on. */
-static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *result, smelt_array *sums,
-                        smelt_array *const more[3]) {
+/* The groups of a kernel, and their threads. */
+static void choose_groups(const struct attention *a, enum kernel kernel, int rows, int keys,
+                          smelt_dispatch_desc *dispatch) {
+    int64_t row_blocks = round_up(a->size.rows, rows) / rows,
+            key_blocks = round_up(a->size.keys, keys) / keys;
+    int64_t heads = (int64_t)a->size.heads * a->batches, key_heads = (int64_t)a->size.key_heads * a->batches;
+    int64_t groups[3] = {row_blocks, a->size.heads, a->batches}, threads = 32;
+    if (kernel == BY_WARPGROUPS) groups[0] *= heads, groups[1] = groups[2] = 1;
+    if (kernel == DOTS) groups[0] = a->arrays[SUMS]->size, groups[1] = groups[2] = 1;
+    if (kernel == BY_KV) groups[0] = key_blocks, groups[1] = a->size.key_heads;
+    if (kernel == BY_WARPGROUPS) threads = 384;
+    if (kernel > BY_WARPGROUPS) {
+        threads = 256;
+        groups[0] = kernel == VJP_NOTES   ? heads * row_blocks * rows / 8
+                    : kernel == VJP_ROUND ? heads * row_blocks
+                                          : key_heads * key_blocks;
+        groups[1] = groups[2] = 1;
+    }
+    memcpy(dispatch->groups, groups, sizeof groups);
+    dispatch->threadgroup[0] = threads;
+}
+
+#define KERNEL_ARRAYS 9
+
+/* Runs a kernel on arrays by index; the sizes are at 4, the mask at 10, the sinks at 11. */
+static smelt_status run(struct attention *a, enum kernel kernel, smelt_array *const arrays[KERNEL_ARRAYS]) {
     int rows, keys;
     smelt_function *function;
     smelt_array mask;
     choose_tile(a, kernel, &rows, &keys);
     TRY(find_kernel(a, kernel, rows, keys, &function));
-    smelt_dispatch_desc dispatch = {
-        .buffers = {{.array = a->arrays[Q]},
-                    {.array = a->arrays[K]},
-                    {.array = a->arrays[V]},
-                    {.array = result},
-                    {.bytes = &a->size, .size = sizeof a->size},
-                    {.array = sums}},
-        .groups = {round_up(a->size.rows, rows) / rows, a->size.heads, a->batches},
-        .threadgroup = {kernel == BY_WARPGROUPS ? 384 : 32},
-        .device = a->call.device,
-        .stream = a->apply.stream};
-    for (int i = 0; i < 3 && more; i++) dispatch.buffers[6 + i].array = more[i];
-    if (a->mask) {
+    smelt_dispatch_desc dispatch = {.device = a->call.device, .stream = a->apply.stream};
+    choose_groups(a, kernel, rows, keys, &dispatch);
+    for (int i = 0; i < KERNEL_ARRAYS; i++) dispatch.buffers[i].array = arrays[i];
+    dispatch.buffers[4] = (smelt_buffer){.bytes = &a->size, .size = sizeof a->size};
+    if (a->mask && has_mask(kernel)) {
         mask = program_span(a->arrays[MASK], &a->size.mask_first);
         dispatch.buffers[10].array = &mask;
     }
     if (is_forward(kernel) && a->arrays[SINKS]) dispatch.buffers[11].array = a->arrays[SINKS];
-    if (kernel == BY_KV) {
-        dispatch.groups[0] = round_up(a->size.keys, keys) / keys;
-        dispatch.groups[1] = a->size.key_heads;
-    }
     return smelt_function_run(function, &dispatch);
 }
 
@@ -293,7 +330,9 @@ static smelt_status fill(const struct attention *a, smelt_array *array, double v
 
 static smelt_status attend(struct attention *a, smelt_array *out, smelt_array *sums) {
     if (!out->size) return fill(a, sums, -INFINITY);
-    if (a->size.keys) return run(a, is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD, out, sums, NULL);
+    if (a->size.keys)
+        return run(a, is_by_warpgroups(a) ? BY_WARPGROUPS : FORWARD,
+                   (smelt_array *[KERNEL_ARRAYS]){a->arrays[Q], a->arrays[K], a->arrays[V], out, NULL, sums});
     if (a->arrays[SINKS])
         return fail(SMELT_ERROR_INVALID_ARGUMENT,
                     "attention: k has no rows; with sinks, expected at least 1");
@@ -324,30 +363,53 @@ smelt_status smelt_attention(const smelt_attention_desc *desc, smelt_array **out
     return SMELT_OK;
 }
 
+/* By blocks of keys and, in passes of their own, of rows. */
+static smelt_status derive_twice(struct attention *a, smelt_array *gradients[3]) {
+    smelt_array *dots, **x = a->arrays;
+    TRY(create(a, &x[SUMS]->shape, SMELT_FLOAT32, &dots));
+    smelt_status status = run(a, DOTS, (smelt_array *[KERNEL_ARRAYS]){x[OUT], x[G], NULL, dots});
+    if (status == SMELT_OK)
+        status =
+            run(a, BY_Q,
+                (smelt_array *[KERNEL_ARRAYS]){x[Q], x[K], x[V], gradients[Q], NULL, x[SUMS], dots, x[G]});
+    if (status == SMELT_OK)
+        status = run(a, BY_KV,
+                     (smelt_array *[KERNEL_ARRAYS]){x[Q], x[K], x[V], gradients[K], NULL, x[SUMS], dots, x[G],
+                                                    gradients[V]});
+    smelt_array_release(dots);
+    return status;
+}
+
+/* By blocks of keys alone, which add to sums by q. */
+static smelt_status derive_by_warpgroups(struct attention *a, smelt_array *gradients[3]) {
+    smelt_array *notes = NULL, *sums = NULL, **x = a->arrays;
+    int rows, keys;
+    choose_tile(a, VJP_BY_WARPGROUPS, &rows, &keys);
+    int64_t row_blocks = round_up(a->size.rows, rows) / rows, heads = (int64_t)a->batches * a->size.heads;
+    smelt_shape note_shape = {.ndim = 2, .size = {heads * row_blocks * rows, 2}};
+    smelt_shape sum_shape = {.ndim = 2, .size = {heads * row_blocks, VJP_BLOCK_SUMS}};
+    smelt_status status = create(a, &note_shape, SMELT_FLOAT32, &notes);
+    if (status == SMELT_OK) status = create(a, &sum_shape, SMELT_FLOAT32, &sums);
+    if (status == SMELT_OK)
+        status =
+            run(a, VJP_NOTES, (smelt_array *[KERNEL_ARRAYS]){x[OUT], x[G], NULL, notes, NULL, x[SUMS], sums});
+    if (status == SMELT_OK)
+        status = run(a, VJP_BY_WARPGROUPS,
+                     (smelt_array *[KERNEL_ARRAYS]){x[Q], x[K], x[V], gradients[K], NULL, notes, sums, x[G],
+                                                    gradients[V]});
+    if (status == SMELT_OK)
+        status = run(a, VJP_ROUND, (smelt_array *[KERNEL_ARRAYS]){sums, NULL, NULL, gradients[Q]});
+    smelt_array_release(notes);
+    smelt_array_release(sums);
+    return status;
+}
+
 static smelt_status derive(struct attention *a, smelt_array *gradients[3]) {
-    smelt_array *dots = NULL, *out = a->arrays[OUT], *g = a->arrays[G];
-    smelt_function *function;
-    if (!out->size || !a->size.keys) {
+    if (!a->arrays[OUT]->size || !a->size.keys) {
         for (int i = 0; i < 3; i++) TRY(fill(a, gradients[i], 0));
         return SMELT_OK;
     }
-    TRY(find_kernel(a, DOTS, 16, 16, &function));
-    TRY(create(a, &a->arrays[SUMS]->shape, SMELT_FLOAT32, &dots));
-    smelt_dispatch_desc dispatch = {
-        .buffers = {{.array = out},
-                    {.array = g},
-                    {.array = dots},
-                    {.bytes = &a->size.value_depth, .size = sizeof a->size.value_depth}},
-        .groups = {a->arrays[SUMS]->size, 1, 1},
-        .threadgroup = {32},
-        .device = a->call.device,
-        .stream = a->apply.stream};
-    smelt_status status = smelt_function_run(function, &dispatch);
-    smelt_array *const by_q[3] = {dots, g}, *const by_kv[3] = {dots, g, gradients[V]};
-    if (status == SMELT_OK) status = run(a, BY_Q, gradients[Q], a->arrays[SUMS], by_q);
-    if (status == SMELT_OK) status = run(a, BY_KV, gradients[K], a->arrays[SUMS], by_kv);
-    smelt_array_release(dots);
-    return status;
+    return is_by_warpgroups(a) ? derive_by_warpgroups(a, gradients) : derive_twice(a, gradients);
 }
 
 smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, smelt_array *out, smelt_array *logsumexp,

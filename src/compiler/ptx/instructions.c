@@ -13,22 +13,28 @@
 
 /* One whole simdgroup fills 128 bytes of threadgroup memory with zeros; lane 0 sets the fields of the map,
  * and all copy it to the device's memory. Operands: map, scratch, data, width, height, stride, box width, box
- * height, type of the elements. */
+ * height, type of the elements; of several matrices then their number and distance. */
 #define FIELD(field, type, value) \
     "@p tensormap.replace.tile." field ".shared::cta.b1024." type " [$1], " value ";\n"
-static const char tensor_map[] =
-    "{ .reg .pred p; .reg .b32 l, a; mov.u32 l, %laneid; shl.b32 a, l, 2; add.u32 a, a, $1;\n"
-    "st.shared.b32 [a], 0; bar.warp.sync 0xffffffff; setp.eq.u32 p, l, 0;\n"      /* */
-    FIELD("global_address", "b64", "$2") FIELD("rank", "b32", "1")                /* minus 1 */
-    FIELD("box_dim", "b32", "0, $6") FIELD("box_dim", "b32", "1, $7")             /* */
-    FIELD("global_dim", "b32", "0, $3") FIELD("global_dim", "b32", "1, $4")       /* */
-    FIELD("global_stride", "b64", "0, $5")                                        /* bytes */
-    FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1") /* */
-    FIELD("elemtype", "b32", "$8") FIELD("interleave_layout", "b32", "0")         /* none */
-    FIELD("swizzle_mode", "b32", "3") FIELD("fill_mode", "b32", "0")              /* 128 bytes; zeros */
-    "bar.warp.sync 0xffffffff;\n"
-    "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128; "
-    "}";
+#define TENSOR_MAP(last_dimension, third)                                                               \
+    "{ .reg .pred p; .reg .b32 l, a; mov.u32 l, %laneid; shl.b32 a, l, 2; add.u32 a, a, $1;\n"          \
+    "st.shared.b32 [a], 0; bar.warp.sync 0xffffffff; setp.eq.u32 p, l, 0;\n"      /* */                 \
+        FIELD("global_address", "b64", "$2") FIELD("rank", "b32", last_dimension) /* */                 \
+        FIELD("box_dim", "b32", "0, $6") FIELD("box_dim", "b32", "1, $7")         /* */                 \
+        FIELD("global_dim", "b32", "0, $3") FIELD("global_dim", "b32", "1, $4")   /* */                 \
+        FIELD("global_stride", "b64", "0, $5")                                    /* bytes */           \
+        FIELD("element_stride", "b32", "0, 1")                                                          \
+            FIELD("element_stride", "b32", "1, 1") /* */ third FIELD("elemtype", "b32", "$8")           \
+                FIELD("interleave_layout", "b32", "0")                   /* none */                     \
+        FIELD("swizzle_mode", "b32", "3") FIELD("fill_mode", "b32", "0") /* 128 bytes; zeros */         \
+        "bar.warp.sync 0xffffffff;\n"                                                                   \
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], " \
+        "[$1], 128; "                                                                                   \
+        "}"
+static const char tensor_map[] = TENSOR_MAP("1", "");
+static const char tensor_map_of[] =
+    TENSOR_MAP("2", FIELD("box_dim", "b32", "2, 1") FIELD("global_dim", "b32", "2, $9")
+                        FIELD("global_stride", "b64", "1, $10") FIELD("element_stride", "b32", "2, 1"));
 
 #define IF_ACTIVE(operand) "{ .reg .pred p; setp.ne.u32 p, $" operand ", 0;\n@p "
 
@@ -52,12 +58,23 @@ static const struct instruction {
     {"fence_barriers", "fence.mbarrier_init.release.cluster;", ""},
     {"fence_async", "fence.proxy.async.shared::cta;", ""},
     {"tensor_map", tensor_map, "l,r,l,r,r,l,r,r,n"},
+    {"tensor_map_of", tensor_map_of, "l,r,l,r,r,l,r,r,n,r,l"},
     {"map_acquire", "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l"},
     {"tensor_copy",
      IF_ACTIVE("5") "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
                     "[$1, {$2, "
                     "$3}], [$4]; }",
      "r,l,r,r,r,r"},
+    {"tensor_copy_of",
+     IF_ACTIVE("6") "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [$0], "
+                    "[$1, {$2, $3, $4}], [$5]; }",
+     "r,l,r,r,r,r,r"},
+    {"copy",
+     IF_ACTIVE(
+         "4") "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1], $2, [$3]; }",
+     "r,l,r,r,r"},
+    {"store_matrices", "stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [$0], {$1, $2, $3, $4};", "r,r,r,r,r"},
+    {"add_four", "red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};", "l,f,f,f,f"},
     {"fewer_registers", "setmaxnreg.dec.sync.aligned.u32 $0;", "n"},
     {"more_registers", "setmaxnreg.inc.sync.aligned.u32 $0;", "n"},
     {"wgmma_fence", "wgmma.fence.sync.aligned;", ""},
