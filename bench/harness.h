@@ -110,7 +110,7 @@ void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const cha
 
 /* The benchmarks there are, each in the folder of its name. */
 extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_graph, bench_matmul, bench_ml,
-    bench_tensor_ops;
+    bench_ops, bench_tensor_ops;
 
 /* The interpolated quantile of the values, which it sorts. */
 double bench_quantile(double *values, int count, double part);

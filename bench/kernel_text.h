@@ -27,5 +27,6 @@ extern const char kernel_text_ml_attention[];
 extern const char kernel_text_ml_rows[];
 extern const char kernel_text_peers[];     /* bench/gpu/peers.py */
 extern const char kernel_text_peers_cpu[]; /* bench/ml/peers_cpu.py */
+extern const char kernel_text_peers_ops[]; /* bench/ops/peers_ops.py */
 
 #endif
