@@ -58,7 +58,8 @@ extern "C" {
     X(13, ERROR_DEVICE_LOST, "the device failed: a reset or a new process is needed")         \
     X(14, ERROR_INTERNAL, "internal error of smelt: please report it")                        \
     X(15, ERROR_INTERRUPTED, "the caller interrupted the run")                                \
-    X(16, ERROR_CHECK, "a checked run found errors in the kernel")
+    X(16, ERROR_CHECK, "a checked run found errors in the kernel")                            \
+    X(17, ERROR_HEALTH, "a kernel reports that its numbers or its input do not allow the result")
 
 typedef enum smelt_status {
 #define SMELT_STATUS_ENUM(code, name, meaning) SMELT_##name = code,

@@ -7,7 +7,8 @@
 
 #define MAX_BLOCK 64 /* its square is 16 KiB of threadgroup memory: half of what an Apple GPU has */
 
-smelt_status smelt_cholesky(smelt_array *a, int block, int threads, smelt_array **l, const smelt_call *call) {
+smelt_status shipped_cholesky(smelt_array *a, int block, int threads, smelt_array **l,
+                              const smelt_call *call) {
     if (!a || smelt_array_dtype(a) != SMELT_FLOAT32) return SMELT_ERROR_INVALID_ARGUMENT;
     smelt_shape shape = smelt_array_shape(a);
     int last = shape.ndim - 1;

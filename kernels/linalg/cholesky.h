@@ -8,7 +8,8 @@
  * triangle is not read. block: columns done at once, 1 to 64 (0: 16); threads: of the threadgroup that works
  * on one matrix (0: 64). A matrix that is not positive definite gives NaN from the failing column on.
  * INVALID_ARGUMENT if the shape, dtype or block does not fit, else as smelt_kernel_run. */
-smelt_status smelt_cholesky(smelt_array *a, int block, int threads, smelt_array **l, const smelt_call *call);
+smelt_status shipped_cholesky(smelt_array *a, int block, int threads, smelt_array **l,
+                              const smelt_call *call);
 
 /* The same for one n x n matrix in float64, row-major, column by column. */
 void smelt_reference_cholesky(const double *a, int64_t n, double *l);

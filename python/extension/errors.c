@@ -15,6 +15,7 @@ enum {
     DEVICE_LOST,
     INTERRUPTED,
     CHECK,
+    HEALTH,
     OWN_COUNT
 };
 static const struct {
@@ -39,6 +40,8 @@ static const struct {
     [INTERRUPTED] = {"InterruptedError", &PyExc_InterruptedError, "The caller interrupted the run."},
     [CHECK] = {"CheckError", NULL,
                "A checked run found errors in the kernel: `findings` is a list of smelt.Finding."},
+    [HEALTH] = {"HealthError", NULL,
+                "A kernel reports that its numbers or its input do not allow the result."},
 };
 static PyObject *classes[OWN_COUNT];
 
@@ -72,6 +75,8 @@ static PyObject *class_of(smelt_status status) {
         return classes[INTERRUPTED];
     case SMELT_ERROR_CHECK:
         return classes[CHECK];
+    case SMELT_ERROR_HEALTH:
+        return classes[HEALTH];
     default:
         return classes[ERROR];
     }

@@ -17,6 +17,8 @@
  *   library.c  whole .metal files: smelt.library; function.c: their functions;
  *              bytes.c: numbers as a type's bytes
  *   tensor.c   smelt.Tensor, and safetensors files
+ *   guard.c    guarded runs of smelt.launch
+ *   linalg.c   factorisations and solves of smelt.linalg
  *   tune.c     searches of smelt.autotune
  *   streams.c  GPUs' streams as other libraries name them
  *   interrupt.c  Ctrl-C while a kernel runs, or is waited for; limits.c: time-outs of smelt.launch */
@@ -138,6 +140,14 @@ int apply_init(PyObject *module);
 int attention_init(PyObject *module);
 int delta_init(PyObject *module);
 int quantized_init(PyObject *module);
+
+/* ---- guard.c */
+
+int guard_init(PyObject *module);
+
+/* ---- linalg.c */
+
+int linalg_init(PyObject *module);
 int tune_init(PyObject *module);
 int tape_init(PyObject *module);
 /* Records on the open tapes that `name`, which has no derivative, computed `outputs` (new handles) from

@@ -62,7 +62,9 @@ static int execute(PyObject *module) {
     if (interop_init(module) < 0 || interrupt_init(module) < 0 || limits_init(module) < 0) return -1;
     if (kernel_init(module) < 0 || bind_init(module) < 0) return -1;
     if (library_init(module) < 0 || tensor_init(module) < 0) return -1;
-    if (graph_init(module) < 0 || registered_init(module) < 0) return -1;
+    if (graph_init(module) < 0 || registered_init(module) < 0 || guard_init(module) < 0 ||
+        linalg_init(module) < 0)
+        return -1;
     if (attention_init(module) < 0 || delta_init(module) < 0 || quantized_init(module) < 0) return -1;
     return apply_init(module) < 0 || tune_init(module) < 0 ? -1 : tape_init(module);
 }

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from smelt._smelt import (
-    BarrierError, BoundKernel, CheckError, CompileError, DeviceLostError, Dtype, Error, FaultError, Finding, Function,
+    BarrierError, BoundKernel, CheckError, CompileError, DeviceLostError, Dtype, Error, FaultError, Finding, Function, HealthError,
     InterruptedError, NoCompilerError, NoDeviceError, Tensor, TimeoutError, UnsupportedError, __version__, array, asarray,
     bfloat16, bool_, complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
     uint8,
 )
-from smelt import bench, fast, metal, random, safetensors
+from smelt import bench, fast, linalg, metal, random, safetensors
 from smelt.execution import default_device, eval, set_default_device, synchronize
 from smelt.layout import print_layout
 from smelt.operations import (
@@ -51,9 +51,9 @@ __all__ = [
     "eye", "fast", "FaultError", "Finding", "flatten", "float16", "float32", "float64", "floating", "floor",
     "floor_divide",
     "from_dlpack", "full", "full_like", "Function", "generic", "grad", "greater", "greater_equal", "identity",
-    "imag", "inexact", "inner", "int16", "int32", "int64", "int8", "integer", "InterruptedError", "isclose",
+    "HealthError", "imag", "inexact", "inner", "int16", "int32", "int64", "int8", "integer", "InterruptedError", "isclose",
     "isfinite", "isinf", "isnan", "isneginf", "isposinf", "issubdtype", "jvp", "Kernel", "Launch", "left_shift",
-    "less", "less_equal", "Library", "library", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
+    "less", "less_equal", "Library", "library", "linalg", "linspace", "log", "log10", "log1p", "log2", "logaddexp",
     "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum", "mean", "metal",
     "metal_kernel", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "NoCompilerError",
     "NoDeviceError", "not_equal", "number", "ones", "ones_like", "outer", "pad", "power", "print_layout", "prod", "put_along_axis",

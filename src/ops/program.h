@@ -24,7 +24,8 @@ enum program_family {
     PROGRAM_MATMUL,
     PROGRAM_ATTENTION,
     PROGRAM_ROUTINE,
-    PROGRAM_QUANTIZED
+    PROGRAM_QUANTIZED,
+    PROGRAM_LINALG
 };
 
 /* The function `name` of the text that `write(text, context)` appends. The library keeps it. */

@@ -10,6 +10,7 @@ CYCLES = [
     ("python/extension", "apply array dlpack exchange index interop lists numpy operators tape text torch values",
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
     ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
+    ("src/linalg", "gradient qr solve", "derivatives of solves are made of solves and factorisations, which have derivatives"),
     ("src/ops", "composite composite_nn convolve expression fourier hadamard operation rope sample", "compositions are operations made of operations"),
 ]
 
@@ -23,6 +24,8 @@ PREFIXES = {
         "src/abi": "compile_progress compile_request compile_result compile_stage engine image",
         "src/array": "array dtype element memory packed shape space store_reals walk",
         "src/autodiff": "node rule sweep tape vjp",
+        "src/guard": "",
+        "src/linalg": "dense gradient lapack limbs lu panels reference sides",
         "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved setting shared string text"
                     " thread trace",
         "src/check": "check findings memories race undefined",

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import smelt
+from smelt._smelt import guard_run
 from smelt.launch.flags import KernelFlagError
 
 
@@ -27,6 +28,10 @@ class NotFiniteError(ArithmeticError):
 #: Wrong arguments (TypeError, ValueError) are the caller's mistake, and interrupts are the caller's wish: both pass
 #: through.
 FAILURES: tuple[type[Exception], ...] = (smelt.Error, KernelFlagError, TimeoutError, MemoryError, NotFiniteError)
+
+
+class _Passing(BaseException):
+    """Carries an exception that is no failure of the kernel, though its class is among them."""
 
 
 class WithFallback:
@@ -47,15 +52,25 @@ class WithFallback:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with self._lock:
             self.calls += 1
-        try:
-            result = self.kernel(*args, **kwargs)
+        results: list[Any] = []
+
+        def attempt(device: str | None, timeout: float) -> None:
+            try:
+                result = self.kernel(*args, **kwargs)
+            except smelt.InterruptedError as error:
+                raise _Passing from error
             if self._check_finite:
                 check_finite(result)
-            return result
-        except smelt.InterruptedError:
-            raise
-        except self._failures as error:
-            failure = error
+            results.append(result)
+
+        try:
+            _, found = guard_run(_name(self.kernel), attempt, None, lambda: (), self._failures, 0, None, 0.0, 0, (), False, ())
+        except _Passing as error:
+            raise error.__cause__ or error
+        if results:
+            return results[0]
+        failure = found[5]
+        assert isinstance(failure, Exception)
         with self._lock:
             self.fallbacks += 1
             self.last_error = failure

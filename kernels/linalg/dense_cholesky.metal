@@ -1,0 +1,81 @@
+// One diagonal block of a Cholesky factorisation A = Uᵀ U, of at most 64 × 64 elements, by one threadgroup of 16 × 16 threads
+// for each matrix. Each thread keeps 4 × 4 elements, 16 rows and columns apart, in registers: row by row, the pivot's row is
+// published, and its products are subtracted from the rows below. The strides say whether a lower or an upper factor is read
+// and written. A matrix of no more than 64 rows is one block.
+struct cholesky_size {
+    uint n, first, size; // the block: rows first … first + size - 1 of n
+    uint clear;          // the elements below the diagonal of U become 0
+    uint jitter;         // jitter[matrix] is added to the diagonal
+    uint pad;
+    long in_matrix, in_first, in_row, in_column;
+    long out_matrix, out_first, out_row, out_column;
+};
+
+// Codes of dbg: see src/linalg/health.h.
+constant constexpr uint NOT_POSITIVE = 6, NOT_FINITE = 4;
+
+// Rows 16 · block to 16 · block + 15. The block's number is a constant, so that the elements stay in registers.
+template <uint block>
+inline void eliminate(thread float (&u)[4][4], threadgroup float *rows, uint ty, uint tx, uint size, thread uint &failed,
+                      thread float &pivot, thread float &smallest) {
+    for (uint step = 0; step < 16; step++) {
+        const uint j = 16 * block + step;
+        if (j >= size) break;
+        threadgroup float *row = rows + (j & 1) * 64;
+        if (ty == step)
+            SMELT_UNROLL for (uint c = block; c < 4; c++) row[tx + 16 * c] = u[block][c];
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const float d = row[j];
+        if (failed == size && !(d > 0.0f && d < INFINITY)) failed = j, pivot = d;
+        smallest = metal::min(smallest, d);
+        // One step of Newton's method: the root is then within two units in the last place.
+        float scale = metal::rsqrt(d);
+        scale = metal::fma(0.5f * scale, metal::fma(-d * scale, scale, 1.0f), scale);
+        float across[4], down[4];
+        SMELT_UNROLL for (uint c = block; c < 4; c++) across[c] = row[tx + 16 * c] * scale;
+        SMELT_UNROLL for (uint r = block; r < 4; r++) down[r] = row[ty + 16 * r] * scale;
+        SMELT_UNROLL for (uint c = block; c < 4; c++) u[block][c] = ty == step ? across[c] : u[block][c];
+        SMELT_UNROLL for (uint r = block; r < 4; r++)
+            // Selected, not multiplied by 0: after a failure the products are NaN.
+            SMELT_UNROLL for (uint c = block; c < 4; c++) u[r][c] = ty + 16 * r > j ? u[r][c] - down[r] * across[c] : u[r][c];
+    }
+}
+
+kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], device float *dbg [[buffer(2)]],
+                            device const float *jitter [[buffer(3)]], constant cholesky_size &s [[buffer(4)]],
+                            uint matrix [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
+    threadgroup float rows[2 * 64];
+    // Neighbouring threads read and write neighbours: along columns of U, or along its rows where it is transposed.
+    const uint ty = s.in_column == 1 ? index / 16 : index % 16, tx = s.in_column == 1 ? index % 16 : index / 16;
+    const float more = s.jitter ? jitter[matrix] : 0.0f;
+    a += matrix * s.in_matrix + s.in_first;
+    out += matrix * s.out_matrix + s.out_first;
+    dbg += matrix * DBG_COUNT;
+    float u[4][4];
+    SMELT_UNROLL for (uint r = 0; r < 4; r++)
+        SMELT_UNROLL for (uint c = 0; c < 4; c++) {
+            const uint i = ty + 16 * r, j = tx + 16 * c;
+            u[r][c] = i == j ? 1.0f : 0.0f;
+            if (i <= j && j < s.size) u[r][c] = a[i * s.in_row + j * s.in_column] + (i == j ? more : 0.0f);
+        }
+    uint failed = s.size;
+    float pivot = 0.0f, smallest = INFINITY;
+    eliminate<0>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<1>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<2>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<3>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    SMELT_UNROLL for (uint r = 0; r < 4; r++)
+        SMELT_UNROLL for (uint c = 0; c < 4; c++) {
+            const uint i = ty + 16 * r, j = tx + 16 * c;
+            if (i < s.size && j < s.size && (i <= j || s.clear)) out[i * s.out_row + j * s.out_column] = i <= j ? u[r][c] : 0.0f;
+        }
+    if (index != 0 || dbg_get(dbg, DBG_ERROR) != 0.0f) return;
+    dbg_iterations(dbg, s.first + failed);
+    if (failed < s.size) {
+        dbg_value(dbg, 0, float(s.first + failed));
+        dbg_fail(dbg, metal::isfinite(pivot) ? NOT_POSITIVE : NOT_FINITE, pivot);
+        return;
+    }
+    dbg_value(dbg, 1, s.first ? metal::min(smallest, dbg_get(dbg, DBG_VALUES + 1)) : smallest);
+    if (s.first + s.size == s.n) dbg_succeed(dbg);
+}

@@ -1,0 +1,103 @@
+// C += A · B or C = A · B on GPUs. A threadgroup computes a tile of TILE_ROWS × TILE_COLUMNS elements, a thread 8 × 8 of them;
+// parts of A and B lie in threadgroup memory, twice, so that one is filled while the other is used. LEFT_ROWS: A's neighbours
+// are along the depth, else along rows. The depth may be dealt out in chunks, whose sums become separate arrays.
+struct product_size {
+    uint rows, columns, depth;
+    uint upper; // only elements on and above the diagonal of C are needed
+    uint adds;
+    uint tile_rows, tile_columns;
+    uint chunk; // of the depth; 0: it is one
+    long a_matrix, a_first, a_row, a_column;
+    long b_matrix, b_first, b_row, b_column;
+    long c_matrix, c_first, c_row, c_part;
+};
+
+constant constexpr uint DEPTH = 16, THREADS = TILE_ROWS * TILE_COLUMNS / 64;
+constant constexpr uint A_LINE = TILE_ROWS + 4, B_LINE = TILE_COLUMNS;
+constant constexpr uint A_LOADS = DEPTH * TILE_ROWS / THREADS, B_LOADS = DEPTH * TILE_COLUMNS / THREADS;
+
+inline void load_parts(device const float *a, device const float *b, constant product_size &s, uint row, uint column, uint k0,
+                       uint k1, uint index, thread float (&left)[A_LOADS], thread float (&right)[B_LOADS]) {
+    SMELT_UNROLL for (uint q = 0; q < A_LOADS; q++) {
+        const uint e = index + q * THREADS;
+        const uint k = k0 + (LEFT_ROWS ? e % DEPTH : e / TILE_ROWS), i = row + (LEFT_ROWS ? e / DEPTH : e % TILE_ROWS);
+        left[q] = k < k1 && i < s.rows ? a[i * s.a_row + k * s.a_column] : 0.0f;
+    }
+    SMELT_UNROLL for (uint q = 0; q < B_LOADS; q++) {
+        const uint e = index + q * THREADS, k = k0 + e / TILE_COLUMNS, j = column + e % TILE_COLUMNS;
+        right[q] = k < k1 && j < s.columns ? b[k * s.b_row + j * s.b_column] : 0.0f;
+    }
+}
+
+inline void store_parts(threadgroup float *a_part, threadgroup float *b_part, uint index, thread float (&left)[A_LOADS],
+                        thread float (&right)[B_LOADS]) {
+    SMELT_UNROLL for (uint q = 0; q < A_LOADS; q++) {
+        const uint e = index + q * THREADS;
+        a_part[LEFT_ROWS ? e % DEPTH * A_LINE + e / DEPTH : e / TILE_ROWS * A_LINE + e % TILE_ROWS] = left[q];
+    }
+    SMELT_UNROLL for (uint q = 0; q < B_LOADS; q++) b_part[index + q * THREADS] = right[q];
+}
+
+// Groups: columns / TILE_COLUMNS × rows / TILE_ROWS × matrices · chunks, of THREADS threads.
+kernel void linalg_product(device const float *a [[buffer(0)]], device const float *b [[buffer(1)]],
+                           device float *c [[buffer(2)]], constant product_size &s [[buffer(3)]],
+                           uint3 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
+    threadgroup float4 a_memory[2 * DEPTH * A_LINE / 4], b_memory[2 * DEPTH * B_LINE / 4];
+    threadgroup float *a_part = (threadgroup float *)a_memory, *b_part = (threadgroup float *)b_memory;
+    const uint row = group.y * TILE_ROWS, column = group.x * TILE_COLUMNS;
+    if (s.upper && row >= column + TILE_COLUMNS) return;
+    const uint chunks = s.chunk ? (s.depth + s.chunk - 1) / s.chunk : 1, matrix = group.z / chunks, chunk = group.z % chunks;
+    const uint begin = chunk * s.chunk, end = s.chunk ? metal::min(s.depth, begin + s.chunk) : s.depth;
+    a += matrix * s.a_matrix + s.a_first;
+    b += matrix * s.b_matrix + s.b_first;
+    c += matrix * s.c_matrix + s.c_first + chunk * s.c_part;
+    // The thread's rows and columns are two runs of four each.
+    const uint ty = index / (TILE_COLUMNS / 8), tx = index % (TILE_COLUMNS / 8);
+    float sums[8][8], left[A_LOADS], right[B_LOADS];
+    SMELT_UNROLL for (uint r = 0; r < 8; r++) SMELT_UNROLL for (uint q = 0; q < 8; q++) sums[r][q] = 0.0f;
+    load_parts(a, b, s, row, column, begin, end, index, left, right);
+    store_parts(a_part, b_part, index, left, right);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    uint turn = 0;
+    for (uint k0 = begin; k0 < end; k0 += DEPTH) {
+        const bool more = k0 + DEPTH < end;
+        if (more) load_parts(a, b, s, row, column, k0 + DEPTH, end, index, left, right);
+        threadgroup const float *a_now = a_part + turn * DEPTH * A_LINE, *b_now = b_part + turn * DEPTH * B_LINE;
+        SMELT_UNROLL for (uint k = 0; k < DEPTH; k++) {
+            const float4 a0 = *(threadgroup const float4 *)(a_now + k * A_LINE + ty * 4),
+                         a1 = *(threadgroup const float4 *)(a_now + k * A_LINE + TILE_ROWS / 2 + ty * 4),
+                         b0 = *(threadgroup const float4 *)(b_now + k * B_LINE + tx * 4),
+                         b1 = *(threadgroup const float4 *)(b_now + k * B_LINE + TILE_COLUMNS / 2 + tx * 4);
+            SMELT_UNROLL for (uint r = 0; r < 8; r++) {
+                const float value = r < 4 ? a0[r] : a1[r - 4];
+                SMELT_UNROLL for (uint q = 0; q < 4; q++) {
+                    sums[r][q] = metal::fma(value, b0[q], sums[r][q]);
+                    sums[r][q + 4] = metal::fma(value, b1[q], sums[r][q + 4]);
+                }
+            }
+        }
+        turn ^= 1;
+        if (more) store_parts(a_part + turn * DEPTH * A_LINE, b_part + turn * DEPTH * B_LINE, index, left, right);
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    if (row + TILE_ROWS <= s.rows && column + TILE_COLUMNS <= s.columns && ((ulong(c) | ulong(s.c_row) * 4) & 15) == 0) {
+        SMELT_UNROLL for (uint r = 0; r < 8; r++) {
+            const uint i = row + (r < 4 ? ty * 4 + r : TILE_ROWS / 2 + ty * 4 + r - 4);
+            SMELT_UNROLL for (uint q = 0; q < 2; q++) {
+                device float4 *to = (device float4 *)(c + i * s.c_row + column + q * TILE_COLUMNS / 2 + tx * 4);
+                const float4 value = float4(sums[r][4 * q], sums[r][4 * q + 1], sums[r][4 * q + 2], sums[r][4 * q + 3]);
+                *to = s.adds ? *to + value : value;
+            }
+        }
+        return;
+    }
+    SMELT_UNROLL for (uint r = 0; r < 8; r++) {
+        const uint i = row + (r < 4 ? ty * 4 + r : TILE_ROWS / 2 + ty * 4 + r - 4);
+        SMELT_UNROLL for (uint q = 0; q < 8; q++) {
+            const uint j = column + (q < 4 ? tx * 4 + q : TILE_COLUMNS / 2 + tx * 4 + q - 4);
+            if (i >= s.rows || j >= s.columns) continue;
+            device float *to = c + i * s.c_row + j;
+            *to = s.adds ? *to + sums[r][q] : sums[r][q];
+        }
+    }
+}

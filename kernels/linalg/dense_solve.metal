@@ -1,0 +1,67 @@
+// X = T⁻¹ B for a lower triangular block T of at most 64 rows; a column of B in each thread. Strides, which may be negative, say
+// where the elements of T are, so that upper and transposed blocks are solved, too.
+struct solve_size {
+    uint size, columns;
+    uint diagonal; // 0: divide by T's; 1: it is 1; 2: multiply by scale[i]
+    uint store;    // X replaces B
+    uint parts;    // T and B are sums of so many arrays
+    uint pad;
+    long t_matrix, t_first, t_row, t_column, t_part;
+    long b_matrix, b_first, b_row, b_part;
+    long x_matrix, x_first, x_row; // where -X goes
+    long scale_matrix, scale_first, scale_step;
+};
+
+constant constexpr uint ROWS = SOLVE_ROWS, THREADS = SOLVE_THREADS; // rows solved together
+
+// Groups: columns / THREADS × matrices, of THREADS threads.
+kernel void linalg_solve(device const float *t [[buffer(0)]], device float *b [[buffer(1)]], device float *x [[buffer(2)]],
+                         device const float *scale [[buffer(3)]], constant solve_size &s [[buffer(4)]],
+                         uint2 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
+    threadgroup float block[64 * 64], inverse[64], solved[64 * THREADS];
+    const uint column = group.x * THREADS + index;
+    const bool exists = column < s.columns;
+    t += group.y * s.t_matrix + s.t_first;
+    b += group.y * s.b_matrix + s.b_first + column;
+    x += group.y * s.x_matrix + s.x_first + column;
+    scale += group.y * s.scale_matrix + s.scale_first;
+    const bool wide = metal::abs(s.t_row) == 1; // neighbouring threads read neighbours
+    SMELT_UNROLL_SOME for (uint q = 0; q < 64 * 64 / THREADS; q++) {
+        const uint e = index + q * THREADS, k = wide ? e / 64 : e % 64, i = wide ? e % 64 : e / 64;
+        float sum = k <= i && i < s.size ? t[i * s.t_row + k * s.t_column] : 0.0f;
+        if (k <= i && i < s.size)
+            for (uint p = 1; p < s.parts; p++) sum += t[p * s.t_part + i * s.t_row + k * s.t_column];
+        block[k * 64 + i] = sum;
+    }
+    SMELT_UNROLL_SOME for (uint i = 0; i < 64; i++) {
+        float sum = exists && i < s.size ? b[i * s.b_row] : 0.0f;
+        if (exists && i < s.size)
+            for (uint p = 1; p < s.parts; p++) sum += b[p * s.b_part + i * s.b_row];
+        solved[i * THREADS + index] = sum;
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint i = index; i < s.size; i += THREADS)
+        inverse[i] = s.diagonal == 0 ? 1.0f / block[i * 64 + i] : s.diagonal == 1 ? 1.0f : scale[i * s.scale_step];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint first = 0; first < s.size; first += ROWS) {
+        float sums[ROWS];
+        SMELT_UNROLL for (uint r = 0; r < ROWS; r++) sums[r] = first + r < 64 ? solved[(first + r) * THREADS + index] : 0.0f;
+        SMELT_UNROLL_SOME for (uint k = 0; k < first; k++) {
+            const float value = solved[k * THREADS + index];
+            SMELT_UNROLL for (uint r = 0; r < ROWS; r++) sums[r] = metal::fma(-block[k * 64 + first + r], value, sums[r]);
+        }
+        SMELT_UNROLL for (uint r = 0; r < ROWS; r++) {
+            const uint i = first + r;
+            if (i >= s.size) break;
+            // The inverse of a subnormal number overflows.
+            const float by = inverse[i];
+            const float value = s.diagonal == 0 && !metal::isfinite(by) ? sums[r] / block[i * 64 + i] : sums[r] * by;
+            solved[i * THREADS + index] = value;
+            if (exists) {
+                x[i * s.x_row] = -value;
+                if (s.store) b[i * s.b_row] = value;
+            }
+            SMELT_UNROLL for (uint q = r + 1; q < ROWS; q++) sums[q] = metal::fma(-block[i * 64 + first + q], value, sums[q]);
+        }
+    }
+}

@@ -1,0 +1,158 @@
+/* Cholesky factorisation by blocks: A = Uᵀ U, U row by row of blocks, whose products are subtracted from what
+ * is left at once. Rows are contiguous: a lower factor is the transpose, copied in the end. */
+#include "linalg/gradient.h"
+#include "linalg/health.h"
+#include "linalg/limbs.h"
+#include "linalg/reference.h"
+
+struct job {
+    smelt_array *l, *work, *solved;
+};
+
+static smelt_status factor_small(struct dense *d, struct job *job) {
+    int64_t n = d->rows, row = d->desc.upper ? n : 1, column = d->desc.upper ? 1 : n;
+    return dense_cholesky_block(d, d->a, job->l,
+                                &(struct cholesky_size){.n = (uint32_t)n,
+                                                        .size = (uint32_t)n,
+                                                        .clear = 1,
+                                                        .jitter = d->jitter != NULL,
+                                                        .in_matrix = n * n,
+                                                        .in_row = row,
+                                                        .in_column = column,
+                                                        .out_matrix = n * n,
+                                                        .out_row = row,
+                                                        .out_column = column});
+}
+
+static smelt_status factor_block(struct dense *d, struct job *job, int64_t first) {
+    int64_t n = d->rows, size = n - first < DENSE_BLOCK ? n - first : DENSE_BLOCK, next = first + size,
+            corner = first * (n + 1);
+    TRY(dense_cholesky_block(d, job->work, job->work,
+                             &(struct cholesky_size){.n = (uint32_t)n,
+                                                     .first = (uint32_t)first,
+                                                     .size = (uint32_t)size,
+                                                     .in_matrix = n * n,
+                                                     .in_first = corner,
+                                                     .in_row = n,
+                                                     .in_column = 1,
+                                                     .out_matrix = n * n,
+                                                     .out_first = corner,
+                                                     .out_row = n,
+                                                     .out_column = 1}));
+    if (next == n) return SMELT_OK;
+    TRY(dense_solve_block(d, job->work, job->work, job->solved, NULL,
+                          &(struct solve_size){.size = (uint32_t)size,
+                                               .columns = (uint32_t)(n - next),
+                                               .store = 1,
+                                               .parts = 1,
+                                               .t_matrix = n * n,
+                                               .t_first = corner,
+                                               .t_row = 1,
+                                               .t_column = n,
+                                               .b_matrix = n * n,
+                                               .b_first = first * n + next,
+                                               .b_row = n,
+                                               .x_matrix = DENSE_BLOCK * n,
+                                               .x_row = n}));
+    return dense_product(d, d->batch, job->work, job->solved, job->work,
+                         &(struct product_size){.rows = (uint32_t)(n - next),
+                                                .columns = (uint32_t)(n - next),
+                                                .depth = (uint32_t)size,
+                                                .upper = 1,
+                                                .adds = 1,
+                                                .a_matrix = n * n,
+                                                .a_first = first * n + next,
+                                                .a_row = 1,
+                                                .a_column = n,
+                                                .b_matrix = DENSE_BLOCK * n,
+                                                .b_row = n,
+                                                .b_column = 1,
+                                                .c_matrix = n * n,
+                                                .c_first = next * (n + 1),
+                                                .c_row = n});
+}
+
+static smelt_status compute(struct dense *d, void *context) {
+    struct job *job = context;
+    int64_t n = d->rows;
+    TRY(dense_clear(d));
+    if (d->desc.symmetric) {
+        TRY(dense_measure(d, TRIANGLE_ALL));
+        TRY(dense_symmetry(d));
+    }
+    if (n <= DENSE_BLOCK) return factor_small(d, job);
+    struct copy_size copy = {.rows = (uint32_t)n,
+                             .columns = (uint32_t)n,
+                             .transpose = !d->desc.upper,
+                             .triangle = TRIANGLE_UPPER,
+                             .clear = KEEPS,
+                             .jitter = d->jitter != NULL,
+                             .from_matrix = n * n,
+                             .from_row = n,
+                             .to_matrix = n * n,
+                             .to_row = n};
+    TRY(dense_copy(d, d->a, job->work, &copy));
+    for (int64_t first = 0; first < n; first += DENSE_BLOCK) TRY(factor_block(d, job, first));
+    /* Products have written below the diagonal of U, too. */
+    if (!d->desc.upper) copy.triangle = TRIANGLE_LOWER;
+    copy.clear = CLEARS;
+    copy.jitter = 0;
+    return dense_copy(d, job->work, job->l, &copy);
+}
+
+static smelt_status repair(struct dense *d, void *context, int64_t matrix, double *a, int64_t *failed,
+                           double *value) {
+    struct job *job = context;
+    if (d->dtype == SMELT_FLOAT64 || !lapack_cholesky(a, d->rows, d->desc.upper, failed, value))
+        reference_cholesky_factor(a, d->rows, d->desc.upper, failed, value);
+    return *failed >= 0 ? SMELT_OK : dense_store(d, job->l, matrix, a);
+}
+
+static smelt_status factor(struct dense *d, struct job *job) {
+    static const struct dense_method method = {
+        compute,           repair,        "pivot", "a positive number: the matrix is not positive definite",
+        CODE_NOT_POSITIVE, TRIANGLE_LOWER};
+    int64_t n = d->rows;
+    bool wide = d->dtype == SMELT_FLOAT64;
+    struct dense_method own = method;
+    if (d->desc.upper) own.triangle = TRIANGLE_UPPER;
+    TRY(dense_create(d, wide ? SMELT_FLOAT64 : SMELT_FLOAT32, d->batch, n, n, &job->l));
+    if (!d->a->size) return SMELT_OK;
+    if (d->desc.precision == SMELT_LINALG_EXTENDED) return limbs_cholesky(d, &own, job, job->l);
+    if (n > DENSE_BLOCK && !wide) {
+        if (d->desc.upper)
+            job->work = smelt_array_retain(job->l);
+        else
+            TRY(dense_create(d, SMELT_FLOAT32, d->batch, n, n, &job->work));
+        TRY(dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, n, &job->solved));
+    }
+    return dense_run(d, &own, job);
+}
+
+smelt_status smelt_cholesky(smelt_array *a, const smelt_linalg_desc *desc, smelt_array **l) {
+    struct dense d = {0};
+    struct job job = {0};
+    smelt_array *made = NULL;
+    if (!l) return fail(SMELT_ERROR_INVALID_ARGUMENT, "cholesky: l is NULL");
+    smelt_tape_pause();
+    smelt_status status = dense_begin("cholesky", a, desc, &d);
+    if (status == SMELT_OK && d.rows != d.columns)
+        status = fail(SMELT_ERROR_INVALID_ARGUMENT, "cholesky: a has shape %s, expected square matrices",
+                      shape_print(&d.shape).text);
+    if (status == SMELT_OK) status = factor(&d, &job);
+    if (status == SMELT_OK) {
+        status = dense_finish(&d, job.l, d.rows, d.columns, d.dtype, &made);
+        job.l = NULL;
+    }
+    smelt_array_release(job.l);
+    smelt_array_release(job.work);
+    smelt_array_release(job.solved);
+    dense_end(&d);
+    smelt_tape_resume();
+    if (status == SMELT_OK) status = gradient_record_cholesky(&d.desc, a, made);
+    if (status == SMELT_OK)
+        *l = made;
+    else
+        smelt_array_release(made);
+    return status;
+}
