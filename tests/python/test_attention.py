@@ -169,8 +169,7 @@ def gradients_of(q, k, v, g, scale, mask=None, sinks=None):
 
 @pytest.mark.parametrize("dtype, sizes", [
     ("float32", (2, 4, 2, 70, 131, 64, 64)), ("float32", (1, 3, 1, 5, 77, 80, 33)), ("float16", (1, 2, 2, 65, 64, 96, 96)),
-    ("bfloat16", (1, 4, 1, 33, 129, 128, 128)), ("float32", (1, 1, 1, 40, 7, 16, 128)),
-    ("bfloat16", (2, 4, 2, 300, 200, 64, 40)), ("float16", (1, 2, 1, 130, 270, 128, 72))])
+    ("bfloat16", (1, 4, 1, 33, 129, 128, 128)), ("float32", (1, 1, 1, 40, 7, 16, 128))])
 @pytest.mark.parametrize("kind", ["all", "causal", "bool", "floats"])
 def test_gradients_of_the_kernels(dtype, sizes, kind):
     arrays = inputs(dtype, *sizes)

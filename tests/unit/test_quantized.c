@@ -24,7 +24,7 @@ static void multiply(smelt_dtype dtype, int bits, int group, int64_t rows, int64
     smelt_array *x = array_of(dtype, SHAPE(rows, terms), -1, 1),
                 *w = array_of(SMELT_UINT32, SHAPE(columns, terms * bits / 32), 0, 0x1p32),
                 *scales = array_of(SMELT_FLOAT32, SHAPE(columns, terms / group), -1, 1),
-                *biases = array_of(SMELT_FLOAT32, SHAPE(columns, terms / group), -1, 1), *out;
+                *biases = array_of(SMELT_FLOAT32, SHAPE(columns, terms / group), -1, 1), *out = NULL;
     OK(smelt_quantized_matmul(&(smelt_quantized_matmul_desc){.x = x,
                                                              .w = w,
                                                              .scales = scales,
@@ -37,23 +37,23 @@ static void multiply(smelt_dtype dtype, int bits, int group, int64_t rows, int64
     if (out->dtype != dtype || out->shape.ndim != 2 || out->shape.size[0] != rows ||
         out->shape.size[1] != columns)
         FAIL_TEST("the result's shape or dtype is wrong");
-    double *a = numbers_of(x), *s = numbers_of(scales), *b = numbers_of(biases), *made = numbers_of(out);
     double rounding = dtype == SMELT_FLOAT16 ? 0x1p-11 : dtype == SMELT_BFLOAT16 ? 0x1p-8 : 0x1p-24;
     for (int64_t i = 0; i < rows * columns; i++) {
         int64_t row = i / columns, column = i % columns;
         double sum = 0, size = 0;
         for (int64_t k = 0; k < terms; k++) {
             int64_t at = column * (terms / group) + k / group;
-            double code = code_at(w, column, k, bits), term = a[row * terms + k];
-            sum += term * (code * s[at] + b[at]);
-            size += fabs(term) * (code * fabs(s[at]) + fabs(b[at]));
+            double code = code_at(w, column, k, bits), term = element_at(x, row * terms + k);
+            double scale = element_at(scales, at), bias = element_at(biases, at);
+            sum += term * (code * scale + bias);
+            size += fabs(term) * (code * fabs(scale) + fabs(bias));
         }
         double allowed = (double)(terms + 4) * 0x1p-24 * size + rounding * fabs(sum);
-        if (!(fabs(made[i] - sum) <= allowed))
+        double made = element_at(out, i);
+        if (!(fabs(made - sum) <= allowed))
             FAIL_TEST("%d bits, group %d, (%lld, %lld): %g, expected %g", bits, group, (long long)row,
-                      (long long)column, made[i], sum);
+                      (long long)column, made, sum);
     }
-    free(a), free(s), free(b), free(made);
     smelt_array_release(x), smelt_array_release(w), smelt_array_release(scales), smelt_array_release(biases);
     smelt_array_release(out);
 }
