@@ -89,7 +89,7 @@ static void refusals(void **state) {
     REFUSES(SMELT_ERROR_INVALID_ARGUMENT, "bits is 3; expected 2, 4 or 8", desc.bits = 3);
     REFUSES(SMELT_ERROR_INVALID_ARGUMENT, "group_size is 16; expected 32, 64 or 128", desc.group_size = 16);
     REFUSES(SMELT_ERROR_INVALID_ARGUMENT, "mode is 3; expected 0 (affine)",
-            desc.mode = (smelt_quantized_mode)3);
+            memcpy(&desc.mode, &(int){3}, sizeof(int)));
     REFUSES(SMELT_ERROR_INVALID_ARGUMENT, "biases is an array; expected NULL",
             desc.mode = SMELT_QUANTIZED_MXFP4);
     REFUSES(SMELT_ERROR_INVALID_ARGUMENT, "biases is NULL; expected an array", desc.biases = NULL);
