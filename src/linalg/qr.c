@@ -88,9 +88,10 @@ static smelt_status repair(struct dense *d, void *context, int64_t matrix, doubl
     struct job *job = context;
     int64_t m = d->rows, n = d->columns, rank = m < n ? m : n, k = job->middle;
     size_t bytes = (size_t)(rank + m * k + k * n + 1) * sizeof(double);
-    double *tau = calloc(1, bytes), *q = tau + rank, *r = q + m * k;
-    smelt_status status = tau ? SMELT_OK : fail_out_of_memory(bytes);
-    if (status != SMELT_OK) return status;
+    double *tau = calloc(1, bytes);
+    if (!tau) return fail_out_of_memory(bytes);
+    double *q = tau + rank, *r = q + m * k;
+    smelt_status status = SMELT_OK;
     if (d->dtype == SMELT_FLOAT64 || !lapack_qr(a, m, n, tau)) reference_qr_factor(a, m, n, tau);
     double largest = 0;
     for (int64_t i = 0; i < rank; i++) largest = fabs(a[i * n + i]) > largest ? fabs(a[i * n + i]) : largest;

@@ -171,8 +171,9 @@ static smelt_status least_repair(struct dense *d, void *context, int64_t matrix,
     struct job *job = context;
     int64_t m = d->rows, n = d->columns, k = job->k, rank = m < n ? m : n;
     size_t bytes = (size_t)(m * n + rank + 1) * sizeof(double);
-    double *own = malloc(bytes), *tau = own + m * n, *x = NULL, largest = 0;
+    double *own = malloc(bytes), *x = NULL, largest = 0;
     if (!own) return fail_out_of_memory(bytes);
+    double *tau = own + m * n;
     bool tall = m >= n;
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) own[tall ? i * n + j : j * m + i] = a[i * n + j];
