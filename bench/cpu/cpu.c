@@ -125,6 +125,37 @@ smelt_status cold_kernel_code_measure(void *context, double *seconds) {
     return cold->status;
 }
 
+/* ---- What tests of accesses cost: the processor time of all threads, which other processes hardly change.
+ */
+
+static double processor_seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static smelt_status measure_processor(void *launches, double *seconds) {
+    double start = processor_seconds();
+    smelt_status status = launches_run(launches);
+    *seconds = processor_seconds() - start;
+    return status;
+}
+
+#define UNCHECKED "smelt cpu, unchecked (processor time)"
+#define CHECKED "smelt cpu, checked (processor time)"
+#define MOST_FOR_CHECKS 1.05
+
+static void enter_tests(struct contest *contest, struct standard *standard) {
+    contest_add(contest, (struct bench_case){.variant = UNCHECKED,
+                                             .measure = measure_processor,
+                                             .context = &standard->unchecked});
+    contest_add(contest, (struct bench_case){.variant = CHECKED,
+                                             .anchor = UNCHECKED,
+                                             .measure = measure_processor,
+                                             .context = &standard->simd,
+                                             .bar = {BENCH_TIME_AT_MOST, MOST_FOR_CHECKS}});
+}
+
 /* ---- The usual rivals. */
 
 #define SCALAR_ROUNDS 3
@@ -134,12 +165,16 @@ void standard_enter(struct contest *contest, struct standard *standard, const ch
                     const char *name, const smelt_dispatch_desc *desc, const char *anchor,
                     struct bench_bar bar) {
     *standard = (struct standard){.cold = {.file = file, .text = text, .name = name, .desc = *desc}};
-    smelt_dispatch_desc simd = *desc, scalar = *desc;
-    simd.device = "cpu";
+    smelt_dispatch_desc simd = *desc, scalar = *desc, unchecked = *desc;
+    simd.device = unchecked.device = "cpu";
     scalar.device = "cpu-scalar";
+    unchecked.unchecked = true;
     if (contest->status == SMELT_OK) contest->status = launches_add(&standard->simd, file, text, name, &simd);
     if (contest->status == SMELT_OK)
         contest->status = launches_add(&standard->scalar, file, text, name, &scalar);
+    if (contest->status == SMELT_OK)
+        contest->status = launches_add(&standard->unchecked, file, text, name, &unchecked);
+    enter_tests(contest, standard);
     contest_enter(contest, (struct variant){.name = SMELT_CPU_SCALAR,
                                             .run = launches_run,
                                             .context = &standard->scalar,
@@ -165,6 +200,7 @@ void standard_enter(struct contest *contest, struct standard *standard, const ch
 void standard_release(struct standard *standard) {
     launches_release(&standard->simd);
     launches_release(&standard->scalar);
+    launches_release(&standard->unchecked);
 }
 
 /* ---- Arrays. */

@@ -34,10 +34,10 @@ smelt_status cold_kernel_measure(void *cold_kernel, double *seconds);
  * includes the time to start and wait for clang, and grows on busy machines. */
 smelt_status cold_kernel_code_measure(void *cold_kernel, double *seconds);
 
-/* The usual rivals of one kernel: smelt's engines, entered as "smelt cpu" and "smelt cpu-scalar", and its
- * cold compile. `standard` must live until contest_run; it is released with standard_release. */
+/* The usual rivals of one kernel: smelt's engines, entered as "smelt cpu" and "smelt cpu-scalar", the first
+ * with and without tests of accesses, and its cold compile. `standard` must live until contest_run; it is released with standard_release. */
 struct standard {
-    struct launches simd, scalar;
+    struct launches simd, scalar, unchecked;
     struct cold_kernel cold;
 };
 void standard_enter(struct contest *contest, struct standard *standard, const char *file, const char *text,

@@ -17,9 +17,12 @@
  * (src/compiler/passes/indirect.c). */
 #define SMELT_NO_FUNCTION 1
 
-/* The memory that accesses through an argument may touch. */
+/* The memory that accesses through an argument may touch. counts[i]: how many of its addresses have 1 << i
+ * bytes of it, for comparisons without arithmetic. */
+#define EXTENT_COUNTS 14
 struct buffer_extent {
     uint64_t start, bytes;
+    uint64_t counts[EXTENT_COUNTS];
 };
 
 /* One per worker of the pool, refilled for each threadgroup. */
@@ -40,7 +43,13 @@ struct group_context {
 
 /* The accesses that one test in the code stands for (src/compiler/bounds), in the order of the program:
  * constants of the code, side by side. */
-enum access_object { ACCESS_BUFFER, ACCESS_THREADGROUP_ARGUMENT, ACCESS_VARIABLE, ACCESS_UNKNOWN };
+enum access_object {
+    ACCESS_BUFFER,
+    ACCESS_THREADGROUP_ARGUMENT,
+    ACCESS_VARIABLE,
+    ACCESS_PRIVATE, /* addresses are offsets in the array */
+    ACCESS_UNKNOWN
+};
 struct access_site {
     const char *file;
     const char *name; /* of a variable; NULL: of an argument */

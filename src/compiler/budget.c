@@ -37,7 +37,7 @@ smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions) {
 }
 
 smelt_status budget_check_thread(struct unit *unit) {
-    uint64_t blocks, instructions = budget_count(unit->entry, &blocks);
+    uint64_t blocks, instructions = budget_count(unit->entry, &blocks) - unit->test_instructions;
     uint64_t registers = registers_per_value(unit);
     TRY(budget_check(unit, BUDGET_THREAD, instructions * registers));
     return budget_check(unit, BUDGET_BLOCKS, blocks * registers);

@@ -33,6 +33,7 @@ struct engine_target {
     bool specialises;       /* the code is compiled for a code shape's sizes */
     bool fills_memory;      /* threadgroup memory has contents when a group begins */
     bool claims_alignment;  /* lowering settles the alignment of accesses; else passes/alignment.c does */
+    bool holds_constants;   /* loads from constant memory are invariant */
     bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */
     bool converts_bfloat;   /* by an instruction, */
     bool saturates;         /* and floats to 32-bit integers with saturation */

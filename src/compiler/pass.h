@@ -30,6 +30,7 @@ struct unit {
     enum code_form form;
     const char *because;    /* of the plain form: which budget the best form exceeded */
     smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
+    uint64_t test_instructions; /* that pass_bounds has added to the entry: they change no choice by size */
     uint64_t frame_bytes;   /* stack use of the machine code's functions, summed by pass_codegen */
 };
 
@@ -188,6 +189,8 @@ smelt_status pass_lines(struct unit *unit);
 LLVMMetadataRef lines_of_user(LLVMValueRef instruction);
 /* refuse.c — refuses constructs that no engine can run, by name, with the user's line. */
 smelt_status pass_refuse(struct unit *unit);
+/* invariant.c — loads from constant memory may move freely. */
+smelt_status pass_invariant(struct unit *unit);
 /* join.c — groups of one thread become threads of a larger group. */
 smelt_status pass_join(struct unit *unit);
 /* indirect.c — calls through pointers go to functions of the program, or nowhere. */

@@ -66,6 +66,7 @@ static const struct pass of_thread[] = {
     PASS("hold", pass_hold),
     PASS("sink", pass_sink),
     PASS("unrolled", pass_unrolled),
+    PASS("invariant", pass_invariant),
     PASS("optimise", optimise_thread),
     PASS("sink-optimised", pass_sink),
     PASS("join", pass_join),

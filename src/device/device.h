@@ -77,8 +77,9 @@ struct launch {
     const struct image *image;        /* set by `prepare`: the entry's properties */
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
-    bool tested; /* on a CPU: accesses are tested against the extents of their arrays */
-    bool check;  /* on `checked` of the device that is named */
+    bool tested;    /* on a CPU: accesses are tested against the extents of their arrays */
+    bool check;     /* on `checked` of the device that is named */
+    bool unchecked; /* not `tested`, as the caller asks */
     /* (optional) Of a checked run: completes a finding from the user's text. False: the text says that it is
      * to be ignored. */
     bool (*accept)(const struct launch *launch, struct smelt_finding *finding);

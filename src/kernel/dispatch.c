@@ -96,10 +96,9 @@ static bool all_are_checked(const struct device *device) {
     return device->checked && setting_choice(&setting) == 1;
 }
 
-/* SMELT_BOUNDS=1: accesses are tested in every run on a CPU. */
-static bool all_are_tested(const struct device *device) {
-    static struct setting setting = {"SMELT_BOUNDS", {"0", "1"}, ATOMIC_FLAG_INIT};
-    return device->checked && setting_choice(&setting) == 1;
+bool launch_is_tested(const struct launch *launch) {
+    static struct setting setting = {"SMELT_BOUNDS", {"1", "0"}, ATOMIC_FLAG_INIT};
+    return launch->device->checked && !launch->unchecked && setting_choice(&setting) == 0;
 }
 
 static smelt_status use_checked(struct launch *launch) {
@@ -114,7 +113,7 @@ smelt_status launch_begin(struct launch *launch, const char *device) {
     if (launch->info) *launch->info = (smelt_run_info){0};
     TRY(device_find(device, &launch->device));
     if (launch->check || all_are_checked(launch->device)) TRY(use_checked(launch));
-    launch->tested = all_are_tested(launch->device);
+    launch->tested = launch_is_tested(launch);
     launch->parameter_name = parameter_name;
     launch->accept = found_accept;
     TRY(settings_check(launch->what, launch->device, launch->profile, launch->timeout));

@@ -10,6 +10,10 @@
  * these; `info` becomes zeros. */
 smelt_status launch_begin(struct launch *launch, const char *device);
 
+/* Accesses are tested in every run on a CPU, unless the caller or SMELT_BOUNDS=0 asks otherwise. Requires the
+ * launch's device. */
+bool launch_is_tested(const struct launch *launch);
+
 /* Checks the sizes against the limits of launch->device and sets them. grid in threads; y and z 0 mean 1.
  * group: product checked before it is clamped to the grid (`clamp`, body form only). */
 smelt_status launch_measure(struct launch *launch, const int64_t grid[3], const int64_t group[3], bool clamp);

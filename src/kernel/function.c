@@ -210,7 +210,8 @@ static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *d
                         .entry = function->entry,
                         .translation = function->library->packaged ? NULL : &function->library->translation,
                         .info = desc->info,
-                        .check = desc->check};
+                        .check = desc->check,
+                        .unchecked = desc->unchecked};
     TRY(check_reserved(desc));
     TRY(function_check_names(function, desc));
     TRY(launch_begin(launch, desc->device));
@@ -312,7 +313,8 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
                                .barrier_hint = barrier_hint(function),
                                .target = desc->target,
                                .after = desc->after};
-    struct launch launch = {.what = name, .device = device, .timeout = desc->timeout};
+    struct launch launch = {
+        .what = name, .device = device, .timeout = desc->timeout, .unchecked = desc->unchecked};
     TRY(shape_for_stage(&launch, &shape, stage, &options));
     return function->packaged
                ? package_show(function->packaged, &options, stage, text)

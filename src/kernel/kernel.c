@@ -423,7 +423,8 @@ smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc
                               .timeout = desc->timeout,
                               .stream = desc->stream,
                               .info = desc->info,
-                              .check = desc->check};
+                              .check = desc->check,
+                              .unchecked = desc->unchecked};
     TRY(reserved_check(smelt_run_desc, desc));
     TRY(launch_begin(launch, desc->device));
     TRY(check(kernel, desc, launch->device, key));
@@ -537,7 +538,10 @@ smelt_status smelt_kernel_show(smelt_kernel *kernel, const smelt_run_desc *desc,
             const struct entry *entry;
             struct code_options options = {.name = kernel->desc.name};
             struct bound_request request = kernel_request(kernel, &signature, device, desc);
-            struct launch launch = {.what = kernel->desc.name, .device = device, .timeout = desc->timeout};
+            struct launch launch = {.what = kernel->desc.name,
+                                    .device = device,
+                                    .timeout = desc->timeout,
+                                    .unchecked = desc->unchecked};
             bound_inlined(&request, launch.inlined);
             struct shape_desc shape = {.grid = desc->grid,
                                        .group = desc->threadgroup,

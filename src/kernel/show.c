@@ -60,6 +60,7 @@ smelt_status shape_for_stage(struct launch *launch, const struct shape_desc *des
     TRY(check_target(what, desc->target));
     TRY(launch_measure(launch, desc->grid[0] ? desc->grid : group, group, desc->clamp || group == usual));
     struct code_shape *shape = &options->shape;
+    launch->tested = launch_is_tested(launch);
     device->shape(launch, desc->barrier_hint, shape);
     options->target = device->target;
     options->after = desc->after;

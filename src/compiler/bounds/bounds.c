@@ -3,6 +3,7 @@
  * Requires: everything inlined; intrinsics not lowered. Establishes: no access of memory that an argument or
  * a variable at program scope or of the threadgroup gives misses it before a test has ended the launch. */
 #include "compiler/bounds/bounds.h"
+#include "compiler/budget.h"
 
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -124,14 +125,18 @@ static uint64_t sure_bytes(struct bounds *b, const struct array_object *object) 
 
 /* A root that is the object itself. */
 static bool is_object(const struct array_object *object, LLVMValueRef root) {
-    if (object->kind == ACCESS_VARIABLE) return root == object->variable;
+    if (object->variable) return root == object->variable;
     return object->kind == ACCESS_BUFFER && intrinsic_of(root) == INTRINSIC_BUFFER_ADDRESS;
 }
 
-static bool is_proven(struct bounds *b, const struct group *g) {
+static bool is_proven(struct bounds *b, const struct group *g, int block) {
     uint64_t bytes = sure_bytes(b, &g->object);
-    if (g->length || !bytes || !is_object(&g->object, g->place.root)) return false;
-    return !g->place.index && g->low >= 0 && (uint64_t)g->high <= bytes;
+    LLVMValueRef root;
+    struct value_range range;
+    if (g->length || !bytes || bytes > INT32_MAX) return false;
+    if (!bounds_offset(b, block, g->address, &root, &range) || !is_object(&g->object, root)) return false;
+    if (range.low < INT32_MIN || range.high > INT32_MAX) return false;
+    return range.low + g->low - g->constant >= 0 && range.high + g->high - g->constant <= (int64_t)bytes;
 }
 
 /* Long kernels: the latest tests are the likely ones. */
@@ -166,9 +171,11 @@ static void add_test(struct bounds *b, const struct group *g, int block, struct 
     LLVMValueRef place = g->first, when = LLVMConstInt(i1, 1, false),
                  bytes = bounds_i64(b, (uint64_t)(g->high - g->low));
     int64_t low = g->low - g->constant;
-    if (is_proven(b, g) || is_done(b, g, block)) return;
-    int loop =
-        g->length ? -1 : bounds_loop_ask(b, block, g->address, low, (uint64_t)(g->high - g->low), &g->object);
+    if (is_proven(b, g, block) || is_done(b, g, block)) return;
+    bool private = g->object.kind == ACCESS_PRIVATE;
+    int loop = g->length || private
+                   ? -1
+                   : bounds_loop_ask(b, block, g->address, low, (uint64_t)(g->high - g->low), &g->object);
     if (loop >= 0) {
         /* Side by side, so that one branch may skip them. */
         if (lifted->place) place = lifted->place;
@@ -176,12 +183,18 @@ static void add_test(struct bounds *b, const struct group *g, int block, struct 
     }
     LLVMPositionBuilderBefore(builder, place);
     LLVMSetCurrentDebugLocation2(builder, LLVMInstructionGetDebugLoc(g->first));
+    LLVMValueRef address = g->address;
+    if (private) {
+        address = bounds_private_offset(b, address);
+        if (!address) return;
+        address = LLVMBuildIntToPtr(builder, address, type_pointer(b->unit), "");
+    }
     if (g->length) {
         bytes = LLVMBuildZExtOrBitCast(builder, g->length, type_i64(b->unit), "");
         when = LLVMBuildICmp(builder, LLVMIntNE, bytes, bounds_i64(b, 0), "");
     }
     LLVMValueRef arguments[INSIDE_OPERANDS] = {
-        [INSIDE_ADDRESS] = g->address,
+        [INSIDE_ADDRESS] = address,
         [INSIDE_LOW] = bounds_i64(b, (uint64_t)low),
         [INSIDE_BYTES] = bytes,
         [INSIDE_START] = g->object.start,
@@ -207,7 +220,9 @@ static void test_block(struct bounds *b, int block) {
 
 smelt_status pass_bounds(struct unit *unit) {
     struct bounds b = {.unit = unit};
+    uint64_t blocks;
     if (!unit->request->shape.tested) return SMELT_OK;
+    uint64_t before = budget_count(unit->entry, &blocks);
     b.arguments = arena_alloc(&b.arena, CPU_MAX_SLOTS * sizeof *b.arguments);
     b.slots = arena_alloc(&b.arena, CPU_MAX_THREADGROUP_SLOTS * sizeof *b.slots);
     smelt_status status = b.arguments && b.slots
@@ -217,5 +232,6 @@ smelt_status pass_bounds(struct unit *unit) {
     for (int i = 0; i < b.flow.block_count && status == SMELT_OK; i++) test_block(&b, i);
     if (status == SMELT_OK) bounds_loops_end(&b);
     arena_free(&b.arena);
+    unit->test_instructions = budget_count(unit->entry, &blocks) - before;
     return status;
 }

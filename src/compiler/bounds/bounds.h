@@ -45,7 +45,7 @@ struct array_object {
     LLVMValueRef start, extent; /* i64; NULL: not known, and nothing is tested */
     enum access_object kind;
     uint32_t slot;         /* of an argument */
-    LLVMValueRef variable; /* ACCESS_VARIABLE */
+    LLVMValueRef variable; /* ACCESS_VARIABLE, ACCESS_PRIVATE */
 };
 
 /* An address as a sum: root + extended(index) * scale + constant; index NULL: root + constant. */
@@ -71,7 +71,17 @@ struct bounds {
 
 /* objects.c */
 struct array_object bounds_object(struct bounds *b, LLVMValueRef address);
+/* Of an address in a private array, i64, at the builder's place; NULL: it takes several ways. */
+LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address);
 struct place bounds_place(struct unit *unit, LLVMValueRef address);
+
+/* range.c — the least and the greatest value of a signed number, or of an offset in bytes. */
+struct value_range {
+    int64_t low, high;
+};
+/* … of an address of `block` from the root that it is computed from. False: nothing is known. */
+bool bounds_offset(struct bounds *b, int block, LLVMValueRef address, LLVMValueRef *root,
+                   struct value_range *range);
 
 /* sites.c — an array of struct access_site that begins at the first access; `offset`: from the test's address
  */
@@ -90,6 +100,8 @@ LLVMValueRef bounds_sites(struct bounds *b, const struct array_object *object,
 smelt_status bounds_loops_begin(struct bounds *b);
 int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
                     const struct array_object *object);
+/* Of a loop's counter whose first and last value are constants: its values where `block` sees it. */
+bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct value_range *range);
 /* The test is done if the answers to the loop's questions say so. */
 void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test);
 /* When all questions are asked. */

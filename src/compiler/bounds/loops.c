@@ -134,6 +134,42 @@ static bool is_unsigned(LLVMIntPredicate p) {
     return p == LLVMIntULT || p == LLVMIntULE || p == LLVMIntUGT || p == LLVMIntUGE;
 }
 
+/* Whether it is the same in all threads of a group, as far as a short look tells. */
+static bool is_shared(LLVMValueRef value, int depth) {
+    if (LLVMIsAConstant(value)) return true;
+    if (!LLVMIsAInstruction(value) || depth > 6) return false;
+    switch (LLVMGetInstructionOpcode(value)) {
+    case LLVMCall: {
+        enum intrinsic intrinsic = intrinsic_of(value);
+        return intrinsic == INTRINSIC_THREADGROUP_POSITION || intrinsic == INTRINSIC_BUFFER_ADDRESS;
+    }
+    case LLVMLoad: /* of constant memory (passes/invariant.c) */
+        if (!LLVMGetMetadata(
+                value, LLVMGetMDKindIDInContext(LLVMGetTypeContext(LLVMTypeOf(value)), "invariant.load", 14)))
+            return false;
+        break;
+    case LLVMPHI:
+        return false;
+    default:
+        break;
+    }
+    for (int i = 0; i < LLVMGetNumOperands(value); i++)
+        if (!is_shared(LLVMGetOperand(value, (unsigned)i), depth + 1)) return false;
+    return true;
+}
+
+/* The last value that the counter has, where steps from the first do not lead to the bound. A first value of
+ * each lane's own would make that another one in each: the bound is then as good. */
+static void find_last(struct bounds *b, struct counter *c, int64_t size) {
+    LLVMBuilderRef builder = b->unit->builder;
+    LLVMTypeRef type = LLVMTypeOf(c->last);
+    if (size == 1 || !is_shared(c->first, 0) || !is_shared(c->last, 0)) return;
+    LLVMValueRef way =
+        c->down ? LLVMBuildSub(builder, c->first, c->last, "") : LLVMBuildSub(builder, c->last, c->first, "");
+    LLVMValueRef rest = LLVMBuildURem(builder, way, number(type, size), "");
+    c->last = c->down ? LLVMBuildAdd(builder, c->last, rest, "") : LLVMBuildSub(builder, c->last, rest, "");
+}
+
 /* Sets first, last and the rest, in the preheader. False: the comparison does not bound the counter. */
 static bool follow(struct bounds *b, struct counter *c, int64_t step, LLVMValueRef next,
                    LLVMIntPredicate predicate, LLVMValueRef bound) {
@@ -182,6 +218,7 @@ static bool follow(struct bounds *b, struct counter *c, int64_t step, LLVMValueR
         c->bad_after = either(b, c->bad, wraps);
         if (size > 1 || !strict) c->bad = c->bad_after;
     }
+    if (!exact) find_last(b, c, size);
     c->after = exact ? bound : LLVMBuildAdd(builder, c->last, number(type, step), "");
     if (exact && width == 64) {
         LLVMIntPredicate wrong = up ? LLVMIntSGT : LLVMIntSLT;
@@ -494,6 +531,25 @@ static LLVMValueRef in_round(struct bounds *b, int loop, LLVMValueRef phi, LLVMV
     return value_at(&round, address);
 }
 
+/* Whether the block may see the value with which the loop ends. */
+static bool sees_after(struct bounds *b, const struct counter *c, int block) {
+    return !c->sees_next && (c->exit == block || !flow_dominates(&b->flow, c->exit, block));
+}
+
+bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct value_range *range) {
+    int header = flow_index(&b->flow, LLVMGetInstructionParent(phi)), loop = b->flow.blocks[header].loop;
+    if (loop < 0 || b->flow.loops[loop].header != header || !b->loop_tests[loop].preheader) return false;
+    const struct counter *c = counter_of(b, loop, phi);
+    if (!c || !c->last || !LLVMIsAConstantInt(c->first) || !LLVMIsAConstantInt(c->last)) return false;
+    bool after = sees_after(b, c, block) || !flow_block_within(&b->flow, block, loop);
+    int64_t first = LLVMConstIntGetSExtValue(c->first), last = LLVMConstIntGetSExtValue(c->last);
+    if (first < 0 || last < 0 || (c->down ? last > first : first > last)) return false;
+    *range = c->down ? (struct value_range){last, first} : (struct value_range){first, last};
+    if (after && c->down) range->low -= c->step < 0 ? -c->step : c->step;
+    if (after && !c->down) range->high += c->step;
+    return true;
+}
+
 int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t low, uint64_t bytes,
                     const struct array_object *object) {
     int loop = b->flow.blocks[block].loop;
@@ -509,7 +565,7 @@ int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t l
     if (in_loop(b, object->start, loop) || in_loop(b, object->extent, loop)) return -1;
     struct counter *c = counter_of(b, loop, linear.phi);
     if (!c || !c->last) return -1;
-    bool after = !c->sees_next && (c->exit == block || !flow_dominates(&b->flow, c->exit, block));
+    bool after = sees_after(b, c, block);
     LLVMValueRef last_value = after ? c->after : c->last, bad = after ? c->bad_after : c->bad;
     LLVMPositionBuilderBefore(b->unit->builder, LLVMGetBasicBlockTerminator(b->loop_tests[loop].preheader));
     struct round first = {.b = b, .loop = loop, .phi = c->phi, .at = c->first},

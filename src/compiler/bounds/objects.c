@@ -49,6 +49,17 @@ static struct array_object of_global(struct bounds *b, LLVMValueRef global) {
         .variable = global};
 }
 
+/* Engines lay private arrays out as they like: tests are of the offsets in them. */
+static struct array_object of_private(struct bounds *b, LLVMValueRef variable) {
+    if (!LLVMIsAConstantInt(LLVMGetOperand(variable, 0))) return unknown;
+    uint64_t count = LLVMConstIntGetZExtValue(LLVMGetOperand(variable, 0));
+    uint64_t bytes = LLVMABISizeOfType(b->unit->layout, LLVMGetAllocatedType(variable));
+    return (struct array_object){.start = bounds_i64(b, 0),
+                                 .extent = bounds_i64(b, count * bytes),
+                                 .kind = ACCESS_PRIVATE,
+                                 .variable = variable};
+}
+
 /* ---- Several ways. */
 
 static LLVMOpcode opcode_of(LLVMValueRef value) {
@@ -88,9 +99,9 @@ static int sources_of(LLVMValueRef address, LLVMValueRef *seen, int seen_count, 
     return seen_count;
 }
 
-/* All addresses are inside. */
+/* All addresses are inside an object that is not known, and one whose addresses are no numbers. */
 static struct array_object as_numbers(struct bounds *b, struct array_object object) {
-    if (object.start) return object;
+    if (object.start && object.kind != ACCESS_PRIVATE) return object;
     return (struct array_object){bounds_i64(b, 0), bounds_i64(b, UINT64_MAX - 1), ACCESS_UNKNOWN, 0, NULL};
 }
 
@@ -139,6 +150,7 @@ struct array_object bounds_object(struct bounds *b, LLVMValueRef address) {
     if (!one) return of_several(b, base_of(address));
     if (!source) return unknown;
     if (LLVMIsAGlobalVariable(source)) return of_global(b, source);
+    if (LLVMIsAAllocaInst(source)) return of_private(b, source);
     enum intrinsic intrinsic = intrinsic_of(source);
     if (intrinsic == INTRINSIC_BUFFER_ADDRESS) return of_argument(b, source, false);
     if (intrinsic == INTRINSIC_THREADGROUP_ADDRESS) return of_argument(b, source, true);
@@ -193,6 +205,37 @@ static bool adds_constant(LLVMValueRef sum, LLVMOpcode extension, int64_t *const
     *constant =
         extension == LLVMZExt ? (int64_t)LLVMConstIntGetZExtValue(right) : LLVMConstIntGetSExtValue(right);
     return true;
+}
+
+LLVMValueRef bounds_private_offset(struct bounds *b, LLVMValueRef address) {
+    LLVMBuilderRef builder = b->unit->builder;
+    LLVMValueRef sum = NULL;
+    int64_t constant = 0;
+    for (; is_step(address); address = LLVMGetOperand(address, 0)) {
+        if (opcode_of(address) != LLVMGetElementPtr) continue;
+        LLVMTypeRef type = LLVMGetGEPSourceElementType(address);
+        for (int i = 1; i < LLVMGetNumOperands(address); i++) {
+            LLVMValueRef operand = LLVMGetOperand(address, (unsigned)i);
+            if (i > 1 && LLVMGetTypeKind(type) == LLVMStructTypeKind) {
+                unsigned field = (unsigned)LLVMConstIntGetZExtValue(operand);
+                constant += (int64_t)LLVMOffsetOfElement(b->unit->layout, type, field);
+                type = LLVMStructGetTypeAtIndex(type, field);
+                continue;
+            }
+            if (i > 1) type = LLVMGetElementType(type);
+            int64_t bytes = (int64_t)LLVMABISizeOfType(b->unit->layout, type);
+            if (LLVMIsAConstantInt(operand)) {
+                constant += bytes * LLVMConstIntGetSExtValue(operand);
+                continue;
+            }
+            LLVMValueRef step = LLVMBuildSExtOrBitCast(builder, operand, type_i64(b->unit), "");
+            step = LLVMBuildMul(builder, step, bounds_i64(b, (uint64_t)bytes), "");
+            sum = sum ? LLVMBuildAdd(builder, sum, step, "") : step;
+        }
+    }
+    if (!LLVMIsAAllocaInst(address)) return NULL;
+    if (!sum) return bounds_i64(b, (uint64_t)constant);
+    return constant ? LLVMBuildAdd(builder, sum, bounds_i64(b, (uint64_t)constant), "") : sum;
 }
 
 struct place bounds_place(struct unit *unit, LLVMValueRef address) {

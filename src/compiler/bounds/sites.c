@@ -36,7 +36,8 @@ static LLVMValueRef name_of(struct bounds *b, LLVMValueRef variable) {
 
 static uint64_t element_bytes(struct bounds *b, LLVMValueRef variable) {
     if (!variable) return 0;
-    LLVMTypeRef type = LLVMGlobalGetValueType(variable);
+    LLVMTypeRef type =
+        LLVMIsAAllocaInst(variable) ? LLVMGetAllocatedType(variable) : LLVMGlobalGetValueType(variable);
     while (LLVMGetTypeKind(type) == LLVMArrayTypeKind) type = LLVMGetElementType(type);
     return LLVMABISizeOfType(b->unit->layout, type);
 }
@@ -44,16 +45,16 @@ static uint64_t element_bytes(struct bounds *b, LLVMValueRef variable) {
 static LLVMValueRef site(struct bounds *b, const struct array_object *object,
                          const struct tested_access *access, int64_t low, uint32_t left) {
     LLVMMetadataRef location = lines_of_user(access->instruction);
-    LLVMValueRef variable = object->kind == ACCESS_VARIABLE ? object->variable : NULL;
+    LLVMValueRef named = object->kind == ACCESS_VARIABLE ? object->variable : NULL;
     struct unit *unit = b->unit;
     LLVMValueRef fields[] = {file_of(b, location),
-                             name_of(b, variable),
+                             name_of(b, named),
                              bounds_i64(b, (uint64_t)(access->offset - low)),
                              bounds_i64(b, access->bytes),
                              constant_i32(unit, location ? LLVMDILocationGetLine(location) : 0),
                              constant_i32(unit, object->kind),
                              constant_i32(unit, object->slot),
-                             constant_i32(unit, (uint32_t)element_bytes(b, variable)),
+                             constant_i32(unit, (uint32_t)element_bytes(b, object->variable)),
                              constant_i32(unit, access->writes),
                              constant_i32(unit, left)};
     return LLVMConstStructInContext(unit->context, fields, sizeof fields / sizeof *fields, false);

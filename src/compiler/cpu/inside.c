@@ -53,6 +53,14 @@ static LLVMValueRef read_field(struct unit *unit, LLVMTypeRef type, LLVMValueRef
     return load;
 }
 
+LLVMValueRef inside_table(struct unit *unit, LLVMValueRef group) {
+    return read_field(unit, type_pointer(unit), group, offsetof(struct group_context, extents));
+}
+
+LLVMValueRef inside_buffer(struct unit *unit, LLVMValueRef table, uint64_t slot, size_t field) {
+    return read_field(unit, type_i64(unit), table, slot * sizeof(struct buffer_extent) + field);
+}
+
 LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic intrinsic, uint64_t slot) {
     LLVMTypeRef i64 = type_i64(unit);
     if (intrinsic == INTRINSIC_THREADGROUP_START)
@@ -61,11 +69,9 @@ LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic
     if (intrinsic == INTRINSIC_THREADGROUP_EXTENT)
         return read_field(unit, i64, group,
                           offsetof(struct group_context, threadgroup_slot_bytes) + slot * sizeof(uint64_t));
-    LLVMValueRef table = read_field(unit, type_pointer(unit), group, offsetof(struct group_context, extents));
-    size_t offset = slot * sizeof(struct buffer_extent);
-    offset += intrinsic == INTRINSIC_BUFFER_START ? offsetof(struct buffer_extent, start)
-                                                  : offsetof(struct buffer_extent, bytes);
-    return read_field(unit, i64, table, offset);
+    return inside_buffer(unit, inside_table(unit, group), slot,
+                         intrinsic == INTRINSIC_BUFFER_START ? offsetof(struct buffer_extent, start)
+                                                             : offsetof(struct buffer_extent, bytes));
 }
 
 /* ---- The scalar engine. */

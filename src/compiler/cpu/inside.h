@@ -25,6 +25,10 @@ static inline bool inside_is_extent(enum intrinsic intrinsic) {
 /* … i64, at the builder's place. group: the struct group_context *. */
 LLVMValueRef inside_extent(struct unit *unit, LLVMValueRef group, enum intrinsic intrinsic, uint64_t slot);
 
+/* The table of the arguments' extents, and a field of an argument's struct buffer_extent: i64. */
+LLVMValueRef inside_table(struct unit *unit, LLVMValueRef group);
+LLVMValueRef inside_buffer(struct unit *unit, LLVMValueRef table, uint64_t slot, size_t field);
+
 /* For the scalar engine: the tests of a function become comparisons and branches. The extents of arguments
  * are not lowered. */
 void inside_lower(struct unit *unit, LLVMValueRef function);

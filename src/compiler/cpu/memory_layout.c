@@ -75,6 +75,7 @@ static LLVMValueRef constant_as_instruction(const struct replacing *r, LLVMValue
     if (opcode == LLVMGetElementPtr)
         return LLVMBuildGEP2(b, LLVMGetGEPSourceElementType(constant), operands[0], operands + 1,
                              (unsigned)count - 1, "");
+    if (opcode == LLVMExtractElement) return LLVMBuildExtractElement(b, operands[0], operands[1], "");
     if (count == 1) return LLVMBuildCast(b, opcode, operands[0], LLVMTypeOf(constant), "");
     return count == 2 ? LLVMBuildBinOp(b, opcode, operands[0], operands[1], "") : NULL;
 }

@@ -297,6 +297,7 @@ bool emit_context(struct simd *s, LLVMValueRef call, enum intrinsic intrinsic) {
 void gang_start(struct simd *s) {
     LLVMBuilderRef b = s->unit->builder;
     s->group = read_field(s, type_pointer(s->unit), s->context, GANG_FIELD(group));
+    s->extents = s->code->tested ? inside_table(s->unit, s->group) : NULL;
     s->entry_mask = arena_alloc(&s->arena, (size_t)s->chunk_count * sizeof *s->entry_mask);
     if (!s->code->masked || !s->entry_mask) return;
     LLVMValueRef count = chunk_splat(s, read_u32(s, s->context, GANG_FIELD(count)));

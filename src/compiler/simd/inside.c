@@ -4,6 +4,7 @@
 #include "compiler/cpu/inside.h"
 #include "compiler/simd/simd.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* How many addresses of an object have so many bytes: computed where its extent is. */
@@ -44,24 +45,90 @@ static LLVMValueRef count_of(struct simd *s, LLVMValueRef extent, uint64_t bytes
     return count;
 }
 
+/* Of an argument, what its extent says is read where it is compared with: such a load is part of the
+ * comparing instruction, and takes no register before. */
+static LLVMValueRef read_extent(struct simd *s, LLVMValueRef original, size_t field) {
+    uint64_t slot = 0;
+    (void)is_constant_integer(LLVMGetOperand(original, 0), &slot);
+    return inside_buffer(s->unit, s->extents, slot, field);
+}
+
+static LLVMValueRef start_of(struct simd *s, LLVMValueRef original) {
+    if (intrinsic_of(original) != INTRINSIC_BUFFER_START) return scalar_of(s, original);
+    return read_extent(s, original, offsetof(struct buffer_extent, start));
+}
+
+static LLVMValueRef extent_of(struct simd *s, LLVMValueRef original) {
+    if (intrinsic_of(original) != INTRINSIC_BUFFER_EXTENT) return scalar_of(s, original);
+    return read_extent(s, original, offsetof(struct buffer_extent, bytes));
+}
+
+static int log2_up(uint64_t bytes) {
+    int log = 0;
+    while (log < 63 && UINT64_C(1) << log < bytes) log++;
+    return log;
+}
+
+static bool is_counted(LLVMValueRef original, uint64_t bytes) {
+    return intrinsic_of(original) == INTRINSIC_BUFFER_EXTENT && log2_up(bytes) < EXTENT_COUNTS;
+}
+
+/* How many addresses of the object have so many bytes, … */
+static LLVMValueRef exact_count(struct simd *s, LLVMValueRef original, uint64_t bytes) {
+    if (intrinsic_of(original) != INTRINSIC_BUFFER_EXTENT) return count_of(s, scalar_of(s, original), bytes);
+    int log = log2_up(bytes);
+    if (is_counted(original, bytes) && bytes == UINT64_C(1) << log)
+        return read_extent(s, original,
+                           offsetof(struct buffer_extent, counts) + (size_t)log * sizeof(uint64_t));
+    return inside_count(s->unit, extent_of(s, original), i64_constant(s, bytes));
+}
+
+/* … or fewer, if that is simpler. */
+static LLVMValueRef safe_count(struct simd *s, LLVMValueRef original, uint64_t bytes) {
+    return exact_count(s, original, is_counted(original, bytes) ? UINT64_C(1) << log2_up(bytes) : bytes);
+}
+
+static bool is_exact(LLVMValueRef original, uint64_t bytes) {
+    return !is_counted(original, bytes) || bytes == UINT64_C(1) << log2_up(bytes);
+}
+
 static uint64_t constant_of(LLVMValueRef call, unsigned operand) {
     return LLVMConstIntGetZExtValue(LLVMGetOperand(call, operand));
 }
 
-/* i1: the comparison of a scalar address and the lanes' offsets from it. */
-static LLVMValueRef range_is_outside(struct simd *s, LLVMValueRef address, int shape, uint64_t low,
+struct span {
+    int64_t least, most;
+};
+
+static struct span span_among(struct simd *s, int shape, int first, int count) {
+    const int64_t *offsets = shape_offsets(s, shape);
+    struct span span = {offsets[first], offsets[first]};
+    for (int i = first; i < first + count; i++) {
+        if (offsets[i] < span.least) span.least = offsets[i];
+        if (offsets[i] > span.most) span.most = offsets[i];
+    }
+    return span;
+}
+
+static struct span span_of(struct simd *s, int shape) {
+    return span_among(s, shape, 0, s->lanes);
+}
+
+/* The addresses of one chunk follow from a scalar. */
+static bool is_piece(struct simd *s, LLVMValueRef address, LLVMValueRef start, LLVMValueRef extent) {
+    return s->chunk_lanes > 1 && piece_is(s, address) && shape_of(s, start) == SHAPE_UNIFORM &&
+           shape_of(s, extent) == SHAPE_UNIFORM;
+}
+
+/* i1: the comparison of a scalar address and the lanes' offsets from it. It may say so of a range that ends
+ * shortly before the object: is_exact. start, extent: the call's operands. */
+static LLVMValueRef range_is_outside(struct simd *s, LLVMValueRef address, struct span span, uint64_t low,
                                      uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
     LLVMBuilderRef b = s->unit->builder;
-    const int64_t *offsets = shape_offsets(s, shape);
-    int64_t least = 0, most = 0;
-    for (int i = 0; i < s->lanes; i++) {
-        if (offsets[i] < least) least = offsets[i];
-        if (offsets[i] > most) most = offsets[i];
-    }
-    LLVMValueRef count = count_of(s, extent, bytes + (uint64_t)(most - least));
+    LLVMValueRef count = safe_count(s, extent, bytes + (uint64_t)(span.most - span.least));
     LLVMValueRef number = LLVMBuildPtrToInt(b, address, type_i64(s->unit), "");
-    number = LLVMBuildSub(b, number, start, "");
-    number = LLVMBuildAdd(b, number, i64_constant(s, low + (uint64_t)least), "");
+    number = LLVMBuildSub(b, number, start_of(s, start), "");
+    number = LLVMBuildAdd(b, number, i64_constant(s, low + (uint64_t)span.least), "");
     return LLVMBuildICmp(b, LLVMIntUGE, number, count, "");
 }
 
@@ -104,28 +171,34 @@ static bool all_on(struct simd *s) {
     return true;
 }
 
+static void go_on_if(struct simd *s, LLVMValueRef condition, LLVMBasicBlockRef after) {
+    LLVMBasicBlockRef outside = simd_block(s, "outside");
+    LLVMBuildCondBr(s->unit->builder, condition, after, outside);
+    LLVMPositionBuilderAtEnd(s->unit->builder, outside);
+}
+
 /* Where the comparison of all lanes has failed: looks at the active ones, and goes on at `after`. */
-static void look_at_lanes(struct simd *s, LLVMValueRef call, LLVMBasicBlockRef after) {
+static void look_at_lanes(struct simd *s, LLVMValueRef call, struct span span, LLVMBasicBlockRef after) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef original = LLVMGetOperand(call, INSIDE_ADDRESS), sites = LLVMGetOperand(call, INSIDE_SITES);
-    LLVMValueRef start = scalar_of(s, LLVMGetOperand(call, INSIDE_START)),
-                 extent = scalar_of(s, LLVMGetOperand(call, INSIDE_EXTENT));
+    LLVMValueRef its_extent = LLVMGetOperand(call, INSIDE_EXTENT);
+    LLVMValueRef start = start_of(s, LLVMGetOperand(call, INSIDE_START)), extent = extent_of(s, its_extent);
     int shape = shape_of(s, original);
+    uint64_t bytes = constant_of(call, INSIDE_BYTES);
+    bool exact = is_exact(its_extent, bytes + (uint64_t)(span.most - span.least));
     LLVMValueRef first = LLVMBuildPtrToInt(b, scalar_of(s, original), type_i64(s->unit), "");
     first = LLVMBuildAdd(b, first, i64_constant(s, constant_of(call, INSIDE_LOW)), "");
+    LLVMValueRef count = exact_count(s, its_extent, bytes);
     if (shape == SHAPE_UNIFORM) {
+        if (!exact)
+            go_on_if(s, LLVMBuildICmp(b, LLVMIntULT, LLVMBuildSub(b, first, start, ""), count, ""), after);
         inside_fail(s->unit, sites, start, extent, first);
         return;
     }
-    LLVMValueRef count = count_of(s, extent, constant_of(call, INSIDE_BYTES)),
-                 offsets = offsets_in_memory(s, shape);
+    LLVMValueRef offsets = offsets_in_memory(s, shape);
     LLVMValueRef lane = outside_lane(s, start, count, first, offsets);
-    if (!all_on(s)) {
-        LLVMBasicBlockRef outside = simd_block(s, "outside");
-        LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, lane, i64_constant(s, (uint64_t)s->lanes), "");
-        LLVMBuildCondBr(b, none, after, outside);
-        LLVMPositionBuilderAtEnd(b, outside);
-    }
+    if (!exact || !all_on(s))
+        go_on_if(s, LLVMBuildICmp(b, LLVMIntEQ, lane, i64_constant(s, (uint64_t)s->lanes), ""), after);
     LLVMValueRef place = LLVMBuildGEP2(b, type_i64(s->unit), offsets, &lane, 1, "");
     LLVMValueRef offset = LLVMBuildLoad2(b, type_i64(s->unit), place, "");
     inside_fail(s->unit, sites, start, extent, LLVMBuildAdd(b, first, offset, ""));
@@ -156,16 +229,18 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
     bool always = LLVMIsConstant(when);
+    LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT);
     /* Read before the blocks of the test begin: slots are loaded in the head of the block. */
-    LLVMValueRef number = scalar_of(s, address), start = scalar_of(s, LLVMGetOperand(call, INSIDE_START)),
-                 extent = scalar_of(s, LLVMGetOperand(call, INSIDE_EXTENT));
+    LLVMValueRef number = scalar_of(s, address);
+    if (intrinsic_of(start) != INTRINSIC_BUFFER_START) (void)scalar_of(s, start), (void)scalar_of(s, extent);
     if (!always) begin_rare(s, scalar_of(s, when));
-    LLVMValueRef misses = range_is_outside(s, number, shape_of(s, address), constant_of(call, INSIDE_LOW),
+    struct span span = span_of(s, shape_of(s, address));
+    LLVMValueRef misses = range_is_outside(s, number, span, constant_of(call, INSIDE_LOW),
                                            constant_of(call, INSIDE_BYTES), start, extent);
     LLVMBasicBlockRef failed = simd_block(s, "beyond"), inside = simd_block(s, "inside");
     inside_branch(s->unit, misses, failed, inside);
     LLVMPositionBuilderAtEnd(b, failed);
-    look_at_lanes(s, call, inside);
+    look_at_lanes(s, call, span, inside);
     LLVMPositionBuilderAtEnd(b, inside);
     if (always) return;
     LLVMBuildBr(b, s->inside_rare.after);
@@ -183,9 +258,13 @@ static LLVMValueRef as_numbers(struct simd *s, LLVMValueRef addresses, uint64_t 
 }
 
 /* The objects of the lanes may differ. */
+static LLVMValueRef starts_of(struct simd *s, LLVMValueRef original, int chunk) {
+    return shape_of(s, original) == SHAPE_UNIFORM ? chunk_splat(s, start_of(s, original))
+                                                  : chunk_of(s, original, chunk);
+}
+
 static LLVMValueRef counts_of(struct simd *s, LLVMValueRef original, uint64_t bytes, int chunk) {
-    if (shape_of(s, original) == SHAPE_UNIFORM)
-        return chunk_splat(s, count_of(s, scalar_of(s, original), bytes));
+    if (shape_of(s, original) == SHAPE_UNIFORM) return chunk_splat(s, exact_count(s, original, bytes));
     LLVMBuilderRef b = s->unit->builder;
     LLVMTypeRef type = chunk_type(s, type_i64(s->unit));
     LLVMValueRef more = LLVMBuildAdd(b, chunk_of(s, original, chunk), chunk_splat(s, i64_constant(s, 1)), "");
@@ -197,7 +276,7 @@ static LLVMValueRef counts_of(struct simd *s, LLVMValueRef original, uint64_t by
 static LLVMValueRef lanes_outside(struct simd *s, LLVMValueRef numbers, LLVMValueRef start,
                                   LLVMValueRef extent, uint64_t bytes, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
-    LLVMValueRef offsets = LLVMBuildSub(b, numbers, chunk_of(s, start, chunk), "");
+    LLVMValueRef offsets = LLVMBuildSub(b, numbers, starts_of(s, start, chunk), "");
     LLVMValueRef outside = LLVMBuildICmp(b, LLVMIntUGE, offsets, counts_of(s, extent, bytes, chunk), "");
     LLVMValueRef mask = mask_chunk(s, chunk);
     return mask ? LLVMBuildSelect(b, mask, outside, LLVMConstNull(mask_type(s)), "") : outside;
@@ -207,12 +286,21 @@ static LLVMValueRef lane_of(struct simd *s, LLVMValueRef chunk, LLVMValueRef lan
     return s->chunk_lanes == 1 ? chunk : LLVMBuildExtractElement(s->unit->builder, chunk, lane, "");
 }
 
+/* i1: whether it may be that a chunk's addresses, which are a piece, are outside. */
+static LLVMValueRef piece_is_outside(struct simd *s, LLVMValueRef address, int chunk, uint64_t low,
+                                     uint64_t bytes, LLVMValueRef start, LLVMValueRef extent) {
+    struct span span = span_among(s, value_of(s, address)->piece, chunk * s->chunk_lanes, s->chunk_lanes);
+    return range_is_outside(s, chunk_scalar(s, address, chunk), span, low, bytes, start, extent);
+}
+
 static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef start = LLVMGetOperand(call, INSIDE_START), extent = LLVMGetOperand(call, INSIDE_EXTENT),
-                 when = LLVMGetOperand(call, INSIDE_WHEN);
-    LLVMValueRef addresses = chunk_of(s, LLVMGetOperand(call, INSIDE_ADDRESS), chunk);
-    LLVMValueRef starts = chunk_of(s, start, chunk), extents = chunk_of(s, extent, chunk);
+                 when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
+    bool piece = is_piece(s, address, start, extent);
+    if (piece) (void)chunk_scalar(s, address, chunk);
+    LLVMValueRef addresses = piece ? NULL : chunk_of(s, address, chunk);
+    uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
     LLVMBasicBlockRef after = NULL;
     if (!LLVMIsConstant(when)) {
         LLVMBasicBlockRef test = simd_block(s, "test");
@@ -220,17 +308,30 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
         inside_branch(s->unit, scalar_of(s, when), test, after);
         LLVMPositionBuilderAtEnd(b, test);
     }
-    LLVMValueRef numbers = as_numbers(s, addresses, constant_of(call, INSIDE_LOW));
-    LLVMValueRef outside = lanes_outside(s, numbers, start, extent, constant_of(call, INSIDE_BYTES), chunk);
     LLVMBasicBlockRef failed = simd_block(s, "outside"), inside = after ? after : simd_block(s, "inside");
+    if (piece) {
+        LLVMBasicBlockRef beyond = simd_block(s, "beyond");
+        inside_branch(s->unit, piece_is_outside(s, address, chunk, low, bytes, start, extent), beyond,
+                      inside);
+        LLVMPositionBuilderAtEnd(b, beyond);
+        addresses = chunk_of(s, address, chunk);
+    }
+    LLVMValueRef numbers = as_numbers(s, addresses, low);
+    LLVMValueRef outside = lanes_outside(s, numbers, start, extent, bytes, chunk);
     inside_branch(s->unit, mask_any(s, &outside, 1), failed, inside);
     LLVMPositionBuilderAtEnd(b, failed);
     LLVMValueRef bits = mask_bits(s, outside);
     LLVMTypeRef type = LLVMTypeOf(bits);
     LLVMValueRef operands[2] = {bits, LLVMConstInt(simd_i1(s), 0, false)};
     LLVMValueRef lane = simd_intrinsic(s, "llvm.cttz", &type, 1, operands, 2);
-    inside_fail(s->unit, LLVMGetOperand(call, INSIDE_SITES), lane_of(s, starts, lane),
-                lane_of(s, extents, lane), lane_of(s, numbers, lane));
+    LLVMValueRef its_start = shape_of(s, start) == SHAPE_UNIFORM
+                                 ? start_of(s, start)
+                                 : lane_of(s, chunk_of(s, start, chunk), lane),
+                 its_extent = shape_of(s, extent) == SHAPE_UNIFORM
+                                  ? extent_of(s, extent)
+                                  : lane_of(s, chunk_of(s, extent, chunk), lane);
+    inside_fail(s->unit, LLVMGetOperand(call, INSIDE_SITES), its_start, its_extent,
+                lane_of(s, numbers, lane));
     LLVMPositionBuilderAtEnd(b, inside);
 }
 
@@ -251,8 +352,16 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
     uint64_t low = constant_of(call, LEAVES_LOW), bytes = constant_of(call, LEAVES_BYTES);
     bool uniform = shape_of(s, start) == SHAPE_UNIFORM && shape_of(s, extent) == SHAPE_UNIFORM;
     if (shape_of(s, address) >= 0 && uniform)
-        return range_is_outside(s, scalar_of(s, address), shape_of(s, address), low, bytes,
-                                scalar_of(s, start), scalar_of(s, extent));
+        return range_is_outside(s, scalar_of(s, address), span_of(s, shape_of(s, address)), low, bytes, start,
+                                extent);
+    if (is_piece(s, address, start, extent)) {
+        LLVMValueRef any = NULL;
+        for (int c = 0; c < s->chunk_count; c++) {
+            LLVMValueRef one = piece_is_outside(s, address, c, low, bytes, start, extent);
+            any = any ? LLVMBuildOr(b, any, one, "") : one;
+        }
+        return any;
+    }
     for (int c = 0; c < s->chunk_count; c++) {
         LLVMValueRef numbers = as_numbers(s, chunk_of(s, address, c), low);
         outside[c] = lanes_outside(s, numbers, start, extent, bytes, c);
@@ -260,9 +369,65 @@ static LLVMValueRef any_outside(struct simd *s, LLVMValueRef call, unsigned oper
     return LLVMBuildFreeze(b, mask_any(s, outside, s->chunk_count), "");
 }
 
+/* An affine value of all lanes in 64 bits, without wrapping around. */
+static LLVMValueRef widest(struct simd *s, LLVMValueRef original, bool is_signed, int64_t offset) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMValueRef scalar = scalar_of(s, original);
+    LLVMTypeRef type = type_i64(s->unit);
+    scalar = is_signed ? LLVMBuildSExt(b, scalar, type, "") : LLVMBuildZExt(b, scalar, type, "");
+    return offset ? LLVMBuildAdd(b, scalar, i64_constant(s, (uint64_t)offset), "") : scalar;
+}
+
+/* i1: a comparison of affine numbers that are a constant apart or more, by the extremes of all lanes: true if
+ * it holds for one, or one wraps around. NULL: it is another. */
+static LLVMValueRef extremes_compared(struct simd *s, LLVMValueRef comparison) {
+    LLVMBuilderRef b = s->unit->builder;
+    if (!LLVMIsAICmpInst(comparison)) return NULL;
+    LLVMValueRef left = LLVMGetOperand(comparison, 0), right = LLVMGetOperand(comparison, 1);
+    LLVMIntPredicate predicate = LLVMGetICmpPredicate(comparison);
+    bool is_signed = predicate == LLVMIntSGT || predicate == LLVMIntSLT;
+    if (!is_signed && predicate != LLVMIntUGT && predicate != LLVMIntULT) return NULL;
+    if (predicate == LLVMIntULT || predicate == LLVMIntSLT) {
+        LLVMValueRef other = left;
+        left = right;
+        right = other;
+    }
+    if (LLVMGetTypeKind(LLVMTypeOf(left)) != LLVMIntegerTypeKind ||
+        LLVMGetIntTypeWidth(LLVMTypeOf(left)) > 32)
+        return NULL;
+    int shapes[2] = {shape_of(s, left), shape_of(s, right)};
+    if (shapes[0] < 0 || shapes[1] < 0) return NULL;
+    struct span high = span_of(s, shapes[0]), low = span_of(s, shapes[1]);
+    /* In 64 bits, the greatest of the left lanes is above all that wrap around at the top, and the least of
+     * the right ones is below those that do so at the bottom; the other two ways are compared. */
+    LLVMValueRef result = LLVMBuildICmp(b, LLVMIntSGT, widest(s, left, is_signed, high.most),
+                                        widest(s, right, is_signed, low.least), "");
+    int64_t bits = LLVMGetIntTypeWidth(LLVMTypeOf(left));
+    int64_t bottom = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
+            top = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+    if (high.least < 0) {
+        LLVMValueRef least = widest(s, left, is_signed, high.least);
+        LLVMValueRef wraps = LLVMBuildICmp(b, LLVMIntSLT, least, i64_constant(s, (uint64_t)bottom), "");
+        result = LLVMBuildOr(b, result, wraps, "");
+    }
+    if (low.most > 0) {
+        LLVMValueRef most = widest(s, right, is_signed, low.most);
+        LLVMValueRef wraps = LLVMBuildICmp(b, LLVMIntSGT, most, i64_constant(s, (uint64_t)top), "");
+        result = LLVMBuildOr(b, result, wraps, "");
+    }
+    return result;
+}
+
+/* i1: whether it is true in an active lane; of comparisons, true is always right. */
 static LLVMValueRef any_lane(struct simd *s, LLVMValueRef condition) {
     LLVMValueRef lanes[GANG_MAX_LANES];
     if (shape_of(s, condition) == SHAPE_UNIFORM) return scalar_of(s, condition);
+    if (LLVMIsABinaryOperator(condition) && LLVMGetInstructionOpcode(condition) == LLVMOr) {
+        LLVMValueRef left = any_lane(s, LLVMGetOperand(condition, 0));
+        return LLVMBuildOr(s->unit->builder, left, any_lane(s, LLVMGetOperand(condition, 1)), "");
+    }
+    LLVMValueRef compared = extremes_compared(s, condition);
+    if (compared) return compared;
     for (int c = 0; c < s->chunk_count; c++) {
         LLVMValueRef own = chunk_of(s, condition, c), mask = mask_chunk(s, c);
         lanes[c] = mask ? LLVMBuildSelect(s->unit->builder, mask, own, LLVMConstNull(mask_type(s)), "") : own;

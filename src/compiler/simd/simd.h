@@ -101,6 +101,7 @@ struct simd {
     bool speculating;
     LLVMValueRef context; /* its parameter */
     LLVMValueRef group;   /* struct group_context *, loaded once */
+    LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
     int lanes, chunk_lanes, chunk_count;
     int vector_bits; /* of the target's registers: 512, 256 or 128 */
     const struct code_shape *code;

@@ -39,9 +39,9 @@ int simd_vector_bits(const char *cpu, const char *features) {
 }
 
 /* Simdgroup operations become a dozen instructions or more. */
-static int count_instructions(LLVMValueRef entry) {
-    int count = 0;
-    FOR_EACH_BLOCK(block, entry)
+static int count_instructions(struct simd *s) {
+    int count = -(int)s->unit->test_instructions;
+    FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) count += intrinsic_traits(intrinsic_of(i))->kind == OF_SIMDGROUP ? 12 : 1;
     return count;
 }
@@ -83,7 +83,7 @@ static int choose_lanes(struct simd *s) {
     if (s->unit->form != FORM_BEST || code->masked || !threads || threads % SIMDGROUP_LANES ||
         !intrinsic_in_function(s->entry, INTRINSIC_THREADGROUP_BARRIER))
         return SIMDGROUP_LANES;
-    int instructions = count_instructions(s->entry), carried = carried_values(s->entry, false);
+    int instructions = count_instructions(s), carried = carried_values(s->entry, false);
     for (int simdgroups = GANG_MAX_LANES / SIMDGROUP_LANES; simdgroups > 1; simdgroups--) {
         int lanes = simdgroups * SIMDGROUP_LANES;
         if (threads % (uint64_t)lanes == 0 &&
@@ -242,7 +242,7 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
 
 static smelt_status try_many(struct simd *s, bool *done) {
     int chunk_lanes = s->vector_bits / 32, lanes = (int)s->code->multiple;
-    int instructions = count_instructions(s->entry), carried = carried_values(s->entry, false);
+    int instructions = count_instructions(s), carried = carried_values(s->entry, false);
     *done = false;
     while (lanes > SIMDGROUP_LANES && (instructions * (lanes / chunk_lanes) > MAX_SHARED_INSTRUCTIONS ||
                                        !fits_registers(s, lanes, carried)))
@@ -314,10 +314,17 @@ static bool converts_half(LLVMValueRef i) {
     return LLVMGetTypeKind(type) == LLVMHalfTypeKind;
 }
 
+/* Code that ends the launch, because a test has failed. */
+static bool is_failure(LLVMBasicBlockRef block) {
+    return LLVMIsAUnreachableInst(LLVMGetBasicBlockTerminator(block)) != NULL;
+}
+
 static smelt_status check_gang(struct simd *s) {
-    uint64_t blocks, size = budget_count(s->unit->entry, &blocks);
-    FOR_EACH_BLOCK(block, s->unit->entry)
-    FOR_EACH_INSTRUCTION(i, block) size += s->vector_bits == 128 && converts_half(i) ? 12 : 0;
+    uint64_t size = 0;
+    FOR_EACH_BLOCK(block, s->unit->entry) {
+        if (is_failure(block)) continue;
+        FOR_EACH_INSTRUCTION(i, block) size += s->vector_bits == 128 && converts_half(i) ? 13 : 1;
+    }
     return budget_check(s->unit, BUDGET_GANG, size);
 }
 

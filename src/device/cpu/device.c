@@ -56,6 +56,15 @@ static void expire(void *context) {
     __atomic_store_n(&launch->stop, 1, __ATOMIC_RELAXED);
 }
 
+static void set_extent(struct buffer_extent *extent, uint64_t start, uint64_t bytes) {
+    extent->start = start;
+    extent->bytes = bytes;
+    for (int i = 0; i < EXTENT_COUNTS; i++) {
+        uint64_t needed = UINT64_C(1) << i;
+        extent->counts[i] = bytes < needed ? 0 : bytes - needed + 1;
+    }
+}
+
 static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffer_extent *extents) {
     const struct image *image = &(launch->codes.full ? launch->codes.full : launch->codes.edge)->head.image;
     for (int i = 0; i < image->binding_count; i++) {
@@ -63,8 +72,8 @@ static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffe
         const struct launch_buffer *buffer = &launch->request->buffers[index];
         if (image->bindings[i].kind != BINDING_BUFFER) continue;
         buffers[index] = launch_address(buffer);
-        extents[index] = (struct buffer_extent){(uintptr_t)buffers[index] - buffer->before,
-                                                buffer->span ? buffer->span : buffer->bytes};
+        set_extent(&extents[index], (uintptr_t)buffers[index] - buffer->before,
+                   buffer->span ? buffer->span : buffer->bytes);
     }
     launch->buffers = buffers;
     launch->extents = extents;

@@ -13,7 +13,7 @@ static bool is_inside(const struct access_site *site, const struct buffer_extent
 void smelt_runtime_outside(const struct access_site *sites, uint64_t start, uint64_t bytes,
                            uint64_t address) {
     struct worker *worker = worker_in_kernel();
-    struct buffer_extent extent = {start, bytes};
+    struct buffer_extent extent = {.start = start, .bytes = bytes};
     while (sites->left && is_inside(sites, &extent, address)) sites++;
     worker->outside = (struct outside_access){sites, extent, address + sites->offset};
     worker->ended = ENDED_OUTSIDE;
@@ -79,10 +79,17 @@ smelt_status worker_outside_failure(const struct worker *worker, const char *who
         snprintf(missed.name, sizeof missed.name, "%s", site->name);
         missed.element = site->element ? site->element : 1;
     }
+    if (site->object == ACCESS_PRIVATE && site->element) missed.element = site->element;
     int64_t offset = (int64_t)(outside->address - missed.base);
     /* Down, as elements are counted. */
     int64_t index = offset / missed.element - (offset % missed.element < 0);
     uint64_t count = outside->extent.bytes / (uint64_t)missed.element;
+    if (site->object == ACCESS_PRIVATE)
+        return fail(SMELT_ERROR_FAULT,
+                    "kernel '%s' %s element %" PRId64 " of a private array at %s:%u, which has %" PRIu64
+                    " element%s (%s of threadgroup (%u, %u, %u))",
+                    worker->launch->name, site->writes ? "writes" : "reads", index, site->file, site->line,
+                    count, count == 1 ? "" : "s", who, group[0], group[1], group[2]);
     return fail(SMELT_ERROR_FAULT,
                 "kernel '%s' %s %s[%" PRId64 "] at %s:%u, but '%s' has %" PRIu64 " element%s%s (%s of "
                 "threadgroup (%u, %u, %u))",
