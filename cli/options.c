@@ -155,7 +155,12 @@ const struct command run_command = {
 };
 
 static const struct option of_check[] = {
+    {"--format", "text", "text, json, sarif (for code scanning) or github (annotations)", TEXT(format),
+     .words = "text json sarif github"},
     {"--json", NULL, "print the findings as JSON", FLAG(json)},
+    {"--schedules", "N", "run in N orders of threadgroups and simdgroups, and compare the results",
+     OPTION_COUNT, .offset = FIELD(schedules), .most = 1000},
+    {"--shrink", NULL, "search for the smallest grid that still shows the first finding", FLAG(shrink)},
     {0},
 };
 

@@ -62,6 +62,10 @@ struct options {
     double bytes_moved, flops;
     bool verbose, json, help;
     char *trace; /* run: the file for a trace */
+    /* check */
+    char *format;
+    int64_t schedules;
+    bool shrink;
     /* show */
     char *stage, *after, *target;
     bool why, time;

@@ -30,7 +30,7 @@ PREFIXES = {
                     " thread trace",
         "src/check": "check findings memories race undefined",
         "src/device": "code_list device executable gpu launch preparation",
-        "src/device/cpu": "arch barrier checked cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar"
+        "src/device/cpu": "arch barrier checked cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar schedule"
                           " simdgroup tile worker",
         "src/device/cuda": "cuda flight",
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"

@@ -1,6 +1,7 @@
 #include "device/cpu/checked.h"
 #include "check/check.h"
 #include "check/finding.h"
+#include "device/cpu/schedule.h"
 #include "device/cpu/tile.h"
 
 static struct check_argument argument_of(const struct launch *launch, const struct binding *binding,
@@ -43,6 +44,7 @@ smelt_status checked_begin(struct cpu_launch *launch) {
                                    .accept_context = request};
     for (int d = 0; d < 3; d++) checked.groups[d] = request->groups[d];
     smelt_status status = check_open(&checked, &launch->check);
+    launch->schedule = schedule_seed();
     if (status == SMELT_OK) return SMELT_OK;
     check_close(launch->check);
     launch->check = NULL;

@@ -1,4 +1,5 @@
 #include "device/cpu/scalar.h"
+#include "device/cpu/schedule.h"
 #include "check/check.h"
 #include "device/cpu/checked.h"
 
@@ -232,12 +233,17 @@ static smelt_status run_group(struct scalar_state *state) {
     TRY(checked_begin_group(worker)); /* looks at memory for the last time before it is filled */
     worker_begin_group(worker);
     /* Without simdgroup operations the threads need not be kept in their simdgroups. */
-    int step = worker->code->head.image.site_count ? SIMDGROUP_LANES : count;
+    uint64_t seed = worker->launch->schedule, salt = worker->group.position[0] + 1;
+    int step = worker->code->head.image.site_count || seed ? SIMDGROUP_LANES : count;
+    int parts = (count + step - 1) / step;
     smelt_status status = SMELT_OK;
     bool finished = false;
     while (status == SMELT_OK && !finished && worker->ended == ENDED_WELL) {
-        for (int first = 0; first < count && status == SMELT_OK && worker->ended == ENDED_WELL; first += step)
+        salt += UINT64_C(1) << 32; /* another order after each barrier */
+        for (int part = 0; part < parts && status == SMELT_OK && worker->ended == ENDED_WELL; part++) {
+            int first = (int)schedule_at(seed, salt, (uint64_t)part, (uint64_t)parts) * step;
             status = run_simdgroup(state, first, first + step < count ? first + step : count);
+        }
         if (status == SMELT_OK && worker->ended == ENDED_WELL)
             status = release_barrier(state, count, &finished);
     }
@@ -256,9 +262,11 @@ smelt_status scalar_run_groups(struct worker *worker, struct cpu_launch *launch,
     TRY(state_of(worker, launch->check != NULL, &state));
     TRY(worker_prepare(worker, launch));
     worker->code = launch->codes.full;
+    const uint32_t *counts = launch->request->groups;
+    uint64_t groups = (uint64_t)counts[0] * counts[1] * counts[2];
     while (*first < last && !__atomic_load_n(&launch->stop, __ATOMIC_RELAXED) &&
            !(launch->is_improved && launch->is_improved(launch))) {
-        worker_place_group(worker, (*first)++);
+        worker_place_group(worker, schedule_at(launch->schedule, 0, (*first)++, groups));
         TRY(run_group(state));
     }
     return SMELT_OK;

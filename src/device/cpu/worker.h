@@ -36,6 +36,7 @@ struct cpu_launch {
     smelt_interrupt *interrupt; /* ends it when it is raised; NULL */
     struct launch_log *log;
     struct check *check; /* of a checked launch, which runs on one thread; else NULL */
+    uint64_t schedule;   /* … the seed of its order (schedule.h); else 0 */
 };
 
 /* How a worker is made to leave kernel code: src/device/cpu/interrupt.c. */
