@@ -115,6 +115,7 @@ def test_the_wheel_holds_the_package_and_its_libraries(wheel, source_folder):
     scripts = configparser.ConfigParser()
     scripts.read_string(wheel.read(next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))).decode())
     assert dict(scripts["console_scripts"]) == {"smelt": "smelt.__main__:main"}
+    assert dict(scripts["pytest11"]) == {"smelt": "smelt.pytest_plugin"}
 
 
 def dynamic_section(path):
