@@ -109,10 +109,10 @@ smelt_status schedules_run(struct session *session, smelt_run_info *info, struct
             if (compared != SMELT_OK) status = compared;
         }
     }
-    restore_buffers(session, &before);
+    if (status == SMELT_OK && findings->count) status = SMELT_ERROR_CHECK;
+    if (status != SMELT_OK) restore_buffers(session, &before);
     clear(&before);
     clear(&first);
-    if (status == SMELT_OK && findings->count) status = SMELT_ERROR_CHECK;
     return status;
 }
 

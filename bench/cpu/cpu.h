@@ -35,7 +35,8 @@ smelt_status cold_kernel_measure(void *cold_kernel, double *seconds);
 smelt_status cold_kernel_code_measure(void *cold_kernel, double *seconds);
 
 /* The usual rivals of one kernel: smelt's engines, entered as "smelt cpu" and "smelt cpu-scalar", the first
- * with and without tests of accesses, and its cold compile. `standard` must live until contest_run; it is released with standard_release. */
+ * with and without tests of accesses, and its cold compile. `standard` must live until contest_run; it is
+ * released with standard_release. */
 struct standard {
     struct launches simd, scalar, unchecked;
     struct cold_kernel cold;

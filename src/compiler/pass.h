@@ -28,10 +28,10 @@ struct unit {
     bool smaller;                       /* a budget is exceeded: it must be compiled in the next form */
     bool unrolls;                       /* the source asks for loops to be unrolled (rolled.c) */
     enum code_form form;
-    const char *because;    /* of the plain form: which budget the best form exceeded */
-    smelt_status diagnosed; /* an error LLVM reported by itself; the message is in the result */
+    const char *because;        /* of the plain form: which budget the best form exceeded */
+    smelt_status diagnosed;     /* an error LLVM reported by itself; the message is in the result */
     uint64_t test_instructions; /* that pass_bounds has added to the entry: they change no choice by size */
-    uint64_t frame_bytes;   /* stack use of the machine code's functions, summed by pass_codegen */
+    uint64_t frame_bytes;       /* stack use of the machine code's functions, summed by pass_codegen */
 };
 
 smelt_status unit_fail(struct unit *unit, smelt_status status, const char *format, ...)
