@@ -3,7 +3,8 @@
 
 Usage: test_planted.py SMELT. A kernel is run with the arguments of the line `// run:` before it. Its findings are
 marked at the ends of the lines where they happen: `// SM001 a[64]` is the code, and (optional) the argument or variable
-with the index of the element. A function above a kernel belongs to it.
+with the index of the element. A function above a kernel belongs to it. A .body file is one kernel, and
+`// finding: SM006 out[28]` a finding without a line.
 """
 import json
 import os
@@ -39,8 +40,18 @@ def cases(path):
             name, marks = None, []
 
 
+def body_case(path):
+    """The same of a .body file, whose marks have the line 0."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    marks = [(0, code, argument, int(index)) for code, argument, index in
+             re.findall(r"^// finding: (SM\d+) (\w+)\[(-?\d+)\]$", text, re.M)]
+    return os.path.basename(path), shlex.split(re.search(r"^// run: (.*)", text, re.M).group(1)), marks
+
+
 def findings(smelt, path, name, arguments):
-    command = [smelt, "check", path, name, *arguments, "--json"]
+    source = ["--body", path] if path.endswith(".body") else [path, name]
+    command = [smelt, "check", *source, *arguments, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     try:
         found = json.loads(done.stdout)
@@ -84,6 +95,8 @@ def main():
     smelt, wrong = sys.argv[1], 0
     work = [(os.path.join(FOLDER, file), *case) for file in sorted(os.listdir(FOLDER)) if file.endswith(".metal")
             for case in cases(os.path.join(FOLDER, file))]
+    work += [(os.path.join(FOLDER, file), *body_case(os.path.join(FOLDER, file))) for file in sorted(os.listdir(FOLDER))
+             if file.endswith(".body")]
     with ThreadPoolExecutor(2) as pool:
         for (path, name, *_), message in zip(work, pool.map(lambda case: problem(smelt, *case), work)):
             if message:
