@@ -15,16 +15,19 @@ COUNT = pytest.StashKey[int]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds --smelt-check."""
     parser.getgroup("smelt").addoption("--smelt-check", action="store_true",
                                        help="run the kernels of tests checked, and fail those with findings")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    """Names the marker."""
     config.addinivalue_line("markers", "smelt_unchecked: --smelt-check leaves this test's kernels alone")
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Sets the variable around a test."""
     if not item.config.getoption("smelt_check") or item.get_closest_marker("smelt_unchecked"):
         yield
         return
@@ -53,6 +56,7 @@ def findings_of(error: BaseException | None) -> list[smelt.Finding]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Adds the findings to the report of a test that they have failed."""
     outcome = yield
     if not item.config.getoption("smelt_check") or call.excinfo is None:
         return
@@ -64,6 +68,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Counts them at the end."""
     count = config.stash.get(COUNT, 0)
     if count:
         terminalreporter.write_line(f"smelt check: {count} finding{'' if count == 1 else 's'}")
