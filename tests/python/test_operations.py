@@ -231,7 +231,7 @@ def test_random():
     (lambda: smelt.ones((2, 3)) + smelt.ones((4,)), ValueError, "3"),
     (lambda: smelt.ones(3)[5], IndexError, "5 is out of range"),
     (lambda: smelt.ones((2, 2))[0, 0, 0], IndexError, "3 indices"),
-    (lambda: smelt.ones(3)[1.5], TypeError, "no index"),
+    (lambda: smelt.ones(3)[1.5], TypeError, "not an index"),
     (lambda: smelt.sum(smelt.ones(3), axis=4), ValueError, "4"),
     (lambda: smelt.max(smelt.zeros((0,))), ValueError, "max"),
     (lambda: smelt.split(smelt.ones(5), 2), ValueError, "equal parts"),
