@@ -5,11 +5,13 @@
 
 Prints a table in Markdown, and processor milliseconds, the best of five. docs/linalg.md has a copy."""
 import resource
+from typing import Literal
 
 import numpy as np
 
 from smelt import HealthError, linalg
 
+Precision = Literal["native", "extended"]
 RNG = np.random.default_rng(5)
 
 
@@ -20,14 +22,14 @@ def with_condition(n: int, condition: float) -> np.ndarray:
     return (a + a.T) / 2
 
 
-def cholesky(a: np.ndarray, precision: str) -> str:
+def cholesky(a: np.ndarray, precision: Precision) -> str:
     try:
         return f"{linalg.cholesky_residual(a, linalg.cholesky(a, precision=precision)):.1e}"
     except HealthError:
         return "a pivot fails"
 
 
-def qr(a: np.ndarray, precision: str) -> str:
+def qr(a: np.ndarray, precision: Precision) -> str:
     q, r = linalg.qr(a, precision=precision)
     return f"{linalg.qr_residual(a, q, r):.1e} | {linalg.orthogonality(q):.1e}"
 

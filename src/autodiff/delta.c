@@ -193,11 +193,11 @@ static smelt_array *zeros(struct expression *e, const struct delta *d, const sme
 
 static smelt_status run_chunks(const struct delta *d, smelt_array **out, smelt_array **states) {
     struct expression e = {.stream = d->apply.stream};
-    smelt_array *x[DELTA_ARRAYS], **outs = calloc(2 * (size_t)d->chunks + 1, sizeof *outs),
-                                  **kept = outs + d->chunks;
+    smelt_array *x[DELTA_ARRAYS], **outs = calloc(2 * (size_t)d->chunks + 1, sizeof *outs);
     smelt_shape state = {4, {d->batches, d->heads, d->depth, d->values}},
                 one = {5, {d->batches, 1, d->heads, d->depth, d->values}};
     if (!outs) return fail_out_of_memory(2 * (size_t)d->chunks * sizeof *outs);
+    smelt_array **kept = outs + d->chunks;
     smelt_dtype wide = d->dtype == SMELT_FLOAT64 ? SMELT_FLOAT64 : SMELT_FLOAT32;
     widen(&e, d->arrays, wide, x);
     if (!x[DELTA_INITIAL]) x[DELTA_INITIAL] = zeros(&e, d, &state, wide);
@@ -329,6 +329,7 @@ static smelt_status record(const struct delta *d, smelt_array *out, smelt_array 
     /* A negative chunk: there is an initial state. */
     *context = (struct delta_context){d->scale, initial ? -d->chunk : d->chunk};
     memcpy(inputs, d->arrays, sizeof inputs);
+    /* cppcheck-suppress memleak ; the record owns the context */
     return smelt_tape_record(&(smelt_record_desc){.name = "gated_delta",
                                                   .inputs = inputs,
                                                   .input_count = initial ? DELTA_ARRAYS : DELTA_INITIAL,

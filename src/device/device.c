@@ -55,6 +55,13 @@ smelt_status device_find(const char *name, const struct device **device) {
     return SMELT_OK;
 }
 
+const struct binding *launch_binding(const struct launch *launch, int parameter) {
+    const struct binding *own = &launch->image->bindings[parameter];
+    const struct image *edge = launch->edge_image;
+    bool other = own->kind == BINDING_ABSENT && edge && parameter < edge->binding_count;
+    return other ? &edge->bindings[parameter] : own;
+}
+
 void launch_count_groups(struct launch *launch) {
     for (int d = 0; d < 3; d++)
         launch->groups[d] =

@@ -75,6 +75,7 @@ struct launch {
     smelt_stream *stream;             /* of the device; NULL: its default */
     const char *profile;              /* the profile whose limits apply; NULL: the device's */
     const struct image *image;        /* set by `prepare`: the entry's properties */
+    const struct image *edge_image;   /* … those of the code for groups at the edge; NULL: no other code */
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
     bool tested;    /* on a CPU: accesses are tested against the extents of their arrays */
@@ -110,7 +111,7 @@ struct device {
     smelt_status (*make_code)(struct executable *executable, struct code_head *code);
     void (*free_code)(struct executable *executable, struct code_head *code);
     /* Compiles the missing codes of the launch; launch->image is that of its full groups' code, if it has
-     * any, and lives as long as the executable. */
+     * any. Both images live as long as the executable. */
     smelt_status (*prepare)(struct launch *launch, struct preparation *preparation);
     /* The shape that its full groups would be compiled for. */
     void (*shape)(const struct launch *launch, bool barrier_hint, struct code_shape *shape);
@@ -135,6 +136,9 @@ smelt_status launch_end(const char *name, const struct launch *launch, bool inte
 
 /* Sets `groups` from the grid. */
 void launch_count_groups(struct launch *launch);
+/* A parameter as the launch needs it: code for full groups, which knows their size, may lack a use that the
+ * code for groups at the edge has, and the other way round. */
+const struct binding *launch_binding(const struct launch *launch, int parameter);
 
 /* How the devices of a kind are found. Each registers itself when the library is loaded. */
 struct device_kind {

@@ -125,6 +125,8 @@ static smelt_status check_memory(const struct launch *launch, uint64_t *total) {
     uint64_t limit;
     TRY(profile_threadgroup_limit(launch->profile, launch->device, &limit));
     *total = image->threadgroup_bytes;
+    if (launch->edge_image && launch->edge_image->threadgroup_bytes > *total)
+        *total = launch->edge_image->threadgroup_bytes;
     for (int i = 0; launch->threadgroup_memory && i < SMELT_MAX_BUFFERS; i++)
         if (__builtin_add_overflow(*total, launch->threadgroup_memory[i], total)) *total = UINT64_MAX;
     if (*total > limit)

@@ -255,7 +255,7 @@ static smelt_status list_parameters(smelt_function *function, const smelt_dispat
     int found = 0;
     for (int i = 0; i < function->entry->parameter_count && i < image->binding_count; i++) {
         const struct parameter *parameter = &function->entry->parameters[i];
-        const struct binding *binding = &image->bindings[i];
+        const struct binding *binding = launch_binding(&launch, i);
         const struct tensor_binding *tensor = tensor_of_parameter(image, i);
         bool threadgroup = parameter->kind == PARAMETER_THREADGROUP;
         if (!threadgroup && parameter->kind != PARAMETER_BUFFER) continue;
@@ -265,7 +265,7 @@ static smelt_status list_parameters(smelt_function *function, const smelt_dispat
                                                   .threadgroup = threadgroup,
                                                   .pointer = BINDING_POINTER(binding->type),
                                                   .writable = binding->writable != 0,
-                                                  .used = tensor ? tensor_is_used(image, tensor)
+                                                  .used = tensor ? tensor_is_used(&launch, tensor)
                                                                  : binding->kind != BINDING_ABSENT,
                                                   .bytes = (size_t)binding->size,
                                                   .dtype = BINDING_DTYPE(binding->type),

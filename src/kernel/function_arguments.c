@@ -96,11 +96,11 @@ static smelt_status bind_parameter(struct function_call *call, const struct laun
                                    struct launch_arguments *arguments) {
     const struct image *image = launch->image;
     const struct entry *entry = call->function->entry;
-    const struct binding *binding = &image->bindings[i];
+    const struct binding *binding = launch_binding(launch, i);
     const char *parameter = entry->parameters[i].name;
     const struct tensor_binding *tensor = tensor_of_parameter(image, i);
     bool memory = binding->kind == BINDING_BUFFER || binding->kind == BINDING_THREADGROUP;
-    if (tensor ? !tensor_is_used(image, tensor) : !memory) return SMELT_OK;
+    if (tensor ? !tensor_is_used(launch, tensor) : !memory) return SMELT_OK;
     if (binding->index < 0 || binding->index >= SMELT_MAX_BUFFERS)
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "kernel '%s': '%s' has %s index %d, expected 0 to %d",
                     entry->host_name, parameter,

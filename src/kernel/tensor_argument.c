@@ -10,11 +10,12 @@ const struct tensor_binding *tensor_of_parameter(const struct image *image, int 
     return NULL;
 }
 
-bool tensor_is_used(const struct image *image, const struct tensor_binding *tensor) {
+bool tensor_is_used(const struct launch *launch, const struct tensor_binding *tensor) {
     bool used = false;
-    for (int i = 0; i < image->binding_count; i++) {
-        int index = image->bindings[i].index;
-        used |= image->bindings[i].kind == BINDING_BUFFER &&
+    for (int i = 0; i < launch->image->binding_count; i++) {
+        const struct binding *binding = launch_binding(launch, i);
+        int index = binding->index;
+        used |= binding->kind == BINDING_BUFFER &&
                 (index == tensor->index || index == tensor->index + TENSOR_LAYOUT ||
                  index == tensor->index + TENSOR_SCALES);
     }

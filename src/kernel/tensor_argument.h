@@ -24,7 +24,7 @@ struct subject {
 const struct tensor_binding *tensor_of_parameter(const struct image *image, int i);
 
 /* Whether the code needs any of its buffers. */
-bool tensor_is_used(const struct image *image, const struct tensor_binding *tensor);
+bool tensor_is_used(const struct launch *launch, const struct tensor_binding *tensor);
 
 /* Fills `layout` for an array; INVALID_ARGUMENT if it does not suit the parameter: elements of
  * another type (bytes suit packed formats), another rank, static extents that differ, a last dimension that

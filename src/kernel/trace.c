@@ -15,7 +15,7 @@ static void add_buffers(struct trace_slice *slice, const struct launch *launch) 
     int count = 0;
     text_add(&list, "[");
     for (int i = 0; i < image->binding_count; i++) {
-        const struct binding *binding = &image->bindings[i];
+        const struct binding *binding = launch_binding(launch, i);
         if (binding->kind != BINDING_BUFFER) continue;
         size_t size = launch->buffers[binding->index].bytes;
         bytes[binding->writable != 0] += size;

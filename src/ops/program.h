@@ -12,6 +12,7 @@ struct program_key {
     uint16_t family;    /* whose text it is: enum program_family */
     uint16_t operation; /* smelt_operation, or the family's own number */
     uint16_t form;      /* the family's own */
+    uint16_t unused;    /* 0. Keys are compared byte by byte, so none is padding */
     uint8_t dtypes[PROGRAM_MAX_ARRAYS];
     uint8_t operands[PROGRAM_MAX_ARRAYS]; /* how each is addressed */
     uint64_t content[2];                  /* a hash of statements that no other part determines */

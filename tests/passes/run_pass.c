@@ -15,8 +15,8 @@
 static const struct {
     const char *name;
     size_t offset;
-} fields[] = {FIELD(polled), FIELD(masked),   FIELD(joined),       FIELD(small),
-              FIELD(rows),   FIELD(multiple), FIELD(most_threads), FIELD(folded)};
+} fields[] = {FIELD(polled),   FIELD(masked),       FIELD(joined), FIELD(small),  FIELD(rows),
+              FIELD(multiple), FIELD(most_threads), FIELD(folded), FIELD(coarse), FIELD(distinct)};
 
 static const char *const engines[] = {
     [ENGINE_SCALAR] = "scalar", [ENGINE_SIMD] = "simd", [ENGINE_PTX] = "ptx", [ENGINE_CHECK] = "check"};

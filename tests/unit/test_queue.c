@@ -16,7 +16,7 @@
 
 #define MOST_SECONDS 60.0 /* a launch that waits for another one fails rather than hang */
 
-enum { STEP, GATE, OPEN, BARRIER, KERNELS };
+enum { STEP, GATE, OPEN, BARRIER, EDGE, KERNELS };
 
 /* `x` is the first input, and `out` is an array of the caller. */
 static const char *const bodies[KERNELS] = {
@@ -26,6 +26,9 @@ static const char *const bodies[KERNELS] = {
     [OPEN] = "atomic_store_explicit(&out[0], x[0] + by[0] + 1, memory_order_relaxed);",
     [BARRIER] = "if (thread_position_in_threadgroup.x == 0) threadgroup_barrier(mem_flags::mem_none);"
                 "out[0] = x[0] + by[0];",
+    /* Code for full groups, whose size is known, reads no input. */
+    [EDGE] = "uint i = thread_position_in_grid.x; int read = -7; threadgroup_barrier(mem_flags::mem_none);"
+             "if (threads_per_threadgroup.x % 64 != 0) read = x[i] + by[0]; out[i] = read;",
 };
 
 struct test {
@@ -123,6 +126,17 @@ static void launches_of_a_queue_run_in_order(void **state) {
         for (int64_t i = 0; i < count; i++) assert_int_equal((uint32_t)data_of(x)[i], wanted);
         smelt_array_release(x);
     }
+    end(&t);
+}
+
+static void arguments_that_only_the_edge_uses_are_kept(void **state) {
+    struct test t = begin(state);
+    smelt_array *x = array_of(126, 5), *out = array_of(126, 0);
+    enqueue(&t, 0, EDGE, x, out, 3, NULL);
+    smelt_array_release(x);
+    wait_for(&t, 0);
+    for (int i = 0; i < 126; i++) assert_int_equal(data_of(out)[i], i < 64 ? -7 : 8);
+    smelt_array_release(out);
     end(&t);
 }
 
@@ -251,6 +265,7 @@ static void closing_waits(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         ON_BOTH(launches_of_a_queue_run_in_order),
+        ON_BOTH(arguments_that_only_the_edge_uses_are_kept),
         ON_BOTH(queues_run_at_the_same_time),
         ON_BOTH(a_queue_follows_a_point_of_another),
         ON_BOTH(a_failure_ends_what_comes_after_it),

@@ -362,7 +362,7 @@ static const struct neighbours *copied_by(struct simd *s, const struct neighbour
         if (n == 0) loads = value_of(s, value)->neighbours;
         if (!loads || loads->count != stores->count || loads->accesses[n] != value) return NULL;
     }
-    return loads->loaded && loads->serial == s->serial ? loads : NULL;
+    return loads && loads->loaded && loads->serial == s->serial ? loads : NULL;
 }
 
 static void emit_copies(struct simd *s, const struct neighbours *group, const struct neighbours *from,

@@ -18,6 +18,7 @@ static smelt_status prepare(struct launch *launch, struct preparation *preparati
     *preparation = (struct preparation){false, false};
     TRY(executable_codes(&runs, &joined, &codes, preparation));
     launch->image = codes.full ? &codes.full->head.image : &codes.edge->head.image;
+    launch->edge_image = codes.full && codes.edge ? &codes.edge->head.image : NULL;
     return SMELT_OK;
 }
 
@@ -65,16 +66,25 @@ static void set_extent(struct buffer_extent *extent, uint64_t start, uint64_t by
     }
 }
 
-static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffer_extent *extents) {
-    const struct image *image = &(launch->codes.full ? launch->codes.full : launch->codes.edge)->head.image;
-    for (int i = 0; i < image->binding_count; i++) {
-        int index = image->bindings[i].index;
+/* Those of one of the codes. */
+static void find_buffers_of(const struct cpu_launch *launch, const struct code *code, void **buffers,
+                            struct buffer_extent *extents) {
+    for (int i = 0; code && i < code->head.image.binding_count; i++) {
+        const struct binding *binding = &code->head.image.bindings[i];
+        if (binding->kind != BINDING_BUFFER) continue;
+        int index = binding->index;
         const struct launch_buffer *buffer = &launch->request->buffers[index];
-        if (image->bindings[i].kind != BINDING_BUFFER) continue;
         buffers[index] = launch_address(buffer);
         set_extent(&extents[index], (uintptr_t)buffers[index] - buffer->before,
                    buffer->span ? buffer->span : buffer->bytes);
     }
+}
+
+/* The two codes may use different buffers (launch_binding). */
+static void find_buffers(struct cpu_launch *launch, void **buffers, struct buffer_extent *extents) {
+    find_buffers_of(launch, launch->codes.full, buffers, extents);
+    if (launch->codes.edge != launch->codes.full)
+        find_buffers_of(launch, launch->codes.edge, buffers, extents);
     launch->buffers = buffers;
     launch->extents = extents;
 }

@@ -38,8 +38,9 @@ struct cpu_queue {
 static void job_free(struct job *job) {
     const struct image *image = job->launch.image;
     for (int i = 0; job->launch.buffers && i < image->binding_count; i++) {
-        if (image->bindings[i].kind != BINDING_BUFFER) continue;
-        struct memory *memory = job->launch.buffers[image->bindings[i].index].memory;
+        const struct binding *binding = launch_binding(&job->launch, i);
+        if (binding->kind != BINDING_BUFFER) continue;
+        struct memory *memory = job->launch.buffers[binding->index].memory;
         if (memory) memory_release(memory);
     }
     smelt_interrupt_release(job->interrupt);
@@ -58,9 +59,10 @@ static void copy_buffers(struct job *job, const struct launch *launch) {
     const struct image *image = launch->image;
     struct launch_buffer *buffers = arena_alloc(&job->arena, LAUNCH_MAX_BUFFERS * sizeof *buffers);
     for (int i = 0; buffers && i < image->binding_count; i++) {
-        if (image->bindings[i].kind != BINDING_BUFFER) continue;
-        struct launch_buffer *buffer = &buffers[image->bindings[i].index];
-        *buffer = launch->buffers[image->bindings[i].index];
+        const struct binding *binding = launch_binding(launch, i);
+        if (binding->kind != BINDING_BUFFER) continue;
+        struct launch_buffer *buffer = &buffers[binding->index];
+        *buffer = launch->buffers[binding->index];
         if (buffer->memory)
             memory_retain(buffer->memory);
         else
