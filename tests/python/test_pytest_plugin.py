@@ -40,7 +40,7 @@ def run_tests(tmp_path):
     (tmp_path / "test_kernels.py").write_text(TESTS)
 
     def run(*options):
-        environment = {**os.environ, "PYTEST_ADDOPTS": ""}
+        environment = {**os.environ, "PYTEST_ADDOPTS": "", "SMELT_BOUNDS": "1"}
         environment.pop("SMELT_CHECK", None)
         done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "smelt.pytest_plugin", "-p", "no:cacheprovider", *options],
                               cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
