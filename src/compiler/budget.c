@@ -5,7 +5,7 @@ static const struct {
     const char *measure;
 } budgets[] = {
     [BUDGET_INLINED] = {150000, "instructions after inlining"},
-    [BUDGET_CERTAIN] = {72000, "instructions of a thread, not optimised, times registers per value"},
+    [BUDGET_CERTAIN] = {37500, "instructions of a thread, not optimised"},
     [BUDGET_UNROLLED] = {60000, "instructions after unrolling"},
     [BUDGET_THREAD] = {48000, "instructions of a thread times registers per value"},
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
@@ -33,7 +33,7 @@ static uint64_t registers_per_value(struct unit *unit) {
 }
 
 smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions) {
-    return budget_check(unit, BUDGET_CERTAIN, instructions * registers_per_value(unit));
+    return budget_check(unit, BUDGET_CERTAIN, instructions);
 }
 
 smelt_status budget_check_thread(struct unit *unit) {

@@ -7,7 +7,7 @@
 ; expect: attributes #0 = { alwaysinline }
 ; expect: attributes #1 = { noinline }
 ; run: simd simplified
-; fails: it is too large for vector code: instructions of a thread, not optimised, times registers per value: 164262, at most 72000
+; fails: it is too large for vector code: instructions of a thread, not optimised: 82131, at most 37500
 define internal i32 @big(i32 %x) #0 {
   %x0 = add i32 %x, 1
   %m0 = mul i32 %x0, %x0
