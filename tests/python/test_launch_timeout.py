@@ -47,8 +47,8 @@ def spin(seconds=60.0):
 
 @both_threads
 def test_what_is_quick_returns_its_result(where):
-    assert where(lambda: launch_with_timeout(lambda x, y=1: (x, y), (2,), {"y": 3}, timeout_seconds=5)) == (2, 3)
-    assert where(lambda: launch_with_timeout(spin, (0.01,))) == "done"
+    assert where(lambda: launch_with_timeout(lambda x, y=1: (x, y), (2,), {"y": 3}, timeout_seconds=60)) == (2, 3)
+    assert where(lambda: launch_with_timeout(spin, (0.01,), timeout_seconds=60)) == "done"
 
 
 @both_threads
@@ -83,7 +83,7 @@ def test_waiting_is_ended_on_the_main_thread():
 @both_threads
 def test_an_exception_passes_through(where):
     with pytest.raises(ZeroDivisionError):
-        where(lambda: launch_with_timeout(lambda: 1 / 0, ()))
+        where(lambda: launch_with_timeout(lambda: 1 / 0, (), timeout_seconds=60))
 
 
 @both_threads
@@ -221,13 +221,13 @@ def arguments(first):
 @pytest.mark.parametrize("wrap", ["kernel", "partial", "function"])
 def test_a_kernel_that_never_ends_is_stopped(kernel, where, wrap):
     launch = {"kernel": kernel, "partial": functools.partial(kernel), "function": lambda **more: kernel(**more)}[wrap]
-    assert np.asarray(launch_with_timeout(launch, (), arguments(0))[0]).tolist() == [0]
+    assert np.asarray(launch_with_timeout(launch, (), arguments(0), 60)[0]).tolist() == [0]
     began = time.monotonic()
     with pytest.raises(TimeoutError):
         where(lambda: launch_with_timeout(launch, (), arguments(1), timeout_seconds=0.3))
     assert 0.3 <= time.monotonic() - began < 100
     # The device is free again.
-    assert np.asarray(launch_with_timeout(launch, (), arguments(0))[0]).tolist() == [0]
+    assert np.asarray(launch_with_timeout(launch, (), arguments(0), 60)[0]).tolist() == [0]
 
 
 def test_a_shorter_timeout_of_the_call_is_kept(kernel):
