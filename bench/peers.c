@@ -1,5 +1,7 @@
 #include "bench/peers.h"
 
+#include "bench/kernel_text.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -51,8 +53,9 @@ void peers_start(const char *script, bool quick) {
         return;
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    char *const arguments[] = {(char *)"python3", (char *)"-c", (char *)script,
-                               (char *)(quick ? "quick" : "full"), NULL};
+    char *const arguments[] = {
+        (char *)"python3", (char *)"-c", (char *)kernel_text_peers, (char *)(quick ? "quick" : "full"),
+        (char *)script,    NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input[0], 0);

@@ -1,5 +1,5 @@
-/* PyTorch, where this machine's python3 has it: a child process that does the jobs of a script
- * (bench/gpu/peers.py, bench/ml/peers_cpu.py) when told to, so that its rounds alternate with smelt's. */
+/* PyTorch, where this machine's python3 has it: a child process (bench/peers.py) that does the jobs of a
+ * script (such as bench/ml/peers_ml.py) when told to, so that its rounds alternate with smelt's. */
 #ifndef SMELT_BENCH_PEERS_H
 #define SMELT_BENCH_PEERS_H
 

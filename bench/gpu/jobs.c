@@ -64,7 +64,7 @@ static smelt_status run(struct bench *bench) {
     if (status != SMELT_OK) return status;
     struct gpu gpu = {.bench = bench};
     bench->shared = &gpu;
-    peers_start(kernel_text_peers, bench->quick);
+    peers_start(kernel_text_peers_gpu, bench->quick);
     status = open_gpu(&gpu);
     if (status == SMELT_OK)
         bench_run_jobs(bench, jobs, gpu_error);

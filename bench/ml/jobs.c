@@ -12,7 +12,7 @@ static const struct bench_job jobs[] = {
 
 /* The child starts before this thread is bound to one CPU, so that PyTorch may use all of them. */
 static smelt_status run(struct bench *bench) {
-    peers_start(kernel_text_peers_cpu, bench->quick);
+    peers_start(kernel_text_peers_ml, bench->quick);
     cpu_start_threads();
     bench_run_jobs(bench, jobs, smelt_error);
     peers_stop();

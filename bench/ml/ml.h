@@ -64,7 +64,7 @@ struct ml_operations {
 void ml_enter_operations(struct contest *contest, struct ml_operations *operations);
 void ml_operations_release(struct ml_operations *operations);
 
-/* PyTorch's time for the job of bench/ml/peers_cpu.py, or a row that says why there is none. Returns what
+/* PyTorch's time for the job of bench/ml/peers_ml.py, or a row that says why there is none. Returns what
  * kernels are compared with: PyTorch, at most `most` times its time; otherwise the variant `otherwise`,
  * without a bar. */
 struct ml_anchor ml_enter_peer(struct contest *contest, const char *job, double most, const char *otherwise);

@@ -1,19 +1,8 @@
-"""The jobs of `smelt bench ops` in PyTorch, float32, on the CPU. Reads lines from standard input:
-
-    run JOB COUNT     does the job COUNT times; answers "ok SECONDS", the time of one, or a sentence why not
-    forget JOB 0      drops the job's data; answers "ok"
-
-At the start it says "ready", or "absent" and why.
-"""
+"""The jobs of `smelt bench ops` in PyTorch, float32, on the CPU (bench/peers.py runs this)."""
 import sys
-import time
 
-try:
-    import torch
-    import torch.nn.functional as F
-except Exception as problem:  # whatever is wrong with the installation
-    print("absent", "PyTorch cannot be used: " + " ".join(str(problem).split()), flush=True)
-    sys.exit(0)
+import torch
+import torch.nn.functional as F
 
 QUICK = sys.argv[1] == "quick"
 
@@ -93,32 +82,3 @@ JOBS = {
     "matmul": product,
     "grid-sample": sample,
 }
-prepared = {}
-
-
-def run(name, count):
-    if name not in JOBS:
-        raise NotImplementedError(f"{name} is not in PyTorch")
-    if name not in prepared:
-        prepared[name] = JOBS[name]()
-        for _ in range(2):
-            prepared[name]()
-    job = prepared[name]
-    start = time.perf_counter()
-    for _ in range(count):
-        job()
-    return (time.perf_counter() - start) / count
-
-
-print("ready", flush=True)
-for line in sys.stdin:
-    verb, name, count = line.split()
-    try:
-        if verb == "forget":
-            prepared.pop(name, None)
-            print("ok", flush=True)
-        else:
-            with torch.no_grad():
-                print(f"ok {run(name, int(count)):.9g}", flush=True)
-    except Exception as problem:
-        print("PyTorch:", " ".join(str(problem).split())[:400], flush=True)

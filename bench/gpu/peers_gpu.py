@@ -1,19 +1,10 @@
-"""The jobs of `smelt bench gpu` in PyTorch. Reads lines from standard input:
-
-    run JOB COUNT     does the job COUNT times; answers "ok SECONDS", the device's time for one, or a sentence why not
-    forget JOB 0      drops the job's data; answers "ok"
-
-At the start it says "ready", or "absent" and why.
-"""
+"""The jobs of `smelt bench gpu` in PyTorch (bench/peers.py runs this)."""
 import sys
 
-try:
-    import torch
-    if not torch.cuda.is_available():
-        raise RuntimeError("PyTorch is installed but cannot use a GPU")
-except Exception as problem:  # whatever is wrong with the installation
-    print("absent", "PyTorch cannot be used: " + " ".join(str(problem).split()), flush=True)
-    sys.exit(0)
+import torch
+
+if not torch.cuda.is_available():
+    raise RuntimeError("PyTorch is installed but cannot use a GPU")
 
 QUICK = sys.argv[1] == "quick"
 GPU = "cuda"
@@ -92,16 +83,11 @@ JOBS = {
     "matmul-f16": matmul(torch.float16),
     "matmul-bf16": matmul(torch.bfloat16),
 }
-prepared = {}
 
 
-def run(name, count):
-    if name not in prepared:
-        prepared[name] = JOBS[name]()
-        for _ in range(3):
-            prepared[name]()
-        torch.cuda.synchronize()
-    job = prepared[name]
+def timed(job, count):
+    """The device's time."""
+    torch.cuda.synchronize()
     start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     start.record()
     for _ in range(count):
@@ -111,16 +97,5 @@ def run(name, count):
     return start.elapsed_time(end) / 1000 / count
 
 
-print("ready", flush=True)
-for line in sys.stdin:
-    verb, name, count = line.split()
-    try:
-        if verb == "forget":
-            prepared.pop(name, None)
-            torch.cuda.empty_cache()
-            print("ok", flush=True)
-        else:
-            with torch.no_grad():
-                print(f"ok {run(name, int(count)):.9g}", flush=True)
-    except Exception as problem:
-        print("PyTorch:", " ".join(str(problem).split())[:400], flush=True)
+def forgotten():
+    torch.cuda.empty_cache()

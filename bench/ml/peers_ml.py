@@ -1,18 +1,7 @@
-"""The jobs of `smelt bench ml` in PyTorch, float32, on the CPU. Reads lines from standard input:
-
-    run JOB COUNT     does the job COUNT times; answers "ok SECONDS", the time of one, or a sentence why not
-    forget JOB 0      drops the job's data; answers "ok"
-
-At the start it says "ready", or "absent" and why.
-"""
+"""The jobs of `smelt bench ml` in PyTorch, float32, on the CPU (bench/peers.py runs this)."""
 import sys
-import time
 
-try:
-    import torch
-except Exception as problem:  # whatever is wrong with the installation
-    print("absent", "PyTorch cannot be used: " + " ".join(str(problem).split()), flush=True)
-    sys.exit(0)
+import torch
 
 QUICK = sys.argv[1] == "quick"
 ROTATED = 2 if QUICK else 5  # weights of 64 MiB
@@ -60,30 +49,3 @@ JOBS = {
     "softmax-rows": rows(lambda x, y: torch.softmax(x, -1, out=y)),
     "rms-norm": rows(lambda x, y: torch.nn.functional.rms_norm(x, x.shape[-1:], None, 1e-5)),
 }
-prepared = {}
-
-
-def run(name, count):
-    if name not in prepared:
-        prepared[name] = JOBS[name]()
-        for _ in range(3):
-            prepared[name]()
-    job = prepared[name]
-    start = time.perf_counter()
-    for _ in range(count):
-        job()
-    return (time.perf_counter() - start) / count
-
-
-print("ready", flush=True)
-for line in sys.stdin:
-    verb, name, count = line.split()
-    try:
-        if verb == "forget":
-            prepared.pop(name, None)
-            print("ok", flush=True)
-        else:
-            with torch.no_grad():
-                print(f"ok {run(name, int(count)):.9g}", flush=True)
-    except Exception as problem:
-        print("PyTorch:", " ".join(str(problem).split())[:400], flush=True)
