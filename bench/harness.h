@@ -109,7 +109,7 @@ struct benchmark {
 void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const char *(*error)(void));
 
 /* The benchmarks there are, each in the folder of its name. */
-extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_graph, bench_matmul, bench_ml,
+extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_graph, bench_linalg, bench_matmul, bench_ml,
     bench_ops, bench_tensor_ops;
 
 /* The interpolated quantile of the values, which it sorts. */

@@ -25,9 +25,10 @@ extern const char kernel_text_ml_matvec[];
 extern const char kernel_text_ml_matmat[];
 extern const char kernel_text_ml_attention[];
 extern const char kernel_text_ml_rows[];
-extern const char kernel_text_peers[];     /* bench/peers.py */
-extern const char kernel_text_peers_gpu[]; /* bench/gpu/peers_gpu.py */
-extern const char kernel_text_peers_ml[];  /* bench/ml/peers_ml.py */
-extern const char kernel_text_peers_ops[]; /* bench/ops/peers_ops.py */
+extern const char kernel_text_peers[];        /* bench/peers.py */
+extern const char kernel_text_peers_gpu[];    /* bench/gpu/peers_gpu.py */
+extern const char kernel_text_peers_ml[];     /* bench/ml/peers_ml.py */
+extern const char kernel_text_peers_ops[];    /* bench/ops/peers_ops.py */
+extern const char kernel_text_peers_linalg[]; /* bench/linalg/peers_linalg.py */
 
 #endif

@@ -10,22 +10,33 @@ typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, 
 typedef void set_threads_function(int threads);
 
 static sgemm_function *sgemm;
+static set_threads_function *set_threads;
+static void *library;
 
 bool openblas_open(int threads) {
     if (sgemm) return true;
     /* It treats CPUs that it does not recognise as ones without AVX, and is then not a measure. */
     if (__builtin_cpu_supports("avx512f")) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-    void *library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!library) return false;
-    set_threads_function *set_threads = (set_threads_function *)dlsym(library, "openblas_set_num_threads");
+    set_threads = (set_threads_function *)dlsym(library, "openblas_set_num_threads");
     sgemm = (sgemm_function *)dlsym(library, "cblas_sgemm");
     if (!set_threads || !sgemm) {
         sgemm = NULL;
         dlclose(library);
+        library = NULL;
         return false;
     }
     set_threads(threads);
     return true;
+}
+
+void openblas_set_threads(int threads) {
+    set_threads(threads);
+}
+
+void *openblas_function(const char *name) {
+    return library ? dlsym(library, name) : NULL;
 }
 
 void openblas_product(const float *a, const float *b, float *c, int64_t m, int64_t n, int64_t k) {

@@ -8,7 +8,13 @@
 /* Opens libopenblas.so.0 and has it use `threads` threads; false if it is not there. */
 bool openblas_open(int threads);
 
-/* c = a · b, square of n, row-major float32. Only after openblas_open. */
+/* Changes the number of threads. Only after openblas_open, like all below. */
+void openblas_set_threads(int threads);
+
+/* A function of the library, LAPACK's among them; NULL: it lacks it. */
+void *openblas_function(const char *name);
+
+/* c = a · b, square of n, row-major float32. */
 void openblas_matmul(const float *a, const float *b, float *c, int64_t n);
 
 /* The same of a (m, k), b (k, n) and c (m, n). */

@@ -32,13 +32,14 @@ inline void keep_stats(device metal::atomic_uint *stats, uint largest, uint bad,
 constant constexpr uint STEP = ON_CPU ? 1 : 8;
 
 // Groups: columns / 32 × rows / 32 × matrices, of 32 × STEP threads. Tiles whose elements are all copied, or none, need no masks.
+// TRANSPOSES and MEASURES are s.transpose and s.measure: constants on CPUs, where what is not done then costs nothing.
 kernel void linalg_copy(device const float *from [[buffer(0)]], device float *to [[buffer(1)]],
                         device const float *jitter [[buffer(2)]], device metal::atomic_uint *stats [[buffer(3)]],
                         constant copy_size &s [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]],
                         uint2 at [[thread_position_in_threadgroup]]) {
     threadgroup float tile[32][33];
     const uint row = group.y * 32, column = group.x * 32;
-    const uint to_row = s.transpose ? column : row, to_column = s.transpose ? row : column; // of the target
+    const uint to_row = TRANSPOSES ? column : row, to_column = TRANSPOSES ? row : column; // of the target
     const bool whole = row + 32 <= s.rows && column + 32 <= s.columns;
     const bool all = s.triangle == 0 || (s.triangle == 1 ? to_row + 32 <= to_column : to_column + 32 <= to_row);
     const bool none = s.triangle != 0 && (s.triangle == 1 ? to_row >= to_column + 32 : to_column >= to_row + 32);
@@ -48,23 +49,28 @@ kernel void linalg_copy(device const float *from [[buffer(0)]], device float *to
     stats += group.z * STATS;
     uint largest = 0, bad = 0xffffffffu;
     if (none && s.clear != 1) return;
+    if (whole && none && !MEASURES) {
+        to += ulong(to_row) * s.to_row + to_column;
+        for (uint q = at.y; q < 32; q += STEP) to[q * s.to_row + at.x] = 0.0f;
+        return;
+    }
     if (whole && all && row >= s.first_row && !(s.jitter && row == column)) {
         from += ulong(row) * s.from_row + column;
         to += ulong(to_row) * s.to_row + to_column;
         for (uint q = at.y; q < 32; q += STEP) {
             const float value = from[q * s.from_row + at.x];
-            if (s.measure) {
+            if (MEASURES) {
                 const uint bits = as_type<uint>(value) & 0x7fffffffu;
                 largest = metal::max(largest, bits);
                 bad = metal::min(bad, bits >= 0x7f800000u ? (row + q) * s.columns + column + at.x : 0xffffffffu);
             }
-            if (s.transpose)
+            if (TRANSPOSES)
                 tile[q][at.x] = value;
             else if (s.clear != 2)
                 to[q * s.to_row + at.x] = value;
         }
-        if (s.measure) keep_stats(stats, largest, bad, at.x);
-        if (!s.transpose || s.clear == 2) return;
+        if (MEASURES) keep_stats(stats, largest, bad, at.x);
+        if (!TRANSPOSES || s.clear == 2) return;
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint q = at.y; q < 32; q += STEP) to[q * s.to_row + at.x] = tile[at.x][q];
         return;
@@ -72,22 +78,22 @@ kernel void linalg_copy(device const float *from [[buffer(0)]], device float *to
     for (uint q = at.y; q < 32; q += STEP) {
         const uint i = row + q, j = column + at.x;
         const bool exists = i < s.rows && j < s.columns && i >= s.first_row;
-        const bool counts = exists && !none && (s.transpose ? is_copied(s, j, i) : is_copied(s, i, j));
+        const bool counts = exists && !none && (TRANSPOSES ? is_copied(s, j, i) : is_copied(s, i, j));
         float value = counts ? from[i * s.from_row + j] : 0.0f;
-        if (s.measure) {
+        if (MEASURES) {
             const uint bits = as_type<uint>(value) & 0x7fffffffu;
             largest = metal::max(largest, bits);
             if (bits >= 0x7f800000u) bad = metal::min(bad, i * s.columns + j);
         }
         tile[q][at.x] = i == j ? value + more : value;
     }
-    if (s.measure) keep_stats(stats, largest, bad, at.x);
+    if (MEASURES) keep_stats(stats, largest, bad, at.x);
     if (s.clear == 2) return;
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint q = at.y; q < 32; q += STEP) {
         const uint i = to_row + q, j = to_column + at.x;
-        if (i >= (s.transpose ? s.columns : s.rows) || j >= (s.transpose ? s.rows : s.columns)) continue;
-        if (s.clear || is_copied(s, i, j)) to[i * s.to_row + j] = s.transpose ? tile[at.x][q] : tile[q][at.x];
+        if (i >= (TRANSPOSES ? s.columns : s.rows) || j >= (TRANSPOSES ? s.rows : s.columns)) continue;
+        if (s.clear || is_copied(s, i, j)) to[i * s.to_row + j] = TRANSPOSES ? tile[at.x][q] : tile[q][at.x];
     }
 }
 

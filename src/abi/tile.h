@@ -83,6 +83,7 @@ enum tile_word {
 
 #define TILE_ADDS (1u << 24)    /* to what the result holds */
 #define TILE_RELAXED (1u << 25) /* the math mode: sums of bfloat products may be reassociated */
+#define TILE_NEGATES (1u << 26) /* -Σ left right; of products whose sums are floats */
 
 /* A tile in slots lies at its address as fragments of `tall` × 16 (mpp_layout.h), one row of fragments after
  * the other, each with its slots one after the other, each with 32 lanes of 4 bytes: floats, or ints in

@@ -1,5 +1,6 @@
-/* Cholesky factorisation by blocks: A = Uᵀ U, U row by row of blocks, whose products are subtracted from what
- * is left at once. Rows are contiguous: a lower factor is the transpose, copied in the end. */
+/* Cholesky factorisation by blocks: A = Uᵀ U. On GPUs, U row by row of blocks, whose products are subtracted
+ * from what is left at once; on the host by halves (halves.c). Rows are contiguous: a lower factor is the
+ * transpose, copied in the end. */
 #include "linalg/gradient.h"
 #include "linalg/health.h"
 #include "linalg/limbs.h"
@@ -7,6 +8,7 @@
 
 struct job {
     smelt_array *l, *work, *solved;
+    int64_t pitch; /* from row to row of work */
 };
 
 static smelt_status factor_small(struct dense *d, struct job *job) {
@@ -24,21 +26,40 @@ static smelt_status factor_small(struct dense *d, struct job *job) {
                                                         .out_column = column});
 }
 
+/* Elements first … first + size - 1 of the diagonal. */
+static smelt_status factor_corner(struct dense *d, struct job *job, int64_t first, int64_t size) {
+    int64_t n = d->rows, corner = first * (job->pitch + 1);
+    return dense_cholesky_block(d, job->work, job->work,
+                                &(struct cholesky_size){.n = (uint32_t)n,
+                                                        .first = (uint32_t)first,
+                                                        .size = (uint32_t)size,
+                                                        .in_matrix = n * job->pitch,
+                                                        .in_first = corner,
+                                                        .in_row = job->pitch,
+                                                        .in_column = 1,
+                                                        .out_matrix = n * job->pitch,
+                                                        .out_first = corner,
+                                                        .out_row = job->pitch,
+                                                        .out_column = 1});
+}
+
+static smelt_status factor_halves(struct dense *d, struct job *job, int64_t first, int64_t size) {
+    if (size <= DENSE_BLOCK) return factor_corner(d, job, first, size);
+    int64_t half = halves_cut(size, DENSE_BLOCK), rest = size - half;
+    struct dense_part corner = {job->work, d->rows * job->pitch, first * (job->pitch + 1), job->pitch, 1},
+                      right = part_from(corner, 0, half), turned = corner;
+    TRY(factor_halves(d, job, first, half));
+    turned.row = 1, turned.column = job->pitch;
+    TRY(halves_solve(d, turned, false, right, half, rest));
+    turned.first = right.first;
+    TRY(halves_subtract(d, turned, right, part_from(corner, half, half), rest, rest, half, true));
+    return factor_halves(d, job, first + half, rest);
+}
+
 static smelt_status factor_block(struct dense *d, struct job *job, int64_t first) {
     int64_t n = d->rows, size = n - first < DENSE_BLOCK ? n - first : DENSE_BLOCK, next = first + size,
             corner = first * (n + 1);
-    TRY(dense_cholesky_block(d, job->work, job->work,
-                             &(struct cholesky_size){.n = (uint32_t)n,
-                                                     .first = (uint32_t)first,
-                                                     .size = (uint32_t)size,
-                                                     .in_matrix = n * n,
-                                                     .in_first = corner,
-                                                     .in_row = n,
-                                                     .in_column = 1,
-                                                     .out_matrix = n * n,
-                                                     .out_first = corner,
-                                                     .out_row = n,
-                                                     .out_column = 1}));
+    TRY(factor_corner(d, job, first, size));
     if (next == n) return SMELT_OK;
     TRY(dense_solve_block(d, job->work, job->work, job->solved, NULL,
                           &(struct solve_size){.size = (uint32_t)size,
@@ -89,14 +110,17 @@ static smelt_status compute(struct dense *d, void *context) {
                              .jitter = d->jitter != NULL,
                              .from_matrix = n * n,
                              .from_row = n,
-                             .to_matrix = n * n,
-                             .to_row = n};
+                             .to_matrix = n * job->pitch,
+                             .to_row = job->pitch};
     TRY(dense_copy(d, d->a, job->work, &copy));
-    for (int64_t first = 0; first < n; first += DENSE_BLOCK) TRY(factor_block(d, job, first));
+    if (d->host) TRY(factor_halves(d, job, 0, n));
+    for (int64_t first = 0; first < n && !d->host; first += DENSE_BLOCK) TRY(factor_block(d, job, first));
     /* Products have written below the diagonal of U, too. */
     if (!d->desc.upper) copy.triangle = TRIANGLE_LOWER;
     copy.clear = CLEARS;
     copy.jitter = 0;
+    copy.from_matrix = copy.to_matrix, copy.from_row = copy.to_row;
+    copy.to_matrix = n * n, copy.to_row = n;
     return dense_copy(d, job->work, job->l, &copy);
 }
 
@@ -120,11 +144,12 @@ static smelt_status factor(struct dense *d, struct job *job) {
     if (!d->a->size) return SMELT_OK;
     if (d->desc.precision == SMELT_LINALG_EXTENDED) return limbs_cholesky(d, &own, job, job->l);
     if (n > DENSE_BLOCK && !wide) {
-        if (d->desc.upper)
+        job->pitch = dense_pitch(d, n);
+        if (d->desc.upper && job->pitch == n)
             job->work = smelt_array_retain(job->l);
         else
-            TRY(dense_create(d, SMELT_FLOAT32, d->batch, n, n, &job->work));
-        TRY(dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, n, &job->solved));
+            TRY(dense_create(d, SMELT_FLOAT32, d->batch, n, job->pitch, &job->work));
+        if (!d->host) TRY(dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, n, &job->solved));
     }
     return dense_run(d, &own, job);
 }

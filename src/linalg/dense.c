@@ -63,6 +63,10 @@ smelt_status dense_create(const struct dense *d, smelt_dtype dtype, int64_t batc
                           &(smelt_shape){.ndim = 3, .size = {batch, rows, columns}}, array);
 }
 
+int64_t dense_pitch(const struct dense *d, int64_t columns) {
+    return d->host && columns % 128 == 0 ? columns + 16 : columns;
+}
+
 smelt_status dense_create_flags(struct dense *d) {
     smelt_shape flags = {.ndim = 2, .size = {d->batch, FLAG_COUNT}},
                 stats = {.ndim = 2, .size = {d->batch, STAT_COUNT}};

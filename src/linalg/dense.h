@@ -49,6 +49,9 @@ smelt_status dense_place(const struct dense *d, smelt_array *array, smelt_array 
 /* A new float32 array on the device. */
 smelt_status dense_create(const struct dense *d, smelt_dtype dtype, int64_t batch, int64_t rows,
                           int64_t columns, smelt_array **array);
+/* Elements from row to row of a matrix of work, of `columns`. On the host, rows that begin at multiples of a
+ * cache's period would lie in few of its sets. */
+int64_t dense_pitch(const struct dense *d, int64_t columns);
 /* Gives a result its shape (dimensions before the last two as a's) and dtype; takes the reference. */
 smelt_status dense_finish(const struct dense *d, smelt_array *made, int64_t rows, int64_t columns,
                           smelt_dtype dtype, smelt_array **result);
@@ -81,7 +84,7 @@ smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_a
                                   const struct cholesky_size *size);
 
 struct solve_size {
-    uint32_t size, columns, diagonal, store, parts, pad;
+    uint32_t size, columns, diagonal, store, parts, silent;
     int64_t t_matrix, t_first, t_row, t_column, t_part, b_matrix, b_first, b_row, b_part, x_matrix, x_first,
         x_row, scale_matrix, scale_first, scale_step;
 };
@@ -94,7 +97,8 @@ struct product_size {
     int64_t a_matrix, a_first, a_row, a_column, b_matrix, b_first, b_row, b_column, c_matrix, c_first, c_row,
         c_part;
 };
-/* C += A B or C = A B for each of `batch` matrices. With `chunk`, on GPUs only, chunks of the depth yield
+enum { SETS, ADDS, SUBTRACTS };
+/* C = A B, C += A B or (on the host) C -= A B for each of `batch` matrices. With `chunk`, on GPUs only, chunks of the depth yield
  * separate results, c_part apart. */
 smelt_status dense_product(const struct dense *d, int64_t batch, smelt_array *a, smelt_array *b,
                            smelt_array *c, const struct product_size *size);
@@ -106,6 +110,25 @@ struct leaf_size {
     int64_t p_matrix, p_first, w_matrix, w_row, pivots_matrix;
 };
 #define NO_LEAF UINT32_MAX
+
+/* ---- By halves, on the host (halves.c). */
+
+/* Part of each matrix: element (i, j) is at first + i * row + j * column. Strides may be negative. */
+struct dense_part {
+    smelt_array *array;
+    int64_t matrix, first, row, column;
+};
+/* The part from (i, j) on. */
+struct dense_part part_from(struct dense_part part, int64_t i, int64_t j);
+/* Where n rows are cut in two. */
+int64_t halves_cut(int64_t n, int64_t block);
+/* x (n, k) becomes T⁻¹ x for a lower triangle; x.column is 1. */
+smelt_status halves_solve(const struct dense *d, struct dense_part triangle, bool unit, struct dense_part x,
+                          int64_t n, int64_t k);
+/* c (rows, columns) -= a (rows, depth) b; c.column is 1. `upper`: what is below c's diagonal may be anything
+ * after. */
+smelt_status halves_subtract(const struct dense *d, struct dense_part a, struct dense_part b,
+                             struct dense_part c, int64_t rows, int64_t columns, int64_t depth, bool upper);
 
 /* ---- Triangles (triangular.c). */
 

@@ -27,7 +27,8 @@ static const char *const names[] = {
 struct variant {
     enum dense_kernel kernel;
     bool host;
-    int form; /* of products: see choose_product; of leaves: rows in registers */
+    int form; /* of products: see dense_product; of leaves: rows in registers; of copies on the host: 1 with
+                 a transposition, + 2 with measures */
 };
 
 static const char *text_of(const struct variant *v) {
@@ -70,6 +71,11 @@ static void write_kernels(struct text *text, const void *context) {
     if (v->kernel == KERNEL_PRODUCT && !v->host)
         text_addf(text, "#define TILE_ROWS %d\n#define TILE_COLUMNS %d\n#define LEFT_ROWS %d\n",
                   tilings[v->form / 2].rows, tilings[v->form / 2].columns, v->form % 2);
+    if (v->kernel == KERNEL_COPY && v->host)
+        text_addf(text, "#define TRANSPOSES %s\n#define MEASURES %s\n", v->form & 1 ? "true" : "false",
+                  v->form & 2 ? "true" : "false");
+    if (!(v->kernel == KERNEL_COPY && v->host))
+        text_add(text, "#define TRANSPOSES s.transpose\n#define MEASURES s.measure\n");
     if (v->kernel == KERNEL_QR_LEAF)
         text_addf(text, "#define LEAF_ROWS %d\n#define LEAF_SIMDGROUPS %d\n", v->form, v->host ? 4 : 16);
     text_add(text, kernel_text_flags);
@@ -109,7 +115,8 @@ smelt_status dense_copy(const struct dense *d, smelt_array *from, smelt_array *t
                                     .groups = {pieces(size->columns, 32), pieces(size->rows, 32), d->batch},
                                     .threadgroup = {32, d->host ? 1 : 8, 1}};
     if (!size->rows || !size->columns || !d->batch) return SMELT_OK;
-    return dense_launch(d, KERNEL_COPY, 0, &dispatch);
+    int form = d->host ? (size->transpose ? 1 : 0) + (size->measure ? 2 : 0) : 0;
+    return dense_launch(d, KERNEL_COPY, form, &dispatch);
 }
 
 smelt_status dense_clear(const struct dense *d) {

@@ -1,5 +1,5 @@
-/* Solving with triangular matrices, by blocks of rows: a block is solved, and its products are subtracted
- * from the rows that are left. */
+/* Solving with triangular matrices: on the host by halves (halves.c), else by blocks of rows: a block is
+ * solved, and its products are subtracted from the rows that are left. */
 #include "linalg/dense.h"
 
 /* One block of rows first … first + size - 1 of x (n, k); `solved` (DENSE_BLOCK, k) receives its negative. */
@@ -51,6 +51,16 @@ smelt_status dense_triangular(const struct dense *d, smelt_array *t, int64_t t_r
     bool backward = upper != transpose;
     smelt_array *solved = NULL;
     if (!n || !k || !d->batch) return SMELT_OK;
+    if (d->host) {
+        struct dense_part triangle = {t, t->shape.size[1] * t->shape.size[2], 0, row, column},
+                          whole = {x, n * k, 0, k, 1};
+        if (backward) {
+            /* From the last row up, an upper triangle is a lower one. */
+            triangle.first = (n - 1) * (row + column), triangle.row = -row, triangle.column = -column;
+            whole.first = (n - 1) * k, whole.row = -k;
+        }
+        return halves_solve(d, triangle, unit, whole, n, k);
+    }
     TRY(dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, k, &solved));
     smelt_status status = SMELT_OK;
     for (int64_t done = 0; done < n && status == SMELT_OK; done += DENSE_BLOCK) {

@@ -139,7 +139,7 @@ static void describe(const struct operand *o, uint64_t *words) {
 struct job {
     int rows, columns, terms;
     enum tile_kind left, right, result;
-    bool left_by_term, right_by_term, adds, relaxed, scaled;
+    bool left_by_term, right_by_term, adds, negates, relaxed, scaled;
     int dealt_rows, dealt_step; /* 0: not dealt */
     int lacking;                /* lines and terms that the operands lack */
     int spread, column_stride;
@@ -172,7 +172,7 @@ static void check_element(const struct job *j, const struct operand *l, const st
     double absolute = fabs(before);
     for (int t = 0; t < j->terms; t++) {
         float a = element(l, line, t), b = element(r, column, t);
-        sum = fmaf(a, b, sum);
+        sum = fmaf(a, j->negates ? -b : b, sum);
         absolute += fabs((double)a * b);
         whole += (uint32_t)((int32_t)a * (int32_t)b);
     }
@@ -202,7 +202,8 @@ static void run(const struct job *j) {
     memcpy(before, result, (size_t)count * size);
     uint64_t words[TILE_WORDS] = {0};
     words[TILE_FORM] = (uint64_t)j->left | (uint64_t)j->right << 8 | (uint64_t)j->result << 16 |
-                       (j->adds ? TILE_ADDS : 0) | (j->relaxed ? TILE_RELAXED : 0);
+                       (j->adds ? TILE_ADDS : 0) | (j->relaxed ? TILE_RELAXED : 0) |
+                       (j->negates ? TILE_NEGATES : 0);
     words[TILE_ROWS] = (uint64_t)j->rows, words[TILE_COLUMNS] = (uint64_t)j->columns;
     words[TILE_TERMS] = (uint64_t)j->terms;
     words[TILE_DEALT_ROWS] = (uint64_t)j->dealt_rows, words[TILE_DEALT_STEP] = (uint64_t)j->dealt_step;
@@ -265,6 +266,7 @@ static void floats_of_all_sizes(void **unused) {
                 if ((int64_t)sizes[m] * sizes[n] * sizes[k] > 600000) continue;
                 struct job j = job_of(0, sizes[m], sizes[n], sizes[k]);
                 j.left_by_term = next() & 1, j.right_by_term = next() & 1, j.adds = next() & 1;
+                j.negates = next() & 1;
                 run(&j);
             }
 }
@@ -275,6 +277,7 @@ static void all_kinds_both_ways(void **unused) {
         for (int way = 0; way < 8; way += 1 + (int)(next() & 1)) {
             struct job j = job_of(kind, 1 + below(70), 1 + below(70), way ? 1 + below(60) : 600);
             j.left_by_term = way & 1, j.right_by_term = way & 2, j.adds = way & 4;
+            j.negates = j.result != TILE_INT32 && (next() & 1);
             run(&j);
             /* Beyond the blocks of rows and columns. */
             if (way % 4 == kind % 4) {
@@ -314,6 +317,7 @@ static void relaxed(void **unused) {
         struct job j = job_of(i % KINDS, 1 + below(70), 1 + below(70), 1 + below(100));
         j.relaxed = true, j.left_by_term = next() & 1, j.right_by_term = next() & 1, j.adds = next() & 1;
         j.lacking = next() & 1 ? below(20) : 0;
+        j.negates = j.result != TILE_INT32 && (next() & 1);
         if (j.result == TILE_HALF || j.result == TILE_BFLOAT) j.result = TILE_FLOAT;
         if (next() & 1) j.dealt_rows = 16, j.dealt_step = 32;
         run(&j);

@@ -40,7 +40,7 @@ struct product {
     char *result;
     int64_t result_row, result_column;
     enum tile_kind result_kind;
-    bool adds, relaxed;
+    bool adds, relaxed, negates;
     /* Chosen. */
     const struct tile_level *level;
     const struct tile_engine *engine;
@@ -109,6 +109,7 @@ static struct product product_of(const uint64_t *words, struct tile_memory *memo
                         .result_kind = (enum tile_kind)(form >> 16 & 255),
                         .adds = form & TILE_ADDS,
                         .relaxed = form & TILE_RELAXED,
+                        .negates = form & TILE_NEGATES,
                         .level = arch_tile_level(),
                         .memory = memory};
     if (p.terms < 0) p.terms = 0;
@@ -145,6 +146,12 @@ static void pack_right(const struct product *p, const struct part *part) {
                              .out = p->memory->right,
                              .panels = true};
     p->level->pack(&pack);
+    if (!p->negates) return;
+    /* Of floats the sign, of pairs of bfloats both. */
+    uint32_t signs = p->format == TILE_UNIT_BRAIN ? 0x80008000u : 0x80000000u, *right = p->memory->right;
+    int panels = (part->columns + p->engine->columns - 1) / p->engine->columns;
+    int count = panels * p->engine->columns * part->units;
+    for (int i = 0; i < count; i++) right[i] ^= signs;
 }
 
 /* Rows that lie in consecutive lines of the left operand; `rows` of them exist. */
