@@ -27,8 +27,7 @@ void fill_with_condition(double *a, int64_t n, double condition, uint64_t seed) 
     uint64_t state = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
     double *v = malloc((size_t)(2 * n) * sizeof *v), *w = v + n;
     memset(a, 0, (size_t)(n * n) * sizeof *a);
-    for (int64_t i = 0; i < n; i++)
-        a[i * (n + 1)] = pow(condition, n > 1 ? -(double)i / (double)(n - 1) : 0);
+    for (int64_t i = 0; i < n; i++) a[i * (n + 1)] = pow(condition, n > 1 ? -(double)i / (double)(n - 1) : 0);
     for (int64_t r = 0; v && r < n; r++) {
         double squares = 0, cross = 0;
         for (int64_t i = 0; i < n; i++) v[i] = next(&state), squares += v[i] * v[i];
@@ -47,7 +46,8 @@ void fill_with_condition(double *a, int64_t n, double condition, uint64_t seed) 
 }
 
 static void fill_hilbert(double *a, int64_t n) {
-    for (int64_t i = 0; i < n * n; i++) a[i] = 1 / (double)(i / n + i % n + 1);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) a[i * n + j] = 1 / (double)(i + j + 1);
 }
 
 /* ---- Accuracy: a row without times for each matrix and factorisation. */
@@ -57,9 +57,13 @@ static const struct matrix {
     int64_t n;
     double condition; /* 0: Hilbert's */
 } matrices[] = {
-    {"Hilbert, n = 6", 6, 0},         {"Hilbert, n = 9", 9, 0},         {"Hilbert, n = 12", 12, 0},
-    {"condition 10^3, n = 64", SIDE, 1e3}, {"condition 10^6, n = 64", SIDE, 1e6},
-    {"condition 10^9, n = 64", SIDE, 1e9}, {"condition 10^12, n = 64", SIDE, 1e12},
+    {"Hilbert, n = 6", 6, 0},
+    {"Hilbert, n = 9", 9, 0},
+    {"Hilbert, n = 12", 12, 0},
+    {"condition 10^3, n = 64", SIDE, 1e3},
+    {"condition 10^6, n = 64", SIDE, 1e6},
+    {"condition 10^9, n = 64", SIDE, 1e9},
+    {"condition 10^12, n = 64", SIDE, 1e12},
 };
 
 static void measure_cholesky(smelt_array *a, smelt_linalg_precision precision, char *text, size_t size) {
@@ -102,12 +106,13 @@ static smelt_status compare(struct bench *bench, const char *job, const struct m
     if (status == SMELT_OK) {
         measure_cholesky(narrow, SMELT_LINALG_NATIVE, native, sizeof native);
         measure_cholesky(wide, SMELT_LINALG_EXTENDED, extended, sizeof extended);
-        snprintf(text, sizeof text, "cholesky, |a - l l'| / |a|: %s %s, %s %s", NATIVE, native, EXTENDED, extended);
+        snprintf(text, sizeof text, "cholesky, |a - l l'| / |a|: %s %s, %s %s", NATIVE, native, EXTENDED,
+                 extended);
         bench_note(bench, job, matrix->name, text);
         measure_qr(narrow, SMELT_LINALG_NATIVE, native, sizeof native);
         measure_qr(wide, SMELT_LINALG_EXTENDED, extended, sizeof extended);
-        snprintf(text, sizeof text, "qr, |a - q r| / |a| and |I - q' q|: %s %s, %s %s", NATIVE, native, EXTENDED,
-                 extended);
+        snprintf(text, sizeof text, "qr, |a - q r| / |a| and |I - q' q|: %s %s, %s %s", NATIVE, native,
+                 EXTENDED, extended);
         bench_note(bench, job, matrix->name, text);
         smelt_array_release(narrow);
     }
@@ -133,10 +138,10 @@ struct cost {
 static smelt_status run_cost(const struct cost *cost) {
     smelt_linalg_desc desc = {.precision = cost->precision};
     smelt_array *made[2] = {0};
-    smelt_status status = strcmp(cost->job, "cholesky-extended") == 0 ? smelt_cholesky(cost->x, &desc, &made[0])
-                          : strcmp(cost->job, "qr-extended") == 0
-                              ? smelt_qr(cost->x, &desc, &made[0], &made[1])
-                              : smelt_dot(cost->x, cost->x, &desc, &made[0]);
+    smelt_status status =
+        strcmp(cost->job, "cholesky-extended") == 0 ? smelt_cholesky(cost->x, &desc, &made[0])
+        : strcmp(cost->job, "qr-extended") == 0     ? smelt_qr(cost->x, &desc, &made[0], &made[1])
+                                                    : smelt_dot(cost->x, cost->x, &desc, &made[0]);
     smelt_array_release(made[0]);
     smelt_array_release(made[1]);
     return status;

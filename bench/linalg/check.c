@@ -111,7 +111,8 @@ static double orthogonality_error(struct operand q, struct vectors v) {
     return distance(v.right, v.x, q.columns) / norm(v.x, q.columns);
 }
 
-static double error_of(const struct problem *p, const struct answer *answer, int64_t index, struct vectors v) {
+static double error_of(const struct problem *p, const struct answer *answer, int64_t index,
+                       struct vectors v) {
     int64_t m = p->rows, n = p->columns, k = m < n ? m : n;
     bool turned = answer->by_columns;
     /* LAPACK's own matrices are square here, or were transposed for it. */

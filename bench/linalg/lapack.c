@@ -87,8 +87,7 @@ void lapack_prepare(struct lapack_job *job) {
     }
     for (int64_t x = 0; x < p->batch; x++)
         for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < n; j++)
-                job->a[x * m * n + j * m + i] = p->a[x * m * n + i * n + j];
+            for (int64_t j = 0; j < n; j++) job->a[x * m * n + j * m + i] = p->a[x * m * n + i * n + j];
 }
 
 /* R, of which LAPACK's q takes the place. */

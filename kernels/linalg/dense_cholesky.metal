@@ -1,7 +1,5 @@
-// One diagonal block of a Cholesky factorisation A = Uᵀ U, of at most 64 × 64 elements, by one threadgroup of 16 × 16 threads
-// for each matrix. Each thread keeps 4 × 4 elements, 16 rows and columns apart, in registers: row by row, the pivot's row is
-// published, and its products are subtracted from the rows below. The strides say whether a lower or an upper factor is read
-// and written. A matrix of no more than 64 rows is one block.
+// One diagonal block of a Cholesky factorisation A = Uᵀ U, of at most 64 × 64 elements, by one threadgroup for each matrix. The
+// strides say whether a lower or an upper factor is read and written. A matrix of no more than 64 rows is one block.
 struct cholesky_size {
     uint n, first, size; // the block: rows first … first + size - 1 of n
     uint clear;          // the elements below the diagonal of U become 0
@@ -13,6 +11,103 @@ struct cholesky_size {
 
 // Codes of dbg: see src/linalg/health.h.
 constant constexpr uint NOT_POSITIVE = 6, NOT_FINITE = 4;
+
+// What the block's pivots say of the matrix.
+inline void report(device float *dbg, constant cholesky_size &s, uint failed, float pivot, float smallest) {
+    if (dbg_get(dbg, DBG_ERROR) != 0.0f) return;
+    dbg_iterations(dbg, s.first + failed);
+    if (failed < s.size) {
+        dbg_value(dbg, 0, float(s.first + failed));
+        dbg_fail(dbg, metal::isfinite(pivot) ? NOT_POSITIVE : NOT_FINITE, pivot);
+        return;
+    }
+    dbg_value(dbg, 1, s.first ? metal::min(smallest, dbg_get(dbg, DBG_VALUES + 1)) : smallest);
+    if (s.first + s.size == s.n) dbg_succeed(dbg);
+}
+
+#if ON_CPU
+
+constant constexpr uint SIDE = 64; // from row to row of u
+
+struct pivots {
+    uint failed;
+    float value, smallest;
+};
+
+// A pivot's row becomes U's: `row` is divided by the root of its element j, which all lanes need.
+inline float finish_row(threadgroup float *u, uint j, uint size, float row, uint c, bool has_pivots, thread pivots &found) {
+    threadgroup float *line = u + j * SIDE;
+    if (!has_pivots) {
+        row /= line[j];
+        line[c] = row;
+        return row;
+    }
+    line[c] = row;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    const float d = line[j];
+    if (found.failed == size && !(d > 0.0f && d < INFINITY)) found.failed = j, found.value = d;
+    found.smallest = metal::min(found.smallest, d);
+    const float root = metal::precise::sqrt(d), by = 1.0f / root;
+    row = c == j ? root : row * by;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    line[c] = row;
+    simdgroup_barrier(mem_flags::mem_threadgroup);
+    return row;
+}
+
+// Rows first … last - 1 in the columns of the lanes: two at a time, whose sums fill half of the registers.
+inline void eliminate(threadgroup float *u, uint first, uint last, uint size, uint c, bool has_pivots, thread pivots &found) {
+    for (uint j = first; j < last; j += 2) {
+        const bool two = j + 1 < last;
+        float row = u[j * SIDE + c], next = two ? u[(j + 1) * SIDE + c] : 0.0f;
+        for (uint k = 0; k < j; k++) {
+            const float value = u[k * SIDE + c];
+            row = metal::fma(-u[k * SIDE + j], value, row);
+            next = metal::fma(-u[k * SIDE + j + 1], value, next);
+        }
+        row = finish_row(u, j, size, row, c, has_pivots, found);
+        if (!two) return;
+        next = metal::fma(-u[j * SIDE + j + 1], row, next);
+        finish_row(u, j + 1, size, next, c, has_pivots, found);
+    }
+}
+
+// 32 threads: a column each, first of the left half, then of the right one.
+kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], device float *dbg [[buffer(2)]],
+                            device const float *jitter [[buffer(3)]], constant cholesky_size &s [[buffer(4)]],
+                            uint matrix [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+    threadgroup float u[SIDE * SIDE];
+    const float more = s.jitter ? jitter[matrix] : 0.0f;
+    const uint half_size = metal::min(s.size, 32u);
+    const bool by_rows = s.in_column == 1; // of U; else the lanes read rows of the lower factor
+    a += matrix * s.in_matrix + s.in_first;
+    out += matrix * s.out_matrix + s.out_first;
+    for (uint q = 0; q < s.size; q++)
+        for (uint c = lane; c < s.size; c += 32) {
+            const uint i = by_rows ? q : c, j = by_rows ? c : q;
+            if (i <= j) u[i * SIDE + j] = (by_rows ? a[q * s.in_row + c] : a[q * s.in_column + c]) + (i == j ? more : 0.0f);
+        }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    pivots found = {s.size, 0.0f, INFINITY};
+    eliminate(u, 0, half_size, s.size, lane, true, found);
+    if (s.size > 32) {
+        eliminate(u, 0, 32, s.size, lane + 32, false, found);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        eliminate(u, 32, s.size, s.size, lane + 32, true, found);
+    }
+    for (uint q = 0; q < s.size; q++)
+        for (uint c = lane; c < s.size; c += 32) {
+            const uint i = by_rows ? q : c, j = by_rows ? c : q;
+            const float value = i <= j ? u[i * SIDE + j] : 0.0f;
+            if (i <= j || s.clear) out[by_rows ? q * s.out_row + c : q * s.out_column + c] = value;
+        }
+    if (lane == 0) report(dbg + matrix * DBG_COUNT, s, found.failed, found.value, found.smallest);
+}
+
+#else
+
+// Threads of 16 × 16: each keeps 4 × 4 elements, 16 rows and columns apart, in registers: row by row, the pivot's row is
+// published, and its products are subtracted from the rows below.
 
 // Rows 16 · block to 16 · block + 15. The block's number is a constant, so that the elements stay in registers.
 template <uint block>
@@ -69,13 +164,7 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
             const uint i = ty + 16 * r, j = tx + 16 * c;
             if (i < s.size && j < s.size && (i <= j || s.clear)) out[i * s.out_row + j * s.out_column] = i <= j ? u[r][c] : 0.0f;
         }
-    if (index != 0 || dbg_get(dbg, DBG_ERROR) != 0.0f) return;
-    dbg_iterations(dbg, s.first + failed);
-    if (failed < s.size) {
-        dbg_value(dbg, 0, float(s.first + failed));
-        dbg_fail(dbg, metal::isfinite(pivot) ? NOT_POSITIVE : NOT_FINITE, pivot);
-        return;
-    }
-    dbg_value(dbg, 1, s.first ? metal::min(smallest, dbg_get(dbg, DBG_VALUES + 1)) : smallest);
-    if (s.first + s.size == s.n) dbg_succeed(dbg);
+    if (index == 0) report(dbg, s, failed, pivot, smallest);
 }
+
+#endif

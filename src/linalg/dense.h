@@ -98,8 +98,8 @@ struct product_size {
         c_part;
 };
 enum { SETS, ADDS, SUBTRACTS };
-/* C = A B, C += A B or (on the host) C -= A B for each of `batch` matrices. With `chunk`, on GPUs only, chunks of the depth yield
- * separate results, c_part apart. */
+/* C = A B, C += A B or (on the host) C -= A B for each of `batch` matrices. With `chunk`, on GPUs only,
+ * chunks of the depth yield separate results, c_part apart. */
 smelt_status dense_product(const struct dense *d, int64_t batch, smelt_array *a, smelt_array *b,
                            smelt_array *c, const struct product_size *size);
 

@@ -164,7 +164,7 @@ smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_a
                                                 {.array = d->jitter ? d->jitter : d->flags},
                                                 {.bytes = size, .size = sizeof *size}},
                                     .groups = {d->batch, 1, 1},
-                                    .threadgroup = {256, 1, 1}};
+                                    .threadgroup = {d->host ? 32 : 256, 1, 1}};
     return dense_launch(d, KERNEL_CHOLESKY, 0, &dispatch);
 }
 

@@ -1,4 +1,5 @@
-/* LU factorisation with partial pivoting: panels, exchanges of rows, products. */
+/* LU factorisation with partial pivoting: panels, exchanges of rows, products; on the host by halves
+ * (halves.c). */
 #include "linalg/kernels.h"
 #include "linalg/reference.h"
 #include "linalg/sides.h"
@@ -116,9 +117,53 @@ static smelt_status update(const struct dense *d, const struct lu_job *job, int6
                                                 .c_row = n});
 }
 
+/* ---- By halves, on the host: the left columns are factorised, the right ones get their exchanges and
+ * products, and are factorised below; then the left ones get the exchanges of the right ones. */
+
+#define HOST_PANEL 32
+
+static smelt_status exchange_columns(const struct dense *d, const struct lu_job *job, int64_t first,
+                                     int64_t count, int64_t column, int64_t columns) {
+    int64_t m = d->rows, n = d->columns;
+    return dense_exchange(d, job->lu, job->pivots,
+                          &(struct exchange_size){.first = (uint32_t)first,
+                                                  .count = (uint32_t)count,
+                                                  .columns = (uint32_t)(column + columns),
+                                                  .skip = 0,
+                                                  .skipped = (uint32_t)column,
+                                                  .w_matrix = m * n,
+                                                  .w_row = n,
+                                                  .pivots_matrix = least(m, n)});
+}
+
+static struct dense_part part_of(const struct dense *d, const struct lu_job *job, int64_t row,
+                                 int64_t column) {
+    return (struct dense_part){job->lu, d->rows * d->columns, row * d->columns + column, d->columns, 1};
+}
+
+/* `columns` columns right of `first + count` catch up with the steps first … first + count - 1. */
+static smelt_status catch_up(const struct dense *d, const struct lu_job *job, int64_t first, int64_t count,
+                             int64_t columns) {
+    int64_t next = first + count;
+    TRY(exchange_columns(d, job, first, count, next, columns));
+    TRY(halves_solve(d, part_of(d, job, first, first), true, part_of(d, job, first, next), count, columns));
+    return halves_subtract(d, part_of(d, job, next, first), part_of(d, job, first, next),
+                           part_of(d, job, next, next), d->rows - next, columns, count, false);
+}
+
+static smelt_status factor_halves(const struct dense *d, const struct lu_job *job, int64_t first,
+                                  int64_t columns) {
+    if (columns <= HOST_PANEL) return factor_panel(d, job, first, columns);
+    int64_t half = halves_cut(columns, HOST_PANEL), rest = columns - half;
+    TRY(factor_halves(d, job, first, half));
+    TRY(catch_up(d, job, first, half, rest));
+    TRY(factor_halves(d, job, first + half, rest));
+    return exchange_columns(d, job, first + half, rest, first, half);
+}
+
 smelt_status lu_compute(struct dense *d, void *context) {
     struct lu_job *job = context;
-    int64_t m = d->rows, n = d->columns, rank = least(m, n), width = d->host ? 32 : DENSE_BLOCK;
+    int64_t m = d->rows, n = d->columns, rank = least(m, n), width = DENSE_BLOCK;
     TRY(dense_clear(d));
     d->measured = true;
     TRY(dense_copy(d, d->a, job->lu,
@@ -130,6 +175,10 @@ smelt_status lu_compute(struct dense *d, void *context) {
                                        .from_row = n,
                                        .to_matrix = m * n,
                                        .to_row = n}));
+    if (d->host) {
+        TRY(factor_halves(d, job, 0, rank));
+        return n > rank ? catch_up(d, job, 0, rank, n - rank) : SMELT_OK;
+    }
     for (int64_t first = 0; first < rank; first += width) {
         int64_t columns = least(width, rank - first);
         TRY(factor_panel(d, job, first, columns));
@@ -180,7 +229,7 @@ smelt_status lu_create(const struct dense *d, struct lu_job *job) {
     TRY(dense_create(d, SMELT_INT32, d->batch, least(m, n), 1, &job->pivots));
     if (wide || !d->a->size) return SMELT_OK;
     TRY(dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, m, &job->panel));
-    return dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, n, &job->solved);
+    return d->host ? SMELT_OK : dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, n, &job->solved);
 }
 
 void lu_release(struct lu_job *job) {

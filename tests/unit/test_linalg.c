@@ -67,7 +67,7 @@ static void to_host(smelt_array **array) {
         }                                                                                        \
     } while (0)
 
-static const int sizes[] = {1, 2, 31, 33, 64, 65, 127, 130, 257, 500};
+static const int sizes[] = {1, 2, 31, 33, 64, 65, 127, 130, 256, 257, 500};
 #define SIZES ((int)(sizeof sizes / sizeof *sizes))
 
 /* ---- Cholesky. */
