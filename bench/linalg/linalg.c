@@ -2,7 +2,6 @@
  * and batched. Each result is checked before it is timed. */
 #include "bench/linalg/linalg.h"
 #include "bench/cpu/openblas.h"
-#include "bench/cpu/threads.h"
 #include "bench/kernel_text.h"
 #include "bench/peers.h"
 
@@ -10,19 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define SMELT "smelt"
 #define LAPACK "OpenBLAS's LAPACK"
 #define PYTORCH "PyTorch"
 #define ROUNDS 9
-
-double linalg_now(void) {
-    struct timespec time;
-    if (team_size() > 1) return bench_now();
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 /* ---- Jobs. */
 

@@ -47,12 +47,12 @@ static smelt_status factor_halves(struct dense *d, struct job *job, int64_t firs
     if (size <= DENSE_BLOCK) return factor_corner(d, job, first, size);
     int64_t half = halves_cut(size, DENSE_BLOCK), rest = size - half;
     struct dense_part corner = {job->work, d->rows * job->pitch, first * (job->pitch + 1), job->pitch, 1},
-                      right = part_from(corner, 0, half), turned = corner;
+                      right = dense_part_from(corner, 0, half), turned = corner;
     TRY(factor_halves(d, job, first, half));
     turned.row = 1, turned.column = job->pitch;
     TRY(halves_solve(d, turned, false, right, half, rest));
     turned.first = right.first;
-    TRY(halves_subtract(d, turned, right, part_from(corner, half, half), rest, rest, half, true));
+    TRY(halves_subtract(d, turned, right, dense_part_from(corner, half, half), rest, rest, half, true));
     return factor_halves(d, job, first + half, rest);
 }
 

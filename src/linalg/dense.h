@@ -119,7 +119,7 @@ struct dense_part {
     int64_t matrix, first, row, column;
 };
 /* The part from (i, j) on. */
-struct dense_part part_from(struct dense_part part, int64_t i, int64_t j);
+struct dense_part dense_part_from(struct dense_part part, int64_t i, int64_t j);
 /* Where n rows are cut in two. */
 int64_t halves_cut(int64_t n, int64_t block);
 /* x (n, k) becomes T⁻¹ x for a lower triangle; x.column is 1. */

@@ -3,7 +3,7 @@
  * half the triangle, which load and store each sum once. */
 #include "linalg/dense.h"
 
-struct dense_part part_from(struct dense_part part, int64_t i, int64_t j) {
+struct dense_part dense_part_from(struct dense_part part, int64_t i, int64_t j) {
     part.first += i * part.row + j * part.column;
     return part;
 }
@@ -58,8 +58,8 @@ smelt_status halves_solve(const struct dense *d, struct dense_part t, bool unit,
                           int64_t n, int64_t k) {
     if (n <= DENSE_BLOCK) return solve_block(d, t, unit, x, n, k);
     int64_t half = halves_cut(n, DENSE_BLOCK);
-    struct dense_part rest = part_from(x, half, 0);
+    struct dense_part rest = dense_part_from(x, half, 0);
     TRY(halves_solve(d, t, unit, x, half, k));
-    TRY(halves_subtract(d, part_from(t, half, 0), x, rest, n - half, k, half, false));
-    return halves_solve(d, part_from(t, half, half), unit, rest, n - half, k);
+    TRY(halves_subtract(d, dense_part_from(t, half, 0), x, rest, n - half, k, half, false));
+    return halves_solve(d, dense_part_from(t, half, half), unit, rest, n - half, k);
 }

@@ -25,7 +25,7 @@ PREFIXES = {
         "src/array": "array dtype element memory packed shape space store_reals walk",
         "src/autodiff": "node rule sweep tape vjp",
         "src/guard": "",
-        "src/linalg": "dense gradient lapack limbs lu panels reference sides",
+        "src/linalg": "dense gradient halves lapack limbs lu panels reference sides",
         "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved setting shared string text"
                     " thread trace",
         "src/check": "check findings memories race undefined",
