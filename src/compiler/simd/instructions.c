@@ -82,15 +82,18 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
         return;
     }
     LLVMValueRef copy = LLVMInstructionClone(i);
+    bool same = true; /* in all lanes, not only the result */
     for (int o = 0; o < LLVMGetNumOperands(i); o++) {
         LLVMValueRef operand = LLVMGetOperand(i, (unsigned)o);
-        if (LLVMIsAInstruction(operand)) LLVMSetOperand(copy, (unsigned)o, scalar_of(s, operand));
+        if (!LLVMIsAInstruction(operand)) continue;
+        LLVMSetOperand(copy, (unsigned)o, scalar_of(s, operand));
+        same &= is_uniform(s, operand);
     }
     copy_drop_metadata(copy);
     LLVMInsertIntoBuilder(s->unit->builder, copy);
     LLVMInstructionSetDebugLoc(copy, LLVMInstructionGetDebugLoc(i));
     if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMVoidTypeKind) return;
-    if (shape_of(s, i) != SHAPE_UNIFORM) copy_drop_promises(copy);
+    if (!same) copy_drop_promises(copy);
     scalar_set(s, i, copy);
 }
 

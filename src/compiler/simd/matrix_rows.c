@@ -3,8 +3,8 @@
  * Products. Operands lie in memory, in rows of floats that their definition stores: a product loads a row of
  * the right matrix as a vector, and elements of the left one to all lanes. Only sums are in registers. So
  * that each is loaded and stored rarely, products wait until a result is needed, or until their block ends;
- * then those that add to the same sums, one after another, are written together, for the half of two
- * neighbouring sums that share left matrices, or for a whole one: eight registers either way.
+ * then those that add to the same sums, one after another, are written together, for some rows of up to four
+ * sums that share left matrices (struct tile): eight to twelve registers.
  *
  * An element of a product is the same chain of fused multiply-adds, for each column of the left matrix in
  * order, as in lanes' order (matrix.c). */
@@ -303,7 +303,7 @@ static struct matrix *next_in_chain(const struct matrix *product) {
 }
 
 /* Products that add to the same sums, in order; several such chains share their left matrices. */
-#define MOST_CHAINS 2
+#define MOST_CHAINS 4
 
 struct chains {
     struct matrix **products[MOST_CHAINS];
@@ -368,11 +368,17 @@ static LLVMValueRef load_element(struct simd *s, const struct matrix_rows *rows,
     return chunk_splat(s, load);
 }
 
-/* Some rows of the sums of a chain, or of two. */
+/* Some rows of the sums of a few chains. A multiply-add takes four cycles, and two start in each, so fewer than
+ * eight sums would wait for each other, and with more than twelve the operands would not fit 16 registers. */
 struct tile {
     int group, row, rows;
     LLVMValueRef sums[MOST_CHAINS][MATRIX_SIZE];
 };
+
+static int rows_of_tile(const struct chains *chains) {
+    static const int rows[MOST_CHAINS + 1] = {0, 8, 4, 4, 3};
+    return rows[chains->count];
+}
 
 static void add_product(struct simd *s, const struct chains *chains, int n, struct tile *tile,
                         struct matrix_rows **list) {
@@ -388,12 +394,13 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
     }
     forget_rows(s, left);
     for (int k = 0; k < MATRIX_SIZE; k++) {
-        LLVMValueRef rows[MOST_CHAINS];
-        for (int c = 0; c < chains->count; c++) rows[c] = load_row(s, right[c], tile->group, k);
-        for (int r = 0; r < tile->rows; r++) {
-            LLVMValueRef element = load_element(s, left, tile->group, tile->row + r, k);
-            for (int c = 0; c < chains->count; c++)
-                tile->sums[c][r] = multiply_add(s, element, rows[c], tile->sums[c][r]);
+        LLVMValueRef elements[MATRIX_SIZE];
+        for (int r = 0; r < tile->rows; r++)
+            elements[r] = load_element(s, left, tile->group, tile->row + r, k);
+        for (int c = 0; c < chains->count; c++) {
+            LLVMValueRef row = load_row(s, right[c], tile->group, k);
+            for (int r = 0; r < tile->rows; r++)
+                tile->sums[c][r] = multiply_add(s, elements[r], row, tile->sums[c][r]);
         }
     }
     matrix_end_schedule(s);
@@ -406,9 +413,10 @@ static void add_product(struct simd *s, const struct chains *chains, int n, stru
 }
 
 static void emit_chains(struct simd *s, const struct chains *chains, struct matrix_rows **list) {
-    int rows = MATRIX_SIZE / chains->count;
+    int most = rows_of_tile(chains);
     for (int group = 0; group < s->lanes / SIMDGROUP_LANES; group++)
-        for (int row = 0; row < MATRIX_SIZE; row += rows) {
+        for (int row = 0; row < MATRIX_SIZE; row += most) {
+            int rows = most < MATRIX_SIZE - row ? most : MATRIX_SIZE - row;
             struct tile tile = {.group = group, .row = row, .rows = rows};
             for (int c = 0; c < chains->count; c++) {
                 const LLVMValueRef *halves = chains->products[c][0]->halves;

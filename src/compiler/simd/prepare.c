@@ -319,7 +319,7 @@ static void join_element_addresses(struct simd *s) {
     }
 }
 
-/* `x | 2` becomes x + 2 if x has none of these bits. An affine value is computed from lane 0's, which may
+/* `x | 2` becomes x + 2, which does not wrap, if x has none of these bits. An affine value is computed from lane 0's, which may
  * have them if lane 0 does not execute the instruction. */
 static void add_disjoint_bits(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
@@ -327,7 +327,7 @@ static void add_disjoint_bits(struct simd *s) {
         if (LLVMGetInstructionOpcode(i) != LLVMOr || !LLVMGetIsDisjoint(i)) continue;
         LLVMPositionBuilderBefore(s->unit->builder, i);
         LLVMReplaceAllUsesWith(
-            i, LLVMBuildAdd(s->unit->builder, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), ""));
+            i, LLVMBuildNUWAdd(s->unit->builder, LLVMGetOperand(i, 0), LLVMGetOperand(i, 1), ""));
         LLVMInstructionEraseFromParent(i);
     }
 }

@@ -36,6 +36,8 @@ struct value {
     LLVMValueRef memory;   /* alloca: that of all lanes */
     struct matrix *matrix; /* it is a half of one, whose chunks are rows (matrix.h); or NULL */
     struct neighbours *neighbours; /* an access that is done together with others (neighbours.h); or NULL */
+    const uint64_t *numbers;       /* of every thread of the group (numbers.c); or NULL … */
+    bool unnumbered;               /* … for good */
     int order;                     /* its place among all instructions: see there */
     int loaded;                    /* the emission whose code may use `scalar` and `chunks`; -1: none yet */
     struct value *next;            /* in the table */
@@ -110,6 +112,7 @@ struct simd {
     unsigned table_size;
     const int64_t **shapes; /* by number: lanes offsets, the first 0 */
     int shape_count, shape_capacity;
+    int numbered_values; /* numbers.c */
     struct flow flow;
     struct path_graph paths;
     struct block *blocks;
@@ -219,6 +222,9 @@ bool shape_is_near(struct simd *s, int shape);
 bool shape_is_index(LLVMValueRef widened);
 /* transfer.c — the shape of an instruction's result from its operands' (phis: divergence.c). */
 int shape_transfer(struct simd *s, LLVMValueRef instruction);
+/* numbers.c — the shape of an integer that follows from the thread's place in a group of known size; or
+ * SHAPE_VARYING. */
+int numbers_shape(struct simd *s, LLVMValueRef instruction);
 
 /* ---- Intervals and low bits (range.c). */
 struct range {

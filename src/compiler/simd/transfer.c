@@ -1,16 +1,33 @@
 /* The shape of an instruction's result, from the shapes of its operands. */
 #include "compiler/simd/simd.h"
 
-/* Bit operations with a constant act on the offsets alone if these do not reach the bits of lane 0. */
+/* From this bit on, a constant's bits are all the same. */
+static unsigned even_from(int64_t constant, unsigned width) {
+    unsigned bit = 0;
+    while (bit < width && bit < 62 && constant >> bit != 0 && constant >> bit != -1) bit++;
+    return bit;
+}
+
+/* Adding a multiple of the power of two from which the constant's bits are all the same: it stays, or, where
+ * the constant decides these bits, disappears. False: neither. */
+static bool high_bits_stay(LLVMOpcode opcode, int64_t constant, bool *stay) {
+    *stay = (constant < 0) == (opcode == LLVMAnd);
+    return opcode == LLVMAnd || opcode == LLVMOr || (opcode == LLVMXor && *stay);
+}
+
+/* Bit operations with a constant act on the offsets alone if these do not reach the bits of lane 0, or only
+ * those bits that the constant treats alike. */
 static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int shape, int64_t constant) {
     int64_t offsets[GANG_MAX_LANES];
     unsigned free_bits = range_zero_bits(s, LLVMGetOperand(i, 0));
-    unsigned width = shape_width(i);
+    unsigned width = shape_width(i), even = even_from(constant, width);
     const int64_t *x = shape_offsets(s, shape);
+    bool stay = false, splits = even < width && even < 62 && high_bits_stay(opcode, constant, &stay);
     if (free_bits > 62) free_bits = 62;
     for (int l = 0; l < s->lanes; l++) {
-        if (x[l] < 0 || x[l] >= INT64_C(1) << free_bits) return SHAPE_VARYING;
-        uint64_t value = (uint64_t)x[l], c = (uint64_t)constant;
+        uint64_t low = splits ? (uint64_t)x[l] & ((UINT64_C(1) << even) - 1) : (uint64_t)x[l];
+        uint64_t value = low, c = (uint64_t)constant;
+        if (low >= UINT64_C(1) << free_bits) return SHAPE_VARYING;
         switch (opcode) {
         case LLVMAnd:
             value &= c;
@@ -37,6 +54,7 @@ static int bit_operation(struct simd *s, LLVMValueRef i, LLVMOpcode opcode, int 
         default:
             return SHAPE_VARYING;
         }
+        if (stay) value += (uint64_t)x[l] - low;
         offsets[l] = shape_wrap(value, width);
     }
     return shape_intern(s, offsets);
@@ -155,7 +173,7 @@ static int shape_of_comparison(struct simd *s, LLVMValueRef i, int left, int rig
     return range_zero_bits(s, bound) >= bits ? SHAPE_UNIFORM : SHAPE_VARYING;
 }
 
-int shape_transfer(struct simd *s, LLVMValueRef i) {
+static int shape_by_rules(struct simd *s, LLVMValueRef i) {
     LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
     if (opcode == LLVMCall) return shape_of_call(s, i);
     if (opcode == LLVMAlloca) return private_shape(s, i);
@@ -191,4 +209,9 @@ int shape_transfer(struct simd *s, LLVMValueRef i) {
     default:
         return count == 2 ? shape_of_binary(s, i, opcode, shapes[0], shapes[1]) : SHAPE_VARYING;
     }
+}
+
+int shape_transfer(struct simd *s, LLVMValueRef i) {
+    int shape = shape_by_rules(s, i);
+    return shape == SHAPE_VARYING ? numbers_shape(s, i) : shape;
 }
