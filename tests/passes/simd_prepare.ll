@@ -3,7 +3,7 @@
 ; run: simd simd-prepare
 ; expect: %{copied:…} = load i64, ptr %context, align 8
 ; expect: store i64 %{copied:…}, ptr %place, align 8
-; expect: add i32 %i, 4
+; expect: add nuw i32 %i, 4
 ; expect: phi float
 ; expect: ret void
 ; absent: call void @llvm.memcpy

@@ -368,8 +368,9 @@ static LLVMValueRef load_element(struct simd *s, const struct matrix_rows *rows,
     return chunk_splat(s, load);
 }
 
-/* Some rows of the sums of a few chains. A multiply-add takes four cycles, and two start in each, so fewer than
- * eight sums would wait for each other, and with more than twelve the operands would not fit 16 registers. */
+/* Some rows of the sums of a few chains. A multiply-add takes four cycles, and two start in each, so fewer
+ * than eight sums would wait for each other, and with more than twelve the operands would not fit 16
+ * registers. */
 struct tile {
     int group, row, rows;
     LLVMValueRef sums[MOST_CHAINS][MATRIX_SIZE];

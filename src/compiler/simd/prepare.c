@@ -319,8 +319,8 @@ static void join_element_addresses(struct simd *s) {
     }
 }
 
-/* `x | 2` becomes x + 2, which does not wrap, if x has none of these bits. An affine value is computed from lane 0's, which may
- * have them if lane 0 does not execute the instruction. */
+/* `x | 2` becomes x + 2, which does not wrap, if x has none of these bits. An affine value is computed from
+ * lane 0's, which may have them if lane 0 does not execute the instruction. */
 static void add_disjoint_bits(struct simd *s) {
     FOR_EACH_BLOCK(block, s->entry)
     FOR_EACH_INSTRUCTION(i, block) {
