@@ -220,7 +220,7 @@ static bool has_scalars(struct simd *s, LLVMValueRef i) {
     return true;
 }
 
-int numbers_shape(struct simd *s, LLVMValueRef i) {
+int shape_by_number(struct simd *s, LLVMValueRef i) {
     uint64_t threads;
     if (!is_integer(i) || !is_calculated(i) || !group_is_known(s, &threads) || !has_scalars(s, i))
         return SHAPE_VARYING;

@@ -224,7 +224,7 @@ bool shape_is_index(LLVMValueRef widened);
 int shape_transfer(struct simd *s, LLVMValueRef instruction);
 /* numbers.c — the shape of an integer that follows from the thread's place in a group of known size; or
  * SHAPE_VARYING. */
-int numbers_shape(struct simd *s, LLVMValueRef instruction);
+int shape_by_number(struct simd *s, LLVMValueRef instruction);
 
 /* ---- Intervals and low bits (range.c). */
 struct range {

@@ -213,5 +213,5 @@ static int shape_by_rules(struct simd *s, LLVMValueRef i) {
 
 int shape_transfer(struct simd *s, LLVMValueRef i) {
     int shape = shape_by_rules(s, i);
-    return shape == SHAPE_VARYING ? numbers_shape(s, i) : shape;
+    return shape == SHAPE_VARYING ? shape_by_number(s, i) : shape;
 }
