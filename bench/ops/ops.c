@@ -7,7 +7,7 @@
 #include "bench/peers.h"
 
 #include <smelt/nn.h>
-#include <smelt/ops.h>
+#include <smelt/shipped.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -63,6 +63,65 @@ static smelt_status delta(const struct job *job, smelt_array *const *inputs, sme
     return status;
 }
 
+/* As many rows of numbers as inputs[0] has elements in one. */
+static smelt_status draw(const struct job *job, smelt_array *const *inputs, smelt_array **out) {
+    int64_t side = smelt_array_size(inputs[0]);
+    smelt_shape shape = {.ndim = 2, .size = {side, side}};
+    smelt_dtype dtype = smelt_array_dtype(inputs[0]);
+    smelt_array *key;
+    smelt_status status = smelt_random_key(7, &key);
+    if (status != SMELT_OK) return status;
+    status = job->desc.reverse ? smelt_random_normal(key, dtype, shape, out)
+                               : smelt_random_uniform(key, dtype, shape, 0, 1, out);
+    smelt_array_release(key);
+    return status;
+}
+
+#define PACKED_BITS 4
+#define PACKED_GROUP 64
+
+/* The scales, after all is packed; of float64 the same by plain loops, without the rest. */
+static smelt_status pack(const struct job *job, smelt_array *const *inputs, smelt_array **out) {
+    smelt_array *words, *biases;
+    (void)job;
+    if (smelt_array_dtype(inputs[0]) != SMELT_FLOAT64) {
+        smelt_quantize_desc desc = {.x = inputs[0], .bits = PACKED_BITS, .group_size = PACKED_GROUP};
+        smelt_status status = smelt_quantize(&desc, &words, out, &biases);
+        if (status != SMELT_OK) return status;
+        smelt_array_release(words);
+        smelt_array_release(biases);
+        return SMELT_OK;
+    }
+    smelt_shape shape = smelt_array_shape(inputs[0]);
+    shape.size[1] /= PACKED_GROUP;
+    smelt_status status = smelt_array_create(SMELT_FLOAT64, shape, out);
+    if (status != SMELT_OK) return status;
+    const double *x = smelt_array_data(inputs[0]);
+    double *scales = smelt_array_data(*out);
+    for (int64_t i = 0; i < smelt_array_size(*out); i++, x += PACKED_GROUP) {
+        double low = x[0], high = x[0];
+        for (int j = 1; j < PACKED_GROUP; j++) low = fmin(low, x[j]), high = fmax(high, x[j]);
+        double edge = -low > high ? low : high, step = (high - low) / ((1 << PACKED_BITS) - 1);
+        scales[i] = edge / rint(edge / (edge == low ? step : -step));
+    }
+    return SMELT_OK;
+}
+
+/* The bits of inputs[0] as words. */
+static smelt_status unpack(const struct job *job, smelt_array *const *inputs, smelt_array **out) {
+    smelt_array *single, *words = NULL;
+    (void)job;
+    smelt_status status = smelt_array_convert(inputs[0], SMELT_FLOAT32, &single);
+    if (status != SMELT_OK) return status;
+    status = smelt_array_reinterpret(single, SMELT_UINT32, &words);
+    if (status == SMELT_OK)
+        status = smelt_dequantize(words, inputs[1], inputs[2], PACKED_BITS, PACKED_GROUP,
+                                  SMELT_QUANTIZED_AFFINE, SMELT_NO_DTYPE, out);
+    smelt_array_release(words);
+    smelt_array_release(single);
+    return status;
+}
+
 #define OF(...)                                                                             \
     {                                                                                       \
         .ndim = sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), .size = { __VA_ARGS__ } \
@@ -101,6 +160,15 @@ static const struct job jobs[] = {
     {"gated-delta", {.operation = SMELT_OPERATION_NONE}, 5,
      .shapes = {OF(1, 1024, 8, 64), OF(1, 1024, 8, 64), OF(1, 1024, 8, 64), OF(1, 1024, 8), OF(1, 1024, 8)},
      .small = {OF(1, 20, 2, 8), OF(1, 20, 2, 8), OF(1, 20, 2, 4), OF(1, 20, 2), OF(1, 20, 2)}, .run = delta},
+    {"random-uniform", {0}, 1, .shapes = {OF(4096)}, .small = {OF(64)}, .run = draw},
+    {"random-normal", {.reverse = true}, 1, .shapes = {OF(4096)}, .small = {OF(64)}, .run = draw},
+    {"quantize", {0}, 1, SQUARE, .run = pack},
+    {"dequantize", {0}, 3, .shapes = {OF(4096, 512), OF(4096, 64), OF(4096, 64)},
+     .small = {OF(64, 32), OF(64, 4), OF(64, 4)}, .run = unpack},
+    {"softmax-row", {.operation = SMELT_OPERATION_SOFTMAX, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
+    {"sum-row", {.operation = SMELT_OPERATION_SUM, LAST}, 1, .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
+    {"layer-norm-row", {.operation = SMELT_OPERATION_LAYER_NORM, .numbers = {1e-5}}, 1,
+     .shapes = {OF(1, 16777216)}, .small = {OF(1, 16384)}},
 };
 /* clang-format on */
 #define JOB_COUNT ((int)(sizeof jobs / sizeof *jobs))
@@ -327,12 +395,31 @@ static smelt_status run_named(struct bench *bench, const char *name) {
 /* ---- The benchmark. */
 
 static const struct bench_job named[] = {
-    {"softmax", run_named},       {"log-softmax", run_named}, {"layer-norm", run_named},
-    {"rms-norm", run_named},      {"rope", run_named},        {"transpose", run_named},
-    {"sum", run_named},           {"cumsum", run_named},      {"sort", run_named},
-    {"fft", run_named},           {"hadamard", run_named},    {"conv2d", run_named},
-    {"depthwise", run_named},     {"matmul", run_named},      {"grid-sample", run_named},
-    {"chunk-inverse", run_named}, {"gated-delta", run_named}, {0},
+    {"softmax", run_named},
+    {"log-softmax", run_named},
+    {"layer-norm", run_named},
+    {"rms-norm", run_named},
+    {"rope", run_named},
+    {"transpose", run_named},
+    {"sum", run_named},
+    {"cumsum", run_named},
+    {"sort", run_named},
+    {"fft", run_named},
+    {"hadamard", run_named},
+    {"conv2d", run_named},
+    {"depthwise", run_named},
+    {"matmul", run_named},
+    {"grid-sample", run_named},
+    {"chunk-inverse", run_named},
+    {"gated-delta", run_named},
+    {"random-uniform", run_named},
+    {"random-normal", run_named},
+    {"quantize", run_named},
+    {"dequantize", run_named},
+    {"softmax-row", run_named},
+    {"sum-row", run_named},
+    {"layer-norm-row", run_named},
+    {0},
 };
 
 /* The child starts before this thread is bound to one CPU, so that PyTorch may use all of them. */

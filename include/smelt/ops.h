@@ -171,7 +171,21 @@ typedef enum smelt_operation_kind {
                                           with `reverse` its inverse; complex64 */                           \
     X(RFFT, rfft, CUMULATIVE, 1)       /* its first n / 2 + 1 elements, of real numbers */                   \
     X(IRFFT, irfft, CUMULATIVE, 1)     /* the inverse: `offset` real numbers (0: 2 (size - 1)) */            \
-    X(HADAMARD_TRANSFORM, hadamard_transform, OTHER, 1) /* of the last dimension, 2^k, times numbers[0] */
+    X(HADAMARD_TRANSFORM, hadamard_transform, OTHER, 1) /* of the last dimension, see Signals, times numbers[0] */\
+    X(ERFINV, erfinv, UNARY, 1) /* of erf, for -1 to 1 */                                                    \
+    X(RANDOM_BITS, random_bits, OTHER, 1) /* see Random numbers */                                           \
+    X(RANDOM_SPLIT, random_split, OTHER, 1)                                                                  \
+    X(RANDOM_UNIFORM, random_uniform, OTHER, 1)                                                              \
+    X(RANDOM_NORMAL, random_normal, OTHER, 1)                                                                \
+    X(RANDOM_GUMBEL, random_gumbel, OTHER, 1)                                                                \
+    X(RANDOM_INTEGERS, random_integers, OTHER, 1)                                                            \
+    X(RANDOM_TRUNCATED_NORMAL, random_truncated_normal, OTHER, 3)                                            \
+    X(RANDOM_BERNOULLI, random_bernoulli, OTHER, 2)                                                          \
+    X(RANDOM_CATEGORICAL, random_categorical, OTHER, 2)                                                      \
+    X(RANDOM_PERMUTATION, random_permutation, OTHER, 1)                                                      \
+    X(QUANTIZE_SCALES, quantize_scales, OTHER, 1) /* see Packed numbers */                                   \
+    X(QUANTIZE, quantize, OTHER, -1)   /* x, scales[, biases] */                                             \
+    X(DEQUANTIZE, dequantize, OTHER, -1) /* w, scales[, biases] */
 /* clang-format on */
 
 typedef enum smelt_operation {
@@ -263,6 +277,28 @@ SMELT_API const char *smelt_matmul_algorithm(int index);
  * diagonal is used, and the result has (I + S)⁻¹ there; a last chunk of fewer rows is the smaller square
  * it is, 0 in the columns past it.
  *
+ * Signals. hadamard_transform multiplies by the matrix H of 2^k, 12 2^k, 20 2^k or 28 2^k rows of 1 and -1:
+ * of an element's number i 2^k + j, i belongs to the matrix of 12, 20 or 28 rows, and j to Sylvester's.
+ *
+ * Random numbers. x is a key, uint32 (2). `shape` is the result's; its elements depend on the key and their
+ * place in row-major order only, as those of smelt_array_uniform with seed key[0] | key[1] 2^32. bits,
+ * integers and uniform numbers are the same bits on every device; so are normal and Gumbel's numbers of
+ * float32. random_bits: integers or bool of `dtype` (default uint32). random_split: offset keys, uint32
+ * (offset, 2). random_uniform: floats of `dtype` (default float32) from numbers[0] up to, not including,
+ * numbers[1] (both 0: 0 and 1). random_normal: mean 0, standard deviation 1; complex64, too. random_gumbel:
+ * -log(-log(u)). random_integers: from starts[0] up to, not including, stops[0], of `dtype` (default
+ * int32). random_truncated_normal: normal numbers between y and z. random_bernoulli: true with probability
+ * y. random_categorical: indices along axes[0] (default: the last) of y, the logarithms of unnormalised
+ * probabilities, int32; `offset` of them for each line, as a last dimension (0: one, without that
+ * dimension). Where y or z give the shape, `shape` of no dimensions means theirs. random_permutation: 0 …
+ * offset - 1 in random order, int32. float64 numbers are computed on the host. Derivatives by keys are 0.
+ *
+ * Packed numbers. starts[0] is the number of bits, starts[1] the group's size, starts[2] a
+ * smelt_quantized_mode; see smelt_quantize. quantize_scales: of x (…, K), (…, K / group) scales in uint8, or
+ * of mode affine (2, …, K / group), scales and biases of x's dtype. quantize: x and its scales (and biases)
+ * give the words. dequantize: words and scales (and biases) give elements of `dtype` (default: of mode affine
+ * that of scales and biases, else float32); its gradients by scales and biases are sums over groups.
+ *
  * Determinism. The same inputs give the same bits, except for scatter_add, scatter_sum and grid_sample_vjp_x
  * of floats, which add in any order.
  *
@@ -317,7 +353,8 @@ SMELT_API smelt_status smelt_attention_vjp(const smelt_attention_desc *desc, sme
                                            smelt_array *logsumexp, smelt_array *cotangent,
                                            smelt_array *gradients[3]);
 
-/* ---- Products with a packed matrix --------------------------------------------------------- */
+/* ---- Packed numbers, and products with a packed matrix
+ * --------------------------------------------------------- */
 
 /* How elements become weights, with the scale (and the bias) of their group. */
 typedef enum smelt_quantized_mode {
@@ -325,6 +362,29 @@ typedef enum smelt_quantized_mode {
     SMELT_QUANTIZED_MXFP4,  /* fp4_e2m1 * 2^(scale - 127), in groups of 32 */
     SMELT_QUANTIZED_MXFP8   /* fp8_e4m3 * 2^(scale - 127), in groups of 32 */
 } smelt_quantized_mode;
+
+typedef struct smelt_quantize_desc {
+    smelt_array *x; /* (…, K): float32, float16 or bfloat16 (integers become float32); K is a multiple of
+                       group_size */
+    int bits, group_size; /* affine: 2, 3, 4, 5, 6 or 8; 32, 64 or 128. mxfp4: 4, 32. mxfp8: 8, 32 */
+    smelt_quantized_mode mode;
+    const char *device;   /* NULL: where x is */
+    smelt_stream *stream; /* of the device; NULL: its default */
+    uint64_t reserved[8];
+} smelt_quantize_desc;
+
+/* Packs x. *w: uint32 (…, K * bits / 32), the codes of a row one after the other, the first in the lowest
+ * bits, also across words. *scales (…, K / group_size) and, of mode affine, *biases: of x's dtype, or uint8.
+ * `biases` is NULL for other modes.
+ *
+ * affine: of a group's finite elements the edge of the range farther from 0 is the bias, and the scale is
+ * such that 0 is a whole number of steps from it; then codes are rounded to the nearest, as by mx.quantize.
+ * mxfp4 and mxfp8: the scale is 2 to the power of floor(log2(the largest magnitude)) less 2 or 8; elements
+ * are rounded to nearest even, and saturate. smelt_tensor_quantise computes the same in float64. The
+ * dequantize operation is the way back. INVALID_ARGUMENT, LIMIT and UNSUPPORTED for other shapes, dtypes and
+ * settings, and the errors of allocating and running kernels. */
+SMELT_API smelt_status smelt_quantize(const smelt_quantize_desc *desc, smelt_array **w, smelt_array **scales,
+                                      smelt_array **biases);
 
 typedef struct smelt_quantized_matmul_desc {
     smelt_array *x;       /* (…, K): float32, float16 or bfloat16. K is a multiple of group_size */

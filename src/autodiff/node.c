@@ -14,14 +14,6 @@ bool node_differentiates(const struct node *node, int input) {
     return node->desc.operation != SMELT_OPERATION_WHERE || input > 0;
 }
 
-smelt_status node_refuse_complex(const struct node *node) {
-    for (int i = 0; i < node->input_count + node->output_count; i++)
-        if (node->inputs[i]->dtype == SMELT_COMPLEX64)
-            return fail(SMELT_ERROR_UNSUPPORTED, "derivatives of complex64 arrays are not supported (in %s)",
-                        node->custom ? node->custom->name : smelt_operation_name(node->desc.operation));
-    return SMELT_OK;
-}
-
 smelt_status node_zeros_like(smelt_array *array, smelt_array **zeros) {
     return smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_ZEROS,
                                            .dtype = array->dtype,
@@ -46,7 +38,8 @@ smelt_status node_gradient(const struct node *node, int input, smelt_array *g, s
     smelt_array *x = node->inputs[input];
     struct node seen;
     node_for_rules(&e, node, &seen);
-    smelt_array *raw = rule_find(node->desc.operation)->vjp(&e, &seen, input, g);
+    smelt_array *raw = node_is_complex(&seen) ? vjp_of_complex(&e, &seen, input, g)
+                                              : rule_find(node->desc.operation)->vjp(&e, &seen, input, g);
     return expr_close(&e, expr_as(&e, expr_sum_to(&e, raw, &x->shape), x), gradient);
 }
 

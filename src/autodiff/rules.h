@@ -42,10 +42,13 @@ typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int
     X(LAYER_NORM, norm, NOT) X(RMS_NORM, norm, NOT) X(ROPE, rope, JOINTLY)                                   \
     X(CONV_GENERAL, convolve, EACH) X(SORT, sort, NOT) X(CONTIGUOUS, contiguous, JOINTLY)        \
     X(GRID_SAMPLE, sample, NOT) X(CHUNK_INVERSE, chunk_inverse, NOT)                                         \
-    X(FFT, complex, NOT) X(HADAMARD_TRANSFORM, hadamard, JOINTLY)
+    X(FFT, fourier, JOINTLY) X(HADAMARD_TRANSFORM, hadamard, JOINTLY)                                     \
+    X(DEQUANTIZE, dequantize, JOINTLY)
 /* clang-format on */
 
 vjp_rule vjp_unary, vjp_binary;
+/* Of a node with complex64 arrays that node_refuse_complex lets pass. */
+vjp_rule vjp_of_complex;
 #define RULE_FUNCTION(upper, who, linearity) vjp_rule vjp_##who;
 RULE_TABLE(RULE_FUNCTION)
 #undef RULE_FUNCTION

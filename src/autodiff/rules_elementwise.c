@@ -47,7 +47,9 @@
     X(ARCTANH, DIV(g, FROM(1, SQR(x))))                             \
     X(SIGMOID, MUL(g, MUL(y, FROM(1, y))))                          \
     X(ERF, MUL(g, TIMES(ONE(EXP, NEG(SQR(x))), TWO_OVER_ROOT_PI)))  \
+    X(ERFINV, MUL(g, TIMES(ONE(EXP, SQR(y)), 1 / TWO_OVER_ROOT_PI))) \
     X(REAL, g)                                                      \
+    X(IMAG, TIMES(g, 0))                                            \
     X(CONJUGATE, g)                                                 \
     X(IDENTITY, g)
 /* clang-format on */

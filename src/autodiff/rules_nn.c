@@ -50,3 +50,26 @@ smelt_array *vjp_rope(struct expression *e, const struct node *node, int input, 
     desc.reverse = !desc.reverse;
     return expr_apply(e, &desc);
 }
+
+/* Elements are code * scale + bias: of a group's cotangents the sum, for scales each times its code. */
+smelt_array *vjp_dequantize(struct expression *e, const struct node *node, int input, smelt_array *g) {
+    smelt_array *scales = node->inputs[input];
+    smelt_apply_desc desc = node->desc;
+    desc.dtype = g ? g->dtype : SMELT_NO_DTYPE;
+    smelt_dtype wide = desc.dtype == SMELT_FLOAT64 ? SMELT_FLOAT64 : SMELT_FLOAT32;
+    if (input == 1) { /* scales 1 and biases 0 give the codes */
+        desc.inputs[0] = node->inputs[0];
+        desc.inputs[2] = expr_astype(e, expr_zeros(e, scales), wide);
+        desc.inputs[1] = expr_with(e, SMELT_OPERATION_ADD, desc.inputs[2], 1);
+        desc.dtype = wide;
+        g = expr_binary(e, SMELT_OPERATION_MULTIPLY, expr_astype(e, g, wide), expr_apply(e, &desc));
+    }
+    smelt_shape shape = scales->shape;
+    if (shape.ndim == SMELT_MAX_DIMENSIONS && e->status == SMELT_OK)
+        e->status =
+            fail(SMELT_ERROR_LIMIT, "the gradient of dequantize takes fewer than %d dimensions", shape.ndim);
+    if (e->status != SMELT_OK) return NULL;
+    shape.size[shape.ndim++] = node->desc.starts[1];
+    return expr_reduce(e, SMELT_OPERATION_SUM, expr_reshape(e, g, &shape), UINT32_C(1) << (shape.ndim - 1),
+                       false);
+}

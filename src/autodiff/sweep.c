@@ -17,11 +17,9 @@ static smelt_status check_lists(const char *what, const smelt_tape *tape, smelt_
         if (!array)
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %s %d is NULL", what, input ? "input" : "output",
                         at);
-        if (!dtype_is_float(array->dtype))
-            return fail(array->dtype == SMELT_COMPLEX64 ? SMELT_ERROR_UNSUPPORTED
-                                                        : SMELT_ERROR_INVALID_ARGUMENT,
-                        "%s: %s %d is %s, expected a float dtype", what, input ? "input" : "output", at,
-                        smelt_dtype_name(array->dtype));
+        if (!dtype_is_inexact(array->dtype))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %s %d is %s, expected a float dtype or complex64",
+                        what, input ? "input" : "output", at, smelt_dtype_name(array->dtype));
     }
     return SMELT_OK;
 }

@@ -34,14 +34,16 @@ bool sweep_follows(const struct sweep *sweep, const struct node *node, int input
 
 /* Whether derivatives flow through an operation's input: not if its dtype or its role has none. */
 bool node_differentiates(const struct node *node, int input);
-/* UNSUPPORTED if one of its arrays is complex64. */
-smelt_status node_refuse_complex(const struct node *node);
 smelt_status node_zeros_like(smelt_array *array, smelt_array **zeros);
 
 /* The node for rules: weak inputs have the dtype that the operation was computed in, since they would widen
  * other operations of a rule. A tape tracks the node's own. `seen` must not move: its inputs point into it.
  */
 void node_for_rules(struct expression *e, const struct node *node, struct node *seen);
+
+/* Whether one of its arrays is complex64: rules_complex.c. UNSUPPORTED if it then has no derivative. */
+bool node_is_complex(const struct node *node);
+smelt_status node_refuse_complex(const struct node *node);
 
 /* The gradient of an operation by one of its inputs, of that input's shape and dtype. */
 smelt_status node_gradient(const struct node *node, int input, smelt_array *g, smelt_array **gradient);

@@ -170,6 +170,8 @@ static smelt_status give(struct sweep *sweep, const struct node *node, smelt_arr
 
 static smelt_status forward_through(struct sweep *sweep, const struct node *node) {
     enum linearity linearity = node->custom ? LINEAR_NOT : rule_find(node->desc.operation)->linearity;
+    /* A rule that multiplies by a conjugate does not serve tangents. */
+    if (linearity == LINEAR_ELEMENTWISE && node_is_complex(node)) linearity = LINEAR_NOT;
     smelt_array **tangents = calloc((size_t)node->output_count, sizeof(smelt_array *));
     if (!tangents) return fail_out_of_memory((size_t)node->output_count * sizeof(smelt_array *));
     smelt_status status = node->custom && node->custom->desc.jvp ? by_function(sweep, node, tangents)

@@ -59,7 +59,8 @@ enum outcome { OUTCOME_SAME, OUTCOME_BOOL, OUTCOME_REAL };
       "fabs(x.re) < INFINITY && fabs(x.im) < INFINITY", isfinite(x))                                         \
     X(REAL, NUMBERS, REAL, "x", "x", "x.re", x)                                                              \
     X(IMAG, NUMBERS, REAL, "0.0f", "C(0)", "x.im", 0 * x)                                                    \
-    X(CONJUGATE, NUMBERS, SAME, "x", "x", "complex64(x.re, -x.im)", x)
+    X(CONJUGATE, NUMBERS, SAME, "x", "x", "complex64(x.re, -x.im)", x)                                       \
+    X(ERFINV, FLOATS, SAME, "erfinv_of(x)", "", "", host_erfinv(x))
 
 #define BINARY_TABLE(X)                                                                                      \
     X(ADD, NUMBERS, SAME, "x + y", "C(x + y)", "x + y", x + y)                                               \

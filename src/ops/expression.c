@@ -140,3 +140,26 @@ smelt_array *expr_sum_to(struct expression *e, smelt_array *x, const smelt_shape
         if (d < lead || (shape->size[d - lead] == 1 && x->shape.size[d] != 1)) axes |= UINT32_C(1) << d;
     return expr_reshape(e, expr_reduce(e, SMELT_OPERATION_SUM, x, axes, true), shape);
 }
+
+smelt_array *expr_sized(struct expression *e, smelt_array *x, int axis, int64_t n) {
+    if (!x || x->shape.size[axis] == n) return x;
+    smelt_apply_desc desc = {.operation = SMELT_OPERATION_SLICE, .inputs = {x}};
+    for (int d = 0; d < x->shape.ndim; d++) desc.stops[d] = x->shape.size[d], desc.steps[d] = 1;
+    desc.stops[axis] = n;
+    if (x->shape.size[axis] > n) return expr_apply(e, &desc);
+    desc = (smelt_apply_desc){.operation = SMELT_OPERATION_PAD, .inputs = {x, expr_number(e, 0)}, .weak = 2};
+    desc.stops[axis] = n - x->shape.size[axis];
+    return expr_apply(e, &desc);
+}
+
+smelt_array *expr_row(struct expression *e, smelt_array *x, int64_t i) {
+    if (!x) return NULL;
+    smelt_apply_desc desc = {.operation = SMELT_OPERATION_SLICE, .inputs = {x}};
+    for (int d = 0; d < x->shape.ndim; d++) desc.stops[d] = x->shape.size[d], desc.steps[d] = 1;
+    desc.starts[0] = i;
+    desc.stops[0] = i + 1;
+    smelt_array *part = expr_apply(e, &desc);
+    return expr_apply(
+        e, &(smelt_apply_desc){
+               .operation = SMELT_OPERATION_SQUEEZE, .inputs = {part}, .axes = {0}, .axis_count = 1});
+}

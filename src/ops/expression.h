@@ -41,6 +41,10 @@ smelt_array *expr_broadcast(struct expression *e, smelt_array *x, const smelt_sh
 smelt_array *expr_transpose(struct expression *e, smelt_array *x, const int *axes);
 smelt_array *expr_cumulate(struct expression *e, smelt_operation operation, smelt_array *x, int axis,
                            bool reverse, bool exclusive);
+/* x with `n` elements along an axis: the first, or zeros behind. */
+smelt_array *expr_sized(struct expression *e, smelt_array *x, int axis, int64_t n);
+/* x[i], a view. */
+smelt_array *expr_row(struct expression *e, smelt_array *x, int64_t i);
 /* Zeros like x. */
 smelt_array *expr_zeros(struct expression *e, smelt_array *x);
 /* Sums x over what was broadcast, so that it has `shape`. */

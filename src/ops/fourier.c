@@ -198,18 +198,6 @@ static smelt_status read(const struct call *call, const smelt_array *x, int *axi
     return SMELT_OK;
 }
 
-/* x with `n` elements along the axis: the first, or zeros behind. */
-static smelt_array *sized(struct expression *e, smelt_array *x, int axis, int64_t n) {
-    if (!x || x->shape.size[axis] == n) return x;
-    smelt_apply_desc desc = {.operation = SMELT_OPERATION_SLICE, .inputs = {x}};
-    for (int d = 0; d < x->shape.ndim; d++) desc.stops[d] = x->shape.size[d], desc.steps[d] = 1;
-    desc.stops[axis] = n;
-    if (x->shape.size[axis] > n) return expr_apply(e, &desc);
-    desc = (smelt_apply_desc){.operation = SMELT_OPERATION_PAD, .inputs = {x, expr_number(e, 0)}, .weak = 2};
-    desc.stops[axis] = n - x->shape.size[axis];
-    return expr_apply(e, &desc);
-}
-
 /* `reverse`: the inverse. The input is complex64 and has the elements that are transformed. */
 smelt_status evaluate_fourier(const struct call *call, smelt_array **result) {
     struct routine_rows rows;
@@ -232,7 +220,7 @@ smelt_status evaluate_fourier(const struct call *call, smelt_array **result) {
         desc.weak = 0;
         smelt_array *untracked; /* tapes see this call, not its parts */
         TRY(smelt_array_view(x, x->shape, x->strides, 0, &untracked));
-        desc.inputs[0] = sized(&e, expr_astype(&e, expr_keep(&e, untracked), SMELT_COMPLEX64), axis, n);
+        desc.inputs[0] = expr_sized(&e, expr_astype(&e, expr_keep(&e, untracked), SMELT_COMPLEX64), axis, n);
         return expr_close(&e, expr_apply(&e, &desc), result);
     }
     TRY(routine_rows_open(call, x, UINT32_C(1) << axis, SMELT_COMPLEX64, &rows));
@@ -260,10 +248,10 @@ smelt_status compose_rfft(const struct call *call, smelt_array **result) {
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: x has dtype complex64; expected real numbers",
                     call->name);
     smelt_array *full = expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_FFT,
-                                                           .inputs = {sized(&e, x, axis, n)},
+                                                           .inputs = {expr_sized(&e, x, axis, n)},
                                                            .axes = {axis},
                                                            .axis_count = 1});
-    return expr_close(&e, sized(&e, full, axis, n / 2 + 1), result);
+    return expr_close(&e, expr_sized(&e, full, axis, n / 2 + 1), result);
 }
 
 /* The other half of what has real numbers as its transform: conjugates, back to front. */
@@ -281,7 +269,7 @@ smelt_status compose_irfft(const struct call *call, smelt_array **result) {
     struct call sized_call = *call;
     sized_call.desc = &desc;
     TRY(read(&sized_call, x, &axis, &n));
-    smelt_array *half = sized(&e, expr_astype(&e, x, SMELT_COMPLEX64), axis, n / 2 + 1), *full = half;
+    smelt_array *half = expr_sized(&e, expr_astype(&e, x, SMELT_COMPLEX64), axis, n / 2 + 1), *full = half;
     if (half && n > 2) {
         smelt_apply_desc slice = {.operation = SMELT_OPERATION_SLICE, .inputs = {half}};
         for (int d = 0; d < half->shape.ndim; d++) slice.stops[d] = half->shape.size[d], slice.steps[d] = 1;
@@ -295,7 +283,7 @@ smelt_status compose_irfft(const struct call *call, smelt_array **result) {
                                                   .axis_count = 1});
     }
     full = expr_apply(&e, &(smelt_apply_desc){.operation = SMELT_OPERATION_FFT,
-                                              .inputs = {sized(&e, full, axis, n)},
+                                              .inputs = {expr_sized(&e, full, axis, n)},
                                               .axes = {axis},
                                               .axis_count = 1,
                                               .reverse = true});

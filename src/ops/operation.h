@@ -53,7 +53,13 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
     GRADIENT(GRID_SAMPLE_VJP_X, sample_by_x, sample_by_x)                                                    \
     GRADIENT(GRID_SAMPLE_VJP_GRID, sample_by_grid, sample_by_grid) EVALUATED(CHUNK_INVERSE, chunk_inverse)   \
     EVALUATED(FFT, fourier) COMPOSED(RFFT, rfft) COMPOSED(IRFFT, irfft)                                      \
-    FUSED(HADAMARD_TRANSFORM, hadamard, hadamard)
+    FUSED(HADAMARD_TRANSFORM, hadamard, hadamard)                                                            \
+    EVALUATED(RANDOM_BITS, random) EVALUATED(RANDOM_SPLIT, random_split) EVALUATED(RANDOM_UNIFORM, random)   \
+    EVALUATED(RANDOM_NORMAL, random) EVALUATED(RANDOM_GUMBEL, random) EVALUATED(RANDOM_INTEGERS, random)     \
+    COMPOSED(RANDOM_TRUNCATED_NORMAL, truncated_normal) COMPOSED(RANDOM_BERNOULLI, bernoulli)                \
+    COMPOSED(RANDOM_CATEGORICAL, categorical) COMPOSED(RANDOM_PERMUTATION, permutation)                      \
+    EVALUATED(QUANTIZE_SCALES, quantize_scales) EVALUATED(QUANTIZE, quantize)                                \
+    EVALUATED(DEQUANTIZE, dequantize)
 /* clang-format on */
 
 evaluator evaluate_unary, evaluate_binary;

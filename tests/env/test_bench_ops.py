@@ -5,7 +5,8 @@ import json
 from support import expect, expect_equal, run_tests
 
 JOBS = {"softmax", "log-softmax", "layer-norm", "rms-norm", "rope", "transpose", "sum", "cumsum", "sort", "fft", "hadamard",
-        "conv2d", "depthwise", "matmul", "grid-sample", "chunk-inverse", "gated-delta"}
+        "conv2d", "depthwise", "matmul", "grid-sample", "chunk-inverse", "gated-delta", "random-uniform", "random-normal",
+        "quantize", "dequantize", "softmax-row", "sum-row", "layer-norm-row"}
 
 
 def test_every_operation_is_right(scratch):

@@ -31,11 +31,12 @@ def example(request, source_folder):
 @pytest.fixture(params=["cpu", "cpu-scalar"])
 def engine(request, monkeypatch):
     """Both engines of the CPU, one after the other: functions of smelt.operations then run on this device."""
-    from smelt import operations
-    for name in ("elementwise", "nn", "reductions", "sequence", "shapes", "signal", "sorting"):
+    from smelt import operations, random
+    for name in ("elementwise", "nn", "quantised", "reductions", "sequence", "shapes", "signal", "sorting"):
         module = getattr(operations, name, None)
         if hasattr(module, "apply"):
             monkeypatch.setattr(module, "apply", functools.partial(module.apply, device=request.param))
+    monkeypatch.setattr(random, "default_device", lambda: request.param)
     return request.param
 
 

@@ -1,10 +1,24 @@
 """What tests of shipped operations share: arrays of every dtype and layout, gradients as differences."""
+import os
+
 import numpy as np
 import smelt
 
 rng = np.random.default_rng()
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 DTYPES = list(ROUNDOFF)
+FULL = "SMELT_TEST_FULL" in os.environ  # as in make check-long
+
+
+def part(cases, which, of=len(DTYPES)):
+    """Every `of`-th case from number `which` on; all with SMELT_TEST_FULL=1. Kernels of many dtypes and shapes take long to
+    compile: in `make check` each dtype has its share of the shapes, and the two engines have different ones."""
+    return list(cases) if FULL else list(cases)[which % of::of]
+
+
+def share(cases, dtype, engine):
+    """The part of the cases for a dtype on an engine."""
+    return part(cases, DTYPES.index(dtype) + (engine == "cpu-scalar"))
 
 
 def values_of(x):

@@ -85,9 +85,9 @@ def random_function(seed, nodes):
 
 @pytest.mark.parametrize("device", DEVICES)
 # SMELT_TEST_FULL=1: many more, as make check-long runs them.
-@pytest.mark.parametrize("seed", range(300 if os.environ.get("SMELT_TEST_FULL") else 12))
+@pytest.mark.parametrize("seed", range(300 if os.environ.get("SMELT_TEST_FULL") else 7))
 def test_random_graphs_fused_unfused_and_eager(seed, device):
-    if device == "cpu-scalar" and seed >= 4:
+    if device == "cpu-scalar" and seed >= 3:
         pytest.skip("the scalar engine runs a part of them")
     draw, numbers = random.Random(seed), np.random.default_rng(seed)
     types, arrays = random_inputs(draw, numbers)
@@ -127,6 +127,8 @@ CHAINS = {
 def test_rows_and_columns(name, shape, device):
     if device == "cpu-scalar" and shape != (4, 129):
         pytest.skip("slow on the scalar engine")
+    if not os.environ.get("SMELT_TEST_FULL") and (len(name) + sum(shape)) % 2:
+        pytest.skip("SMELT_TEST_FULL=1 tries all shapes with all functions")
     function, reference = CHAINS[name]
     x = np.random.default_rng(1).standard_normal(shape).astype("f")
     b = np.random.default_rng(2).standard_normal(shape[1]).astype("f")

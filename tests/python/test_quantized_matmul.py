@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 import smelt
+from operation_checks import FULL, part
 
 rng = np.random.default_rng()
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -22,7 +23,10 @@ def packed(codes, bits):
     """Codes of (…, C) as words of (…, C · bits / 32), bit by bit."""
     words = np.zeros((*codes.shape[:-1], codes.shape[-1] * bits // 32), np.uint32)
     for place in range(codes.shape[-1]):
-        words[..., place * bits // 32] |= (codes[..., place].astype(np.uint32) << np.uint32(place * bits % 32))
+        code, at = codes[..., place].astype(np.uint64), place * bits
+        words[..., at // 32] |= (code << np.uint64(at % 32)).astype(np.uint32)
+        if at % 32 + bits > 32:
+            words[..., at // 32 + 1] |= (code >> np.uint64(32 - at % 32)).astype(np.uint32)
     return words
 
 
@@ -51,11 +55,16 @@ def check(made, x, weights, dtype):
             + 1e-6).all()
 
 
-@pytest.mark.parametrize("dtype", ROUNDOFF)
-@pytest.mark.parametrize("mode, bits, group_size", [
-    *(("affine", bits, group_size) for bits in (2, 4, 8) for group_size in (32, 64, 128)), ("mxfp4", 4, 32), ("mxfp8", 8, 32)])
-def test_products(dtype, mode, bits, group_size):
-    for shape in [(128,), (1, 128), (3, 128), (2, 3, 5, 128), (0, 128)]:
+SETTINGS = [*(("affine", bits, group_size) for bits in (2, 3, 4, 5, 6, 8) for group_size in (32, 64, 128)), ("mxfp4", 4, 32),
+            ("mxfp8", 8, 32)]
+
+
+# With SMELT_TEST_FULL=1 all settings with all dtypes.
+@pytest.mark.parametrize("dtype, number", [(dtype, number) for number in range(len(SETTINGS)) for which, dtype in enumerate(ROUNDOFF)
+                                           if FULL or number % 3 == which])
+def test_products(dtype, number):
+    mode, bits, group_size = SETTINGS[number]
+    for shape in part([(128,), (3, 128), (2, 3, 5, 128), (1, 128), (2, 128), (0, 128)], number, 3):
         x = smelt.array(rng.standard_normal(shape).astype(np.float32)).astype(dtype)
         w, scales, biases, weights = random_weights((70, 128), mode, bits, group_size, dtype)
         made = smelt.quantized_matmul(x, w, scales, biases, group_size=group_size, bits=bits, mode=mode)
@@ -118,7 +127,7 @@ def test_messages():
         ((x, w, scales), {}, "biases is None; expected an array in mode affine"),
         ((x, w, scales, biases), {"mode": "mxfp8"}, "biases is an array; expected None"),
         ((x, w, scales, biases), {"mode": "nf4"}, "mode is 'nf4'; expected 'affine', 'mxfp4' or 'mxfp8'"),
-        ((x, w, scales, biases), {"bits": 3}, "bits is 3; mode 'affine' has 2, 4, 8"),
+        ((x, w, scales, biases), {"bits": 7}, "bits is 7; mode 'affine' has 2, 3, 4, 5, 6, 8"),
         ((x, w, scales, biases), {"group_size": 16}, "group_size is 16; mode 'affine' has 32, 64, 128"),
         ((x, w, scales, biases), {"group_size": 32}, r"scales has shape \(8, 1\); expected \(8, 2\)"),
         ((x, w, scales, biases), {"transpose": False}, "x has 64 columns; expected 8"),

@@ -58,6 +58,15 @@ static double ref_logaddexp(double x, double y) {
 static double ref_equal(double x, double y) {
     return x == y;
 }
+/* By halving. */
+static double ref_erfinv(double x) {
+    double low = -7, high = 7;
+    for (int i = 0; i < 100; i++) {
+        double middle = (low + high) / 2;
+        *(erf(middle) < x ? &low : &high) = middle;
+    }
+    return low;
+}
 static double ref_not_equal(double x, double y) {
     return x != y;
 }
@@ -112,6 +121,7 @@ static const struct unary {
     {OP(ARCTANH), atanh, -0.9, 0.9},
     {OP(SIGMOID), ref_sigmoid, -9, 9},
     {OP(ERF), erf, -4, 4},
+    {OP(ERFINV), ref_erfinv, -0.9999, 0.9999},
     {OP(FLOOR), floor, -9, 9},
     {OP(CEIL), ceil, -9, 9},
     {OP(ROUND), rint, -9, 9},

@@ -5,7 +5,7 @@ from smelt.operations.creation import (
 )
 from smelt.operations.elementwise import (
     abs, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, astype, bitwise_and, bitwise_invert,
-    bitwise_or, bitwise_xor, ceil, clip, conj, conjugate, cos, cosh, degrees, divide, equal, erf, exp, expm1, floor,
+    bitwise_or, bitwise_xor, ceil, clip, conj, conjugate, cos, cosh, degrees, divide, equal, erf, erfinv, exp, expm1, floor,
     floor_divide, greater, greater_equal, imag, isfinite, isinf, isnan, isneginf, isposinf, left_shift, less,
     less_equal, log, log10, log1p, log2, logaddexp, logical_and, logical_not, logical_or, maximum, minimum,
     multiply, nan_to_num, negative, not_equal, power, radians, real, reciprocal, remainder, right_shift, round,
@@ -21,7 +21,7 @@ from smelt.operations.nn import (
 from smelt.operations.products import (
     addmm, allclose, array_equal, inner, isclose, matmul, outer, tensordot,
 )
-from smelt.operations.quantised import quantized_matmul
+from smelt.operations.quantised import dequantize, quantize, quantized_matmul
 from smelt.operations.reductions import (
     all, any, argmax, argmin, cummax, cummin, cumprod, cumsum, logsumexp, max, mean, min, prod, softmax, std, sum,
     var,
@@ -45,12 +45,12 @@ __all__ = [
     "arctan2", "arctanh", "argmax", "argmin", "array_equal", "astype", "bitwise_and", "bitwise_invert",
     "bitwise_or", "bitwise_xor", "broadcast_arrays", "broadcast_to", "ceil", "clip", "concatenate", "conj",
     "conjugate", "contiguous", "cos", "cosh", "cummax", "cummin", "cumprod", "cumsum", "degrees", "diag",
-    "diagonal", "divide", "equal", "erf", "exp", "expand_dims", "expm1", "eye", "flatten", "floor", "floor_divide",
+    "diagonal", "divide", "equal", "erf", "erfinv", "exp", "expand_dims", "expm1", "eye", "flatten", "floor", "floor_divide",
     "full", "full_like", "greater", "greater_equal", "identity", "imag", "inner", "isclose", "isfinite", "isinf",
     "isnan", "isneginf", "isposinf", "left_shift", "less", "less_equal", "linspace", "log", "log10", "log1p",
     "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logsumexp", "matmul", "max", "maximum",
     "mean", "min", "minimum", "moveaxis", "multiply", "nan_to_num", "negative", "not_equal", "ones", "ones_like",
-    "outer", "pad", "power", "prod", "put_along_axis", "quantized_matmul", "radians", "real", "reciprocal", "remainder", "repeat",
+    "outer", "pad", "power", "prod", "put_along_axis", "dequantize", "quantize", "quantized_matmul", "radians", "real", "reciprocal", "remainder", "repeat",
     "reshape", "right_shift", "round", "rsqrt",
     "scaled_dot_product_attention", "sigmoid", "sign", "sin", "sinh", "softmax", "split", "sqrt",
     "square", "squeeze", "stack", "std", "stop_gradient", "subtract", "sum", "swapaxes", "take", "take_along_axis",

@@ -7,7 +7,7 @@ from smelt.operations.types import Array, Stream
 __all__ = [
     "abs", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "astype",
     "bitwise_and", "bitwise_invert", "bitwise_or", "bitwise_xor", "ceil", "clip", "conj", "conjugate", "cos",
-    "cosh", "degrees", "divide", "equal", "erf", "exp", "expm1", "floor", "floor_divide", "greater",
+    "cosh", "degrees", "divide", "equal", "erf", "erfinv", "exp", "expm1", "floor", "floor_divide", "greater",
     "greater_equal", "imag", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "left_shift", "less",
     "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or",
     "maximum", "minimum", "multiply", "nan_to_num", "negative", "not_equal", "power", "radians", "real",
@@ -68,6 +68,11 @@ def cos(a: Array, /, *, stream: Stream = None) -> array:
 def cosh(a: Array, /, *, stream: Stream = None) -> array:
     """The hyperbolic cosine."""
     return apply("cosh", (a,))
+
+
+def erfinv(a: Array, /, *, stream: Stream = None) -> array:
+    """The inverse of erf, for -1 to 1."""
+    return apply("erfinv", (a,))
 
 
 def erf(a: Array, /, *, stream: Stream = None) -> array:

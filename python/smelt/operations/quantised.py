@@ -1,22 +1,55 @@
-"""Products with quantised matrices: one kernel where x has few rows, else composed of other operations. Gradients pass
-through to all that is not packed."""
+"""Packed numbers of few bits, and products with matrices of them: one kernel where x has few rows, else the matrix is
+unpacked first. Gradients pass through to all that is not packed."""
+from typing import Any
+
 from smelt._smelt import (
-    array, asarray, bfloat16, float16, float32, quantized_matmul as _quantized_matmul, tape_tracks, uint32, uint8,
+    Dtype, apply, array, asarray, bfloat16, float16, float32, quantized_matmul as _quantized_matmul, tape_tracks, uint32,
+    uint8,
 )
-from smelt.operations.creation import arange
-from smelt.operations.elementwise import bitwise_and, right_shift
-from smelt.operations.indexing import take
 from smelt.operations.products import matmul
 from smelt.operations.shapes import swapaxes
 from smelt.operations.types import Array, Stream
 
-__all__ = ["quantized_matmul"]
+__all__ = ["dequantize", "quantize", "quantized_matmul"]
 
 _NAME = "quantized_matmul"
 _MOST_ROWS = 32  # of the kernel, which reads w again for each 4 of them
 _FLOATS = (float32, float16, bfloat16)
+_KERNEL_BITS = (2, 4, 8)  # of the kernel for few rows
 # Of each mode: its group sizes and bits, the default first.
-_MODES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {"affine": ((64, 32, 128), (4, 2, 8)), "mxfp4": ((32,), (4,)), "mxfp8": ((32,), (8,))}
+_MODES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "affine": ((64, 32, 128), (4, 2, 3, 5, 6, 8)), "mxfp4": ((32,), (4,)), "mxfp8": ((32,), (8,)),
+}
+
+
+def quantize(w: Array, /, group_size: int | None = None, bits: int | None = None, mode: str = "affine", *,
+             stream: Stream = None) -> tuple[array, ...]:
+    """Packs w, (…, K): (words, scales, biases) in mode "affine", (words, scales) in "mxfp4" and "mxfp8".
+
+    words: (…, K · bits / 32) of uint32, the codes of a row one after the other, the first in the lowest bits, also across
+    words. scales and biases: one per group_size elements of a row. "affine": bits 2, 3, 4, 5, 6 or 8 and groups of 32, 64 or
+    128 (4 and 64 if None); scales and biases have the dtype of w. "mxfp4" and "mxfp8": groups of 32, scales in uint8.
+    w is float32, float16 or bfloat16. Raises ValueError for other shapes and settings."""
+    group_size, bits = _read_mode("quantize", mode, group_size, bits)
+    settings = (bits, group_size, list(_MODES).index(mode))
+    scales = apply("quantize_scales", (w,), starts=settings)
+    planes = (scales[0], scales[1]) if mode == "affine" else (scales,)
+    return (apply("quantize", (w, *planes), starts=settings), *planes)
+
+
+def dequantize(w: Array, /, scales: Array, biases: Array | None = None, group_size: int | None = None, bits: int | None = None,
+               mode: str = "affine", dtype: Dtype | None = None, *, stream: Stream = None) -> array:
+    """The elements that quantize packed: (…, K) of `dtype`; None is that of scales in mode "affine", else bfloat16.
+
+    Gradients pass through to scales and biases of mode "affine". Raises ValueError for shapes and settings that do not fit."""
+    group_size, bits = _read_mode("dequantize", mode, group_size, bits)
+    if (mode == "affine") != (biases is not None):
+        raise ValueError(f"dequantize: biases is {'None' if biases is None else 'an array'}; expected "
+                         f"{'an array in mode affine' if biases is None else 'None, as only mode affine has biases'}")
+    planes: tuple[Any, ...] = (scales,) if biases is None else (scales, biases)
+    if dtype is None and mode != "affine":
+        dtype = bfloat16
+    return apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=dtype)
 
 
 def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None = None, transpose: bool = True,
@@ -26,15 +59,15 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
 
     x: (…, K), float32, float16 or bfloat16. w: (…, N, K · bits / 32), or (…, K, N · bits / 32) if not transpose;
     dimensions before the last two are broadcast with those of x. scales: one value per group_size elements of a row.
-    mode "affine": bits 2, 4 or 8 and groups of 32, 64 or 128 (4 and 64 if None); a weight is element · scale + bias.
+    mode "affine": bits 2, 3, 4, 5, 6 or 8 and groups of 32, 64 or 128 (4 and 64 if None); a weight is element · scale + bias.
     "mxfp4" and "mxfp8": fp4_e2m1 and fp8_e4m3 elements in groups of 32, uint8 scales 2^(scale - 127), no biases.
     Weights and sums are float32; the result has the dtype of x, in mode affine the common one of x, scales and biases.
-    Where transpose is true, w is a matrix, x has 32 rows at most and no gradient is wanted, one kernel computes it, which
-    stores no weights.
+    Where transpose is true, w is a matrix of 2, 4 or 8 bits, x has 32 rows at most and no gradient is wanted, one kernel
+    computes it, which stores no weights.
     Raises ValueError for other shapes, dtypes and settings."""
     x, w, scales = asarray(x), asarray(w), asarray(scales)
     biases = None if biases is None else asarray(biases)
-    group_size, bits = _read_mode(mode, group_size, bits)
+    group_size, bits = _read_mode(_NAME, mode, group_size, bits)
     affine = mode == "affine"
     _check(x, w, scales, biases, affine, group_size, bits)
     rows, columns = w.shape[-2], w.shape[-1] * 32 // bits
@@ -43,29 +76,22 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
                          f"{w.shape} with {bits} bits per element and transpose is {bool(transpose)}")
     dtypes = {x.dtype, scales.dtype, biases.dtype} if affine and biases is not None else {x.dtype}
     few = x.size <= _MOST_ROWS * x.shape[-1] and scales.dtype == (scales if biases is None else biases).dtype
-    if transpose and w.ndim == 2 and few and columns and not any(tape_tracks(a) for a in (x, scales, biases) if a is not None):
+    if transpose and w.ndim == 2 and few and columns and bits in _KERNEL_BITS and not any(tape_tracks(a) for a in (x, scales, biases) if a is not None):
         x = x if len(dtypes) == 1 else x.astype(float32)
         return _quantized_matmul(x, w, scales, biases, bits, group_size, list(_MODES).index(mode))
-    elements = _unpack(w, bits)
-    if not affine:
-        elements = take(array(_FP4 if bits == 4 else _FP8, float32), elements)
-        scales = take(array(_SCALES, float32), scales)
-    groups = elements.astype(float32).reshape((*w.shape[:-1], columns // group_size, group_size))
-    weights = groups * scales.astype(float32).reshape((*scales.shape, 1))
-    if biases is not None:
-        weights = weights + biases.astype(float32).reshape((*biases.shape, 1))
-    weights = weights.reshape((*w.shape[:-1], columns))
+    planes = (scales,) if biases is None else (scales, biases)
+    weights = apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=float32)
     product = matmul(x.astype(float32), swapaxes(weights, -1, -2) if transpose else weights)
     return product.astype(x.dtype if len(dtypes) == 1 else float32)
 
 
-def _read_mode(mode: str, group_size: int | None, bits: int | None) -> tuple[int, int]:
+def _read_mode(function: str, mode: str, group_size: int | None, bits: int | None) -> tuple[int, int]:
     if mode not in _MODES:
-        raise ValueError(f"{_NAME}: mode is {mode!r}; expected 'affine', 'mxfp4' or 'mxfp8'")
+        raise ValueError(f"{function}: mode is {mode!r}; expected 'affine', 'mxfp4' or 'mxfp8'")
     found = []
     for name, value, allowed in (("group_size", group_size, _MODES[mode][0]), ("bits", bits, _MODES[mode][1])):
         if value is not None and value not in allowed:
-            raise ValueError(f"{_NAME}: {name} is {value!r}; mode '{mode}' has {', '.join(map(str, sorted(allowed)))}")
+            raise ValueError(f"{function}: {name} is {value!r}; mode '{mode}' has {', '.join(map(str, sorted(allowed)))}")
         found.append(allowed[0] if value is None else int(value))
     return found[0], found[1]
 
@@ -90,23 +116,3 @@ def _check(x: array, w: array, scales: array, biases: array | None, affine: bool
         if values.dtype not in (_FLOATS if affine else (uint8,)):
             raise ValueError(f"{_NAME}: {name} has dtype {values.dtype.name}; expected "
                              f"{'float32, float16 or bfloat16' if affine else 'uint8'}")
-
-
-def _unpack(words: array, bits: int) -> array:
-    """The elements of each word, the lowest bits first, in one row."""
-    shifts = (arange(32 // bits, device=words.device) * bits).astype(uint32)
-    parts = bitwise_and(right_shift(words.reshape((*words.shape, 1)), shifts), (1 << bits) - 1)
-    return parts.reshape((*words.shape[:-1], words.shape[-1] * (32 // bits)))
-
-
-def _small_float(code: int, exponent_bits: int, mantissa_bits: int, bias: int) -> float:
-    """The value of a number without infinities: sign, exponent, mantissa."""
-    mantissa = code & (1 << mantissa_bits) - 1
-    exponent = code >> mantissa_bits & (1 << exponent_bits) - 1
-    value = (mantissa + (1 << mantissa_bits if exponent else 0)) * 2.0 ** (max(exponent, 1) - bias - mantissa_bits)
-    return -value if code >> exponent_bits + mantissa_bits else value
-
-
-_FP4 = [_small_float(code, 2, 1, 1) for code in range(16)]
-_FP8 = [float("nan") if code & 127 == 127 else _small_float(code, 4, 3, 7) for code in range(256)]
-_SCALES = [float("nan") if code == 255 else 2.0 ** (code - 127) for code in range(256)]
