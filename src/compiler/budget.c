@@ -11,6 +11,7 @@ static const struct {
     [BUDGET_BLOCKS] = {4000, "branches of a thread times registers per value"},
     [BUDGET_GANG] = {50000, "instructions of vector code"},
     [BUDGET_GPU] = {40000, "instructions of a thread"},
+    [BUDGET_GPU_CERTAIN] = {60000, "instructions of a thread, not optimised"},
 };
 
 bool budget_fits(enum budget budget, uint64_t size) {
@@ -22,7 +23,7 @@ smelt_status budget_check(struct unit *unit, enum budget budget, uint64_t size) 
     unit->smaller = unit->form == FORM_BEST;
     unit->refused = !unit->smaller;
     return unit_fail(unit, SMELT_ERROR_UNSUPPORTED, "it is too large for %s: %s: %llu, at most %llu",
-                     budget == BUDGET_GPU ? "a GPU with its loops unrolled" : "vector code",
+                     budget >= BUDGET_GPU ? "a GPU with its loops unrolled" : "vector code",
                      budgets[budget].measure, (unsigned long long)size,
                      (unsigned long long)budgets[budget].limit);
 }
@@ -33,7 +34,8 @@ static uint64_t registers_per_value(struct unit *unit) {
 }
 
 smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions) {
-    return budget_check(unit, BUDGET_CERTAIN, instructions);
+    return budget_check(unit, unit->target->calls_runtime ? BUDGET_CERTAIN : BUDGET_GPU_CERTAIN,
+                        instructions);
 }
 
 smelt_status budget_check_thread(struct unit *unit) {
@@ -41,6 +43,11 @@ smelt_status budget_check_thread(struct unit *unit) {
     uint64_t registers = registers_per_value(unit);
     TRY(budget_check(unit, BUDGET_THREAD, instructions * registers));
     return budget_check(unit, BUDGET_BLOCKS, blocks * registers);
+}
+
+bool budget_is_near(struct unit *unit) {
+    uint64_t blocks, instructions = budget_count(unit->entry, &blocks);
+    return instructions * registers_per_value(unit) > budgets[BUDGET_GANG].limit / 5;
 }
 
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks) {

@@ -9,8 +9,8 @@
  *
  * On GPUs a thread's code has one budget, and past it the plain form.
  *
- * What is too large once it is optimised is not optimised again: if the plain form would have the same code
- * of a thread, or is exceeded too, the scalar engine lowers that code.
+ * What is too large once it is optimised, or only as vector code, is not optimised again: if the plain form
+ * would have the same code of a thread, or is exceeded too, the next form is made of that code.
  *
  * All forms compute the same bits. */
 #ifndef SMELT_COMPILER_BUDGET_H
@@ -19,13 +19,14 @@
 #include "compiler/pass.h"
 
 enum budget {
-    BUDGET_INLINED,  /* instructions of the kernel with all its functions inlined */
-    BUDGET_CERTAIN,  /* … once its functions are optimised, times the registers of a simdgroup's value */
-    BUDGET_UNROLLED, /* … with its loops unrolled on request, before they are optimised */
-    BUDGET_THREAD,   /* instructions of a thread, times the registers of a simdgroup's value */
-    BUDGET_BLOCKS,   /* blocks of a thread, times the same */
-    BUDGET_GANG,     /* instructions of a gang */
-    BUDGET_GPU       /* instructions of a GPU's thread, whose loops the source asks to unroll */
+    BUDGET_INLINED,    /* instructions of the kernel with all its functions inlined */
+    BUDGET_CERTAIN,    /* … once its functions are optimised, times the registers of a simdgroup's value */
+    BUDGET_UNROLLED,   /* … with its loops unrolled on request, before they are optimised */
+    BUDGET_THREAD,     /* instructions of a thread, times the registers of a simdgroup's value */
+    BUDGET_BLOCKS,     /* blocks of a thread, times the same */
+    BUDGET_GANG,       /* instructions of a gang */
+    BUDGET_GPU,        /* instructions of a GPU's thread, whose loops the source asks to unroll */
+    BUDGET_GPU_CERTAIN /* … with everything inlined, once its functions are optimised */
 };
 
 /* Compiling one instruction of a gang takes 0.1 to 0.2 ms. These are some 5 seconds, too. */
@@ -45,6 +46,10 @@ smelt_status budget_check_inlined(struct unit *unit, uint64_t instructions);
 /* Of the entry, instructions and blocks: before any vector code is written, as that does not grow in
  * proportion. */
 smelt_status budget_check_thread(struct unit *unit);
+
+/* Whether a gang's code may exceed its budget: as a rule it has one to three instructions for each of the
+ * thread's in each register. */
+bool budget_is_near(struct unit *unit);
 
 /* Instructions of a function, and its blocks. */
 uint64_t budget_count(LLVMValueRef function, uint64_t *blocks);

@@ -165,6 +165,44 @@ static smelt_status choose_instead(struct unit *unit) {
     return SMELT_OK;
 }
 
+/* Of a kernel whose vector code may turn out too large: NULL for others. */
+static LLVMModuleRef keep_optimised(struct unit *unit) {
+    enum compile_output output = unit->request->output;
+    bool may = unit->target->may_refuse && (output == COMPILE_OBJECT || output == COMPILE_ASM);
+    return may && budget_is_near(unit) ? LLVMCloneModule(unit->module) : NULL;
+}
+
+static smelt_status lower_again(struct unit *unit, LLVMModuleRef optimised) {
+    LLVMDisposeModule(unit->module);
+    unit->module = optimised;
+    unit->entry = LLVMGetNamedFunction(optimised, ENTRY_NAME);
+    unit->smaller = unit->refused = false;
+    unit->test_instructions = 0;
+    if (!unit->result->image.refusal) unit->result->image.refusal = strdup(unit->result->message);
+    return stage(unit, unit->target->stage, lower);
+}
+
+/* Vector code that turns out too large is written again in the plain form, and then as scalar code, from the
+ * same optimised code: the plain form has another only if the source asks to unroll loops (compile_for). */
+static smelt_status lower_within_budgets(struct unit *unit) {
+    LLVMModuleRef kept = keep_optimised(unit);
+    smelt_status status = stage(unit, unit->target->stage, lower);
+    if (kept && unit->smaller && !unit->unrolls) {
+        unit->form = FORM_PLAIN;
+        status = lower_again(unit, LLVMCloneModule(kept));
+    }
+    if (kept && unit->refused) {
+        unit->engine = unit->target->quick;
+        unit->target = engine_target(unit->engine);
+        free(unit->result->image.refusal);
+        unit->result->image.refusal = NULL;
+        status = lower_again(unit, kept);
+        kept = NULL;
+    }
+    if (kept) LLVMDisposeModule(kept);
+    return status;
+}
+
 static smelt_status run(struct unit *unit) {
     enum compile_output output = unit->request->output;
     TRY(pipeline_check(unit));
@@ -174,7 +212,7 @@ static smelt_status run(struct unit *unit) {
     TRY(choose_rolled(unit));
     TRY(choose_instead(unit));
     if (quick_applies(unit)) quick_choose(unit);
-    TRY(stage(unit, unit->target->stage, lower));
+    TRY(lower_within_budgets(unit));
     if (unit->stopped) return print_module(unit);
     if (!unit->target->generate || output == COMPILE_WHY) return SMELT_OK;
     TRY(unit_verify(unit));

@@ -137,6 +137,22 @@ def test_a_thread_too_large_is_optimised_once(scratch):
     expect_equal((stages.count("vectorise"), stages.count("lower")), (0, 1), f"the stages after it ({done.stdout})")
 
 
+def test_vector_code_too_large_is_written_from_one_optimised_code(scratch):
+    """Only the vector code shows that it is too large, in the best and in the plain form."""
+    steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(1300))
+    source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    expect_same(scratch, source, "vectors", "rand:float32:128", THREADS)
+    file, avx2 = scratch.file("vectors.metal", HEADER + source), {"SMELT_CPU": "avx2"}
+    words = ["show", file, "-b", "0=rand:float32:128", "-b", f"1:out:float32:{THREADS}", "--grid", str(THREADS), "--threadgroup", "64"]
+    done = scratch.run([*words, "--time"], **avx2)
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    stages = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    expect_equal([stages.count(stage) for stage in ("optimise", "vectorise", "lower")], [1, 2, 1], f"the stages ({done.stdout})")
+    text = scratch.run([*words, "--why"], **avx2).stdout
+    expect("the simd engine refuses this kernel: it is too large for vector code: instructions of vector code: " in text, text)
+
+
 def test_a_long_block_is_cut(scratch):
     steps = "".join(f"  x = fma(x, in[i + {k % 256}u], {k % 9}.0f); out[i + {THREADS * (k % 4)}u] = x;\n" for k in range(900))
     source = ("kernel void steps(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
@@ -148,6 +164,25 @@ def test_a_long_block_is_cut(scratch):
                             str(THREADS), "--threadgroup", "64", "--device", device, "--after", "cut"])
         expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
         expect_equal("label %absent" in done.stdout, cut, f"whether the code of {device} is cut")
+
+
+def test_the_pieces_of_a_long_block_stay_apart(scratch):
+    """Code that only later pieces need could move past the branches between them, into one block again."""
+    steps = "".join(f"  x = x * 31u + (x >> 7) + as_type<uint>(in[(x + {k}u) & 127u]);\n" for k in range(900))
+    source = ("kernel void chain(device const float *in [[buffer(0)]], device float *out [[buffer(1)]],\n"
+              "                  uint i [[thread_position_in_grid]]) {\n  uint x = i;\n" + steps + "  out[i] = float(x & 0xffffu);\n}\n")
+    expect_same(scratch, source, "chain", "rand:float32:128", THREADS)
+    done = scratch.run(["show", scratch.file("chain.metal", HEADER + source), "-b", "0=rand:float32:128", "-b",
+                        f"1:out:float32:{THREADS}", "--grid", str(THREADS), "--threadgroup", "64", "--device", "cpu-scalar",
+                        "--stage", "asm"])
+    expect_equal(done.returncode, 0, f"the exit status ({done.stderr})")
+    pieces, length = [], 0
+    for line in done.stdout.splitlines():
+        if line.lstrip().startswith("je\t"):
+            pieces.append(length)
+            length = 0
+        length += line.startswith("\t") and not line.startswith("\t.")
+    expect(len(pieces) >= 7 and min(pieces[1:]) > 300, f"instructions between the branches: {pieces}")
 
 
 NUMBERS = """struct number { uint limbs[8]; };

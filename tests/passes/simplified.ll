@@ -1,8 +1,9 @@
 ; A function with a loop over private variables, of which the kernel has 512 copies once all is inlined, is optimised on
 ; its own: the loop is unrolled, and the variables are registers. Functions that use an intrinsic stay as they are, as do
-; those that are large with all they call. PTX is left as it is.
+; those that are large with all they call.
 ; run: simd simplified
 ; run: scalar simplified
+; run: ptx ptx-target+simplified
 ; expect: define internal i32 @middle(i32 %x) #0
 ; expect: mul i32 %x, %x
 ; absent: br label %round
@@ -12,10 +13,6 @@
 ; expect: define internal i32 @lane(i32 %x) #0
 ; expect: alloca
 ; expect: call i32 @top(i32 %lane)
-; run: ptx ptx-target+simplified
-; expect: define internal i32 @leaf(i32 %x) #0
-; expect: alloca
-; expect: call i32 @leaf
 declare i32 @__smelt_thread_index_in_simdgroup()
 define internal i32 @leaf(i32 %x) #0 {
 entry:

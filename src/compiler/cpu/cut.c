@@ -2,8 +2,11 @@
  * at all accesses of a block for each of them, and scheduling and the splitting of live ranges take a time
  * that grows with the square of its length. Unrolled code has blocks of 40,000 instructions.
  *
- * A piece ends with a branch that is never taken. LLVM cannot prove this: the branch compares the code's
- * context with a null pointer. LLVM would join blocks that only follow one another.
+ * Between two pieces, a branch that is never taken leads through a block that does nothing. LLVM would join
+ * pieces that only follow one another, and if the branch left for good, it would move all code that only
+ * later pieces need past it, into one block again. It cannot prove that the branch is not taken: the entry
+ * compares its context with a null pointer, other functions a number that has passed through empty inline
+ * assembly.
  *
  * Requires: the lowered entry. Maintains: what the code does. */
 #include "compiler/budget.h"
@@ -12,18 +15,6 @@
 
 #include <string.h>
 
-struct cutting {
-    struct unit *unit;
-    LLVMBasicBlockRef end; /* where the branches would lead; NULL: there are none yet */
-};
-
-static void make_end(struct cutting *c) {
-    LLVMBuilderRef b = c->unit->builder;
-    c->end = LLVMAppendBasicBlockInContext(c->unit->context, c->unit->entry, "absent");
-    LLVMPositionBuilderAtEnd(b, c->end);
-    LLVMBuildRetVoid(b);
-}
-
 static LLVMValueRef weights(struct unit *unit) {
     LLVMMetadataRef parts[3] = {LLVMMDStringInContext2(unit->context, "branch_weights", 14),
                                 LLVMValueAsMetadata(constant_i32(unit, 1)),
@@ -31,16 +22,27 @@ static LLVMValueRef weights(struct unit *unit) {
     return LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, parts, 3));
 }
 
-static void cut_before(struct cutting *c, LLVMValueRef instruction) {
-    LLVMBuilderRef b = c->unit->builder;
-    if (!c->end) make_end(c);
+static LLVMValueRef build_never(struct unit *unit, LLVMValueRef function) {
+    LLVMBuilderRef b = unit->builder;
+    if (function == unit->entry) return LLVMBuildIsNull(b, LLVMGetParam(function, 0), "");
+    LLVMValueRef zero = constant_i32(unit, 0);
+    LLVMValueRef same = build_assembly(unit, "", "=r,0", type_i32(unit), &zero, 1, false);
+    return LLVMBuildICmp(b, LLVMIntNE, same, zero, "");
+}
+
+static void cut_before(struct unit *unit, LLVMValueRef instruction) {
+    LLVMBuilderRef b = unit->builder;
     LLVMBasicBlockRef first = LLVMGetInstructionParent(instruction);
-    LLVMBasicBlockRef second = flow_split_block(c->unit, instruction);
+    LLVMBasicBlockRef second = flow_split_block(unit, instruction);
+    LLVMValueRef function = LLVMGetBasicBlockParent(first);
+    LLVMBasicBlockRef absent = LLVMAppendBasicBlockInContext(unit->context, function, "absent");
+    LLVMPositionBuilderAtEnd(b, absent);
+    (void)build_assembly(unit, "", "", NULL, NULL, 0, true);
+    LLVMBuildBr(b, second);
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(first));
     LLVMPositionBuilderAtEnd(b, first);
-    LLVMValueRef branch =
-        LLVMBuildCondBr(b, LLVMBuildIsNull(b, LLVMGetParam(c->unit->entry, 0), ""), c->end, second);
-    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(c->unit->context, "prof", 4), weights(c->unit));
+    LLVMValueRef branch = LLVMBuildCondBr(b, build_never(unit, function), absent, second);
+    LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(unit->context, "prof", 4), weights(unit));
 }
 
 static bool may_move(LLVMValueRef i) {
@@ -48,7 +50,7 @@ static bool may_move(LLVMValueRef i) {
 }
 
 /* From the last piece to the first, so that each instruction moves once. */
-static void cut_block(struct cutting *c, LLVMBasicBlockRef block) {
+static void cut_block(struct unit *unit, LLVMBasicBlockRef block) {
     int count = 0;
     FOR_EACH_INSTRUCTION(i, block) count++;
     if (count <= LONG_BLOCK) return;
@@ -56,13 +58,13 @@ static void cut_block(struct cutting *c, LLVMBasicBlockRef block) {
     for (LLVMValueRef i = LLVMGetLastInstruction(block), before; i; i = before) {
         before = LLVMGetPreviousInstruction(i);
         if (++at < length || !may_move(i) || !before || !may_move(before)) continue;
-        cut_before(c, i);
+        cut_before(unit, i);
         at = 0;
     }
 }
 
 smelt_status pass_cut(struct unit *unit) {
-    struct cutting c = {.unit = unit};
-    FOR_EACH_BLOCK(block, unit->entry) cut_block(&c, block);
+    for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
+        FOR_EACH_BLOCK(block, f) cut_block(unit, block);
     return SMELT_OK;
 }

@@ -2,10 +2,10 @@
  * bits is a few functions with loops over limbs: inlined as they are, hundreds of copies of the same loops
  * are unrolled and simplified one by one, in one long function, where each step also takes longer.
  *
- * Afterwards the size of the kernel with everything inlined is known better than before. If it exceeds the
- * budget of a thread by half, whatever the optimiser does, the SIMD engine refuses the kernel here, and
- * in scalar code the functions stay functions, if all their loops have a known number of rounds: the stop
- * flag is polled in the entry only.
+ * If that saves much, the size of the kernel with everything inlined is known better than before. If it
+ * exceeds the budget of a thread by half, whatever the optimiser does, the SIMD engine refuses the kernel
+ * here, a GPU's thread gets the plain form, and in scalar code the functions stay functions, if all their
+ * loops have a known number of rounds: the stop flag is polled in the entry only.
  *
  * Requires: declare.c, guard.c, leave.c. Maintains: what the code does; kernels with less to save are left as
  * they are. */
@@ -15,7 +15,8 @@
 #include <string.h>
 
 /* Of clang's instructions, of which about a third remains after the optimiser. */
-#define WORTH_SAVING 10000 /* all copies but the first of each function */
+#define WORTH_SAVING 2500  /* all copies but the first of each function */
+#define MUCH_SAVED 10000   /* … the size afterwards is near the final one */
 #define LONG_FUNCTION 5000 /* larger ones only see their calls become smaller */
 
 /* The optimiser leaves out functions that are marked with this. */
@@ -78,9 +79,11 @@ static smelt_status simplify(struct unit *unit, const struct callees *callees) {
     return status;
 }
 
-/* Whether the thread is certainly too large for vector code. */
+/* Whether the thread is certainly too large for vector code, or for a GPU with its loops unrolled. */
 static smelt_status choose(struct unit *unit, const struct callees *callees) {
+    if (!unit->target->calls_runtime && !unit->unrolls) return SMELT_OK;
     smelt_status status = budget_check_inlined(unit, callees->first->instructions);
+    if (!unit->target->calls_runtime) return status;
     if (status == SMELT_OK || unit->target->may_refuse) return status;
     unit->smaller = unit->refused = false;
     for (struct callee *c = callees->first->next; c; c = c->next)
@@ -91,14 +94,14 @@ static smelt_status choose(struct unit *unit, const struct callees *callees) {
 
 smelt_status pass_simplified(struct unit *unit) {
     struct callees callees = {0};
-    if (!unit->target->calls_runtime) return SMELT_OK;
     smelt_status status = callees_find(unit, &callees);
-    if (status == SMELT_OK && saved(&callees) >= WORTH_SAVING) {
+    uint64_t spared = status == SMELT_OK ? saved(&callees) : 0;
+    if (spared >= WORTH_SAVING) {
         status = simplify(unit, &callees);
         arena_free(&callees.arena);
         callees = (struct callees){0};
         if (status == SMELT_OK) status = callees_find(unit, &callees);
-        if (status == SMELT_OK) status = choose(unit, &callees);
+        if (status == SMELT_OK && spared >= MUCH_SAVED) status = choose(unit, &callees);
     }
     arena_free(&callees.arena);
     return status;
