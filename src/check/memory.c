@@ -38,10 +38,15 @@ static smelt_status region_open(struct region *region) {
     return fail_out_of_memory(cell_bytes(region));
 }
 
+struct cell *memories_cells(const struct region *region) {
+    return memories_map(cell_bytes(region));
+}
+
 static void region_close(struct region *region) {
     memories_unmap(region->shadow, region_bytes(region) + 8);
     memories_unmap(region->origins, origin_bytes(region));
     memories_unmap(region->cells, cell_bytes(region));
+    for (int i = 0; i < 3; i++) memories_unmap(region->planes[i], cell_bytes(region));
 }
 
 static int by_address(const void *a, const void *b) {
@@ -138,6 +143,9 @@ smelt_status memories_begin_group(struct check *check) {
         TRY(region_open(region));
     } else {
         memset(region->cells, 0, cell_bytes(region));
+        for (int i = 0; i < 3; i++)
+            if (region->planes[i]) memset(region->planes[i], 0, cell_bytes(region));
+        region->has_parts = false;
     }
     check->last = NULL;
     uint32_t origin = undefined_origin(check, ORIGIN_THREADGROUP, NULL);

@@ -8,9 +8,11 @@
  * threadgroups are never in order, unless the kernel uses fences: those are trusted. Two writes of the same
  * value are not a finding.
  *
- * For every four bytes, the last write and two reads by different threads since are kept. An access is packed
- * into 64 bits: the interval between barriers in which it happened, the thread, which of the four bytes, its
- * site. */
+ * For every four bytes, a word, the last write and two reads by different threads since are kept: its cell.
+ * Accesses of a part of a word, of elements of one or two bytes, are kept by the part's first byte, so that
+ * neighbours in a word do not displace each other: each byte but the first has a plane of cells of its own,
+ * mapped when it is needed. An access is packed into 64 bits: the interval between barriers in which it
+ * happened, the thread, which of the four bytes, its site. */
 #include "check/state.h"
 
 #include <stdio.h>
@@ -190,9 +192,8 @@ void race_settle(struct check *check) {
 
 /* ---- Accesses. */
 
-static void read_cell(struct check *check, struct cell *cell, uint64_t now, char *address) {
+static void note_reader(struct check *check, struct cell *cell, uint64_t now) {
     uint64_t *readers = cell->readers;
-    judge(check, cell->writer, now, true, false, address);
     for (int i = 0; i < 2; i++) {
         if (is_same(readers[i], now)) {
             readers[i] |= (uint64_t)mask_of(now) << 18;
@@ -203,15 +204,83 @@ static void read_cell(struct check *check, struct cell *cell, uint64_t now, char
     readers[place] = now;
 }
 
-static void write_cell(struct check *check, struct cell *cell, uint64_t now, char *address, uint64_t bytes) {
+static void judge_write(struct check *check, const struct cell *cell, uint64_t now, char *address,
+                        uint64_t bytes) {
     if (is_atomic(now))
         judge(check, cell->writer, now, true, true, address);
     else
         doubt_write(check, cell->writer, now, address, bytes);
     for (int i = 0; i < 2; i++) judge(check, cell->readers[i], now, false, true, address);
-    if (is_same(cell->writer, now) && is_atomic(cell->writer) == is_atomic(now))
-        now |= (uint64_t)mask_of(cell->writer) << 18;
-    *cell = (struct cell){.writer = now};
+}
+
+/* Of a word, in memory of which no part of a word was accessed before. */
+static void access_word(struct check *check, struct cell *cell, uint64_t now, bool reads, char *address,
+                        uint64_t bytes) {
+    if (reads) {
+        judge(check, cell->writer, now, true, false, address);
+        note_reader(check, cell, now);
+    } else {
+        judge_write(check, cell, now, address, bytes);
+        *cell = (struct cell){.writer = now};
+    }
+}
+
+/* ---- Parts of words. */
+
+static int first_byte(unsigned mask) {
+    return mask & 1 ? 0 : mask & 2 ? 1 : mask & 4 ? 2 : 3;
+}
+
+static struct cell *plane_of(struct region *region, int byte) {
+    return byte ? region->planes[byte - 1] : region->cells;
+}
+
+/* The cell of a byte of a word; that of the word where there is no memory for more. */
+static struct cell *cell_of(struct check *check, struct region *region, uint64_t word, int byte) {
+    if (byte && !region->planes[byte - 1]) {
+        region->planes[byte - 1] = memories_cells(region);
+        check->out_of_memory |= !region->planes[byte - 1];
+    }
+    struct cell *plane = plane_of(region, byte);
+    return &(plane ? plane : region->cells)[word];
+}
+
+static uint64_t without(uint64_t access, unsigned mask) {
+    return mask_of(access) & ~mask ? access & ~((uint64_t)mask << 18) : 0;
+}
+
+/* Forgets what was known of the bytes of a mask. */
+static void clear_bytes(struct cell *cell, unsigned mask) {
+    cell->writer = without(cell->writer, mask);
+    for (int i = 0; i < 2; i++) cell->readers[i] = without(cell->readers[i], mask);
+}
+
+static void access_part(struct check *check, struct region *region, uint64_t word, uint64_t now, bool reads,
+                        char *address, uint64_t bytes) {
+    unsigned mask = mask_of(now);
+    struct cell *own = cell_of(check, region, word, first_byte(mask));
+    region->has_parts = true;
+    for (int byte = 0; byte < 4; byte++) {
+        struct cell *plane = plane_of(region, byte);
+        if (!plane) continue;
+        struct cell *cell = &plane[word];
+        if (reads) {
+            judge(check, cell->writer, now, true, false, address);
+        } else {
+            judge_write(check, cell, now, address, bytes);
+            clear_bytes(cell, mask);
+        }
+    }
+    if (reads) {
+        note_reader(check, own, now);
+        return;
+    }
+    /* What is left of a wider write finds a place with its own first byte. */
+    if (own->writer) {
+        struct cell *other = cell_of(check, region, word, first_byte(mask_of(own->writer)));
+        if (!other->writer) other->writer = own->writer;
+    }
+    own->writer = now;
 }
 
 void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
@@ -222,11 +291,13 @@ void race_access(struct check *check, struct region *region, enum memory_kind ki
         unsigned mask = 15;
         if (at < offset) mask &= 15u << (offset - at);
         if (at + 4 > end) mask &= 15u >> (at + 4 - end);
-        uint64_t now = pack(interval, check->thread, mask & 15, access == CHECK_ATOMIC, site->number);
+        mask &= 15;
+        uint64_t now = pack(interval, check->thread, mask, access == CHECK_ATOMIC, site->number);
         char *where = region->start + (at < offset ? offset : at);
-        if (access == CHECK_READ)
-            read_cell(check, &region->cells[at / 4], now, where);
+        uint64_t left = end - (uint64_t)(where - region->start);
+        if (mask == 15 && !region->has_parts)
+            access_word(check, &region->cells[at / 4], now, access == CHECK_READ, where, left);
         else
-            write_cell(check, &region->cells[at / 4], now, where, end - (uint64_t)(where - region->start));
+            access_part(check, region, at / 4, now, access == CHECK_READ, where, left);
     }
 }

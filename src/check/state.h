@@ -17,6 +17,8 @@ struct region {
     char *shadow;
     uint32_t *origins;
     struct cell *cells;
+    struct cell *planes[3]; /* of the bytes 1 to 3 of words (race.c); NULL: not needed yet */
+    bool has_parts;         /* parts of words were accessed */
 };
 
 /* The private variables of the threads that run on a fiber. */
@@ -137,6 +139,8 @@ struct region *memories_region(struct check *check, const char *address); /* NUL
 const struct check_argument *memories_argument(const struct check *check, const char *address);
 const struct check_argument *memories_indexed(const struct check *check, int32_t index);
 smelt_status memories_begin_group(struct check *check);
+/* As many cells as a region has words; NULL: no memory. The region frees them. */
+struct cell *memories_cells(const struct region *region);
 /* The shadow of `bytes` bytes; false: no memory, or none at `start`. */
 bool memories_open_stack(struct stack *stack, char *start, size_t bytes);
 void memories_close_stack(struct stack *stack);

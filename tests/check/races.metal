@@ -115,3 +115,54 @@ kernel void neighbouring_bytes(device uchar *o [[buffer(0)]], uint i [[thread_po
 kernel void overlapping_tiles(device int *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
   for (uint j = 0; j < 3; j++) o[i + j] = i; // SM003 SM002 SM004
 }
+
+// Elements of less than four bytes: their neighbours in a word are other threads' own.
+
+// run: -b 0=arange:float16:64 -b 1:out:float16:80 --grid 64,2 --threadgroup 64
+kernel void rows_of_halves(device const half *a [[buffer(0)]], device half *o [[buffer(1)]],
+                           uint2 p [[thread_position_in_grid]]) {
+  o[p.y * 8 + p.x] = a[p.x]; // SM004 o[8]
+}
+
+// run: -b 0=arange:uint8:64 -b 1:out:uint8:80 --grid 64,2 --threadgroup 64
+kernel void rows_of_bytes(device const uchar *a [[buffer(0)]], device uchar *o [[buffer(1)]],
+                          uint2 p [[thread_position_in_grid]]) {
+  o[p.y * 8 + p.x] = a[p.x]; // SM004 o[8]
+}
+
+// run: -b 0:out:float16:128 --grid 128 --threadgroup 128
+kernel void halves_without_a_barrier(device half *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup half s[128];
+  s[t] = half(t); // SM002
+  o[t] = s[(t + 64) % 128]; // SM002 SM005
+}
+
+// run: -b 0:out:uint8:128 --grid 128 --threadgroup 128
+kernel void bytes_read_before(device uchar *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  threadgroup uchar s[128];
+  s[t] = t;
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  uchar v = s[(t + 36) % 128]; // SM002
+  s[t] = v; // SM002
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[t] = s[t];
+}
+
+// run: -b 0:out:uint8:256 --grid 64 --threadgroup 64
+kernel void words_and_bytes(device uchar *o [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
+  ((device uint *)o)[t] = t; // SM002
+  o[(t * 4 + 133) % 256] = 7; // SM002 SM003
+}
+
+// run: -b 0:out:uint8:256 -b 1:out:float16:64 --grid 64 --threadgroup 64
+kernel void words_and_their_parts(device uchar *o [[buffer(0)]], device half *h [[buffer(1)]],
+                                  uint t [[thread_index_in_threadgroup]]) {
+  ((device uint *)o)[t] = t;
+  o[t * 4 + 2] = 7;
+  ((device ushort *)o)[t * 2] = 9;
+  threadgroup_barrier(mem_flags::mem_device);
+  o[(t * 4 + 133) % 256] = 7;
+  h[t] = half(o[(t * 4 + 132) % 256]);
+  threadgroup_barrier(mem_flags::mem_device);
+  ((device uint *)o)[63 - t] = uint(h[t]);
+}
