@@ -226,25 +226,27 @@ static bool read_outputs(struct call *call, PyObject *shapes, PyObject *dtypes) 
     return true;
 }
 
-static bool real_of(PyObject *o, struct what what, double *value) {
+static bool real_of(PyObject *o, struct what what, const char *expected, double *value) {
     *value = PyFloat_Check(o) || PyLong_Check(o) || PyIndex_Check(o) || !PyUnicode_Check(o)
                  ? PyFloat_AsDouble(o)
                  : -1;
     if (!PyErr_Occurred() && !PyUnicode_Check(o)) return true;
     PyErr_Clear();
-    return fail_type(o, what, "a number, or a list of one number per output");
+    return fail_type(o, what, expected);
 }
 
 static bool read_init(struct call *call, PyObject *o) {
+    static const char one_or_each[] = "a number, or a list of one number per output";
     const struct kernel *kernel = call->kernel;
     if (!o) return true;
     if (!is_list(o)) {
         call->desc.initialise = true;
-        return real_of(o, what_of(kernel, "init_value"), &call->desc.init_value);
+        return real_of(o, what_of(kernel, "init_value"), one_or_each, &call->desc.init_value);
     }
     if (!check_list(kernel, o, "init_value", kernel->output_names, "a number")) return false;
     for (int i = 0; i < kernel->output_count; i++)
-        if (!real_of(item_of(o, i), what_at(kernel, "init_value", i), &call->init_values[i])) return false;
+        if (!real_of(item_of(o, i), what_at(kernel, "init_value", i), "a number", &call->init_values[i]))
+            return false;
     call->desc.init_values = call->init_values;
     return true;
 }
@@ -386,7 +388,8 @@ static bool read_settings(struct call *call, PyObject *const values[KEYWORD_COUN
     call->desc.check = check;
     call->strided = !contiguous;
     call->verbose = verbose;
-    if (timeout && !real_of(timeout, what_of(kernel, "timeout"), &call->desc.timeout)) return false;
+    if (timeout && !real_of(timeout, what_of(kernel, "timeout"), "a number of seconds", &call->desc.timeout))
+        return false;
     if (values[KEYWORD_PROFILE] && !text_of(call, values[KEYWORD_PROFILE], 2, &call->desc.profile))
         return false;
     if (values[KEYWORD_OUTPUT_KIND]) return kind_of_name(kernel, values[KEYWORD_OUTPUT_KIND], &call->kind);

@@ -156,7 +156,7 @@ static bool read_sizes(struct dispatch *dispatch, PyObject *arguments, PyObject 
     const struct function *function = dispatch->function;
     smelt_dispatch_desc *desc = &dispatch->desc;
     if (threads && groups)
-        return fail_argument(function, "only one of threads and groups may be given", groups);
+        return fail_argument(function, "threads and groups are both given; expected one of them", groups);
     if (group_size && !size_of(function, group_size, "group_size", desc->threadgroup)) return false;
     if (groups) {
         if (!group_size) {
@@ -248,17 +248,31 @@ static bool bind_value(struct dispatch *dispatch, PyObject *o, const smelt_param
     return buffer->bytes != NULL;
 }
 
+/* Metal has 31 places for buffers. */
+static bool check_indices(const struct function *function) {
+    for (int i = 0; i < function->parameter_count; i++) {
+        const smelt_parameter *parameter = &function->parameters[i];
+        if (parameter->index < SMELT_MAX_BUFFERS) continue;
+        PyErr_Format(PyExc_ValueError, "kernel '%s': argument '%s' has %s index %d, expected 0 to %d",
+                     function->text, parameter->name, parameter->threadgroup ? "threadgroup" : "buffer",
+                     parameter->index, SMELT_MAX_BUFFERS - 1);
+        return false;
+    }
+    return true;
+}
+
 static bool bind_all(struct dispatch *dispatch) {
     const struct function *function = dispatch->function;
     char names[1000];
+    if (!check_indices(function)) return false;
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++) {
         PyObject *value = dispatch->values[i];
         if (!value) continue;
         const smelt_parameter *parameter = find_parameter(function, false, i, NULL);
         if (!parameter) {
             list_buffers(dispatch, false, names, sizeof names);
-            PyErr_Format(PyExc_TypeError, "kernel '%s' has no buffer %d; expected one of: %s", function->text,
-                         i, names);
+            PyErr_Format(PyExc_TypeError, "kernel '%s' has no buffer %d; expected %s%s", function->text, i,
+                         *names ? "one of: " : "none", names);
             return false;
         }
         if (parameter->used && !bind_value(dispatch, value, parameter)) return false;

@@ -2,7 +2,10 @@
 #include "array/dtype.h"
 #include "source/attribute.h"
 #include "source/balance.h"
+#include "source/keyword.h"
 #include "source/token.h"
+
+#include <string.h>
 
 /* Identifiers count wherever they occur, including the header: an unused parameter is harmless. */
 struct words {
@@ -20,6 +23,65 @@ static bool mentioned_with(const struct words *words, const char *name, const ch
     text_free(&word);
     return found;
 }
+
+/* ---- Names that would be declared twice, or cannot be declared. */
+
+/* The caller's name number `i` of inputs, outputs and templates, in this order; NULL: there are no more. */
+static const char *name_of(const struct signature_request *request, int i, const char **what) {
+    *what = "input";
+    if (i < request->input_count) return request->inputs[i].name;
+    i -= request->input_count;
+    *what = "output";
+    if (i < request->output_count) return request->outputs[i].name;
+    i -= request->output_count;
+    *what = "template";
+    return i < request->template_count ? request->templates[i].name : NULL;
+}
+
+/* Of `other`, which has a name of its own: whether it is `input`'s shape, strides or number of dimensions. */
+static bool is_described(const struct signature_input *input, const char *other) {
+    size_t length = strlen(input->name);
+    if (!input->ndim || strncmp(other, input->name, length) != 0) return false;
+    const char *rest = other + length;
+    return strcmp(rest, "_shape") == 0 || strcmp(rest, "_strides") == 0 || strcmp(rest, "_ndim") == 0;
+}
+
+static smelt_status check_name(const struct signature_request *request, const struct words *words, int i) {
+    const char *what, *other_what, *name = name_of(request, i, &what);
+    if (keyword_is(name))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': %s name '%s' is a keyword of Metal; expected another name", request->name,
+                    what, name);
+    for (int k = 0; k < i; k++)
+        if (strcmp(name_of(request, k, &other_what), name) == 0)
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': %s name '%s' is also that of an %s; expected another name",
+                        request->name, what, name, other_what);
+    if (!mentioned(words, name)) return SMELT_OK;
+    if (attribute_find(name, strlen(name)))
+        return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                    "kernel '%s': %s name '%s' is that of an attribute of Metal, which the body gets by this "
+                    "name; expected another name",
+                    request->name, what, name);
+    for (int k = 0; k < request->input_count; k++)
+        if (is_described(&request->inputs[k], name))
+            return fail(SMELT_ERROR_INVALID_ARGUMENT,
+                        "kernel '%s': %s name '%s' is that by which the body gets the %s of input '%s'; "
+                        "expected another name",
+                        request->name, what, name, name + strlen(request->inputs[k].name) + 1,
+                        request->inputs[k].name);
+    return SMELT_OK;
+}
+
+static smelt_status check_names(const struct signature_request *request, const struct words *words) {
+    const char *what;
+    smelt_status status = SMELT_OK;
+    for (int i = 0; status == SMELT_OK && name_of(request, i, &what); i++)
+        status = check_name(request, words, i);
+    return status;
+}
+
+/* ---- The text. */
 
 static void add_buffer(struct signature *out, enum argument_kind kind, int index, const char *type,
                        const char *name, const char *suffix) {
@@ -123,6 +185,7 @@ smelt_status signature_generate(const struct signature_request *request, struct 
     const char *header = request->header ? request->header : "";
     smelt_status status = tokens_read(request->body, strlen(request->body), &words.body);
     if (status == SMELT_OK) status = tokens_read(header, strlen(header), &words.header);
+    if (status == SMELT_OK) status = check_names(request, &words);
     if (status == SMELT_OK) {
         add_kernel(&out, request, &words);
         if (out.text.failed || out.host_name.failed)

@@ -257,7 +257,7 @@ def test_sizes_that_are_wrong(lib):
     x = floats(4)
     with pytest.raises(ValueError, match="threads is .*: its x is 0, expected at least 1"):
         lib.axpy(x, x, 1, threads=0)
-    with pytest.raises(TypeError, match="only one of threads and groups"):
+    with pytest.raises(TypeError, match="threads and groups are both given; expected one of them"):
         lib.axpy(x, x, 1, threads=4, groups=1, group_size=4)
     with pytest.raises(TypeError, match="group_size must be given with groups"):
         lib.axpy(x, x, 1, groups=1)

@@ -192,6 +192,21 @@ static struct constant_type read_type(struct unit *unit, const char *name) {
     return (struct constant_type){SMELT_NO_DTYPE, 0};
 }
 
+/* "2.5", or "(1, 2, 3)". */
+static void write_value(char *text, size_t size, const smelt_constant *given) {
+    size_t length = 0;
+    int count = given->count > 1 ? given->count : 1;
+    bool real = is_real(given->dtype);
+    for (int i = 0; i < count && length < size; i++) {
+        const char *before = i ? ", " : count > 1 ? "(" : "";
+        int added = real ? snprintf(text + length, size - length, "%s%.9g", before, given->value.reals[i])
+                         : snprintf(text + length, size - length, "%s%lld", before,
+                                    (long long)given->value.integers[i]);
+        length += added > 0 ? (size_t)added : 0;
+    }
+    if (count > 1 && length < size) snprintf(text + length, size - length, ")");
+}
+
 static smelt_status fail_value(struct unit *unit, long index, const char *name, struct constant_type type,
                                const smelt_constant *given) {
     int count = given->count > 1 ? given->count : 1;
@@ -202,9 +217,11 @@ static smelt_status fail_value(struct unit *unit, long index, const char *name, 
         return unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT,
                          "function constant %ld ('%s') has %d component%s; %d %s given", index, name,
                          type.count, type.count > 1 ? "s" : "", count, count > 1 ? "are" : "is");
+    char value[128];
+    write_value(value, sizeof value, given);
     return unit_fail(unit, SMELT_ERROR_INVALID_ARGUMENT,
-                     "function constant %ld ('%s') is of type %s, which cannot hold the %s value given",
-                     index, name, type_name(type.dtype), type_name(given->dtype));
+                     "function constant %ld ('%s') is %s (%s), which its type, %s, cannot hold", index, name,
+                     value, type_name(given->dtype), type_name(type.dtype));
 }
 
 static smelt_status set_value(struct unit *unit, LLVMValueRef global) {
