@@ -9,7 +9,7 @@
 
 /* Shared with the kernel's `struct layout`. Dimension 0 is the innermost. */
 struct layout {
-    uint32_t rank, count;
+    uint32_t rank, pad;
     uint32_t size[SMELT_MAX_DIMENSIONS];
     int64_t values[MAP_MAX_NUMBERS + MAP_MAX_OPERANDS * (1 + SMELT_MAX_DIMENSIONS)]; /* see write_kernel */
 };
@@ -25,8 +25,6 @@ enum {
     ADDRESS_REPEATED    /* … or by 0: the compiler then sees plain loads */
 };
 
-/* A GPU's thread does so many elements of a row: loads in flight. */
-#define GPU_ELEMENTS 4
 /* Rows are cut in pieces, so that positions fit 32 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 30)
 #define CPU_GROUP 1024
@@ -134,20 +132,13 @@ static void write_start(struct text *text, int j) {
     text_addf(text, "  auto p%d = q%d + l.start[%d];\n", j, j, j);
 }
 
+/* One element per thread. For GPUs the compiler gives a thread several neighbours, in accesses of 16 bytes
+ * where they are aligned (src/compiler/ptx/coarsen.c). */
 static void write_row(struct text *text, const struct map *map) {
-    bool several = !program_is_host(map->device);
-    if (several)
-        text_addf(text,
-                  "  for (uint k = 0; k < %d; k++) {\n"
-                  "  const uint i = (point.x / %d) * %d + point.x %% %d + k * %d;\n"
-                  "  if (i >= l.count) break;\n",
-                  GPU_ELEMENTS, GPU_GROUP, GPU_GROUP * GPU_ELEMENTS, GPU_GROUP, GPU_GROUP);
-    else
-        text_add(text, "  const uint i = point.x;\n");
+    text_add(text, "  const uint i = point.x;\n");
     for (int j = 0; j < map->operand_count; j++)
         text_addf(text, "  const uint o%d = %s;\n", j, map->key.operands[j] == ADDRESS_ROW ? "i" : "0");
     map->write(text, map);
-    if (several) text_add(text, "  }\n");
 }
 
 static void write_strided(struct text *text, const struct map *map) {
@@ -173,7 +164,7 @@ static void write_strided(struct text *text, const struct map *map) {
 
 static void write_kernel(struct text *text, const void *context) {
     const struct map *map = context;
-    text_addf(text, "struct layout { uint rank, count; uint size[%d]; long start[%d]; long stride[%d]; ",
+    text_addf(text, "struct layout { uint rank, pad; uint size[%d]; long start[%d]; long stride[%d]; ",
               SMELT_MAX_DIMENSIONS, map->operand_count, map->operand_count * SMELT_MAX_DIMENSIONS);
     if (map->number_count) text_addf(text, "long number[%d]; ", map->number_count);
     text_add(text, "};\n");
@@ -197,6 +188,7 @@ static size_t fill_layout(const struct map *map, struct layout *layout) {
     int rank = map->space.ndim;
     int64_t *next = layout->values + map->operand_count;
     layout->rank = (uint32_t)rank;
+    layout->pad = 0;
     for (int d = 0; d < SMELT_MAX_DIMENSIONS; d++)
         layout->size[d] = d < rank ? (uint32_t)map->space.size[rank - 1 - d] : 1;
     for (int j = 0; j < map->operand_count; j++)
@@ -233,12 +225,11 @@ static smelt_status run_rows(const struct map *map, struct launch_plan *plan) {
     bool host = program_is_host(map->device);
     for (int64_t first = 0; first < total; first += MOST_ELEMENTS) {
         int64_t count = total - first < MOST_ELEMENTS ? total - first : MOST_ELEMENTS;
-        int64_t groups = (count + GPU_GROUP * GPU_ELEMENTS - 1) / (GPU_GROUP * GPU_ELEMENTS);
-        plan->layout.count = (uint32_t)count;
         for (int j = 0; j < map->operand_count; j++)
             plan->layout.values[j] = plan->starts[j] + (map->key.operands[j] == ADDRESS_ROW ? first : 0);
-        plan->dispatch.grid[0] = host ? count : groups * GPU_GROUP;
-        plan->dispatch.threadgroup[0] = !host ? GPU_GROUP : count < CPU_GROUP ? count : CPU_GROUP;
+        int64_t most = host ? CPU_GROUP : GPU_GROUP;
+        plan->dispatch.grid[0] = count;
+        plan->dispatch.threadgroup[0] = count < most ? count : most;
         TRY(smelt_function_run(plan->function, &plan->dispatch));
     }
     return SMELT_OK;

@@ -3,6 +3,7 @@ operations; gradients."""
 
 import os
 import random
+import re
 import subprocess
 import sys
 
@@ -178,6 +179,17 @@ def test_text_of_a_fused_kernel():
     assert "kernel void smelt_fused(" in model.show(0) and "tanh(x)" in model.show(0)
     with pytest.raises(ValueError, match="step 3 does not exist"):
         model.show(3)
+
+
+@pytest.mark.parametrize("dtype, access", [("float32", "v4.f32"), ("float16", "v4.b32|v4.u32|v8.b16"), ("bfloat16", "v4.b32|v4.u32|v8.b16")])
+def test_a_chain_has_accesses_of_16_bytes_on_gpus(dtype, access, tmp_path, build_folder):
+    model = InferenceSession().load(Graph.of(lambda x, y: smelt.abs(smelt.maximum(x * 2 + y, 0.5) * 3 - 4),
+                                             *[TensorType(dtype, (1 << 22,))] * 2))
+    (tmp_path / "chain.metal").write_text(model.show(0))
+    ptx = subprocess.run([f"{build_folder}/bin/smelt", "show", str(tmp_path / "chain.metal"), "smelt_fused", "--stage", "ptx",
+                          "--target", "sm_90a", "--grid", str(1 << 22), "--threadgroup", "256"],
+                         check=True, capture_output=True, text=True).stdout
+    assert len(re.findall(rf"ld\.global\.({access})", ptx)) >= 2 and re.search(rf"st\.global\.({access})", ptx), ptx
 
 
 def test_compile_keeps_trees_and_types():
