@@ -270,7 +270,68 @@ static bool move_conditions(const struct flow *flow, struct taking *t, LLVMValue
     return kept > 0;
 }
 
-/* Handles one load; true if blocks changed, after which the walk starts again. */
+static LLVMBasicBlockRef only_predecessor(const struct flow *flow, LLVMBasicBlockRef block) {
+    const struct flow_block *b = &flow->blocks[flow_index(flow, block)];
+    return b->predecessor_count == 1 ? flow->blocks[b->predecessors[0]].block : NULL;
+}
+
+/* The block in which all uses of a value are; NULL: in several, or on edges. */
+static LLVMBasicBlockRef only_user_block(LLVMValueRef value) {
+    LLVMBasicBlockRef block = NULL;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAPHINode(user) || (block && LLVMGetInstructionParent(user) != block)) return NULL;
+        block = LLVMGetInstructionParent(user);
+    }
+    return block;
+}
+
+#define MAX_BETWEEN 16
+
+/* Whether nothing writes on any way from the end of one block to the beginning of another, which it
+ * dominates; false also if the second is in a loop that the first is not in. */
+static bool is_quiet_between(const struct flow *flow, LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
+    LLVMBasicBlockRef between[MAX_BETWEEN] = {to};
+    int count = 1;
+    for (int i = 0; i < count; i++) {
+        const struct flow_block *b = &flow->blocks[flow_index(flow, between[i])];
+        for (int p = 0; p < b->predecessor_count; p++) {
+            LLVMBasicBlockRef above = flow->blocks[b->predecessors[p]].block;
+            if (above == to) return false;
+            bool known = above == from;
+            for (int k = 1; k < count && !known; k++) known = between[k] == above;
+            if (known) continue;
+            if (count == MAX_BETWEEN) return false;
+            FOR_EACH_INSTRUCTION(instruction, above) {
+                if (may_write(instruction)) return false;
+            }
+            between[count++] = above;
+        }
+    }
+    return true;
+}
+
+/* If the conditions cannot come up to the load, it may go down to the block of its selects, past the loads
+ * that were given branches of their own before. */
+static bool move_to_block(const struct flow *flow, LLVMValueRef load) {
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(load), to = only_user_block(load);
+    if (!to || to == from || flow_index(flow, from) < 0 || flow_index(flow, to) < 0 ||
+        !flow_dominates(flow, flow_index(flow, from), flow_index(flow, to)) ||
+        !is_quiet_between(flow, from, to))
+        return false;
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i))
+        if (may_write(i)) return false;
+    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
+    LLVMValueRef first = LLVMGetFirstInstruction(to);
+    while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
+    LLVMInstructionRemoveFromParent(load);
+    LLVMPositionBuilderBefore(builder, first);
+    build_kept(builder, load);
+    LLVMDisposeBuilder(builder);
+    return true;
+}
+
+/* Handles one load; true if it moved or blocks changed, after which the walk starts again. */
 static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef load) {
     if (!LLVMIsALoadInst(load) || LLVMGetVolatile(load) ||
         LLVMGetOrdering(load) != LLVMAtomicOrderingNotAtomic || is_private(LLVMGetOperand(load, 0)) ||
@@ -281,7 +342,7 @@ static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef lo
     bool known = true;
     for (int i = 0; i < demand.count && known; i++)
         known = available(flow, demand.taking[i].condition[0], load, false, 0);
-    if (!known && !move_down(load, &demand)) return false;
+    if (!known && !move_down(load, &demand)) return move_to_block(flow, load);
     for (int i = 0; i < demand.count; i++)
         if (!move_conditions(flow, &demand.taking[i], load)) return false;
     guard_load(unit, load, &demand);
@@ -318,22 +379,6 @@ static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
     LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(middle));
     build_kept(unit->builder, load);
     return true;
-}
-
-static LLVMBasicBlockRef only_predecessor(const struct flow *flow, LLVMBasicBlockRef block) {
-    const struct flow_block *b = &flow->blocks[flow_index(flow, block)];
-    return b->predecessor_count == 1 ? flow->blocks[b->predecessors[0]].block : NULL;
-}
-
-/* The block in which all uses of a value are; NULL: in several, or on edges. */
-static LLVMBasicBlockRef only_user_block(LLVMValueRef value) {
-    LLVMBasicBlockRef block = NULL;
-    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        if (LLVMIsAPHINode(user) || (block && LLVMGetInstructionParent(user) != block)) return NULL;
-        block = LLVMGetInstructionParent(user);
-    }
-    return block;
 }
 
 /* A load used in one block only, to which a branch may lead or not, goes there, if nothing writes in between.
