@@ -40,7 +40,7 @@ static int run(struct session *session, const struct options *o, smelt_run_info 
     }
     findings_print(&findings, form_of(o), o);
     if (o->shrink && findings.count) schedules_shrink(session, &findings.list[0]);
-    int exit_status = findings.count ? EXIT_KERNEL : write_outputs(session, o);
+    int exit_status = findings_fail(&findings) ? EXIT_KERNEL : write_outputs(session, o);
     findings_clear(&findings);
     return exit_status;
 }

@@ -45,6 +45,16 @@ void findings_collect(struct findings *findings) {
     for (int i = 0; smelt_findings_get(i, &finding); i++) findings_add_one(findings, &finding);
 }
 
+bool findings_is_advice(const smelt_finding *finding) {
+    return strcmp(finding->kind, "advice") == 0 || strcmp(finding->kind, "coverage") == 0;
+}
+
+bool findings_fail(const struct findings *findings) {
+    for (int i = 0; i < findings->count; i++)
+        if (!findings_is_advice(&findings->list[i])) return true;
+    return false;
+}
+
 void findings_clear(struct findings *findings) {
     for (int i = 0; i < findings->count; i++) {
         const smelt_finding *f = &findings->list[i];
@@ -168,7 +178,7 @@ static void print_sarif_place(const char *file, int line, int column) {
 static void print_sarif_result(const smelt_finding *f) {
     fputs("{\"ruleId\": ", stdout);
     json_print_string(stdout, f->code);
-    fputs(", \"level\": \"error\", \"message\": {\"text\": ", stdout);
+    printf(", \"level\": \"%s\", \"message\": {\"text\": ", findings_is_advice(f) ? "note" : "error");
     json_print_string(stdout, f->message);
     fputs("}, \"locations\": [", stdout);
     if (f->line) print_sarif_place(f->file, f->line, f->column);
@@ -224,7 +234,7 @@ static void print_github(const struct findings *findings, const struct options *
     (void)o;
     for (int i = 0; i < findings->count; i++) {
         const smelt_finding *f = &findings->list[i];
-        fputs("::error ", stdout);
+        fputs(findings_is_advice(f) ? "::notice " : "::error ", stdout);
         if (f->line) {
             fputs("file=", stdout);
             print_escaped(path_of(f->file), true);

@@ -18,6 +18,10 @@ void findings_collect(struct findings *findings);
 void findings_add_one(struct findings *findings, const smelt_finding *finding);
 void findings_clear(struct findings *findings);
 
+/* Advice does not make a command fail; findings_fail: something else is there. */
+bool findings_is_advice(const smelt_finding *finding);
+bool findings_fail(const struct findings *findings);
+
 /* Whether the two are about the same places. */
 bool findings_are_same(const smelt_finding *a, const smelt_finding *b);
 

@@ -63,7 +63,7 @@ struct options {
     bool verbose, json, help;
     char *trace; /* run: the file for a trace */
     /* check */
-    char *format;
+    char *format, *also;
     int64_t schedules;
     bool shrink;
     /* show */

@@ -109,7 +109,7 @@ smelt_status schedules_run(struct session *session, smelt_run_info *info, struct
             if (compared != SMELT_OK) status = compared;
         }
     }
-    if (status == SMELT_OK && findings->count) status = SMELT_ERROR_CHECK;
+    if (status == SMELT_OK && findings_fail(findings)) status = SMELT_ERROR_CHECK;
     if (status != SMELT_OK) restore_buffers(session, &before);
     clear(&before);
     clear(&first);

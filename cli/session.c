@@ -38,6 +38,7 @@ static smelt_status open_kernel(const struct options *o, struct session *s) {
     s->run.init_value = o->init_value;
     s->run.device = o->device;
     s->run.profile = o->profile;
+    s->run.also = o->also;
     s->run.timeout = o->timeout;
     s->run.target = o->target;
     s->run.after = o->after;
@@ -66,6 +67,7 @@ static smelt_status open_function(const struct options *o, struct session *s) {
     set_threadgroup(o, s->dispatch.threadgroup);
     s->dispatch.device = o->device;
     s->dispatch.profile = o->profile;
+    s->dispatch.also = o->also;
     s->dispatch.timeout = o->timeout;
     s->dispatch.target = o->target;
     s->dispatch.after = o->after;

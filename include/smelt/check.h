@@ -14,8 +14,7 @@ extern "C" {
 /* One finding. Its strings live until the calling thread's next checked run. */
 typedef struct smelt_finding {
     const char *code;     /* "SM001" …: docs/checking.md lists them */
-    const char *kind;     /* "out-of-bounds", "race", "uninitialised", "unwritten", "barrier", "overflow",
-                             "misaligned" */
+    const char *kind;     /* likewise, "race"; "advice" and "coverage" are not errors */
     const char *message;  /* a sentence */
     const char *file;     /* of the user's source; "": not known */
     int line, column;     /* from 1; 0: not known */

@@ -540,7 +540,11 @@ typedef struct smelt_run_desc {
     /* On a CPU: the code does not test its accesses against the bounds of their arrays, even with
      * SMELT_BOUNDS=1. Without effect if `check` is set. */
     bool unchecked;
-    uint64_t reserved[6];
+    /* What a checked run looks for besides: words separated by commas, of "not-finite", "unsigned",
+     * "divergent", "advice", "all" (docs/checking.md). NULL: nothing. The environment variable
+     * SMELT_CHECK_ALSO adds to it. */
+    const char *also;
+    uint64_t reserved[5];
 } smelt_run_desc;
 
 /* Compiles if needed, allocates the outputs, and runs. On a CPU the run has ended on return. On a GPU it is
@@ -702,7 +706,8 @@ typedef struct smelt_dispatch_desc {
     /* On a CPU: the code does not test its accesses against the bounds of their arrays, even with
      * SMELT_BOUNDS=1. Without effect if `check` is set. */
     bool unchecked;
-    uint64_t reserved[5];
+    const char *also; /* what a checked run looks for besides, as in smelt_run_desc */
+    uint64_t reserved[4];
 } smelt_dispatch_desc;
 
 /* Compiles if needed and runs. Arrays bound to writable buffers receive the results: host arrays before the

@@ -386,6 +386,10 @@ static bool read_settings(struct call *call, PyObject *const values[KEYWORD_COUN
     int check = values[KEYWORD_CHECK] ? PyObject_IsTrue(values[KEYWORD_CHECK]) : 0;
     if (contiguous < 0 || verbose < 0 || check < 0) return false;
     call->desc.check = check;
+    /* A string names what else to look for. */
+    if (check && PyUnicode_Check(values[KEYWORD_CHECK]) &&
+        !text_of(call, values[KEYWORD_CHECK], 3, &call->desc.also))
+        return false;
     call->strided = !contiguous;
     call->verbose = verbose;
     if (timeout && !real_of(timeout, what_of(kernel, "timeout"), "a number of seconds", &call->desc.timeout))
@@ -428,7 +432,7 @@ void call_close(struct call *call) {
     for (int i = 0; i < call->input_count; i++) smelt_array_release(call->desc.inputs[i]);
     for (int i = 0; i < call->into_count; i++) smelt_array_release(call->desc.into[i]);
     smelt_stream_release(call->desc.stream);
-    for (int i = 0; i < 3; i++) Py_XDECREF(call->kept[i]);
+    for (int i = 0; i < 4; i++) Py_XDECREF(call->kept[i]);
 }
 
 PyObject *call_results(smelt_array **outputs, int count, enum array_kind kind, PyObject *out) {

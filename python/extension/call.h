@@ -56,7 +56,7 @@ struct call {
     bool strided, verbose;
     enum array_kind kind; /* of the results */
     PyObject *out;        /* list or tuple of the arrays to write into, borrowed; or NULL */
-    PyObject *kept[3];    /* objects whose text the descriptor points to */
+    PyObject *kept[4];    /* objects whose text the descriptor points to */
 };
 
 /* Sorts keyword arguments; TypeError for positional and unknown ones. Borrowed; NULL: not given, or None. */

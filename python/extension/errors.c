@@ -86,7 +86,7 @@ static PyObject *class_of(smelt_status status) {
 
 static PyStructSequence_Field finding_fields[] = {
     {"code", "SM001 …"},
-    {"kind", "out-of-bounds, race, uninitialised, unwritten or barrier"},
+    {"kind", "out-of-bounds, race, …: docs/checking.md lists them"},
     {"message", "a sentence"},
     {"file", "of the source; empty if it is not known"},
     {"line", "from 1; 0: not known"},
@@ -132,7 +132,7 @@ static PyObject *finding_of(const smelt_finding *f) {
     return finding;
 }
 
-static PyObject *all_findings(void) {
+PyObject *errors_findings(void) {
     PyObject *list = PyList_New(0);
     smelt_finding finding;
     for (int i = 0; list && smelt_findings_get(i, &finding); i++) {
@@ -144,7 +144,7 @@ static PyObject *all_findings(void) {
 }
 
 static bool attach_findings(PyObject *exception) {
-    PyObject *list = all_findings();
+    PyObject *list = errors_findings();
     bool done = list && PyObject_SetAttrString(exception, "findings", list) == 0;
     Py_XDECREF(list);
     return done;

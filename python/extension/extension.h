@@ -60,6 +60,8 @@ void pointer_add(struct pointer_table *table, PyObject *key, int value);
  * (CompileError, BarrierError, FaultError, DeviceLostError …), which are also TimeoutError, OSError,
  * MemoryError or NotImplementedError if Python has the name. */
 PyObject *raise_status(smelt_status status);
+/* The list of smelt.Finding of the calling thread's last checked run. */
+PyObject *errors_findings(void);
 /* Adds the places in the caller's file of the lines that the current exception names, if it is smelt.Error
  * (smelt/_origin.py). `origin` may be NULL or None. Return NULL. */
 PyObject *errors_locate(PyObject *origin);

@@ -25,7 +25,7 @@ struct dispatch {
     PyObject *values[SMELT_MAX_BUFFERS]; /* by buffer index, borrowed */
     void *bytes[SMELT_MAX_BUFFERS];
     char device[32];
-    PyObject *kept[2];
+    PyObject *kept[3];
     enum array_kind kind; /* of the first array that is not a NumPy array */
 };
 
@@ -406,6 +406,9 @@ static bool open_dispatch(struct dispatch *dispatch, PyObject *arguments, PyObje
     if (options[PROFILE] && !text_of(dispatch, options[PROFILE], 1, &desc->profile)) return false;
     if (options[TIMEOUT]) desc->timeout = PyFloat_AsDouble(options[TIMEOUT]);
     if (options[CHECK]) desc->check = PyObject_IsTrue(options[CHECK]) == 1;
+    /* A string names what else to look for. */
+    if (desc->check && PyUnicode_Check(options[CHECK]) && !text_of(dispatch, options[CHECK], 2, &desc->also))
+        return false;
     if (PyErr_Occurred()) return false;
     if (!read_positional(dispatch, arguments) || !read_sizes(dispatch, arguments, keywords, options))
         return false;
@@ -426,6 +429,7 @@ static void close_dispatch(struct dispatch *dispatch) {
     smelt_stream_release(dispatch->desc.stream);
     Py_XDECREF(dispatch->kept[0]);
     Py_XDECREF(dispatch->kept[1]);
+    Py_XDECREF(dispatch->kept[2]);
 }
 
 static smelt_status launch(void *context, smelt_interrupt *interrupt) {

@@ -44,10 +44,20 @@ static PyObject *trace_stop(PyObject *self, PyObject *unused) {
     Py_END_ALLOW_THREADS return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
 }
 
+static PyObject *findings(PyObject *self, PyObject *unused) {
+    (void)self;
+    (void)unused;
+    return errors_findings();
+}
+
 static PyMethodDef functions[] = {
     {"trace_start", trace_start, METH_O, "trace_start(path, /)\n--\n\nsmelt_trace_start: records what runs."},
     {"trace_stop", trace_stop, METH_NOARGS, "trace_stop()\n--\n\nsmelt_trace_stop: writes the file."},
 
+    {"findings", findings, METH_NOARGS,
+     "findings()\n--\n\nWhat the calling thread's last checked run found, also advice, which is no error: a "
+     "list "
+     "of smelt.Finding."},
     {"wait", wait_for, METH_O, "wait(device, /)\n--\n\nWaits for all that is under way on a device."},
     {"devices", devices, METH_NOARGS,
      "devices()\n--\n\nThe names of the devices of this machine that can run kernels: "

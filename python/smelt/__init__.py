@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from smelt._smelt import (
     BarrierError, BoundKernel, CheckError, CompileError, DeviceLostError, Dtype, Error, FaultError, Finding, Function, HealthError,
     InterruptedError, NoCompilerError, NoDeviceError, Tensor, TimeoutError, UnsupportedError, __version__, array, asarray,
-    bfloat16, bool_, complex64, devices, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
+    bfloat16, bool_, complex64, devices, findings, float16, float32, float64, from_dlpack, int16, int32, int64, int8, uint16, uint32, uint64,
     uint8,
 )
 from smelt import bench, fast, linalg, metal, random, safetensors
@@ -48,7 +48,7 @@ __all__ = [
     "cummin",
     "cumprod", "cumsum", "custom_function", "default_device", "degrees", "dequantize", "DeviceLostError", "devices", "diag",
     "diagonal", "divide", "Dtype", "DtypeCategory", "equal", "erf", "erfinv", "Error", "eval", "exp", "expand_dims", "expm1",
-    "eye", "fast", "FaultError", "Finding", "flatten", "float16", "float32", "float64", "floating", "floor",
+    "eye", "fast", "FaultError", "Finding", "findings", "flatten", "float16", "float32", "float64", "floating", "floor",
     "floor_divide",
     "from_dlpack", "full", "full_like", "Function", "generic", "grad", "greater", "greater_equal", "identity",
     "HealthError", "imag", "inexact", "inner", "int16", "int32", "int64", "int8", "integer", "InterruptedError", "isclose",

@@ -424,7 +424,7 @@ class Kernel:
         device: str | None = None,
         timeout: float | None = None,
         profile: str | None = None,
-        check: bool = False,
+        check: bool | str = False,
         ensure_row_contiguous: bool | None = None,
         out: Sequence[Any] | None = None,
         output_kind: str | None = None,
@@ -504,7 +504,7 @@ class Function:
         stream: Any = None,
         timeout: float | None = None,
         profile: str | None = None,
-        check: bool = False,
+        check: bool | str = False,
         arg_casts: Any = None,
         **named: Any,
     ) -> None: ...
@@ -530,6 +530,7 @@ class _Device(TypedDict):
     total_bytes: int
 
 def devices() -> list[str]: ...
+def findings() -> list[Finding]: ...
 def device_table() -> list[_Device]: ...
 def find_clang() -> tuple[str, str]: ...
 def find_llvm() -> tuple[str, str]: ...

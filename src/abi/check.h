@@ -17,6 +17,14 @@ struct check_site {
     uint32_t number; /* of the site in its kernel, from 1 */
 };
 
+/* What a checked run looks for only on request; bits. */
+enum check_also {
+    CHECK_ALSO_NOT_FINITE = 1, /* NaN and infinity that come up in the kernel */
+    CHECK_ALSO_UNSIGNED = 2,   /* unsigned numbers that wrap */
+    CHECK_ALSO_DIVERGENT = 4,  /* simdgroup functions that some lanes miss, also where Metal defines that */
+    CHECK_ALSO_ADVICE = 8      /* what is not wrong, but slow or not meant */
+};
+
 /* Where an access lies: */
 enum check_space {
     CHECK_ANYWHERE,    /* a pointer that was loaded from memory or passed to a function */
@@ -26,7 +34,7 @@ enum check_space {
     CHECK_CONSTANT     /* likewise, of a variable that is never written */
 };
 
-enum check_access { CHECK_READ, CHECK_WRITE, CHECK_ATOMIC };
+enum check_access { CHECK_READ, CHECK_WRITE, CHECK_ATOMIC, CHECK_ATOMIC_SUM /* of floats */ };
 
 /* number: of a variable, the bytes of an element (0: not known), below CHECK_MOST_NUMBER; in CHECK_DEVICE,
  * the argument's [[buffer(index)]]. alignment: the address must be a multiple of 2 to this power. */
@@ -53,7 +61,11 @@ enum check_operation {
     CHECK_DIVIDE, /* or a remainder */
     CHECK_DIVIDE_UNSIGNED,
     CHECK_CONVERT, /* a float to an integer */
-    CHECK_CONVERT_UNSIGNED
+    CHECK_CONVERT_UNSIGNED,
+    CHECK_ADD_UNSIGNED,
+    CHECK_SUBTRACT_UNSIGNED,
+    CHECK_MULTIPLY_UNSIGNED,
+    CHECK_FINITE /* smelt_check_real: a float that is infinite or not a number, though its operands are not */
 };
 
 /* width: bits of the integer. */
@@ -61,16 +73,37 @@ enum check_operation {
 #define CHECK_OPERATION(what) ((enum check_operation)((what) & 255))
 #define CHECK_WIDTH(what) ((what) >> 8)
 
+/* The operation behind CHECK_FINITE, and how many operands the message can name. */
+enum check_real {
+    CHECK_REAL_ADD,
+    CHECK_REAL_SUBTRACT,
+    CHECK_REAL_MULTIPLY,
+    CHECK_REAL_DIVIDE,
+    CHECK_REAL_REMAINDER,
+    CHECK_REAL_CONVERT,     /* of x */
+    CHECK_REAL_CALL,        /* of a function that the site names, without operands that are known, … */
+    CHECK_REAL_CALL_OF_ONE, /* … of x */
+    CHECK_REAL_CALL_OF_TWO, /* … of x and y */
+    CHECK_REAL_NAN = 128    /* a bit: the result is not a number */
+};
+
 /* The thread computes such a result. x and y: the operands, in the order of the source, extended with their
- * sign; of a shift both are the count, of a division x is the divisor, of a conversion x has the bits of a
- * double. */
+ * sign; of a shift both are the count, of a division x is the divisor; floats have the bits of a double. */
 void smelt_check_arithmetic(uint64_t x, uint64_t y, uint32_t what, const struct check_site *site);
+/* A float that comes up as infinite or NaN, as bits; x and y are its operands, what is enum check_real.
+ * Returns it: from now on a value whose use is a finding, as of one that nobody has set. */
+uint64_t smelt_check_real(uint64_t result, uint64_t x, uint64_t y, uint32_t what,
+                          const struct check_site *site);
 /* A value that nobody has set, for a variable declared at the site. */
 uint64_t smelt_check_undefined(const struct check_site *site);
 /* A number that the thread is about to store in device memory; its shadow is that of the first parameter. */
 void smelt_check_stored(uint64_t value, const struct check_site *site);
 /* … that it passes to other threads: undefined values that come from outside of an array count. */
 void smelt_check_passed(uint64_t value);
+/* The thread reaches a simdgroup function or a simdgroup's barrier; then what it passes to the lanes of a
+ * shuffle, whose shadow goes with it. */
+void smelt_check_simdgroup(const struct check_site *site);
+void smelt_check_shared(uint64_t value);
 /* A branch or an address depends on an undefined value. */
 void smelt_check_used(uint32_t origin, const struct check_site *site);
 /* The thread reaches a barrier (mem_flags), of its simdgroup only; a fence of device memory. */

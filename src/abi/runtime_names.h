@@ -25,8 +25,11 @@
     X(smelt_check_object)     \
     X(smelt_check_undefined)  \
     X(smelt_check_arithmetic) \
+    X(smelt_check_real)       \
     X(smelt_check_stored)     \
     X(smelt_check_passed)     \
+    X(smelt_check_simdgroup)  \
+    X(smelt_check_shared)     \
     X(smelt_check_used)       \
     X(smelt_check_barrier)    \
     X(smelt_check_fence)      \

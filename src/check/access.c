@@ -43,7 +43,7 @@ static char *scratch(struct check *check, uint64_t bytes, struct finding *findin
     memset(scratch->shadow, 0, bytes);
     if (finding)
         undefined_mark(scratch->shadow, scratch->origins, 0, bytes,
-                       undefined_origin(check, ORIGIN_OUTSIDE, finding));
+                       undefined_origin(check, ORIGIN_HELD, finding));
     return scratch->start;
 }
 
@@ -97,6 +97,7 @@ static struct access of_address(struct check *check, char *address, uint64_t byt
     const struct check_argument *argument = memories_argument(check, address);
     const struct stack *stack = check->stack;
     const struct region *group = &check->threadgroup;
+    if (argument) advice_use(check, argument);
     if (argument) return of_argument(argument);
     if (fits(group->start, (uint64_t)(group->end - group->start), address, bytes))
         return (struct access){group->start, (uint64_t)(group->end - group->start), NULL,
@@ -116,6 +117,7 @@ static struct access meant(struct check *check, char *address, const char *base,
     if (CHECK_SPACE(flags) == CHECK_THREADGROUP) return of_slot(check, base, (uint32_t)bytes);
     if (CHECK_SPACE(flags) != CHECK_DEVICE) return of_address(check, address, bytes);
     const struct check_argument *argument = memories_indexed(check, (int32_t)number);
+    if (argument) advice_use(check, argument);
     return argument ? of_argument(argument) : (struct access){0};
 }
 
@@ -132,6 +134,7 @@ char *smelt_check_access(char *address, const char *base, uint64_t extent, uint6
         return outside(check, address, bytes, access, site);
     if ((uintptr_t)address & (((uintptr_t)1 << CHECK_ALIGNMENT(flags)) - 1))
         misaligned(check, address, access, CHECK_ALIGNMENT(flags), site);
+    if (check->advice) advice_access(check, address, bytes, access, space, site);
     if (space == CHECK_PRIVATE || space == CHECK_CONSTANT) return address;
     struct region *region = memories_region(check, address);
     if (region)

@@ -22,6 +22,7 @@ smelt_status check_open(const struct check_launch *launch, struct check **out) {
         return fail_out_of_memory(bytes);
     if (launch->argument_count) memcpy(check->arguments, launch->arguments, bytes - sizeof *check->arguments);
     TRY(memories_open(check));
+    if (!advice_open(check)) return fail_out_of_memory(bytes);
     for (int i = 0; i < launch->argument_count; i++) {
         const struct check_argument *argument = &check->arguments[i];
         if (!argument->undefined || !argument->bytes) continue;
@@ -35,6 +36,7 @@ smelt_status check_open(const struct check_launch *launch, struct check **out) {
 void check_close(struct check *check) {
     if (!check) return;
     memories_close(check);
+    advice_close(check);
     for (int t = 0; t < CHECK_MOST_THREADS; t++)
         memories_unmap(check->parameters[t], sizeof *check->parameters[t]);
     free(check->intervals);
@@ -52,6 +54,7 @@ void check_close(struct check *check) {
 
 smelt_status check_begin_group(struct check *check, const struct check_group *group) {
     race_settle(check);
+    advice_begin_group(check);
     check->group = *group;
     race_begin_group(check);
     return memories_begin_group(check);
@@ -69,13 +72,19 @@ smelt_status check_end(struct check *check, bool is_whole) {
     if (check->out_of_memory) return fail_out_of_memory(sizeof *check);
     race_settle(check);
     if (is_whole) undefined_end(check);
+    if (is_whole) advice_end(check);
     struct findings *findings = check->findings;
     if (check->launch.accept) findings_filter(findings, check->launch.accept, check->launch.accept_context);
-    int count = findings->count;
+    int count = 0;
+    const smelt_finding *first = NULL;
+    for (int i = 0; i < findings->count; i++) {
+        const smelt_finding *told = &findings->list[i]->told;
+        if (finding_is_advice(told)) continue;
+        if (!count++) first = told;
+    }
     check->findings = NULL;
     findings_publish(findings);
-    if (!count) return SMELT_OK;
-    const smelt_finding *first = &findings->list[0]->told;
+    if (!first) return SMELT_OK;
     char where[600] = "";
     if (first->line) snprintf(where, sizeof where, "%s:%d: ", first->file, first->line);
     return fail(SMELT_ERROR_CHECK, "kernel '%s': %s%s (%s)%s", check->launch.kernel, where, first->message,

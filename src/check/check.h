@@ -31,6 +31,7 @@ struct check_launch {
     uint32_t groups[3];                     /* of the grid */
     const struct check_argument *arguments; /* copied */
     int argument_count;
+    uint32_t also;         /* enum check_also: what the code looks for on request, and the checker is to */
     const char *constants; /* the code's own data */
     size_t constant_bytes;
     /* (optional) Completes a finding; false: it does not count. */
@@ -58,6 +59,24 @@ smelt_status check_begin_group(struct check *check, const struct check_group *gr
 /* The calling thread of the host runs this kernel thread from now on; NULL: none. stack: where its private
  * variables lie; `fiber` numbers it. */
 void check_enter(struct check *check, uint32_t thread, char *stack, size_t stack_bytes, int fiber);
+
+/* Lanes of a simdgroup, the threads from `first`, are about to get the results of one function: bits by
+ * lane. */
+struct check_lanes {
+    enum check_lanes_function {
+        CHECK_LANES_SHUFFLE,
+        CHECK_LANES_VOTE,
+        CHECK_LANES_COLLECTIVE, /* a reduction or scan */
+        CHECK_LANES_PRODUCT,    /* of simdgroup matrices */
+        CHECK_LANES_BARRIER     /* simdgroup_barrier */
+    } function;
+    uint32_t first, width;         /* lanes that perform it together: 32, or 4 of a quad */
+    uint32_t active, exist;        /* those that take part; that the simdgroup has */
+    uint32_t left;                 /* … and that have left by a return */
+    uint32_t sources[CHECK_LANES]; /* of a shuffle, by active lane: where its value comes from; 32 and more:
+                                      its own */
+};
+void check_simdgroup(struct check *check, const struct check_lanes *lanes);
 
 /* Threads of the group do not meet at a barrier. */
 struct check_standing {

@@ -20,7 +20,17 @@ static const struct {
     [FINDING_SHIFT] = {"SM009", "overflow"},
     [FINDING_DIVISION] = {"SM010", "overflow"},
     [FINDING_CONVERSION] = {"SM011", "overflow"},
-    [FINDING_MISALIGNED] = {"SM012", "misaligned"},
+    [FINDING_MISALIGNED] = {"SM012", "misaligned"}, /* SM013: cli/schedules.c */
+    [FINDING_INACTIVE_LANE] = {"SM014", "divergent-simdgroup"},
+    [FINDING_MISSED_BY_LANES] = {"SM015", "divergent-simdgroup"},
+    [FINDING_NOT_FINITE] = {"SM016", "not-finite"},
+    [FINDING_WRAP] = {"SM017", "overflow"}, /* SM018: assertions */
+    [FINDING_COVERAGE] = {"SM020", "coverage"},
+    [FINDING_UNUSED] = {"SM021", "advice"},
+    [FINDING_BANKS] = {"SM022", "advice"},
+    [FINDING_UNCOALESCED] = {"SM023", "advice"},
+    [FINDING_DYNAMIC_INDEX] = {"SM024", "advice"},
+    [FINDING_ATOMIC_SUM] = {"SM025", "advice"},
 };
 
 static const char *or_empty(const char *text) {
@@ -76,6 +86,10 @@ struct finding *findings_add(struct findings *findings, enum finding_kind kind, 
 struct finding *findings_hold(struct findings *findings, enum finding_kind kind,
                               const struct check_site *site, const void *object, bool *is_new) {
     return find(findings, kind, site, NULL, object, is_new);
+}
+
+bool finding_is_advice(const smelt_finding *finding) {
+    return strcmp(finding->kind, "advice") == 0 || strcmp(finding->kind, "coverage") == 0;
 }
 
 void findings_filter(struct findings *findings, bool (*keep)(const void *context, smelt_finding *finding),

@@ -23,6 +23,16 @@ enum finding_kind {
     FINDING_DIVISION,
     FINDING_CONVERSION,
     FINDING_MISALIGNED,
+    FINDING_INACTIVE_LANE,
+    FINDING_MISSED_BY_LANES,
+    FINDING_NOT_FINITE,
+    FINDING_WRAP,
+    FINDING_COVERAGE,
+    FINDING_UNUSED,
+    FINDING_BANKS,
+    FINDING_UNCOALESCED,
+    FINDING_DYNAMIC_INDEX,
+    FINDING_ATOMIC_SUM,
     FINDING_KINDS
 };
 
@@ -55,6 +65,9 @@ void findings_tell(struct findings *findings, struct finding *finding);
 /* Keeps only those that `keep` says true of; it may change them. */
 void findings_filter(struct findings *findings, bool (*keep)(const void *context, smelt_finding *finding),
                      const void *context);
+
+/* Of the kinds advice and coverage: no error. */
+bool finding_is_advice(const smelt_finding *finding);
 
 /* Text in the arena; "" without memory. */
 const char *findings_text(struct findings *findings, const char *format, ...)

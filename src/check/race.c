@@ -283,6 +283,12 @@ static void access_part(struct check *check, struct region *region, uint64_t wor
     own->writer = now;
 }
 
+bool race_changed_by_other(const struct check *check, const struct region *region, const char *address) {
+    uint64_t writer = region->cells[(address - region->start) / 4].writer;
+    return writer && (thread_of(writer) != check->thread ||
+                      check->intervals[interval_of(writer)].group != check->group.number);
+}
+
 void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
                  uint64_t bytes, enum check_access access, const struct check_site *site) {
     uint32_t interval = current_interval(check, kind);
@@ -292,7 +298,7 @@ void race_access(struct check *check, struct region *region, enum memory_kind ki
         if (at < offset) mask &= 15u << (offset - at);
         if (at + 4 > end) mask &= 15u >> (at + 4 - end);
         mask &= 15;
-        uint64_t now = pack(interval, check->thread, mask, access == CHECK_ATOMIC, site->number);
+        uint64_t now = pack(interval, check->thread, mask, access >= CHECK_ATOMIC, site->number);
         char *where = region->start + (at < offset ? offset : at);
         uint64_t left = end - (uint64_t)(where - region->start);
         if (mask == 15 && !region->has_parts)

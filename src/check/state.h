@@ -38,6 +38,10 @@ struct thread_state {
     uint32_t barriers[MEMORY_KINDS];           /* of the threadgroup, passed; … */
     uint32_t simdgroup_barriers[MEMORY_KINDS]; /* of the simdgroup */
     uint32_t interval[MEMORY_KINDS];           /* where it is; 0: to be found */
+    /* At a simdgroup function (simdgroup.c): its place, and the shadow of what other lanes may take. */
+    const struct check_site *site;
+    uint64_t shared_shadow;
+    uint32_t shared_origin;
 };
 
 /* What threads of a simdgroup do between two barriers. */
@@ -58,7 +62,7 @@ struct access {
 /* ---- Undefined values (undefined.c). Where one comes from, and what `what` is. */
 
 enum origin_kind {
-    ORIGIN_OUTSIDE,    /* a load out of bounds: its struct finding */
+    ORIGIN_HELD,       /* a load out of bounds, or a lane that is not there: its struct finding */
     ORIGIN_VARIABLE,   /* the site of its declaration */
     ORIGIN_ARRAY,      /* a private array: its name */
     ORIGIN_ARGUMENT,   /* an output: its struct check_argument */
@@ -118,6 +122,8 @@ struct check {
     struct origin *origins; /* by number from 1 */
     uint32_t origin_count, origin_room;
 
+    struct advice *advice; /* advice.c; NULL: none is wanted */
+
     struct access now; /* the running one */
     struct doubt doubt;
     struct stack elsewhere;         /* for the shadow of memory that nobody follows: constants of the code */
@@ -155,6 +161,19 @@ void race_access(struct check *check, struct region *region, enum memory_kind ki
 void race_begin_group(struct check *check);
 /* Before anything else happens: was the write in doubt one that changed something? */
 void race_settle(struct check *check);
+
+/* Whether the last write there was another thread's. */
+bool race_changed_by_other(const struct check *check, const struct region *region, const char *address);
+
+/* advice.c */
+bool advice_open(struct check *check); /* false: out of memory */
+void advice_close(struct check *check);
+void advice_begin_group(struct check *check);
+void advice_use(struct check *check, const struct check_argument *argument);
+/* An access inside its array; only where advice is wanted. */
+void advice_access(struct check *check, const char *address, uint64_t bytes, enum check_access access,
+                   enum check_space space, const struct check_site *site);
+void advice_end(struct check *check);
 
 /* undefined.c */
 /* Sets the shadow of memory: undefined since `origin`. */

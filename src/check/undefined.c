@@ -101,7 +101,7 @@ static void tell_outside(const char *to, const struct check_shadow *from, uint64
     if (!region || region == &check->threadgroup) return;
     for (uint64_t i = 0; i < bytes; i++) {
         const struct origin *origin = from->shadow[i] ? origin_at(check, from->origins[i / 4]) : NULL;
-        if (!origin || origin->kind != ORIGIN_OUTSIDE) continue;
+        if (!origin || origin->kind != ORIGIN_HELD) continue;
         findings_tell(check->findings, (struct finding *)origin->what);
         return;
     }
@@ -158,7 +158,7 @@ static const char *what_is(struct check *check, const struct origin *origin, sme
     const struct check_site *site = origin->what;
     const struct check_argument *argument = origin->what;
     switch (origin->kind) {
-    case ORIGIN_OUTSIDE:
+    case ORIGIN_HELD:
         break;
     case ORIGIN_VARIABLE:
         told->argument = findings_text(check->findings, "%s", site->name ? site->name : "");
@@ -183,7 +183,7 @@ static const char *what_is(struct check *check, const struct origin *origin, sme
 static void report(struct check *check, uint32_t number, const struct check_site *site, const char *what) {
     bool is_new;
     const struct origin *origin = origin_at(check, number);
-    if (origin && origin->kind == ORIGIN_OUTSIDE) {
+    if (origin && origin->kind == ORIGIN_HELD) {
         findings_tell(check->findings, (struct finding *)origin->what);
         return;
     }
@@ -212,8 +212,7 @@ void smelt_check_passed(uint64_t value) {
     const struct check_parameters *parameters = smelt_check_parameters();
     const struct origin *origin = parameters->parameters[0] ? origin_at(check, parameters->origins[0]) : NULL;
     (void)value;
-    if (origin && origin->kind == ORIGIN_OUTSIDE)
-        findings_tell(check->findings, (struct finding *)origin->what);
+    if (origin && origin->kind == ORIGIN_HELD) findings_tell(check->findings, (struct finding *)origin->what);
 }
 
 /* ---- What nobody wrote. */

@@ -187,6 +187,10 @@ smelt_status pass_lines(struct unit *unit);
 /* … the location of an instruction in the user's source: of the calls that were inlined, the innermost one
  * outside the prelude; NULL: it has none. */
 LLVMMetadataRef lines_of_user(LLVMValueRef instruction);
+/* Whether the user wrote the instruction, the function: not the prelude, or nobody. Of an instruction, its
+ * own location counts, whatever it was inlined into. */
+bool lines_are_of_user(LLVMValueRef instruction);
+bool lines_of_function_are_of_user(LLVMValueRef function);
 /* refuse.c — refuses constructs that no engine can run, by name, with the user's line. */
 smelt_status pass_refuse(struct unit *unit);
 /* invariant.c — loads from constant memory may move freely. */

@@ -78,9 +78,11 @@ struct launch {
     const struct image *edge_image;   /* … those of the code for groups at the edge; NULL: no other code */
     const struct entry *entry;        /* (optional) its parameters have names, for traces and findings */
     const char *(*parameter_name)(const struct launch *launch, int parameter); /* "": it has none */
-    bool tested;    /* on a CPU: accesses are tested against the extents of their arrays */
-    bool check;     /* on `checked` of the device that is named */
-    bool unchecked; /* not `tested`, as the caller asks */
+    bool tested;          /* on a CPU: accesses are tested against the extents of their arrays */
+    bool check;           /* on `checked` of the device that is named */
+    const char *look_for; /* … for what else on request: words, as in smelt_run_desc.also; NULL: nothing */
+    uint32_t also;        /* … as bits of enum check_also */
+    bool unchecked;       /* not `tested`, as the caller asks */
     /* (optional) Of a checked run: completes a finding from the user's text. False: the text says that it is
      * to be ignored. */
     bool (*accept)(const struct launch *launch, struct smelt_finding *finding);

@@ -1,4 +1,5 @@
 #include "kernel/dispatch.h"
+#include "kernel/also.h"
 #include "kernel/found.h"
 #include "base/clock.h"
 #include "base/interrupt.h"
@@ -106,7 +107,7 @@ static smelt_status use_checked(struct launch *launch) {
         return fail(SMELT_ERROR_UNSUPPORTED, "kernel '%s': device '%s' cannot check a run; expected cpu",
                     launch->what, launch->device->name);
     launch->device = launch->device->checked;
-    return SMELT_OK;
+    return also_parse(launch->what, launch->look_for, &launch->also);
 }
 
 smelt_status launch_begin(struct launch *launch, const char *device) {

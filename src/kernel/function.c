@@ -211,6 +211,7 @@ static smelt_status begin(smelt_function *function, const smelt_dispatch_desc *d
                         .translation = function->library->packaged ? NULL : &function->library->translation,
                         .info = desc->info,
                         .check = desc->check,
+                        .look_for = desc->also,
                         .unchecked = desc->unchecked};
     TRY(check_reserved(desc));
     TRY(function_check_names(function, desc));

@@ -424,6 +424,7 @@ smelt_status kernel_begin(const smelt_kernel *kernel, const smelt_run_desc *desc
                               .stream = desc->stream,
                               .info = desc->info,
                               .check = desc->check,
+                              .look_for = desc->also,
                               .unchecked = desc->unchecked};
     TRY(reserved_check(smelt_run_desc, desc));
     TRY(launch_begin(launch, desc->device));

@@ -3,6 +3,7 @@
 // with 45 threads the last groups are partial. Each function meets each type, and vectors of each size. Bits of a result
 // name the functions that were wrong; what is compared is counted at the end.
 // for part: 0 1 2 3
+// finding: SM014: values from lanes that do not take part
 // run: vectors_{part} -b 0:out:uint32:315 --grid 45 --threadgroup 45
 // expect buffer 0: f(i) for i in 315: 0 if i < 270 else 0 if i % 3 == 1 else {0: 23 * 4, 1: 23 * 4, 2: 23 * 3 + 20, 3: 20 * 3 + 23}[part]
 #include <metal_stdlib>

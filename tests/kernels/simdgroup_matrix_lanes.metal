@@ -1,6 +1,7 @@
 // Products of 8×8 matrices where lanes are missing: their elements count as 0, in partial simdgroups and on one side of a branch; and the sums of
 // several products that share a matrix, in several simdgroups of a group.
 // for group: 32 20 64 96 7
+// finding: SM015: products of a part of the lanes
 // run: -b 0:out:float32:192x4 --grid 192 --threadgroup {group}
 // let size = lambda i: group if i < 192 // group * group else 192 % group
 // let inside = lambda i: i % group if i < 192 // group * group else (i - 192 // group * group)

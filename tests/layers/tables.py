@@ -3,7 +3,7 @@
 # Files of a folder that need each other, and why that stays.
 CYCLES = [
     ("src/array", "copy space", "a copy to another memory space is made of copies on the host, and the other way round"),
-    ("src/check", "check memory race undefined", "all of them work on the one state of a launch, and name what they find"),
+    ("src/check", "advice check memory race undefined", "all of them work on the one state of a launch, and name what they find"),
     ("src/device/cuda", "context event executable launch log memory module recording space staging stream timeline wait",
      "a context ends its streams, memory and modules, which all work within a context"),
     ("cli", "completion main", "completion is a command, and completes the names of all commands"),
@@ -28,7 +28,7 @@ PREFIXES = {
         "src/linalg": "dense gradient halves lapack limbs lu panels reference sides",
         "src/base": "alarm arena background error fail file format hash hasher in interrupt json log pipe process reserved setting shared string text"
                     " thread trace",
-        "src/check": "check findings memories race undefined",
+        "src/check": "advice check finding_is_advice findings memories race undefined",
         "src/device": "code_list device executable gpu launch preparation",
         "src/device/cpu": "arch barrier checked cpu executable_codes fault fiber fibers gang interruption leave object pool runtime scalar schedule"
                           " simdgroup tile worker",
@@ -36,7 +36,7 @@ PREFIXES = {
         "src/frontend": "cache clang code companion compile compiler compiling diagnostics gpu_target includes metal once overlay prelude"
                         " progress target translation",
         "src/graph": "compiled fused fusion graph plan record records",
-        "src/kernel": "arguments array_for array_is_large bound device_to_show found function kernel launch_begin launch_is_tested launch_measure launch_prepare"
+        "src/kernel": "also arguments array_for array_is_large bound device_to_show found function kernel launch_begin launch_is_tested launch_measure launch_prepare"
                       " launch_run library loaded profile settings shape_for_stage stream tensor_is_used tensor_of trace_compile trace_launch"
                       " trace_translation transfer",
         "src/tensor": "safetensors",

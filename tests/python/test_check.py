@@ -91,3 +91,28 @@ def test_bound_kernels_say_the_same():
         bound()
     assert [(finding.code, finding.line, finding.column, finding.index) for finding in caught.value.findings] == [
         ("SM001", 3, 16, 8), ("SM006", 0, 0, 0)]
+
+
+def test_a_string_asks_for_more():
+    body = "uint i = thread_position_in_grid.x; out[i] = 1 / inp[i];"
+    kernel = smelt.metal_kernel("inverse", ["inp", "unused"], ["out"], body)
+
+    def inverse(values, check):
+        return kernel(inputs=[values, np.ones(3, dtype=np.float32)], output_shapes=[values.shape], output_dtypes=[smelt.float32],
+                      grid=(values.size, 1, 1), threadgroup=(values.size, 1, 1), check=check)
+
+    inverse(np.zeros(4, dtype=np.float32), True)
+    assert smelt.findings() == []
+    with pytest.raises(smelt.CheckError, match="1 / 0, which is infinite"):
+        inverse(np.zeros(4, dtype=np.float32), "not-finite,advice")
+    (out,) = inverse(np.full(4, 2, dtype=np.float32), "all")
+    assert np.array_equal(np.asarray(out), np.full(4, 0.5))
+    assert [(advice.code, advice.kind, advice.argument) for advice in smelt.findings()] == [("SM021", "advice", "unused")]
+    with pytest.raises((ValueError, smelt.Error), match="also has 'hints', expected words of not-finite, unsigned, divergent, advice, all"):
+        inverse(np.zeros(4, dtype=np.float32), "advice,hints")
+
+
+def test_functions_of_libraries_take_a_string():
+    library = smelt.compile_shader("kernel void minus(device uint* x, uint i [[thread_position_in_grid]]) { x[i] -= 1; }")
+    with pytest.raises(smelt.CheckError, match="computes 0 - 1, which wraps in uint"):
+        library.minus(smelt.array(np.zeros(8, dtype=np.uint32)), threads=8, check="unsigned")

@@ -173,8 +173,8 @@ static void check_operand(struct unit *unit, LLVMValueRef instruction, unsigned 
 }
 
 /* The numbers of a value that leaves the thread, the builder standing before that: only these are looked at,
- * as structures have gaps. site NULL: it goes to other threads, not to memory. */
-static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef site) {
+ * as structures have gaps. site NULL: it goes to other threads, not to memory. function: the checker's. */
+static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef site, const char *function) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef type = LLVMTypeOf(value);
     LLVMTypeKind kind = LLVMGetTypeKind(type);
@@ -192,8 +192,7 @@ static void show(struct unit *unit, LLVMValueRef value, LLVMValueRef site) {
         LLVMValueRef one = count > 1 ? LLVMBuildExtractElement(b, value, constant_i32(unit, i), "") : value;
         one = LLVMBuildZExtOrBitCast(b, LLVMBuildBitCast(b, one, word, ""), type_i64(unit), "");
         LLVMValueRef arguments[2] = {one, site};
-        check_call(unit, site ? "smelt_check_stored" : "smelt_check_passed",
-                   LLVMVoidTypeInContext(unit->context), arguments, site ? 2 : 1, false);
+        check_call(unit, function, LLVMVoidTypeInContext(unit->context), arguments, site ? 2 : 1, false);
     }
 }
 
@@ -205,7 +204,8 @@ static void check_store(struct unit *unit, LLVMValueRef store) {
     bool atomic = LLVMGetOrdering(store) != LLVMAtomicOrderingNotAtomic;
     struct object object = object_of(unit, LLVMGetOperand(store, 1));
     LLVMPositionBuilderBefore(unit->builder, store);
-    if (object.space == CHECK_DEVICE) show(unit, LLVMGetOperand(store, 0), check_site(unit, store, NULL));
+    if (object.space == CHECK_DEVICE)
+        show(unit, LLVMGetOperand(store, 0), check_site(unit, store, NULL), "smelt_check_stored");
     check_operand(unit, store, 1, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(store, 0))),
                   atomic ? CHECK_ATOMIC : CHECK_WRITE);
 }
@@ -225,16 +225,32 @@ static void announce_barrier(struct unit *unit, LLVMValueRef call, bool of_simdg
     check_call(unit, "smelt_check_barrier", LLVMVoidTypeInContext(unit->context), arguments, 2, false);
 }
 
+/* The builder stands before the call. */
+static void announce_function(struct unit *unit, LLVMValueRef call) {
+    LLVMValueRef site = check_site(unit, call, NULL);
+    check_call(unit, "smelt_check_simdgroup", LLVMVoidTypeInContext(unit->context), &site, 1, false);
+}
+
+/* What a shuffle gives to others may be undefined, as its result then is. */
+static void show_operands(struct unit *unit, LLVMValueRef call, enum intrinsic intrinsic) {
+    bool shuffles = intrinsic == INTRINSIC_SIMD_SHUFFLE_I32 || intrinsic == INTRINSIC_SIMD_SHUFFLE_I64;
+    for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
+        show(unit, LLVMGetOperand(call, i), NULL,
+             shuffles && i == 0 ? "smelt_check_shared" : "smelt_check_passed");
+}
+
 static void check_called(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call);
     enum intrinsic intrinsic = intrinsic_of(call);
     if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER) {
         announce_barrier(unit, call, intrinsic == INTRINSIC_SIMDGROUP_BARRIER);
+        if (intrinsic == INTRINSIC_SIMDGROUP_BARRIER) announce_function(unit, call);
         return;
     }
     if (intrinsic_is_of_simdgroup(intrinsic)) {
         LLVMPositionBuilderBefore(unit->builder, call);
-        for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++) show(unit, LLVMGetOperand(call, i), NULL);
+        announce_function(unit, call);
+        show_operands(unit, call, intrinsic);
         return;
     }
     bool copies = strncmp(name, "llvm.memcpy.", 12) == 0 || strncmp(name, "llvm.memmove.", 13) == 0;
@@ -243,6 +259,11 @@ static void check_called(struct unit *unit, LLVMValueRef call) {
     LLVMValueRef bytes = wide(unit, LLVMGetOperand(call, 2));
     if (copies) check_operand(unit, call, 1, bytes, CHECK_READ);
     check_operand(unit, call, 0, bytes, CHECK_WRITE);
+}
+
+static bool adds_floats(LLVMValueRef atomic) {
+    LLVMAtomicRMWBinOp operation = LLVMGetAtomicRMWBinOp(atomic);
+    return operation == LLVMAtomicRMWBinOpFAdd || operation == LLVMAtomicRMWBinOpFSub;
 }
 
 static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
@@ -255,9 +276,9 @@ static void check_instruction(struct unit *unit, LLVMValueRef instruction) {
         break;
     case LLVMAtomicRMW:
         LLVMPositionBuilderBefore(unit->builder, instruction);
-        show(unit, LLVMGetOperand(instruction, 1), check_site(unit, instruction, NULL));
+        show(unit, LLVMGetOperand(instruction, 1), check_site(unit, instruction, NULL), "smelt_check_stored");
         check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),
-                      CHECK_ATOMIC);
+                      adds_floats(instruction) ? CHECK_ATOMIC_SUM : CHECK_ATOMIC);
         break;
     case LLVMAtomicCmpXchg:
         check_operand(unit, instruction, 0, bytes_of(unit, LLVMTypeOf(LLVMGetOperand(instruction, 1))),

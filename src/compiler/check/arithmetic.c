@@ -1,6 +1,7 @@
 /* Arithmetic that Metal leaves undefined, whatever smelt defines for it (docs/semantics.md): signed sums,
  * differences and products that overflow, shifts past the width, divisions by zero, conversions of floats
- * that no integer can hold.
+ * that no integer can hold. On request also unsigned numbers that wrap, and floats that stop being finite
+ * (not_finite.c).
  *
  * What clang promises is lost in the first passes, but code that asks must not be there while the way of the
  * lanes is laid out. So the operands in question pass through functions of which LLVM knows only that
@@ -17,59 +18,21 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_OPERANDS = 3 };
-
-static const char *const names[] = {
-    [CHECK_ADD] = "add",           [CHECK_SUBTRACT] = "subtract",
-    [CHECK_MULTIPLY] = "multiply", [CHECK_SHIFT] = "shift",
-    [CHECK_DIVIDE] = "divide",     [CHECK_DIVIDE_UNSIGNED] = "divide-unsigned",
-    [CHECK_CONVERT] = "convert",   [CHECK_CONVERT_UNSIGNED] = "convert-unsigned"};
-
-/* ---- Marks. Each stands for its first operand. */
-
-static LLVMValueRef mark(struct unit *unit, enum check_operation operation, LLVMValueRef *operands,
-                         unsigned count) {
-    char name[120];
-    LLVMTypeRef types[MOST_OPERANDS];
-    int length = snprintf(name, sizeof name, CHECK_MARK "%s", names[operation]);
-    for (unsigned i = 0; i < count; i++) {
-        types[i] = LLVMTypeOf(operands[i]);
-        char *type = LLVMPrintTypeToString(types[i]);
-        length += snprintf(name + length, sizeof name - (size_t)length, ".%s", type);
-        LLVMDisposeMessage(type);
-    }
-    LLVMTypeRef type = LLVMFunctionType(types[0], types, count, false);
-    LLVMValueRef function = LLVMGetNamedFunction(unit->module, name);
-    if (!function) declare_pure(unit, function = LLVMAddFunction(unit->module, name, type));
-    return LLVMBuildCall2(unit->builder, type, function, operands, count, "");
-}
-
-static bool is_mark(LLVMValueRef call, enum check_operation *operation) {
-    const char *name = called_name(call);
-    if (strncmp(name, CHECK_MARK, sizeof CHECK_MARK - 1) != 0) return false;
-    name += sizeof CHECK_MARK - 1;
-    size_t length = strcspn(name, ".");
-    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++)
-        if (strlen(names[i]) == length && strncmp(names[i], name, length) == 0) {
-            *operation = (enum check_operation)i;
-            return true;
-        }
-    return false;
-}
+/* ---- Marks. */
 
 static bool is_whole(LLVMValueRef value) {
     return LLVMGetTypeKind(LLVMTypeOf(value)) == LLVMIntegerTypeKind;
 }
 
-/* The result of the operation is the mark's. */
-static void mark_result(struct unit *unit, LLVMValueRef operation, enum check_operation kind) {
-    LLVMValueRef x = LLVMGetOperand(operation, 0), y = LLVMGetOperand(operation, 1);
-    if (!LLVMGetNSW(operation) || !is_whole(operation)) return;
-    LLVMPositionBuilderBefore(unit->builder, LLVMGetNextInstruction(operation));
-    LLVMSetCurrentDebugLocation2(unit->builder, LLVMInstructionGetDebugLoc(operation));
-    LLVMValueRef place = mark(unit, kind, (LLVMValueRef[]){LLVMGetUndef(LLVMTypeOf(operation)), x, y}, 3);
-    LLVMReplaceAllUsesWith(operation, place);
-    LLVMSetOperand(place, 0, operation);
+/* Sums, differences and products without the promise are unsigned. Those of the prelude are meant. */
+static void mark_whole(struct unit *unit, LLVMValueRef operation, enum check_operation kind) {
+    bool is_signed = LLVMGetNSW(operation);
+    LLVMValueRef operands[2] = {LLVMGetOperand(operation, 0), LLVMGetOperand(operation, 1)};
+    if (!is_whole(operation) || LLVMGetIntTypeWidth(LLVMTypeOf(operation)) > 64) return;
+    if (!is_signed && (!(unit->request->shape.also & CHECK_ALSO_UNSIGNED) || !lines_are_of_user(operation)))
+        return;
+    check_mark_result(unit, operation, is_signed ? kind : kind - CHECK_ADD + CHECK_ADD_UNSIGNED, operands, 2,
+                      NULL);
 }
 
 static void mark_operand(struct unit *unit, LLVMValueRef operation, unsigned operand,
@@ -77,14 +40,14 @@ static void mark_operand(struct unit *unit, LLVMValueRef operation, unsigned ope
     LLVMValueRef value = LLVMGetOperand(operation, operand);
     if (LLVMIsConstant(value) && !LLVMIsNull(value)) return;
     LLVMPositionBuilderBefore(unit->builder, operation);
-    LLVMSetOperand(operation, operand, mark(unit, kind, (LLVMValueRef[]){value, other}, 2));
+    LLVMSetOperand(operation, operand, check_mark(unit, kind, (LLVMValueRef[]){value, other}, 2, NULL));
 }
 
 static void mark_shift(struct unit *unit, LLVMValueRef shift) {
     LLVMValueRef count = LLVMGetOperand(shift, 1);
     if (is_whole(shift) && !LLVMIsConstant(count)) {
         LLVMPositionBuilderBefore(unit->builder, shift);
-        LLVMSetOperand(shift, 1, mark(unit, CHECK_SHIFT, &count, 1));
+        LLVMSetOperand(shift, 1, check_mark(unit, CHECK_SHIFT, &count, 1, NULL));
     }
 }
 
@@ -100,13 +63,13 @@ static void mark_called(struct unit *unit, LLVMValueRef call) {
 static void mark_instruction(struct unit *unit, LLVMValueRef instruction) {
     switch (LLVMGetInstructionOpcode(instruction)) {
     case LLVMAdd:
-        mark_result(unit, instruction, CHECK_ADD);
+        mark_whole(unit, instruction, CHECK_ADD);
         break;
     case LLVMSub:
-        mark_result(unit, instruction, CHECK_SUBTRACT);
+        mark_whole(unit, instruction, CHECK_SUBTRACT);
         break;
     case LLVMMul:
-        mark_result(unit, instruction, CHECK_MULTIPLY);
+        mark_whole(unit, instruction, CHECK_MULTIPLY);
         break;
     case LLVMShl:
     case LLVMLShr:
@@ -135,14 +98,14 @@ smelt_status pass_check_marked(struct unit *unit) {
     for (LLVMValueRef f = LLVMGetFirstFunction(unit->module); f; f = LLVMGetNextFunction(f))
         FOR_EACH_BLOCK(block, f)
     FOR_EACH_INSTRUCTION(instruction, block) mark_instruction(unit, instruction);
-    return SMELT_OK;
+    return unit->request->shape.also & CHECK_ALSO_NOT_FINITE ? check_mark_reals(unit) : SMELT_OK;
 }
 
 static void remove_marks(LLVMValueRef function) {
     FOR_EACH_BLOCK(block, function)
     FOR_EACH_INSTRUCTION(call, block) {
         enum check_operation operation;
-        if (!is_mark(call, &operation)) continue;
+        if (!check_is_mark(call, &operation)) continue;
         LLVMReplaceAllUsesWith(call, LLVMGetOperand(call, 0));
         LLVMInstructionEraseFromParent(call);
     }
@@ -156,42 +119,38 @@ smelt_status pass_check_unmarked(struct unit *unit) {
 
 /* ---- Tests. */
 
-/* A comparison that no shadow follows. */
-static LLVMValueRef apart(struct unit *unit, LLVMValueRef value) {
-    if (LLVMIsAInstruction(value))
-        LLVMSetMetadata(value, LLVMGetMDKindIDInContext(unit->context, "nosanitize", 10),
-                        LLVMMetadataAsValue(unit->context, LLVMMDNodeInContext2(unit->context, NULL, 0)));
-    return value;
-}
-
 static LLVMValueRef compare(struct unit *unit, LLVMIntPredicate predicate, LLVMValueRef x, LLVMValueRef y) {
-    return apart(unit, LLVMBuildICmp(unit->builder, predicate, x, y, ""));
+    return check_apart(unit, LLVMBuildICmp(unit->builder, predicate, x, y, ""));
 }
 
 static LLVMValueRef both(struct unit *unit, LLVMValueRef x, LLVMValueRef y) {
-    return apart(unit, LLVMBuildAnd(unit->builder, x, y, ""));
+    return check_apart(unit, LLVMBuildAnd(unit->builder, x, y, ""));
 }
 
 static LLVMValueRef either(struct unit *unit, LLVMValueRef x, LLVMValueRef y) {
-    return apart(unit, LLVMBuildOr(unit->builder, x, y, ""));
+    return check_apart(unit, LLVMBuildOr(unit->builder, x, y, ""));
 }
 
 /* Whether sum ^ x and sum ^ y are negative, of a difference sum ^ x and x ^ y. */
 static LLVMValueRef signs_differ(struct unit *unit, LLVMValueRef sum, LLVMValueRef x, LLVMValueRef y,
                                  bool of_difference) {
     LLVMBuilderRef b = unit->builder;
-    LLVMValueRef first = apart(unit, LLVMBuildXor(b, sum, x, "")),
-                 second = apart(unit, LLVMBuildXor(b, of_difference ? x : sum, y, ""));
+    LLVMValueRef first = check_apart(unit, LLVMBuildXor(b, sum, x, "")),
+                 second = check_apart(unit, LLVMBuildXor(b, of_difference ? x : sum, y, ""));
     return compare(unit, LLVMIntSLT, both(unit, first, second), LLVMConstNull(LLVMTypeOf(sum)));
 }
 
 /* In twice the width. */
-static LLVMValueRef product_differs(struct unit *unit, LLVMValueRef product, LLVMValueRef x, LLVMValueRef y) {
+static LLVMValueRef product_differs(struct unit *unit, LLVMValueRef product, LLVMValueRef x, LLVMValueRef y,
+                                    bool is_signed) {
     LLVMBuilderRef b = unit->builder;
     LLVMTypeRef wide = LLVMIntTypeInContext(unit->context, 2 * LLVMGetIntTypeWidth(LLVMTypeOf(product)));
-    LLVMValueRef whole = apart(unit, LLVMBuildMul(b, apart(unit, LLVMBuildSExt(b, x, wide, "")),
-                                                  apart(unit, LLVMBuildSExt(b, y, wide, "")), ""));
-    return compare(unit, LLVMIntNE, whole, apart(unit, LLVMBuildSExt(b, product, wide, "")));
+    LLVMValueRef values[3] = {x, y, product};
+    for (int i = 0; i < 3; i++)
+        values[i] = check_apart(unit, is_signed ? LLVMBuildSExt(b, values[i], wide, "")
+                                                : LLVMBuildZExt(b, values[i], wide, ""));
+    LLVMValueRef whole = check_apart(unit, LLVMBuildMul(b, values[0], values[1], ""));
+    return compare(unit, LLVMIntNE, whole, values[2]);
 }
 
 static LLVMValueRef smallest(LLVMTypeRef type) {
@@ -217,14 +176,14 @@ static LLVMValueRef converts_badly(struct unit *unit, LLVMValueRef value, LLVMTy
     for (unsigned i = 0; i < bits - is_signed; i++) past *= 2;
     double least = is_signed ? -past : 0;
     LLVMTypeRef number = LLVMDoubleTypeInContext(unit->context);
-    LLVMValueRef exact = apart(unit, LLVMBuildFPExt(b, value, number, ""));
+    LLVMValueRef exact = check_apart(unit, LLVMBuildFPExt(b, value, number, ""));
     LLVMValueRef low =
         bits > 32 && is_signed
-            ? apart(unit, LLVMBuildFCmp(b, LLVMRealOGE, exact, LLVMConstReal(number, least), ""))
-            : apart(unit, LLVMBuildFCmp(b, LLVMRealOGT, exact, LLVMConstReal(number, least - 1), ""));
-    LLVMValueRef fits =
-        both(unit, low, apart(unit, LLVMBuildFCmp(b, LLVMRealOLT, exact, LLVMConstReal(number, past), "")));
-    return apart(unit, LLVMBuildNot(b, fits, ""));
+            ? check_apart(unit, LLVMBuildFCmp(b, LLVMRealOGE, exact, LLVMConstReal(number, least), ""))
+            : check_apart(unit, LLVMBuildFCmp(b, LLVMRealOGT, exact, LLVMConstReal(number, least - 1), ""));
+    LLVMValueRef fits = both(
+        unit, low, check_apart(unit, LLVMBuildFCmp(b, LLVMRealOLT, exact, LLVMConstReal(number, past), "")));
+    return check_apart(unit, LLVMBuildNot(b, fits, ""));
 }
 
 static LLVMValueRef is_wrong(struct unit *unit, enum check_operation operation, LLVMValueRef call) {
@@ -236,56 +195,47 @@ static LLVMValueRef is_wrong(struct unit *unit, enum check_operation operation, 
         return signs_differ(unit, value, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2),
                             operation == CHECK_SUBTRACT);
     case CHECK_MULTIPLY:
-        return product_differs(unit, value, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2));
+        return product_differs(unit, value, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2), true);
     case CHECK_SHIFT:
         return compare(unit, LLVMIntUGE, value, LLVMConstInt(type, LLVMGetIntTypeWidth(type), false));
     case CHECK_DIVIDE:
     case CHECK_DIVIDE_UNSIGNED:
         return divides_badly(unit, value, LLVMGetOperand(call, 1), operation == CHECK_DIVIDE);
+    case CHECK_ADD_UNSIGNED: /* the sum is less than an operand */
+        return compare(unit, LLVMIntULT, value, LLVMGetOperand(call, 1));
+    case CHECK_SUBTRACT_UNSIGNED:
+        return compare(unit, LLVMIntULT, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2));
+    case CHECK_MULTIPLY_UNSIGNED:
+        return product_differs(unit, value, LLVMGetOperand(call, 1), LLVMGetOperand(call, 2), false);
     case CHECK_CONVERT:
     case CHECK_CONVERT_UNSIGNED:
+    case CHECK_FINITE: /* not_finite.c */
         break;
     }
     return converts_badly(unit, value, LLVMTypeOf(LLVMGetOperand(call, 1)), operation == CHECK_CONVERT);
 }
 
-/* An operand as the checker gets it: 64 bits, of a float those of a double. */
-static LLVMValueRef told(struct unit *unit, LLVMValueRef value) {
-    LLVMBuilderRef b = unit->builder;
-    if (is_whole(value)) {
-        return LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64
-                   ? LLVMBuildTrunc(b, value, type_i64(unit), "")
-                   : LLVMBuildSExtOrBitCast(b, value, type_i64(unit), "");
-    }
-    return LLVMBuildBitCast(b, LLVMBuildFPExt(b, value, LLVMDoubleTypeInContext(unit->context), ""),
-                            type_i64(unit), "");
-}
-
 /* The operands that the sentence about it names. */
 static void tell(struct unit *unit, enum check_operation operation, LLVMValueRef call) {
-    bool of_result = operation <= CHECK_MULTIPLY, one = LLVMGetNumArgOperands(call) == 1;
+    bool of_result = operation <= CHECK_MULTIPLY || operation >= CHECK_ADD_UNSIGNED,
+         one = LLVMGetNumArgOperands(call) == 1;
     LLVMValueRef first = LLVMGetOperand(call, of_result),
                  second = one ? first : LLVMGetOperand(call, 1 + of_result);
     unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(second));
-    LLVMValueRef arguments[4] = {told(unit, first), told(unit, second),
+    LLVMValueRef arguments[4] = {check_told(unit, first), check_told(unit, second),
                                  constant_i32(unit, CHECK_ARITHMETIC(operation, width)),
                                  check_site(unit, call, NULL)};
     check_call(unit, "smelt_check_arithmetic", LLVMVoidTypeInContext(unit->context), arguments, 4, false);
 }
 
 static void test(struct unit *unit, enum check_operation operation, LLVMValueRef call) {
-    LLVMBuilderRef b = unit->builder;
-    LLVMBasicBlockRef before = LLVMGetInstructionParent(call), after = flow_split_block(unit, call),
-                      wrong = LLVMInsertBasicBlockInContext(unit->context, after, "wrong");
-    LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(before));
-    LLVMValueRef condition = is_wrong(unit, operation, call);
-    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(before));
-    LLVMPositionBuilderAtEnd(b, before);
-    apart(unit, LLVMBuildCondBr(b, condition, wrong, after));
-    LLVMPositionBuilderAtEnd(b, wrong);
-    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(call));
-    tell(unit, operation, call);
-    LLVMBuildBr(b, after);
+    LLVMPositionBuilderBefore(unit->builder, call);
+    if (operation == CHECK_FINITE) {
+        check_test_real(unit, call);
+    } else {
+        check_branch(unit, call, is_wrong(unit, operation, call));
+        tell(unit, operation, call);
+    }
     LLVMReplaceAllUsesWith(call, LLVMGetOperand(call, 0));
     LLVMInstructionEraseFromParent(call);
 }
@@ -294,7 +244,7 @@ static void test(struct unit *unit, enum check_operation operation, LLVMValueRef
 static LLVMValueRef next_mark(LLVMBasicBlockRef from, enum check_operation *operation) {
     for (LLVMBasicBlockRef block = from; block; block = LLVMGetNextBasicBlock(block))
         for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i))
-            if (is_mark(i, operation)) return i;
+            if (check_is_mark(i, operation)) return i;
     return NULL;
 }
 

@@ -15,6 +15,28 @@ smelt_status pass_check_unmarked(struct unit *unit);
 /* … and the marks become tests that tell the checker. Requires: pass_hold. */
 smelt_status pass_check_tested(struct unit *unit);
 
+/* ---- mark.c, for arithmetic.c and not_finite.c */
+
+enum { CHECK_MARK_OPERANDS = 4 };
+
+/* A mark of an operation, which stands for its first operand; detail (optional): what its name ends in. */
+LLVMValueRef check_mark(struct unit *unit, enum check_operation operation, LLVMValueRef *operands,
+                        unsigned count, const char *detail);
+bool check_is_mark(LLVMValueRef call, enum check_operation *operation);
+/* The result of an instruction becomes the mark's. operands: those of the instruction, at most 3. */
+void check_mark_result(struct unit *unit, LLVMValueRef instruction, enum check_operation kind,
+                       LLVMValueRef *operands, unsigned count, const char *detail);
+/* A value that no shadow follows: it only decides whether the checker is told. */
+LLVMValueRef check_apart(struct unit *unit, LLVMValueRef value);
+/* An operand as the checker gets it: 64 bits, of a float those of a double. */
+LLVMValueRef check_told(struct unit *unit, LLVMValueRef value);
+/* Before an instruction, `condition` is asked. The builder then stands where it is true. */
+void check_branch(struct unit *unit, LLVMValueRef before, LLVMValueRef condition);
+
+/* not_finite.c — the marks of floats, and their tests before a mark. */
+smelt_status check_mark_reals(struct unit *unit);
+void check_test_real(struct unit *unit, LLVMValueRef mark);
+
 /* private.c — private variables keep what the optimiser would use up: arrays stay in memory where an access
  * may miss them, other variables begin with an unknown value.
  * Requires: functions inlined, variables still in memory. */

@@ -4,8 +4,7 @@
 
 #include <llvm-c/DebugInfo.h>
 
-static bool is_prelude(LLVMMetadataRef location) {
-    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
+static bool is_of_prelude(LLVMMetadataRef file) {
     if (!file) return true;
     unsigned length;
     const char *name = LLVMDIFileGetFilename(file, &length);
@@ -15,6 +14,20 @@ static bool is_prelude(LLVMMetadataRef location) {
     unsigned base = length; /* names in the brackets may have folders */
     while (base > 0 && name[base - 1] != '<') base--;
     return base == 1 || (base > 1 && name[base - 2] == '/');
+}
+
+static bool is_prelude(LLVMMetadataRef location) {
+    return is_of_prelude(LLVMDIScopeGetFile(LLVMDILocationGetScope(location)));
+}
+
+bool lines_are_of_user(LLVMValueRef instruction) {
+    LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction);
+    return location && !is_prelude(location);
+}
+
+bool lines_of_function_are_of_user(LLVMValueRef function) {
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(function);
+    return subprogram && !is_of_prelude(LLVMDIScopeGetFile(subprogram));
 }
 
 LLVMMetadataRef lines_of_user(LLVMValueRef instruction) {

@@ -38,6 +38,7 @@ smelt_status checked_begin(struct cpu_launch *launch) {
     struct check_launch checked = {.kernel = launch->name,
                                    .arguments = arguments,
                                    .argument_count = count,
+                                   .also = request->also,
                                    .constants = code->object.memory,
                                    .constant_bytes = code->object.mapped,
                                    .accept = request->accept ? accept : NULL,

@@ -154,9 +154,8 @@ static smelt_status run(const struct launch *request) {
     .prepare = prepare, .threads = pool_size, .run = run, .queues = &cpu_queues
 
 static void shape_checked(const struct launch *launch, bool barrier_hint, struct code_shape *shape) {
-    (void)launch;
     (void)barrier_hint;
-    *shape = (struct code_shape){.engine = ENGINE_CHECK};
+    *shape = (struct code_shape){.engine = ENGINE_CHECK, .also = (uint8_t)launch->also};
 }
 
 /* Not listed: `checked` of the others. */

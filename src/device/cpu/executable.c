@@ -96,7 +96,9 @@ static smelt_status find_quick(struct executable *executable, const struct launc
 static struct launch_shapes shapes_of(const struct launch *launch) {
     const struct executable *executable = launch->executable;
     struct launch_shapes shapes = {.has_full = true,
-                                   .full = {.engine = executable->device->engine, .tested = launch->tested}};
+                                   .full = {.engine = executable->device->engine,
+                                            .tested = launch->tested,
+                                            .also = (uint8_t)launch->also}};
     if (!engine_traits(executable->device->engine)->serves_all)
         launch_shapes(launch, executable->source.barrier_hint, &shapes);
     return shapes;

@@ -160,7 +160,7 @@ static smelt_status run_simdgroup(struct scalar_state *state, int first, int las
     do {
         TRY(run_ready(state, first, last));
         if (state->worker->ended != ENDED_WELL) return SMELT_OK;
-    } while (simdgroup_step(state->threads, first, last, sites));
+    } while (simdgroup_step(state->threads, first, last, sites, state->worker->launch->check));
     return SMELT_OK;
 }
 

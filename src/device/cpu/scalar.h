@@ -29,7 +29,9 @@ smelt_status scalar_run_groups(struct worker *worker, struct cpu_launch *launch,
 void scalar_state_free(struct scalar_state *state);
 
 /* Performs one simdgroup operation for the lanes of threads [first, last) that wait at the earliest one; they
- * become ready (simdgroup.c). False if no lane waits at one. */
-bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites);
+ * become ready (simdgroup.c). False if no lane waits at one. check: of a checked launch, which is told; else
+ * NULL. */
+bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites,
+                    struct check *check);
 
 #endif

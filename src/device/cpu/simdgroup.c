@@ -7,6 +7,7 @@
  *
  * What a lane does on its way out of a loop, from where nothing leads back, belongs behind the loop in the
  * compiler's eyes: lanes that leave in different rounds perform such an operation together. */
+#include "check/check.h"
 #include "device/cpu/scalar.h"
 
 #include <math.h>
@@ -199,7 +200,41 @@ static void matrix_product(const struct lanes *lanes) {
     }
 }
 
-bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites) {
+static enum check_lanes_function function_of(uint32_t code) {
+    switch (SIMD_CODE_KIND(code)) {
+    case SIMD_SHUFFLE:
+        return CHECK_LANES_SHUFFLE;
+    case SIMD_REDUCE:
+    case SIMD_SCAN:
+        return CHECK_LANES_COLLECTIVE;
+    case SIMD_MATRIX:
+        return CHECK_LANES_PRODUCT;
+    case SIMD_BARRIER:
+        return CHECK_LANES_BARRIER;
+    case SIMD_BALLOT:
+        break;
+    }
+    return CHECK_LANES_VOTE;
+}
+
+/* Those of `lanes` perform it. */
+static void tell(struct check *check, const struct lanes *lanes, const struct thread *threads, int first,
+                 int last, uint32_t code) {
+    struct check_lanes told = {
+        .function = function_of(code), .first = (uint32_t)first, .width = SIMDGROUP_LANES};
+    if (told.function == CHECK_LANES_COLLECTIVE) told.width = SIMD_CODE_WIDTH(code);
+    for (int i = first; i < last; i++) {
+        int lane = i - first;
+        told.exist |= UINT32_C(1) << lane;
+        told.left |= (uint32_t)(threads[i].state == THREAD_DONE && threads[i].context.returned) << lane;
+        told.active |= (uint32_t)(lanes->thread[lane] != NULL) << lane;
+        told.sources[lane] = threads[i].argument;
+    }
+    check_simdgroup(check, &told);
+}
+
+bool simdgroup_step(struct thread *threads, int first, int last, const struct site *sites,
+                    struct check *check) {
     struct thread *earliest = NULL;
     for (int i = first; i < last; i++) {
         struct thread *thread = &threads[i];
@@ -214,6 +249,7 @@ bool simdgroup_step(struct thread *threads, int first, int last, const struct si
         lanes.thread[thread->context.lane] = thread;
         thread->state = THREAD_READY;
     }
+    if (check) tell(check, &lanes, threads, first, last, earliest->code);
     switch (SIMD_CODE_KIND(earliest->code)) {
     case SIMD_SHUFFLE:
         shuffle(&lanes);

@@ -1,0 +1,123 @@
+/* Simdgroup functions that lanes miss.
+ *
+ * A shuffle takes values from other lanes, whose shadow comes with them. From a lane that does not take part,
+ * because it has ended, is elsewhere, or does not exist in a partial simdgroup, comes no value that Metal
+ * defines: the result is undefined, which becomes a finding where it is used. Kernels that compute the sum of
+ * a part of the lanes throw such results away.
+ *
+ * Products of simdgroup matrices need all lanes, barriers those that have not ended. Sums, scans and votes
+ * are defined among the lanes that take part: these are findings on request. */
+#include "check/state.h"
+
+#include <string.h>
+
+void smelt_check_simdgroup(const struct check_site *site) {
+    struct check *check = check_this;
+    struct thread_state *thread = &check->threads[check->thread];
+    thread->site = site;
+    thread->shared_shadow = 0;
+    thread->shared_origin = 0;
+}
+
+void smelt_check_shared(uint64_t value) {
+    struct check *check = check_this;
+    const struct check_parameters *parameters = smelt_check_parameters();
+    struct thread_state *thread = &check->threads[check->thread];
+    (void)value;
+    thread->shared_shadow = parameters->parameters[0];
+    thread->shared_origin = parameters->origins[0];
+}
+
+static void place(struct check *check, const struct check_lanes *lanes, unsigned lane, smelt_finding *told) {
+    check->thread = lanes->first + lane;
+    check_place(check, told);
+}
+
+static const char *why_absent(const struct check_lanes *lanes, unsigned lane) {
+    if (!(lanes->exist >> lane & 1)) return "does not exist in this simdgroup";
+    return lanes->left >> lane & 1 ? "has returned" : "does not take part";
+}
+
+static uint32_t origin_of_absent(struct check *check, const struct check_lanes *lanes, unsigned lane,
+                                 unsigned from) {
+    bool is_new;
+    const struct check_site *site = check->threads[lanes->first + lane].site;
+    struct finding *finding = findings_hold(check->findings, FINDING_INACTIVE_LANE, site, NULL, &is_new);
+    if (!finding) return 0;
+    if (is_new) {
+        smelt_finding *told = &finding->told;
+        place(check, lanes, lane, told);
+        told->message =
+            findings_text(check->findings,
+                          "thread (%u, %u, %u) of threadgroup (%u, %u, %u), lane %u, uses a value "
+                          "from lane %u, which %s",
+                          told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
+                          told->threadgroup[1], told->threadgroup[2], lane, from, why_absent(lanes, from));
+    }
+    return undefined_origin(check, ORIGIN_HELD, finding);
+}
+
+static void shuffle(struct check *check, const struct check_lanes *lanes) {
+    for (unsigned lane = 0; lane < CHECK_LANES; lane++) {
+        if (!(lanes->active >> lane & 1)) continue;
+        unsigned from = lanes->sources[lane];
+        struct check_parameters *parameters = check->parameters[lanes->first + lane];
+        if (!parameters) continue; /* out of memory, or nothing was ever undefined */
+        /* From beyond the last lane: its own value. */
+        bool own = from >= CHECK_LANES, absent = !own && !(lanes->active >> from & 1);
+        const struct thread_state *source = &check->threads[lanes->first + (own ? lane : from)];
+        parameters->result[0] = absent ? UINT64_MAX : source->shared_shadow;
+        parameters->result_origin =
+            absent ? origin_of_absent(check, lanes, lane, from) : source->shared_origin;
+    }
+}
+
+static void missed(struct check *check, const struct check_lanes *lanes, uint32_t without, const char *what) {
+    bool is_new;
+    unsigned lane = (unsigned)__builtin_ctz(lanes->active), other = (unsigned)__builtin_ctz(without);
+    const struct check_site *site = check->threads[lanes->first + lane].site;
+    struct finding *finding =
+        findings_add(check->findings, FINDING_MISSED_BY_LANES, site, NULL, NULL, &is_new);
+    if (!finding || !is_new) return;
+    smelt_finding *told = &finding->told;
+    place(check, lanes, lane, told);
+    told->message = findings_text(check->findings,
+                                  "thread (%u, %u, %u) of threadgroup (%u, %u, %u) performs %s with %d of "
+                                  "the 32 lanes of its simdgroup: "
+                                  "lane %u %s",
+                                  told->thread[0], told->thread[1], told->thread[2], told->threadgroup[0],
+                                  told->threadgroup[1], told->threadgroup[2], what,
+                                  __builtin_popcount(lanes->active), other, why_absent(lanes, other));
+}
+
+/* Lanes of groups of `width` in which some lanes take part, and these do not. */
+static uint32_t absent_of_groups(const struct check_lanes *lanes) {
+    uint32_t absent = 0;
+    for (uint32_t first = 0; first < CHECK_LANES; first += lanes->width) {
+        uint32_t group = lanes->width < CHECK_LANES ? ((1u << lanes->width) - 1) << first : ~0u;
+        if (lanes->active & group) absent |= group & ~lanes->active;
+    }
+    return absent;
+}
+
+void check_simdgroup(struct check *check, const struct check_lanes *lanes) {
+    uint32_t thread = check->thread, waited_for = lanes->exist & ~lanes->left & ~lanes->active;
+    switch (lanes->function) {
+    case CHECK_LANES_SHUFFLE:
+        shuffle(check, lanes);
+        break;
+    case CHECK_LANES_PRODUCT:
+        if (~lanes->active) missed(check, lanes, ~lanes->active, "a product of matrices");
+        break;
+    case CHECK_LANES_BARRIER:
+        if (waited_for) missed(check, lanes, waited_for, "simdgroup_barrier");
+        break;
+    case CHECK_LANES_COLLECTIVE:
+        if (absent_of_groups(lanes) && check->launch.also & CHECK_ALSO_DIVERGENT)
+            missed(check, lanes, absent_of_groups(lanes), "a sum, scan or the like");
+        break;
+    case CHECK_LANES_VOTE:
+        break;
+    }
+    check->thread = thread;
+}

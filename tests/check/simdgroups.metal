@@ -1,0 +1,150 @@
+// Simdgroup functions that lanes miss; see bounds.metal.
+#include <metal_stdlib>
+#include <metal_simdgroup_matrix>
+using namespace metal;
+
+// ---- Values of lanes that do not take part.
+
+// run: -b 0=ones:float32:48 -b 1:out:float32:1 --grid 48 --threadgroup 48
+kernel void a_sum_by_shuffles(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                              uint i [[thread_position_in_grid]]) {
+  float sum = a[i];
+  for (ushort k = 16; k > 0; k /= 2) sum += simd_shuffle_down(sum, k); // SM014
+  if (i == 32) o[0] = sum;
+}
+
+// run: -b 0=ones:float32:40 -b 1:out:float32:32 --grid 32 --threadgroup 32
+kernel void after_some_returned(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                uint i [[thread_position_in_grid]]) {
+  if (i >= 20) return;
+  o[i] = a[i] + simd_shuffle_xor(a[i], 16); // SM014
+}
+
+// run: -b 0=arange:int32:32 -b 1:out:int32:32 --grid 32 --threadgroup 32
+kernel void within_a_branch(device const int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                            uint i [[thread_position_in_grid]]) {
+  int v = a[i];
+  if (i % 2 == 0) v = simd_shuffle(v, ushort(i + 1)); // SM014
+  o[i] = v;
+}
+
+// run: -b 0=arange:int32:32 -b 1:out:int32:32 --grid 32 --threadgroup 32
+kernel void broadcast_from_an_idle_lane(device const int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                                        uint i [[thread_position_in_grid]]) {
+  int v = 0;
+  if (i > 3) v = simd_broadcast(a[i], 0); // SM014
+  o[i] = v;
+}
+
+// run: -b 0=arange:int32:32 -b 1:out:int32:32 --grid 32 --threadgroup 32
+kernel void a_branch_depends_on_it(device const int *a [[buffer(0)]], device int *o [[buffer(1)]],
+                                   uint i [[thread_position_in_grid]]) {
+  if (i < 8) {
+    half v = simd_shuffle_down(half(a[i]), 4); // SM014
+    if (v > 3) o[i] = 1;
+  }
+}
+
+// ---- Functions that need all lanes.
+
+// run: -b 0=ones:float32:64 -b 1:out:float32:64 --grid 32 --threadgroup 16
+kernel void a_product_of_half_a_simdgroup(device const float *a [[buffer(0)]], device float *o [[buffer(1)]]) {
+  simdgroup_float8x8 x, y, z = make_filled_simdgroup_matrix<float, 8, 8>(0);
+  simdgroup_load(x, a, 8);
+  simdgroup_load(y, a, 8);
+  simdgroup_multiply_accumulate(z, x, y, z); // SM015
+  simdgroup_store(z, o, 8);
+}
+
+// run: -b 0=ones:float32:64 -b 1:out:float32:64 --grid 32 --threadgroup 32
+kernel void a_product_in_a_branch(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                  uint i [[thread_position_in_grid]]) {
+  simdgroup_float8x8 x, z = make_filled_simdgroup_matrix<float, 8, 8>(0);
+  simdgroup_load(x, a, 8);
+  if (i < 31) simdgroup_multiply(z, x, x); // SM015
+  simdgroup_store(z, o, 8);
+}
+
+// run: -b 0:out:float32:32 --grid 32 --threadgroup 32
+kernel void a_barrier_in_a_branch(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  threadgroup float s[32];
+  s[i] = i;
+  if (i < 16) simdgroup_barrier(mem_flags::mem_threadgroup); // SM015
+  o[i] = s[i];
+}
+
+// run: -b 0:out:float32:32 --grid 32 --threadgroup 32
+kernel void a_barrier_in_rounds_of_its_own(device float *o [[buffer(0)]], uint i [[thread_position_in_grid]]) {
+  threadgroup float s[32];
+  s[i] = 0;
+  for (uint k = 0; k < 1 + i / 8; k++) {
+    s[i] += k;
+    simdgroup_barrier(mem_flags::mem_threadgroup); // SM015
+  }
+  o[i] = s[i];
+}
+
+// ---- On request: what Metal defines among the lanes that take part.
+
+// run: -b 0=ones:float32:32 -b 1:out:float32:32 --grid 32 --threadgroup 32 --also divergent
+kernel void a_sum_in_a_branch(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                              uint i [[thread_position_in_grid]]) {
+  float v = 0;
+  if (i < 20) v = simd_sum(a[i]); // SM015
+  o[i] = v;
+}
+
+// run: -b 0=ones:float32:40 -b 1:out:float32:40 --grid 40 --threadgroup 40 --also divergent
+kernel void a_scan_of_a_part(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                             uint i [[thread_position_in_grid]]) {
+  o[i] = simd_prefix_inclusive_sum(a[i]); // SM015
+}
+
+// ---- Nothing wrong.
+
+// run: -b 0=ones:float32:48 -b 1:out:float32:48 --grid 48 --threadgroup 48
+kernel void thrown_away(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                        uint i [[thread_position_in_grid]], uint n [[threads_per_threadgroup]],
+                        uint lane [[thread_index_in_simdgroup]]) {
+  uint lanes = min(32u, n - (i - lane));
+  float sum = a[i];
+  for (ushort k = 16; k > 0; k /= 2) {
+    float other = simd_shuffle_down(sum, k);
+    sum += lane + k < lanes ? other : 0;
+  }
+  o[i] = lane == 0 ? sum : 0;
+}
+
+// run: -b 0=ones:float32:48 -b 1:out:float32:48 --grid 48 --threadgroup 48
+kernel void the_shuffled_part_is_whole(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                       uint i [[thread_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  float sum = a[i];
+  for (ushort k = 4; k > 0; k /= 2) sum += simd_shuffle_down(sum, k);
+  o[i] = lane % 8 == 0 && lane < 16 ? sum : 0;
+}
+
+// run: -b 0=ones:float32:48 -b 1:out:float32:48 --grid 48 --threadgroup 48
+kernel void sums_among_those_there(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                   uint i [[thread_position_in_grid]]) {
+  float v = simd_sum(a[i]);
+  if (i % 3 == 0) v += simd_max(a[i]) + simd_broadcast_first(a[i]);
+  o[i] = v;
+}
+
+// run: -b 0=ones:float32:32 -b 1:out:float32:32 --grid 32 --threadgroup 32
+kernel void a_barrier_after_returns(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                    uint i [[thread_position_in_grid]]) {
+  threadgroup float s[32];
+  if (i >= 24) return;
+  s[i] = a[i];
+  simdgroup_barrier(mem_flags::mem_threadgroup);
+  o[i] = s[23 - i];
+}
+
+// run: -b 0=ones:float32:32 -b 1:out:float32:32 --grid 32 --threadgroup 32 --also divergent
+kernel void quads_that_are_whole(device const float *a [[buffer(0)]], device float *o [[buffer(1)]],
+                                 uint i [[thread_position_in_grid]]) {
+  float v = 0;
+  if (i < 8) v = quad_sum(a[i]);
+  o[i] = v;
+}
