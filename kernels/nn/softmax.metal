@@ -37,6 +37,46 @@ kernel void smelt_softmax(const device T *x [[buffer(0)]], device T *out [[buffe
   }
 }
 
+// ---- Few long rows on a CPU: a simdgroup takes a chunk of a row.
+
+struct long_size { uint columns, chunk, chunks; float eps; };
+
+// parts: (rows, chunks, 2) floats: the largest element, and the sum of the exponentials of what elements are less.
+kernel void smelt_softmax_parts(const device T *x [[buffer(0)]], device float2 *parts [[buffer(1)]],
+                                constant long_size &size [[buffer(2)]], uint2 at [[threadgroup_position_in_grid]],
+                                uint lane [[thread_index_in_simdgroup]]) {
+  const uint begin = at.x * size.chunk, count = min(size.chunk, size.columns - begin);
+  x += long(at.y) * size.columns + begin;
+  float top = -INFINITY, sum = 0.0f;
+  for (uint i = lane; i < count; i += 32) top = max(top, float(x[i]));
+  top = simd_max(top);
+  const float shift = isinf(top) ? 0.0f : top;
+  for (uint i = lane; i < count; i += 32) sum += exp(float(x[i]) - shift);
+  sum = simd_sum(sum);
+  if (lane == 0) parts[at.y * size.chunks + at.x] = float2(top, sum);
+}
+
+kernel void smelt_softmax_long(const device T *x [[buffer(0)]], device T *out [[buffer(1)]],
+                               const device float2 *parts [[buffer(2)]], constant long_size &size [[buffer(3)]],
+                               uint2 at [[threadgroup_position_in_grid]], uint lane [[thread_index_in_simdgroup]]) {
+  float top = -INFINITY, sum = 0.0f;
+  parts += at.y * size.chunks;
+  for (uint i = lane; i < size.chunks; i += 32) top = max(top, parts[i][0]);
+  top = simd_max(top);
+  const float shift = isinf(top) ? 0.0f : top;
+  for (uint i = lane; i < size.chunks; i += 32) {
+    const float own = parts[i][0];
+    sum += parts[i][1] == 0.0f ? 0.0f : parts[i][1] * exp((isinf(own) ? 0.0f : own) - shift);
+  }
+  sum = simd_sum(sum);
+  const uint begin = at.x * size.chunk, end = min(begin + size.chunk, size.columns);
+  x += long(at.y) * size.columns;
+  out += long(at.y) * size.columns;
+  const float scale = 1.0f / sum, less = log(sum) + shift;
+  for (uint i = begin + lane; i < end; i += 32)
+    out[i] = T(LOGARITHM ? float(x[i]) - less : exp(float(x[i]) - shift) * scale);
+}
+
 // out = y (g - sum(y g)), or for the logarithm g - exp(y) sum(g).
 kernel void smelt_softmax_vjp(const device T *y [[buffer(0)]], const device T *g [[buffer(1)]],
                               device T *out [[buffer(2)]], constant row_size &size [[buffer(3)]],

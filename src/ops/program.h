@@ -5,7 +5,7 @@
 #include "array/array.h"
 #include "base/text.h"
 
-#define PROGRAM_MAX_ARRAYS 20
+#define PROGRAM_MAX_ARRAYS 24
 
 /* The properties that determine a kernel's text. Compared as bytes: always zero-initialised. */
 struct program_key {

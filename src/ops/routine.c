@@ -5,8 +5,10 @@
 #include <string.h>
 
 #define LANES 32
-/* Rows of one simdgroup each that share a threadgroup: enough threads for a GPU's scheduler. */
+/* Rows of one simdgroup each that share a threadgroup: enough threads for a GPU's scheduler. On a CPU, rows
+ * that take longer than it takes to begin a group have one each. */
 #define ROWS_PER_GROUP 4
+#define LONGEST_ROW_TO_SHARE 2048
 /* A longer row is a threadgroup's on a GPU. On a CPU a row is one simdgroup's, since there is no other
  * parallelism within a group. */
 #define LONGEST_ROW_OF_SIMDGROUP 1024
@@ -54,6 +56,8 @@ void routine_group(const struct call *call, const int64_t grid[3], int64_t group
 }
 
 struct routine_team routine_team_of(const struct call *call, int64_t rows, int64_t columns) {
+    if (program_is_host(call->device) && columns > LONGEST_ROW_TO_SHARE)
+        return (struct routine_team){1, rows, LANES};
     if (program_is_host(call->device) || columns <= LONGEST_ROW_OF_SIMDGROUP)
         return (struct routine_team){1, (rows + ROWS_PER_GROUP - 1) / ROWS_PER_GROUP, ROWS_PER_GROUP * LANES};
     int simdgroups = columns <= LONGEST_ROW_OF_256 ? 8 : 32;

@@ -5,7 +5,7 @@
 #include "ops/operation.h"
 
 #define ROUTINE_TYPES 4
-#define ROUTINE_SIZES 4
+#define ROUTINE_SIZES 5
 
 /* Which function of which text. */
 struct routine {

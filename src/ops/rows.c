@@ -1,6 +1,9 @@
 /* Softmax, layer norm and RMS norm of rows, and their gradients: by the kernels of kernels/nn. */
 #include "kernels/kernel_text.h"
+#include "ops/program.h"
 #include "ops/routine_input.h"
+
+#include <string.h>
 
 /* Shared with the kernels. */
 struct row_size {
@@ -18,6 +21,52 @@ static smelt_status row_size_of(const struct call *call, const struct routine_ro
                     call->name, (long long)rows->rows, (long long)rows->columns);
     *size = (struct row_size){(uint32_t)rows->rows, (uint32_t)rows->columns};
     return SMELT_OK;
+}
+
+/* ---- Few long rows on a CPU, where a row would be one thread's: chunks of them. */
+
+#define FEW_ROWS 32
+#define LONG_ROW 16384
+#define MOST_CHUNKS 64 /* of a row: work for many threads; each reads the results of all */
+#define SHORTEST_CHUNK 4096
+
+/* Shared with the kernels. */
+struct long_size {
+    uint32_t columns, chunk, chunks;
+    float eps;
+};
+
+static bool is_long(const struct call *call, const struct routine_rows *rows) {
+    return program_is_host(call->device) && rows->rows < FEW_ROWS && rows->columns >= LONG_ROW;
+}
+
+/* Runs `first`, which gives two numbers for each chunk, in `parts`, and `then`, each with its buffers up to
+ * the one before `size`. */
+static smelt_status run_chunks(const struct call *call, const struct routine_rows *rows,
+                               struct routine routine, const char *first, const char *then,
+                               smelt_dispatch_desc dispatch, int buffers, struct long_size size) {
+    int64_t chunk = (rows->columns + MOST_CHUNKS - 1) / MOST_CHUNKS;
+    chunk = chunk < SHORTEST_CHUNK ? SHORTEST_CHUNK : (chunk + 31) / 32 * 32;
+    size.columns = (uint32_t)rows->columns, size.chunk = (uint32_t)chunk;
+    size.chunks = (uint32_t)((rows->columns + chunk - 1) / chunk);
+    smelt_array *parts;
+    struct call own = *call;
+    own.into = NULL;
+    TRY(call_output(&own, SMELT_FLOAT32, &(smelt_shape){2, {rows->rows, 2 * (int64_t)size.chunks}}, &parts));
+    smelt_dispatch_desc begin = {
+        .buffers = {{.array = rows->array}, {.array = parts}, {.bytes = &size, .size = sizeof size}}};
+    dispatch.buffers[buffers].array = parts;
+    dispatch.buffers[buffers + 1] = (smelt_buffer){.bytes = &size, .size = sizeof size};
+    smelt_dispatch_desc *const both[] = {&begin, &dispatch};
+    smelt_status status = SMELT_OK;
+    for (int i = 0; i < 2 && status == SMELT_OK; i++) {
+        both[i]->groups[0] = size.chunks, both[i]->groups[1] = rows->rows, both[i]->groups[2] = 1;
+        both[i]->threadgroup[0] = 32, both[i]->threadgroup[1] = both[i]->threadgroup[2] = 1;
+        routine.entry = i ? then : first;
+        status = routine_run(call, &routine, both[i]);
+    }
+    smelt_array_release(parts);
+    return status;
 }
 
 /* ---- Softmax. */
@@ -40,6 +89,11 @@ static smelt_status run_softmax(const struct call *call, const struct routine_ro
     smelt_dispatch_desc dispatch = {
         .buffers = {{.array = rows->array}}, .groups = {team.groups}, .threadgroup = {team.threads}};
     int next = 1;
+    if (!more && is_long(call, rows)) {
+        dispatch.buffers[1].array = out;
+        return run_chunks(call, rows, routine, "smelt_softmax_parts", "smelt_softmax_long", dispatch, 2,
+                          (struct long_size){0});
+    }
     if (more) dispatch.buffers[next++].array = more;
     dispatch.buffers[next++].array = out;
     dispatch.buffers[next] = (smelt_buffer){.bytes = &size, .size = sizeof size};
@@ -99,19 +153,28 @@ static bool is_centred(const struct call *call) {
            call->desc->operation == SMELT_OPERATION_LAYER_NORM_VJP;
 }
 
+/* Rows of a team, of a forward norm: on a CPU several, if there are enough for all threads. */
+static int rows_together(const struct call *call, const struct routine_rows *rows) {
+    if (!program_is_host(call->device)) return 1;
+    return rows->rows >= 1024 ? 8 : rows->rows >= 256 ? 2 : 1;
+}
+
 /* arrays: x and three of weight, bias or cotangent, out; NULL where there is none. */
 static smelt_status run_norm(const struct call *call, const char *entry, const struct routine_rows *rows,
                              smelt_array *weight, smelt_array *second, smelt_array *out) {
     struct norm_size size = {.eps = (float)call->desc->numbers[0]};
     TRY(row_size_of(call, rows, &size.size));
-    struct routine_team team = routine_team_of(call, rows->rows, rows->columns);
+    bool forward = strcmp(entry, "smelt_norm") == 0;
+    int together = forward ? rows_together(call, rows) : 1;
+    struct routine_team team = routine_team_of(call, (rows->rows + together - 1) / together, rows->columns);
     const struct routine routine = {.entry = entry,
                                     .texts = {kernel_text_team, kernel_text_norm},
                                     .types = {{"T", out->dtype}},
                                     .sizes = {{"SIMDGROUPS", team.simdgroups},
                                               {"CENTRED", is_centred(call)},
                                               {"WEIGHT", weight != NULL},
-                                              {"BIAS", second != NULL}}};
+                                              {"BIAS", second != NULL},
+                                              {"ROWS", together}}};
     /* What the code does not use is bound to something. */
     smelt_dispatch_desc dispatch = {.buffers = {{.array = rows->array},
                                                 {.array = weight ? weight : rows->array},
@@ -120,6 +183,9 @@ static smelt_status run_norm(const struct call *call, const char *entry, const s
                                                 {.bytes = &size, .size = sizeof size}},
                                     .groups = {team.groups},
                                     .threadgroup = {team.threads}};
+    if (forward && is_long(call, rows))
+        return run_chunks(call, rows, routine, "smelt_norm_parts", "smelt_norm_long", dispatch, 4,
+                          (struct long_size){.eps = size.eps});
     return routine_run(call, &routine, &dispatch);
 }
 

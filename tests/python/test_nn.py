@@ -56,6 +56,43 @@ def test_norms(engine, dtype):
         compare(smelt.fast.rms_norm(a, None, 1e-3), rms, dtype, 2e-5)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_few_long_rows(dtype):
+    for shape, scale in part([((1, 16384), 1.0), ((2, 20001), 30.0), ((3, 300000), 1.0)], DTYPES.index(dtype)):
+        a = random(shape, dtype) * scale
+        x = values_of(a)
+        weight, bias = random(shape[-1:], dtype), random(shape[-1:], dtype)
+        wanted = softmax(x, -1)
+        compare(smelt.softmax(a, -1), wanted, dtype)
+        compare(smelt.log_softmax(a, -1), np.log(wanted), dtype)
+        layer = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-3)
+        rms = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-3)
+        compare(smelt.layer_norm(a, weight, bias, 1e-3), layer * values_of(weight) + values_of(bias), dtype, 2e-5)
+        compare(smelt.rms_norm(a, weight, 1e-3), rms * values_of(weight), dtype, 2e-5)
+    rows = np.full((5, 20000), -np.inf, np.float32)
+    rows[0, 7] = rows[1, 19999] = -1000.0
+    rows[2, 100], rows[3] = np.nan, 1e30
+    rows[4, 5] = np.inf
+    made = np.asarray(smelt.softmax(smelt.array(rows), -1))
+    assert made[0, 7] == 1 and made[1, 19999] == 1 and made[:2].sum() == 2
+    assert np.isnan(made[2]).all() and np.allclose(made[3], 1 / 20000) and np.isnan(made[4, 5]) and not made[4, 6:].any()
+
+
+def test_norms_of_many_rows(engine):
+    # Rows share teams; the last ones have fewer. The first elements are far from the others.
+    for rows in (257, 1030):
+        x = rng.standard_normal((rows, 70)).astype(np.float32)
+        x[3, :32] += 1000
+        x[rows - 1, 0] = -500
+        d, a = x.astype(float), smelt.array(x)
+        centred = d - d.mean(-1, keepdims=True)
+        compare(smelt.layer_norm(a, None, None), centred / np.sqrt(d.var(-1, keepdims=True) + 1e-5), "float32", 2e-5)
+        compare(smelt.rms_norm(a, None), d / np.sqrt((d * d).mean(-1, keepdims=True) + 1e-5), "float32", 2e-5)
+        x[4, 5] = np.nan
+        made = np.asarray(smelt.layer_norm(smelt.array(x), None, None))
+        assert np.isnan(made[4]).all() and np.isfinite(made[:4]).all() and np.isfinite(made[5:]).all()
+
+
 def test_norms_of_large_means_mixed_dtypes_and_nan(engine):
     x = (rng.standard_normal((3, 50)) + 1000).astype(np.float32)
     d = x.astype(np.float64)

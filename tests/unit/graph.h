@@ -64,7 +64,7 @@ static inline double element_at(const smelt_array *array, int64_t offset) {
 static inline double *numbers_of(smelt_array *array) {
     smelt_array *here;
     OK(smelt_array_to(array, "cpu", NULL, &here));
-    double *numbers = malloc(((size_t)array->size + 1) * sizeof *numbers);
+    double *numbers = calloc((size_t)array->size + 1, sizeof *numbers);
     int64_t i = 0;
     for (struct walk w = walk_begin(&here->shape, here->strides); w.left > 0; walk_next(&w))
         numbers[i++] = element_at(here, w.offset);
