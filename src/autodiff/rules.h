@@ -43,7 +43,8 @@ typedef smelt_array *vjp_rule(struct expression *e, const struct node *node, int
     X(CONV_GENERAL, convolve, EACH) X(SORT, sort, NOT) X(CONTIGUOUS, contiguous, JOINTLY)        \
     X(GRID_SAMPLE, sample, NOT) X(CHUNK_INVERSE, chunk_inverse, NOT)                                         \
     X(FFT, fourier, JOINTLY) X(HADAMARD_TRANSFORM, hadamard, JOINTLY)                                     \
-    X(DEQUANTIZE, dequantize, JOINTLY)
+    X(DEQUANTIZE, dequantize, JOINTLY) X(ATTENTION, attention, NOT)                                          \
+    X(QUANTIZED_MATMUL, quantized_matmul, NOT)
 /* clang-format on */
 
 vjp_rule vjp_unary, vjp_binary;

@@ -59,7 +59,8 @@ typedef smelt_status evaluator(const struct call *call, smelt_array **result);
     COMPOSED(RANDOM_TRUNCATED_NORMAL, truncated_normal) COMPOSED(RANDOM_BERNOULLI, bernoulli)                \
     COMPOSED(RANDOM_CATEGORICAL, categorical) COMPOSED(RANDOM_PERMUTATION, permutation)                      \
     EVALUATED(QUANTIZE_SCALES, quantize_scales) EVALUATED(QUANTIZE, quantize)                                \
-    EVALUATED(DEQUANTIZE, dequantize)
+    EVALUATED(DEQUANTIZE, dequantize) EVALUATED(ATTENTION, attention)                                        \
+    EVALUATED(QUANTIZED_MATMUL, quantized_matmul)
 /* clang-format on */
 
 evaluator evaluate_unary, evaluate_binary;
@@ -70,6 +71,8 @@ OPERATION_TABLE(OPERATION_EVALUATOR, OPERATION_COMPOSITION, OPERATION_BOTH, OPER
 #undef OPERATION_EVALUATOR
 #undef OPERATION_COMPOSITION
 #undef OPERATION_BOTH
+/* What evaluate_attention and evaluate_quantized_matmul give, by other operations: for their derivatives. */
+evaluator compose_attention, compose_quantized_matmul;
 
 /* ---- The arguments of a call: call.c. */
 

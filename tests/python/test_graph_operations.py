@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import smelt
 from operation_checks import rng
-from smelt.graph import compile
+from smelt.graph import Graph, InferenceSession, TensorType, compile
 
 
 def floats(*shape):
@@ -35,6 +35,50 @@ def test_nodes_give_what_calls_give(name):
     f, shapes = CASES[name]
     arrays = [floats(*shape) for shape in shapes]
     np.testing.assert_allclose(np.asarray(compile(f)(*arrays)), np.asarray(f(*arrays)), rtol=2e-5, atol=2e-5)
+
+
+def causal(*a):
+    return smelt.scaled_dot_product_attention(*a[:3], scale=0.3, mask="causal", sinks=a[3] if len(a) > 3 else None)
+
+
+# With gradients by all arrays.
+LIBRARY: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "attention": (lambda q, k, v: smelt.scaled_dot_product_attention(q, k, v, scale=0.3) * 2, [(2, 4, 5, 8), (2, 2, 9, 8), (2, 2, 9, 6)]),
+    "causal": (causal, [(1, 2, 5, 8), (1, 1, 9, 8), (1, 1, 9, 8)]),
+    "sinks": (causal, [(1, 2, 5, 8), (1, 1, 9, 8), (1, 1, 9, 8), (2,)]),
+    "mask": (lambda q, k, v, m: smelt.scaled_dot_product_attention(q, k, v, scale=0.3, mask=m), [(1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8), (5, 7)]),
+    "bools": (lambda q, k, v, m: smelt.scaled_dot_product_attention(q, k, v, scale=0.3, mask=m > 0), [(1, 2, 5, 8), (1, 2, 7, 8), (1, 2, 7, 8), (5, 7)]),
+}
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_attention_is_a_node_with_gradients(name):
+    f, shapes = LIBRARY[name]
+    arrays = [floats(*shape) for shape in shapes]
+    graph = Graph.of(f, *map(TensorType.of, arrays))
+    assert [n["name"] for n in graph.handle.nodes()].count("attention") == 1
+    np.testing.assert_allclose(InferenceSession().load(graph).execute(*arrays)[0].to_numpy(), np.asarray(f(*arrays)), rtol=2e-5, atol=2e-5)
+    count = len(arrays) - (name == "bools")
+    gradient = smelt.grad(lambda *a: smelt.sum(smelt.square(f(*a))), tuple(range(count)))
+    for made, wanted in zip(compile(gradient)(*arrays), gradient(*arrays)):
+        np.testing.assert_allclose(np.asarray(made), np.asarray(wanted), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("rows, bits", [(3, 4), (3, 5), (40, 8)])
+def test_products_with_packed_matrices_in_graphs(rows, bits):
+    x, weights = floats(rows, 64), floats(24, 64)
+    w, scales, biases = smelt.quantize(weights, 32, bits)
+
+    def f(x, scales, biases):
+        return smelt.quantized_matmul(x, w, scales, biases, group_size=32, bits=bits)
+    arrays = [x, scales, biases]
+    graph = Graph.of(f, *map(TensorType.of, arrays))
+    assert ("quantized_matmul" in [n["name"] for n in graph.handle.nodes()]) == (rows == 3 and bits == 4)
+    made = InferenceSession().load(graph).execute(*arrays)[0].to_numpy()
+    np.testing.assert_allclose(made, np.asarray(f(*arrays)), rtol=1e-4, atol=1e-4)
+    gradient = smelt.grad(lambda *a: smelt.sum(smelt.square(f(*a))), (0, 1, 2))
+    for one, other in zip(compile(gradient)(*arrays), gradient(*arrays)):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-3, atol=1e-2)
 
 
 @pytest.mark.parametrize("name", ["norms", "conv", "sort", "chunk_inverse"])

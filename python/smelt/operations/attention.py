@@ -2,7 +2,7 @@
 from typing import Any
 
 from smelt._smelt import (
-    array, asarray, attention as _attention, attention_vjp as _attention_vjp, bfloat16, bool_, float16, float32,
+    apply, array, asarray, attention as _attention, attention_vjp as _attention_vjp, bfloat16, bool_, float16, float32,
     tape_tracks,
 )
 from smelt.operations.creation import arange, zeros
@@ -59,6 +59,9 @@ def scaled_dot_product_attention(q: Array, k: Array, v: Array, *, scale: float, 
 
 def _fused(q: array, k: array, v: array, mask: array | None, sinks: array | None, scale: float, causal: bool) -> array:
     """By the kernels. mask: 4 dimensions, bools or float32; sinks: float32."""
+    arrays = [a for a in (q, k, v, mask, sinks) if a is not None]
+    if any(a.device == "graph" for a in arrays):
+        return apply("attention", tuple(arrays), numbers=(scale,), starts=(int(causal), int(mask is not None)))
     if not any(tape_tracks(x) for x in (q, k, v)):
         return _attention(q, k, v, mask, sinks, scale, causal)[0]
     from smelt.transforms import custom_function, jvp, vjp  # which is made of these operations

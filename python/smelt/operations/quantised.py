@@ -76,10 +76,14 @@ def quantized_matmul(x: Array, w: Array, /, scales: Array, biases: Array | None 
                          f"{w.shape} with {bits} bits per element and transpose is {bool(transpose)}")
     dtypes = {x.dtype, scales.dtype, biases.dtype} if affine and biases is not None else {x.dtype}
     few = x.size <= _MOST_ROWS * x.shape[-1] and scales.dtype == (scales if biases is None else biases).dtype
-    if transpose and w.ndim == 2 and few and columns and bits in _KERNEL_BITS and not any(tape_tracks(a) for a in (x, scales, biases) if a is not None):
+    planes = (scales,) if biases is None else (scales, biases)
+    kernel = transpose and w.ndim == 2 and few and columns and bits in _KERNEL_BITS
+    if kernel and any(a.device == "graph" for a in (x, w, *planes)):
+        x = x if len(dtypes) == 1 else x.astype(float32)
+        return apply(_NAME, (x, w, *planes), starts=(bits, group_size, list(_MODES).index(mode)))
+    if kernel and not any(tape_tracks(a) for a in (x, scales, biases) if a is not None):
         x = x if len(dtypes) == 1 else x.astype(float32)
         return _quantized_matmul(x, w, scales, biases, bits, group_size, list(_MODES).index(mode))
-    planes = (scales,) if biases is None else (scales, biases)
     weights = apply("dequantize", (w, *planes), starts=(bits, group_size, list(_MODES).index(mode)), dtype=float32)
     product = matmul(x.astype(float32), swapaxes(weights, -1, -2) if transpose else weights)
     return product.astype(x.dtype if len(dtypes) == 1 else float32)
