@@ -40,6 +40,17 @@ kernel void smelt_softmax(const device T *x [[buffer(0)]], device T *out [[buffe
 // ---- Few long rows on a CPU: a simdgroup takes a chunk of a row.
 
 struct long_size { uint columns, chunk, chunks; float eps; };
+constant constexpr uint BLOCK = 2048;
+
+// The largest element becomes that of all lanes; a sum of exponentials of what elements are less than it is scaled.
+inline float grown(float most, thread float &top, thread float &sum) {
+  most = simd_max(most);
+  const float shift = isinf(most) ? 0.0f : most;
+  const float scale = exp((isinf(top) ? 0.0f : top) - shift);
+  sum = sum == 0.0f ? 0.0f : most > top ? sum * scale : sum;
+  top = most;
+  return shift;
+}
 
 // parts: (rows, chunks, 2) floats: the largest element, and the sum of the exponentials of what elements are less.
 kernel void smelt_softmax_parts(const device T *x [[buffer(0)]], device float2 *parts [[buffer(1)]],
@@ -48,10 +59,18 @@ kernel void smelt_softmax_parts(const device T *x [[buffer(0)]], device float2 *
   const uint begin = at.x * size.chunk, count = min(size.chunk, size.columns - begin);
   x += long(at.y) * size.columns + begin;
   float top = -INFINITY, sum = 0.0f;
-  for (uint i = lane; i < count; i += 32) top = max(top, float(x[i]));
-  top = simd_max(top);
-  const float shift = isinf(top) ? 0.0f : top;
-  for (uint i = lane; i < count; i += 32) sum += exp(float(x[i]) - shift);
+  // By blocks, so that memory is read once; the sum is scaled whenever the largest element grows.
+  uint block = 0;
+  for (; block + BLOCK <= count; block += BLOCK) {
+    float most = top;
+    for (uint i = 0; i < BLOCK; i += 32) most = max(most, float(x[block + i + lane]));
+    const float shift = grown(most, top, sum);
+    for (uint i = 0; i < BLOCK; i += 32) sum += exp(float(x[block + i + lane]) - shift);
+  }
+  float most = top;
+  for (uint i = block + lane; i < count; i += 32) most = max(most, float(x[i]));
+  const float shift = grown(most, top, sum);
+  for (uint i = block + lane; i < count; i += 32) sum += exp(float(x[i]) - shift);
   sum = simd_sum(sum);
   if (lane == 0) parts[at.y * size.chunks + at.x] = float2(top, sum);
 }

@@ -67,11 +67,12 @@ kernel void smelt_random(const device uint *key [[buffer(0)]], device T *out [[b
   const uint2 keys = uint2(key[0], key[1]);
   const bool two = KIND == NORMAL || KIND == INTEGERS || (KIND == BITS && sizeof(T) == 8);
   const uint4 first = philox(uint4(block, 0, 0, 0), keys), second = two ? philox(uint4(block, 0, 1, 0), keys) : 0;
-  T made[4];
+  vec<T, 4> made;
+#pragma unroll
   for (int i = 0; i < 4; i++) made[i] = element_of(first[i], second[i], size);
   out += 4 * long(block);
   if (4 * ulong(block) + 4 <= size.count) {
-    for (int i = 0; i < 4; i++) out[i] = made[i];
+    *(device vec<T, 4> *)out = made;
   } else {
     for (int i = 0; 4 * ulong(block) + i < size.count; i++) out[i] = made[i];
   }

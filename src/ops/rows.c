@@ -55,7 +55,7 @@ static smelt_status run_chunks(const struct call *call, const struct routine_row
     TRY(call_output(&own, SMELT_FLOAT32, &(smelt_shape){2, {rows->rows, 2 * (int64_t)size.chunks}}, &parts));
     smelt_dispatch_desc begin = {
         .buffers = {{.array = rows->array}, {.array = parts}, {.bytes = &size, .size = sizeof size}}};
-    dispatch.buffers[buffers].array = parts;
+    dispatch.buffers[buffers] = (smelt_buffer){.array = parts};
     dispatch.buffers[buffers + 1] = (smelt_buffer){.bytes = &size, .size = sizeof size};
     smelt_dispatch_desc *const both[] = {&begin, &dispatch};
     smelt_status status = SMELT_OK;

@@ -11,7 +11,9 @@ CYCLES = [
      "operators give arrays, arrays have operators, and both take and give other libraries' arrays"),
     ("python/extension", "bind kernel", "a kernel binds itself to the arguments of a call"),
     ("src/linalg", "gradient qr solve", "derivatives of solves are made of solves and factorisations, which have derivatives"),
-    ("src/ops", "composite composite_nn convolve expression fourier hadamard operation quantize random rope sample", "compositions are operations made of operations"),
+    ("src/autodiff", "gradient node rules_complex rules_composed rules_elementwise sweep",
+     "the derivative of an operation that others express is that of the others, by a tape of its own"),
+    ("src/ops", "composite composite_nn convolve expression fourier hadamard nodes operation quantize random rope sample", "compositions are operations made of operations"),
 ]
 
 # How the external names of a folder's objects begin: in whole words. A name belongs to the folder with the longest
