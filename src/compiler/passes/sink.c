@@ -179,26 +179,54 @@ static bool may_write(LLVMValueRef i) {
     }
 }
 
-/* If the conditions cannot come up to the load, the load may go down to its first use in the same block. */
+#define MAX_MOVED 12
+
+/* A load and what its value passes through in its own block, in order. */
+struct moved {
+    LLVMValueRef instruction[MAX_MOVED];
+    int count;
+};
+
+static bool uses_moved(LLVMValueRef i, const struct moved *moved) {
+    for (int o = 0; o < LLVMGetNumOperands(i); o++)
+        for (int m = 0; m < moved->count; m++)
+            if (LLVMGetOperand(i, (unsigned)o) == moved->instruction[m]) return true;
+    return false;
+}
+
+/* The passages between a load and `end` of the same block (NULL: the block's). */
+static bool find_moved(LLVMValueRef load, LLVMValueRef end, struct moved *moved) {
+    *moved = (struct moved){.instruction = {load}, .count = 1};
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i && i != end; i = LLVMGetNextInstruction(i)) {
+        if (may_write(i)) return false;
+        if (!uses_moved(i, moved)) continue;
+        if (!is_passage(i) || moved->count == MAX_MOVED) return false;
+        moved->instruction[moved->count++] = i;
+    }
+    return true;
+}
+
+static void move_before(const struct moved *moved, LLVMValueRef place) {
+    LLVMBuilderRef builder =
+        LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(moved->instruction[0])));
+    for (int m = 0; m < moved->count; m++) {
+        LLVMInstructionRemoveFromParent(moved->instruction[m]);
+        LLVMPositionBuilderBefore(builder, place);
+        build_kept(builder, moved->instruction[m]);
+    }
+    LLVMDisposeBuilder(builder);
+}
+
+/* If the conditions cannot come up to the load, the load may go down to the first select of the same block,
+ * with what its value passes through. */
 static bool move_down(LLVMValueRef load, const struct demand *demand) {
-    LLVMBasicBlockRef block = LLVMGetInstructionParent(load);
     LLVMValueRef first = NULL;
-    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i)) {
+    for (LLVMValueRef i = LLVMGetNextInstruction(load); i && !first; i = LLVMGetNextInstruction(i))
         for (int d = 0; d < demand->count && !first; d++)
             if (demand->taking[d].user == i) first = i;
-        if (first) break;
-        if (may_write(i)) return false;
-    }
-    if (!first) return false;
-    /* Only a load used by the selects themselves: casts in between would have to move too. */
-    for (LLVMUseRef use = LLVMGetFirstUse(load); use; use = LLVMGetNextUse(use))
-        if (!LLVMIsASelectInst(LLVMGetUser(use)) || LLVMGetInstructionParent(LLVMGetUser(use)) != block)
-            return false;
-    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
-    LLVMInstructionRemoveFromParent(load);
-    LLVMPositionBuilderBefore(builder, first);
-    build_kept(builder, load);
-    LLVMDisposeBuilder(builder);
+    struct moved moved;
+    if (!first || !find_moved(load, first, &moved)) return false;
+    move_before(&moved, first);
     return true;
 }
 
@@ -270,22 +298,6 @@ static bool move_conditions(const struct flow *flow, struct taking *t, LLVMValue
     return kept > 0;
 }
 
-static LLVMBasicBlockRef only_predecessor(const struct flow *flow, LLVMBasicBlockRef block) {
-    const struct flow_block *b = &flow->blocks[flow_index(flow, block)];
-    return b->predecessor_count == 1 ? flow->blocks[b->predecessors[0]].block : NULL;
-}
-
-/* The block in which all uses of a value are; NULL: in several, or on edges. */
-static LLVMBasicBlockRef only_user_block(LLVMValueRef value) {
-    LLVMBasicBlockRef block = NULL;
-    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
-        LLVMValueRef user = LLVMGetUser(use);
-        if (LLVMIsAPHINode(user) || (block && LLVMGetInstructionParent(user) != block)) return NULL;
-        block = LLVMGetInstructionParent(user);
-    }
-    return block;
-}
-
 #define MAX_BETWEEN 16
 
 /* Whether nothing writes on any way from the end of one block to the beginning of another, which it
@@ -311,23 +323,35 @@ static bool is_quiet_between(const struct flow *flow, LLVMBasicBlockRef from, LL
     return true;
 }
 
-/* If the conditions cannot come up to the load, it may go down to the block of its selects, past the loads
- * that were given branches of their own before. */
-static bool move_to_block(const struct flow *flow, LLVMValueRef load) {
-    LLVMBasicBlockRef from = LLVMGetInstructionParent(load), to = only_user_block(load);
+/* The block of all selects that take a value; NULL: there are several. */
+static LLVMBasicBlockRef block_of_selects(const struct demand *demand) {
+    LLVMBasicBlockRef block = LLVMGetInstructionParent(demand->taking[0].user);
+    for (int i = 1; i < demand->count; i++)
+        if (LLVMGetInstructionParent(demand->taking[i].user) != block) return NULL;
+    return block;
+}
+
+static bool is_used_in(const struct moved *moved, LLVMBasicBlockRef from, LLVMBasicBlockRef to) {
+    for (int m = 0; m < moved->count; m++)
+        for (LLVMUseRef use = LLVMGetFirstUse(moved->instruction[m]); use; use = LLVMGetNextUse(use)) {
+            LLVMBasicBlockRef block = LLVMGetInstructionParent(LLVMGetUser(use));
+            if (block != from && block != to) return false;
+        }
+    return true;
+}
+
+/* Otherwise it may go down to the block of its selects, past the loads that were given branches of their own
+ * before. */
+static bool move_to_block(const struct flow *flow, LLVMValueRef load, const struct demand *demand) {
+    LLVMBasicBlockRef from = LLVMGetInstructionParent(load), to = block_of_selects(demand);
+    struct moved moved;
     if (!to || to == from || flow_index(flow, from) < 0 || flow_index(flow, to) < 0 ||
         !flow_dominates(flow, flow_index(flow, from), flow_index(flow, to)) ||
-        !is_quiet_between(flow, from, to))
+        !is_quiet_between(flow, from, to) || !find_moved(load, NULL, &moved) || !is_used_in(&moved, from, to))
         return false;
-    for (LLVMValueRef i = LLVMGetNextInstruction(load); i; i = LLVMGetNextInstruction(i))
-        if (may_write(i)) return false;
-    LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(load)));
     LLVMValueRef first = LLVMGetFirstInstruction(to);
     while (LLVMIsAPHINode(first)) first = LLVMGetNextInstruction(first);
-    LLVMInstructionRemoveFromParent(load);
-    LLVMPositionBuilderBefore(builder, first);
-    build_kept(builder, load);
-    LLVMDisposeBuilder(builder);
+    move_before(&moved, first);
     return true;
 }
 
@@ -342,7 +366,7 @@ static bool sink_one(struct unit *unit, const struct flow *flow, LLVMValueRef lo
     bool known = true;
     for (int i = 0; i < demand.count && known; i++)
         known = available(flow, demand.taking[i].condition[0], load, false, 0);
-    if (!known && !move_down(load, &demand)) return move_to_block(flow, load);
+    if (!known && !move_down(load, &demand)) return move_to_block(flow, load, &demand);
     for (int i = 0; i < demand.count; i++)
         if (!move_conditions(flow, &demand.taking[i], load)) return false;
     guard_load(unit, load, &demand);
@@ -379,6 +403,22 @@ static bool sink_to_edge(struct unit *unit, LLVMValueRef load) {
     LLVMPositionBuilderBefore(unit->builder, LLVMGetBasicBlockTerminator(middle));
     build_kept(unit->builder, load);
     return true;
+}
+
+static LLVMBasicBlockRef only_predecessor(const struct flow *flow, LLVMBasicBlockRef block) {
+    const struct flow_block *b = &flow->blocks[flow_index(flow, block)];
+    return b->predecessor_count == 1 ? flow->blocks[b->predecessors[0]].block : NULL;
+}
+
+/* The block in which all uses of a value are; NULL: in several, or on edges. */
+static LLVMBasicBlockRef only_user_block(LLVMValueRef value) {
+    LLVMBasicBlockRef block = NULL;
+    for (LLVMUseRef use = LLVMGetFirstUse(value); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsAPHINode(user) || (block && LLVMGetInstructionParent(user) != block)) return NULL;
+        block = LLVMGetInstructionParent(user);
+    }
+    return block;
 }
 
 /* A load used in one block only, to which a branch may lead or not, goes there, if nothing writes in between.
