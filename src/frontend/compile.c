@@ -49,7 +49,7 @@ static smelt_status complete_text(const struct translation *translation, const s
     if (entry->required_token && translation->metal_version < 400)
         return fail_at(translation, entry->required_token, SMELT_ERROR_COMPILE,
                        "[[required_threads_per_threadgroup]] requires Metal 4.0 or higher");
-    text_append(text, text_string(&translation->program.text), translation->program.text.length);
+    program_add_text(&translation->program, entry, text);
     smelt_status status = program_add_entry_point(&translation->program, entry, text);
     if (status != SMELT_OK) text_free(text);
     return status;

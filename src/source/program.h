@@ -49,6 +49,14 @@ struct other_function {
     uint32_t token;
 };
 
+/* The body of a kernel that nothing else in the text names: other entries do not need it. */
+struct kernel_body {
+    const char *name;
+    int uses;             /* how often the text has the name */
+    uint32_t start;       /* the kernel's first token: that of its entry */
+    uint32_t open, close; /* its braces */
+};
+
 struct program {
     struct arena arena;
     struct tokens input; /* over the text handed in, which must outlive the program */
@@ -56,6 +64,8 @@ struct program {
     uint32_t *positions; /* byte in `text` where each input token's replacement starts */
     struct entry *entries;
     int entry_count;
+    struct kernel_body *bodies;
+    int body_count;
     const char **constants; /* the names of function constants */
     int constant_count;
     struct other_function *others;
@@ -69,6 +79,10 @@ struct program {
  * success only. */
 smelt_status program_create(const char *text, size_t length, struct program *program);
 void program_free(struct program *program);
+
+/* Appends the rewritten text, with the bodies of other kernels left out: clang would parse them and
+ * instantiate the templates that they use, only to drop them. Lines and columns stay. */
+void program_add_text(const struct program *program, const struct entry *entry, struct text *text);
 
 /* The C++ function that binds the arguments of one entry and calls it; appended to `text` it completes the
  * translation unit. */

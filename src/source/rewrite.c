@@ -455,6 +455,7 @@ static void rewrite_kernels(struct rewriter *r) {
         struct kernel_site *site = &r->structure->kernels[k];
         if (site->graphics || has_unsupported_parameter(r, site)) {
             erase(r, site->start, site->end + 1);
+            site->left_out = true;
             continue;
         }
         rewrite_kernel_word(r, site);

@@ -23,6 +23,7 @@ struct kernel_site {
     bool is_template;
     int least_arguments, most_arguments; /* of the template */
     bool graphics;                       /* of another stage: not run, removed from the text */
+    bool left_out;                       /* once rewritten: so is it, as no entry can bind a parameter */
     uint32_t stage;                      /* the word that says which */
     const char *host_name;               /* from [[host_name("…")]], or NULL */
     struct parameter *parameters;        /* once read: src/source/program.c */

@@ -189,6 +189,40 @@ static void the_entry_point_stands_in_the_kernels_namespace(void **state) {
     program_free(&program);
 }
 
+static void bodies_of_other_kernels_are_left_out(void **state) {
+    (void)state;
+    struct program program;
+    struct text text = {0};
+    program_of("kernel void one(device int *x) { x[0] = a<1>(); }\n"
+               "kernel void two(device int *x) {\n#line 7 \"f\"\n#pragma unroll\n  x[0] = a<2>(); } int m;\n"
+               "kernel void called(device int *x) { x[0] = a<3>(); }\n"
+               "kernel void image(texture2d<float> t) { }\n"
+               "namespace n { void one(device int *x); }\n"
+               "kernel void three(device int *x) { called(x); } template <class T> kernel void four(device T "
+               "*x) { }\n"
+               "template [[host_name(\"f\")]] kernel void four<int>(device int *);\n",
+               &program);
+    program_add_text(&program, entry_named(&program, "three"), &text);
+    assert_int_equal(text.length, program.text.length);
+    static const char *const there[] = {"a<1>", /* another function has its name */
+                                        "(__smelt_device int *x)  \n#line 7 \"f\"\n",
+                                        "\n                  ; int m;",
+                                        "a<3>",
+                                        "{ called(x); }",
+                                        "four(__smelt_device T *x) { }"};
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++)
+        if (!strstr(text_string(&text), there[i]))
+            FAIL_TEST("no \"%s\" in\n%s", there[i], text_string(&text));
+    assert_null(strstr(text_string(&text), "a<2>"));
+    assert_null(strstr(text_string(&text), "#pragma"));
+    text_free(&text);
+    program_add_text(&program, entry_named(&program, "f"), &text);
+    assert_non_null(strstr(text_string(&text), "a<3>"));
+    assert_null(strstr(text_string(&text), "{ called(x); }"));
+    text_free(&text);
+    program_free(&program);
+}
+
 /* Nested, repeated and broken far beyond real programs: it ends, soon, and within the stack. */
 static void texts_made_to_hurt(void **state) {
     (void)state;
@@ -241,6 +275,7 @@ int main(void) {
         cmocka_unit_test(overloads_are_told_apart),
         cmocka_unit_test(parameters_and_their_bindings),
         cmocka_unit_test(the_entry_point_stands_in_the_kernels_namespace),
+        cmocka_unit_test(bodies_of_other_kernels_are_left_out),
         cmocka_unit_test(texts_made_to_hurt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
