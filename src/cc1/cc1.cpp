@@ -2,7 +2,7 @@
 // needs.
 //
 // It is called as `clang -cc1` is, with the arguments that src/frontend/clang.c passes, and does what clang
-// does with them: preprocess, precompile the prelude, or emit bitcode. The bitcode is the same to the byte. A
+// does with them: preprocess, precompile the prelude, or emit bitcode, without functions that nothing uses. A
 // static program with a fifth of clang's code starts in a tenth of the time. Called with -compile, it is the
 // second half of the way, from bitcode to code (compile.h). This is smelt's only C++ file: LLVM's C interface
 // has no clang.
@@ -96,6 +96,24 @@ class write_bitcode : public ASTConsumer {
     }
 };
 
+// Functions of the source become inline: code is generated only for those that the entry point reaches. They
+// are no longer external in the bitcode, which makes no difference behind it.
+class inline_functions : public ASTConsumer {
+    void visit(Decl *declaration) {
+        if (auto *function = dyn_cast<FunctionDecl>(declaration)) {
+            if (!function->hasAttr<UsedAttr>()) function->setImplicitlyInline();
+        } else if (isa<NamespaceDecl, LinkageSpecDecl>(declaration)) {
+            for (Decl *inner : cast<DeclContext>(declaration)->decls()) visit(inner);
+        }
+    }
+
+  public:
+    bool HandleTopLevelDecl(DeclGroupRef group) override {
+        for (Decl *declaration : group) visit(declaration);
+        return true;
+    }
+};
+
 class emit_bitcode : public ASTFrontendAction {
     llvm::LLVMContext context; // lives as long as the module in the generator
     kept_bitcode *kept;
@@ -113,6 +131,7 @@ class emit_bitcode : public ASTFrontendAction {
             compiler.getDiagnostics(), file, &compiler.getVirtualFileSystem(), compiler.getHeaderSearchOpts(),
             compiler.getPreprocessorOpts(), compiler.getCodeGenOpts(), context);
         std::vector<std::unique_ptr<ASTConsumer>> consumers;
+        consumers.push_back(std::make_unique<inline_functions>());
         consumers.emplace_back(generator);
         consumers.push_back(std::make_unique<write_bitcode>(compiler, *generator, std::move(output), kept));
         return std::make_unique<MultiplexConsumer>(std::move(consumers));

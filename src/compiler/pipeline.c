@@ -35,6 +35,7 @@ static smelt_status optimise_thread(struct unit *unit) {
 
 static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
                                          PASS("declare", pass_declare),
+                                         LLVM_PASSES("globaldce"), /* other functions of the file */
                                          PASS("rolled", pass_rolled),
                                          PASS("outlined", pass_outlined),
                                          PASS("alignment", pass_alignment),

@@ -206,7 +206,7 @@ static void bodies_of_other_kernels_are_left_out(void **state) {
     assert_int_equal(text.length, program.text.length);
     static const char *const there[] = {"a<1>", /* another function has its name */
                                         "(__smelt_device int *x)  \n#line 7 \"f\"\n",
-                                        "\n                  ; int m;",
+                                        "\n                 ; int m;",
                                         "a<3>",
                                         "{ called(x); }",
                                         "four(__smelt_device T *x) { }"};
