@@ -144,7 +144,7 @@ static void take_edge(struct simd *s, int from, int to, LLVMValueRef const *mask
         make_phi_slots(s, phi);
         const struct value *v = value_of(s, phi);
         if (v->slot) add_incoming(s, &list, v->slot, scalar_of(s, value), NULL);
-        for (int c = 0; v->slots && c < s->chunk_count; c++) {
+        for (int c = s->first_chunk; v->slots && c < s->end_chunk; c++) {
             bool piece = piece_is(s, phi);
             LLVMValueRef own = matrix  ? matrix_incoming(s, phi, s->blocks[from].original, c)
                                : piece ? piece_first_lane(s, value, c)
@@ -327,7 +327,60 @@ static void write_head(struct simd *s, int place) {
 
 static void end_full_round(struct simd *s, int loop);
 
+static void make_new_blocks(struct simd *s, struct block *block);
+
+/* The end of a loop's block that is written for some chunks: another round, or the first round for the next
+ * ones, for which what all lanes share begins anew. */
+static void end_part(struct simd *s, int place, int before, LLVMValueRef terminator) {
+    LLVMBuilderRef b = s->unit->builder;
+    struct block *block = &s->blocks[place];
+    LLVMValueRef condition = scalar_of(s, LLVMGetCondition(terminator));
+    bool again_first = LLVMGetSuccessor(terminator, 0) == block->original;
+    LLVMBasicBlockRef again = simd_block(s, "again"), left = simd_block(s, "left");
+    LLVMBuildCondBr(b, condition, again_first ? again : left, again_first ? left : again);
+    LLVMPositionBuilderAtEnd(b, again);
+    take_edge(s, place, place, block->mask, false);
+    poll(s);
+    LLVMBuildBr(b, block->head);
+    LLVMPositionBuilderAtEnd(b, left);
+    if (s->end_chunk == s->chunk_count) {
+        leave_uniformly(s, place, LLVMGetSuccessor(terminator, again_first));
+        return;
+    }
+    take_edge(s, place, simd_place(s, LLVMGetSuccessor(terminator, again_first)), block->mask, false);
+    s->first_chunk = s->end_chunk;
+    take_edge(s, before, place, block->mask, false);
+    make_new_blocks(s, block);
+    LLVMBuildBr(b, block->head);
+}
+
+static void write_block_in_parts(struct simd *s, int place, int before, int chunks) {
+    struct block *block = &s->blocks[place];
+    LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
+    simd_remark(s, terminator,
+                "loop: for %d of %d vectors of lanes at a time, whose values fit the registers", chunks,
+                s->chunk_count);
+    s->current = place;
+    for (int first = 0; first < s->chunk_count && !s->refused; first += chunks) {
+        s->first_chunk = first;
+        s->end_chunk = first + chunks;
+        s->serial++;
+        write_head(s, place);
+        LLVMPositionBuilderAtEnd(s->unit->builder, block->body);
+        emit_instructions(s, block->original);
+        LLVMSetCurrentDebugLocation2(s->unit->builder, LLVMInstructionGetDebugLoc(terminator));
+        if (!s->refused) end_part(s, place, before, terminator);
+    }
+    s->first_chunk = 0;
+    s->end_chunk = s->chunk_count;
+}
+
 static void write_block(struct simd *s, int place) {
+    int before = -1, chunks = simd_part_chunks(s, place, &before);
+    if (chunks < s->chunk_count) {
+        write_block_in_parts(s, place, before, chunks);
+        return;
+    }
     struct block *block = &s->blocks[place];
     LLVMValueRef terminator = LLVMGetBasicBlockTerminator(block->original);
     s->current = place;

@@ -105,7 +105,8 @@ struct simd {
     LLVMValueRef group;   /* struct group_context *, loaded once */
     LLVMValueRef extents; /* of tested code: const struct buffer_extent *, loaded once */
     int lanes, chunk_lanes, chunk_count;
-    int vector_bits; /* of the target's registers: 512, 256 or 128 */
+    int first_chunk, end_chunk; /* that are being written: all, or a part of them (parts.c) */
+    int vector_bits;            /* of the target's registers: 512, 256 or 128 */
     const struct code_shape *code;
     /* Analysis. */
     struct value **table;
@@ -266,6 +267,13 @@ void copy_drop_promises(LLVMValueRef copy);
 /* … poison-generating and fast-math flags of a scalar instruction, for its vector form: poison is per lane.
  */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
+/* vectorise.c — threads side by side whose tiles are written one after another. */
+#define LANES_IN_PARTS 8
+/* … vector registers of the target. */
+int simd_registers(const struct simd *s);
+/* parts.c — how many chunks of the gang a loop of this one block is written for at a time; *before: the block
+ * that leads to it, if these are not all. */
+int simd_part_chunks(struct simd *s, int place, int *before);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */
 int speculation_shape(struct simd *s, LLVMValueRef division);
 bool speculation_pays(struct simd *s); /* after an analysis without it */

@@ -46,29 +46,35 @@ static int count_instructions(struct simd *s) {
     return count;
 }
 
-/* Values that a thread carries around the loop that has most of them; without `integers` only others, as
- * integers are often uniform. */
+/* Values that a thread carries around the loop of this header; without `integers` only others, as integers
+ * are often uniform. */
+static int carried_by(LLVMBasicBlockRef header, bool integers) {
+    int count = 0;
+    FOR_EACH_INSTRUCTION(phi, header) {
+        if (!LLVMIsAPHINode(phi)) break;
+        count += integers || LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind;
+    }
+    return count;
+}
+
+/* … around the loop that has most of them. */
 static int carried_values(LLVMValueRef entry, bool integers) {
     int most = 0;
     FOR_EACH_BLOCK(block, entry) {
-        int count = 0;
-        FOR_EACH_INSTRUCTION(phi, block) {
-            if (!LLVMIsAPHINode(phi)) break;
-            count += integers || LLVMGetTypeKind(LLVMTypeOf(phi)) != LLVMIntegerTypeKind;
-        }
+        int count = carried_by(block, integers);
         if (count > most) most = count;
     }
     return most;
 }
 
-static int registers_of(const struct simd *s) {
+int simd_registers(const struct simd *s) {
     return s->vector_bits == 512 ? 32 : 16;
 }
 
 /* Whether the values that a gang of so many lanes carries around a loop leave four registers for others: a
  * sum in memory is loaded and stored by each multiply-add. One simdgroup is the smallest gang. */
 static bool fits_registers(const struct simd *s, int lanes, int carried) {
-    return lanes <= SIMDGROUP_LANES || carried * (lanes / (s->vector_bits / 32)) <= registers_of(s) - 4;
+    return lanes <= SIMDGROUP_LANES || carried * (lanes / (s->vector_bits / 32)) <= simd_registers(s) - 4;
 }
 
 /* Chosen so that code generation takes less than 60 ms: instructions of the thread times chunks of the gang.
@@ -109,7 +115,7 @@ static bool has_simdgroup_operations(LLVMValueRef entry) {
 /* For vectors within the thread: as many lanes as fill half of the registers with carried values; 0: use
  * vectors across lanes. */
 static int lanes_in_thread(struct simd *s) {
-    int carried = carried_values(s->entry, true), registers = registers_of(s);
+    int carried = carried_values(s->entry, true), registers = simd_registers(s);
     if (carried < TILE_VALUES || s->code->masked || has_simdgroup_operations(s->entry)) return 0;
     int room = registers / 2 * (s->vector_bits / 32), lanes = 4;
     while (lanes > 1 && carried * lanes > room + room / 8) lanes /= 2;
@@ -213,6 +219,8 @@ static void set_lanes(struct simd *s, int lanes, int chunk_lanes) {
     s->lanes = lanes;
     s->chunk_lanes = chunk_lanes;
     s->chunk_count = lanes / chunk_lanes;
+    s->first_chunk = 0;
+    s->end_chunk = s->chunk_count;
     s->shape_count = 0;
     (void)shape_intern(s, zeros); /* SHAPE_UNIFORM */
 }
@@ -223,6 +231,18 @@ static bool all_lanes_run_all(const struct simd *s) {
     return true;
 }
 
+/* With 256 bits, a tile takes half of the registers or more for one thread. If its loop can be written for
+ * one thread after another (parts.c), more threads side by side still share vectors outside of it: where they
+ * copy to threadgroup memory. */
+static bool has_tile_in_parts(struct simd *s) {
+    int before;
+    for (int place = 0; place < s->paths.block_count; place++)
+        if (carried_by(s->blocks[place].original, true) >= TILE_VALUES &&
+            simd_part_chunks(s, place, &before) < s->chunk_count)
+            return true;
+    return false;
+}
+
 /* In the thread: a few threads side by side, each lane's values as scalars, which LLVM joins to vectors along
  * the thread's own rows. For threads that keep so many values that 32 lanes of them would not fit the
  * registers; only if no lane ever waits for another. */
@@ -230,6 +250,12 @@ static smelt_status try_in_thread(struct simd *s, bool *done) {
     int lanes = lanes_in_thread(s);
     *done = false;
     if (!lanes) return SMELT_OK;
+    if (s->vector_bits == 256 && lanes < LANES_IN_PARTS) {
+        set_lanes(s, LANES_IN_PARTS, 1);
+        TRY(analyse(s));
+        *done = !s->refused && all_lanes_run_all(s) && has_tile_in_parts(s);
+        if (*done || s->refused) return SMELT_OK;
+    }
     set_lanes(s, lanes, 1);
     TRY(analyse(s));
     *done = !s->refused && all_lanes_run_all(s);
