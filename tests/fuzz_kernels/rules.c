@@ -320,6 +320,11 @@ const struct rule rules[] = {
       "k++) $!u += $[uint(k)`uint(j)];"),
     R(STATEMENT, REAL, 10, ANYWHERE, "$!f = $f;"),
     R(STATEMENT, REAL, 5, ANYWHERE, "$!f $[+=`-=`*=] $f;"),
+    /* Many values around a loop. */
+    R(STATEMENT, REAL, 2, ANYWHERE,
+      "{ float tile[6] = {$f, $f, 1, 2, $f, 4}; for (uint k = 0; k < $[2u`9u`size / 32u + 1u]; k++) "
+      "for (uint j = 0; j < 6; j++) tile[j] = $[tile[(j + 1u) % 6u] * 0.5f + tile[j]`tile[j] * 0.25f + "
+      "float(k + j)`max(tile[j], tile[5u - j] - float(k) * $#3.)]; $!f += tile[$#5.]; }"),
     R(STATEMENT, NARROW, 3, ANYWHERE, "$[$!c = $c`$!s = $s`$!c += $c];"),
     R(STATEMENT, WIDE, 4, ANYWHERE, "$[$!L = $L`$!l = $l`$!L += $L`$!L ^= $L];"),
     R(STATEMENT, HALF_REAL, 3, ANYWHERE, "$[$!h = $h`$!h += $h];"),
@@ -373,6 +378,13 @@ const struct rule rules[] = {
       "for (uint k = 0; k < $[2u`4u`7u`8u]; k++) $[$!u += uint(in_f[j + k])`$!u ^= in_u[j + k] << k`"
       "$!u += in_s[j + k] * in_c[j + k]`$!u += uint(in_h[j + k])`$!u += in_c[j + k] << (k * 3u)`"
       "$!u += uint(in_l[j + k])]; }"),
+    /* Places that follow from the thread's number. */
+    R(STATEMENT, LOAD_VECTOR, 2, KERNEL,
+      "{ uint j = $[tid / 6u * 7u + tid % 6u`((tid & 1u) << 8 | tid / 2u) | $[56u`568u]`(tid ^ 21u) & "
+      "$[63u`~6u]`"
+      "tid * tid % 8u + tid / 3u`tid < 64u ? tid * 2u : tid`(tid - 40u) / 4u % 16u`tid * 5u >> 2]; "
+      "$[$!u += in_u[j + $#9.]`$!f += in_f[j % 8192u]`$!u += in_c[j] + in_s[j + 2u]`if (j % 64u < 32u) $!u "
+      "^= j]; }"),
     R(STATEMENT, LOAD_EDGE, 2, KERNEL,
       "{ int j = int(i) + $[-9`-5`-1`1`5`-40]; if (j >= 0 && j < $#999.) $!u ^= in_u[j]; }"),
     R(STATEMENT, LOAD_EDGE, 2, KERNEL, "{ uint j = i - $#40.u; $!u = j < 900u ? in_u[j] : 3u; }"),
