@@ -547,7 +547,7 @@ static LLVMValueRef all_stay(struct simd *s, LLVMValueRef condition, LLVMIntPred
 static void end_full_round(struct simd *s, int loop) {
     LLVMBuilderRef b = s->unit->builder;
     int place = s->paths.loops[loop].last, header = s->paths.loops[loop].header;
-    LLVMIntPredicate predicate;
+    LLVMIntPredicate predicate = LLVMIntEQ;
     LLVMValueRef condition = staying_condition(s, loop, &predicate);
     LLVMBasicBlockRef all = simd_block(s, "all"), some = simd_block(s, "some");
     LLVMBuildCondBr(b, all_stay(s, condition, predicate), all, some);

@@ -29,6 +29,7 @@ int simd_vector_bits(const char *cpu, const char *features) {
     }
     char *host = features ? NULL : LLVMGetHostCPUFeatures();
     if (host) features = host;
+    if (!features) return 128;
     int bits = has_feature(features, "+avx512bw") && has_feature(features, "+avx512vl") &&
                        has_feature(features, "+avx512dq")
                    ? 512
