@@ -13,6 +13,10 @@
 
 #define THREADGROUP_SPACE 3
 
+int simd_registers(const struct simd *s) {
+    return s->vector_bits == 512 ? 32 : 16;
+}
+
 static bool is_access_alone(struct simd *s, LLVMValueRef i) {
     bool load = LLVMIsALoadInst(i) != NULL;
     LLVMValueRef address = LLVMGetOperand(i, load ? 0 : 1);

@@ -267,11 +267,11 @@ void copy_drop_promises(LLVMValueRef copy);
 /* … poison-generating and fast-math flags of a scalar instruction, for its vector form: poison is per lane.
  */
 void copy_flags(LLVMValueRef from, LLVMValueRef to);
-/* vectorise.c — threads side by side whose tiles are written one after another. */
+/* parts.c — threads side by side whose tiles are written one after another. */
 #define LANES_IN_PARTS 8
 /* … vector registers of the target. */
 int simd_registers(const struct simd *s);
-/* parts.c — how many chunks of the gang a loop of this one block is written for at a time; *before: the block
+/* … how many chunks of the gang a loop of this one block is written for at a time; *before: the block
  * that leads to it, if these are not all. */
 int simd_part_chunks(struct simd *s, int place, int *before);
 /* speculation.c — the shape of a division in speculating code, or SHAPE_VARYING. */

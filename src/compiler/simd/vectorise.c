@@ -68,10 +68,6 @@ static int carried_values(LLVMValueRef entry, bool integers) {
     return most;
 }
 
-int simd_registers(const struct simd *s) {
-    return s->vector_bits == 512 ? 32 : 16;
-}
-
 /* Whether the values that a gang of so many lanes carries around a loop leave four registers for others: a
  * sum in memory is loaded and stored by each multiply-add. One simdgroup is the smallest gang. */
 static bool fits_registers(const struct simd *s, int lanes, int carried) {
