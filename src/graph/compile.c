@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "device/device.h"
 #include "graph/plan.h"
+#include "ops/program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ void smelt_compiled_release(smelt_compiled *compiled) {
     free(compiled->places);
     free(compiled->scratch);
     free(compiled->buffers);
+    free(compiled->needed);
     fusion_free(&compiled->fusion);
     smelt_graph_release(compiled->graph);
     free(compiled);
@@ -54,6 +56,7 @@ smelt_status compiled_plan(smelt_compiled *compiled) {
     TRY(plan_steps(compiled));
     for (int s = 0; s < compiled->step_count; s++)
         if (compiled->steps[s].kind == STEP_FUSED) TRY(plan_kernels(compiled, &compiled->steps[s]));
+    if (compiled->streams > 1) TRY(plan_order(compiled));
     TRY(plan_memory(compiled, !compiled->unplanned));
     count_steps(compiled);
     return SMELT_OK;
@@ -69,6 +72,7 @@ static smelt_status run_passes(const smelt_graph *graph, const smelt_compile_des
     TRY(graph_remove_dead(compiled->graph, &info->dead));
     compiled->unfused = desc->unfused;
     compiled->unplanned = desc->unplanned;
+    if (program_is_host(compiled->device)) compiled->streams = (int)desc->streams;
     return compiled_plan(compiled);
 }
 
@@ -79,6 +83,9 @@ smelt_status smelt_graph_compile(smelt_graph *graph, const smelt_compile_desc *g
         return fail(SMELT_ERROR_INVALID_ARGUMENT, "graph compile: %s is NULL",
                     graph ? "the address for the compiled graph" : "graph");
     TRY(reserved_check(smelt_compile_desc, desc));
+    if (desc->streams < 0 || desc->streams > GRAPH_MOST_STREAMS)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "graph compile: streams is %lld, expected 0 to %d",
+                    (long long)desc->streams, GRAPH_MOST_STREAMS);
     TRY(device_find(desc->device ? desc->device : "cpu", &device));
     smelt_compiled *compiled = calloc(1, sizeof *compiled);
     if (!compiled) return fail_out_of_memory(sizeof *compiled);

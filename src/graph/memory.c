@@ -12,7 +12,22 @@ struct buffers {
     uint64_t *bytes;
     char *taken;
     int count;
+    /* Where steps run at once: a row of bits per buffer, the steps that use it. */
+    uint64_t *users;
+    size_t words;
 };
+
+/* Whether all that used the buffer has ended before a step that needs `needed` begins. */
+static bool is_over(const struct buffers *buffers, int b, const uint64_t *needed) {
+    for (size_t w = 0; needed && w < buffers->words; w++)
+        if (buffers->users[(size_t)b * buffers->words + w] & ~needed[w]) return false;
+    return true;
+}
+
+static void note_use(struct buffers *buffers, int b, int step) {
+    if (buffers->users)
+        buffers->users[(size_t)b * buffers->words + (size_t)step / 64] |= UINT64_C(1) << step % 64;
+}
 
 static uint64_t bytes_of(const smelt_compiled *compiled, int value) {
     const struct graph_value *type = plan_value(compiled, value);
@@ -21,10 +36,10 @@ static uint64_t bytes_of(const smelt_compiled *compiled, int value) {
 }
 
 /* The smallest free buffer that is large enough; else the largest free one grows; else a new one. */
-static int take(struct buffers *buffers, uint64_t bytes, bool reuse) {
+static int take(struct buffers *buffers, uint64_t bytes, bool reuse, const uint64_t *needed) {
     int best = -1, largest = -1;
     for (int b = 0; b < buffers->count && reuse; b++) {
-        if (buffers->taken[b]) continue;
+        if (buffers->taken[b] || !is_over(buffers, b, needed)) continue;
         if (buffers->bytes[b] >= bytes && (best < 0 || buffers->bytes[b] < buffers->bytes[best])) best = b;
         if (largest < 0 || buffers->bytes[b] > buffers->bytes[largest]) largest = b;
     }
@@ -68,13 +83,16 @@ static void assign(smelt_compiled *compiled, struct buffers *buffers, const int 
             struct place *place = &compiled->places[step->writes[i]];
             if (place->kind != PLACE_BUFFER) continue;
             uint64_t bytes = bytes_of(compiled, step->writes[i]);
-            place->index = take(buffers, bytes, reuse);
+            place->index = take(buffers, bytes, reuse, plan_needed(compiled, s));
+            note_use(buffers, place->index, s);
             compiled->info.total_bytes += bytes;
         }
         for (int i = 0; i < step->read_count + writes; i++) {
             int value = i < step->read_count ? step->reads[i] : step->writes[i - step->read_count];
             const struct place *root = &compiled->places[compiled->places[value].root];
-            if (root->kind == PLACE_BUFFER && last[root->root] <= s) buffers->taken[root->index] = 0;
+            if (root->kind != PLACE_BUFFER) continue;
+            note_use(buffers, root->index, s);
+            if (last[root->root] <= s) buffers->taken[root->index] = 0;
         }
     }
 }
@@ -83,8 +101,14 @@ smelt_status plan_memory(smelt_compiled *compiled, bool reuse) {
     size_t count = (size_t)compiled->value_count + 1;
     int *last = calloc(count, sizeof *last);
     struct buffers buffers = {.bytes = calloc(count, sizeof(uint64_t)), .taken = calloc(count, 1)};
-    smelt_status status =
-        last && buffers.bytes && buffers.taken ? SMELT_OK : fail_out_of_memory(count * sizeof *last);
+    bool at_once = compiled->needed != NULL;
+    if (at_once) {
+        buffers.words = (size_t)compiled->needed_words;
+        buffers.users = calloc(count * buffers.words + 1, sizeof(uint64_t));
+    }
+    smelt_status status = last && buffers.bytes && buffers.taken && (buffers.users || !at_once)
+                              ? SMELT_OK
+                              : fail_out_of_memory(count * sizeof *last);
     if (status == SMELT_OK) {
         find_last_reads(compiled, last);
         assign(compiled, &buffers, last, reuse);
@@ -95,6 +119,7 @@ smelt_status plan_memory(smelt_compiled *compiled, bool reuse) {
     }
     free(buffers.bytes);
     free(buffers.taken);
+    free(buffers.users);
     free(last);
     return status;
 }

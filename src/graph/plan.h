@@ -79,6 +79,8 @@ void fused_kernel_map(const struct fused_kernel *kernel, smelt_array *const *arr
 /* ---- Steps and places: plan.c. A step is a fused kernel, an operation, a kernel from a body, or the call of
  * an opaque registered operation. */
 
+#define GRAPH_MOST_STREAMS 64
+
 enum step_kind { STEP_FUSED = 1, STEP_OPERATION, STEP_KERNEL, STEP_CALL };
 
 struct step {
@@ -111,6 +113,7 @@ struct smelt_compiled {
     atomic_int references;
     char device[32];
     bool unfused, unplanned;
+    int streams;        /* threads that run steps; at most 1: in order */
     smelt_graph *graph; /* expanded; passes have run */
     struct fusion fusion;
     struct step *steps;
@@ -122,6 +125,8 @@ struct smelt_compiled {
     int scratch_count, scratch_capacity;
     uint64_t *buffers; /* bytes of each */
     int buffer_count;
+    uint64_t *needed; /* order.c: a row of bits per step; NULL: steps run in order */
+    int needed_words; /* of a row */
     smelt_compiled_info info;
 };
 
@@ -133,6 +138,11 @@ const struct graph_value *plan_value(const smelt_compiled *compiled, int value);
 
 /* Steps in order, and the places of all values but buffers. */
 smelt_status plan_steps(smelt_compiled *compiled);
+/* order.c: for each step, the earlier ones that must have ended before it begins, as bits. */
+smelt_status plan_order(smelt_compiled *compiled);
+static inline const uint64_t *plan_needed(const smelt_compiled *compiled, int step) {
+    return compiled->needed ? compiled->needed + (size_t)step * (size_t)compiled->needed_words : NULL;
+}
 /* memory.c: values to buffers. */
 smelt_status plan_memory(smelt_compiled *compiled, bool reuse);
 

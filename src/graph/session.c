@@ -1,6 +1,7 @@
 /* Sessions: the memory of a compiled graph, and its executions. */
 #include "base/reserved.h"
 #include "device/device.h"
+#include "graph/crew.h"
 #include "graph/plan.h"
 #include "graph/record.h"
 #include "ops/program.h"
@@ -309,14 +310,18 @@ static smelt_status run_call(struct execution *x, const struct step *step) {
     return status;
 }
 
+static smelt_status run_step(void *context, int number) {
+    struct execution *x = context;
+    const struct step *step = &x->compiled->steps[number];
+    return step->kind == STEP_FUSED       ? run_fused(x, step)
+           : step->kind == STEP_OPERATION ? run_operation(x, step)
+           : step->kind == STEP_CALL      ? run_call(x, step)
+                                          : run_kernel(x, step);
+}
+
 static smelt_status run_steps(struct execution *x) {
-    for (int s = 0; s < x->compiled->step_count; s++) {
-        const struct step *step = &x->compiled->steps[s];
-        TRY(step->kind == STEP_FUSED       ? run_fused(x, step)
-            : step->kind == STEP_OPERATION ? run_operation(x, step)
-            : step->kind == STEP_CALL      ? run_call(x, step)
-                                           : run_kernel(x, step));
-    }
+    if (x->compiled->needed && !program_is_collecting()) return crew_run(x->compiled, run_step, x);
+    for (int s = 0; s < x->compiled->step_count; s++) TRY(run_step(x, s));
     return SMELT_OK;
 }
 

@@ -89,6 +89,10 @@ void program_collect(const struct program_sink *sink) {
     collected = sink;
 }
 
+bool program_is_collecting(void) {
+    return collected != NULL;
+}
+
 static void collect(const struct program_key *key, const char *name,
                     void (*write)(struct text *, const void *), const void *context) {
     struct text text = {0};

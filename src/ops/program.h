@@ -41,6 +41,8 @@ struct program_sink {
     void *context;
 };
 void program_collect(const struct program_sink *sink);
+/* Whether the calling thread's programs go to a sink: work must then stay on it. */
+bool program_is_collecting(void);
 
 /* Gives the table the function from a package (smelt_library_build), unless it has one for the key. */
 smelt_status program_put(const struct program_key *key, const char *name, const void *package, size_t bytes);
