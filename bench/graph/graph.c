@@ -2,6 +2,7 @@
  * bytes; executions of many small nodes, next to the same launches in a recording. */
 #include "bench/cpu/cpu.h"
 #include "bench/cpu/memory.h"
+#include "bench/graph/graph.h"
 #include "smelt/graph.h"
 
 #include <math.h>
@@ -314,8 +315,15 @@ static smelt_status bench_nodes(struct bench *bench, const char *name) {
     return SMELT_OK;
 }
 
-static const struct bench_job jobs[] = {
-    {"elementwise-chain", bench_chain}, {"small-nodes", bench_nodes}, {0}};
+static const struct bench_job jobs[] = {{"elementwise-chain", bench_chain},
+                                        {"chain-small", bench_graph_chain},
+                                        {"chain-middle", bench_graph_chain},
+                                        {"chain-float16", bench_graph_chain},
+                                        {"chain-bfloat16", bench_graph_chain},
+                                        {"chain-row", bench_graph_chain},
+                                        {"chain-column", bench_graph_chain},
+                                        {"small-nodes", bench_nodes},
+                                        {0}};
 
 static smelt_status run(struct bench *bench) {
     cpu_start_threads();
