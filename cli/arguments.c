@@ -83,10 +83,24 @@ static bool parse_output(const char *what, const char *text, bool tensors, struc
     return true;
 }
 
+/* NAME=FILE, of a stored graph, which has the dtype and shape. */
+static bool add_graph_output(struct options *o, const char *text, const char *equals) {
+    char what[300];
+    struct output_option *out = &o->outputs[o->output_count];
+    snprintf(what, sizeof what, "output '%.*s'", (int)(equals - text), text);
+    if (!equals[1]) return complain("%s has an empty file name", what);
+    out->name = strndup(text, (size_t)(equals - text));
+    out->file = strdup(equals + 1);
+    o->output_count++;
+    return true;
+}
+
 bool option_add_output(struct options *o, const char *text) {
     char what[300];
-    const char *colon = strchr(text, ':');
+    size_t head = strcspn(text, ":=");
+    const char *colon = text[head] ? text + head : NULL;
     if (!colon || colon == text) return complain("-o '%s' is not of the form NAME:DTYPE:SHAPE[=FILE]", text);
+    if (*colon == '=' && o->output_count < SMELT_MAX_ARGUMENTS) return add_graph_output(o, text, colon);
     if (o->output_count == SMELT_MAX_ARGUMENTS)
         return complain("more than %d outputs are given", SMELT_MAX_ARGUMENTS);
     struct output_option *out = &o->outputs[o->output_count];

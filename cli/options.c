@@ -22,7 +22,9 @@
 
 static const struct option both[] = {
     {.name = "", .help = "Source"},
-    {.name = "SOURCE", .help = "a .metal file, or a package from smelt build; `-` is standard input"},
+    {.name = "SOURCE",
+     .help = "a .metal file, a package from smelt build, or (smelt run) an exported\n"
+             "graph; `-` is standard input"},
     {"--body", NULL, "SOURCE is the body of a kernel: the signature is generated", FLAG(body)},
     {.name = "FUNCTION", .help = "whole file: host name of the kernel function, if there are several"},
     {"--name", "NAME", "body: name of the kernel (default: the file's stem)", TEXT(name)},
@@ -42,6 +44,9 @@ static const struct option both[] = {
      "an output; FILE is .npy, or .png for an image (HxW, HxWx3, HxWx4 of\n"
      "uint8, or of floats from 0 to 1); without FILE it is summarised",
      ADD(option_add_output)},
+    {.name = "-o",
+     .value = "NAME=FILE",
+     .help = "an output of an exported graph, which has its dtype and shape"},
     {"-t", "NAME=VALUE", "a template argument: a dtype, an integer, true or false", ADD(option_add_template)},
     {"--init", "VALUE", "fill outputs first (also nan, inf, -inf)", SET(option_set_init)},
     {"--atomic-outputs", NULL, "outputs are device atomic<T>*; they start as 0 without --init",
@@ -148,7 +153,8 @@ const struct command run_command = {
         "Examples\n"
         "  smelt run --body exp.body -i inp=normal:float16:4x16 -o out:float16:4x16 -t T=float16 --grid 64\n"
         "  smelt run sums.metal row_sum -b 0=x.npy -b 1:out:float32:8=sums.npy --groups 8 --threadgroup 32\n"
-        "  smelt run sums.smeltlib row_sum -b 0=x.npy -b 1:out:float32:8 --groups 8 --threadgroup 32\n",
+        "  smelt run sums.smeltlib row_sum -b 0=x.npy -b 1:out:float32:8 --groups 8 --threadgroup 32\n"
+        "  smelt run model.smeltlib -i image=image.npy -o mask=mask.npy\n",
     .options = {both, of_run},
     .width = 26,
     .argument = add_positional,
@@ -384,7 +390,7 @@ static bool make_arrays(struct options *o, bool contents, int *status) {
             !buffer_value_make(what, &o->buffer_values[i], contents, &o->buffers[i], status))
             return false;
     }
-    for (int i = 0; i < o->output_count && !o->body; i++) {
+    for (int i = 0; i < o->output_count && !o->body && !o->graph; i++) {
         struct array_value zeros = {
             .kind = ARRAY_ZEROS, .dtype = o->outputs[i].dtype, .shape = o->outputs[i].shape};
         snprintf(what, sizeof what, "buffer %d", o->outputs[i].index);
@@ -394,6 +400,33 @@ static bool make_arrays(struct options *o, bool contents, int *status) {
                    : !array_value_make(what, &zeros, contents, &buffer->array, status))
             return false;
     }
+    return true;
+}
+
+/* A stored graph has its sizes and its code. */
+static bool check_graph(const struct options *o) {
+    bool kernel = o->grid[0] || o->threadgroup[0] || o->groups[0] || o->template_count || o->initialise ||
+                  o->header_path || o->strided || o->atomic_outputs || o->constant_count || o->math_given ||
+                  o->include_count || o->metal_version || o->device || o->body || o->function;
+    for (int i = 0; i < SMELT_MAX_BUFFERS; i++) kernel |= o->buffer_given[i] || o->bytes[i];
+    if (kernel)
+        return complain(
+            "'%s' is a graph, not a kernel: it takes -i NAME=VALUE and -o NAME=FILE, and its sizes, "
+            "code and device are stored with it",
+            o->source_path);
+    for (int i = 0; i < o->output_count; i++)
+        if (o->outputs[i].dtype)
+            return complain("output '%s' of a graph has its own dtype and shape; expected -o %s=FILE",
+                            o->outputs[i].name, o->outputs[i].name);
+    return check_files(o);
+}
+
+/* Outputs of kernels need a dtype. */
+static bool check_outputs(const struct options *o) {
+    for (int i = 0; i < o->output_count; i++)
+        if (!o->outputs[i].dtype && !o->outputs[i].tensor)
+            return complain("-o '%s=%s' is not of the form NAME:DTYPE:SHAPE[=FILE]", o->outputs[i].name,
+                            o->outputs[i].file);
     return true;
 }
 
@@ -408,7 +441,13 @@ int options_parse(const struct command *command, int count, char **arguments, st
         complain("no SOURCE is given; see smelt %s --help", command->name);
         return EXIT_USAGE;
     }
-    if (!check_form(o) || !check_files(o) || !(showing || check_run(o))) return EXIT_USAGE;
+    o->graph = command == &run_command && source_is_graph(o->source_path);
+    if (o->graph) {
+        int status = EXIT_USAGE;
+        return check_graph(o) && make_arrays(o, true, &status) ? EXIT_OK : status;
+    }
+    if (!check_outputs(o) || !check_form(o) || !check_files(o) || !(showing || check_run(o)))
+        return EXIT_USAGE;
     /* What is shown the device need not run. */
     if (o->device && !showing && !smelt_device_description(o->device)) return report(SMELT_ERROR_NO_DEVICE);
     if (!source_read(o->source_path, &o->source, &o->package_size)) return EXIT_USAGE;

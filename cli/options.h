@@ -4,7 +4,8 @@
 
 #include "array_value.h"
 
-/* -o NAME:DTYPE:SHAPE[=FILE], or -b INDEX:out:DTYPE:SHAPE[=FILE] */
+/* -o NAME:DTYPE:SHAPE[=FILE], or -b INDEX:out:DTYPE:SHAPE[=FILE]; of a stored graph -o NAME=FILE, without
+ * dtype */
 struct output_option {
     char *name;
     int index;
@@ -22,9 +23,9 @@ struct options {
     char *source;             /* its text, or … */
     size_t package_size;      /* … a package of so many bytes; 0: it is text */
     char *function;           /* whole-file form */
-    bool body;
-    char *name; /* of the kernel, body form: --name or … */
-    char *stem; /* … the file's stem */
+    bool body, graph;         /* graph: SOURCE is a stored graph */
+    char *name;               /* of the kernel, body form: --name or … */
+    char *stem;               /* … the file's stem */
     char *header_path, *header;
     smelt_math_mode math;
     bool math_given;

@@ -1,6 +1,7 @@
 /* smelt run: a kernel from a body or a whole file, over arrays named on the command line. */
 #include "bound.h"
 #include "commands.h"
+#include "graph_run.h"
 #include "json.h"
 #include "options.h"
 #include "output.h"
@@ -137,6 +138,7 @@ static int deliver(const struct session *session, const struct options *o, const
 
 /* From the reading of the source to the delivery of what came out. */
 static int run(const struct options *o) {
+    if (o->graph) return graph_run(o);
     struct session session;
     smelt_run_info info = {.seconds = 0};
     double seconds = 0;

@@ -1,4 +1,5 @@
 #include "source.h"
+#include "smelt/graph.h"
 #include "values.h"
 
 #include <errno.h>
@@ -85,6 +86,18 @@ bool source_read(const char *path, char **contents, size_t *package_size) {
     *contents = data;
     if (package_size) *package_size = package ? size : 0;
     return true;
+}
+
+bool source_is_graph(const char *path) {
+    struct stat status;
+    char head[sizeof SMELT_GRAPH_MAGIC - 1];
+    if (stat(path, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+    FILE *file = fopen(path, "rb");
+    if (!file) return false;
+    bool same =
+        fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, SMELT_GRAPH_MAGIC, sizeof head) == 0;
+    fclose(file);
+    return same;
 }
 
 const char *source_label(const char *path) {

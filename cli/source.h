@@ -10,6 +10,9 @@
  */
 bool source_read(const char *path, char **contents, size_t *package_size);
 
+/* Whether a regular file is a stored graph (SMELT_GRAPH_MAGIC). */
+bool source_is_graph(const char *path);
+
 /* Its name in messages. */
 const char *source_label(const char *path);
 

@@ -225,13 +225,29 @@ SMELT_API int smelt_compiled_output_count(const smelt_compiled *compiled);
 SMELT_API const char *smelt_compiled_input(const smelt_compiled *compiled, int index, smelt_type *type);
 SMELT_API const char *smelt_compiled_output(const smelt_compiled *compiled, int index, smelt_type *type);
 
-/* Writes the compiled graph to a file, with the machine code of all kernels that it runs on its device: the
- * graph is executed once, on zeros. UNSUPPORTED for graphs with kernels from bodies; IO. */
+typedef struct smelt_store_desc {
+    const char *path; /* required */
+    /* No machine code: the file serves every machine that has the compiler, and is small. Kernels are
+     * compiled when they first run. */
+    bool without_code;
+    uint64_t reserved[8];
+} smelt_store_desc;
+
+/* Writes the compiled graph to a file, with the machine code of the kernels that it runs on its device: for
+ * that, the graph is executed once, on zeros. Kernels from bodies are stored as text, and compiled when they
+ * first run. Constants of float32 whose elements are all float16's take half the room. UNSUPPORTED for graphs
+ * with opaque operations of the program, and for kernels with include folders; IO. */
+SMELT_API smelt_status smelt_compiled_store(smelt_compiled *compiled, const smelt_store_desc *desc);
+/* smelt_compiled_store with only a path. */
 SMELT_API smelt_status smelt_compiled_save(smelt_compiled *compiled, const char *path);
-/* Reads one, for the device that it was compiled for. Executing it needs no compiler. It holds machine code,
- * which runs unchecked: load only files from a trusted source. FORMAT if the file is damaged, or from another
- * version of smelt; NO_DEVICE; IO. */
+/* Reads one, for the device that it was compiled for. Where the file holds code for this machine, from this
+ * build of smelt, executing it needs no compiler, except for kernels from bodies. The file may hold machine
+ * code, which runs unchecked: load only files from a trusted source. FORMAT if the file is damaged, or from
+ * another version of smelt; NO_DEVICE; IO. */
 SMELT_API smelt_status smelt_compiled_load(const char *path, smelt_compiled **compiled);
+
+/* The first bytes of such a file. */
+#define SMELT_GRAPH_MAGIC "smeltgraph"
 
 /* ---- Sessions ------------------------------------------------------------------------------- */
 

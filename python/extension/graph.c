@@ -367,11 +367,13 @@ static PyObject *compiled_session(PyObject *self, PyObject *arguments) {
                                                    : raise_status(status);
 }
 
-static PyObject *compiled_save(PyObject *self, PyObject *path) {
-    const char *name = PyUnicode_AsUTF8AndSize(path, NULL);
+static PyObject *compiled_store(PyObject *self, PyObject *arguments) {
+    const char *path;
+    int without_code;
     smelt_status status;
-    if (!name) return NULL;
-    Py_BEGIN_ALLOW_THREADS status = smelt_compiled_save(held(self), name);
+    if (!PyArg_ParseTuple(arguments, "sp:store", &path, &without_code)) return NULL;
+    smelt_store_desc desc = {.path = path, .without_code = without_code};
+    Py_BEGIN_ALLOW_THREADS status = smelt_compiled_store(held(self), &desc);
     Py_END_ALLOW_THREADS return status == SMELT_OK ? Py_NewRef(Py_None) : raise_status(status);
 }
 
@@ -390,7 +392,8 @@ static PyMethodDef module_functions[] = {
     {"load_compiled", load_compiled, METH_O, "load_compiled(path, /)\n--\n\nsmelt_compiled_load."}, {0}};
 
 static PyMethodDef compiled_methods[] = {
-    {"save", compiled_save, METH_O, "save($self, path, /)\n--\n\nsmelt_compiled_save."},
+    {"store", compiled_store, METH_VARARGS,
+     "store($self, path, without_code, /)\n--\n\nsmelt_compiled_store."},
     {"describe", compiled_describe, METH_NOARGS, "describe($self, /)\n--\n\nsmelt_compiled_info as a dict."},
     {"show", compiled_show, METH_VARARGS, "show($self, step, /)\n--\n\nsmelt_compiled_show."},
     {"inputs", compiled_inputs, METH_NOARGS, "inputs($self, /)\n--\n\nA list of (name, dtype, shape)."},

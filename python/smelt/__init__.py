@@ -75,11 +75,12 @@ __all__ = [
 
 if TYPE_CHECKING:
     from smelt import doctor, graph, launch, mlx, torch
+    from smelt.torch import export as export
 else:
     def __getattr__(name):
         """Modules that are imported when they are first named, as they need other libraries or are seldom needed."""
-        if name not in ("doctor", "graph", "launch", "mlx", "torch"):
+        if name not in ("doctor", "export", "graph", "launch", "mlx", "torch"):
             raise AttributeError(f"module 'smelt' has no attribute {name!r}")
         import importlib
 
-        return importlib.import_module(f"smelt.{name}")
+        return importlib.import_module("smelt.torch").export if name == "export" else importlib.import_module(f"smelt.{name}")

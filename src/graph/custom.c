@@ -15,7 +15,7 @@ static struct {
     struct registered *first;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static smelt_status put(const smelt_operation_desc *desc) {
+static smelt_status put(const smelt_operation_desc *desc, bool shipped) {
     struct registered *made = calloc(1, sizeof *made), *replaced = NULL;
     char *name = made ? string_copy(desc->name, strlen(desc->name)) : NULL;
     if (!name) {
@@ -25,6 +25,7 @@ static smelt_status put(const smelt_operation_desc *desc) {
     atomic_init(&made->references, 1);
     made->desc = *desc;
     made->desc.name = name;
+    made->shipped = shipped;
     pthread_mutex_lock(&table.lock);
     struct registered **link = &table.first;
     while (*link && strcmp((*link)->desc.name, name) != 0) link = &(*link)->next;
@@ -36,73 +37,14 @@ static smelt_status put(const smelt_operation_desc *desc) {
     return SMELT_OK;
 }
 
-/* ---- The operation that is there from the start. */
-
-static smelt_status infer_product(void *context, const smelt_operation_call *call, smelt_type *types,
-                                  int *output_count) {
-    smelt_array *shaped;
-    (void)context;
-    if (call->input_count != 2)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: %d inputs are given, expected 2", call->name,
-                    call->input_count);
-    smelt_apply_desc desc = {.operation = SMELT_OPERATION_MATMUL,
-                             .inputs = {call->inputs[0], call->inputs[1]}};
-    TRY(operation_infer(&desc, &shaped));
-    types[0] = (smelt_type){.dtype = shaped->dtype, .shape = shaped->shape};
-    *output_count = 1;
-    smelt_array_release(shaped);
-    return SMELT_OK;
-}
-
-static smelt_status run_product(void *context, const smelt_operation_call *call, smelt_array **outputs) {
-    smelt_apply_desc desc = {.operation = SMELT_OPERATION_MATMUL,
-                             .inputs = {call->inputs[0], call->inputs[1]}};
-    (void)context;
-    if (!array_is_symbolic(call->inputs[0]) && !array_is_symbolic(call->inputs[1]))
-        desc.device = call->device;
-    for (const smelt_attribute *a = call->attributes; a->name; a++)
-        if (strcmp(a->name, "algorithm") == 0 && a->kind == SMELT_ATTRIBUTE_STRING)
-            desc.algorithm = a->string;
-    return smelt_apply(&desc, outputs);
-}
-
-static smelt_status apply_product(smelt_array *x, smelt_array *y, bool turn_x, bool turn_y,
-                                  smelt_array **result) {
-    struct expression {
-        smelt_array *x, *y;
-    } turned = {NULL, NULL};
-    smelt_status status = SMELT_OK;
-    if (turn_x)
-        status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_TRANSPOSE, .inputs = {x}},
-                             &turned.x);
-    if (turn_y && status == SMELT_OK)
-        status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_TRANSPOSE, .inputs = {y}},
-                             &turned.y);
-    if (status == SMELT_OK)
-        status = smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_MATMUL,
-                                                 .inputs = {turn_x ? turned.x : x, turn_y ? turned.y : y}},
-                             result);
-    smelt_array_release(turned.x);
-    smelt_array_release(turned.y);
-    return status;
-}
-
-static smelt_status differentiate_product(void *context, const smelt_operation_call *call,
-                                          smelt_array *const *outputs, smelt_array *const *cotangents,
-                                          smelt_array **gradients) {
-    (void)context;
-    (void)outputs;
-    TRY(apply_product(cotangents[0], call->inputs[1], false, true, &gradients[0]));
-    return apply_product(call->inputs[0], cotangents[0], true, false, &gradients[1]);
-}
+/* ---- The operations that are there from the start. */
 
 static smelt_status first_status;
 
 static void put_first(void) {
-    first_status = put(&(smelt_operation_desc){.name = "matrix_multiplication",
-                                               .infer = infer_product,
-                                               .run = run_product,
-                                               .vjp = differentiate_product});
+    const smelt_operation_desc *desc;
+    for (int i = 0; first_status == SMELT_OK && (desc = graph_shipped_operation(i)); i++)
+        first_status = put(desc, true);
 }
 
 static smelt_status start_table(void) {
@@ -120,7 +62,7 @@ smelt_status smelt_operation_register(const smelt_operation_desc *desc) {
                     desc->run ? "the name" : "the function `run`");
     TRY(reserved_check(smelt_operation_desc, desc));
     TRY(start_table());
-    return put(desc);
+    return put(desc, false);
 }
 
 /* A reference. */
@@ -145,7 +87,7 @@ static smelt_status find(const char *name, struct registered **out) {
 
 /* ---- Uses. */
 
-static smelt_status create_call(const smelt_custom_desc *desc, struct graph_call **out) {
+smelt_status graph_call_create(const smelt_custom_desc *desc, struct graph_call **out) {
     struct graph_call *call = calloc(1, sizeof *call);
     if (!call) return fail_out_of_memory(sizeof *call);
     atomic_init(&call->references, 1);
@@ -220,6 +162,13 @@ static smelt_status infer(const struct graph_call *call, const smelt_custom_desc
     memcpy(types, inferred, (size_t)inferred_count * sizeof *types);
     *count = inferred_count;
     return SMELT_OK;
+}
+
+smelt_status graph_call_types(const struct graph_call *call, smelt_array *const *inputs, int input_count,
+                              smelt_type *types, int *count) {
+    const smelt_custom_desc desc = {
+        .name = graph_call_name(call), .inputs = inputs, .input_count = input_count};
+    return infer(call, &desc, types, count);
 }
 
 static smelt_status check_types(const char *name, const smelt_type *types, int count) {
@@ -383,7 +332,7 @@ smelt_status smelt_custom(const smelt_custom_desc *desc, int capacity, smelt_arr
     for (int i = 0; i < desc->input_count; i++)
         if (!desc->inputs || !desc->inputs[i])
             return fail(SMELT_ERROR_INVALID_ARGUMENT, "%s: input %d is NULL", desc->name, i);
-    TRY(create_call(desc, &call));
+    TRY(graph_call_create(desc, &call));
     smelt_status status = infer(call, desc, types, &type_count);
     if (status == SMELT_OK) status = check_types(desc->name, types, type_count);
     if (status == SMELT_OK && type_count > capacity)

@@ -81,6 +81,11 @@ smelt_status graph_trace_operation(const smelt_apply_desc *desc, int count, cons
 
 /* ---- Registered operations: custom.c. */
 
+/* A use of an operation by its name, with the attributes of `desc`. */
+smelt_status graph_call_create(const smelt_custom_desc *desc, struct graph_call **call);
+/* The types of the outputs, at most SMELT_MAX_ARGUMENTS, as the operation infers them. */
+smelt_status graph_call_types(const struct graph_call *call, smelt_array *const *inputs, int input_count,
+                              smelt_type *types, int *count);
 /* Whether the operation runs at each execution. */
 bool graph_call_is_opaque(const struct graph_call *call);
 /* The name of the operation that a call uses. */

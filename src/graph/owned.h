@@ -9,10 +9,14 @@
 struct registered {
     atomic_int references;     /* the table's, and one for each call */
     smelt_operation_desc desc; /* the name is owned */
+    bool shipped;              /* smelt's own: stored graphs may use it */
     struct registered *next;
 };
 
 void graph_registered_release(struct registered *operation);
+
+/* shipped.c: the operations that are registered from the start, by number; NULL after the last. */
+const smelt_operation_desc *graph_shipped_operation(int index);
 
 /* A use of one. */
 struct graph_call {

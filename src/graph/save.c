@@ -1,7 +1,10 @@
 /* Compiled graphs in files: the graph after its passes, and the machine code of all kernels that an execution
  * runs. Loading plans the graph again, which needs no compiler, and gives the kernels to the tables from
  * which executions take them. */
+#include "array/dtype.h"
 #include "base/file.h"
+#include "base/hash.h"
+#include "base/reserved.h"
 #include "device/device.h"
 #include "graph/plan.h"
 #include "graph/stored.h"
@@ -18,9 +21,30 @@
 struct collection {
     struct text *out;
     const char *device, *target;
-    int count;
+    struct hash *seen; /* of each kernel that was appended: it may run in several steps */
+    int count, capacity;
     smelt_status status;
 };
+
+/* Whether a kernel is new; then it is noted. */
+static bool is_new(struct collection *all, const void *key, size_t size) {
+    struct hash hash = hash_bytes(key, size);
+    if (all->status != SMELT_OK) return false;
+    for (int i = 0; i < all->count; i++)
+        if (all->seen[i].low == hash.low && all->seen[i].high == hash.high) return false;
+    if (all->count == all->capacity) {
+        int capacity = all->capacity ? 2 * all->capacity : 64;
+        struct hash *grown = realloc(all->seen, (size_t)capacity * sizeof *grown);
+        if (!grown) {
+            all->status = fail_out_of_memory((size_t)capacity * sizeof *grown);
+            return false;
+        }
+        all->seen = grown;
+        all->capacity = capacity;
+    }
+    all->seen[all->count++] = hash;
+    return true;
+}
 
 /* The package of a kernel's text, appended. */
 static smelt_status append_package(struct text *out, const char *target, const char *source, const char *name,
@@ -48,21 +72,19 @@ static smelt_status append_package(struct text *out, const char *target, const c
 
 static void add_program(void *context, const struct program_key *key, const char *name, const char *text) {
     struct collection *all = context;
-    if (all->status != SMELT_OK) return;
+    if (!is_new(all, key, sizeof *key)) return;
     stored_number(all->out, STORED_PROGRAM);
     stored_bytes(all->out, key, sizeof *key);
     stored_bytes(all->out, name, strlen(name));
     all->status = append_package(all->out, all->target, text, name, SMELT_MATH_SAFE);
-    all->count++;
 }
 
 static void add_shipped(void *context, const char *source, const char *entry, smelt_math_mode math) {
     struct collection *all = context;
-    if (all->status != SMELT_OK) return;
+    if (!is_new(all, entry, strlen(entry))) return;
     stored_number(all->out, STORED_SHIPPED);
     stored_bytes(all->out, entry, strlen(entry));
     all->status = append_package(all->out, all->target, source, entry, math);
-    all->count++;
 }
 
 /* Executes the graph once, on zeros. */
@@ -104,6 +126,7 @@ static smelt_status collect(smelt_compiled *compiled, struct text *out) {
     smelt_status status = execute_once(compiled);
     program_collect(NULL);
     shipped_collect(NULL);
+    free(all.seen);
     return status == SMELT_OK ? all.status : status;
 }
 
@@ -115,33 +138,49 @@ static void write_type(struct text *out, const struct graph_value *value) {
     for (int d = 0; d < value->shape.ndim; d++) stored_number(out, value->shape.size[d]);
 }
 
+/* Whether the elements of a float32 array are all float16's: those of models trained or stored as such. */
+static bool are_halves(const smelt_array *array) {
+    for (int64_t i = 0; i < array->size; i++) {
+        float element, again;
+        uint32_t bits, bits_again;
+        memcpy(&element, array->data + 4 * i, sizeof element);
+        again = (float)float16_to_double(float16_from_double(element));
+        memcpy(&bits, &element, sizeof bits);
+        memcpy(&bits_again, &again, sizeof bits_again);
+        if (bits != bits_again) return false;
+    }
+    return true;
+}
+
+static smelt_status write_constant(struct text *out, const smelt_array *constant) {
+    bool halves = constant->dtype == SMELT_FLOAT32 && are_halves(constant);
+    smelt_array *half = NULL;
+    if (halves) TRY(smelt_array_convert(constant, SMELT_FLOAT16, &half));
+    const smelt_array *stored = halves ? half : constant;
+    stored_number(out, halves ? STORED_HALVES : STORED_ELEMENTS);
+    stored_bytes(out, stored->data, (size_t)stored->size * smelt_dtype_bytes(stored->dtype));
+    smelt_array_release(half);
+    return SMELT_OK;
+}
+
+static void write_operation(struct text *out, const struct graph_node *node) {
+    smelt_apply_desc desc = node->desc;
+    const char *algorithm = desc.algorithm;
+    desc.algorithm = NULL;
+    stored_structure(out, &desc, sizeof desc);
+    stored_string(out, algorithm);
+}
+
 static smelt_status write_node(struct text *out, const smelt_graph *graph, const struct graph_node *node) {
-    if (node->kind == GRAPH_KERNEL)
-        return fail(SMELT_ERROR_UNSUPPORTED,
-                    "compiled save: kernel '%s' is a kernel body, which packages do not hold; graphs of "
-                    "operations can be saved",
-                    graph_launch_name(node->launch));
-    if (node->kind == GRAPH_CUSTOM)
-        return fail(
-            SMELT_ERROR_UNSUPPORTED,
-            "compiled save: operation '%s' is opaque: its function runs at each execution, and files do not "
-            "hold functions",
-            graph_call_name(node->call));
     stored_number(out, node->kind);
     stored_number(out, node->input_count);
     for (int i = 0; i < node->input_count; i++) stored_number(out, node->inputs[i]);
     stored_number(out, node->output_count);
     for (int i = 0; i < node->output_count; i++) write_type(out, &graph->values[node->first + i]);
-    if (node->kind == GRAPH_OPERATION) {
-        smelt_apply_desc desc = node->desc;
-        const char *algorithm = desc.algorithm ? desc.algorithm : "";
-        desc.algorithm = NULL;
-        stored_bytes(out, &desc, sizeof desc);
-        stored_bytes(out, algorithm, strlen(algorithm));
-    } else if (node->kind == GRAPH_CONSTANT) {
-        const smelt_array *constant = node->constant;
-        stored_bytes(out, constant->data, (size_t)constant->size * smelt_dtype_bytes(constant->dtype));
-    }
+    if (node->kind == GRAPH_CUSTOM) return stored_write_call(out, node->call);
+    if (node->kind == GRAPH_KERNEL) return stored_write_launch(out, node->launch, node->output_count);
+    if (node->kind == GRAPH_CONSTANT) return write_constant(out, node->constant);
+    if (node->kind == GRAPH_OPERATION) write_operation(out, node);
     return SMELT_OK;
 }
 
@@ -153,31 +192,57 @@ static void write_ports(struct text *out, const struct graph_port *ports, int co
     }
 }
 
-smelt_status smelt_compiled_save(smelt_compiled *compiled, const char *path) {
-    struct text out = {0};
-    if (!compiled || !path)
-        return fail(SMELT_ERROR_INVALID_ARGUMENT, "compiled save: %s is NULL",
-                    compiled ? "path" : "compiled");
-    TRY(file_check_writable(path));
+static smelt_status write_graph(struct text *out, const smelt_compiled *compiled) {
     const smelt_graph *graph = compiled->graph;
-    text_append(&out, STORED_MAGIC, sizeof STORED_MAGIC);
-    stored_bytes(&out, smelt_version(), strlen(smelt_version()));
-    stored_number(&out, sizeof(smelt_apply_desc));
-    stored_number(&out, sizeof(struct program_key));
-    stored_bytes(&out, compiled->device, strlen(compiled->device));
-    stored_bytes(&out, graph->name, strlen(graph->name));
-    stored_number(&out, compiled->unfused);
-    stored_number(&out, compiled->unplanned);
-    stored_number(&out, graph->node_count);
+    text_append(out, STORED_MAGIC, sizeof STORED_MAGIC);
+    stored_number(out, sizeof(smelt_apply_desc));
+    stored_string(out, compiled->device);
+    stored_string(out, graph->name);
+    stored_number(out, compiled->unfused);
+    stored_number(out, compiled->unplanned);
+    stored_number(out, graph->node_count);
+    for (int n = 0; n < graph->node_count; n++) TRY(write_node(out, graph, &graph->nodes[n]));
+    write_ports(out, graph->inputs, graph->input_count);
+    write_ports(out, graph->outputs, graph->output_count);
+    return SMELT_OK;
+}
+
+static smelt_status write_code(struct text *out, smelt_compiled *compiled, bool without_code) {
+    struct text code = {0};
     smelt_status status = SMELT_OK;
-    for (int n = 0; n < graph->node_count && status == SMELT_OK; n++)
-        status = write_node(&out, graph, &graph->nodes[n]);
-    write_ports(&out, graph->inputs, graph->input_count);
-    write_ports(&out, graph->outputs, graph->output_count);
-    if (status == SMELT_OK) status = collect(compiled, &out);
-    stored_number(&out, STORED_END);
+    if (!without_code) {
+        status = collect(compiled, &code);
+        stored_number(&code, STORED_END);
+        if (status == SMELT_OK && code.failed) status = fail_out_of_memory(code.length);
+    }
+    if (status == SMELT_OK) {
+        struct hash hash = hash_bytes(code.data, code.length);
+        stored_number(out, sizeof(struct program_key));
+        stored_number(out, (int64_t)hash.low);
+        stored_number(out, (int64_t)hash.high);
+        stored_bytes(out, code.data, code.length);
+    }
+    text_free(&code);
+    return status;
+}
+
+smelt_status smelt_compiled_store(smelt_compiled *compiled, const smelt_store_desc *desc) {
+    struct text out = {0};
+    if (!compiled || !desc || !desc->path)
+        return fail(SMELT_ERROR_INVALID_ARGUMENT, "compiled store: %s is NULL",
+                    !compiled ? "compiled"
+                    : !desc   ? "desc"
+                              : "path");
+    TRY(reserved_check(smelt_store_desc, desc));
+    TRY(file_check_writable(desc->path));
+    smelt_status status = write_graph(&out, compiled);
+    if (status == SMELT_OK) status = write_code(&out, compiled, desc->without_code);
     if (status == SMELT_OK && out.failed) status = fail_out_of_memory(out.length);
-    if (status == SMELT_OK) status = file_write(path, &(struct bytes){out.data, out.length}, 1);
+    if (status == SMELT_OK) status = file_write(desc->path, &(struct bytes){out.data, out.length}, 1);
     text_free(&out);
     return status;
+}
+
+smelt_status smelt_compiled_save(smelt_compiled *compiled, const char *path) {
+    return smelt_compiled_store(compiled, &(smelt_store_desc){.path = path});
 }

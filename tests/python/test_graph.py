@@ -5,7 +5,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -221,70 +220,6 @@ def test_kernels_are_nodes():
     assert [line.split(": ")[1].split(" of ")[0] for line in model.show().splitlines() if line.startswith("step")][1] \
         .startswith("%3 = cube")
     np.testing.assert_allclose(model.execute(x)[0].to_numpy(), (2 * x) ** 3 + 1, rtol=1e-6)
-
-
-# ---- Saved models.
-
-def saved(tmp_path):
-    def function(x, w, b):
-        y = smelt.tanh(x @ w + b)
-        return smelt.softmax(y, axis=-1), smelt.cumsum(y, axis=0), ops.custom(
-            "matrix_multiplication", [x, w], parameters={"algorithm": "tiled"})[0]
-
-    numbers = np.random.default_rng(8)
-    arrays = [numbers.standard_normal(shape).astype("f") for shape in ((20, 30), (30, 40), (40,))]
-    model = InferenceSession().load(Graph.of(function, *map(TensorType.of, arrays)))
-    model.save(tmp_path / "model.graph")
-    return arrays, model
-
-
-def test_a_saved_model_runs_without_a_compiler(tmp_path):
-    arrays, model = saved(tmp_path)
-    np.savez(tmp_path / "inputs.npz", *arrays)
-    np.savez(tmp_path / "outputs.npz", *[t.to_numpy() for t in model.execute(*arrays)])
-    program = f"""
-import numpy as np, smelt
-from smelt.graph import InferenceSession
-inputs, outputs = (list(np.load({str(tmp_path)!r} + "/" + name).values()) for name in ("inputs.npz", "outputs.npz"))
-model = InferenceSession().load({str(tmp_path)!r} + "/model.graph")
-assert all(np.array_equal(a.to_numpy(), b) for a, b in zip(model.execute(*inputs), outputs))
-try:
-    smelt.exp(smelt.array([1.0]))
-except smelt.NoCompilerError:
-    print("no compiler")
-"""
-    environment = dict(os.environ, SMELT_CLANG="/nonexistent", SMELT_CACHE_DIR=str(tmp_path / "cache"))
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout == "no compiler\n", done.stderr
-
-
-def test_damaged_files_are_refused(tmp_path):
-    saved(tmp_path)
-    whole = (tmp_path / "model.graph").read_bytes()
-    draw = random.Random(0)
-    cases = [b"", whole[:5], whole[:40], whole[:len(whole) // 2], whole[:-8], b"smeltgraph2" + whole[11:]]
-    for _ in range(150):  # within the graph; what follows is machine code
-        at = draw.randrange(12, 6000)
-        cases.append(whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1:])
-    for case in cases:
-        (tmp_path / "damaged.graph").write_bytes(case)
-        try:
-            InferenceSession().load(tmp_path / "damaged.graph")
-        except (ValueError, smelt.Error):
-            continue  # a change of a constant, a name or a number is not found
-        assert len(case) == len(whole)
-
-
-def test_kernel_bodies_are_not_saved(tmp_path):
-    kernel = smelt.metal_kernel(name="twice", input_names=["x"], output_names=["y"],
-                                source="uint i = thread_position_in_grid.x; y[i] = x[i] + x[i];")
-    model = InferenceSession().load(Graph.of(
-        lambda x: kernel(inputs=[x], grid=(4, 1, 1), threadgroup=(4, 1, 1), output_shapes=[(4,)],
-                         output_dtypes=[smelt.float32]), TensorType("float32", (4,))))
-    with pytest.raises(NotImplementedError, match="kernel 'twice' is a kernel body, which packages do not hold"):
-        model.save(tmp_path / "never")
-    with pytest.raises(OSError):
-        model.save(tmp_path / "no folder" / "model")
 
 
 def test_nodes_of_a_graph():

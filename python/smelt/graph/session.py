@@ -42,10 +42,12 @@ class Model:
             raise ValueError(f"execute: input '{missing[0]}' is missing")
         return [as_array(value) for value in given] + [as_array(named[str(name)]) for name in left]
 
-    def save(self, path: Any) -> None:
-        """Writes the compiled graph to a file, with machine code for its device: InferenceSession.load(path) needs no
-        compiler. NotImplementedError for graphs with kernel bodies."""
-        self.compiled.save(os.fspath(path))
+    def save(self, path: Any, code: bool = True) -> None:
+        """Writes the compiled graph to a file, with machine code for its device: InferenceSession.load(path) and
+        `smelt run` then need no compiler, except for kernel bodies, which are stored as text. With code=False the file
+        has no machine code, and serves every machine that has the compiler. NotImplementedError for graphs with opaque
+        operations."""
+        self.compiled.store(os.fspath(path), not code)
 
     def run(self, inputs: Sequence[Any], into: Sequence[Any] | None = None) -> list:
         """Executes it on arrays: a list of smelt.array. into: for each output an array that receives it, or None."""

@@ -16,12 +16,13 @@ except ImportError as error:
     raise ImportError("smelt.torch needs PyTorch; install it with: pip install torch", name="torch") from error
 
 from smelt.torch.attention import scaled_dot_product_attention
+from smelt.torch.exporting import export
 from smelt.torch.kernel import TorchMetalKernel, Verification
 from smelt.torch.operation import Op, _traced_call, autograd_function, from_kernel, op  # noqa: F401
 from smelt.torch.optimizing import Report, optimize
 from smelt.torch.quantised import QuantizedLinear
 
-__all__ = ["Op", "QuantizedLinear", "Report", "TorchMetalKernel", "Verification", "autograd_function", "from_kernel", "op",
+__all__ = ["Op", "QuantizedLinear", "Report", "TorchMetalKernel", "Verification", "autograd_function", "export", "from_kernel", "op",
            "optimize", "scaled_dot_product_attention"]
 
 if TYPE_CHECKING:

@@ -26,6 +26,9 @@ _METAL_TYPES = {
 _TOLERANCES = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 
 
+_KERNELS: dict[str, TorchMetalKernel] = {}  # by name: the last of each
+
+
 class Verification(NamedTuple):
     """What `TorchMetalKernel.verify` compared, as (name, largest difference, allowed difference)."""
 
@@ -103,6 +106,7 @@ class TorchMetalKernel:
             self.op.vjp(functools.partial(self._given_vjp, vjp), differentiable=differentiable)
         elif torch_defn is not None:
             self.op.vjp(self._reference_vjp, differentiable=True)
+        _KERNELS[self.name] = self
         self.__name__ = self.name.partition("::")[2]
         self.__doc__ = getattr(torch_defn, "__doc__", None) or f"The kernel '{self.name}'."
 
@@ -174,6 +178,21 @@ class TorchMetalKernel:
         def placements(*args: Any, **named: Any) -> list:
             return [(results, inputs[:len(args)]) for results, inputs in accepted]
         register_sharding(self.op.overload)(placements)
+
+    @staticmethod
+    def of(overload: Any) -> TorchMetalKernel | None:
+        """The kernel whose operation torch's object stands for; None if there is none."""
+        schema = getattr(overload, "_schema", None)
+        return None if schema is None else _KERNELS.get(schema.name)
+
+    def trace(self, args: Sequence, seen: Sequence) -> Any:
+        """The results as values of a smelt graph: args are the operation's arguments with values for tensors, and seen
+        the same with tensors that need no elements. NotImplementedError for whole source."""
+        if not isinstance(self._program, _Body):
+            raise NotImplementedError(f"{self.name}: whole source cannot be part of a graph; expected the body of a kernel")
+        inputs, grid, group, shapes, dtypes = self._launch(seen)
+        made = self._program.trace(args[:len(self.types)], inputs, grid, group, shapes, dtypes)
+        return made[0] if len(self.results) == 1 else made
 
     # ---- Calls.
 
@@ -378,8 +397,12 @@ class _Body:
             ensure_row_contiguous=contiguous)
 
     def run(self, inputs: Sequence, grid: Any, group: Any, shapes: Sequence, dtypes: Sequence) -> list:
+        return self.trace(inputs, inputs, grid, group, shapes, dtypes)
+
+    def trace(self, given: Sequence, inputs: Sequence, grid: Any, group: Any, shapes: Sequence, dtypes: Sequence) -> list:
+        """The kernel of `given`, arrays of any kind; templates depend on inputs."""
         return self._kernel(
-            inputs=list(inputs), template=[(name, self._owner._template(name, inputs)) for name in self._owner.templates],
+            inputs=list(given), template=[(name, self._owner._template(name, inputs)) for name in self._owner.templates],
             grid=grid, threadgroup=group, output_shapes=shapes, output_dtypes=dtypes, init_value=self._init_value)
 
 

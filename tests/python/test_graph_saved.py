@@ -1,0 +1,206 @@
+"""Graphs in files: what they hold, damage, the command that runs them. And attention, a step of graphs that files hold."""
+
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import smelt
+from smelt.graph import Graph, InferenceSession, TensorType, ops
+
+
+def saved(tmp_path):
+    def function(x, w, b):
+        y = smelt.tanh(x @ w + b)
+        return smelt.softmax(y, axis=-1), smelt.cumsum(y, axis=0), ops.custom(
+            "matrix_multiplication", [x, w], parameters={"algorithm": "tiled"})[0]
+
+    numbers = np.random.default_rng(8)
+    arrays = [numbers.standard_normal(shape).astype("f") for shape in ((20, 30), (30, 40), (40,))]
+    model = InferenceSession().load(Graph.of(function, *map(TensorType.of, arrays)))
+    model.save(tmp_path / "model.graph")
+    return arrays, model
+
+
+def test_a_saved_model_runs_without_a_compiler(tmp_path):
+    arrays, model = saved(tmp_path)
+    np.savez(tmp_path / "inputs.npz", *arrays)
+    np.savez(tmp_path / "outputs.npz", *[t.to_numpy() for t in model.execute(*arrays)])
+    program = f"""
+import numpy as np, smelt
+from smelt.graph import InferenceSession
+inputs, outputs = (list(np.load({str(tmp_path)!r} + "/" + name).values()) for name in ("inputs.npz", "outputs.npz"))
+model = InferenceSession().load({str(tmp_path)!r} + "/model.graph")
+assert all(np.array_equal(a.to_numpy(), b) for a, b in zip(model.execute(*inputs), outputs))
+try:
+    smelt.exp(smelt.array([1.0]))
+except smelt.NoCompilerError:
+    print("no compiler")
+"""
+    environment = dict(os.environ, SMELT_CLANG="/nonexistent", SMELT_CACHE_DIR=str(tmp_path / "cache"))
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "no compiler\n", done.stderr
+
+
+def test_damaged_files_are_refused(tmp_path):
+    saved(tmp_path)
+    whole = (tmp_path / "model.graph").read_bytes()
+    draw = random.Random(0)
+    cases = [b"", whole[:5], whole[:40], whole[:len(whole) // 2], whole[:-8], b"smeltgraph1" + whole[11:]]
+    for _ in range(150):  # within the graph; what follows is machine code
+        at = draw.randrange(12, 6000)
+        cases.append(whole[:at] + bytes([whole[at] ^ 1 << draw.randrange(8)]) + whole[at + 1:])
+    for case in cases:
+        (tmp_path / "damaged.graph").write_bytes(case)
+        try:
+            InferenceSession().load(tmp_path / "damaged.graph")
+        except (ValueError, smelt.Error):
+            continue  # a change of a constant, a name or a number is not found
+        assert len(case) == len(whole)
+
+
+def run_fresh(program, **environment):
+    """The program's output, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+EXECUTE = """
+import numpy as np
+from smelt.graph import InferenceSession
+arrays = list(np.load({inputs!r}).values())
+np.savez({outputs!r}, *[t.to_numpy() for t in InferenceSession().load({path!r}).execute(*arrays)])
+"""
+
+
+def executed_fresh(tmp_path, path, arrays, **environment):
+    """The outputs of a stored graph in a process of its own."""
+    np.savez(tmp_path / "given.npz", *arrays)
+    run_fresh(EXECUTE.format(inputs=str(tmp_path / "given.npz"), outputs=str(tmp_path / "made.npz"), path=str(path)),
+              **environment)
+    return list(np.load(tmp_path / "made.npz").values())
+
+
+def kernel_graph(x):
+    kernel = smelt.metal_kernel(
+        name="shifted", input_names=["x", "by"], output_names=["y", "count"], atomic_outputs=False,
+        header="template <typename U> U doubled(U v) { return v + v; }\n",
+        source="uint i = thread_position_in_grid.x; if (i < N) y[i] = doubled(x[i]) + T(by); if (i == 0) count[0] = N;")
+    return kernel(inputs=[smelt.tanh(x), 3.0], template=[("T", x.dtype), ("N", 5)], grid=(8, 1, 1), threadgroup=(4, 1, 1),
+                  output_shapes=[(8,), (1,)], output_dtypes=[x.dtype, smelt.int32], init_value=7)
+
+
+def test_kernel_bodies_are_saved_as_text(tmp_path):
+    x = np.random.default_rng(3).standard_normal(8).astype("f")
+    model = InferenceSession().load(Graph.of(kernel_graph, TensorType("float32", (8,))))
+    model.save(tmp_path / "model.graph")
+    y, count = executed_fresh(tmp_path, tmp_path / "model.graph", [x])
+    np.testing.assert_allclose(y[:5], 2 * np.tanh(x[:5]) + 3, rtol=1e-6)
+    assert (y[5:] == 7).all() and count == [5]
+    with pytest.raises(OSError):
+        model.save(tmp_path / "no folder" / "model")
+
+
+def test_models_without_code_are_small_and_need_the_compiler(tmp_path):
+    arrays, model = saved(tmp_path)
+    model.save(tmp_path / "small.graph", code=False)
+    assert (tmp_path / "small.graph").stat().st_size < 8192 < (tmp_path / "model.graph").stat().st_size
+    for found, expected in zip(executed_fresh(tmp_path, tmp_path / "small.graph", arrays), model.execute(*arrays)):
+        np.testing.assert_array_equal(found, expected.to_numpy())
+    with pytest.raises(AssertionError, match="NoCompilerError"):
+        executed_fresh(tmp_path, tmp_path / "small.graph", arrays, SMELT_CLANG="/nonexistent",
+                       SMELT_CACHE_DIR=str(tmp_path / "cache"))
+
+
+def test_constants_that_halves_express_take_half_the_room(tmp_path):
+    numbers = np.random.default_rng(5).standard_normal((64, 64))
+    sizes = {}
+    for name, weights in (("halves", numbers.astype(np.float16).astype("f")), ("floats", numbers.astype("f"))):
+        weights[0, :3] = [-0.0, np.inf, -np.inf]
+        model = InferenceSession().load(Graph.of(lambda x: smelt.where(x > 0, smelt.array(weights), 0.0),
+                                                 TensorType("float32", (64, 64))))
+        model.save(tmp_path / name, code=False)
+        sizes[name] = (tmp_path / name).stat().st_size
+        found = InferenceSession().load(tmp_path / name).execute(np.ones((64, 64), "f"))[0].to_numpy()
+        assert found.tobytes() == weights.tobytes()
+    assert sizes["floats"] - sizes["halves"] == 64 * 64 * 2
+
+
+def smelt_run(*arguments):
+    command = pathlib.Path(os.environ["SMELT_BUILD"]) / "bin" / "smelt"
+    return subprocess.run([str(command), "run", *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.mark.skipif("SMELT_BUILD" not in os.environ, reason="needs the command of the build")
+def test_the_command_runs_saved_models(tmp_path):
+    x, w = (np.random.default_rng(6).standard_normal(shape).astype("f") for shape in ((3, 4), (4, 2)))
+    graph = Graph("product", [TensorType("float32", (3, 4), "x"), TensorType("float32", (4, 2), "w")])
+    graph.output(y=graph.inputs[0] @ graph.inputs[1], total=smelt.sum(graph.inputs[0]))
+    path = tmp_path / "model.smeltlib"
+    InferenceSession().load(graph).save(path)
+    for name, array in (("x", x), ("w", w)):
+        np.save(tmp_path / f"{name}.npy", array)
+    given = [path, "-i", f"w={tmp_path}/w.npy", "-i", f"x={tmp_path}/x.npy"]
+    done = smelt_run(*given, "-o", f"y={tmp_path}/y.npy", "--repeat", 3)
+    assert done.returncode == 0 and done.stdout.startswith("total float32") and "median of 3 executions" in done.stdout
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), x @ w, rtol=1e-5)
+    assert [each["name"] for each in json.loads(smelt_run(*given, "--json").stdout)["outputs"]] == ["y", "total"]
+    for wrong, status, message in [
+            (given[:3], 1, "input 'x' (float32 3x4) is missing: -i x=FILE.npy"),
+            ([*given, "-i", "v=2"], 1, "input 'v' does not exist in the graph; expected one like 'x'"),
+            ([*given, "-o", "z=z.npy"], 1, "output 'z' does not exist in the graph; expected one like 'y'"),
+            ([path, "-i", "x=2.0", "-i", f"w={tmp_path}/w.npy"], 1, "input 'x' is float32 scalar, expected float32 3x4"),
+            ([*given, "--grid", "4"], 2, "is a graph, not a kernel"),
+            ([*given, "-o", "y:float32:3x2"], 2, "output 'y' of a graph has its own dtype and shape; expected -o y=FILE"),
+    ]:
+        done = smelt_run(*wrong)
+        assert done.returncode == status and message in done.stderr, (wrong, done.stderr)
+    (tmp_path / "cut.smeltlib").write_bytes(path.read_bytes()[:-9])
+    done = smelt_run(tmp_path / "cut.smeltlib", *given[1:])
+    assert done.returncode == 2 and "cut.smeltlib is damaged or cut short" in done.stderr
+
+
+# ---- Attention.
+
+@pytest.mark.parametrize("mask, sinks", [(None, False), ("causal", False), ("bools", False), ("floats", True)])
+def test_attention_in_a_graph_is_that_of_arrays(tmp_path, mask, sinks):
+    numbers = np.random.default_rng(9)
+    q, k, v = (numbers.standard_normal(shape).astype("f") for shape in ((2, 4, 5, 24), (2, 2, 70, 24), (2, 2, 70, 8)))
+    options = {"scale": 0.2}
+    if mask == "bools":
+        options["mask"] = numbers.random((2, 1, 5, 70)) < 0.5
+    elif mask is not None:
+        options["mask"] = mask if mask == "causal" else numbers.standard_normal((5, 70)).astype("f")
+    if sinks:
+        options["sinks"] = numbers.standard_normal(4).astype("f")
+
+    def attend(q, k, v):
+        return smelt.scaled_dot_product_attention(q + 0.0, k, v, **options) * 2
+
+    model = InferenceSession().load(Graph.of(attend, *map(TensorType.of, (q, k, v))))
+    expected = np.array(attend(q, k, v))
+    np.testing.assert_array_equal(model.execute(q, k, v)[0].to_numpy(), expected)
+    assert "attention" in model.show()
+    model.save(tmp_path / "model.graph")
+    made, = executed_fresh(tmp_path, tmp_path / "model.graph", [q, k, v], SMELT_CLANG="/nonexistent",
+                           SMELT_CACHE_DIR=str(tmp_path / "cache"))
+    np.testing.assert_array_equal(made, expected)
+
+
+def test_attention_in_a_graph_has_gradients():
+    numbers = np.random.default_rng(10)
+    q, k, v = (numbers.standard_normal((1, 2, 6, 8)).astype("f") for _ in range(3))
+
+    def loss(q, k, v):
+        return smelt.sum(smelt.square(smelt.scaled_dot_product_attention(q, k, v, scale=0.3)))
+
+    model = InferenceSession().load(Graph.of(lambda q, k, v: smelt.grad(loss, argnums=(0, 1, 2))(q, k, v),
+                                             *map(TensorType.of, (q, k, v))))
+    for found, expected in zip(model.execute(q, k, v), smelt.grad(loss, argnums=(0, 1, 2))(
+            smelt.array(q), smelt.array(k), smelt.array(v))):
+        np.testing.assert_allclose(found.to_numpy(), np.array(expected), rtol=1e-4, atol=1e-5)
