@@ -1,7 +1,9 @@
 /* The main job, seen: a Metal kernel renders a picture on this machine's CPU, grid_sample bends it, its
- * gradient is checked, two linear algebra kernels follow. Every step is compared with float64.
+ * gradient is checked, two linear algebra kernels follow, and a model finds the cars of a street. Every step
+ * is compared with float64, or with the truth.
  *
- *     smelt_demo [FOLDER]        writes scene.png and warped.png to FOLDER (default: the current one)
+ *     smelt_demo [FOLDER]        writes scene.png, warped.png and cars.png to FOLDER (default: the current
+ * one)
  */
 #include "demo.h"
 
@@ -16,10 +18,12 @@ int main(int argc, char **argv) {
     write_picture(warped, folder, "warped.png");
     check_gradient(picture);
     check_linear_algebra();
+    find_cars(folder);
     smelt_array_release(picture);
     smelt_array_release(warped);
-    printf("\n* compiled before: from the disk cache\nwritten: %s/scene.png, %s/warped.png\n", folder,
-           folder);
+    printf("\n* compiled before: from the disk cache\nwritten: %s/scene.png, %s/warped.png, "
+           "%s/cars.png\n",
+           folder, folder, folder);
     if (steps_wrong()) {
         printf("%d of %d steps are WRONG\n", steps_wrong(), steps_done());
         return 1;

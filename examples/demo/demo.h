@@ -37,5 +37,7 @@ smelt_array *whirl(int64_t rows, int64_t columns);
 void check_gradient(smelt_array *picture);
 /* Block Cholesky, and the triangular inverse with 64 and with 128 threads. */
 void check_linear_algebra(void);
+/* Executes an exported model on a street scene: its cars in blue are FOLDER/cars.png. */
+void find_cars(const char *folder);
 
 #endif
