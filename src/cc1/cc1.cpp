@@ -97,11 +97,12 @@ class write_bitcode : public ASTConsumer {
 };
 
 // Functions of the source become inline: code is generated only for those that the entry point reaches. They
-// are no longer external in the bitcode, which makes no difference behind it.
+// are no longer external in the bitcode, which makes no difference behind it. Functions with the names of C
+// stay: labels may stand for them (smelt_air.h).
 class inline_functions : public ASTConsumer {
     void visit(Decl *declaration) {
         if (auto *function = dyn_cast<FunctionDecl>(declaration)) {
-            if (!function->hasAttr<UsedAttr>()) function->setImplicitlyInline();
+            if (!function->hasAttr<UsedAttr>() && !function->isExternC()) function->setImplicitlyInline();
         } else if (isa<NamespaceDecl, LinkageSpecDecl>(declaration)) {
             for (Decl *inner : cast<DeclContext>(declaration)->decls()) visit(inner);
         }

@@ -31,7 +31,7 @@ def test_bash_completes(scratch):
             (["run", "a.metal", "--threadg"], ["--threadgroup-memory", "--threadgroup"]),
             (["show", "--stage", "r"], ["rewritten"]),
             (["build", "--thr"], ["--threadgroup"]),
-            (["bench", "cpu", "softmax-"], ["softmax-tree", "softmax-simd", "softmax-rows"]),
+            (["bench", "cpu", "softmax-"], ["softmax-tree", "softmax-simd", "softmax-rows", "softmax-row"]),
             (["bench", "--ag"], ["--against"]),
             (["completion", ""], ["bash", "zsh", "fish"]),
             (["run", "x"], [])):

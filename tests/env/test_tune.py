@@ -44,7 +44,7 @@ def tune(scratch, *arguments, **settings):
 
 def body_arguments(scratch):
     body = write(scratch, "steps.body", BODY)
-    return ["--body", body, "-i", "inp=ones:float32:4096", "-o", ONES, "--grid", "4096", "--space", "STEPS=4096,2,3", "--space",
+    return ["--body", body, "-i", "inp=ones:float32:4096", "-o", ONES, "--grid", "4096", "--space", "STEPS=262144,2,3", "--space",
             "threads=64,2048", "--expect", f"out={ones_file(scratch)}"]
 
 

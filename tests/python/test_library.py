@@ -195,7 +195,7 @@ def test_compiled_at_once_on_request():
         smelt.library(text, compile=["nothing"])
     plain = text.replace("image", "other").replace("texture2d<float> t [[texture(0)]], ", "")
     assert smelt.library(plain, compile=True).functions == ("good", "counted", "other")
-    broken = plain.replace("x[i] = 1;", "x[i] = nothing;")
+    broken = plain.replace("= 1;", "= nothing;").replace("x[i] = n;", "x[i] = nothing + n;")
     assert smelt.library(broken).functions
     with pytest.raises(smelt.CompileError, match="library.metal:3:.*'nothing'") as caught:
         smelt.library(broken, compile=True)

@@ -104,13 +104,14 @@ static void mark_instruction(struct unit *unit, LLVMValueRef instruction) {
     }
 }
 
-/* Operators on vectors (metal::__vector::operator*, …), and what applies a function to their components. */
+/* Operators on vectors (metal::__vector::operator*, …), and what applies a function to their components
+ * (in the namespace __smelt_float). */
 static bool goes_through_components(LLVMValueRef function) {
     static const char vector[] = "_ZN5metal8__vector", *const operators[] = {"pl", "mi", "ml", "dv",
                                                                              "pL", "mI", "mL", "dV"};
     size_t length;
     const char *symbol = LLVMGetValueName2(function, &length);
-    if (strstr(symbol, "__smelt_float") && strstr(symbol, "apply")) return true;
+    if (strstr(symbol, "13__smelt_float") && strstr(symbol, "apply")) return true;
     if (strncmp(symbol, vector, sizeof vector - 1) != 0) return false;
     for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
         if (strncmp(symbol + sizeof vector - 1, operators[i], 2) == 0) return true;
