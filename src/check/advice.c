@@ -250,7 +250,7 @@ static void covered(struct check *check, const struct check_argument *argument) 
     finding->told.has_index = true;
     finding->told.message =
         findings_text(check->findings,
-                      "the grid writes the first %llu of the %llu elements of '%s', and none behind them; it "
+                      "the grid writes the first %llu of the %llu elements of '%s', and none after them; it "
                       "may be too small",
                       (unsigned long long)element, (unsigned long long)(argument->bytes / argument->element),
                       argument->name);

@@ -37,9 +37,10 @@ static bool compare(LLVMIntPredicate predicate, LLVMTypeRef type, uint64_t a, ui
 }
 
 /* Shifts by the width or more and divisions by zero have no value. */
-static bool combine(LLVMOpcode opcode, unsigned width, uint64_t a, uint64_t b, uint64_t *out) {
-    bool shift = opcode == LLVMShl || opcode == LLVMLShr, division = opcode == LLVMUDiv || opcode == LLVMURem;
-    if ((shift && b >= width) || (division && !b)) return false;
+static bool combine(LLVMOpcode opcode, LLVMTypeRef type, uint64_t a, uint64_t b, uint64_t *out) {
+    bool shift = opcode == LLVMShl || opcode == LLVMLShr || opcode == LLVMAShr;
+    bool division = opcode == LLVMUDiv || opcode == LLVMURem;
+    if ((shift && b >= LLVMGetIntTypeWidth(type)) || (division && !b)) return false;
     switch (opcode) {
     case LLVMAdd:
         *out = a + b;
@@ -55,6 +56,9 @@ static bool combine(LLVMOpcode opcode, unsigned width, uint64_t a, uint64_t b, u
         return true;
     case LLVMLShr:
         *out = a >> b;
+        return true;
+    case LLVMAShr:
+        *out = (uint64_t)(signed_value(type, a) >> b);
         return true;
     case LLVMAnd:
         *out = a & b;
@@ -82,7 +86,7 @@ bool fold_integers(LLVMValueRef instruction, uint64_t a, uint64_t b, uint64_t *o
     if (comparison) *out = compare(LLVMGetICmpPredicate(instruction), type, a, b);
     if (comparison) return true;
     if (!LLVMIsABinaryOperator(instruction) ||
-        !combine(LLVMGetInstructionOpcode(instruction), LLVMGetIntTypeWidth(type), a, b, out))
+        !combine(LLVMGetInstructionOpcode(instruction), type, a, b, out))
         return false;
     *out = fold_cut(type, *out);
     return true;

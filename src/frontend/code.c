@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* Private arrays a thread may have: DESIGN section 2. */
+/* Private arrays a thread may have (docs/semantics.md). */
 #define PRIVATE_LIMIT_BYTES 65536
 
 static void add_constants(struct hasher *hasher, const struct code_options *options) {

@@ -24,7 +24,7 @@ static smelt_status check_matrix(const char *name, const smelt_array *a) {
                     shape_print(&a->shape).text);
     for (int i = 1; i <= 2; i++)
         if (a->shape.size[a->shape.ndim - i] > INT32_MAX)
-            return fail(SMELT_ERROR_LIMIT, "%s: a has shape %s, whose sides are at most %d", name,
+            return fail(SMELT_ERROR_LIMIT, "%s: a has shape %s, expected sides of at most %d", name,
                         shape_print(&a->shape).text, INT32_MAX);
     return SMELT_OK;
 }

@@ -234,7 +234,8 @@ static smelt_status check_vectors(const smelt_array *x, const smelt_array *y, sm
                     "dot: x has %lld elements in its last dimension, y %lld, expected as many",
                     (long long)count, (long long)other);
     if (count > UINT32_MAX / 64)
-        return fail(SMELT_ERROR_LIMIT, "dot: %lld terms, of at most 2^26", (long long)count);
+        return fail(SMELT_ERROR_LIMIT, "dot: x and y have %lld terms, expected at most %d", (long long)count,
+                    (int)(UINT32_MAX / 64));
     return SMELT_OK;
 }
 

@@ -1,4 +1,4 @@
-/* Loads that are thrown away (DESIGN section 2): real kernels load first and select afterwards, so that the
+/* Loads that are thrown away (docs/semantics.md): real kernels load first and select afterwards, so that the
  * address of the unselected side may be outside the array. A load all of whose uses are selects (or phis on
  * an edge, or in a block that a branch may pass by) is executed only where one of them takes it.
  *

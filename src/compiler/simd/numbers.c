@@ -4,6 +4,7 @@
  * uniform.
  *
  * Flags of instructions are not used: the numbers hold in lanes that are off, too. */
+#include "compiler/fold.h"
 #include "compiler/simd/simd.h"
 
 #include <string.h>
@@ -17,10 +18,6 @@ static bool group_is_known(const struct simd *s, uint64_t *threads) {
     *threads = (uint64_t)size[0] * size[1] * size[2];
     return !s->code->masked && !s->code->joined && *threads && *threads <= GROUP_THREADS &&
            *threads % (uint64_t)s->lanes == 0;
-}
-
-static uint64_t cut(uint64_t number, unsigned width) {
-    return width >= 64 ? number : number & ((UINT64_C(1) << width) - 1);
 }
 
 static bool number_of_context(const struct simd *s, LLVMValueRef call, uint64_t thread, uint64_t *out) {
@@ -42,74 +39,6 @@ static bool number_of_context(const struct simd *s, LLVMValueRef call, uint64_t 
                : dimension == 1 ? thread / size[0] % size[1]
                                 : thread / size[0] / size[1];
         return true;
-    default:
-        return false;
-    }
-}
-
-static bool compare(LLVMIntPredicate predicate, uint64_t a, uint64_t b, unsigned width) {
-    int64_t x = shape_wrap(a, width), y = shape_wrap(b, width);
-    switch (predicate) {
-    case LLVMIntEQ:
-        return a == b;
-    case LLVMIntNE:
-        return a != b;
-    case LLVMIntUGT:
-        return a > b;
-    case LLVMIntUGE:
-        return a >= b;
-    case LLVMIntULT:
-        return a < b;
-    case LLVMIntULE:
-        return a <= b;
-    case LLVMIntSGT:
-        return x > y;
-    case LLVMIntSGE:
-        return x >= y;
-    case LLVMIntSLT:
-        return x < y;
-    case LLVMIntSLE:
-        return x <= y;
-    }
-    return false;
-}
-
-/* Of two operands. Returns false where the result is poison or undefined, and for other instructions. */
-static bool calculate(LLVMValueRef i, uint64_t a, uint64_t b, unsigned width, uint64_t *out) {
-    switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMAdd:
-        *out = a + b;
-        return true;
-    case LLVMSub:
-        *out = a - b;
-        return true;
-    case LLVMMul:
-        *out = a * b;
-        return true;
-    case LLVMAnd:
-        *out = a & b;
-        return true;
-    case LLVMOr:
-        *out = a | b;
-        return true;
-    case LLVMXor:
-        *out = a ^ b;
-        return true;
-    case LLVMShl:
-        *out = b < width ? a << b : 0;
-        return b < width;
-    case LLVMLShr:
-        *out = b < width ? a >> b : 0;
-        return b < width;
-    case LLVMAShr:
-        *out = b < width ? (uint64_t)(shape_wrap(a, width) >> b) : 0;
-        return b < width;
-    case LLVMUDiv:
-        *out = b ? a / b : 0;
-        return b != 0;
-    case LLVMURem:
-        *out = b ? a % b : 0;
-        return b != 0;
     default:
         return false;
     }
@@ -149,12 +78,8 @@ static bool is_integer(LLVMValueRef value) {
 
 /* The numbers of one thread's operands are in `own`. */
 static bool number_of(LLVMValueRef i, const uint64_t *own, uint64_t *out) {
-    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(i));
     unsigned from = LLVMGetIntTypeWidth(LLVMTypeOf(LLVMGetOperand(i, 0)));
     switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMICmp:
-        *out = compare(LLVMGetICmpPredicate(i), own[0], own[1], from);
-        return true;
     case LLVMSelect:
         *out = own[0] ? own[1] : own[2];
         return true;
@@ -167,7 +92,7 @@ static bool number_of(LLVMValueRef i, const uint64_t *own, uint64_t *out) {
         *out = own[0];
         return true;
     default:
-        return calculate(i, own[0], own[1], width, out);
+        return fold_integers(i, own[0], own[1], out);
     }
 }
 
@@ -184,7 +109,7 @@ static bool fill_in(struct simd *s, LLVMValueRef i, uint64_t threads, int depth,
         uint64_t own[3] = {0};
         for (int o = 0; o < count; o++) own[o] = operands[o][t];
         if (!(call ? number_of_context(s, i, t, &numbers[t]) : number_of(i, own, &numbers[t]))) return false;
-        numbers[t] = cut(numbers[t], LLVMGetIntTypeWidth(LLVMTypeOf(i)));
+        numbers[t] = fold_cut(LLVMTypeOf(i), numbers[t]);
     }
     return true;
 }
