@@ -184,9 +184,9 @@ typedef struct smelt_compile_desc {
     const char *device; /* default "cpu" */
     bool unfused;       /* one step per operation: to compare and to debug */
     bool unplanned;     /* memory is not reused */
-    /* On CPUs: independent steps run at once, on that many threads, the caller's among them; their buffers are
-     * not shared, so that the peak may grow. 0 and 1: one step after the other, each on all threads of the
-     * device, which is faster for steps with much to do. Other devices, and saved graphs once loaded, run
+    /* On CPUs: independent steps run at once, on that many threads, the caller's among them; their buffers
+     * are not shared, so that the peak may grow. 0 and 1: one step after the other, each on all threads of
+     * the device, which is faster for steps with much to do. Other devices, and saved graphs once loaded, run
      * steps in order. Functions of opaque operations are then called on several threads. */
     int64_t streams;
     uint64_t reserved[7];
