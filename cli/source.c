@@ -75,7 +75,9 @@ bool source_read(const char *path, char **contents, size_t *package_size) {
                                 : "file '%s' is longer than 64 MiB, the limit for kernel sources",
                         path);
     else if (!package && package_size && is_called_package(path))
-        good = complain("'%s' is not a smelt package", path);
+        good = source_is_graph(path)
+                   ? complain("'%s' is a graph, which smelt run executes; expected kernels", path)
+                   : complain("'%s' is not a smelt package", path);
     else if (!package && memchr(data, 0, size))
         good = complain("file '%s' is not text: it holds a zero byte", path);
     if (!good) {

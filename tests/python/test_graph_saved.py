@@ -131,9 +131,13 @@ def test_constants_that_halves_express_take_half_the_room(tmp_path):
     assert sizes["floats"] - sizes["halves"] == 64 * 64 * 2
 
 
-def smelt_run(*arguments):
+def smelt_command(*arguments):
     command = pathlib.Path(os.environ["SMELT_BUILD"]) / "bin" / "smelt"
-    return subprocess.run([str(command), "run", *map(str, arguments)], capture_output=True, text=True)
+    return subprocess.run([str(command), *map(str, arguments)], capture_output=True, text=True)
+
+
+def smelt_run(*arguments):
+    return smelt_command("run", *arguments)
 
 
 @pytest.mark.skipif("SMELT_BUILD" not in os.environ, reason="needs the command of the build")
@@ -160,6 +164,8 @@ def test_the_command_runs_saved_models(tmp_path):
     ]:
         done = smelt_run(*wrong)
         assert done.returncode == status and message in done.stderr, (wrong, done.stderr)
+    done = smelt_command("show", path)
+    assert done.returncode and "is a graph, which smelt run executes; expected kernels" in done.stderr
     (tmp_path / "cut.smeltlib").write_bytes(path.read_bytes()[:-9])
     done = smelt_run(tmp_path / "cut.smeltlib", *given[1:])
     assert done.returncode == 2 and "cut.smeltlib is damaged or cut short" in done.stderr

@@ -125,7 +125,7 @@ def test_refusals():
     w, scales, biases = smelt.quantize(x, 32, 4)
     for call, words in [
         (lambda: smelt.quantize(x, 32, 7), "quantize: bits is 7; mode 'affine' has 2, 3, 4, 5, 6, 8"),
-        (lambda: smelt.quantize(x, 128), "quantize_scales: an array has shape 2x64; expected a last dimension of a multiple of 128"),
+        (lambda: smelt.quantize(x, 128), r"quantize: w has shape \(2, 64\); expected a last dimension that is a multiple of the group size, 128"),
         (lambda: smelt.quantize(x.astype("float64")), "quantize_scales: x has dtype float64"),
         (lambda: smelt.dequantize(w, scales), "dequantize: biases is None; expected an array in mode affine"),
         (lambda: smelt.dequantize(w, scales, biases), r"dequantize: scales has shape 2x2; expected 2x1"),

@@ -31,6 +31,10 @@ def quantize(w: Array, /, group_size: int | None = None, bits: int | None = None
     128 (4 and 64 if None); scales and biases have the dtype of w. "mxfp4" and "mxfp8": groups of 32, scales in uint8.
     w is float32, float16 or bfloat16. Raises ValueError for other shapes and settings."""
     group_size, bits = _read_mode("quantize", mode, group_size, bits)
+    w = asarray(w)
+    if not w.ndim or w.shape[-1] % group_size:
+        raise ValueError(f"quantize: w has shape {w.shape}; expected a last dimension that is a multiple of the group size, "
+                         f"{group_size}")
     settings = (bits, group_size, list(_MODES).index(mode))
     scales = apply("quantize_scales", (w,), starts=settings)
     planes = (scales[0], scales[1]) if mode == "affine" else (scales,)
