@@ -321,7 +321,7 @@ const struct rule rules[] = {
     R(STATEMENT, REAL, 10, ANYWHERE, "$!f = $f;"),
     R(STATEMENT, REAL, 5, ANYWHERE, "$!f $[+=`-=`*=] $f;"),
     /* Many values around a loop. */
-    R(STATEMENT, REAL, 2, ANYWHERE,
+    R(STATEMENT, REAL, 2, KERNEL,
       "{ float tile[6] = {$f, $f, 1, 2, $f, 4}; for (uint k = 0; k < $[2u`9u`size / 32u + 1u]; k++) "
       "for (uint j = 0; j < 6; j++) tile[j] = $[tile[(j + 1u) % 6u] * 0.5f + tile[j]`tile[j] * 0.25f + "
       "float(k + j)`max(tile[j], tile[5u - j] - float(k) * $#3.)]; $!f += tile[$#5.]; }"),
