@@ -38,6 +38,9 @@ METAL_FUNC float rsqrt(float x) {
 }
 METAL_FUNC float fast_rsqrt(float x) { return 1.0f / __builtin_elementwise_sqrt(x); }
 METAL_FUNC float divide(float x, float y) { return x / y; }
+// The same, for 2^-64 <= y <= 2^64 and x that is 0, or of that range, or tiny while y is 1: GPUs then need no test of
+// the operands.
+METAL_FUNC float near_divide(float x, float y) { return x / y; }
 METAL_FUNC float fma(float x, float y, float z) { return __builtin_fmaf(x, y, z); }
 METAL_FUNC float ceil(float x) { return __builtin_ceilf(x); }
 METAL_FUNC float floor(float x) { return __builtin_floorf(x); }

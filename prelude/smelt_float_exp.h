@@ -256,12 +256,19 @@ METAL_FUNC float fast_powr(float x, float y) {
 }
 
 // ---- Hyperbolic functions.
-// With m = e^(2|x|) - 1, which keeps its bits for small x: tanh|x| = m / (m + 2).
+// With h = (e^(2|x|) - 1) / 2, which keeps its bits for small x: tanh|x| = h / (h + 1), which is 1 from 10 on.
+// |x| = n ln(2) / 2 + r; one product by a rounded logarithm is enough, since n's error shrinks in the quotient.
 METAL_FUNC float tanh(float x) {
-  float a = 2.0f * fabs(x);
-  exp_parts e = exp_reduce(a > 20.0f ? 20.0f : a);
-  float s = power_of_two(e.k), m = __builtin_fmaf(s, exp_minus_one(e.r), s - 1.0f);
-  return copysign(m / (m + 2.0f), x);
+  float a = fabs(x) > 10.0f ? 10.0f : fabs(x);
+  float z = __builtin_fmaf(a, 2.0f * __SMELT_LOG2E, __SMELT_ROUNDER), n = z - __SMELT_ROUNDER;
+  float r = __builtin_fmaf(n, -0x1.62e43p-2f, a), s = power_of_two((int)(bits(z) - bits(__SMELT_ROUNDER)));
+  float p = 0x1.6d1176p-5f; // (e^(2r) - 1 - 2r) / 2r^2, as in exp_minus_one
+  p = __builtin_fmaf(p, r, 0x1.120bdap-3f);
+  p = __builtin_fmaf(p, r, 0x1.555518p-2f);
+  p = __builtin_fmaf(p, r, 0x1.5554dcp-1f);
+  p = __builtin_fmaf(p, r, 1.0f);
+  float h = __builtin_fmaf(s, __builtin_fmaf(p, r * r, r), __builtin_fmaf(s, 0.5f, -0.5f));
+  return copysign(near_divide(h, h + 1.0f), x);
 }
 
 METAL_FUNC float half_exp(float a) { // e^a / 2, which overflows later than e^a

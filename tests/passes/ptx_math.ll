@@ -2,6 +2,8 @@
 ; run: ptx ptx-math
 ; expect: call float @llvm.nvvm.ex2.approx.ftz.f(float %x)
 ; expect: fdiv afn float %x, %exact
+; expect: and i32 %2, -2147483648
+; expect: call float @llvm.nvvm.rcp.approx.ftz.f(float %y)
 ; run: ptx ptx-division
 ; expect: fdiv float %x, %x
 ; expect: call float asm "div.full.f32 $0, $1, $2;", "=f,f,f"(float %x, float %exact)
@@ -11,11 +13,24 @@ define internal float @_ZN13__smelt_float9fast_exp2Ef(float %x) {
   ret float %own
 }
 
+define internal float @_ZN13__smelt_float23__regcall3__near_divideEff(float %x, float %y) {
+  %own = fdiv float %x, %y
+  ret float %own
+}
+
+define internal float @_ZN13__smelt_float8copysignEff(float %x, float %y) {
+  %own = fdiv float %y, %x
+  ret float %own
+}
+
 define void @__smelt_entry(ptr %context) {
   %x = load float, ptr %context
   %power = call float @_ZN13__smelt_float9fast_exp2Ef(float %x)
   %exact = fdiv float %x, %x
   %quotient = fdiv afn float %x, %exact
+  %near = call float @_ZN13__smelt_float23__regcall3__near_divideEff(float %x, float %exact)
+  %signed = call float @_ZN13__smelt_float8copysignEff(float %x, float %near)
+  store float %signed, ptr %context
   store float %quotient, ptr %context
   store float %power, ptr %context
   ret void

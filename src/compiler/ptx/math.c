@@ -11,8 +11,8 @@
  *  x / y  2 ULP                                                        allowed 2.5 ULP
  *
  * exp10, pow and powr are made of exp2 and log2 and follow. log stays as it is: of log2 by ln(2) it would be
- * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms stay as they are: the same bits as
- * on a CPU. */
+ * off by 3.09 ULP (measured on an H200), and 3 are allowed. Precise forms keep the bits of a CPU; copysign
+ * and near_divide are shorter ways to the same. */
 #include "compiler/ptx/ptx.h"
 
 #include <stdio.h>
@@ -29,6 +29,10 @@ static LLVMValueRef constant(struct unit *unit, double value) {
 
 static LLVMValueRef times(struct unit *unit, LLVMValueRef x, double factor) {
     return LLVMBuildFMul(unit->builder, x, constant(unit, factor), "");
+}
+
+static LLVMValueRef fused(struct unit *unit, LLVMValueRef x, LLVMValueRef y, LLVMValueRef z) {
+    return build_intrinsic(unit, "llvm.fma", type_float(unit), (LLVMValueRef[]){x, y, z}, 3);
 }
 
 static LLVMValueRef build_exp2(struct unit *unit, LLVMValueRef *x) {
@@ -52,10 +56,8 @@ static LLVMValueRef build_rsqrt(struct unit *unit, LLVMValueRef *x) {
 static LLVMValueRef reduce(struct unit *unit, LLVMValueRef x) {
     LLVMValueRef turns = times(unit, x, 0x1.45f306p-3);
     LLVMValueRef whole = build_intrinsic(unit, "llvm.rint", type_float(unit), &turns, 1);
-    LLVMValueRef high[3] = {whole, constant(unit, -0x1.921fb6p2), x};
-    LLVMValueRef rest = build_intrinsic(unit, "llvm.fma", type_float(unit), high, 3);
-    LLVMValueRef low[3] = {whole, constant(unit, 0x1.777a5cp-23), rest};
-    return build_intrinsic(unit, "llvm.fma", type_float(unit), low, 3);
+    LLVMValueRef rest = fused(unit, whole, constant(unit, -0x1.921fb6p2), x);
+    return fused(unit, whole, constant(unit, 0x1.777a5cp-23), rest);
 }
 static LLVMValueRef build_sin(struct unit *unit, LLVMValueRef *x) {
     LLVMValueRef rest = reduce(unit, *x);
@@ -66,21 +68,46 @@ static LLVMValueRef build_cos(struct unit *unit, LLVMValueRef *x) {
     return build_function(unit, "llvm.nvvm.cos.approx.ftz.f", &rest, 1);
 }
 
-/* Functions of prelude/smelt_float_*.h from a float to a float. fmax and fmin are not among them: of two
- * zeros, a GPU's max returns the positive one, the CPU engines the first. */
+/* The rounded quotient of operands whose exponents leave room for the remainders: Newton's step on 1 / y,
+ * then one on the quotient, as the hardware's division does after it has tested its operands. */
+static LLVMValueRef build_near_divide(struct unit *unit, LLVMValueRef *x) {
+    LLVMValueRef less_y = LLVMBuildFNeg(unit->builder, x[1], "");
+    LLVMValueRef guess = build_function(unit, "llvm.nvvm.rcp.approx.ftz.f", &x[1], 1);
+    LLVMValueRef lacks = fused(unit, less_y, guess, constant(unit, 1));
+    LLVMValueRef inverse = fused(unit, guess, lacks, guess);
+    LLVMValueRef quotient = LLVMBuildFMul(unit->builder, x[0], inverse, "");
+    LLVMValueRef rest = fused(unit, less_y, quotient, x[0]);
+    return fused(unit, inverse, rest, quotient);
+}
+
+/* One instruction of bits instead of a test of the sign. */
+static LLVMValueRef build_copysign(struct unit *unit, LLVMValueRef *x) {
+    LLVMTypeRef word = LLVMInt32TypeInContext(unit->context);
+    LLVMValueRef bits[2];
+    for (int i = 0; i < 2; i++)
+        bits[i] =
+            LLVMBuildAnd(unit->builder, LLVMBuildBitCast(unit->builder, x[i], word, ""),
+                         LLVMConstInt(word, i ? UINT32_C(0x80000000) : UINT32_C(0x7fffffff), false), "");
+    return LLVMBuildBitCast(unit->builder, LLVMBuildOr(unit->builder, bits[0], bits[1], ""), type_float(unit),
+                            "");
+}
+
+/* Functions of prelude/smelt_float_*.h of one or two floats to a float. fmax and fmin are not among them: of
+ * two zeros, a GPU's max returns the positive one, the CPU engines the first. */
 static const struct form {
     const char *name;
+    unsigned arguments;
     LLVMValueRef (*build)(struct unit *unit, LLVMValueRef *x);
 } forms[] = {
-    {"fast_exp2", build_exp2},   {"fast_exp", build_exp}, {"fast_log2", build_log2},
-    {"fast_sin", build_sin},     {"fast_cos", build_cos}, {"fast_log10", build_log10},
-    {"fast_rsqrt", build_rsqrt},
+    {"fast_exp2", 1, build_exp2},   {"fast_exp", 1, build_exp},      {"fast_log2", 1, build_log2},
+    {"fast_sin", 1, build_sin},     {"fast_cos", 1, build_cos},      {"fast_log10", 1, build_log10},
+    {"fast_rsqrt", 1, build_rsqrt}, {"copysign", 2, build_copysign}, {"near_divide", 2, build_near_divide},
 };
 
 #define SPACE "_ZN13__smelt_float"
 #define CONVENTION "__regcall3__"
 
-/* Whether a mangled symbol is __smelt_float::NAME(float):
+/* Whether a mangled symbol is __smelt_float::NAME(float) or, with two arguments, NAME(float, float):
  * _ZN13__smelt_float21__regcall3__fast_exp2Ef, or without the mark of the calling convention. */
 static bool is_form(const char *symbol, const struct form *form) {
     if (strncmp(symbol, SPACE, strlen(SPACE)) != 0) return false;
@@ -91,7 +118,7 @@ static bool is_form(const char *symbol, const struct form *form) {
         length -= strlen(CONVENTION);
     }
     return length == strlen(form->name) && strncmp(at, form->name, length) == 0 &&
-           strcmp(at + length, "Ef") == 0;
+           strcmp(at + length, form->arguments == 1 ? "Ef" : "Eff") == 0;
 }
 
 static const struct form *form_of(LLVMValueRef function) {
@@ -99,7 +126,7 @@ static const struct form *form_of(LLVMValueRef function) {
     const char *symbol = LLVMGetValueName2(function, &length);
     if (LLVMIsDeclaration(function)) return NULL;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
-        if (is_form(symbol, &forms[i]) && LLVMCountParams(function) == 1) return &forms[i];
+        if (is_form(symbol, &forms[i]) && LLVMCountParams(function) == forms[i].arguments) return &forms[i];
     return NULL;
 }
 
@@ -107,8 +134,9 @@ static const struct form *form_of(LLVMValueRef function) {
 static void replace_body(struct unit *unit, LLVMValueRef function, const struct form *form) {
     LLVMBasicBlockRef old = LLVMGetEntryBasicBlock(function);
     LLVMPositionBuilderAtEnd(unit->builder, LLVMInsertBasicBlockInContext(unit->context, old, "approximate"));
-    LLVMValueRef x = LLVMGetParam(function, 0);
-    LLVMBuildRet(unit->builder, form->build(unit, &x));
+    LLVMValueRef x[2];
+    LLVMGetParams(function, x);
+    LLVMBuildRet(unit->builder, form->build(unit, x));
 }
 
 smelt_status pass_ptx_math(struct unit *unit) {
