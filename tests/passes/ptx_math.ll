@@ -1,9 +1,9 @@
 ; Fast forms of functions become the GPU's own instructions, and divisions that may be approximate.
 ; run: ptx ptx-math
 ; expect: call float @llvm.nvvm.ex2.approx.ftz.f(float %x)
-; expect: fdiv afn float %x, %exact
-; expect: and i32 %2, -2147483648
 ; expect: call float @llvm.nvvm.rcp.approx.ftz.f(float %y)
+; expect: and i32 %2, -2147483648
+; expect: fdiv afn float %x, %exact
 ; run: ptx ptx-division
 ; expect: fdiv float %x, %x
 ; expect: call float asm "div.full.f32 $0, $1, $2;", "=f,f,f"(float %x, float %exact)
