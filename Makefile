@@ -38,9 +38,9 @@ check: all
 	@sh cmake/install_packages.sh --optional packages-check.txt
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# The tests of smelt.torch with PyTorch and transformers, which it installs into build/venv first.
+# The tests of smelt.torch and smelt.jax with PyTorch, transformers and JAX, which it installs into build/venv first.
 check-torch: torch
-	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -R 'python_(docs_)?(torch|attention|segmenter|export|example_segment|example_language_model)'
+	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS) -R 'python_(docs_)?(torch|jax|attention|segmenter|export|example_segment|example_language_model)'
 
 # For the inner loop: builds what changed and runs the tests that take moments. No Python, no fuzzing.
 quick: compile

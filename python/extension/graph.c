@@ -25,6 +25,12 @@ static PyObject *hold(PyTypeObject *type, void *handle, void (*release)(void *ha
     return (PyObject *)o;
 }
 
+smelt_graph *graph_handle(PyObject *o) {
+    if (PyObject_TypeCheck(o, graph_type)) return held(o);
+    PyErr_Format(PyExc_TypeError, "%R is not a graph", o);
+    return NULL;
+}
+
 static void release_graph(void *handle) {
     smelt_graph_release(handle);
 }

@@ -75,7 +75,9 @@ static int execute(PyObject *module) {
     if (graph_init(module) < 0 || registered_init(module) < 0 || guard_init(module) < 0 ||
         linalg_init(module) < 0)
         return -1;
-    if (attention_init(module) < 0 || delta_init(module) < 0 || quantized_init(module) < 0) return -1;
+    if (attention_init(module) < 0 || delta_init(module) < 0 || quantized_init(module) < 0 ||
+        jax_init(module) < 0)
+        return -1;
     return apply_init(module) < 0 || tune_init(module) < 0 ? -1 : tape_init(module);
 }
 

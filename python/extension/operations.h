@@ -45,7 +45,11 @@ PyObject *exception_raise_kept(smelt_status status);
 bool types_take(PyObject *sequence, const char *what, smelt_type *types, int *count);
 /* A list of (dtype, shape). */
 PyObject *types_list(const smelt_type *types, int count);
+/* The handle of a Graph, borrowed; NULL with an exception. */
+smelt_graph *graph_handle(PyObject *o);
 int graph_init(PyObject *module);
+/* jax.c */
+int jax_init(PyObject *module);
 int registered_init(PyObject *module);
 
 #endif
