@@ -316,6 +316,7 @@ static smelt_status show(smelt_function *function, const smelt_dispatch_desc *de
                                .after = desc->after};
     struct launch launch = {
         .what = name, .device = device, .timeout = desc->timeout, .unchecked = desc->unchecked};
+    function_inlined(function, desc, launch.inlined);
     TRY(shape_for_stage(&launch, &shape, stage, &options));
     return function->packaged
                ? package_show(function->packaged, &options, stage, text)

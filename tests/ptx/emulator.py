@@ -351,6 +351,15 @@ class Machine:
                 values = [rows[r][2 * c] | rows[r][2 * c + 1] << 8 for r, c in places]
                 self.write(thread, register, values[0] | values[1] << 16, "b32")
 
+    def transpose(self, warp, _, operands):
+        """Lane 4 r + p has elements 2 p and 2 p + 1 of row r."""
+        assert len(warp) == 32, "movmatrix wants the whole warp"
+        words = [self.read(thread, operands[1]) for thread in warp]
+        element = lambda row, column: words[4 * row + column // 2] >> 16 * (column % 2) & 0xFFFF
+        for i, thread in enumerate(warp):
+            row, pair = divmod(i, 4)
+            self.write(thread, operands[0], element(2 * pair, row) | element(2 * pair + 1, row) << 16, "b32")
+
     # ---- A launch.
 
     def run_block(self, group):
@@ -371,7 +380,7 @@ class Machine:
             taken = here if guard is None else [t for t in here if (self.read(t, guard[0]) & 1) != guard[1]]
             for thread in here:
                 thread.pc += 1
-            if name[0] in ("shfl", "vote", "mma", "ldmatrix"):
+            if name[0] in ("shfl", "vote", "mma", "ldmatrix", "movmatrix"):
                 for first in range(0, self.block, 32):
                     warp = [t for t in taken if first <= t.index < first + 32]
                     if not warp:
@@ -379,7 +388,7 @@ class Machine:
                     if name[0] in ("shfl", "vote"):
                         (self.shuffle if name[0] == "shfl" else self.vote)(warp, operands, threads[first:first + 32])
                     else:
-                        (self.multiply if name[0] == "mma" else self.load_matrices)(warp, name, operands)
+                        {"mma": self.multiply, "ldmatrix": self.load_matrices, "movmatrix": self.transpose}[name[0]](warp, name, operands)
                 continue
             for thread in taken:
                 if name[0] == "bra":

@@ -11,6 +11,7 @@
 #include "compiler/ptx/coarse.h"
 
 #include <llvm-c/DebugInfo.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The loop over threads one by one stays a loop. */
@@ -189,6 +190,8 @@ static smelt_status report(struct coarsening *c) {
     static const char *const axes[] = {"x", "y", "z"};
     const struct coarse_form *form = &c->form;
     struct text text = {0};
+    if (c->unit->result->text) text_addf(&text, "%s", c->unit->result->text); /* of strides.c */
+    free(c->unit->result->text);
     if (!form->threads) {
         text_addf(&text, "each thread does its own work: %s\n", c->because);
     } else {

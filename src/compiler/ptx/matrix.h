@@ -38,8 +38,9 @@ struct matrices {
     struct tensor_product *products;          /* the newest first */
     LLVMValueRef sources[SOURCE_COUNT], lane; /* created in the entry block when first needed */
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
-    bool *
-        written; /* by block of the flow: threadgroup memory may have changed since the last barrier before */
+    /* By block of the flow: threadgroup memory, or device memory, may have changed since the last barrier
+     * before. */
+    bool *written[2];
     LLVMBasicBlockRef reader; /* of the address that is being looked at */
     LLVMValueRef place;       /* in it, the place of products: before this instruction */
 };

@@ -1,38 +1,36 @@
-/* Operands that were loaded from threadgroup memory only to be multiplied are loaded again in the layout of
- * the tensor cores: ldmatrix loads up to four matrices, whose rows of 16 bytes the lanes address.
+/* Operands that were loaded from memory only to be multiplied are loaded again in the layout of the tensor
+ * cores. From threadgroup memory ldmatrix loads up to four matrices, whose rows of 16 bytes the lanes
+ * address. From device memory each lane loads two neighbours of a row (matrix_device.c).
  *
  * Two conditions apply: the addresses of all lanes are known to form such rows, and the lanes' own stores
  * cannot have changed what the others see, because nothing was written since the last barrier. */
-#include "compiler/ptx/matrix_address.h"
-#include "compiler/ptx/matrix_tensor.h"
+#include "compiler/ptx/matrix_placed.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define ROW_BYTES 16
+#define PAIR_BYTES 4 /* a lane's in device memory */
 #define MATRICES_MOST 4
-
-/* One matrix in threadgroup memory: its rows (columns, if it is transposed) begin `pitch` apart. */
-struct placed {
-    struct placed *next;
-    struct fragment *fragment; /* its register is a mark until the loads are grouped */
-    LLVMValueRef behind;       /* the later of its two loads */
-    bool across;               /* a fragment's pairs are across the rows in memory */
-    struct address first;      /* of lane 0: that of the first row; other lanes do not count */
-    int64_t pitch, pitch_times[ADDRESS_TERMS]; /* from row to row */
-    bool loaded;
-};
 
 /* ---- Writes since lanes last waited for each other. */
 
+/* One that orders memory. */
 static bool is_barrier(LLVMValueRef instruction) {
     enum intrinsic intrinsic = intrinsic_of(instruction);
-    return intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER;
+    uint64_t line = 0;
+    if (intrinsic != INTRINSIC_THREADGROUP_BARRIER && intrinsic != INTRINSIC_SIMDGROUP_BARRIER) return false;
+    bool known =
+        LLVMGetNumArgOperands(instruction) && is_constant_integer(LLVMGetOperand(instruction, 0), &line);
+    return !known || !(line & BARRIER_ORDERS_NOTHING);
 }
 
-static bool may_write(LLVMValueRef instruction) {
-    if (LLVMIsAStoreInst(instruction))
-        return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 1))) != PTX_GLOBAL;
+/* To this address space, or to one that may be it. */
+static bool may_write(LLVMValueRef instruction, unsigned space) {
+    if (LLVMIsAStoreInst(instruction)) {
+        unsigned stored = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(instruction, 1)));
+        return stored == space || (stored != PTX_GLOBAL && stored != PTX_SHARED);
+    }
     if (LLVMIsAAtomicRMWInst(instruction) || LLVMIsAAtomicCmpXchgInst(instruction) ||
         LLVMIsAFenceInst(instruction))
         return true;
@@ -50,45 +48,46 @@ static bool may_write(LLVMValueRef instruction) {
 }
 
 /* Up to `end`, or to the end of the block; `written`: before that. */
-static bool written_behind(LLVMBasicBlockRef block, LLVMValueRef end, bool written) {
+static bool written_behind(LLVMBasicBlockRef block, LLVMValueRef end, bool written, unsigned space) {
     FOR_EACH_INSTRUCTION(instruction, block) {
         if (instruction == end) break;
         if (is_barrier(instruction)) written = false;
-        written |= may_write(instruction);
+        written |= may_write(instruction, space);
     }
     return written;
 }
 
-static void find_written(struct matrices *m) {
+static void find_written(struct matrices *m, unsigned space) {
     const struct flow *flow = &m->flow;
-    m->written = arena_alloc(&m->arena, (size_t)flow->block_count);
-    for (bool changed = m->written != NULL; changed;) {
+    bool *all = m->written[space == PTX_GLOBAL] = arena_alloc(&m->arena, (size_t)flow->block_count);
+    for (bool changed = all != NULL; changed;) {
         changed = false;
         for (int i = 0; i < flow->block_count; i++) {
-            if (m->written[i]) continue;
+            if (all[i]) continue;
             for (int p = 0; p < flow->blocks[i].predecessor_count; p++) {
                 int from = flow->blocks[i].predecessors[p];
-                if (!written_behind(flow->blocks[from].block, NULL, m->written[from])) continue;
-                m->written[i] = changed = true;
+                if (!written_behind(flow->blocks[from].block, NULL, all[from], space)) continue;
+                all[i] = changed = true;
                 break;
             }
         }
     }
 }
 
-static bool is_written(struct matrices *m, LLVMValueRef at) {
+static bool is_written(struct matrices *m, LLVMValueRef at, unsigned space) {
     LLVMBasicBlockRef block = LLVMGetInstructionParent(at);
-    if (!m->written) find_written(m);
-    return !m->written || written_behind(block, at, m->written[flow_index(&m->flow, block)]);
+    bool **all = &m->written[space == PTX_GLOBAL];
+    if (!*all) find_written(m, space);
+    return !*all || written_behind(block, at, (*all)[flow_index(&m->flow, block)], space);
 }
 
 /* The later of two instructions of a block; NULL: they are not in one block in this order, or something is
  * written in between. */
-static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b) {
+static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b, unsigned space) {
     if (LLVMGetInstructionParent(a) != LLVMGetInstructionParent(b)) return NULL;
     for (int turn = 0; turn < 2; turn++) {
         LLVMValueRef from = turn ? b : a, to = turn ? a : b, i = from;
-        while (i && i != to && !may_write(i) && !is_barrier(i)) i = LLVMGetNextInstruction(i);
+        while (i && i != to && !may_write(i, space) && !is_barrier(i)) i = LLVMGetNextInstruction(i);
         if (i == to) return to;
     }
     return NULL;
@@ -96,10 +95,14 @@ static LLVMValueRef later_unwritten(LLVMValueRef a, LLVMValueRef b) {
 
 /* ---- Whether lanes load a matrix in the required form. */
 
+static unsigned space_of(LLVMValueRef load) {
+    return LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(load, 0)));
+}
+
 static bool is_plain_load(LLVMValueRef value) {
     return LLVMIsALoadInst(value) && !LLVMGetVolatile(value) &&
            LLVMGetOrdering(value) == LLVMAtomicOrderingNotAtomic &&
-           LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(value, 0))) == PTX_SHARED;
+           (space_of(value) == PTX_SHARED || space_of(value) == PTX_GLOBAL);
 }
 
 /* The address of the element in a row and column: which of the two addresses, of which lane. */
@@ -128,7 +131,7 @@ static bool find_rows(struct matrices *m, const struct address *pair, bool turne
         struct element start = element_at(pair, row, 0, turned);
         const struct address *s = start.address;
         int64_t distance;
-        if (address_alignment(m, s, start.lane) < ROW_BYTES) return false;
+        if (address_alignment(m, s, start.lane) < (placed->device ? PAIR_BYTES : ROW_BYTES)) return false;
         if (s->number[start.lane] != a->number[first.lane] + (int64_t)row * placed->pitch) return false;
         for (int t = 0; t < a->count; t++)
             if (s->count != a->count || s->terms[t].value != a->terms[t].value ||
@@ -149,13 +152,15 @@ static bool find_placed(struct matrices *m, struct fragment *fragment, struct pl
     LLVMValueRef even = fragment->numbers[0], odd = fragment->numbers[1];
     struct address pair[2];
     if (!is_plain_load(even) || !is_plain_load(odd)) return false;
-    LLVMValueRef behind = later_unwritten(even, odd);
+    unsigned space = space_of(even);
+    if (space_of(odd) != space) return false;
+    LLVMValueRef behind = later_unwritten(even, odd, space);
     if (!behind || !matrix_is_together(m, LLVMGetInstructionParent(behind))) return false;
-    if (is_written(m, behind)) return false;
+    if (is_written(m, behind, space)) return false;
     LLVMBasicBlockRef reader = LLVMGetInstructionParent(behind);
     if (!address_find(m, LLVMGetOperand(even, 0), reader, &pair[0])) return false;
     if (!address_find(m, LLVMGetOperand(odd, 0), reader, &pair[1])) return false;
-    *placed = (struct placed){.fragment = fragment, .behind = behind};
+    *placed = (struct placed){.fragment = fragment, .behind = behind, .device = space == PTX_GLOBAL};
     for (int turned = 0; turned < 2; turned++) {
         if (!find_rows(m, pair, turned, placed)) continue;
         /* Pairs of a left matrix are in its rows, those of a right one in its columns. */
@@ -170,11 +175,13 @@ static bool find_placed(struct matrices *m, struct fragment *fragment, struct pl
 /* Whether one instruction can load both: equal pitch, and a constant number of bytes between them. */
 static bool go_together(const struct placed *a, const struct placed *b) {
     int64_t distance;
+    if (a->device || b->device) return false;
     for (int t = 0; t < a->first.count && t < b->first.count; t++)
         if (a->first.terms[t].value != b->first.terms[t].value) return false;
     return a->across == b->across && a->pitch == b->pitch &&
            memcmp(a->pitch_times, b->pitch_times, sizeof a->pitch_times) == 0 &&
-           address_distance(&a->first, 0, &b->first, 0, &distance) && later_unwritten(a->behind, b->behind);
+           address_distance(&a->first, 0, &b->first, 0, &distance) &&
+           later_unwritten(a->behind, b->behind, PTX_SHARED);
 }
 
 static int64_t apart(const struct placed *a, const struct placed *b) {
@@ -209,14 +216,26 @@ static LLVMValueRef row_address(struct matrices *m, struct placed *const *set, i
     return address;
 }
 
+static void put_register(struct placed *placed, LLVMValueRef loaded) {
+    LLVMValueRef *mark = &placed->fragment->registers[0];
+    LLVMReplaceAllUsesWith(*mark, loaded);
+    LLVMInstructionEraseFromParent(*mark);
+    *mark = loaded;
+    placed->loaded = true;
+}
+
 static void load_set(struct matrices *m, struct placed *const *set, int count) {
+    if (set[0]->device) {
+        put_register(set[0], matrix_load_device(m, set[0]));
+        return;
+    }
     static const char *const results[] = {
         [1] = "{$0}, [$1", [2] = "{$0,$1}, [$2", [4] = "{$0,$1,$2,$3}, [$4"};
     static const char *const constraints[] = {[1] = "=r,r", [2] = "=r,=r,r", [4] = "=r,=r,=r,=r,r"};
     struct unit *unit = m->unit;
     LLVMTypeRef word = type_i32(unit), words[MATRICES_MOST] = {word, word, word, word};
     LLVMValueRef last = set[0]->behind;
-    for (int i = 1; i < count; i++) last = later_unwritten(last, set[i]->behind);
+    for (int i = 1; i < count; i++) last = later_unwritten(last, set[i]->behind, PTX_SHARED);
     LLVMPositionBuilderBefore(unit->builder, LLVMGetNextInstruction(last));
     char text[128];
     snprintf(text, sizeof text, "ldmatrix.sync.aligned.m8n8.x%d%s.shared.b16 %s+%lld];", count,
@@ -229,13 +248,7 @@ static void load_set(struct matrices *m, struct placed *const *set, int count) {
     LLVMValueRef registers[MATRICES_MOST] = {call};
     for (unsigned i = 0; count > 1 && i < (unsigned)count; i++)
         registers[i] = LLVMBuildExtractValue(unit->builder, call, i, "");
-    for (int i = 0; i < count; i++) {
-        LLVMValueRef *mark = &set[i]->fragment->registers[0];
-        LLVMReplaceAllUsesWith(*mark, registers[i]);
-        LLVMInstructionEraseFromParent(*mark);
-        *mark = registers[i];
-        set[i]->loaded = true;
-    }
+    for (int i = 0; i < count; i++) put_register(set[i], registers[i]);
 }
 
 static bool is_used_behind(LLVMValueRef mark, LLVMValueRef place) {
@@ -256,7 +269,7 @@ static bool is_set(struct placed *const *set, int count) {
         if (set[i]->loaded) return false;
         for (int k = 0; k < i; k++)
             if (set[k] == set[i] || !go_together(set[k], set[i])) return false;
-        last = later_unwritten(last, set[i]->behind);
+        last = later_unwritten(last, set[i]->behind, PTX_SHARED);
         if (!last) return false;
     }
     if (count == MATRICES_MOST && apart(set[0], set[1]) != apart(set[2], set[3])) return false;

@@ -12,6 +12,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-fragments", pass_ptx_fragments),
     PASS("ptx-unroll", pass_ptx_unroll),
     PASS("ptx-division", pass_ptx_division),
+    PASS("ptx-strides", pass_ptx_strides),
     PASS("ptx-matrix", pass_ptx_matrix),
     PASS("ptx-simdgroup", pass_ptx_simdgroup),
     /* Copied paths may leave unreachable blocks. */
@@ -26,6 +27,7 @@ const struct pass ptx_passes[] = {
     PASS("ptx-pack", pass_ptx_pack),
     PASS("ptx-atomics", pass_ptx_atomics),
     LLVM_PASSES("function(adce)"),
+    PASS("ptx-neighbours", pass_ptx_neighbours),
     PASS("ptx-align", pass_ptx_align),
     PASS("ptx-convert", pass_ptx_convert),
     PASS("ptx-zero-signs", pass_ptx_zero_signs),

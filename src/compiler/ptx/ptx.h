@@ -31,6 +31,9 @@ smelt_status pass_ptx_division(struct unit *unit);
  * is left, no debug information either. */
 smelt_status pass_ptx_retarget(struct unit *unit);
 
+/* strides.c — a second version of the code for strides that are multiples. */
+smelt_status pass_ptx_strides(struct unit *unit);
+
 /* matrix.c — products of simdgroup matrices become shuffles and multiply-adds. */
 smelt_status pass_ptx_matrix(struct unit *unit);
 
@@ -66,6 +69,8 @@ smelt_status pass_ptx_pack(struct unit *unit);
 smelt_status pass_ptx_atomics(struct unit *unit);
 /* zeros.c — how many low bits of a number or an address are zero (compiler/zeros.h). */
 unsigned ptx_known_zeros(struct unit *unit, LLVMValueRef value);
+/* neighbours.c — neighbouring narrow accesses become wide ones where their addresses are aligned. */
+smelt_status pass_ptx_neighbours(struct unit *unit);
 /* align.c — the claimed alignment of accesses is proved, or checked at run time, or dropped. Behind it LLVM's
  * own passes join nothing that it did not see. */
 smelt_status pass_ptx_align(struct unit *unit);

@@ -1,0 +1,105 @@
+"""Narrow loads that become wide ones, and matrices that are loaded from device memory as the tensor cores take them: what
+their PTX computes, where rows are aligned and where they are not. Run as `test_strides.py SMELT`.
+
+All numbers are small: every way of summing gives the same."""
+import os
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from emulator import Machine, from_float  # noqa: E402
+
+SMELT = os.path.abspath(sys.argv[1])
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "strides.metal")
+
+
+def show(function, stage, *options):
+    shown = subprocess.run([SMELT, "show", SOURCE, function, *stage, "--threadgroup", "32", "--target", "sm_90a", *options],
+                           capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, f"{function}: {shown.stderr}"
+    return shown.stdout
+
+
+def halfs(values):
+    return b"".join(from_float(float(value), "f16").to_bytes(2, "little") for value in values)
+
+
+def run(text, buffers, stride):
+    """The launch passes the stride along, behind the addresses. Returns the machine, and the buffers' addresses."""
+    machine = Machine()
+    machine.parse(text)
+    machine.block, machine.shared, machine.counts = 32, bytearray(1 << 12), {}
+    slots = [machine.allocate(data) for data in buffers]
+    words = struct.pack("<10I2Q", 32, 1, 1, 32, 1, 1, 1, 1, 1, 0, 0, 0) + struct.pack(f"<{len(slots) + 1}Q", *slots, 0)
+    words += bytes(-len(words) % 16)
+    machine.parameters = bytearray(words + struct.pack("<4I", stride, 0, 0, 0))
+    machine.run_block((0, 0, 0))
+    return machine, slots
+
+
+def check_rows(stride, wide):
+    text = show("rows", ["--stage", "ptx"], "--bytes", f"4=uint32:{stride}")
+    for load in ("ld.global.v4.f32", "ld.global.v4.b32", "ld.global.u16"):
+        assert load in text, f"rows: no {load}:\n{text}"
+    floats, narrow = [i % 13 - 6 for i in range(3 * stride + 8)], [i % 11 - 5 for i in range(3 * stride + 16)]
+    scales, raw = [2, 1, 4, 1, 2, 8], [bytes((7 * b + 3 * k) % 256 for k in range(16)) for b in range(6)]
+    blocks = b"".join(halfs([scale]) + data for scale, data in zip(scales, raw))
+    machine, slots = run(text, [struct.pack(f"<{len(floats)}f", *floats), halfs(narrow), blocks, bytes(128)], stride)
+    sums = [0] * 32
+    for row in range(3):
+        for lane in range(32):
+            part, b = lane % 2, 2 * row + lane % 2
+            signed = [value - 256 if value > 127 else value for value in raw[b][4:]]
+            sums[lane] += sum(floats[row * stride + 4 * part + k] * (k + 1) for k in range(4))
+            sums[lane] += sum(narrow[row * stride + 8 * part + k] * (k + 1) for k in range(8))
+            sums[lane] += sum(signed[k + 2] * (k + 1) * scales[b] for k in range(8)) + sum(raw[b][:4])
+        sums = [sums[lane ^ 3] for lane in range(32)]
+    got = struct.unpack("<32f", machine.contents(slots[3]))
+    assert list(got) == sums, f"rows, stride {stride}: expected {sums}, got {got}"
+    assert (machine.counts["ld"] < 40) == wide, f"rows, stride {stride}: {machine.counts['ld']} loads"
+    return f"rows, stride {stride}: right, {machine.counts['ld']} loads"
+
+
+def check_product(stride, transposes):
+    text = show("product", ["--stage", "ptx"], "--bytes", f"3=uint32:{stride}")
+    a, b = [[(i * 7 + k * 3) % 11 - 5 for k in range(stride)] for i in range(16)], [[(k * 5 + j * 2) % 7 - 3 for j in range(stride)] for k in range(24)]
+    flat = lambda rows: halfs([value for row in rows for value in row])
+    machine, slots = run(text, [flat(a), flat(b), bytes(4 * 320)], stride)
+    got = struct.unpack("<320f", machine.contents(slots[2]))
+    for i in range(256):
+        wanted = sum(a[i // 16][k] * b[k][i % 16] for k in range(24))
+        assert got[i] == wanted, f"product, stride {stride}: {i}: expected {wanted}, got {got[i]}"
+    for i in range(64):
+        wanted = sum(a[i // 8][k] * a[i % 8][k] for k in range(24))
+        assert got[256 + i] == wanted, f"product, stride {stride}: turned {i}: expected {wanted}, got {got[256 + i]}"
+    found = machine.counts.get("movmatrix", 0)
+    assert (found > 0) == transposes, f"product, stride {stride}: {found} matrices were transposed"
+    return f"product, stride {stride}: right, {machine.counts['ld']} loads, {machine.counts['shfl']} shuffles"
+
+
+def check_own():
+    text = show("own", ["--stage", "ptx"])
+    assert "movmatrix" not in text and "mma.sync" in text, "own: expected a product of what the lanes loaded themselves"
+    machine = Machine()
+    b = [i * 3 % 7 - 3 for i in range(64)]
+    slots = [machine.allocate(bytes(128)), machine.allocate(halfs(b)), machine.allocate(bytes(256))]
+    machine.run(text, slots, (1, 1, 1), 32)
+    got = struct.unpack("<64f", machine.contents(slots[2]))
+    for i in range(64):
+        wanted = sum((b[i // 8 * 8 + k] + 1) * b[k * 8 + i % 8] for k in range(8))
+        assert got[i] == wanted, f"own: {i}: expected {wanted}, got {got[i]}"
+    return "own: right"
+
+
+def main():
+    for stride in (16, 24, 20, 17):
+        print(check_rows(stride, stride % 8 == 0))
+    for stride in (24, 32, 25, 28):
+        print(check_product(stride, stride % 8 == 0))
+    print(check_own())
+    why = show("product", ["--why"], "--bytes", "3=uint32:24")
+    assert "a version of the code for arguments that are multiples of 8" in why, why
+
+
+main()
