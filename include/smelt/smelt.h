@@ -537,8 +537,8 @@ typedef struct smelt_run_desc {
      * wrong name lists the passes. NULL: the last pass shared by all engines. */
     const char *after;
     bool check; /* every access of memory is checked: <smelt/check.h> */
-    /* On a CPU: the code does not test its accesses against the bounds of their arrays, even with
-     * SMELT_BOUNDS=1. Without effect if `check` is set. */
+    /* On a CPU: the code does not test its accesses against the bounds of their arrays. An access that misses
+     * its array may then change or read other memory of the process. Without effect if `check` is set. */
     bool unchecked;
     /* What a checked run looks for besides: words separated by commas, of "not-finite", "unsigned",
      * "divergent", "advice", "all" (docs/checking.md). NULL: nothing. The environment variable
@@ -703,8 +703,8 @@ typedef struct smelt_dispatch_desc {
      * parameter of that name, not by its index. */
     const char *const *names;
     bool check; /* every access of memory is checked: <smelt/check.h> */
-    /* On a CPU: the code does not test its accesses against the bounds of their arrays, even with
-     * SMELT_BOUNDS=1. Without effect if `check` is set. */
+    /* On a CPU: the code does not test its accesses against the bounds of their arrays. An access that misses
+     * its array may then change or read other memory of the process. Without effect if `check` is set. */
     bool unchecked;
     const char *also; /* what a checked run looks for besides, as in smelt_run_desc */
     uint64_t reserved[4];

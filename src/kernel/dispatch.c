@@ -98,8 +98,8 @@ static bool all_are_checked(const struct device *device) {
 }
 
 bool launch_is_tested(const struct launch *launch) {
-    static struct setting setting = {"SMELT_BOUNDS", {"0", "1"}, ATOMIC_FLAG_INIT};
-    return launch->device->checked && !launch->unchecked && setting_choice(&setting) == 1;
+    static struct setting setting = {"SMELT_BOUNDS", {"1", "0"}, ATOMIC_FLAG_INIT};
+    return launch->device->checked && !launch->unchecked && setting_choice(&setting) == 0;
 }
 
 static smelt_status use_checked(struct launch *launch) {

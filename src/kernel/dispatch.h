@@ -10,8 +10,8 @@
  * these; `info` becomes zeros. */
 smelt_status launch_begin(struct launch *launch, const char *device);
 
-/* Accesses are tested in runs on a CPU with SMELT_BOUNDS=1, unless the caller declines. Requires the launch's
- * device. */
+/* Accesses are tested in every run on a CPU, unless the caller or SMELT_BOUNDS=0 asks otherwise. Requires the
+ * launch's device. */
 bool launch_is_tested(const struct launch *launch);
 
 /* Checks the sizes against the limits of launch->device and sets them. grid in threads; y and z 0 mean 1.

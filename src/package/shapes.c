@@ -21,14 +21,15 @@ static bool has_one_size(const struct package_entry *entry) {
 }
 
 /* ---- CPUs: code that serves every launch, code for small launches, and common shapes. All of it polls the
- * stop flag, which costs next to nothing. */
+ * stop flag and tests accesses, which costs next to nothing. */
 
-const struct code_shape shape_any_on_cpu = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1};
+const struct code_shape shape_any_on_cpu = {.engine = ENGINE_SIMD, .polled = 1, .masked = 1, .tested = 1};
 
 static void add_small(struct shapes *shapes, struct code_shape shape) {
     shape.engine = ENGINE_SIMD;
     shape.polled = 1;
     shape.small = 1;
+    shape.tested = 1;
     add_shape(shapes, &shape);
 }
 
