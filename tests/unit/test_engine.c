@@ -26,6 +26,7 @@ struct job {
     smelt_array *a, *b;
     int64_t n, grid, threadgroup;
     double timeout;
+    bool unchecked;
 };
 
 /* The device of the current test. */
@@ -54,7 +55,8 @@ static smelt_status run_job(const struct job *job, smelt_array **out) {
                           .initialise = true,
                           .init_value = NAN,
                           .device = device,
-                          .timeout = job->timeout};
+                          .timeout = job->timeout,
+                          .unchecked = job->unchecked};
     smelt_array *made = NULL;
     status = smelt_kernel_run(kernel, &run, &made);
     if (status == SMELT_OK) status = test_to_host(&made);
@@ -187,7 +189,7 @@ static void loads_that_are_thrown_away_may_lie_outside(void **state) {
 
 /* ---- Faults. */
 
-static void a_load_outside_is_a_fault_naming_kernel_and_line(void **state) {
+static void a_load_outside_is_an_error_naming_kernel_and_line(void **state) {
     (void)state;
     struct fenced fenced;
     smelt_array *out = NULL;
@@ -202,11 +204,20 @@ static void a_load_outside_is_a_fault_naming_kernel_and_line(void **state) {
     assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
     assert_null(out);
     char expected[256];
+    const char *threads = on_scalar_engine() ? "thread 15" : "threads 0 to 15";
+    snprintf(expected, sizeof expected,
+             "kernel 'reader' reads a[16] at reader.body:3, but 'a' has 16 elements and shape 16 (%s of "
+             "threadgroup (0, 0, 0))",
+             threads);
+    assert_string_equal(smelt_error(), expected);
+    /* Without the test, the page behind the array shows it. */
+    job.unchecked = true;
+    assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
+    assert_null(out);
     snprintf(expected, sizeof expected,
              "kernel 'reader' accessed invalid address %p at reader.body:3 (%s of "
              "threadgroup (0, 0, 0))",
-             (void *)((float *)smelt_array_data(fenced.array) + 16),
-             on_scalar_engine() ? "thread 15" : "threads 0 to 15");
+             (void *)((float *)smelt_array_data(fenced.array) + 16), threads);
     assert_string_equal(smelt_error(), expected);
     smelt_array_release(fenced.array);
     assert_still_usable();
@@ -253,7 +264,13 @@ static void running_past_a_private_array_is_a_fault(void **state) {
     };
     smelt_array *a = arange(SMELT_FLOAT32, 64), *out = NULL;
     for (size_t k = 0; k < sizeof bodies / sizeof *bodies; k++) {
-        struct job job = {.name = "past", .body = bodies[k], .a = a, .n = 64, .grid = 64, .threadgroup = 64};
+        struct job job = {.name = "past",
+                          .body = bodies[k],
+                          .a = a,
+                          .n = 64,
+                          .grid = 64,
+                          .threadgroup = 64,
+                          .unchecked = true};
         assert_int_equal(run_job(&job, &out), SMELT_ERROR_FAULT);
         assert_true(names_the_threads(smelt_error()));
         assert_still_usable();
@@ -433,8 +450,8 @@ int main(int count, char **arguments) {
     const struct CMUnitTest tests[] = {
         ON("cpu", loads_that_are_thrown_away_may_lie_outside),
         ON("cpu-scalar", loads_that_are_thrown_away_may_lie_outside),
-        ON("cpu", a_load_outside_is_a_fault_naming_kernel_and_line),
-        ON("cpu-scalar", a_load_outside_is_a_fault_naming_kernel_and_line),
+        ON("cpu", a_load_outside_is_an_error_naming_kernel_and_line),
+        ON("cpu-scalar", a_load_outside_is_an_error_naming_kernel_and_line),
         ON("cpu", a_store_through_null_is_a_fault),
         ON("cpu-scalar", a_store_through_null_is_a_fault),
         ON("cpu", running_past_a_private_array_is_a_fault),

@@ -35,6 +35,7 @@ static bool is_alone(struct simd *s, LLVMValueRef i) {
     case LLVMStore:
         return is_access_alone(s, i);
     case LLVMCall:
+        if (intrinsic_of(i) == INTRINSIC_INSIDE) return true; /* each part tests for itself */
         return strncmp(name, "llvm.", 5) == 0 && strncmp(name, "llvm.mem", 8) != 0;
     case LLVMAlloca:
     case LLVMFence:
@@ -77,7 +78,7 @@ static bool can_be_in_parts(struct simd *s, int place) {
     const struct path_block *block = &s->paths.blocks[place];
     LLVMValueRef end = LLVMGetBasicBlockTerminator(s->blocks[place].original);
     int before = block_before(s, place);
-    if (s->unit->form != FORM_BEST || s->code->masked || s->code->tested || block->loop < 0 || before < 0 ||
+    if (s->unit->form != FORM_BEST || s->code->masked || block->loop < 0 || before < 0 ||
         block->divergent || s->blocks[place].mask_of != 0 || s->blocks[before].mask_of != 0 ||
         s->blocks[before].returns != s->blocks[place].returns)
         return false;
