@@ -78,8 +78,8 @@ static bool can_be_in_parts(struct simd *s, int place) {
     const struct path_block *block = &s->paths.blocks[place];
     LLVMValueRef end = LLVMGetBasicBlockTerminator(s->blocks[place].original);
     int before = block_before(s, place);
-    if (s->unit->form != FORM_BEST || s->code->masked || block->loop < 0 || before < 0 ||
-        block->divergent || s->blocks[place].mask_of != 0 || s->blocks[before].mask_of != 0 ||
+    if (s->unit->form != FORM_BEST || s->code->masked || block->loop < 0 || before < 0 || block->divergent ||
+        s->blocks[place].mask_of != 0 || s->blocks[before].mask_of != 0 ||
         s->blocks[before].returns != s->blocks[place].returns)
         return false;
     const struct path_loop *loop = &s->paths.loops[block->loop];
