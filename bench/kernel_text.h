@@ -19,6 +19,7 @@ extern const char kernel_text_gpu_rows[];
 extern const char kernel_text_gpu_sample[];
 extern const char kernel_text_gpu_inverse[];
 extern const char kernel_text_gpu_matmul_half[];
+extern const char kernel_text_gpu_straight[];
 extern const char kernel_text_gpu_matmul2d[];
 extern const char kernel_text_multiply_adds[];
 extern const char kernel_text_ml_matvec[];

@@ -76,6 +76,10 @@ smelt_status bench_gpu_launch(struct bench *bench, const char *job);
 smelt_status bench_gpu_exp(struct bench *bench, const char *job);
 /* … of several names, one for each kernel */
 smelt_status bench_gpu_plain(struct bench *bench, const char *job);
+smelt_status bench_gpu_matvec(struct bench *bench, const char *job);
+smelt_status bench_gpu_matmat(struct bench *bench, const char *job);
+smelt_status bench_gpu_attention(struct bench *bench, const char *job);
+smelt_status bench_gpu_straight(struct bench *bench, const char *job);
 smelt_status bench_gpu_softmax(struct bench *bench, const char *job);
 smelt_status bench_gpu_rms_norm(struct bench *bench, const char *job);
 smelt_status bench_gpu_grid_sample(struct bench *bench, const char *job);

@@ -29,6 +29,16 @@ static const struct bench_job jobs[] = {
     {"matmul", bench_gpu_matmul},
     {"matmul2d-4096", bench_gpu_matmul2d_4096},
     {"matmul2d-8192", bench_gpu_matmul2d_8192},
+    {"matvec-q4_0", bench_gpu_matvec},
+    {"matvec-q5_0", bench_gpu_matvec},
+    {"matvec-q8_0", bench_gpu_matvec},
+    {"matvec-mxfp4", bench_gpu_matvec},
+    {"matvec-q4_K", bench_gpu_matvec},
+    {"matvec-q6_K", bench_gpu_matvec},
+    {"matmat-f16", bench_gpu_matmat},
+    {"matmat-q4_0", bench_gpu_matmat},
+    {"attention", bench_gpu_attention},
+    {"straight-product", bench_gpu_straight},
     {0},
 };
 

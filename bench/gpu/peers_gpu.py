@@ -69,6 +69,19 @@ def matmul(dtype):
     return prepare
 
 
+def matmat():
+    rows, tokens = (256, 32) if QUICK else (4096, 512)
+    w = torch.rand(rows, 4096, device=GPU, dtype=torch.float16)
+    x = torch.rand(tokens, 4096, device=GPU, dtype=torch.float16)
+    return lambda: torch.mm(x, w.T)
+
+
+def attention():
+    shape = (1, 2, 64, 64) if QUICK else (1, 16, 4096, 64)
+    q, k, v = (torch.randn(shape, device=GPU, dtype=torch.float16) for _ in range(3))
+    return lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+
+
 JOBS = {
     "copy": elementwise(lambda x, y: y.copy_(x)),
     "exp": elementwise(lambda x, y: torch.exp(x, out=y)),
@@ -79,6 +92,8 @@ JOBS = {
     "grid-sample-vjp": sample_vjp(True),
     "grid-sample-vjp-nchw": sample_vjp(False),
     "inverse": inverse,
+    "matmat": matmat,
+    "attention": attention,
     "matmul-f32": matmul(torch.float32),
     "matmul-f16": matmul(torch.float16),
     "matmul-bf16": matmul(torch.bfloat16),

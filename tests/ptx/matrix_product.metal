@@ -155,3 +155,12 @@ INSTANTIATE_LOADED(loaded_tt, half, true, true, true)
 INSTANTIATE_LOADED(device_nt, bfloat, false, true, false)
 INSTANTIATE_LOADED(device_tn, half, true, false, false)
 INSTANTIATE_LOADED(float_nt, float, false, true, true)
+
+// Eight matrices times one left matrix, which is diagonal or not, as where attention rescales its sums.
+kernel void rescaled(const device float *left [[buffer(0)]], const device float *right [[buffer(1)]], device float *out [[buffer(2)]]) {
+  simdgroup_float8x8 by, parts[8];
+  simdgroup_load(by, left);
+  for (short i = 0; i < 8; i++) simdgroup_load(parts[i], right + 64 * i);
+  for (short i = 0; i < 8; i++) simdgroup_multiply(parts[i], by, parts[i]);
+  for (short i = 0; i < 8; i++) simdgroup_store(parts[i], out + 64 * i);
+}

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from emulator import Machine, from_float  # noqa: E402
+from emulator import Machine, from_float, to_float  # noqa: E402
 
 SMELT = os.path.abspath(sys.argv[1])
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "matrix_product.metal")
@@ -128,6 +128,34 @@ def check_divided():
     return "divided: right"
 
 
+def check_rescaled():
+    """The rows of a left matrix that is diagonal are multiplied by one number each, to the same bits as on the CPU."""
+    text, inf = ptx_of("rescaled", 32), float("inf")
+    plain = [[2.0 ** (r % 4 - 1) * (-1) ** r if r == c else 0.0 for c in range(8)] for r in range(8)]
+    for name, beside, number, shuffles in (("diagonal", 0.0, 3.0, True), ("negative zero", -0.0, 3.0, True), ("full", 1.0, 3.0, False),
+                                           ("infinite", 0.0, inf, False), ("tiny", 0.0, -1e-45, False)):
+        left = [row[:] for row in plain]
+        left[6][1] = beside
+        right = [float((i * 7 + i // 64) % 13 - 6) for i in range(512)]
+        right[64 * 5 + 8 * 4 + 3] = number  # row 4 of the sixth; its factor is 1/2: the product of the tiny one is -0
+        machine = Machine()
+        machine.counts = {}
+        slots = [machine.allocate(data) for data in (pack(sum(left, []), "f32"), pack(right, "f32"), bytes(2048))]
+        machine.run(text, slots, (1, 1, 1), 32)
+        got = machine.contents(slots[2])
+        for i in range(512):
+            matrix, row, column = i // 64, i // 8 % 8, i % 8
+            wanted = 0.0
+            for k in range(8):
+                wanted = to_float(from_float(left[row][k] * right[64 * matrix + 8 * k + column] + wanted, "f32"), "f32")
+            found = struct.unpack("<f", got[4 * i:4 * i + 4])[0]
+            same = struct.pack("<f", found) == struct.pack("<f", wanted) or (found != found and wanted != wanted)
+            assert same, f"rescaled, {name}: {i}: expected {wanted}, got {found}"
+        found = machine.counts["shfl"]
+        assert (found < 8) == shuffles, f"rescaled, {name}: {found} shuffles"
+    return "rescaled: right"
+
+
 def check_lanes(threads):
     """Where lanes are missing, or off, their elements are 0. On one side of a branch lanes 0, 3, 6 … are off."""
     text = ptx_of("lanes", threads, source=os.path.join(os.path.dirname(SOURCE), "..", "kernels", "simdgroup_matrix_lanes.metal"))
@@ -196,6 +224,7 @@ def main():
     print(check("bfloat_sums_32x32x16", 128, (FLAT.format("bf16"), 4), loads=2))
     print(check_own_elements())
     print(check_divided())
+    print(check_rescaled())
     for name in ("simdgroup_matrix", "simdgroup_matrix_memory", "simdgroup_matrix_storage"):
         print(check_case(name))
     for threads in (32, 20, 7):

@@ -26,6 +26,7 @@ struct product_group {
 struct fragment;
 struct placed;
 struct tensor_product;
+struct diagonal;
 
 /* State of the pass. */
 struct matrices {
@@ -36,6 +37,7 @@ struct matrices {
     struct fragment *fragments;               /* operands in the tensor cores' layout */
     struct placed *placed;                    /* those of them that are to be loaded, the newest first */
     struct tensor_product *products;          /* the newest first */
+    struct diagonal *diagonals;               /* the newest first */
     LLVMValueRef sources[SOURCE_COUNT], lane; /* created in the entry block when first needed */
     LLVMBasicBlockRef block;                  /* the one at work: all lanes run it together */
     /* By block of the flow: threadgroup memory, or device memory, may have changed since the last barrier
@@ -76,5 +78,14 @@ void matrix_set_together(struct unit *unit, LLVMValueRef call, uint64_t memory);
 LLVMValueRef matrix_mark_to_tensor(struct matrices *m, LLVMValueRef value);
 LLVMValueRef matrix_mark_from_tensor(struct matrices *m, LLVMValueRef value);
 smelt_status matrix_resolve_sums(struct matrices *m);
+
+/* matrix_diagonal.c — products of one left matrix, which may turn out to be diagonal: they get marks as
+ * results, where all lanes come together. */
+smelt_status matrix_mark_diagonals(struct matrices *m, struct product_group *group);
+/* … and, once all products are made, code for either case. Blocks are split. */
+smelt_status matrix_part_diagonals(struct matrices *m);
+/* matrix_plain.c — at the builder's place: those without a result by shuffles. `whole`: all lanes come
+ * together. */
+smelt_status matrix_make_plain(struct matrices *m, struct product_group *group, bool whole);
 
 #endif
