@@ -4,9 +4,8 @@
 // TF32 in math modes relaxed and fast.
 //
 // size: M, N, K. A: M × K, B: K × N, C: M × N. rows: how many elements a row of A and one of B is behind the one before; batches:
-// the same of whole matrices A and B. Grid: N / 256 × M / 128 × products threadgroups, rounded up, of 256 threads; best_float_small,
-// for GPUs (where floats that fill it take best_tiles.metal): N / 64 × M / 64 of 128; best_float_large, for CPUs: N / 256 × M / 512
-// of 32.
+// the same of whole matrices A and B. Grid: N / 256 × M / 128 × products threadgroups, rounded up, of 256 threads; best_float_large,
+// for CPUs: N / 256 × M / 512 of 32. (On GPUs floats take best_tiles.metal.)
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
@@ -31,7 +30,6 @@ kernel void best(device const T *a [[buffer(0)]], device const T *b [[buffer(1)]
     template [[host_name(name)]] kernel void best<T, BM, BN, simdgroups>(device const T *, device const T *, device T *, \
                                                                          constant int3 &, constant int2 &, constant long2 &, uint3);
 INSTANTIATE("best_float", float, 128, 256, 8)
-INSTANTIATE("best_float_small", float, 64, 64, 4)
 INSTANTIATE("best_float_large", float, 512, 256, 1)
 INSTANTIATE("best_half", half, 128, 256, 8)
 INSTANTIATE("best_bfloat", bfloat, 128, 256, 8)

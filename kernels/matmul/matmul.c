@@ -26,9 +26,10 @@ static const struct algorithm algorithms[] = {
 /* On GPUs floats are multiplied by the plain cores. */
 static const struct algorithm best_tiles = {"best", kernel_text_best_tiles, 128, 128, 128,
                                             false,  SMELT_MATH_SAFE};
-/* … in smaller parts where those would leave most of the GPU idle. */
-#define FEW_TILES 16
-static const struct algorithm best_small = {"best", kernel_text_best, 64, 64, 128, false, SMELT_MATH_SAFE};
+/* … in smaller parts where those would leave a large GPU's multiprocessors, of two threadgroups each, idle. */
+#define FEW_TILES 256
+static const struct algorithm best_tiles_small = {"best", kernel_text_best_tiles, 64, 64, 128,
+                                                  false,  SMELT_MATH_SAFE};
 /* On CPUs a tile packs its operands for itself, so large ones pay where every thread has several. */
 static const struct algorithm best_large = {"best", kernel_text_best, 512, 256, 32, false, SMELT_MATH_SAFE};
 #define ALGORITHMS ((int)(sizeof algorithms / sizeof *algorithms))
@@ -101,10 +102,10 @@ static const char *choose_best(const struct matmul_desc *desc, const struct size
     const char *device = desc->device ? desc->device : "cpu";
     if (strcmp((*algorithm)->name, "best") != 0 || smelt_array_dtype(desc->a) != SMELT_FLOAT32) return "";
     if (is_on_gpu(desc)) {
-        bool few = pieces(sizes->m, best_tiles.rows) * pieces(sizes->n, best_tiles.columns) < FEW_TILES &&
-                   sizes->products == 1;
-        *algorithm = few ? &best_small : &best_tiles;
-        return few ? "_small" : "_tiles";
+        int64_t tiles = pieces(sizes->m, best_tiles.rows) * pieces(sizes->n, best_tiles.columns);
+        bool few = tiles < FEW_TILES && tiles * sizes->products < FEW_TILES;
+        *algorithm = few ? &best_tiles_small : &best_tiles;
+        return few ? "_tiles_small" : "_tiles";
     }
     int64_t tiles = pieces(sizes->m, best_large.rows) * pieces(sizes->n, best_large.columns);
     if (tiles < 4 * (int64_t)smelt_device_threads(device)) return "";

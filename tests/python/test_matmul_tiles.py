@@ -1,0 +1,24 @@
+"""kernels/matmul/best_tiles.metal, which smelt itself launches on GPUs only: both sizes of its tiles, whole and at edges."""
+import pathlib
+
+import numpy as np
+import pytest
+
+import smelt
+
+KERNELS = pathlib.Path(__file__).resolve().parents[2] / "kernels/matmul/best_tiles.metal"
+# M, N, K: within a tile, whole tiles, rows that are not aligned, edges in each direction
+SIZES = [(1, 1, 1), (64, 64, 16), (65, 67, 17), (130, 68, 48), (200, 132, 33), (128, 256, 64), (5, 300, 3)]
+
+
+@pytest.mark.parametrize(("name", "tile"), [("best_float_tiles", 128), ("best_float_tiles_small", 64)])
+def test_products_of_two_pairs(name, tile):
+    kernel = getattr(smelt.library(str(KERNELS)), name)
+    random = np.random.default_rng()
+    for m, n, k in SIZES:
+        a = random.standard_normal((2, m, k)).astype(np.float32)
+        b = random.standard_normal((2, k, n)).astype(np.float32)
+        c = np.full((2, m, n), np.nan, np.float32)
+        kernel(a, b, c, np.array([m, n, k, 0], np.int32).tobytes(), np.array([m * k, k * n], np.int64).tobytes(),
+               groups=(-(-n // tile), -(-m // tile), 2), group_size=(128, 1, 1))
+        np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=0, atol=2e-5 * k ** 0.5, err_msg=f"{m} x {n} x {k}")
