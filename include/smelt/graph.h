@@ -186,8 +186,8 @@ typedef struct smelt_compile_desc {
     bool unplanned;     /* memory is not reused */
     /* On CPUs: independent steps run at once, on that many threads, the caller's among them; their buffers
      * are not shared, so that the peak may grow. 0 and 1: one step after the other, each on all threads of
-     * the device, which is faster for steps with much to do. Other devices, and saved graphs once loaded, run
-     * steps in order. Functions of opaque operations are then called on several threads. */
+     * the device, which is faster for steps with much to do. Other devices run steps in order. Saved graphs
+     * keep it. Functions of opaque operations are then called on several threads. */
     int64_t streams;
     uint64_t reserved[7];
 } smelt_compile_desc;

@@ -185,10 +185,12 @@ static PyObject *graph_gradient(PyObject *self, PyObject *arguments) {
 static PyObject *graph_compile(PyObject *self, PyObject *arguments) {
     const char *device;
     int unfused, unplanned;
+    long long streams;
     smelt_compiled *compiled;
     smelt_status status;
-    if (!PyArg_ParseTuple(arguments, "spp:compile", &device, &unfused, &unplanned)) return NULL;
-    smelt_compile_desc desc = {.device = device, .unfused = unfused, .unplanned = unplanned};
+    if (!PyArg_ParseTuple(arguments, "sppL:compile", &device, &unfused, &unplanned, &streams)) return NULL;
+    smelt_compile_desc desc = {
+        .device = device, .unfused = unfused, .unplanned = unplanned, .streams = streams};
     Py_BEGIN_ALLOW_THREADS status = smelt_graph_compile(held(self), &desc, &compiled);
     Py_END_ALLOW_THREADS return status == SMELT_OK ? hold(compiled_type, compiled, release_compiled)
                                                    : exception_raise_kept(status);
@@ -295,7 +297,7 @@ static PyMethodDef graph_methods[] = {
     {"gradient", graph_gradient, METH_VARARGS,
      "gradient($self, output, inputs, /)\n--\n\nA new graph with gradients by inputs (numbers) as outputs."},
     {"compile", graph_compile, METH_VARARGS,
-     "compile($self, device, unfused, unplanned, /)\n--\n\nA compiled graph."},
+     "compile($self, device, unfused, unplanned, streams, /)\n--\n\nA compiled graph."},
     {0}};
 
 static PyType_Slot graph_slots[] = {{Py_tp_doc, "Graph(name, /)\n--\n\nsmelt_graph."},

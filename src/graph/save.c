@@ -200,6 +200,7 @@ static smelt_status write_graph(struct text *out, const smelt_compiled *compiled
     stored_string(out, graph->name);
     stored_number(out, compiled->unfused);
     stored_number(out, compiled->unplanned);
+    stored_number(out, compiled->streams);
     stored_number(out, graph->node_count);
     for (int n = 0; n < graph->node_count; n++) TRY(write_node(out, graph, &graph->nodes[n]));
     write_ports(out, graph->inputs, graph->input_count);

@@ -1,7 +1,7 @@
 /* The pieces of a stored graph: numbers of 8 bytes, and bytes behind their number. In this machine's order,
  * as the file holds its code.
  *
- *     magic, the size of smelt_apply_desc, device, name, unfused, unplanned,
+ *     magic, the size of smelt_apply_desc, device, name, unfused, unplanned, streams,
  *     nodes: kind, inputs, types of the outputs, what the kind has; ports: inputs, outputs,
  *     the size of struct program_key, a hash of the code, the code: the kernels of an execution, or nothing.
  *
@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define STORED_MAGIC "smeltgraph2"
+#define STORED_MAGIC "smeltgraph3"
 
 /* A kernel of the code. */
 enum { STORED_END = 0, STORED_PROGRAM, STORED_SHIPPED };

@@ -46,6 +46,27 @@ except smelt.NoCompilerError:
     assert done.returncode == 0 and done.stdout == "no compiler\n", done.stderr
 
 
+def test_streams_are_saved(tmp_path):
+    def chains(x):
+        values = [x * i for i in range(1, 5)]
+        for _ in range(4):
+            values = [smelt.cumsum(value, axis=0) for value in values]
+        return values
+
+    x = np.random.default_rng(4).standard_normal((50, 7)).astype("f")
+    graph = Graph.of(chains, TensorType.of(x))
+    in_order, at_once = (InferenceSession().load(graph, streams=count) for count in (0, 3))
+    assert at_once.info["peak_bytes"] > in_order.info["peak_bytes"]  # the chains' buffers are not shared
+    at_once.save(tmp_path / "streams.graph", code=False)
+    loaded = InferenceSession().load(tmp_path / "streams.graph")
+    assert loaded.info["peak_bytes"] == at_once.info["peak_bytes"]
+    for model in (at_once, loaded):
+        for made, wanted in zip(model.execute(x), in_order.execute(x)):
+            assert np.array_equal(made.to_numpy(), wanted.to_numpy())
+    with pytest.raises(ValueError, match="streams is 65, expected 0 to 64"):
+        InferenceSession().load(graph, streams=65)
+
+
 def test_damaged_files_are_refused(tmp_path):
     saved(tmp_path)
     whole = (tmp_path / "model.graph").read_bytes()

@@ -70,12 +70,15 @@ class InferenceSession:
         self.device = device_name(devices[0] if devices else None)
 
     def load(self, graph: Graph | str | os.PathLike[str], *, fuse: bool = True, reuse_memory: bool = True,
-             recording: bool = True) -> Model:
+             recording: bool = True, streams: int = 0) -> Model:
         """Compiles the graph and allocates its memory; or takes a compiled graph from a file of Model.save. On GPUs,
-        executions with the same arrays are recorded as a CUDA graph, and replayed, unless `recording` is false."""
+        executions with the same arrays are recorded as a CUDA graph, and replayed, unless `recording` is false.
+
+        streams: on CPUs, independent steps run at once, on so many threads; good for many small steps, since each then
+        has one thread. 0: one step after the other, each on all threads. Saved graphs keep it."""
         if not isinstance(graph, Graph):
             return Model(_smelt.load_compiled(os.fspath(graph)), self.device, recording)
-        compiled = graph.handle.compile(self.device, not fuse, not reuse_memory)
+        compiled = graph.handle.compile(self.device, not fuse, not reuse_memory, streams)
         return Model(compiled, self.device, recording)
 
 
