@@ -8,7 +8,8 @@
 
 struct bench_result;
 
-/* What the benchmark matmul measures, in words, lists with commas; NULL: the usual. */
+/* What the benchmark matmul measures, in words, lists with commas; NULL: the usual. linalg and ops have a
+ * device, too. */
 struct bench_products {
     const char *sizes, *dtype, *algorithm, *device;
 };
@@ -111,6 +112,11 @@ void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const cha
 /* The benchmarks there are, each in the folder of its name. */
 extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_graph, bench_linalg, bench_matmul,
     bench_ml, bench_ops, bench_tensor_ops;
+
+/* The name of the device that linalg and ops measure: "cpu", or the first GPU; NULL: there is none, which a
+ * row then says. */
+const char *bench_device(struct bench *bench);
+bool bench_is_gpu(const char *device);
 
 /* The interpolated quantile of the values, which it sorts. */
 double bench_quantile(double *values, int count, double part);

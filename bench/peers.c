@@ -38,7 +38,7 @@ static const char *give_up(const char *why) {
     return child.why;
 }
 
-void peers_start(const char *script, bool quick) {
+void peers_start_on(const char *script, bool quick, const char *device) {
     if (child.started) return;
     child.started = true;
     int input[2], output[2];
@@ -53,9 +53,13 @@ void peers_start(const char *script, bool quick) {
         return;
     }
     (void)signal(SIGPIPE, SIG_IGN);
-    char *const arguments[] = {
-        (char *)"python3", (char *)"-c", (char *)kernel_text_peers, (char *)(quick ? "quick" : "full"),
-        (char *)script,    NULL};
+    char *const arguments[] = {(char *)"python3",
+                               (char *)"-c",
+                               (char *)kernel_text_peers,
+                               (char *)(quick ? "quick" : "full"),
+                               (char *)script,
+                               (char *)(strncmp(device, "cuda", 4) == 0 ? "cuda" : "cpu"),
+                               NULL};
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input[0], 0);
@@ -71,6 +75,10 @@ void peers_start(const char *script, bool quick) {
     (void)close(child.to);
     (void)close(child.from);
     (void)give_up("python3 cannot be started");
+}
+
+void peers_start(const char *script, bool quick) {
+    peers_start_on(script, quick, "cpu");
 }
 
 /* One line of the child's, without its end; false after `seconds` without one, or at its end. */

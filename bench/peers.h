@@ -9,6 +9,9 @@
  * peers_stop. quick: small sizes. */
 void peers_start(const char *script, bool quick);
 
+/* The same for a script whose third argument is "cpu" or "cuda". device: of smelt. */
+void peers_start_on(const char *script, bool quick, const char *device);
+
 /* Ends it, and waits for its end. */
 void peers_stop(void);
 

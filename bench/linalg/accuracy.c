@@ -121,6 +121,7 @@ static smelt_status compare(struct bench *bench, const char *job, const struct m
 }
 
 smelt_status bench_linalg_accuracy(struct bench *bench, const char *name) {
+    if (bench_is_gpu(bench->shared)) return SMELT_OK;
     smelt_status status = SMELT_OK;
     for (size_t i = 0; i < sizeof matrices / sizeof *matrices && status == SMELT_OK; i++)
         status = compare(bench, name, &matrices[i]);
@@ -155,6 +156,7 @@ static smelt_status measure_cost(void *context, double *seconds) {
 }
 
 smelt_status bench_linalg_extended(struct bench *bench, const char *name) {
+    if (bench_is_gpu(bench->shared)) return SMELT_OK;
     bool dots = strcmp(name, "dot-extended") == 0;
     int64_t n = bench->quick ? 24 : dots ? 1000 : 128;
     double *values = malloc((size_t)(n * n) * sizeof *values);

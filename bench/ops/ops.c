@@ -1,6 +1,6 @@
 /* smelt bench ops: operations on arrays beside what they cannot beat, a copy of the bytes they read and write
- * or the product of matrices of as many operations, and beside PyTorch. Each is compared with float64 on
- * small arrays first. */
+ * or the product of matrices of as many operations, and beside PyTorch, on the CPU or a GPU. Each is compared
+ * with float64 on small arrays first. */
 #include "bench/cpu/cpu.h"
 #include "bench/cpu/memory.h"
 #include "bench/kernel_text.h"
@@ -18,6 +18,7 @@
 #define PYTORCH "PyTorch float32"
 #define SMELT "smelt"
 #define ROUNDS 9
+#define GPU_RUNS 10 /* that one wait is for */
 #define MOST_INPUTS 5
 
 /* One job: an operation, the shapes of its inputs, and its work for them. */
@@ -32,6 +33,15 @@ struct job {
     smelt_status (*run)(const struct job *job, smelt_array *const *inputs,
                         smelt_array **out); /* NULL: smelt_apply */
 };
+
+/* Replaces the array by itself on the device; releases it on failure. */
+static smelt_status move(smelt_array **array, const char *device) {
+    smelt_array *here = NULL;
+    smelt_status status = smelt_array_to(*array, device, NULL, &here);
+    smelt_array_release(*array);
+    *array = here;
+    return status;
+}
 
 static smelt_status apply(const struct job *job, smelt_array *const *inputs, smelt_array **out) {
     smelt_apply_desc desc = job->desc;
@@ -70,6 +80,7 @@ static smelt_status draw(const struct job *job, smelt_array *const *inputs, smel
     smelt_dtype dtype = smelt_array_dtype(inputs[0]);
     smelt_array *key;
     smelt_status status = smelt_random_key(7, &key);
+    if (status == SMELT_OK) status = move(&key, smelt_array_device(inputs[0]));
     if (status != SMELT_OK) return status;
     status = job->desc.reverse ? smelt_random_normal(key, dtype, shape, out)
                                : smelt_random_uniform(key, dtype, shape, 0, 1, out);
@@ -182,8 +193,8 @@ static smelt_status add_offset(const struct job *job, smelt_array **inputs, int 
     return smelt_array_from_values(SMELT_INT32, (smelt_shape){.ndim = 0}, &zero, &inputs[(*count)++]);
 }
 
-static smelt_status create_inputs(const struct job *job, const smelt_shape *shapes, smelt_array **inputs,
-                                  int *count) {
+static smelt_status create_on_host(const struct job *job, const smelt_shape *shapes, smelt_array **inputs,
+                                   int *count) {
     double size = job->run == delta ? 0.1 : job->desc.operation == SMELT_OPERATION_CHUNK_INVERSE ? 0.1 : 1;
     for (*count = 0; *count < job->inputs; (*count)++) {
         bool gate = job->run == delta && *count >= 3;
@@ -192,6 +203,13 @@ static smelt_status create_inputs(const struct job *job, const smelt_shape *shap
         if (status != SMELT_OK) return status;
     }
     return add_offset(job, inputs, count);
+}
+
+static smelt_status create_inputs(const struct job *job, const smelt_shape *shapes, const char *device,
+                                  smelt_array **inputs, int *count) {
+    smelt_status status = create_on_host(job, shapes, inputs, count);
+    for (int i = 0; i < *count && status == SMELT_OK; i++) status = move(&inputs[i], device);
+    return status;
 }
 
 static void release_inputs(smelt_array **inputs, int count) {
@@ -260,8 +278,10 @@ static smelt_status compute_wanted(const struct job *job, smelt_array **inputs, 
 static smelt_status check(struct bench *bench, const struct job *job) {
     smelt_array *inputs[MOST_INPUTS + 1] = {0}, *made = NULL, *wanted = NULL;
     int count = 0;
-    smelt_status status = create_inputs(job, job->small, inputs, &count);
+    smelt_status status = create_inputs(job, job->small, bench->shared, inputs, &count);
     if (status == SMELT_OK) status = run_job(job, inputs, count, &made);
+    if (status == SMELT_OK) status = move(&made, "cpu");
+    for (int i = 0; i < count && status == SMELT_OK; i++) status = move(&inputs[i], "cpu");
     if (status == SMELT_OK) status = compute_wanted(job, inputs, count, &made, &wanted);
     if (status == SMELT_OK && !(distance_of(made, wanted) <= 1e-4)) {
         bench_fail(bench, job->name, SMELT, BENCH_WRONG_RESULT, "the result differs from float64");
@@ -279,39 +299,59 @@ static smelt_status check(struct bench *bench, const struct job *job) {
 
 struct timed {
     const struct job *job;
+    const char *device;
     smelt_array *inputs[MOST_INPUTS + 1];
     int count;
     smelt_array *from, *to; /* of the copy, or the matrices of the product */
 };
 
-static smelt_status measure_smelt(void *context, double *seconds) {
-    struct timed *timed = context;
+static smelt_status run_smelt(const struct timed *timed) {
     smelt_array *out;
-    double start = bench_now();
     smelt_status status = run_job(timed->job, timed->inputs, timed->count, &out);
-    *seconds = bench_now() - start;
     if (status == SMELT_OK) smelt_array_release(out);
     return status;
 }
 
-static smelt_status measure_copy(void *context, double *seconds) {
-    const struct timed *timed = context;
-    double start = bench_now();
+static smelt_status run_copy(const struct timed *timed) {
+    if (bench_is_gpu(timed->device)) return smelt_array_copy(timed->to, timed->from);
     machine_copy(floats(timed->from), floats(timed->to), smelt_array_size(timed->from));
-    *seconds = bench_now() - start;
     return SMELT_OK;
+}
+
+static smelt_status run_product(const struct timed *timed) {
+    smelt_array *out;
+    smelt_status status = smelt_apply(
+        &(smelt_apply_desc){.operation = SMELT_OPERATION_MATMUL, .inputs = {timed->from, timed->to}}, &out);
+    if (status == SMELT_OK) smelt_array_release(out);
+    return status;
+}
+
+/* Of one run, until the device has finished. */
+static smelt_status measure_run(const struct timed *timed, smelt_status (*run)(const struct timed *timed),
+                                double *seconds) {
+    int runs = bench_is_gpu(timed->device) ? GPU_RUNS : 1;
+    smelt_status status = SMELT_OK;
+    double start = bench_now();
+    for (int i = 0; i < runs && status == SMELT_OK; i++) status = run(timed);
+    if (status == SMELT_OK && bench_is_gpu(timed->device)) status = smelt_device_wait(timed->device);
+    *seconds = (bench_now() - start) / runs;
+    return status;
+}
+
+static smelt_status measure_smelt(void *context, double *seconds) {
+    return measure_run(context, run_smelt, seconds);
+}
+
+static smelt_status measure_copy(void *context, double *seconds) {
+    return measure_run(context, run_copy, seconds);
 }
 
 #define SIDE 1024
 static smelt_status measure_product(void *context, double *seconds) {
     const struct timed *timed = context;
-    smelt_array *out;
-    double start = bench_now();
-    smelt_status status = smelt_apply(
-        &(smelt_apply_desc){.operation = SMELT_OPERATION_MATMUL, .inputs = {timed->from, timed->to}}, &out);
+    smelt_status status = measure_run(timed, run_product, seconds);
     double flops = timed->job->flops * (double)smelt_array_size(timed->inputs[0]);
-    *seconds = (bench_now() - start) * flops / (2.0 * SIDE * SIDE * SIDE);
-    if (status == SMELT_OK) smelt_array_release(out);
+    *seconds *= flops / (2.0 * SIDE * SIDE * SIDE);
     return status;
 }
 
@@ -320,7 +360,8 @@ static const char *message_of_peer(void) {
     return peer_error ? peer_error : smelt_error();
 }
 static smelt_status measure_peer(void *context, double *seconds) {
-    peer_error = peers_measure(context, 1, seconds);
+    const struct timed *timed = context;
+    peer_error = peers_measure(timed->job->name, bench_is_gpu(timed->device) ? GPU_RUNS : 1, seconds);
     return peer_error ? SMELT_ERROR_INTERNAL : SMELT_OK;
 }
 
@@ -341,7 +382,9 @@ static smelt_status create_floor(struct timed *timed, double bytes) {
     smelt_shape shape = OF(SIDE, SIDE);
     if (timed->job->flops == 0) shape = SHAPE_OF(((int64_t)bytes / 8 + 63) / 64 * 64);
     smelt_status status = random_floats(shape, 21, -1, 1, &timed->from);
-    return status == SMELT_OK ? random_floats(shape, 22, -1, 1, &timed->to) : status;
+    if (status == SMELT_OK) status = random_floats(shape, 22, -1, 1, &timed->to);
+    if (status == SMELT_OK) status = move(&timed->from, timed->device);
+    return status == SMELT_OK ? move(&timed->to, timed->device) : status;
 }
 
 static smelt_status measure(struct bench *bench, struct timed *timed) {
@@ -370,7 +413,7 @@ static smelt_status measure(struct bench *bench, struct timed *timed) {
                                    .variant = PYTORCH,
                                    .anchor = floor,
                                    .measure = measure_peer,
-                                   .context = (void *)job->name,
+                                   .context = timed,
                                    .error = message_of_peer}};
     for (int i = 0; i < 3; i++) cases[i].work = work, cases[i].work_unit = unit;
     status = bench_measure(bench, cases, absent ? 2 : 3, bench_repeats(bench, ROUNDS));
@@ -379,12 +422,12 @@ static smelt_status measure(struct bench *bench, struct timed *timed) {
 }
 
 static smelt_status run_named(struct bench *bench, const char *name) {
-    struct timed timed = {0};
+    struct timed timed = {.device = bench->shared};
     for (int i = 0; i < JOB_COUNT; i++)
         if (strcmp(jobs[i].name, name) == 0) timed.job = &jobs[i];
     if (check(bench, timed.job) != SMELT_OK) return SMELT_OK; /* it is reported */
     smelt_status status = create_inputs(timed.job, bench->quick ? timed.job->small : timed.job->shapes,
-                                        timed.inputs, &timed.count);
+                                        timed.device, timed.inputs, &timed.count);
     if (status == SMELT_OK) status = measure(bench, &timed);
     release_inputs(timed.inputs, timed.count);
     smelt_array_release(timed.from);
@@ -424,7 +467,10 @@ static const struct bench_job named[] = {
 
 /* The child starts before this thread is bound to one CPU, so that PyTorch may use all of them. */
 static smelt_status run(struct bench *bench) {
-    peers_start(kernel_text_peers_ops, bench->quick);
+    const char *device = bench_device(bench);
+    if (!device) return SMELT_OK; /* it is reported */
+    bench->shared = (void *)device;
+    peers_start_on(kernel_text_peers_ops, bench->quick, device);
     cpu_start_threads();
     bench_run_jobs(bench, named, smelt_error);
     peers_stop();
@@ -433,7 +479,7 @@ static smelt_status run(struct bench *bench) {
 
 const struct benchmark bench_ops = {
     .name = "ops",
-    .help = "operations on arrays beside a copy or a product of as much work, and PyTorch, on the CPU",
+    .help = "operations on arrays beside a copy or a product of as much work, and PyTorch",
     .run = run,
     .jobs = named,
 };

@@ -1,10 +1,25 @@
-"""The jobs of `smelt bench ops` in PyTorch, float32, on the CPU (bench/peers.py runs this)."""
+"""The jobs of `smelt bench ops` in PyTorch, float32 (bench/peers.py runs this)."""
 import sys
+import time
 
 import torch
 import torch.nn.functional as F
 
 QUICK = sys.argv[1] == "quick"
+GPU = sys.argv[3] == "cuda"
+if GPU and not torch.cuda.is_available():
+    raise RuntimeError("PyTorch is installed but cannot use a GPU")
+torch.set_default_device(sys.argv[3])
+torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+
+def timed(job, count):
+    start = time.perf_counter()
+    for _ in range(count):
+        job()
+    if GPU:
+        torch.cuda.synchronize()
+    return (time.perf_counter() - start) / count
 
 
 def rand(full, quick):
