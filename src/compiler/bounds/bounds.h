@@ -102,6 +102,11 @@ int bounds_loop_ask(struct bounds *b, int block, LLVMValueRef address, int64_t l
                     const struct array_object *object);
 /* Of a loop's counter whose first and last value are constants: its values where `block` sees it. */
 bool bounds_loop_counts(struct bounds *b, LLVMValueRef phi, int block, struct value_range *range);
+/* The comparison of the phi or of its next value by which the block goes on in the loop. */
+bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
+                       LLVMIntPredicate *predicate, LLVMValueRef *bound, bool *sees_next);
+/* Whether `next` is the phi and a constant, not zero. */
+bool bounds_loop_step(LLVMValueRef phi, LLVMValueRef next, int64_t *step);
 /* The test is done if the answers to the loop's questions say so. */
 void bounds_loop_wait(struct bounds *b, int loop, LLVMValueRef test);
 /* When all questions are asked. */

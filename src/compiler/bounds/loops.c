@@ -105,8 +105,7 @@ static LLVMIntPredicate negated(LLVMIntPredicate p) {
     }
 }
 
-/* The comparison of the phi or of its next value by which the block goes on in the loop. */
-static bool find_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
+bool bounds_loop_bound(struct bounds *b, int loop, int block, LLVMValueRef phi, LLVMValueRef next,
                        LLVMIntPredicate *predicate, LLVMValueRef *bound, bool *sees_next) {
     LLVMValueRef end = LLVMGetBasicBlockTerminator(b->flow.blocks[block].block);
     if (!LLVMIsABranchInst(end) || !LLVMIsConditional(end)) return false;
@@ -228,7 +227,7 @@ static bool follow(struct bounds *b, struct counter *c, int64_t step, LLVMValueR
     return true;
 }
 
-static bool step_of(LLVMValueRef phi, LLVMValueRef next, int64_t *step) {
+bool bounds_loop_step(LLVMValueRef phi, LLVMValueRef next, int64_t *step) {
     if (!LLVMIsABinaryOperator(next) || LLVMGetOperand(next, 0) != phi) return false;
     LLVMOpcode opcode = LLVMGetInstructionOpcode(next);
     LLVMValueRef amount = LLVMGetOperand(next, 1);
@@ -259,13 +258,13 @@ static struct counter *new_counter(struct bounds *b, int loop, LLVMValueRef phi)
         else
             c->first = LLVMGetIncomingValue(phi, i);
     }
-    if (!next || !c->first || !step_of(phi, next, &step)) return c;
+    if (!next || !c->first || !bounds_loop_step(phi, next, &step)) return c;
     c->step = step;
     for (int block = own->header; block < b->flow.block_count && !c->last; block++) {
         LLVMIntPredicate predicate;
         LLVMValueRef bound;
         if (!flow_block_within(&b->flow, block, loop) || !flow_dominates(&b->flow, block, latch)) continue;
-        if (!find_bound(b, loop, block, phi, next, &predicate, &bound, &c->sees_next)) continue;
+        if (!bounds_loop_bound(b, loop, block, phi, next, &predicate, &bound, &c->sees_next)) continue;
         LLVMPositionBuilderBefore(b->unit->builder, LLVMGetBasicBlockTerminator(test->preheader));
         c->exit = block;
         if (!follow(b, c, step, next, predicate, bound)) c->last = NULL;

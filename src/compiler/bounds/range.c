@@ -95,13 +95,55 @@ static struct value_range of_call(struct look *l, LLVMValueRef call, unsigned wi
     return r;
 }
 
+/* ---- Values of loops. */
+
+/* Of a counter that goes up: its first value, and the comparison that ends the loop in its header or latch,
+ * tell more than nothing even where neither is a constant. Each sum on the way must be a number of the type:
+ * then none wraps around. */
+static bool of_counter(struct look *l, LLVMValueRef phi, int loop, int depth, struct value_range *r) {
+    struct bounds *b = l->b;
+    const struct flow_loop *own = &b->flow.loops[loop];
+    if (own->latch_count != 1 || LLVMCountIncoming(phi) != 2) return false;
+    int latch = own->latches[0], ends[2] = {own->header, latch};
+    unsigned back = LLVMGetIncomingBlock(phi, 0) == b->flow.blocks[latch].block ? 0 : 1;
+    LLVMValueRef next = LLVMGetIncomingValue(phi, back), bound;
+    int64_t step;
+    if (!bounds_loop_step(phi, next, &step) || step < 0) return false;
+    struct value_range first = range_of(l, LLVMGetIncomingValue(phi, 1 - back), depth + 1);
+    struct value_range all = whole(LLVMGetIntTypeWidth(LLVMTypeOf(phi)));
+    for (int i = 0; i < 2; i++) {
+        LLVMIntPredicate p;
+        bool sees_next;
+        if (!bounds_loop_bound(b, loop, ends[i], phi, next, &p, &bound, &sees_next)) continue;
+        bool strict = p == LLVMIntULT || p == LLVMIntSLT, is_signed = p == LLVMIntSLT || p == LLVMIntSLE;
+        if (!strict && !is_signed && p != LLVMIntULE) continue;
+        struct value_range limit = range_of(l, bound, depth + 1);
+        if (!is_signed && (first.low < 0 || limit.low < 0)) continue;
+        /* The greatest value with which the loop goes on. */
+        if (limit.high == INT64_MIN || limit.high > INT64_MAX / 2 || first.high > INT64_MAX / 2) continue;
+        int64_t most = strict ? limit.high - 1 : limit.high, past = most + step;
+        if (first.high + step > all.high || past > all.high) continue;
+        bool below =
+            !sees_next && i == 0 && l->block != own->header && flow_block_within(&b->flow, l->block, loop);
+        int64_t high = sees_next || below ? most : past;
+        *r = (struct value_range){first.low, below || first.high < high ? high : first.high};
+        return r->low <= r->high;
+    }
+    return false;
+}
+
 static struct value_range of_phi(struct look *l, LLVMValueRef phi, int depth) {
     struct value_range r;
     if (bounds_loop_counts(l->b, phi, l->block, &r)) return r;
     r = (struct value_range){INT64_MAX, INT64_MIN};
     int block = flow_index(&l->b->flow, LLVMGetInstructionParent(phi));
     int loop = l->b->flow.blocks[block].loop;
-    if (loop >= 0 && l->b->flow.loops[loop].header == block) return whole(64);
+    if (loop >= 0 && l->b->flow.loops[loop].header == block) {
+        if (of_counter(l, phi, loop, depth, &r)) return r;
+        r = (struct value_range){INT64_MAX, INT64_MIN};
+        for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+            if (!LLVMIsAConstantInt(LLVMGetIncomingValue(phi, i))) return whole(64);
+    }
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
         r = either(r, range_of(l, LLVMGetIncomingValue(phi, i), depth + 1));
     return r;

@@ -225,6 +225,13 @@ static void begin_rare(struct simd *s, LLVMValueRef when) {
     LLVMPositionBuilderAtEnd(b, rare->end);
 }
 
+static void end_rare(struct simd *s) {
+    LLVMBuilderRef b = s->unit->builder;
+    LLVMBuildBr(b, s->inside_rare.after);
+    s->inside_rare.end = LLVMGetInsertBlock(b);
+    LLVMPositionBuilderAtEnd(b, s->inside_rare.after);
+}
+
 static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     LLVMBuilderRef b = s->unit->builder;
     LLVMValueRef when = LLVMGetOperand(call, INSIDE_WHEN), address = LLVMGetOperand(call, INSIDE_ADDRESS);
@@ -242,10 +249,7 @@ static void emit_for_gang(struct simd *s, LLVMValueRef call) {
     LLVMPositionBuilderAtEnd(b, failed);
     look_at_lanes(s, call, span, inside);
     LLVMPositionBuilderAtEnd(b, inside);
-    if (always) return;
-    LLVMBuildBr(b, s->inside_rare.after);
-    s->inside_rare.end = inside;
-    LLVMPositionBuilderAtEnd(b, s->inside_rare.after);
+    if (!always) end_rare(s);
 }
 
 /* ---- Chunk by chunk. */
@@ -301,14 +305,9 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     if (piece) (void)chunk_scalar(s, address, chunk);
     LLVMValueRef addresses = piece ? NULL : chunk_of(s, address, chunk);
     uint64_t low = constant_of(call, INSIDE_LOW), bytes = constant_of(call, INSIDE_BYTES);
-    LLVMBasicBlockRef after = NULL;
-    if (!LLVMIsConstant(when)) {
-        LLVMBasicBlockRef test = simd_block(s, "test");
-        after = simd_block(s, "tested");
-        inside_branch(s->unit, scalar_of(s, when), test, after);
-        LLVMPositionBuilderAtEnd(b, test);
-    }
-    LLVMBasicBlockRef failed = simd_block(s, "outside"), inside = after ? after : simd_block(s, "inside");
+    bool always = LLVMIsConstant(when);
+    if (!always) begin_rare(s, scalar_of(s, when));
+    LLVMBasicBlockRef failed = simd_block(s, "outside"), inside = simd_block(s, "inside");
     if (piece) {
         LLVMBasicBlockRef beyond = simd_block(s, "beyond");
         inside_branch(s->unit, piece_is_outside(s, address, chunk, low, bytes, start, extent), beyond,
@@ -333,6 +332,7 @@ static void emit_for_chunk(struct simd *s, LLVMValueRef call, int chunk) {
     inside_fail(s->unit, LLVMGetOperand(call, INSIDE_SITES), its_start, its_extent,
                 lane_of(s, numbers, lane));
     LLVMPositionBuilderAtEnd(b, inside);
+    if (!always) end_rare(s);
 }
 
 void emit_inside(struct simd *s, LLVMValueRef call, int chunk) {

@@ -4,6 +4,7 @@
  *
  * Accesses to memory stay in the order of each thread. Between threads, only barriers and simdgroup
  * operations order anything, and these end a run. */
+#include "compiler/bounds/bounds.h"
 #include "compiler/simd/matrix.h"
 
 #include <llvm-c/DebugInfo.h>
@@ -51,7 +52,10 @@ static bool is_ignored(const char *name) {
 static enum kind kind_of(struct simd *s, LLVMValueRef i) {
     const char *name = called_name(i);
     if (LLVMIsAPHINode(i) || LLVMIsATerminatorInst(i) || is_ignored(name)) return KIND_NOTHING;
-    if (intrinsic_of(i) == INTRINSIC_INSIDE) return emit_inside_is_once(s, i) ? KIND_ONCE : KIND_CHUNK;
+    if (intrinsic_of(i) == INTRINSIC_INSIDE)
+        return emit_inside_is_once(s, i)                        ? KIND_ONCE
+               : LLVMIsConstant(LLVMGetOperand(i, INSIDE_WHEN)) ? KIND_CHUNK
+                                                                : KIND_LANES;
     if (intrinsic_called(i)) return KIND_LANES;
     if (is_atomic(i)) {
         bool once = LLVMIsALoadInst(i) && is_uniform(s, i);
@@ -101,6 +105,10 @@ static void emit_once(struct simd *s, LLVMValueRef i) {
 
 static void emit_lanes(struct simd *s, LLVMValueRef i) {
     enum intrinsic intrinsic = intrinsic_of(i);
+    if (intrinsic == INTRINSIC_INSIDE) {
+        for (int chunk = s->first_chunk; chunk < s->end_chunk; chunk++) emit_inside(s, i, chunk);
+        return;
+    }
     if (emit_simdgroup(s, i, intrinsic) || emit_context(s, i, intrinsic)) return;
     if (emit_atomic(s, i)) return;
     if (!s->refused)

@@ -280,6 +280,9 @@ bool speculation_pays(struct simd *s); /* after an analysis without it */
 void emit_speculated(struct simd *s, LLVMValueRef division);
 /* memory.c — loads, stores, getelementptr with varying results or operands. */
 bool emit_memory(struct simd *s, LLVMValueRef instruction, int chunk);
+/* apart.c — what only tests that hardly ever run need is computed where they are. */
+void simd_keep_tests_apart(struct simd *s);
+
 /* inside.c — tests of accesses: once for the gang, where the lanes' addresses follow from lane 0's, else for
  * a chunk. */
 bool emit_inside_is_once(struct simd *s, LLVMValueRef call);

@@ -368,6 +368,7 @@ static smelt_status vectorise(struct simd *s) {
     TRY(finish(s));
     TRY(unit_verify(unit));
     TRY(run_passes(unit, CLEAN_UP));
+    if (s->code->tested) simd_keep_tests_apart(s);
     if (s->chunk_lanes == 1) TRY(cpu_run_passes(unit, JOIN_NEIGHBOURS));
     TRY(check_gang(s));
     measure_stack(s);
