@@ -17,6 +17,7 @@
 #define SMELT_UNCHECKED "smelt, unchecked"
 #define PYTORCH_UNCHECKED "PyTorch, unchecked"
 #define ROUNDS 9
+#define GPU_RUNS 10 /* of one measurement: when two processes use a GPU in turn, each turn has a cost */
 
 /* ---- Jobs. */
 
@@ -175,13 +176,16 @@ static void read_inputs(const struct inputs *inputs) {
 }
 
 static smelt_status measure_on_gpu(const struct inputs *inputs, double *seconds) {
-    smelt_array *made[2] = {0};
+    smelt_status status = SMELT_OK;
     double start = bench_now();
-    smelt_status status = compute(inputs, made);
+    for (int i = 0; i < GPU_RUNS && status == SMELT_OK; i++) {
+        smelt_array *made[2] = {0};
+        status = compute(inputs, made);
+        smelt_array_release(made[0]);
+        smelt_array_release(made[1]);
+    }
     if (status == SMELT_OK) status = smelt_device_wait(inputs->device);
-    *seconds = bench_now() - start;
-    smelt_array_release(made[0]);
-    smelt_array_release(made[1]);
+    *seconds = (bench_now() - start) / GPU_RUNS;
     return status;
 }
 
@@ -224,6 +228,11 @@ static smelt_status to_host(smelt_array **array) {
     smelt_array_release(*array);
     *array = here;
     return SMELT_OK;
+}
+
+static smelt_status measure_pytorch_on_gpu(void *context, double *seconds) {
+    failure = peers_measure(context, GPU_RUNS, seconds);
+    return failure ? SMELT_ERROR_INTERNAL : SMELT_OK;
 }
 
 /* False: reported as failed. */
@@ -306,7 +315,7 @@ static smelt_status measure_gpu_job(struct bench *bench, const struct job *job, 
         if (peer)
             add_case(cases, &count, job, work,
                      (struct bench_case){.variant = theirs,
-                                         .measure = measure_pytorch,
+                                         .measure = measure_pytorch_on_gpu,
                                          .context = (void *)(turn ? job->unchecked : job->name)});
         add_case(cases, &count, job, work,
                  (struct bench_case){.variant = turn ? SMELT_UNCHECKED : SMELT,

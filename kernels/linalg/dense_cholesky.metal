@@ -13,7 +13,8 @@ struct cholesky_size {
 constant constexpr uint NOT_POSITIVE = 6, NOT_FINITE = 4;
 
 // What the block's pivots say of the matrix.
-inline void report(device float *dbg, constant cholesky_size &s, uint failed, float pivot, float smallest) {
+template <typename Size>
+inline void report(device float *dbg, Size &s, uint failed, float pivot, float smallest) {
     if (dbg_get(dbg, DBG_ERROR) != 0.0f) return;
     dbg_iterations(dbg, s.first + failed);
     if (failed < s.size) {
@@ -106,63 +107,89 @@ kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *o
 
 #else
 
-// Threads of 16 × 16: each keeps 4 × 4 elements, 16 rows and columns apart, in registers: row by row, the pivot's row is
-// published, and its products are subtracted from the rows below.
+// One simdgroup, of 4 × 8 lanes: each keeps 16 × 8 elements, 4 rows and 8 columns apart, in registers. Row by row, the pivot's row is
+// published, and its products are subtracted from the rows below, except where all of a lane's elements lie below the diagonal.
 
-// Rows 16 · block to 16 · block + 15. The block's number is a constant, so that the elements stay in registers.
+// Rows 4 · block to 4 · block + 3. The block's number is a constant, so that the elements stay in registers.
 template <uint block>
-inline void eliminate(thread float (&u)[4][4], threadgroup float *rows, uint ty, uint tx, uint size, thread uint &failed,
+inline void eliminate(thread float (&u)[16][8], threadgroup float *rows, uint ty, uint tx, uint size, thread uint &failed,
                       thread float &pivot, thread float &smallest) {
-    for (uint step = 0; step < 16; step++) {
-        const uint j = 16 * block + step;
+    for (uint step = 0; step < 4; step++) {
+        const uint j = 4 * block + step;
         if (j >= size) break;
         threadgroup float *row = rows + (j & 1) * 64;
         if (ty == step)
-            SMELT_UNROLL for (uint c = block; c < 4; c++) row[tx + 16 * c] = u[block][c];
-        threadgroup_barrier(mem_flags::mem_threadgroup);
+            SMELT_UNROLL for (uint c = block / 2; c < 8; c++) row[tx + 8 * c] = u[block][c];
+        simdgroup_barrier(mem_flags::mem_threadgroup);
         const float d = row[j];
         if (failed == size && !(d > 0.0f && d < INFINITY)) failed = j, pivot = d;
         smallest = metal::min(smallest, d);
         // One step of Newton's method: the root is then within two units in the last place.
-        float scale = metal::rsqrt(d);
+        float scale = d < 0x1p-100f ? metal::rsqrt(d) : metal::fast::rsqrt(d);
         scale = metal::fma(0.5f * scale, metal::fma(-d * scale, scale, 1.0f), scale);
-        float across[4], down[4];
-        SMELT_UNROLL for (uint c = block; c < 4; c++) across[c] = row[tx + 16 * c] * scale;
-        SMELT_UNROLL for (uint r = block; r < 4; r++) down[r] = row[ty + 16 * r] * scale;
-        SMELT_UNROLL for (uint c = block; c < 4; c++) u[block][c] = ty == step ? across[c] : u[block][c];
-        SMELT_UNROLL for (uint r = block; r < 4; r++)
-            // Selected, not multiplied by 0: after a failure the products are NaN.
-            SMELT_UNROLL for (uint c = block; c < 4; c++) u[r][c] = ty + 16 * r > j ? u[r][c] - down[r] * across[c] : u[r][c];
+        float across[8];
+        SMELT_UNROLL for (uint c = block / 2; c < 8; c++) across[c] = row[tx + 8 * c] * scale;
+        SMELT_UNROLL for (uint r = block; r < 16; r++) {
+            const float down = row[ty + 4 * r] * scale;
+            SMELT_UNROLL for (uint c = r / 2; c < 8; c++) {
+                const float less = u[r][c] - down * across[c];
+                // Selected, not multiplied by 0: after a failure the products are NaN.
+                u[r][c] = r > block || ty > step ? less : ty == step ? across[c] : u[r][c];
+            }
+        }
     }
 }
 
+// Threadgroups of 32 threads, one for each matrix.
 kernel void linalg_cholesky(device const float *a [[buffer(0)]], device float *out [[buffer(1)]], device float *dbg [[buffer(2)]],
-                            device const float *jitter [[buffer(3)]], constant cholesky_size &s [[buffer(4)]],
+                            device const float *jitter [[buffer(3)]], constant cholesky_size &size [[buffer(4)]],
                             uint matrix [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup float rows[2 * 64];
-    // Neighbouring threads read and write neighbours: along columns of U, or along its rows where it is transposed.
-    const uint ty = s.in_column == 1 ? index / 16 : index % 16, tx = s.in_column == 1 ? index % 16 : index / 16;
+    const cholesky_size s = size; // stores might change what is behind the reference
+    const uint ty = index / 8, tx = index % 8;
     const float more = s.jitter ? jitter[matrix] : 0.0f;
     a += matrix * s.in_matrix + s.in_first;
     out += matrix * s.out_matrix + s.out_first;
     dbg += matrix * DBG_COUNT;
-    float u[4][4];
-    SMELT_UNROLL for (uint r = 0; r < 4; r++)
-        SMELT_UNROLL for (uint c = 0; c < 4; c++) {
-            const uint i = ty + 16 * r, j = tx + 16 * c;
-            u[r][c] = i == j ? 1.0f : 0.0f;
-            if (i <= j && j < s.size) u[r][c] = a[i * s.in_row + j * s.in_column] + (i == j ? more : 0.0f);
-        }
+    float u[16][8];
+    if (s.size == 64) {
+        // What lies below the diagonal is read, too, and has no effect.
+        SMELT_UNROLL for (uint r = 0; r < 16; r++)
+            SMELT_UNROLL for (uint c = 0; c < 8; c++)
+                u[r][c] = c < r / 2 ? 0.0f : a[(ty + 4 * r) * s.in_row + (tx + 8 * c) * s.in_column];
+        SMELT_UNROLL for (uint r = 0; r < 16; r++) u[r][r / 2] += ty + 4 * (r % 2) == tx ? more : 0.0f;
+    } else {
+        SMELT_UNROLL for (uint r = 0; r < 16; r++)
+            SMELT_UNROLL for (uint c = 0; c < 8; c++) {
+                const uint i = ty + 4 * r, j = tx + 8 * c;
+                u[r][c] = i == j ? 1.0f : 0.0f;
+                if (c >= r / 2 && i <= j && j < s.size) u[r][c] = a[i * s.in_row + j * s.in_column] + (i == j ? more : 0.0f);
+            }
+    }
     uint failed = s.size;
     float pivot = 0.0f, smallest = INFINITY;
     eliminate<0>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<1>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<2>(u, rows, ty, tx, s.size, failed, pivot, smallest);
     eliminate<3>(u, rows, ty, tx, s.size, failed, pivot, smallest);
-    SMELT_UNROLL for (uint r = 0; r < 4; r++)
-        SMELT_UNROLL for (uint c = 0; c < 4; c++) {
-            const uint i = ty + 16 * r, j = tx + 16 * c;
-            if (i < s.size && j < s.size && (i <= j || s.clear)) out[i * s.out_row + j * s.out_column] = i <= j ? u[r][c] : 0.0f;
+    eliminate<4>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<5>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<6>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<7>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<8>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<9>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<10>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<11>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<12>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<13>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<14>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    eliminate<15>(u, rows, ty, tx, s.size, failed, pivot, smallest);
+    const bool whole = s.size == 64 && s.clear;
+    SMELT_UNROLL for (uint r = 0; r < 16; r++)
+        SMELT_UNROLL for (uint c = 0; c < 8; c++) {
+            const uint i = ty + 4 * r, j = tx + 8 * c;
+            if (whole || (i < s.size && j < s.size && (i <= j || s.clear)))
+                out[i * s.out_row + j * s.out_column] = c >= r / 2 && i <= j ? u[r][c] : 0.0f;
         }
     if (index == 0) report(dbg, s, failed, pivot, smallest);
 }

@@ -16,7 +16,7 @@ struct copy_size {
 // finite, bits of the largest asymmetry, number of the first element whose asymmetry is above the tolerance.
 constant constexpr uint STATS = 4;
 
-inline bool is_copied(constant copy_size &s, uint i, uint j) {
+inline bool is_copied(thread const copy_size &s, uint i, uint j) {
     return s.triangle == 0 || (s.triangle == 1 ? i <= j : i >= j);
 }
 
@@ -35,9 +35,10 @@ constant constexpr uint STEP = ON_CPU ? 1 : 8;
 // TRANSPOSES and MEASURES are s.transpose and s.measure: constants on CPUs, where what is not done then costs nothing.
 kernel void linalg_copy(device const float *from [[buffer(0)]], device float *to [[buffer(1)]],
                         device const float *jitter [[buffer(2)]], device metal::atomic_uint *stats [[buffer(3)]],
-                        constant copy_size &s [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]],
+                        constant copy_size &size [[buffer(4)]], uint3 group [[threadgroup_position_in_grid]],
                         uint2 at [[thread_position_in_threadgroup]]) {
     threadgroup float tile[32][33];
+    const copy_size s = size; // stores might change what is behind the reference
     const uint row = group.y * 32, column = group.x * 32;
     const uint to_row = TRANSPOSES ? column : row, to_column = TRANSPOSES ? row : column; // of the target
     const bool whole = row + 32 <= s.rows && column + 32 <= s.columns;
@@ -135,4 +136,9 @@ kernel void linalg_begin(device uint *stats [[buffer(0)]], device float *dbg [[b
     dbg_dims(dbg, size.x, size.y);
     dbg_start(dbg);
     dbg_value(dbg, 0, -1.0f);
+}
+
+// The identity, of rows × columns. Grid: columns × rows × matrices.
+kernel void linalg_identity(device float *to [[buffer(0)]], uint3 at [[thread_position_in_grid]], uint3 size [[threads_per_grid]]) {
+    to[(ulong(at.z) * size.y + at.y) * size.x + at.x] = at.x == at.y ? 1.0f : 0.0f;
 }

@@ -17,12 +17,13 @@ constant constexpr uint NOT_FINITE = 4, TINY = 5;
 
 // Groups: leaves of the panel × matrices.
 kernel void linalg_lu_leaf(device float *p [[buffer(0)]], device int *pivots [[buffer(1)]], device float *dbg [[buffer(2)]],
-                           device const uint *stats [[buffer(3)]], constant leaf_size &s [[buffer(4)]],
+                           device const uint *stats [[buffer(3)]], constant leaf_size &sizes [[buffer(4)]],
                            uint2 group [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]],
                            uint2 threads [[dispatch_threads_per_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],
                            uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float top[LEAF * LEAF], best_value[32];
     threadgroup uint best_row[32];
+    const leaf_size s = sizes; // stores might change what is behind the reference
     const uint c0 = group.x * LEAF, count = metal::min(LEAF, s.columns - c0);
     const long m = s.rows;
     p += group.y * s.p_matrix + s.p_first;
@@ -125,7 +126,8 @@ struct exchange_size {
 
 // Exchanges rows. Grid: columns × matrices.
 kernel void linalg_exchange(device float *w [[buffer(0)]], device const int *pivots [[buffer(1)]],
-                            constant exchange_size &s [[buffer(2)]], uint2 at [[thread_position_in_grid]]) {
+                            constant exchange_size &size [[buffer(2)]], uint2 at [[thread_position_in_grid]]) {
+    const exchange_size s = size; // stores might change what is behind the reference
     const uint column = at.x >= s.skip ? at.x + s.skipped : at.x;
     w += at.y * s.w_matrix + column;
     pivots += at.y * s.pivots_matrix;

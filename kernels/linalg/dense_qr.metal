@@ -16,17 +16,56 @@ struct leaf_size {
 constant constexpr uint LEAF = 8, NONE = 0xffffffffu, STATS = 4;
 constant constexpr uint NOT_FINITE = 4, TINY = 5;
 // How many products are summed together: what fits in registers.
-constant constexpr uint SIDE = ON_CPU ? 2 : 8, ACROSS = ON_CPU ? 1 : 8;
+constant constexpr uint SIDE = ON_CPU ? 2 : 4, ACROSS = ON_CPU ? 1 : 8;
 
 // Rows of a thread: in registers, or where they are.
 #if LEAF_ROWS
 #define EACH_ROW_OF(q, r, count) SMELT_UNROLL for (uint q = 0, r = s.first + t; q < LEAF_ROWS; q++, r += count) if (r < s.rows)
+// All rows of the thread, where those past the end are 0 and stand for the last one: loads do not wait for tests.
+#define EVERY_ROW(q, r)                                                                                                          \
+    SMELT_UNROLL for (uint q = 0; q < LEAF_ROWS; q++)                                                                             \
+        for (uint r = metal::min(s.first + t + q * threads.x, s.rows - 1), once = 1; once; once = 0)
 #define X(q, c) kept[q][c]
 #else
 #define EACH_ROW_OF(q, r, count) for (uint q = 0, r = s.first + t; r < s.rows; r += count)
 #define X(q, c) x[(c) * m + r]
+#define EVERY_ROW(q, r) EACH_ROW(q, r)
 #endif
 #define EACH_ROW(q, r) EACH_ROW_OF(q, r, threads.x)
+
+// The lanes with the bit keep the second `half_count` values, the others the first, and add what the other lane gives up.
+template <uint count, uint half_count, uint bit>
+inline void halve(thread float (&values)[count], uint lane) {
+    const bool second = (lane & bit) != 0;
+    SMELT_UNROLL for (uint c = 0; c < half_count; c++) {
+        const float low = values[c], high = values[c + half_count];
+        values[c] = (second ? high : low) + metal::simd_shuffle_xor(second ? low : high, ushort(bit));
+    }
+}
+
+// Sums of `count` values (8 or 32) over a simdgroup, in parts[]. On GPUs, the lanes halve the values between them until each has
+// count / 8 of them or its part of one.
+template <uint count>
+inline void sum_lanes(threadgroup float *parts, thread float (&values)[count], uint lane) {
+#if ON_CPU
+    SMELT_UNROLL for (uint c = 0; c < count; c++) {
+        const float sum = metal::simd_sum(values[c]);
+        if (lane == 0) parts[c] = sum;
+    }
+#else
+    halve<count, count / 2, 16>(values, lane);
+    halve<count, count / 4, 8>(values, lane);
+    halve<count, count / 8, 4>(values, lane);
+    SMELT_UNROLL for (uint c = 0; c < count / 8; c++) {
+        values[c] += metal::simd_shuffle_xor(values[c], ushort(2));
+        values[c] += metal::simd_shuffle_xor(values[c], ushort(1));
+    }
+    // Lane bits 16, 8 and 4 chose the halves.
+    const uint first = (lane & 16 ? count / 2 : 0) + (lane & 8 ? count / 4 : 0) + (lane & 4 ? count / 8 : 0);
+    if (lane % 4 == 0)
+        SMELT_UNROLL for (uint c = 0; c < count / 8; c++) parts[first + c] = values[c];
+#endif
+}
 
 // Sums of `count` values of each thread, in total[].
 inline void sum_all(threadgroup float *parts, threadgroup float *total, uint count, uint t, uint threads, uint simdgroups) {
@@ -62,7 +101,7 @@ template <uint N> struct uint_constant {
 };
 
 template <typename Column>
-inline void reflect(KEPT thread float (&dots)[LEAF], thread leaf_state &state, constant leaf_size &s, Column number) {
+inline void reflect(KEPT thread float (&dots)[LEAF], thread leaf_state &state, thread const leaf_size &s, Column number) {
     threadgroup float *parts = state.parts, *total = state.total, *product = state.product, *top = state.top,
                       *weights = state.weights;
     device float *x = state.x, *tau = state.tau, *dbg = state.dbg;
@@ -73,11 +112,8 @@ inline void reflect(KEPT thread float (&dots)[LEAF], thread leaf_state &state, c
     const float scale = state.scale, unscale = state.unscale, largest = state.largest;
     (void)x;
     (void)m;
-    SMELT_UNROLL for (uint c = 0; c < LEAF; c++) {
-        const float sum = metal::simd_sum(dots[c]);
-        if (lane == 0) parts[simdgroup * LEAF * LEAF + c] = sum;
-        dots[c] = 0.0f;
-    }
+    sum_lanes<LEAF>(parts + simdgroup * LEAF * LEAF, dots, lane);
+    SMELT_UNROLL for (uint c = 0; c < LEAF; c++) dots[c] = 0.0f;
     sum_all(parts, total, LEAF, t, threads, simdgroups);
     const float alpha = top[j % 2 * LEAF + j], squares = total[j];
     const float norm = metal::precise::sqrt(metal::fma(alpha * scale, alpha * scale, squares)) * unscale;
@@ -123,11 +159,12 @@ inline void reflect(KEPT thread float (&dots)[LEAF], thread leaf_state &state, c
 // Groups: leaves from `leaf` on × matrices.
 kernel void linalg_qr_leaf(device float *p [[buffer(0)]], device float *w [[buffer(1)]], device float *tau [[buffer(2)]],
                            device float *turns [[buffer(3)]], device float *dbg [[buffer(4)]],
-                           device const uint *stats [[buffer(5)]], constant leaf_size &s [[buffer(6)]],
+                           device const uint *stats [[buffer(5)]], constant leaf_size &size [[buffer(6)]],
                            uint2 group [[threadgroup_position_in_grid]], uint t [[thread_index_in_threadgroup]],
                            uint2 threads [[dispatch_threads_per_threadgroup]], uint simdgroup [[simdgroup_index_in_threadgroup]],
                            uint simdgroups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float parts[LEAF_SIMDGROUPS * LEAF * LEAF], total[LEAF * LEAF], product[LEAF * LEAF], top[2 * LEAF], weights[LEAF];
+    const leaf_size s = size; // stores might change what is behind the reference
     const uint c0 = s.leaf + group.x * LEAF, count = metal::min(LEAF, s.columns - c0);
     const long m = s.rows;
     p += group.y * s.p_matrix + s.p_first;
@@ -138,6 +175,7 @@ kernel void linalg_qr_leaf(device float *p [[buffer(0)]], device float *w [[buff
     device float *x = p + c0 * m;
 #if LEAF_ROWS
     float kept[LEAF_ROWS][LEAF];
+    SMELT_UNROLL for (uint q = 0; q < LEAF_ROWS; q++) SMELT_UNROLL for (uint c = 0; c < LEAF; c++) kept[q][c] = 0.0f;
     EACH_ROW(q, r) SMELT_UNROLL for (uint c = 0; c < LEAF; c++) kept[q][c] = x[c * m + r];
 #endif
     if (s.previous != NONE) {
@@ -145,21 +183,25 @@ kernel void linalg_qr_leaf(device float *p [[buffer(0)]], device float *w [[buff
         device const float *v = p + s.previous * m, *turn = turns + s.previous / LEAF % 2 * LEAF * LEAF;
         for (uint a0 = 0; a0 < LEAF; a0 += SIDE)
             for (uint b0 = 0; b0 < LEAF; b0 += ACROSS) {
-                float sums[SIDE][ACROSS];
-                SMELT_UNROLL for (uint a = 0; a < SIDE; a++) SMELT_UNROLL for (uint b = 0; b < ACROSS; b++) sums[a][b] = 0.0f;
-                EACH_ROW(q, r) {
+                float sums[SIDE * ACROSS];
+                SMELT_UNROLL for (uint e = 0; e < SIDE * ACROSS; e++) sums[e] = 0.0f;
+                EVERY_ROW(q, r) {
                     float left[SIDE];
                     SMELT_UNROLL for (uint a = 0; a < SIDE; a++) left[a] = v[(a0 + a) * m + r];
                     SMELT_UNROLL for (uint b = 0; b < ACROSS; b++) {
                         const float right = X(q, b0 + b);
-                        SMELT_UNROLL for (uint a = 0; a < SIDE; a++) sums[a][b] = metal::fma(left[a], right, sums[a][b]);
+                        SMELT_UNROLL for (uint a = 0; a < SIDE; a++)
+                            sums[a * ACROSS + b] = metal::fma(left[a], right, sums[a * ACROSS + b]);
                     }
                 }
-                SMELT_UNROLL for (uint a = 0; a < SIDE; a++)
-                    SMELT_UNROLL for (uint b = 0; b < ACROSS; b++) {
-                        const float sum = metal::simd_sum(sums[a][b]);
-                        if (lane == 0) parts[simdgroup * LEAF * LEAF + (a0 + a) * LEAF + b0 + b] = sum;
-                    }
+#if ON_CPU
+                SMELT_UNROLL for (uint a = 0; a < SIDE; a++) {
+                    const float sum = metal::simd_sum(sums[a]);
+                    if (lane == 0) parts[simdgroup * LEAF * LEAF + (a0 + a) * LEAF + b0] = sum;
+                }
+#else
+                sum_lanes<SIDE * ACROSS>(parts + simdgroup * LEAF * LEAF + a0 * LEAF, sums, lane);
+#endif
             }
         sum_all(parts, total, LEAF * LEAF, t, threads.x, simdgroups);
         for (uint e = t; e < LEAF * LEAF; e += threads.x) {
@@ -168,7 +210,7 @@ kernel void linalg_qr_leaf(device float *p [[buffer(0)]], device float *w [[buff
             product[e] = sum;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        EACH_ROW(q, r) {
+        EVERY_ROW(q, r) {
             float left[LEAF];
             SMELT_UNROLL for (uint a = 0; a < LEAF; a++) left[a] = v[a * m + r];
             SMELT_UNROLL for (uint b = 0; b < LEAF; b++) {
@@ -213,10 +255,7 @@ kernel void linalg_qr_leaf(device float *p [[buffer(0)]], device float *w [[buff
     for (uint j = 0; j < count; j++) STEP(j);
 #endif
     smallest = state.smallest;
-    SMELT_UNROLL for (uint c = 0; c < LEAF; c++) {
-        const float sum = metal::simd_sum(dots[c]);
-        if (lane == 0) parts[simdgroup * LEAF * LEAF + c] = sum;
-    }
+    sum_lanes<LEAF>(parts + simdgroup * LEAF * LEAF, dots, lane);
     sum_all(parts, total, LEAF, t, threads.x, simdgroups);
     EACH_ROW(q, r) SMELT_UNROLL for (uint c = 0; c < LEAF; c++) {
         if (c >= count) continue;

@@ -79,11 +79,20 @@ kernel void linalg_solve(device const float *t [[buffer(0)]], device float *b [[
 
 constant constexpr uint ROWS = SOLVE_ROWS, THREADS = SOLVE_THREADS; // rows solved together
 
+// Sums of `parts` arrays, of elements `step` apart: loads that do not wait for each other.
+template <uint count>
+inline void load_sums(device const float *from, long step, long part, uint parts, thread float (&sums)[count]) {
+    SMELT_UNROLL for (uint u = 0; u < count; u++) sums[u] = from[u * step];
+    for (uint p = 1; p < parts; p++)
+        SMELT_UNROLL for (uint u = 0; u < count; u++) sums[u] += from[p * part + u * step];
+}
+
 // Groups: columns / THREADS × matrices, of THREADS threads.
 kernel void linalg_solve(device const float *t [[buffer(0)]], device float *b [[buffer(1)]], device float *x [[buffer(2)]],
-                         device const float *scale [[buffer(3)]], constant solve_size &s [[buffer(4)]],
+                         device const float *scale [[buffer(3)]], constant solve_size &sizes [[buffer(4)]],
                          uint2 group [[threadgroup_position_in_grid]], uint index [[thread_index_in_threadgroup]]) {
     threadgroup float block[64 * 64], inverse[64], solved[64 * THREADS];
+    const solve_size s = sizes; // stores might change what is behind the reference
     const uint column = group.x * THREADS + index;
     const bool exists = column < s.columns;
     t += group.y * s.t_matrix + s.t_first;
@@ -91,18 +100,39 @@ kernel void linalg_solve(device const float *t [[buffer(0)]], device float *b [[
     x += group.y * s.x_matrix + s.x_first + column;
     scale += group.y * s.scale_matrix + s.scale_first;
     const bool wide = metal::abs(s.t_row) == 1; // neighbouring threads read neighbours
-    SMELT_UNROLL_SOME for (uint q = 0; q < 64 * 64 / THREADS; q++) {
-        const uint e = index + q * THREADS, k = wide ? e / 64 : e % 64, i = wide ? e % 64 : e / 64;
-        float sum = k <= i && i < s.size ? t[i * s.t_row + k * s.t_column] : 0.0f;
-        if (k <= i && i < s.size)
-            for (uint p = 1; p < s.parts; p++) sum += t[p * s.t_part + i * s.t_row + k * s.t_column];
-        block[k * 64 + i] = sum;
-    }
-    SMELT_UNROLL_SOME for (uint i = 0; i < 64; i++) {
-        float sum = exists && i < s.size ? b[i * s.b_row] : 0.0f;
-        if (exists && i < s.size)
-            for (uint p = 1; p < s.parts; p++) sum += b[p * s.b_part + i * s.b_row];
-        solved[i * THREADS + index] = sum;
+    if (s.size == 64) {
+        // Elements above the diagonal have no effect.
+        const uint across = index % 64, down = index / 64;
+        device const float *from = t + (wide ? across : down) * s.t_row + (wide ? down : across) * s.t_column;
+        const long step = THREADS / 64 * (wide ? s.t_column : s.t_row);
+        for (uint q = 0; q < 64 * 64 / THREADS; q += 32) {
+            float sums[32];
+            load_sums(from + q * step, step, s.t_part, s.parts, sums);
+            SMELT_UNROLL for (uint u = 0; u < 32; u++) {
+                const uint along = down + (q + u) * (THREADS / 64);
+                block[wide ? along * 64 + across : across * 64 + along] = sums[u];
+            }
+        }
+        for (uint i = 0; i < 64; i += 32) {
+            float sums[32];
+            SMELT_UNROLL for (uint u = 0; u < 32; u++) sums[u] = 0.0f;
+            if (exists) load_sums(b + i * s.b_row, s.b_row, s.b_part, s.parts, sums);
+            SMELT_UNROLL for (uint u = 0; u < 32; u++) solved[(i + u) * THREADS + index] = sums[u];
+        }
+    } else {
+        SMELT_UNROLL_SOME for (uint q = 0; q < 64 * 64 / THREADS; q++) {
+            const uint e = index + q * THREADS, k = wide ? e / 64 : e % 64, i = wide ? e % 64 : e / 64;
+            float sum = k <= i && i < s.size ? t[i * s.t_row + k * s.t_column] : 0.0f;
+            if (k <= i && i < s.size)
+                for (uint p = 1; p < s.parts; p++) sum += t[p * s.t_part + i * s.t_row + k * s.t_column];
+            block[k * 64 + i] = sum;
+        }
+        SMELT_UNROLL_SOME for (uint i = 0; i < 64; i++) {
+            float sum = exists && i < s.size ? b[i * s.b_row] : 0.0f;
+            if (exists && i < s.size)
+                for (uint p = 1; p < s.parts; p++) sum += b[p * s.b_part + i * s.b_row];
+            solved[i * THREADS + index] = sum;
+        }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint i = index; i < s.size; i += THREADS)

@@ -1,10 +1,14 @@
-/* Cholesky factorisation by blocks: A = Uᵀ U. On GPUs, U row by row of blocks, whose products are subtracted
- * from what is left at once; on the host by halves (halves.c). Rows are contiguous: a lower factor is the
- * transpose, copied in the end. */
+/* Cholesky factorisation by blocks: A = Uᵀ U. On GPUs by panels of several blocks of rows, whose products are
+ * subtracted from what is left at once; on the host by halves (halves.c). Rows are contiguous: a lower factor
+ * is the transpose, copied in the end. */
 #include "linalg/gradient.h"
 #include "linalg/health.h"
 #include "linalg/limbs.h"
 #include "linalg/reference.h"
+
+/* Rows of U on GPUs before their products are subtracted from all below: the fewer, the more often what is
+ * below is read and written; the more, the more of the work is in small products. */
+#define PANEL 256
 
 struct job {
     smelt_array *l, *work, *solved;
@@ -56,41 +60,57 @@ static smelt_status factor_halves(struct dense *d, struct job *job, int64_t firs
     return factor_halves(d, job, first + half, rest);
 }
 
-static smelt_status factor_block(struct dense *d, struct job *job, int64_t first) {
-    int64_t n = d->rows, size = n - first < DENSE_BLOCK ? n - first : DENSE_BLOCK, next = first + size,
-            corner = first * (n + 1);
-    TRY(factor_corner(d, job, first, size));
-    if (next == n) return SMELT_OK;
-    TRY(dense_solve_block(d, job->work, job->work, job->solved, NULL,
-                          &(struct solve_size){.size = (uint32_t)size,
-                                               .columns = (uint32_t)(n - next),
-                                               .store = 1,
-                                               .parts = 1,
-                                               .t_matrix = n * n,
-                                               .t_first = corner,
-                                               .t_row = 1,
-                                               .t_column = n,
-                                               .b_matrix = n * n,
-                                               .b_first = first * n + next,
-                                               .b_row = n,
-                                               .x_matrix = DENSE_BLOCK * n,
-                                               .x_row = n}));
+/* Rows next … end - 1 lose their products with `depth` rows of U from `row` on, whose negatives are at
+ * `solved`. */
+static smelt_status subtract_rows(struct dense *d, struct job *job, int64_t row, int64_t depth,
+                                  int64_t solved, int64_t next, int64_t end) {
+    int64_t n = d->rows;
     return dense_product(d, d->batch, job->work, job->solved, job->work,
-                         &(struct product_size){.rows = (uint32_t)(n - next),
+                         &(struct product_size){.rows = (uint32_t)(end - next),
                                                 .columns = (uint32_t)(n - next),
-                                                .depth = (uint32_t)size,
+                                                .depth = (uint32_t)depth,
                                                 .upper = 1,
                                                 .adds = 1,
                                                 .a_matrix = n * n,
-                                                .a_first = first * n + next,
+                                                .a_first = row * n + next,
                                                 .a_row = 1,
                                                 .a_column = n,
-                                                .b_matrix = DENSE_BLOCK * n,
+                                                .b_matrix = PANEL * n,
+                                                .b_first = solved,
                                                 .b_row = n,
                                                 .b_column = 1,
                                                 .c_matrix = n * n,
                                                 .c_first = next * (n + 1),
                                                 .c_row = n});
+}
+
+/* The rows first … end - 1 of U. `solved` keeps -U, so that products are only added. */
+static smelt_status factor_panel(struct dense *d, struct job *job, int64_t first, int64_t end) {
+    int64_t n = d->rows;
+    for (int64_t row = first; row < end; row += DENSE_BLOCK) {
+        int64_t size = end - row < DENSE_BLOCK ? end - row : DENSE_BLOCK, next = row + size,
+                solved = (row - first) * n + next;
+        TRY(factor_corner(d, job, row, size));
+        if (next == n) return SMELT_OK;
+        TRY(dense_solve_block(d, job->work, job->work, job->solved, NULL,
+                              &(struct solve_size){.size = (uint32_t)size,
+                                                   .columns = (uint32_t)(n - next),
+                                                   .store = 1,
+                                                   .parts = 1,
+                                                   .t_matrix = n * n,
+                                                   .t_first = row * (n + 1),
+                                                   .t_row = 1,
+                                                   .t_column = n,
+                                                   .b_matrix = n * n,
+                                                   .b_first = row * n + next,
+                                                   .b_row = n,
+                                                   .x_matrix = PANEL * n,
+                                                   .x_first = solved,
+                                                   .x_row = n}));
+        if (next == end) continue;
+        TRY(subtract_rows(d, job, row, size, solved, next, end));
+    }
+    return SMELT_OK;
 }
 
 static smelt_status compute(struct dense *d, void *context) {
@@ -114,7 +134,11 @@ static smelt_status compute(struct dense *d, void *context) {
                              .to_row = job->pitch};
     TRY(dense_copy(d, d->a, job->work, &copy));
     if (d->host) TRY(factor_halves(d, job, 0, n));
-    for (int64_t first = 0; first < n && !d->host; first += DENSE_BLOCK) TRY(factor_block(d, job, first));
+    for (int64_t first = 0; first < n && !d->host; first += PANEL) {
+        int64_t end = n - first < PANEL ? n : first + PANEL;
+        TRY(factor_panel(d, job, first, end));
+        if (end < n) TRY(subtract_rows(d, job, first, end - first, end, end, n));
+    }
     /* Products have written below the diagonal of U, too. */
     if (!d->desc.upper) copy.triangle = TRIANGLE_LOWER;
     copy.clear = CLEARS;
@@ -149,7 +173,7 @@ static smelt_status factor(struct dense *d, struct job *job) {
             job->work = smelt_array_retain(job->l);
         else
             TRY(dense_create(d, SMELT_FLOAT32, d->batch, n, job->pitch, &job->work));
-        if (!d->host) TRY(dense_create(d, SMELT_FLOAT32, d->batch, DENSE_BLOCK, n, &job->solved));
+        if (!d->host) TRY(dense_create(d, SMELT_FLOAT32, d->batch, PANEL, n, &job->solved));
     }
     return dense_run(d, &own, job);
 }

@@ -72,6 +72,8 @@ smelt_status dense_copy(const struct dense *d, smelt_array *from, smelt_array *t
                         const struct copy_size *size);
 /* Clears flags and statistics. */
 smelt_status dense_clear(const struct dense *d);
+/* Every matrix of `to` (batch, m, n), not empty, becomes the identity. */
+smelt_status dense_identity(const struct dense *d, smelt_array *to);
 smelt_status dense_symmetry(const struct dense *d);
 /* Measures a, or one of its triangles, if that was not done. */
 smelt_status dense_measure(struct dense *d, uint32_t triangle);

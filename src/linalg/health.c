@@ -106,14 +106,17 @@ static void release(struct health *h) {
 }
 
 static smelt_status read_flags(const struct dense *d, struct health *h) {
+    static const uint32_t unmeasured[STAT_COUNT] = {[STAT_ASYMMETRIC] = UINT32_MAX};
     TRY(smelt_array_to(d->flags, "cpu", d->desc.stream, &h->flags));
-    TRY(smelt_array_to(d->stats, "cpu", d->desc.stream, &h->stats));
+    /* A copy from a GPU takes as long as many a factorisation. */
+    bool measured = d->measured || d->desc.symmetric;
+    if (measured) TRY(smelt_array_to(d->stats, "cpu", d->desc.stream, &h->stats));
     h->found = calloc((size_t)d->batch, sizeof *h->found);
     if (!h->found) return fail_out_of_memory((size_t)d->batch * sizeof *h->found);
     const float *flags = (const float *)h->flags->data;
-    const uint32_t *stats = (const uint32_t *)h->stats->data;
+    const uint32_t *stats = measured ? (const uint32_t *)h->stats->data : unmeasured;
     for (int64_t b = d->batch - 1; b >= 0; b--) {
-        h->found[b] = find(flags + b * FLAG_COUNT, stats + b * STAT_COUNT);
+        h->found[b] = find(flags + b * FLAG_COUNT, measured ? stats + b * STAT_COUNT : stats);
         if (!h->found[b].code) continue;
         h->failed++;
         h->first = b;
@@ -192,6 +195,7 @@ static smelt_status run_with_jitter(struct dense *d, const struct dense_method *
             return refuse(d, method, attempt == most ? h->first : culprit,
                           &h->found[attempt == most ? h->first : culprit], h->failed);
         TRY(send_shift(d));
+        d->measured = false; /* which clears what was measured */
         TRY(method->compute(d, job));
         release(h);
         TRY(read_health(d, method, h));

@@ -17,7 +17,8 @@ enum dense_kernel {
     KERNEL_EXCHANGE,
     KERNEL_LIMB_DOT,
     KERNEL_LIMB_CHOLESKY,
-    KERNEL_LIMB_QR
+    KERNEL_LIMB_QR,
+    KERNEL_IDENTITY
 };
 
 /* The kernel in a form, and its launch: groups, threadgroup and buffers are given. */

@@ -14,12 +14,19 @@
 /* ---- Texts. */
 
 static const char *const names[] = {
-    [KERNEL_COPY] = "linalg_copy",         [KERNEL_SYMMETRY] = "linalg_symmetry",
-    [KERNEL_BEGIN] = "linalg_begin",       [KERNEL_CHOLESKY] = "linalg_cholesky",
-    [KERNEL_SOLVE] = "linalg_solve",       [KERNEL_PRODUCT] = "linalg_product",
-    [KERNEL_QR_LEAF] = "linalg_qr_leaf",   [KERNEL_QR_SMALL] = "linalg_qr_small",
-    [KERNEL_LU_LEAF] = "linalg_lu_leaf",   [KERNEL_EXCHANGE] = "linalg_exchange",
-    [KERNEL_LIMB_DOT] = "linalg_limb_dot", [KERNEL_LIMB_CHOLESKY] = "linalg_limb_cholesky",
+    [KERNEL_COPY] = "linalg_copy",
+    [KERNEL_SYMMETRY] = "linalg_symmetry",
+    [KERNEL_IDENTITY] = "linalg_identity",
+    [KERNEL_BEGIN] = "linalg_begin",
+    [KERNEL_CHOLESKY] = "linalg_cholesky",
+    [KERNEL_SOLVE] = "linalg_solve",
+    [KERNEL_PRODUCT] = "linalg_product",
+    [KERNEL_QR_LEAF] = "linalg_qr_leaf",
+    [KERNEL_QR_SMALL] = "linalg_qr_small",
+    [KERNEL_LU_LEAF] = "linalg_lu_leaf",
+    [KERNEL_EXCHANGE] = "linalg_exchange",
+    [KERNEL_LIMB_DOT] = "linalg_limb_dot",
+    [KERNEL_LIMB_CHOLESKY] = "linalg_limb_cholesky",
     [KERNEL_LIMB_QR] = "linalg_limb_qr",
 };
 
@@ -35,6 +42,7 @@ static const char *text_of(const struct variant *v) {
     switch (v->kernel) {
     case KERNEL_COPY:
     case KERNEL_SYMMETRY:
+    case KERNEL_IDENTITY:
     case KERNEL_BEGIN:
         return kernel_text_dense_copy;
     case KERNEL_CHOLESKY:
@@ -154,6 +162,14 @@ smelt_status dense_symmetry(const struct dense *d) {
     return dense_launch(d, KERNEL_SYMMETRY, 0, &dispatch);
 }
 
+smelt_status dense_identity(const struct dense *d, smelt_array *to) {
+    const int64_t *size = to->shape.size;
+    smelt_dispatch_desc dispatch = {.buffers = {{.array = to}},
+                                    .grid = {size[2], size[1], size[0]},
+                                    .threadgroup = {size[2] < 256 ? size[2] : 256, 1, 1}};
+    return dense_launch(d, KERNEL_IDENTITY, 0, &dispatch);
+}
+
 /* ---- Blocks. */
 
 smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_array *out,
@@ -164,7 +180,7 @@ smelt_status dense_cholesky_block(const struct dense *d, smelt_array *a, smelt_a
                                                 {.array = d->jitter ? d->jitter : d->flags},
                                                 {.bytes = size, .size = sizeof *size}},
                                     .groups = {d->batch, 1, 1},
-                                    .threadgroup = {d->host ? 32 : 256, 1, 1}};
+                                    .threadgroup = {32, 1, 1}};
     return dense_launch(d, KERNEL_CHOLESKY, 0, &dispatch);
 }
 

@@ -40,20 +40,8 @@ static smelt_status factor_small(struct dense *d, const struct job *job) {
 
 /* q = I, of which the columns are then reflected. */
 static smelt_status form_q(struct dense *d, const struct job *job, const struct panels *p) {
-    int64_t m = d->rows, k = job->middle;
-    smelt_array *one = NULL, *all = NULL;
-    TRY(smelt_apply(&(smelt_apply_desc){.operation = SMELT_OPERATION_EYE,
-                                        .dtype = SMELT_FLOAT32,
-                                        .shape = {.ndim = 2, .size = {m, k}},
-                                        .device = d->device,
-                                        .stream = d->desc.stream},
-                    &one));
-    smelt_status status = smelt_array_view(one, (smelt_shape){.ndim = 3, .size = {d->batch, m, k}},
-                                           (int64_t[]){0, k, 1}, 0, &all);
-    if (status == SMELT_OK) status = smelt_array_copy(job->q, all);
-    smelt_array_release(one);
-    smelt_array_release(all);
-    return status == SMELT_OK ? panels_apply(d, p, false, true, job->q, k) : status;
+    TRY(dense_identity(d, job->q));
+    return panels_apply(d, p, false, true, job->q, job->middle);
 }
 
 static smelt_status factor_panels(struct dense *d, struct job *job) {

@@ -48,6 +48,16 @@ def test_lu_has_the_rows_of_a():
         assert np.allclose(np.asarray(u), np.triu(u))
 
 
+def test_jitter_grows_with_the_matrix():
+    a = (1e6 * np.eye(6)).astype(np.float32)
+    a[4, 4] = -20
+    report = linalg.Report()
+    for symmetric in (False, True):
+        with pytest.warns(FallbackWarning, match="100 was added"):
+            linalg.cholesky(a, on_failure="jitter", report=report, check_symmetric=symmetric)
+        assert (report.attempts, report.jitter) == (3, 100)  # 1, 10, 100
+
+
 def test_failures_are_reported():
     a = np.eye(6, dtype=np.float32)
     a[4, 4] = -2
