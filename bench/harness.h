@@ -110,8 +110,8 @@ struct benchmark {
 void bench_run_jobs(struct bench *bench, const struct bench_job *jobs, const char *(*error)(void));
 
 /* The benchmarks there are, each in the folder of its name. */
-extern const struct benchmark bench_compile, bench_cpu, bench_gpu, bench_graph, bench_linalg, bench_matmul,
-    bench_ml, bench_ops, bench_tensor_ops;
+extern const struct benchmark bench_attention, bench_compile, bench_cpu, bench_gpu, bench_graph, bench_linalg,
+    bench_matmul, bench_ml, bench_ops, bench_tensor_ops;
 
 /* The name of the device that linalg and ops measure: "cpu", or the first GPU; NULL: there is none, which a
  * row then says. */

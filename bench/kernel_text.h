@@ -22,14 +22,16 @@ extern const char kernel_text_gpu_matmul_half[];
 extern const char kernel_text_gpu_straight[];
 extern const char kernel_text_gpu_matmul2d[];
 extern const char kernel_text_multiply_adds[];
+extern const char kernel_text_tensor_fp8[];
+extern const char kernel_text_peers_tensor[]; /* bench/tensor/peers_tensor.py */
 extern const char kernel_text_ml_matvec[];
 extern const char kernel_text_ml_matmat[];
 extern const char kernel_text_ml_attention[];
 extern const char kernel_text_ml_rows[];
-extern const char kernel_text_peers[];        /* bench/peers.py */
-extern const char kernel_text_peers_gpu[];    /* bench/gpu/peers_gpu.py */
-extern const char kernel_text_peers_ml[];     /* bench/ml/peers_ml.py */
-extern const char kernel_text_peers_ops[];    /* bench/ops/peers_ops.py */
-extern const char kernel_text_peers_linalg[]; /* bench/linalg/peers_linalg.py */
+extern const char kernel_text_peers[];                                   /* bench/peers.py */
+extern const char kernel_text_peers_gpu[];                               /* bench/gpu/peers_gpu.py */
+extern const char kernel_text_peers_attention[], kernel_text_peers_ml[]; /* bench/ml/peers_ml.py */
+extern const char kernel_text_peers_ops[];                               /* bench/ops/peers_ops.py */
+extern const char kernel_text_peers_linalg[];                            /* bench/linalg/peers_linalg.py */
 
 #endif

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct benchmark *const benchmarks[] = {&bench_compile, &bench_cpu,    &bench_gpu,
-                                                     &bench_graph,   &bench_linalg, &bench_matmul,
-                                                     &bench_ml,      &bench_ops,    &bench_tensor_ops};
+static const struct benchmark *const benchmarks[] = {
+    &bench_attention, &bench_compile, &bench_cpu, &bench_gpu, &bench_graph,
+    &bench_linalg,    &bench_matmul,  &bench_ml,  &bench_ops, &bench_tensor_ops};
 #define BENCHMARK_COUNT (sizeof benchmarks / sizeof *benchmarks)
 
 #define MAX_JOBS 32

@@ -10,7 +10,7 @@
 #define FLOOR "floor, by copy"
 #define PYTORCH "PyTorch"
 
-/* Shared by all jobs; created once. */
+/* Shared by the jobs of a benchmark; created once. */
 struct gpu {
     struct bench *bench;
     smelt_stream *stream; /* of smelt; also the one events are recorded on */
@@ -18,6 +18,10 @@ struct gpu {
     smelt_array *from, *to; /* float32, for copies */
     smelt_function *copy;
 };
+
+/* Opens the first GPU for the benchmark, as bench->shared; gpu_close in any case. */
+smelt_status gpu_open(struct bench *bench, struct gpu *gpu);
+void gpu_close(struct gpu *gpu);
 
 extern const struct contest_device gpu_contest;
 
@@ -42,6 +46,11 @@ smelt_status gpu_contest_run(struct contest *contest);
 /* The device's time of `count` runs, by one. */
 smelt_status gpu_time(struct gpu *gpu, smelt_status (*run)(void *context), void *context, int count,
                       double *seconds);
+
+/* The same of work that the host takes longer to enqueue than the device to do: it begins behind a copy, so
+ * that the host is ahead. */
+smelt_status gpu_time_ahead(struct gpu *gpu, smelt_status (*run)(void *context), void *context, int count,
+                            double *seconds);
 
 /* Says what failed as smelt's own calls do: the message is shown by gpu_error. */
 smelt_status gpu_driver_status(const char *sentence);

@@ -42,45 +42,19 @@ static const struct bench_job jobs[] = {
     {0},
 };
 
-/* Read and written by the copy that floors are taken from: many times the second-level cache. */
-#define COPY_FLOATS (1 << 28)
-
-static smelt_status open_gpu(struct gpu *gpu) {
-    smelt_shape shape = SHAPE_OF(gpu->bench->quick ? COPY_FLOATS >> 8 : COPY_FLOATS);
-    smelt_status status = smelt_stream_create(GPU, &gpu->stream);
-    if (status == SMELT_OK) status = smelt_event_create(GPU, &gpu->start);
-    if (status == SMELT_OK) status = smelt_event_create(GPU, &gpu->end);
-    if (status == SMELT_OK) status = gpu_driver_status(gpu_driver_open());
-    if (status == SMELT_OK) status = gpu_random(SMELT_FLOAT32, shape, GPU_BLOCK, 1, -4, 4, &gpu->from);
-    if (status == SMELT_OK) status = gpu_new(SMELT_FLOAT32, shape, &gpu->to);
-    if (status == SMELT_OK)
-        status = function_create("gpu_copy.metal", kernel_text_gpu_copy, "copy", &gpu->copy);
-    return status;
-}
-
-static void close_gpu(struct gpu *gpu) {
-    smelt_function_release(gpu->copy);
-    smelt_array_release(gpu->from);
-    smelt_array_release(gpu->to);
-    smelt_event_release(gpu->start);
-    smelt_event_release(gpu->end);
-    smelt_stream_release(gpu->stream);
-}
-
 static smelt_status run(struct bench *bench) {
     uint64_t unused, total;
     /* Without a GPU this call reports the reason. */
     smelt_status status = smelt_device_memory(GPU, &unused, &total);
     if (status != SMELT_OK) return status;
-    struct gpu gpu = {.bench = bench};
-    bench->shared = &gpu;
+    struct gpu gpu;
     peers_start(kernel_text_peers_gpu, bench->quick);
-    status = open_gpu(&gpu);
+    status = gpu_open(bench, &gpu);
     if (status == SMELT_OK)
         bench_run_jobs(bench, jobs, gpu_error);
     else
         bench_fail(bench, "all", "preparing", status, gpu_error());
-    close_gpu(&gpu);
+    gpu_close(&gpu);
     peers_stop();
     return SMELT_OK;
 }
