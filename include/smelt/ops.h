@@ -406,8 +406,9 @@ typedef struct smelt_quantized_matmul_desc {
 } smelt_quantized_matmul_desc;
 
 /* *out = x wᵀ, (…, N) of x's dtype, in one kernel that stores no weights: made for few rows of x, as when a
- * model decodes; it reads w once for each 4 of them. Weights and sums are float32; the products of a group
- * are summed before they are scaled. Tapes do not record it. INVALID_ARGUMENT and LIMIT for other shapes,
+ * model decodes; it reads w once for each 4 of them, or for each 16 of float16 and bfloat16 on GPUs of
+ * compute capability 9.0 if K is a multiple of 128. Sums are float32; the products of a group are summed
+ * before they are scaled. Tapes do not record it. INVALID_ARGUMENT and LIMIT for other shapes,
  * dtypes and settings, and the errors of allocating and running kernels. */
 SMELT_API smelt_status smelt_quantized_matmul(const smelt_quantized_matmul_desc *desc, smelt_array **out);
 

@@ -1,4 +1,5 @@
-/* Products of few rows with a packed matrix, by the kernel of kernels/tensor/quantized_matmul.metal. */
+/* Products of few rows with a packed matrix, by the kernel of kernels/tensor/quantized_matmul.metal, or by
+ * that of quantized_matmul_fragments.metal. */
 #include "array/dtype.h"
 #include "base/reserved.h"
 #include "kernels/kernel_text.h"
@@ -146,8 +147,64 @@ static int choose_rows(const struct product *p) {
     return p->size.rows <= 1 ? 1 : p->size.rows == 2 ? 2 : 4;
 }
 
+/* ---- By fragments: chunks of 128 terms, several rows at a time. */
+
+#define CHUNK 128
+#define FULL_GPU 120 /* groups that occupy it */
+
+static void write_fragments(struct text *text, const void *context) {
+    const struct program_key *key = context;
+    static const char *const names[] = {"MODE", "BITS", "GROUP", "LINES", "EIGHTS", "TEAMS"};
+    text_addf(text, "#define QUANTIZED_TYPE %s\n", program_type((smelt_dtype)key->dtypes[0]));
+    text_addf(text, "#define QUANTIZED_SCALE %s\n", program_type((smelt_dtype)key->dtypes[1]));
+    for (int i = 0; i < 6; i++) text_addf(text, "#define QUANTIZED_%s %d\n", names[i], key->operands[i]);
+    text_add(text, kernel_text_quantized_matmul_fragments);
+}
+
+static bool is_by_fragments(const struct product *p) {
+    bool fits = program_has_warpgroups(p->call.device) && p->arrays[X]->dtype != SMELT_FLOAT32 &&
+                p->size.terms % CHUNK == 0;
+    fits &= (int64_t)p->size.columns * p->size.terms / 8 * p->bits <= UINT32_MAX;
+    for (int i = 0; i < ARRAY_COUNT; i++)
+        if (p->own[i]) fits &= ((uintptr_t)p->own[i]->data & 15) == 0;
+    return fits;
+}
+
+static int64_t groups_of(int columns, int lines) {
+    return ((int64_t)columns + lines - 1) / lines;
+}
+
+static smelt_status run_fragments(const struct product *p, smelt_array *out) {
+    smelt_function *function;
+    /* Of a team of simdgroups: fewer lines where otherwise too few groups would read the weights. */
+    int eights = p->size.rows <= 8 ? 1 : 2, lines = p->bits * eights > 8 ? 16 : 32, teams = 2;
+    int64_t rows = (p->size.rows + eights * 8 - 1) / (eights * 8);
+    while (lines * teams > 16 && groups_of(p->size.columns, lines * teams) * rows < FULL_GPU)
+        *(teams > 1 ? &teams : &lines) /= 2;
+    struct program_key key = {.family = PROGRAM_QUANTIZED,
+                              .operation = 1,
+                              .dtypes = {(uint8_t)p->arrays[X]->dtype, (uint8_t)p->arrays[SCALES]->dtype},
+                              .operands = {(uint8_t)p->mode, (uint8_t)p->bits, (uint8_t)p->group,
+                                           (uint8_t)lines, (uint8_t)eights, (uint8_t)teams}};
+    TRY(program_get(&key, "smelt_quantized_matmul_fragments", write_fragments, &key, &function));
+    smelt_dispatch_desc dispatch = {.buffers = {{.array = p->own[X]},
+                                                {.array = p->own[W]},
+                                                {.array = p->own[SCALES]},
+                                                {.array = p->own[p->own[BIASES] ? BIASES : SCALES]},
+                                                {.array = out},
+                                                {.bytes = &p->size, .size = sizeof p->size}},
+                                    .groups = {groups_of(p->size.columns, lines * teams), rows, 1},
+                                    .threadgroup = {32 * SIMDGROUPS * teams, 1, 1},
+                                    .device = p->call.device,
+                                    .stream = p->apply.stream};
+    return smelt_function_run(function, &dispatch);
+}
+
+/* ---- By vectors. */
+
 static smelt_status run(const struct product *p, smelt_array *out) {
     smelt_function *function;
+    if (is_by_fragments(p)) return run_fragments(p, out);
     int rows = choose_rows(p), words = program_is_host(p->call.device) ? 1 : p->bits;
     struct program_key key = {
         .family = PROGRAM_QUANTIZED,

@@ -1,6 +1,6 @@
 /* Products with a packed matrix against sums in double precision: every number of bits, rows on each side of
- * a simdgroup's four, columns that no simdgroup divides. Memory that a result is allocated in holds large
- * numbers before. */
+ * a simdgroup's four and eight, columns that no simdgroup divides, few and many of a GPU's chunks of 128
+ * terms. Memory that a result is allocated in holds large numbers before. */
 #include "graph.h"
 
 #include <malloc.h>
@@ -64,6 +64,11 @@ static void products(void **state) {
     multiply(SMELT_BFLOAT16, 4, 32, 2, 33, 2080);
     multiply(SMELT_FLOAT16, 2, 128, 3, 40, 256);
     multiply(SMELT_FLOAT32, 8, 32, 9, 3, 1056);
+    multiply(SMELT_BFLOAT16, 4, 64, 1, 70, 1280);
+    multiply(SMELT_BFLOAT16, 8, 128, 9, 17, 384);
+    multiply(SMELT_FLOAT16, 4, 32, 17, 65, 128);
+    multiply(SMELT_BFLOAT16, 2, 32, 8, 33, 1152);
+    multiply(SMELT_FLOAT16, 8, 64, 3, 20, 256);
 }
 
 #define REFUSES(status, text, ...)                                                \

@@ -1,0 +1,272 @@
+// out = x · wᵀ of few rows and packed weights, as quantized_matmul.metal computes it, by the tensor cores of each simdgroup. For
+// GPUs of compute capability 9.0. Weights are integers or small floats that half and bfloat hold exactly; scales and biases are
+// applied to the sums of each group of them, which are float.
+//
+// The text that precedes this one defines
+//   QUANTIZED_TYPE    of x and out: half or bfloat
+//   QUANTIZED_SCALE, QUANTIZED_MODE, QUANTIZED_BITS, QUANTIZED_GROUP   as for quantized_matmul.metal
+//   QUANTIZED_LINES   of w for a simdgroup: 16 or 32
+//   QUANTIZED_EIGHTS  of rows of x for a threadgroup
+//   QUANTIZED_TEAMS   of eight simdgroups in a threadgroup
+//
+// A team computes LINES columns of 8 · EIGHTS rows. Its simdgroups take turns at chunks of 128 terms, each with copies of its own
+// to threadgroup memory, some chunks ahead; they add their sums at the end. Rows of x and w begin at multiples of 16 bytes (8, of
+// 2 bits), rows of scales at multiples of a chunk's; terms are a multiple of 128, and w has less than 2^32 bytes.
+//
+// A simdgroup's left matrix is weights, 16 lines of 16 terms, the right one is x. The order of terms is the same for both: a lane
+// has eight neighbours, of which the first and the fifth are one pair, and so on, as they lie in a word of eight weights.
+#include <metal_stdlib>
+using namespace metal;
+
+typedef QUANTIZED_TYPE T;
+typedef QUANTIZED_SCALE S;
+constant constexpr int MODE = QUANTIZED_MODE, BITS = QUANTIZED_BITS, GROUP = QUANTIZED_GROUP, LINES = QUANTIZED_LINES,
+                       EIGHTS = QUANTIZED_EIGHTS, TEAMS = QUANTIZED_TEAMS;
+constant constexpr int CHUNK = 128, SIMDGROUPS = 8, SIXTEENS = LINES / 16, GROUPS = CHUNK / GROUP;
+constant constexpr bool brain = is_same_v<T, bfloat>;
+// Of a line's and a row's part of a chunk; of a copy; of a chunk.
+constant constexpr int line_bytes = CHUNK * BITS / 8, row_bytes = CHUNK * 2, piece = BITS == 2 ? 8 : 16;
+constant constexpr int weight_bytes = LINES * line_bytes, stage_bytes = weight_bytes + EIGHTS * 8 * row_bytes;
+// Two threadgroups of one team run on a multiprocessor.
+constant constexpr int most_stages = (TEAMS == 1 ? 104 : 208) * 1024 / (TEAMS * SIMDGROUPS * stage_bytes), STAGES = most_stages < 4 ? most_stages : 4;
+constant constexpr int sum_bytes = SIMDGROUPS * LINES * EIGHTS * 8 * 4;
+constant constexpr int team_bytes = SIMDGROUPS * STAGES * stage_bytes > sum_bytes ? SIMDGROUPS * STAGES * stage_bytes : sum_bytes;
+static_assert(STAGES >= 2 && CHUNK % GROUP == 0 && sizeof(T) == 2, "the tile of this kernel");
+
+struct quantized_size {
+    int rows, columns, terms;
+};
+
+// Where bytes of lines and rows lie in a stage: so that the lanes of a load meet in no bank.
+inline uint place_in_line(uint line, uint byte) {
+    return line * line_bytes + (byte ^ (BITS == 4   ? (line >> 1 & 3) << 4
+                                        : BITS == 8 ? (line & 3) << 5
+                                                    : (line >> 2 & 1) << 3));
+}
+inline uint place_in_row(uint row, uint byte) { return row * row_bytes + (byte ^ (row & 1) << 6); }
+
+inline uint multiply_add(uint x, uint y, uint z) {
+    return brain ? __smelt_ptx_fma_bfloats(x, y, z) : __smelt_ptx_fma_halves(x, y, z);
+}
+
+inline uint pair_of(T x) { return as_type<ushort>(x) * 0x10001u; }
+
+// What read_weights adds to each code.
+constant constexpr float offset = MODE != 0 || BITS == 8 ? 0 : brain ? 16 : 64;
+
+// Eight codes at `at` as pairs of elements, first and fifth and so on.
+inline void read_weights(threadgroup const uchar *at, thread uint (&pairs)[4]) {
+    if (BITS == 8) {
+        const uint2 words = *(threadgroup const uint2 *)at;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const uchar4 low = as_type<uchar4>(words.x), high = as_type<uchar4>(words.y);
+            pairs[i] = (uint)low[i] | (uint)high[i] << 16;
+        }
+    } else {
+        uint codes;
+        if (BITS == 4) {
+            codes = *(threadgroup const uint *)at;
+        } else {
+            const ushort word = *(threadgroup const ushort *)at;
+            codes = (word & 0xffu) | (word & 0xff00u) << 8;
+        }
+        constexpr uint mask = ((1u << BITS) - 1) * 0x10001u;
+        // In the bits of a mantissa below its first, which are 16 and 64 apart from the exponent's.
+        constexpr int up = MODE ? 0 : brain ? 3 : 4;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int shift = i * BITS - up;
+            pairs[i] = (shift > 0 ? codes >> shift : codes << -shift) & mask << up;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint codes = pairs[i];
+        if (MODE == 0 && BITS == 8 && brain) { // 16 times the upper half of the bits, and the lower
+            const uint upper = multiply_add((codes >> 4 & 0x000f000f) | 0x43004300, 0x3f803f80, 0xc300c300);
+            const uint lower = multiply_add((codes & 0x000f000f) | 0x43004300, 0x3f803f80, 0xc300c300);
+            pairs[i] = multiply_add(upper, 0x41804180, lower);
+        } else if (MODE == 0 && BITS == 8) { // 1024 and the code, without the former
+            pairs[i] = multiply_add(codes | 0x64006400, 0x3c003c00, 0xe400e400);
+        } else if (MODE == 0) { // more by `offset` than the code
+            pairs[i] = codes | (brain ? 0x41804180 : 0x54005400);
+        } else if (MODE == 1) { // exponents of half begin 14 lower, of bfloat 126
+            pairs[i] = brain ? multiply_add((codes & 0x00070007) << 6 | (codes & 0x00080008) << 12, 0x7e807e80, 0x80008000)
+                             : multiply_add((codes & 0x00070007) << 9 | (codes & 0x00080008) << 12, 0x74007400, 0x80008000);
+        } else { // 8 lower, 120 lower; NaN has all bits set but the sign
+            const uint nan = (codes & 0x007f007f) + 0x00010001 & 0x00800080;
+            const uint sign = (codes & 0x00800080) << 8;
+            pairs[i] = brain ? multiply_add((codes & 0x007f007f) << 4 | sign | nan * 0xf0, 0x7b807b80, 0x80008000)
+                             : multiply_add((codes & 0x007f007f) << 7 | sign | nan << 7, 0x5c005c00, 0x80008000);
+        }
+    }
+}
+
+// Eight elements of x as such pairs.
+inline void read_terms(threadgroup const uchar *at, thread uint (&pairs)[4]) {
+    const uint4 words = *(threadgroup const uint4 *)at;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const ushort2 first = as_type<ushort2>(words[i / 2]), fifth = as_type<ushort2>(words[i / 2 + 2]);
+        pairs[i] = as_type<uint>(ushort2(first[i % 2], fifth[i % 2]));
+    }
+}
+
+inline __smelt_float4 product(uint a0, uint a1, uint a2, uint a3, uint b0, uint b1, __smelt_float4 sums) {
+    return brain ? __smelt_fragment_product_bfloat(a0, a1, a2, a3, b0, b1, sums)
+                 : __smelt_fragment_product_half(a0, a1, a2, a3, b0, b1, sums);
+}
+
+inline float scale_of(S scale) {
+#if QUANTIZED_MODE == 0
+    return (float)scale;
+#else
+    return scale == 255 ? NAN : as_type<float>(scale == 0 ? 0x400000u : (uint)scale << 23);
+#endif
+}
+
+// A chunk's scales, or biases, of a line.
+struct alignas(sizeof(S) * GROUPS) scales_of_chunk {
+    S of[GROUPS];
+};
+
+kernel void smelt_quantized_matmul_fragments(device const T *x [[buffer(0)]], device const uchar *w [[buffer(1)]],
+                                             device const S *scales [[buffer(2)]], device const S *biases [[buffer(3)]],
+                                             device T *out [[buffer(4)]], constant quantized_size &size [[buffer(5)]],
+                                             uint2 group [[threadgroup_position_in_grid]],
+                                             uint thread_index [[thread_index_in_threadgroup]]) {
+    if (__smelt_gpu_target() != 901) return;
+    const uint all_simdgroups = __smelt_ptx_broadcast(thread_index >> 5), lane = __smelt_ptx_lane();
+    const uint simdgroup = all_simdgroups % SIMDGROUPS, team = all_simdgroups / SIMDGROUPS;
+    const int first = (group.x * TEAMS + team) * LINES, row = group.y * 8 * EIGHTS, chunks = size.terms / CHUNK;
+    threadgroup uchar *team_memory = __smelt_staging(TEAMS * team_bytes) + team * team_bytes;
+    threadgroup uchar *memory = team_memory + simdgroup * STAGES * stage_bytes;
+
+    // What the lane copies of a chunk: pieces of lines and of rows. Rows that do not exist count as 0.
+    constexpr int line_pieces = weight_bytes / piece / 32, row_pieces = EIGHTS * 8 * row_bytes / 16 / 32;
+    uint line_from[line_pieces];
+#pragma unroll
+    for (int i = 0; i < line_pieces; i++) {
+        const uint at = i * 32 + lane, line = min(first + (int)(at / (line_bytes / piece)), size.columns - 1);
+        line_from[i] = line * chunks * line_bytes + at % (line_bytes / piece) * piece;
+    }
+
+    auto copy = [&](uint stage, int chunk) __attribute__((always_inline)) {
+        const uint to = __smelt_ptx_shared_address(memory) + stage * stage_bytes;
+        if (chunk < chunks) {
+const ulong from = (ulong)w + (uint)chunk * line_bytes;
+#pragma unroll
+            for (int i = 0; i < line_pieces; i++) {
+                const uint at = i * 32 + lane, place = place_in_line(at / (line_bytes / piece), at % (line_bytes / piece) * piece);
+                if (piece == 8)
+                    __smelt_ptx_copy_8(to + place, from + line_from[i], 8);
+                else
+                    __smelt_ptx_copy_16(to + place, from + line_from[i], 16);
+            }
+#pragma unroll
+            for (int i = 0; i < row_pieces; i++) {
+                const uint at = i * 32 + lane, of = at / (row_bytes / 16), byte = at % (row_bytes / 16) * 16;
+                const bool exists = row + (int)of < size.rows;
+                const ulong row_from = (ulong)x + ((exists ? row + of : 0) * (ulong)chunks + (uint)chunk) * row_bytes + byte;
+                __smelt_ptx_copy_16(to + weight_bytes + place_in_row(of, byte), row_from, exists ? 16 : 0);
+            }
+        }
+        __smelt_ptx_copy_commit();
+    };
+
+    // Scales and biases of the lane's lines, one chunk ahead.
+    scales_of_chunk scales_ahead[SIXTEENS * 2], biases_ahead[SIXTEENS * 2];
+    uint scales_at[SIXTEENS * 2];
+#pragma unroll
+    for (int i = 0; i < SIXTEENS * 2; i++) scales_at[i] = min(first + i * 8 + (int)lane / 4, size.columns - 1) * chunks;
+    auto read_scales = [&](int chunk) __attribute__((always_inline)) {
+#pragma unroll
+        for (int i = 0; i < SIXTEENS * 2; i++) {
+            scales_ahead[i] = ((device const scales_of_chunk *)scales)[scales_at[i] + chunk];
+            if (MODE == 0) biases_ahead[i] = ((device const scales_of_chunk *)biases)[scales_at[i] + chunk];
+        }
+    };
+
+    for (int s = 0; s < STAGES - 1; s++) copy(s, simdgroup + s * SIMDGROUPS);
+    read_scales(min((int)simdgroup, chunks - 1));
+    __smelt_float4 sums[SIXTEENS][EIGHTS] = {};
+    uint stage = 0;
+    for (int chunk = simdgroup; chunk < chunks; chunk += SIMDGROUPS) {
+        __smelt_ptx_copy_wait_group(STAGES - 2);
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        copy((stage + STAGES - 1) % STAGES, chunk + (STAGES - 1) * SIMDGROUPS);
+        threadgroup const uchar *weights = memory + stage * stage_bytes, *terms = weights + weight_bytes;
+        scales_of_chunk scales_now[SIXTEENS * 2], biases_now[SIXTEENS * 2];
+#pragma unroll
+        for (int i = 0; i < SIXTEENS * 2; i++) {
+            scales_now[i] = scales_ahead[i];
+            if (MODE == 0) biases_now[i] = biases_ahead[i];
+        }
+        read_scales(min(chunk + SIMDGROUPS, chunks - 1));
+#pragma unroll
+        for (int g = 0; g < GROUPS; g++) {
+            __smelt_float4 dots[SIXTEENS][EIGHTS] = {}, alls[EIGHTS] = {};
+#pragma unroll
+            for (int j = g * GROUP / 32; j < (g + 1) * GROUP / 32; j++) {
+                uint b[EIGHTS][4];
+#pragma unroll
+                for (int e = 0; e < EIGHTS; e++) {
+                    read_terms(terms + place_in_row(e * 8 + lane / 4, j * 64 + lane % 4 * 16), b[e]);
+                    if (MODE == 0) { // the sums of x, for the biases
+                        const uint one = pair_of((T)1);
+                        alls[e] = product(one, one, one, one, b[e][0], b[e][1], alls[e]);
+                        alls[e] = product(one, one, one, one, b[e][2], b[e][3], alls[e]);
+                    }
+                }
+#pragma unroll
+                for (int m = 0; m < SIXTEENS; m++) {
+                    uint upper[4], lower[4];
+                    read_weights(weights + place_in_line(m * 16 + lane / 4, j * 4 * BITS + lane % 4 * BITS), upper);
+                    read_weights(weights + place_in_line(m * 16 + 8 + lane / 4, j * 4 * BITS + lane % 4 * BITS), lower);
+#pragma unroll
+                    for (int e = 0; e < EIGHTS; e++) {
+                        dots[m][e] = product(upper[0], lower[0], upper[1], lower[1], b[e][0], b[e][1], dots[m][e]);
+                        dots[m][e] = product(upper[2], lower[2], upper[3], lower[3], b[e][2], b[e][3], dots[m][e]);
+                    }
+                }
+            }
+#pragma unroll
+            for (int m = 0; m < SIXTEENS; m++)
+#pragma unroll
+                for (int half = 0; half < 2; half++) {
+                    const float scale = scale_of(scales_now[m * 2 + half].of[g]);
+                    const float bias = MODE == 0 ? fma(-offset, scale, (float)biases_now[m * 2 + half].of[g]) : 0.0f;
+#pragma unroll
+                    for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+                        for (int i = 0; i < 2; i++) {
+                            float &sum = ((thread float *)&sums[m][e])[half * 2 + i];
+                            sum = fma(scale, dots[m][e][half * 2 + i], sum);
+                            if (MODE == 0) sum = fma(bias, alls[e][i], sum);
+                        }
+                }
+        }
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+
+    // The simdgroups' sums: rows of LINES.
+    __smelt_ptx_copy_wait_group(0);
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    threadgroup float *parts = (threadgroup float *)team_memory;
+#pragma unroll
+    for (int m = 0; m < SIXTEENS; m++)
+#pragma unroll
+        for (int e = 0; e < EIGHTS; e++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                parts[(simdgroup * EIGHTS * 8 + e * 8 + lane % 4 * 2 + i % 2) * LINES + m * 16 + i / 2 * 8 + lane / 4] = sums[m][e][i];
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (int i = thread_index % (SIMDGROUPS * 32); i < EIGHTS * 8 * LINES; i += SIMDGROUPS * 32) {
+        const int of = row + i / LINES, column = first + i % LINES;
+        float sum = 0;
+#pragma unroll
+        for (int s = 0; s < SIMDGROUPS; s++) sum += parts[s * EIGHTS * 8 * LINES + i];
+        if (of < size.rows && column < size.columns) out[(long)of * size.columns + column] = (T)sum;
+    }
+}
