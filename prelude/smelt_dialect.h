@@ -117,6 +117,12 @@ __smelt_together void __smelt_ptx_copy_4(uint to, ulong from, uint bytes);
 __smelt_together void __smelt_ptx_copy_8(uint to, ulong from, uint bytes);
 __smelt_together void __smelt_ptx_copy_16(uint to, ulong from, uint bytes);
 __smelt_together void __smelt_ptx_copy_wait(void);
+// The copies begun since the last commit are a group; waits until at most `groups`, a constant, of the thread's are under way.
+__smelt_together void __smelt_ptx_copy_commit(void);
+__smelt_together void __smelt_ptx_copy_wait_group(uint groups);
+// x · y + z of pairs of half, of bfloat, each rounded once.
+__smelt_pure uint __smelt_ptx_fma_halves(uint x, uint y, uint z);
+__smelt_pure uint __smelt_ptx_fma_bfloats(uint x, uint y, uint z);
 __smelt_together void __smelt_ptx_fence_barriers(void);
 __smelt_together void __smelt_ptx_fence_async(void);
 // By one whole simdgroup: writes a tensor map to `map`, in the device's memory, by way of 128 bytes at `scratch`.
@@ -139,6 +145,10 @@ __smelt_together ulong __smelt_ptx_map_memory(void);
 // By a whole warpgroup: from here on its threads have this many registers, a constant. Some must free what others take.
 __smelt_together void __smelt_ptx_fewer_registers(uint count);
 __smelt_together void __smelt_ptx_more_registers(uint count);
+// Barriers of `threads` threads of a threadgroup, a constant, by number (1 to 15; 0 is threadgroup_barrier's). Those that sync
+// wait until as many have synced or arrived.
+__smelt_together void __smelt_ptx_group_sync(uint barrier, uint threads);
+__smelt_together void __smelt_ptx_group_arrive(uint barrier, uint threads);
 __smelt_together void __smelt_ptx_wgmma_fence(void);
 __smelt_together void __smelt_ptx_wgmma_commit(void);
 __smelt_together void __smelt_ptx_wgmma_wait(uint groups);

@@ -10,12 +10,16 @@ namespace __tensor_ops_detail {
 
 // How M × N sums are divided among the warpgroups of a scope, and staging memory among the stages. Kind: of both operands
 // there.
-// A stage holds 64 terms of each row of the left matrix and of each column of the right one. Terms that follow each other
-// in memory: rows of 128 bytes, one for each row (column) of the matrix. Otherwise blocks of 64 rows (columns), with one row
-// of 128 bytes for each term.
+// A stage holds 64 terms, or 128 of one byte, of each row of the left matrix and of each column of the right one. Terms that
+// follow each other in memory: rows of 128 bytes, one for each row (column) of the matrix. Otherwise blocks of 64 rows
+// (columns), with one row of 128 bytes for each term; terms of one byte cannot lie so.
 template <kind Kind, int M, int N, bool TransposeLeft, bool TransposeRight, int Simdgroups> struct warpgroups {
-  using element = metal::conditional_t<Kind == kind::brain16, bfloat, half>;
-  static constexpr int m = M, n = N, type = Kind == kind::brain16; // of __smelt_ptx_wgmma
+  static constexpr bool bytes_each = Kind == kind::e4m3 || Kind == kind::e5m2;
+  using byte = metal::conditional_t<Kind == kind::e5m2, metal::metal_fp8_e5m2_format, metal::metal_fp8_e4m3_format>;
+  using element = metal::conditional_t<bytes_each, byte, metal::conditional_t<Kind == kind::brain16, bfloat, half>>;
+  static constexpr int m = M, n = N; // type: of __smelt_ptx_wgmma; map_type: of tensor maps
+  static constexpr int type = Kind == kind::e5m2 ? 3 : Kind == kind::e4m3 ? 2 : Kind == kind::brain16;
+  static constexpr int map_type = bytes_each ? 0 : Kind == kind::brain16 ? 10 : 6, element_bytes = bytes_each ? 1 : 2;
   static constexpr bool transpose_left = TransposeLeft, transpose_right = TransposeRight;
   static constexpr int count = Simdgroups / 4;
   static constexpr bool down = count && M % (64 * (count ? count : 1)) == 0;
@@ -25,13 +29,14 @@ template <kind Kind, int M, int N, bool TransposeLeft, bool TransposeRight, int 
   static constexpr int width = own_columns <= 256 ? own_columns : own_columns % 256 == 0 ? 256 : 128;
   static constexpr int wide = own_columns / (width ? width : 1);
   static constexpr int sums = own_rows * own_columns / 128;
-  static constexpr int depth = 64;
+  static constexpr int depth = bytes_each ? 128 : 64;
   static constexpr int stage_bytes = (M + N) * 128;
   static constexpr int most_stages = 220 * 1024 / stage_bytes, stages = most_stages < 8 ? most_stages : 8;
   // More than half of a multiprocessor's memory, so that it runs one group at a time (__smelt_ptx_map_memory).
   static constexpr int needed = stages * stage_bytes + 1024, bytes = needed < 120 * 1024 ? 120 * 1024 : needed;
   static constexpr bool possible =
-      Simdgroups % 4 == 0 && (Kind == kind::real16 || Kind == kind::brain16) && own_rows % 64 == 0 && own_rows > 0 &&
+      Simdgroups % 4 == 0 && (Kind == kind::real16 || Kind == kind::brain16 || (bytes_each && !TransposeLeft && TransposeRight)) &&
+      own_rows % 64 == 0 && own_rows > 0 &&
       (down || N % (count ? count : 1) == 0) && own_columns % (TransposeRight ? 16 : 64) == 0 && own_columns % width == 0 &&
       M <= 256 && (N <= 256 || N == 512) && sums <= 192 && stages >= 3 && M * N * 4 <= stages * stage_bytes;
 
@@ -67,14 +72,28 @@ template <class L, class R> constexpr kind wgmma_kind() {
   return halves ? kind::real16 : brains ? kind::brain16 : kind::other;
 }
 
+// What tensor cores multiply without a conversion: small floats of one kind without scales; other, of other operands.
+template <class L, class R> constexpr kind wgmma_bytes() {
+  constexpr kind l = kind_of<typename L::value_type>, r = kind_of<typename R::value_type>;
+  return l == r && (l == kind::e4m3 || l == kind::e5m2) && !L::__scaled && !R::__scaled ? l : kind::other;
+}
+
+// Where the first element lies; of packed ones, these are bytes.
+template <class T> METAL_FUNC ulong address_of(const T &memory) {
+  if constexpr (metal::__packed_numeric::is_format<typename T::value_type>)
+    return (ulong)memory.__data + (ulong)memory.__origin;
+  else
+    return (ulong)memory.__data;
+}
+
 // Whether tensor maps can describe the operand: terms or rows in a line, at multiples of 16 bytes.
 template <class W, class T> METAL_FUNC bool is_mappable(const T &memory) {
   if constexpr (!__is_same(typename T::value_type, typename W::element) || T::__scaled ||
                 !metal::__tensor::in_device<typename T::element_type>) {
     return false;
   } else {
-    ulong stride = (ulong)memory.__strides[1] * sizeof(typename T::value_type);
-    return memory.__strides[0] == 1 && ((ulong)memory.__data & 15) == 0 && (stride & 15) == 0 && memory.__strides[1] > 0 &&
+    ulong stride = (ulong)memory.__strides[1] * W::element_bytes;
+    return memory.__strides[0] == 1 && (address_of(memory) & 15) == 0 && (stride & 15) == 0 && memory.__strides[1] > 0 &&
            stride < 1ul << 40;
   }
 }
@@ -98,12 +117,30 @@ template <class W> METAL_FUNC void multiply_stage(uint stage, uint group, bool f
   __smelt_ptx_wgmma_commit();
 }
 
+// Adds the products of the 128 terms in a stage. The tensor cores' own sums of bytes have few bits: no more than a stage's
+// terms are added up there.
+template <class W> METAL_FUNC void multiply_bytes(uint stage, uint group, float (&sums)[W::sums]) {
+  constexpr int part = W::width > 128 ? W::width / 2 : W::width, parts = W::width / part; // columns at a time
+  uint left = stage + (uint)W::first_row(group) * 128, right = stage + W::m * 128 + (uint)W::first_column(group) * 128;
+  _Pragma("clang loop unroll(full)") for (uint i = 0; i < (uint)W::tall; i++)
+    _Pragma("clang loop unroll(full)") for (uint j = 0; j < (uint)(W::wide * parts); j++) {
+      float some[part / 2];
+      __smelt_ptx_wgmma_fence();
+      _Pragma("clang loop unroll(full)") for (uint k = 0; k < 4; k++)
+        __smelt_ptx_wgmma(some, matrix_at(left + i * 8192 + k * 32, 8192), matrix_at(right + j * part * 128 + k * 32, 8192), k > 0, part,
+                          W::type, 0, 0);
+      __smelt_ptx_wgmma_commit();
+      __smelt_ptx_wgmma_finish(some, part / 2, 0);
+      _Pragma("clang loop unroll(full)") for (int at = 0; at < part / 2; at++) sums[(i * W::wide * parts + j) * (part / 2) + at] += some[at];
+    }
+}
+
 // ---- Operands that tensor maps can describe.
 
 template <class W, class L, class R>
 METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
   constexpr bool transpose_left = W::transpose_left, transpose_right = W::transpose_right;
-  constexpr uint M = W::m, N = W::n, elements = W::type ? 10 : 6; // tensor maps' number of bfloat, of half
+  constexpr uint M = W::m, N = W::n, depth = W::depth;
   constexpr uint stages = W::stages, left_bytes = M * 128, box = N < 256 ? N : 256;
   uint group = __smelt_ptx_broadcast(__smelt_thread_index() >> 7), simdgroup = __smelt_ptx_broadcast(__smelt_thread_index() >> 5);
   uint memory = __smelt_ptx_shared_address(__smelt_staging(W::bytes));
@@ -116,11 +153,11 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
   __smelt_ptx_fence_async();
   __smelt_threadgroup_barrier(2, 0, "");
   if (simdgroup == 0)
-    __smelt_ptx_tensor_map(maps, scratch, (ulong)left.__data, transpose_left ? rows : terms, transpose_left ? terms : rows,
-                           (ulong)left.__strides[1] * 2, 64, transpose_left ? 64 : M, elements);
+    __smelt_ptx_tensor_map(maps, scratch, address_of(left), transpose_left ? rows : terms, transpose_left ? terms : rows,
+                           (ulong)left.__strides[1] * W::element_bytes, depth, transpose_left ? 64 : M, W::map_type);
   if (simdgroup == 1)
-    __smelt_ptx_tensor_map(maps + 128, scratch + 128, (ulong)right.__data, transpose_right ? terms : columns,
-                           transpose_right ? columns : terms, (ulong)right.__strides[1] * 2, 64, transpose_right ? box : 64, elements);
+    __smelt_ptx_tensor_map(maps + 128, scratch + 128, address_of(right), transpose_right ? terms : columns,
+                           transpose_right ? columns : terms, (ulong)right.__strides[1] * W::element_bytes, depth, transpose_right ? box : 64, W::map_type);
   if (__smelt_thread_index() == 64) {
     for (uint s = 0; s < stages; s++) {
       __smelt_ptx_barrier_init(filled + 8 * s, 1);
@@ -149,12 +186,18 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
   if (simdgroup == 0)
     for (uint s = 0; s < stages && s < blocks; s++) copy(s, s);
 
+  if constexpr (W::bytes_each)
+    _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) sums[at] = 0;
   uint stage = 0, parity = 0, before = 0, parity_before = 0;
   for (uint block = 0; block < blocks; block++) {
     __smelt_ptx_barrier_wait(filled + 8 * stage, parity);
-    multiply_stage<W>(memory + stage * W::stage_bytes, group, block == 0, sums);
-    // The products of the block before are done: its stage may be filled again.
-    __smelt_ptx_wgmma_wait(1);
+    if constexpr (W::bytes_each) {
+      multiply_bytes<W>(memory + stage * W::stage_bytes, group, sums);
+    } else {
+      multiply_stage<W>(memory + stage * W::stage_bytes, group, block == 0, sums);
+      // The products of the block before are done: its stage may be filled again.
+      __smelt_ptx_wgmma_wait(1);
+    }
     if (block > 0) {
       __smelt_ptx_barrier_arrive(emptied + 8 * before, (__smelt_thread_index() & 127) == 0);
       if (simdgroup == 0 && block - 1 + stages < blocks) {
@@ -165,7 +208,7 @@ METAL_FUNC void multiply_by_copies(const L &left, const R &right, uint rows, uin
     before = stage, parity_before = parity;
     if (++stage == stages) stage = 0, parity ^= 1;
   }
-  __smelt_ptx_wgmma_finish(sums, W::sums, 0);
+  if constexpr (!W::bytes_each) __smelt_ptx_wgmma_finish(sums, W::sums, 0);
   __smelt_threadgroup_barrier(2, 0, "");
   if (leads)
     for (uint s = 0; s < stages; s++) {
@@ -226,6 +269,9 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
 // the threadgroup, which has as many simdgroups as W says. Sums lie as W::row and W::column say.
 template <class W, class L, class R>
 METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
+  using S = warpgroups<wgmma_bytes<L, R>(), W::m, W::n, W::transpose_left, W::transpose_right, W::count * 4>;
+  if constexpr (S::possible)
+    if (terms >= 256 && is_mappable<S>(left) && is_mappable<S>(right)) return multiply_by_copies<S>(left, right, rows, columns, terms, sums);
   // Few terms do not pay for tensor maps.
   if (terms >= 256 && is_mappable<W>(left) && is_mappable<W>(right)) {
     if constexpr (__is_same(typename L::value_type, typename W::element) && __is_same(typename R::value_type, typename W::element))

@@ -164,11 +164,14 @@ static void large(void **s) {
         {"large nt", "half", "half", "half", 64, 128, false, true, false, 4},
         {"large tn", "bfloat", "bfloat", "bfloat", 64, 128, true, false, true, 8},
         {"large char", "half", "char", "float", 64, 64, false, false, true, 4},
-        {"large e4m3", "e4m3", "e4m3", "float", 64, 80, false, true, false, 4}};
-    static const int sizes[][3] = {{136, 200, 264}, {64, 128, 1024}, {65, 67, 259}, {70, 64, 16}};
+        {"large e4m3", "e4m3", "e4m3", "float", 64, 80, false, true, false, 4},
+        {"large e5m2", "e5m2", "e5m2", "float", 128, 64, false, true, true, 4}};
+    static const int sizes[][3] = {{136, 200, 272}, {64, 128, 1024}, {65, 67, 259}, {70, 64, 16}};
     for (size_t p = 0; p < sizeof problems / sizeof *problems; p++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             run_product(&problems[p], sizes[i][0], sizes[i][1], sizes[i][2]);
+    const struct problem largest = {"largest e4m3", "e4m3", "e4m3", "float", 128, 256, false, true, false, 8};
+    run_product(&largest, 130, 300, 400);
 }
 
 /* Every row of the table of types. */

@@ -55,6 +55,8 @@ static const struct instruction {
     {"copy_8", "cp.async.ca.shared.global [$0], [$1], 8, $2;", "r,l,r"},
     {"copy_16", "cp.async.cg.shared.global [$0], [$1], 16, $2;", "r,l,r"},
     {"copy_wait", "cp.async.wait_all;", ""},
+    {"copy_commit", "cp.async.commit_group;", ""},
+    {"copy_wait_group", "cp.async.wait_group $0;", "n"},
     {"fence_barriers", "fence.mbarrier_init.release.cluster;", ""},
     {"fence_async", "fence.proxy.async.shared::cta;", ""},
     {"tensor_map", tensor_map, "l,r,l,r,r,l,r,r,n"},
@@ -77,6 +79,8 @@ static const struct instruction {
     {"add_four", "red.relaxed.gpu.global.add.v4.f32 [$0], {$1, $2, $3, $4};", "l,f,f,f,f"},
     {"fewer_registers", "setmaxnreg.dec.sync.aligned.u32 $0;", "n"},
     {"more_registers", "setmaxnreg.inc.sync.aligned.u32 $0;", "n"},
+    {"group_sync", "bar.sync $0, $1;", "r,n"},
+    {"group_arrive", "bar.arrive $0, $1;", "r,n"},
     {"wgmma_fence", "wgmma.fence.sync.aligned;", ""},
     {"wgmma_commit", "wgmma.commit_group.sync.aligned;", ""},
     {"wgmma_wait", "wgmma.wait_group.sync.aligned $0;", "n"},
@@ -142,8 +146,10 @@ static smelt_status refuse(struct unit *unit, LLVMValueRef call, unsigned argume
                      called_name(call));
 }
 
-/* By type: half, bfloat. */
-static const char *const wgmma_types[] = {"k16.f32.f16.f16", "k16.f32.bf16.bf16"};
+/* By type: half, bfloat, and two of one byte, which have no transposes. */
+static const char *const wgmma_types[] = {"k16.f32.f16.f16", "k16.f32.bf16.bf16", "k32.f32.e4m3.e4m3",
+                                          "k32.f32.e5m2.e5m2"};
+#define WGMMA_BYTES 2 /* the first of these types */
 
 /* wgmma: the left matrix is in threadgroup memory, at a descriptor. wgmma_registers: it is in four registers
  * of each thread, and has no transpose. */
@@ -164,6 +170,8 @@ static smelt_status lower_wgmma(struct unit *unit, LLVMValueRef call, bool regis
     if (registers)
         text_addf(&text, "}, {$%u, $%u, $%u, $%u}, $%u, p, 1, 1, %d; }", count, count + 1, count + 2,
                   count + 3, count + 4, (int)constant[2]);
+    else if (type >= WGMMA_BYTES)
+        text_addf(&text, "}, $%u, $%u, p, 1, 1; }", count, count + 1);
     else
         text_addf(&text, "}, $%u, $%u, p, 1, 1, %d, %d; }", count, count + 1, (int)constant[2],
                   (int)constant[3]);
@@ -195,6 +203,12 @@ static void replace(LLVMValueRef call, LLVMValueRef value) {
     LLVMInstructionEraseFromParent(call);
 }
 
+static LLVMValueRef multiply_add(struct unit *unit, LLVMValueRef call, const char *text) {
+    LLVMValueRef operands[3];
+    for (unsigned i = 0; i < 3; i++) operands[i] = LLVMGetOperand(call, i);
+    return ptx_assembly(unit, text, "=r,r,r,r", type_i32(unit), operands, 3, false);
+}
+
 /* Maps of a group lie where no other group that runs at the same time has its own: staging memory is so large
  * that a multiprocessor runs one such group at a time. */
 #define MOST_MULTIPROCESSORS 1024
@@ -224,7 +238,11 @@ static smelt_status lower(struct unit *unit, LLVMValueRef call) {
     if (strcmp(name, "wgmma") == 0) return lower_wgmma(unit, call, false);
     if (strcmp(name, "wgmma_registers") == 0) return lower_wgmma(unit, call, true);
     if (strcmp(name, "wgmma_finish") == 0) return lower_finish(unit, call);
-    if (strcmp(name, "shared_address") == 0) {
+    if (strcmp(name, "fma_halves") == 0) {
+        replace(call, multiply_add(unit, call, "fma.rn.f16x2 $0, $1, $2, $3;"));
+    } else if (strcmp(name, "fma_bfloats") == 0) {
+        replace(call, multiply_add(unit, call, "fma.rn.bf16x2 $0, $1, $2, $3;"));
+    } else if (strcmp(name, "shared_address") == 0) {
         replace(call, LLVMBuildPtrToInt(unit->builder, LLVMGetOperand(call, 0), type_i32(unit), ""));
     } else if (strcmp(name, "broadcast") == 0) {
         LLVMValueRef value = LLVMGetOperand(call, 0);
