@@ -91,6 +91,8 @@ static const struct {
 
 static struct ffi_error *refuse(const struct ffi_call *call, int code, const char *message) {
     struct ffi_error_create create = {.size = sizeof create, .message = message, .code = code};
+    /* XLA copies what it is given. */
+    /* cppcheck-suppress returnDanglingLifetime */
     return call->api->error_create(&create);
 }
 
@@ -187,6 +189,7 @@ static struct ffi_error *run(const struct ffi_call *call, bool gpu) {
         struct ffi_stream_get get = {.size = sizeof get, .context = call->context};
         struct ffi_error *error = api->size >= sizeof *api ? api->ordinal_get(&ordinal) : NULL;
         if (!error) error = api->stream_get(&get);
+        /* cppcheck-suppress returnDanglingLifetime */
         if (error) return error;
         snprintf(device, sizeof device, "cuda:%d", (int)ordinal.ordinal);
         status = smelt_stream_from_native(device, get.stream, &stream);
