@@ -195,8 +195,10 @@ static smelt_status read_code(struct stored_reader *r) {
 
 static smelt_status check_head(struct stored_reader *r, const char *path) {
     bool magic = r->end - r->at > (ptrdiff_t)sizeof STORED_MAGIC &&
-                 memcmp(r->at, STORED_MAGIC, sizeof STORED_MAGIC) == 0;
+                 (memcmp(r->at, STORED_MAGIC, sizeof STORED_MAGIC) == 0 ||
+                  memcmp(r->at, STORED_BEFORE, sizeof STORED_BEFORE) == 0);
     if (!magic) return fail(SMELT_ERROR_FORMAT, "compiled load: %s is not a stored graph", path);
+    r->before = memcmp(r->at, STORED_BEFORE, sizeof STORED_BEFORE) == 0;
     r->at += sizeof STORED_MAGIC;
     if (stored_read_number(r) == (int64_t)sizeof(smelt_apply_desc)) return SMELT_OK;
     return fail(SMELT_ERROR_FORMAT, "compiled load: %s was stored by another version of smelt", path);
@@ -215,7 +217,7 @@ static smelt_status read_compiled(struct stored_reader *r, smelt_compiled *compi
     if (status != SMELT_OK || r->damaged) return status;
     compiled->unfused = stored_read_bounded(r, 1) == 1;
     compiled->unplanned = stored_read_bounded(r, 1) == 1;
-    compiled->streams = (int)stored_read_bounded(r, GRAPH_MOST_STREAMS);
+    if (!r->before) compiled->streams = (int)stored_read_bounded(r, GRAPH_MOST_STREAMS);
     if (!program_is_host(compiled->device)) compiled->streams = 0;
     TRY(read_graph(r, compiled->graph));
     bool right = true;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define STORED_MAGIC "smeltgraph3"
+#define STORED_BEFORE "smeltgraph2" /* the same without `streams` */
 
 /* A kernel of the code. */
 enum { STORED_END = 0, STORED_PROGRAM, STORED_SHIPPED };
@@ -60,6 +61,7 @@ smelt_status stored_write_launch(struct text *out, const struct graph_launch *la
 struct stored_reader {
     const char *at, *end;
     bool damaged; /* and then everything is 0 or empty */
+    bool before;  /* the file begins with STORED_BEFORE */
 };
 
 int64_t stored_read_number(struct stored_reader *r);
