@@ -183,7 +183,7 @@ static smelt_status read_code(struct stored_reader *r) {
     struct hash found = hash_bytes(code, count);
     r->damaged |= r->at != r->end || found.low != low || found.high != high;
     if (r->damaged || !count || key_size != (int64_t)sizeof(struct program_key)) return SMELT_OK;
-    struct stored_reader kernels = {code, code + count, false};
+    struct stored_reader kernels = {code, code + count, false, false};
     smelt_status status = read_kernels(&kernels);
     r->damaged |= kernels.damaged;
     if (status != SMELT_ERROR_FORMAT) return status;
@@ -235,7 +235,7 @@ smelt_status smelt_compiled_load(const char *path, smelt_compiled **out) {
     smelt_status status = file_read(path, &file);
     smelt_compiled *compiled = status == SMELT_OK ? calloc(1, sizeof *compiled) : NULL;
     if (status == SMELT_OK && !compiled) status = fail_out_of_memory(sizeof *compiled);
-    struct stored_reader r = {file.data, file.data + file.length, false};
+    struct stored_reader r = {file.data, file.data + file.length, false, false};
     if (status == SMELT_OK) {
         atomic_init(&compiled->references, 1);
         status = check_head(&r, path);
