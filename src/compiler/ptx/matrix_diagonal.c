@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-#define MARK "__smelt_diagonal"
+#define MARK "smelt.diagonal"
 #define FEWEST 4 /* products of one left matrix that are worth a vote */
 
 /* Products of one left matrix; `marks` stand for their results. */
