@@ -1,6 +1,6 @@
 """Does jobs in PyTorch for bench/peers.c. Started with "quick" or "full" and a script, whose JOBS maps each job's name to
-a function that prepares its data and returns the function to time. The script may have `timed(job, count)`, which
-returns the seconds of one of `count`, and `forgotten()`, called after a job's data was dropped. Reads lines from
+a function that prepares its data and returns the function to time. The script may have `on_gpu(name)`, whether a job is
+timed by the GPU's own clock, or `timed(job, count)`, which returns the seconds of one of `count`. Reads lines from
 standard input:
 
     run JOB COUNT     does the job COUNT times; answers "ok SECONDS", the time of one, or a sentence why not
@@ -19,6 +19,17 @@ def timed_on_cpu(job, count):
     return (time.perf_counter() - start) / count
 
 
+def timed_on_gpu(job, count):
+    torch.cuda.synchronize()
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(count):
+        job()
+    end.record()
+    end.synchronize()
+    return start.elapsed_time(end) / 1000 / count
+
+
 def in_a_line(problem):
     return " ".join(str(problem).split())[:400]
 
@@ -30,8 +41,13 @@ try:
 except Exception as problem:  # whatever is wrong with the installation
     print("absent", "PyTorch cannot be used:", in_a_line(problem), flush=True)
     sys.exit(0)
-jobs, timed = script["JOBS"], script.get("timed", timed_on_cpu)
-prepared = {}
+jobs, prepared = script["JOBS"], {}
+
+
+def timed(name, count):
+    by_script, on_gpu = script.get("timed"), script.get("on_gpu", lambda name: False)
+    time_job = by_script or (timed_on_gpu if on_gpu(name) else timed_on_cpu)
+    return time_job(prepared[name], count)
 
 
 def run(name, count):
@@ -39,8 +55,8 @@ def run(name, count):
         raise NotImplementedError(f"{name} is not in PyTorch")
     if name not in prepared:
         prepared[name] = jobs[name]()
-        timed(prepared[name], 3)
-    return timed(prepared[name], count)
+        timed(name, 3)
+    return timed(name, count)
 
 
 print("ready", flush=True)
@@ -49,7 +65,8 @@ for line in sys.stdin:
     try:
         if verb == "forget":
             prepared.pop(name, None)
-            script.get("forgotten", lambda: None)()
+            if torch.cuda.is_initialized():
+                torch.cuda.empty_cache()
             print("ok", flush=True)
         else:
             with torch.no_grad():

@@ -367,16 +367,9 @@ static const struct bench_job jobs[] = {
 /* The child starts before this thread is bound to one CPU, so that PyTorch may use all of them. */
 static smelt_status run(struct bench *bench) {
     uint64_t unused, total;
-    struct gpu gpu = {0};
     peers_start(kernel_text_peers_attention, bench->quick);
     cpu_start_threads();
-    smelt_status status = SMELT_OK;
-    if (smelt_device_memory(GPU, &unused, &total) == SMELT_OK) status = gpu_open(bench, &gpu);
-    if (status == SMELT_OK)
-        bench_run_jobs(bench, jobs, gpu_error);
-    else
-        bench_fail(bench, "all", "preparing", status, gpu_error());
-    gpu_close(&gpu);
+    gpu_run_jobs(bench, jobs, smelt_device_memory(GPU, &unused, &total) == SMELT_OK);
     peers_stop();
     return SMELT_OK;
 }

@@ -2,7 +2,6 @@
 import functools
 import itertools
 import sys
-import time
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -34,7 +33,7 @@ def prepare(device, depth, causal, derive, backend):
 
         def job():
             return torch.autograd.grad(out, (q, k, v), g, retain_graph=True)
-    return device, job
+    return job
 
 
 JOBS = {}
@@ -46,24 +45,5 @@ for device in SIZES:
             JOBS[f"{name}:{backend}"] = functools.partial(prepare, device, depth, causal, derive, number)
 
 
-def timed(job, count):
-    """The device's time on a GPU."""
-    device, run = job
-    if device == "cpu":
-        start = time.perf_counter()
-        for _ in range(count):
-            run()
-        return (time.perf_counter() - start) / count
-    torch.cuda.synchronize()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(count):
-        run()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1000 / count
-
-
-def forgotten():
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+def on_gpu(name):
+    return name.startswith("gpu")

@@ -50,6 +50,16 @@ void gpu_close(struct gpu *gpu) {
     smelt_stream_release(gpu->stream);
 }
 
+void gpu_run_jobs(struct bench *bench, const struct bench_job *jobs, bool is_there) {
+    struct gpu gpu = {0};
+    smelt_status status = is_there ? gpu_open(bench, &gpu) : SMELT_OK;
+    if (status == SMELT_OK)
+        bench_run_jobs(bench, jobs, gpu_error);
+    else
+        bench_fail(bench, "all", "preparing", status, gpu_error());
+    gpu_close(&gpu);
+}
+
 /* ---- Timing. */
 
 smelt_status gpu_time(struct gpu *gpu, smelt_status (*run)(void *context), void *context, int count,

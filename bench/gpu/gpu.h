@@ -23,6 +23,9 @@ struct gpu {
 smelt_status gpu_open(struct bench *bench, struct gpu *gpu);
 void gpu_close(struct gpu *gpu);
 
+/* The jobs chosen, with the GPU open if it is there; what cannot be prepared is reported. */
+void gpu_run_jobs(struct bench *bench, const struct bench_job *jobs, bool is_there);
+
 extern const struct contest_device gpu_contest;
 
 /* Appends a launch on the GPU's stream. */

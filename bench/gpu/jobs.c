@@ -47,14 +47,8 @@ static smelt_status run(struct bench *bench) {
     /* Without a GPU this call reports the reason. */
     smelt_status status = smelt_device_memory(GPU, &unused, &total);
     if (status != SMELT_OK) return status;
-    struct gpu gpu;
     peers_start(kernel_text_peers_gpu, bench->quick);
-    status = gpu_open(bench, &gpu);
-    if (status == SMELT_OK)
-        bench_run_jobs(bench, jobs, gpu_error);
-    else
-        bench_fail(bench, "all", "preparing", status, gpu_error());
-    gpu_close(&gpu);
+    gpu_run_jobs(bench, jobs, true);
     peers_stop();
     return SMELT_OK;
 }

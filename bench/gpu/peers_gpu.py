@@ -100,17 +100,5 @@ JOBS = {
 }
 
 
-def timed(job, count):
-    """The device's time."""
-    torch.cuda.synchronize()
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(count):
-        job()
-    end.record()
-    end.synchronize()
-    return start.elapsed_time(end) / 1000 / count
-
-
-def forgotten():
-    torch.cuda.empty_cache()
+def on_gpu(_name):
+    return True

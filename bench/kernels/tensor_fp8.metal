@@ -1,4 +1,4 @@
-// c = a · bᵀ of fp8 matrices by matmul2d, a tile for each threadgroup: sums in float, rounded to half.
+// c = a · bᵀ of fp8 matrices by matmul2d with relaxed precision, a tile for each threadgroup: sums are rounded to half.
 #include <metal_stdlib>
 #include <MetalPerformancePrimitives/MetalPerformancePrimitives.h>
 using namespace metal;
@@ -9,7 +9,7 @@ template <class T> using plane = tensor<device T, dextents<int32_t, 2>>;
 template <class T, int m, int n, ushort simdgroups>
 kernel void product(plane<T> a [[buffer(0)]], plane<T> b [[buffer(1)]], plane<half> c [[buffer(2)]],
                     uint2 group [[threadgroup_position_in_grid]]) {
-    matmul2d<matmul2d_descriptor(m, n, static_cast<int>(dynamic_extent), false, true), execution_simdgroups<simdgroups>> op;
+    matmul2d<matmul2d_descriptor(m, n, static_cast<int>(dynamic_extent), false, true, true), execution_simdgroups<simdgroups>> op;
     auto rows = a.slice(0, group.y * m);
     auto columns = b.slice(0, group.x * n);
     auto tile = c.slice(group.x * n, group.y * m);

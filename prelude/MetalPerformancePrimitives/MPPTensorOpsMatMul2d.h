@@ -392,7 +392,7 @@ private:
     using W = __warpgroups<L, R>;
     float sums[W::sums];
     if (bounds.rows > 0 && bounds.columns > 0 && bounds.terms > 0)
-      __tensor_ops_detail::multiply_by_warpgroups<W>(left, right, (uint)bounds.rows, (uint)bounds.columns, (uint)bounds.terms, sums);
+      __tensor_ops_detail::multiply_by_warpgroups<W, __is_relaxed>(left, right, (uint)bounds.rows, (uint)bounds.columns, (uint)bounds.terms, sums);
     else
       _Pragma("clang loop unroll(full)") for (int at = 0; at < W::sums; at++) sums[at] = 0;
     uint group = __smelt_thread_index() >> 7;

@@ -72,10 +72,11 @@ template <class L, class R> constexpr kind wgmma_kind() {
   return halves ? kind::real16 : brains ? kind::brain16 : kind::other;
 }
 
-// What tensor cores multiply without a conversion: small floats of one kind without scales; other, of other operands.
-template <class L, class R> constexpr kind wgmma_bytes() {
+// What tensor cores multiply without a conversion: small floats of one kind without scales; other, of other operands. Their
+// sums have fewer bits than float's, so this is for relaxed precision.
+template <class L, class R, bool Relaxed> constexpr kind wgmma_bytes() {
   constexpr kind l = kind_of<typename L::value_type>, r = kind_of<typename R::value_type>;
-  return l == r && (l == kind::e4m3 || l == kind::e5m2) && !L::__scaled && !R::__scaled ? l : kind::other;
+  return Relaxed && l == r && (l == kind::e4m3 || l == kind::e5m2) && !L::__scaled && !R::__scaled ? l : kind::other;
 }
 
 // Where the first element lies; of packed ones, these are bytes.
@@ -267,9 +268,9 @@ METAL_FUNC void multiply_by_threads(const L &left, const R &right, uint rows, ui
 
 // The sums of `terms` products; `rows` and `columns` of the operands' tile exist, at least one of each. By all threads of
 // the threadgroup, which has as many simdgroups as W says. Sums lie as W::row and W::column say.
-template <class W, class L, class R>
+template <class W, bool Relaxed, class L, class R>
 METAL_FUNC void multiply_by_warpgroups(const L &left, const R &right, uint rows, uint columns, uint terms, float (&sums)[W::sums]) {
-  using S = warpgroups<wgmma_bytes<L, R>(), W::m, W::n, W::transpose_left, W::transpose_right, W::count * 4>;
+  using S = warpgroups<wgmma_bytes<L, R, Relaxed>(), W::m, W::n, W::transpose_left, W::transpose_right, W::count * 4>;
   if constexpr (S::possible)
     if (terms >= 256 && is_mappable<S>(left) && is_mappable<S>(right)) return multiply_by_copies<S>(left, right, rows, columns, terms, sums);
   // Few terms do not pay for tensor maps.

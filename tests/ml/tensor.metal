@@ -10,7 +10,7 @@ constant constexpr int rest = static_cast<int>(dynamic_extent);
 template <typename T> using view = tensor<T, dextents<int32_t, 2>, tensor_inline>;
 
 // size: M, N, K. Both operands and the result in memory; the groups' tiles go past its edges.
-template <typename L, typename R, typename D, int m, int n, bool tl, bool tr, bool adds, ushort simdgroups>
+template <typename L, typename R, typename D, int m, int n, bool tl, bool tr, bool adds, ushort simdgroups, bool relaxed>
 kernel void product(const device uchar *left [[buffer(0)]], const device uchar *right [[buffer(1)]], device D *out [[buffer(2)]],
                     constant int *size [[buffer(3)]], uint2 group [[threadgroup_position_in_grid]]) {
   using Left = view<const device L>;
@@ -20,7 +20,7 @@ kernel void product(const device uchar *left [[buffer(0)]], const device uchar *
   Right b((typename Right::data_handle_type)right, tr ? dextents<int32_t, 2>(K, N) : dextents<int32_t, 2>(N, K));
   auto c = tensor(out, dextents<int32_t, 2>(N, M));
   constexpr auto mode = adds ? matmul2d_descriptor::mode::multiply_accumulate : matmul2d_descriptor::mode::multiply;
-  matmul2d<matmul2d_descriptor(m, n, rest, tl, tr, false, mode), execution_simdgroups<simdgroups>> op;
+  matmul2d<matmul2d_descriptor(m, n, rest, tl, tr, relaxed, mode), execution_simdgroups<simdgroups>> op;
   int x = group.x * n, y = group.y * m;
   auto rows = tl ? a.slice(y, 0) : a.slice(0, y);
   auto columns = tr ? b.slice(0, x) : b.slice(x, 0);
@@ -28,8 +28,8 @@ kernel void product(const device uchar *left [[buffer(0)]], const device uchar *
   op.run(rows, columns, tile);
 }
 
-#define PRODUCT(name, L, R, D, m, n, tl, tr, adds, simdgroups) \
-  template [[host_name(name)]] kernel void product<L, R, D, m, n, tl, tr, adds, simdgroups>( \
+#define PRODUCT(name, L, R, D, m, n, tl, tr, adds, simdgroups, ...) \
+  template [[host_name(name)]] kernel void product<L, R, D, m, n, tl, tr, adds, simdgroups, bool{__VA_ARGS__}>( \
       const device uchar *, const device uchar *, device D *, constant int *, uint2);
 PRODUCT("nn", half, half, float, 32, 48, false, false, false, 1)
 PRODUCT("tn", half, float, float, 16, 32, true, false, false, 2)
@@ -45,8 +45,9 @@ PRODUCT("large nt", half, half, half, 64, 128, false, true, false, 4)
 PRODUCT("large tn", bfloat, bfloat, bfloat, 64, 128, true, false, true, 8)
 PRODUCT("large char", half, char, float, 64, 64, false, false, true, 4)
 PRODUCT("large e4m3", metal_fp8_e4m3_format, metal_fp8_e4m3_format, float, 64, 80, false, true, false, 4)
-PRODUCT("largest e4m3", metal_fp8_e4m3_format, metal_fp8_e4m3_format, float, 128, 256, false, true, false, 8)
-PRODUCT("large e5m2", metal_fp8_e5m2_format, metal_fp8_e5m2_format, float, 128, 64, false, true, true, 4)
+PRODUCT("relaxed e4m3", metal_fp8_e4m3_format, metal_fp8_e4m3_format, float, 64, 80, false, true, false, 4, true)
+PRODUCT("relaxed large e4m3", metal_fp8_e4m3_format, metal_fp8_e4m3_format, float, 128, 256, false, true, false, 8, true)
+PRODUCT("relaxed e5m2", metal_fp8_e5m2_format, metal_fp8_e5m2_format, float, 128, 64, false, true, true, 4, true)
 #define TYPES(name, L, R, D) PRODUCT(name, L, R, D, 16, 16, false, false, false, 1)
 #define TYPES_T(name, L, R, D) PRODUCT(name, L, R, D, 16, 16, false, true, true, 1)
 TYPES("types half half half", half, half, half)
