@@ -3,6 +3,7 @@
 // expect buffer 0: f(i) for i in 1408: (lambda i, t, a, b: 0 if t > 7 and i % 16 > 9 and i % 16 != 14 else [a, a, b, a + b, a, max(a, b), b, a, a, 2, a, a & b, (a & b) | 6, ((a & b) | 6) ^ a, 1, 7][i % 16])(i, i // 128, 11 + i // 16 % 4, 9 + 2 * (i // 16 % 4)) if i % 16 != 15 else 7
 // expect buffer 2: f(i) for i in 64: [0, 1, 0, 1, 1, 0, 1, 0][i % 8]
 // expect-prefix buffer 3: 3 18446744073709551615 9 9223372036854775807
+// scalar-engine-sse2: it is too large for narrow vectors
 #include <metal_stdlib>
 #include <metal_atomic>
 using namespace metal;

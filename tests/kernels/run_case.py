@@ -16,6 +16,7 @@ Usage: run_case.py SMELT CASE. The case is a .metal or .body file with lines in 
     // cpu-only: why                                              the case is none for GPUs: exit status 77 there
     // finding: SM002: why                                        what a checked run finds (device `check`), and nothing else matters there
     // scalar-engine: why                                         the SIMD engine refuses it: on `cpu` it runs as on cpu-scalar
+    // scalar-engine-sse2: why                                    the same with SMELT_CPU=sse2
 
 A .body file is run with --body. The case runs on every engine, or on those SMELT_CASE_DEVICES names (cpu,cpu-scalar);
 results are compared with the expectation; on `cpu` it must be the SIMD engine that runs it. SMELT_CASE_COMPARE names a device whose results they must equal, too, bit by bit
@@ -109,7 +110,7 @@ def same_bits(a, b):
 def read_lines(path):
     with open(path, encoding="utf-8") as file:
         for line in file:
-            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only|scalar-engine|finding)\b\s*(.*)", line)
+            comment = re.match(r"\s*//\s*(run|let|for|expect-prefix|expect|tolerance|rounded-apart|cpu-only|scalar-engine-sse2|scalar-engine|finding)\b\s*(.*)", line)
             if comment:
                 yield comment.groups()
 
@@ -147,14 +148,14 @@ class Case:
                 self.rounded_apart = rest.lstrip(": ")
             elif word == "cpu-only":
                 self.cpu_only = rest.lstrip(": ")
-            elif word == "scalar-engine":
+            elif word == "scalar-engine" or (word == "scalar-engine-sse2" and os.environ.get("SMELT_CPU") == "sse2"):
                 self.engine = "scalar"
             elif word == "finding":
                 self.finding = rest.lstrip(": ").split(":")[0]
             elif word == "let":
                 name, _, value = rest.partition("=")
                 names[name.strip()] = eval(value, names)
-            elif word != "for":
+            elif word not in ("for", "scalar-engine-sse2"):
                 name, _, values = rest.partition(":")
                 self.expectations[name.strip()] = (expected_values(values.strip(), names), word == "expect-prefix")
         if not self.arguments or not self.expectations:
