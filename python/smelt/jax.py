@@ -126,6 +126,8 @@ class Function:
     """What `smelt.jax.function` returns: f for JAX arrays, or trees of them."""
 
     def __init__(self, f: Callable):
+        if not callable(f):
+            raise TypeError(f"smelt.jax.function: f is {f!r}, expected a function of smelt arrays")
         functools.update_wrapper(self, f)
         self.f = f
         self._name = str(getattr(f, "__name__", "function"))

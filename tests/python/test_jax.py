@@ -206,3 +206,8 @@ def test_what_is_wrong_is_said():
 
 def number(x):
     return 3
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match="smelt.jax.function: f is 3, expected a function of smelt arrays"):
+        smelt.jax.function(3)
