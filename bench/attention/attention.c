@@ -116,7 +116,7 @@ static double dot(const float *a, const float *b, int64_t count) {
     return sum;
 }
 
-/* The weights of a row's keys, which it sees `keys` of; its number counts the rows of all heads. */
+/* The weights of the `keys` keys that a row sees; `row` counts the rows of all heads. */
 static void weights_of(const struct job *job, int64_t row, int64_t keys, double *weights) {
     const float *q = row_of(job, Q, row);
     int64_t first = row / job->rows * job->rows;
@@ -142,7 +142,7 @@ static void derive_weights(const struct job *job, int64_t row, int64_t keys, dou
 static bool row_is_right(const struct job *job, int64_t row, const float *results, double *weights,
                          bool gradient, char *message, size_t size) {
     int64_t first = row / job->rows * job->rows, keys = job->causal ? row - first + 1 : job->rows;
-    /* Of bfloat: half of the last bit of the result, and what rounded weights add up to. */
+    /* Of bfloat: half of the result's last bit, and the sum of the errors of rounded weights. */
     double of_result = job->gpu ? 0x1p-7 : 1e-5, of_sizes = job->gpu ? 0x1p-9 : 1e-5;
     weights_of(job, row, keys, weights);
     if (gradient) derive_weights(job, row, keys, weights);

@@ -71,7 +71,7 @@ static bool check_product(void *context, const void *output, char *message, size
             expected += part;
             sizes += fabs(part);
         }
-        /* The tensor cores add up 128 products of bytes in sums of some 13 bits. */
+        /* The tensor cores add up 128 products of bytes in sums of about 14 bits. */
         if (sampled ? fabs(value - expected) <= fabs(expected) * 0x1p-10 + sizes * 0x1p-13 : isfinite(value))
             continue;
         snprintf(message, size, "wrong result: element (%lld, %lld) is %.9g, expected %.9g",

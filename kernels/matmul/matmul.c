@@ -26,8 +26,7 @@ static const struct algorithm algorithms[] = {
 /* On GPUs floats are multiplied by the plain cores. */
 static const struct algorithm best_tiles = {"best", kernel_text_best_tiles, 128, 128, 128,
                                             false,  SMELT_MATH_SAFE};
-/* … in smaller parts where those would leave a large GPU's multiprocessors, of two threadgroups each, idle.
- */
+/* … in smaller parts where large ones would leave multiprocessors idle. */
 #define FEW_TILES 256
 static const struct algorithm best_tiles_small = {"best", kernel_text_best_tiles, 64, 64, 128,
                                                   false,  SMELT_MATH_SAFE};
