@@ -85,10 +85,13 @@ static struct access of_argument(const struct check_argument *argument) {
 }
 
 /* A [[threadgroup(i)]] argument, by its address. */
-static struct access of_slot(const struct check *check, const char *base, uint32_t bytes) {
+static struct access of_slot(struct check *check, const char *base, uint32_t bytes) {
     for (int i = 0; i < check->group.slot_count; i++)
-        if (check->group.slots[i] == base && check->group.slot_bytes[i])
+        if (check->group.slots[i] == base && check->group.slot_bytes[i]) {
+            check->slot = base;
+            check->slot_bytes = check->group.slot_bytes[i];
             return (struct access){base, check->group.slot_bytes[i], NULL, "threadgroup memory", bytes};
+        }
     return (struct access){base, 0, NULL, "threadgroup memory", bytes};
 }
 
@@ -121,9 +124,37 @@ static struct access meant(struct check *check, char *address, const char *base,
     return argument ? of_argument(argument) : (struct access){0};
 }
 
-char *smelt_check_access(char *address, const char *base, uint64_t extent, uint64_t bytes, uint32_t flags,
-                         const struct check_site *site) {
-    struct check *check = check_this;
+/* Whether an access is one of most: inside its object, aligned, and without a race. It is noted then. */
+static bool is_usual(struct check *check, char *address, const char *base, uint64_t extent, uint64_t bytes,
+                     uint32_t flags, const struct check_site *site) {
+    enum check_space space = CHECK_SPACE(flags);
+    enum memory_kind kind = THREADGROUP_MEMORY;
+    struct region *region = &check->threadgroup;
+    if (check->advice || ((uintptr_t)address & (((uintptr_t)1 << CHECK_ALIGNMENT(flags)) - 1))) return false;
+    if (space == CHECK_PRIVATE || space == CHECK_CONSTANT) return base && fits(base, extent, address, bytes);
+    if (check->doubt.address || !bytes) return false;
+    if (site->number >= check->site_room || check->sites[site->number] != site) return false;
+    if (space == CHECK_DEVICE) {
+        uint32_t number = CHECK_NUMBER(flags);
+        const struct bound *bound = &check->bound[number < MOST_BOUND ? number : 0];
+        if (number >= MOST_BOUND || !bound->region) return false;
+        base = bound->argument->start;
+        extent = bound->argument->bytes;
+        region = bound->region;
+        kind = DEVICE_MEMORY;
+    } else if (space == CHECK_ANYWHERE) {
+        return false;
+    } else if (space == CHECK_THREADGROUP && !extent) {
+        if (check->slot != base) return false;
+        extent = check->slot_bytes;
+    }
+    if (!base || !fits(base, extent, address, bytes)) return false;
+    check->last = region;
+    return race_usual(check, region, kind, address, bytes, CHECK_ACCESS(flags), site);
+}
+
+static char *access_any(struct check *check, char *address, const char *base, uint64_t extent, uint64_t bytes,
+                        uint32_t flags, const struct check_site *site) {
     enum check_space space = CHECK_SPACE(flags);
     enum check_access access = CHECK_ACCESS(flags);
     race_settle(check);
@@ -141,6 +172,13 @@ char *smelt_check_access(char *address, const char *base, uint64_t extent, uint6
         race_access(check, region, region == &check->threadgroup ? THREADGROUP_MEMORY : DEVICE_MEMORY,
                     address, bytes, access, site);
     return address;
+}
+
+char *smelt_check_access(char *address, const char *base, uint64_t extent, uint64_t bytes, uint32_t flags,
+                         const struct check_site *site) {
+    struct check *check = check_this;
+    if (is_usual(check, address, base, extent, bytes, flags, site)) return address;
+    return access_any(check, address, base, extent, bytes, flags, site);
 }
 
 char *smelt_check_object(char *address) {

@@ -78,6 +78,11 @@ smelt_status memories_open(struct check *check) {
         check->region_count = i + 1;
         TRY(region_open(&regions[i]));
     }
+    for (int i = check->launch.argument_count - 1; i >= 0; i--) {
+        const struct check_argument *argument = &check->arguments[i];
+        if (!argument->bytes || argument->index < 0 || argument->index >= MOST_BOUND) continue;
+        check->bound[argument->index] = (struct bound){argument, memories_region(check, argument->start)};
+    }
     return SMELT_OK;
 }
 
@@ -148,6 +153,7 @@ smelt_status memories_begin_group(struct check *check) {
         region->has_parts = false;
     }
     check->last = NULL;
+    check->slot = NULL;
     uint32_t origin = undefined_origin(check, ORIGIN_THREADGROUP, NULL);
     undefined_mark(region->shadow, region->origins, 0, bytes, origin);
     return SMELT_OK;

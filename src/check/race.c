@@ -81,7 +81,10 @@ static uint32_t current_interval(struct check *check, enum memory_kind kind) {
 }
 
 void race_begin_group(struct check *check) {
-    for (int t = 0; t < CHECK_MOST_THREADS; t++) check->threads[t] = (struct thread_state){0};
+    const uint32_t *size = check->group.size;
+    uint32_t lanes = (size[0] * size[1] * size[2] + CHECK_LANES - 1) / CHECK_LANES * CHECK_LANES;
+    memset(check->threads, 0,
+           (lanes < CHECK_MOST_THREADS ? lanes : CHECK_MOST_THREADS) * sizeof *check->threads);
     for (int s = 0; s < CHECK_MOST_THREADS / CHECK_LANES; s++)
         for (int k = 0; k < MEMORY_KINDS; k++) check->latest[s][k] = 0;
 }
@@ -255,21 +258,38 @@ static void clear_bytes(struct cell *cell, unsigned mask) {
     for (int i = 0; i < 2; i++) cell->readers[i] = without(cell->readers[i], mask);
 }
 
-static void access_part(struct check *check, struct region *region, uint64_t word, uint64_t now, bool reads,
-                        char *address, uint64_t bytes) {
+static void judge_part(struct check *check, struct region *region, uint64_t word, uint64_t now, bool reads,
+                       char *address, uint64_t bytes) {
+    for (int byte = 0; byte < 4; byte++) {
+        const struct cell *plane = plane_of(region, byte);
+        if (!plane) continue;
+        if (reads)
+            judge(check, plane[word].writer, now, true, false, address);
+        else
+            judge_write(check, &plane[word], now, address, bytes);
+    }
+}
+
+static bool part_conflicts(const struct check *check, struct region *region, uint64_t word, uint64_t now,
+                           bool reads) {
+    for (int byte = 0; byte < 4; byte++) {
+        const struct cell *plane = plane_of(region, byte);
+        if (!plane) continue;
+        const struct cell *cell = &plane[word];
+        if (conflicts(check, cell->writer, now)) return true;
+        if (!reads && (conflicts(check, cell->readers[0], now) || conflicts(check, cell->readers[1], now)))
+            return true;
+    }
+    return false;
+}
+
+static void note_part(struct check *check, struct region *region, uint64_t word, uint64_t now, bool reads) {
     unsigned mask = mask_of(now);
     struct cell *own = cell_of(check, region, word, first_byte(mask));
     region->has_parts = true;
-    for (int byte = 0; byte < 4; byte++) {
+    for (int byte = 0; byte < 4 && !reads; byte++) {
         struct cell *plane = plane_of(region, byte);
-        if (!plane) continue;
-        struct cell *cell = &plane[word];
-        if (reads) {
-            judge(check, cell->writer, now, true, false, address);
-        } else {
-            judge_write(check, cell, now, address, bytes);
-            clear_bytes(cell, mask);
-        }
+        if (plane) clear_bytes(&plane[word], mask);
     }
     if (reads) {
         note_reader(check, own, now);
@@ -289,21 +309,54 @@ bool race_changed_by_other(const struct check *check, const struct region *regio
                       check->intervals[interval_of(writer)].group != check->group.number);
 }
 
+/* Which bytes of the word at an offset an access has. */
+static unsigned mask_at(uint64_t at, uint64_t offset, uint64_t end) {
+    unsigned mask = 15;
+    if (at < offset) mask &= 15u << (offset - at);
+    if (at + 4 > end) mask &= 15u >> (at + 4 - end);
+    return mask & 15;
+}
+
+bool race_usual(struct check *check, struct region *region, enum memory_kind kind, char *address,
+                uint64_t bytes, enum check_access access, const struct check_site *site) {
+    bool reads = access == CHECK_READ;
+    uint64_t offset = (uint64_t)(address - region->start), end = offset + bytes;
+    uint64_t common =
+        pack(current_interval(check, kind), check->thread, 0, access >= CHECK_ATOMIC, site->number);
+    for (uint64_t at = offset & ~UINT64_C(3); at < end; at += 4) {
+        unsigned mask = mask_at(at, offset, end);
+        uint64_t now = common | (uint64_t)mask << 18;
+        if (mask != 15 || region->has_parts) {
+            if (part_conflicts(check, region, at / 4, now, reads)) return false;
+            note_part(check, region, at / 4, now, reads);
+            continue;
+        }
+        struct cell *cell = &region->cells[at / 4];
+        if (conflicts(check, cell->writer, now)) return false;
+        if (reads) {
+            note_reader(check, cell, now);
+            continue;
+        }
+        if (conflicts(check, cell->readers[0], now) || conflicts(check, cell->readers[1], now)) return false;
+        *cell = (struct cell){.writer = now};
+    }
+    return true;
+}
+
 void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
                  uint64_t bytes, enum check_access access, const struct check_site *site) {
     uint32_t interval = current_interval(check, kind);
     uint64_t offset = (uint64_t)(address - region->start), end = offset + bytes;
     for (uint64_t at = offset & ~UINT64_C(3); at < end; at += 4) {
-        unsigned mask = 15;
-        if (at < offset) mask &= 15u << (offset - at);
-        if (at + 4 > end) mask &= 15u >> (at + 4 - end);
-        mask &= 15;
+        unsigned mask = mask_at(at, offset, end);
         uint64_t now = pack(interval, check->thread, mask, access >= CHECK_ATOMIC, site->number);
         char *where = region->start + (at < offset ? offset : at);
         uint64_t left = end - (uint64_t)(where - region->start);
-        if (mask == 15 && !region->has_parts)
+        if (mask == 15 && !region->has_parts) {
             access_word(check, &region->cells[at / 4], now, access == CHECK_READ, where, left);
-        else
-            access_part(check, region, at / 4, now, access == CHECK_READ, where, left);
+        } else {
+            judge_part(check, region, at / 4, now, access == CHECK_READ, where, left);
+            note_part(check, region, at / 4, now, access == CHECK_READ);
+        }
     }
 }

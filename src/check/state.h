@@ -30,6 +30,15 @@ struct stack {
 
 #define MOST_REGIONS 512
 
+/* What an argument's index leads to: the argument (the first of that index) and its region. NULL: none, or no
+ * bytes. */
+struct bound {
+    const struct check_argument *argument;
+    struct region *region;
+};
+
+#define MOST_BOUND 64
+
 /* ---- Threads (race.c). Memory of a kind is put in order by barriers that name it. */
 
 enum memory_kind { DEVICE_MEMORY, THREADGROUP_MEMORY, MEMORY_KINDS };
@@ -74,6 +83,8 @@ struct origin {
     const void *what;
 };
 
+#define RECENT_ORIGINS 256
+
 /* ---- The launch. */
 
 /* A place that only its line tells. */
@@ -101,9 +112,12 @@ struct check {
     struct check_argument *arguments;
     struct region regions[MOST_REGIONS]; /* of device memory, by address */
     int region_count;
-    struct region *last; /* that was found */
+    struct region *last;            /* that was found */
+    struct bound bound[MOST_BOUND]; /* by [[buffer(index)]] */
     struct region threadgroup;
     struct check_group group;
+    const char *slot; /* the [[threadgroup(i)]] argument that was found last; NULL: none */
+    uint64_t slot_bytes;
     bool fenced; /* a thread has called a fence of device memory */
 
     uint32_t thread;
@@ -121,6 +135,7 @@ struct check {
 
     struct origin *origins; /* by number from 1 */
     uint32_t origin_count, origin_room;
+    uint32_t recent_origins[RECENT_ORIGINS]; /* by a hash of `what`; 0: none */
 
     struct advice *advice; /* advice.c; NULL: none is wanted */
 
@@ -158,6 +173,10 @@ void memories_unmap(void *start, size_t bytes);
 /* race.c */
 void race_access(struct check *check, struct region *region, enum memory_kind kind, char *address,
                  uint64_t bytes, enum check_access access, const struct check_site *site);
+/* The same for an access that races with nothing, which is what most are. False: race_access
+ * is to judge it. */
+bool race_usual(struct check *check, struct region *region, enum memory_kind kind, char *address,
+                uint64_t bytes, enum check_access access, const struct check_site *site);
 void race_begin_group(struct check *check);
 /* Before anything else happens: was the write in doubt one that changed something? */
 void race_settle(struct check *check);

@@ -8,8 +8,10 @@
 
 uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void *what) {
     struct origin *origins = check->origins;
+    uint32_t *recent = &check->recent_origins[((uintptr_t)what >> 3) % RECENT_ORIGINS];
+    if (*recent && origins[*recent].kind == kind && origins[*recent].what == what) return *recent;
     for (uint32_t i = check->origin_count; i > 0; i--)
-        if (origins[i].kind == kind && origins[i].what == what) return i;
+        if (origins[i].kind == kind && origins[i].what == what) return *recent = i;
     if (check->origin_count + 1 >= check->origin_room) {
         uint32_t room = check->origin_room ? 2 * check->origin_room : 64;
         struct origin *grown = realloc(origins, room * sizeof *grown);
@@ -19,7 +21,7 @@ uint32_t undefined_origin(struct check *check, enum origin_kind kind, const void
         check->origin_room = room;
     }
     origins[++check->origin_count] = (struct origin){kind, what};
-    return check->origin_count;
+    return *recent = check->origin_count;
 }
 
 static const struct origin *origin_at(const struct check *check, uint32_t number) {
@@ -35,7 +37,12 @@ void undefined_mark(char *shadow, uint32_t *origins, size_t offset, uint64_t byt
 
 static struct check_shadow shadow_of(char *address, uint64_t bytes) {
     struct check *check = check_this;
+    const struct region *last = check->last;
     struct stack *stack = check->stack;
+    if (last && address >= last->start && address + bytes <= last->end) {
+        size_t offset = (size_t)(address - last->start);
+        return (struct check_shadow){last->shadow + offset, last->origins + offset / 4};
+    }
     if (address >= stack->start && address + bytes <= stack->end) {
         size_t offset = (size_t)(address - stack->start);
         return (struct check_shadow){stack->shadow + offset, stack->origins + offset / 4};

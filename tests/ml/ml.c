@@ -188,9 +188,17 @@ static void protect(struct tensor *tensor, int protection) {
     assert_int_equal(mprotect(tensor->mapping, tensor->inner, protection), 0);
 }
 
-static double run_on(smelt_function *function, const char *device, const struct launch *l) {
+static double processor_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double run_as(smelt_function *function, smelt_dispatch_desc desc, const struct launch *l) {
     smelt_run_info info = {0};
-    smelt_dispatch_desc desc = {.device = device, .info = &info, .timeout = 60};
+    const char *device = desc.device;
+    desc.info = &info;
+    desc.timeout = 60;
     memcpy(desc.grid, l->grid, sizeof desc.grid);
     memcpy(desc.groups, l->groups, sizeof desc.groups);
     memcpy(desc.threadgroup, l->threadgroup, sizeof desc.threadgroup);
@@ -205,7 +213,9 @@ static double run_on(smelt_function *function, const char *device, const struct 
         if (l->out[i]) memset(l->out[i]->mapping, 0xff, l->out[i]->inner);
         if (l->in[i]) protect(l->in[i], PROT_READ);
     }
+    double start = processor_seconds();
     smelt_status status = smelt_function_run(function, &desc);
+    double used = processor_seconds() - start;
     for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
         if (l->in[i]) protect(l->in[i], PROT_READ | PROT_WRITE);
     if (status != SMELT_OK)
@@ -213,7 +223,23 @@ static double run_on(smelt_function *function, const char *device, const struct 
                   smelt_error());
     if (getenv("ML_TIMES") && info.compile_seconds > 0)
         print_message("%-40s %s compiled in %.0f ms\n", l->entry, device, info.compile_seconds * 1e3);
-    return info.seconds;
+    return desc.check || desc.unchecked ? used : info.seconds;
+}
+
+static double run_on(smelt_function *function, const char *device, const struct launch *l) {
+    return run_as(function, (smelt_dispatch_desc){.device = device}, l);
+}
+
+/* What checking costs: processor time of a checked run and of one by the scalar engine without tests. */
+static void measure_checking(smelt_function *function, const struct launch *l) {
+    double checked = INFINITY, plain = INFINITY;
+    for (int i = 0; i < 4; i++) {
+        checked = fmin(checked, run_as(function, (smelt_dispatch_desc){.device = "cpu", .check = true}, l));
+        plain = fmin(plain,
+                     run_as(function, (smelt_dispatch_desc){.device = "cpu-scalar", .unchecked = true}, l));
+    }
+    print_message("%-40s checked %9.1f us, cpu-scalar %9.1f us, cost %.2f\n", l->entry, checked * 1e6,
+                  plain * 1e6, checked / plain);
 }
 
 /* The bytes before an output, and the few after it, must still be poison. */
@@ -268,7 +294,10 @@ void launch(struct launch l) {
         widen(t, t->data, t->value);
         if (!l.open && !apart) check_same(&l, i, t);
     }
-    if (getenv("ML_TIMES")) {
+    const char *times = getenv("ML_TIMES");
+    if (times && strcmp(times, "check") == 0) {
+        measure_checking(function, &l);
+    } else if (times) {
         /* Once more: the first run on a device loads its code. */
         for (int i = 0; i < SMELT_MAX_BUFFERS; i++)
             if (l.update[i]) return;
