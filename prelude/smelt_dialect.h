@@ -68,6 +68,9 @@ __smelt_pure __smelt_device uchar *__smelt_tile_memory(void);
 __smelt_pure bool __smelt_constant_defined(const void *constant);
 // A macro: src/compiler/passes/constants.c wants to see the constant itself.
 #define is_function_constant_defined(constant) __smelt_constant_defined((const void *)&(constant))
+// For assert: true in checked runs; an assertion with this text fails there (src/compiler/passes/assertions.c).
+__smelt_pure bool __smelt_is_checked(void);
+void __smelt_assertion(const char *text);
 // Simdgroup operations, over the active lanes. `width` is 32 for a simdgroup and 4 for quads.
 __smelt_together uint __smelt_simd_shuffle_i32(uint value, uint lane);
 __smelt_together ulong __smelt_simd_shuffle_i64(ulong value, uint lane);

@@ -50,8 +50,10 @@
 #define METAL_INTERNAL METAL_FUNC
 #define METAL_CONST static constant constexpr
 
-// Checked nowhere: a GPU has nobody to tell. The condition is compiled, not evaluated.
-#define assert(...) ((void)sizeof((__VA_ARGS__) ? 1 : 0))
+// Only checked runs evaluate the condition (smelt check); in others, no code is left of it.
+#define assert(...)                                                              \
+  ((void)(__builtin_is_constant_evaluated() || !__smelt_is_checked() ||          \
+          ((__VA_ARGS__) ? true : (__smelt_assertion(#__VA_ARGS__), false))))
 
 // How math functions are asked for below the library (smelt_internals.h).
 #define __METAL_PRECISE_MATH__ 0

@@ -1,4 +1,4 @@
-/* Arithmetic whose result Metal leaves undefined. */
+/* Arithmetic whose result Metal leaves undefined, and assertions. */
 #include "check/state.h"
 
 #include <inttypes.h>
@@ -105,6 +105,15 @@ void smelt_check_arithmetic(uint64_t x, uint64_t y, uint32_t what, const struct 
     struct finding *finding = findings_add(check->findings, kind, site, NULL, NULL, &is_new);
     if (!finding || !is_new) return;
     tell(check, finding, text);
+}
+
+void smelt_check_assertion(const struct check_site *site) {
+    struct check *check = check_this;
+    bool is_new;
+    struct finding *finding = findings_add(check->findings, FINDING_ASSERTION, site, NULL, NULL, &is_new);
+    if (finding && is_new)
+        tell(check, finding,
+             findings_text(check->findings, "fails assertion '%s'", site->name ? site->name : ""));
 }
 
 uint64_t smelt_check_real(uint64_t result, uint64_t x, uint64_t y, uint32_t what,

@@ -24,7 +24,8 @@ static const struct {
     [FINDING_INACTIVE_LANE] = {"SM014", "divergent-simdgroup"},
     [FINDING_MISSED_BY_LANES] = {"SM015", "divergent-simdgroup"},
     [FINDING_NOT_FINITE] = {"SM016", "not-finite"},
-    [FINDING_WRAP] = {"SM017", "overflow"}, /* SM018: assertions */
+    [FINDING_WRAP] = {"SM017", "overflow"},
+    [FINDING_ASSERTION] = {"SM018", "assertion"},
     [FINDING_COVERAGE] = {"SM020", "coverage"},
     [FINDING_UNUSED] = {"SM021", "advice"},
     [FINDING_BANKS] = {"SM022", "advice"},

@@ -37,6 +37,7 @@ struct engine_target {
     bool calls_runtime;     /* functions of abi/runtime_names.h, and through pointers */
     bool converts_bfloat;   /* by an instruction, */
     bool saturates;         /* and floats to 32-bit integers with saturation */
+    bool asserts;           /* assertions are evaluated */
     bool tells_names;       /* of private variables: they must be kept */
     bool wants_vectors;     /* as wide as registers are */
     bool unroll_first;      /* loops of few rounds are unrolled before the optimiser proper (pipeline.c) */

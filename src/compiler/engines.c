@@ -96,6 +96,7 @@ static const struct engine_target engines[] = {
                       .generate = pass_codegen,
                       .run_passes = run_plain_passes,
                       .fills_memory = true,
+                      .asserts = true,
                       .tells_names = true,
                       .calls_runtime = true},
 };

@@ -107,6 +107,10 @@ smelt_status unit_verify(struct unit *unit);
 
 /* ---- The passes, in about the order they run (pipeline.c). Each is one file. */
 
+/* assertions.c — only engines that check evaluate the conditions of assertions; in the code of the others,
+ * nothing of them is left. */
+smelt_status pass_assertions(struct unit *unit);
+
 /* declare.c — gives intrinsics their attributes, makes all functions except the entry internal and inlined.
  */
 smelt_status pass_declare(struct unit *unit);

@@ -35,6 +35,7 @@ static smelt_status optimise_thread(struct unit *unit) {
 
 static const struct pass of_bitcode[] = {PASS("specialise", pass_specialise),
                                          PASS("declare", pass_declare),
+                                         PASS("assertions", pass_assertions),
                                          LLVM_PASSES("globaldce"), /* other functions of the file */
                                          PASS("rolled", pass_rolled),
                                          PASS("outlined", pass_outlined),

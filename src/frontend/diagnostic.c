@@ -383,9 +383,27 @@ static void suggest_template(const struct translation *t, const struct message *
               (int)length, name, (int)length, name, (int)length, name);
 }
 
+#define PRINTS "use of undeclared identifier 'printf'"
+
+/* A kernel that prints as a host does: clang's guess at what it means is no help. */
+static void suggest_log(struct message *m, struct text *note) {
+    if (m->length < sizeof PRINTS - 1 || memcmp(m->text, PRINTS, sizeof PRINTS - 1) != 0) return;
+    m->length = sizeof PRINTS - 1;
+    if (note->length) return;
+    text_add(
+        note,
+        "\nnote: a kernel prints by os_log: #include <metal_logging>, then os_log_default.log(\"%d\", i)");
+}
+
+/* What clang says of a function that it took another for. */
+static bool follows_guess(const struct message *m, const struct message *before) {
+    return before->text && before->length == sizeof PRINTS - 1 && before->line == m->line &&
+           before->column == m->column && strcmp(before->file, m->file) == 0;
+}
+
 void diagnostics_describe(const struct translation *t, const char *messages, struct text *out) {
     struct text note = {0};
-    struct message pending = {.text = NULL};
+    struct message pending = {.text = NULL}, before = {.text = NULL};
     bool waiting = false; /* an error in the prelude, for which a note may name the user's line */
     int count = 0;
     const char *first_line = messages;
@@ -395,8 +413,10 @@ void diagnostics_describe(const struct translation *t, const char *messages, str
         if (parse(at, length, &m)) {
             bool error = strstr(m.kind, "error") != NULL;
             if (error && !is_ours(m.file)) {
-                count += describe_once(t, &m, m.text, m.length, out);
+                suggest_log(&m, &note);
+                if (!follows_guess(&m, &before)) count += describe_once(t, &m, m.text, m.length, out);
                 suggest_template(t, &m, &note);
+                before = m;
                 waiting = false;
             } else if (error) {
                 pending = m;

@@ -239,9 +239,47 @@ static void show_operands(struct unit *unit, LLVMValueRef call, enum intrinsic i
              shuffles && i == 0 ? "smelt_check_shared" : "smelt_check_passed");
 }
 
+#define LITERAL "__smelt_text(" /* what the source's string literals become (prelude/smelt_dialect.h) */
+
+/* The condition as the source has it. */
+static void plain_condition(const char *text, char plain[200]) {
+    size_t length = 0;
+    while (*text && length < 199) {
+        if (strncmp(text, LITERAL "\"", sizeof LITERAL) != 0) {
+            plain[length++] = *text++;
+            continue;
+        }
+        const char *start = text += sizeof LITERAL - 1;
+        for (text++; *text && *text != '"'; text++) text += *text == '\\' && text[1];
+        text += *text == '"';
+        for (; start < text && length < 199; start++) plain[length++] = *start;
+        text += *text == ')';
+    }
+    plain[length] = 0;
+}
+
+/* The text of an assertion is a constant. */
+static void check_assertion(struct unit *unit, LLVMValueRef call) {
+    LLVMValueRef text = LLVMGetOperand(call, 0), value = NULL;
+    size_t length = 0;
+    while (LLVMIsAConstantExpr(text) || LLVMIsAAddrSpaceCastInst(text)) text = LLVMGetOperand(text, 0);
+    if (LLVMIsAGlobalVariable(text)) value = LLVMGetInitializer(text);
+    bool is_text = value && LLVMIsAConstantDataSequential(value) && LLVMIsConstantString(value);
+    char condition[200];
+    plain_condition(is_text ? LLVMGetAsString(value, &length) : "", condition);
+    LLVMPositionBuilderBefore(unit->builder, call);
+    LLVMValueRef site = check_site(unit, call, condition);
+    check_call(unit, "smelt_check_assertion", LLVMVoidTypeInContext(unit->context), &site, 1, false);
+    LLVMInstructionEraseFromParent(call);
+}
+
 static void check_called(struct unit *unit, LLVMValueRef call) {
     const char *name = called_name(call);
     enum intrinsic intrinsic = intrinsic_of(call);
+    if (intrinsic == INTRINSIC_ASSERTION) {
+        check_assertion(unit, call);
+        return;
+    }
     if (intrinsic == INTRINSIC_THREADGROUP_BARRIER || intrinsic == INTRINSIC_SIMDGROUP_BARRIER) {
         announce_barrier(unit, call, intrinsic == INTRINSIC_SIMDGROUP_BARRIER);
         if (intrinsic == INTRINSIC_SIMDGROUP_BARRIER) announce_function(unit, call);
