@@ -239,7 +239,8 @@ static void show_operands(struct unit *unit, LLVMValueRef call, enum intrinsic i
              shuffles && i == 0 ? "smelt_check_shared" : "smelt_check_passed");
 }
 
-#define LITERAL "__smelt_text(" /* what the source's string literals become (prelude/smelt_dialect.h) */
+#define LITERAL \
+    INTRINSIC_PREFIX "text(" /* what the source's string literals become (prelude/smelt_dialect.h) */
 
 /* The condition as the source has it. */
 static void plain_condition(const char *text, char plain[200]) {
